@@ -76,7 +76,7 @@ impl Debugger {
         key: FrameKey,
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if !self.is_visible_stop(key.thread) {
+        if !self.inferior.is_visible_stop(key.thread) {
             return self.in_hit_frame(key.thread, 0, use_it);
         }
         self.unwound(key.thread, key.level + 1)?;
@@ -144,7 +144,7 @@ impl Debugger {
     ) -> (Result<T, Error>, Vec<(RegisterPlace, Vec<u8>)>) {
         let mut scope = FrameScope {
             os: &*self.inferior.os,
-            memory: self.memory(),
+            memory: self.inferior.memory(),
             pages: &self.inferior.pages,
             modules: &self.images.modules,
             unwinder: &self.views.unwinder,
@@ -171,6 +171,7 @@ impl Debugger {
             return self.write_extended(place, bytes);
         }
         let mut set = self
+            .inferior
             .user_registers(place.thread)
             .ok_or(Error::NoSuchThread(place.thread.0))?;
         let old = set.get(place.register).unwrap_or(0);
@@ -178,7 +179,7 @@ impl Debugger {
         if bytes.len() > 8 || !set.set(place.register, value) {
             return Err(Error::Unsupported("this register cannot be written".into()));
         }
-        if !self.set_registers_of(place.thread, set) {
+        if !self.inferior.set_registers_of(place.thread, set) {
             return Err(Error::NoSuchThread(place.thread.0));
         }
         Ok(())

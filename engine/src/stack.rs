@@ -204,6 +204,7 @@ impl Debugger {
         thread: ThreadId,
     ) -> Result<(FrameAddress, Registers), Error> {
         let set = self
+            .inferior
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mut registers = set.to_registers();
@@ -244,7 +245,7 @@ impl Debugger {
     pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Result<Unwound, dwarf::Error> {
         self.views.unwinder.borrow_mut().unwind(
             &self.images.modules,
-            &self.memory(),
+            &self.inferior.memory(),
             frame.address,
             &frame.registers,
         )
@@ -254,7 +255,7 @@ impl Debugger {
     pub(crate) fn cfa_of(&self, frame: &PhysicalFrame) -> Result<LoadAddr, dwarf::Error> {
         self.views.unwinder.borrow_mut().cfa(
             &self.images.modules,
-            &self.memory(),
+            &self.inferior.memory(),
             frame.address,
             &frame.registers,
         )

@@ -7,14 +7,14 @@
 //! lock. It is then back at the breakpoint and hits it again when resumed.
 
 use crate::call::{CallStop, ENDED, PreparedCall, Replay, unwritable};
-use crate::debugger::{Debugger, State};
+use crate::debugger::{Debugger, State, Vote};
 use crate::event::StopReason;
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
 use crate::inspect::eval::{Call, Expression};
-use crate::os::{Resume, WaitStatus};
+use crate::os::WaitStatus;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
@@ -40,7 +40,8 @@ pub(crate) struct ConditionCall {
 
 impl Debugger {
     /// Evaluates the conditions of the breakpoints at a site that a thread has hit. `None`: a
-    /// condition calls a function; the thread runs it, and then returns to [`Debugger::on_site`].
+    /// condition calls a function; the thread is to run it, and then returns to
+    /// [`Debugger::on_site`].
     pub(crate) fn evaluate_conditions(
         &mut self,
         thread: ThreadId,
@@ -84,7 +85,6 @@ impl Debugger {
                         late: false,
                     };
                     self.calls.conditions.insert(thread, asking);
-                    self.resume_thread(thread, Resume::Continue);
                     return None;
                 }
             }
@@ -159,9 +159,9 @@ impl Debugger {
     }
 
     /// Handles a stop of a thread in a call for a condition.
-    pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
         let Some(asking) = self.calls.conditions.get(&thread) else {
-            return;
+            return Vote::Stay;
         };
         let (back, is_late, running) = (
             asking.call.back,
@@ -172,37 +172,43 @@ impl Debugger {
             CallStop::Gone if self.calls_on(thread) => {
                 self.calls.conditions.remove(&thread);
                 self.drop_call(ENDED);
+                Vote::Stay
             }
             CallStop::Gone => {
                 self.calls.conditions.remove(&thread);
-                if running && self.thread_mut(thread).is_some() {
-                    self.resume_or_pause(thread);
+                match running && self.inferior.thread_mut(thread).is_some() {
+                    true => self.resume_or_pause(thread),
+                    false => Vote::Stay,
                 }
             }
             // The call for the condition of this breakpoint.
             CallStop::Settled if self.end_aborted_call(thread) => {
                 self.calls.conditions.remove(&thread);
+                Vote::Stay
             }
             CallStop::Settled if is_late => {
                 self.end_asking(thread, Some("had not returned in time"))
             }
             CallStop::Settled => {
-                let pausing = self.thread_mut(thread).is_some_and(|it| it.pausing);
+                let pausing = self
+                    .inferior
+                    .thread_mut(thread)
+                    .is_some_and(|it| it.pausing);
                 if let Some(asking) = self.calls.conditions.get_mut(&thread).filter(|_| pausing) {
                     asking.deadline = asking.deadline.min(Instant::now() + CALL_GRACE);
                 }
-                self.resume_thread(thread, Resume::Continue);
+                Vote::Run
             }
-            CallStop::Going => {}
+            CallStop::Going(vote) => vote,
             CallStop::Returned => self.end_asking(thread, None),
             CallStop::Failed(what) => self.end_asking(thread, Some(&what)),
         }
     }
 
     /// Moves a thread back to the breakpoint; `failed`: what the call did instead of returning.
-    fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) {
+    fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) -> Vote {
         let Some(mut asking) = self.calls.conditions.remove(&thread) else {
-            return;
+            return Vote::Stay;
         };
         let call = &asking.call;
         let value = match failed {
@@ -216,7 +222,7 @@ impl Debugger {
         {
             tracing::debug!(%thread, "the registers cannot be restored after a call");
         }
-        let pausing = match self.thread_mut(thread) {
+        let pausing = match self.inferior.thread_mut(thread) {
             Some(state) => {
                 state.registers = Some(call.saved);
                 state.registers_dirty = true;
@@ -224,21 +230,20 @@ impl Debugger {
                 state.debug_register_hits = 0;
                 state.pausing
             }
-            None => return,
+            None => return Vote::Stay,
         };
         if self.state() != State::Running && !self.calls_on(thread) {
             // The condition is evaluated again.
-            return;
+            return Vote::Stay;
         }
         if pausing {
-            self.report_stop(thread, StopReason::Pause);
-            return;
+            return Vote::stop(StopReason::Pause);
         }
         let span = call.span.clone();
         asking.replay.done.insert((span.start, span.end), value);
         let site = asking.site;
         self.calls.conditions.insert(thread, asking);
-        self.on_site(thread, site);
+        self.on_site(thread, site)
     }
 
     /// Returns the time at which a call that takes too long has to be interrupted.

@@ -145,7 +145,7 @@ impl Debugger {
 
     /// Handles a thread at the entry of a resolver, or at its return address.
     pub(crate) fn on_chooser(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
-        let Some(registers) = self.user_registers(thread) else {
+        let Some(registers) = self.inferior.user_registers(thread) else {
             return;
         };
         let sp = registers.sp();
@@ -156,7 +156,7 @@ impl Debugger {
         if !owners.contains(&Owner::Chooser) {
             return;
         }
-        let back = announce::return_address(&self.memory(), LoadAddr(sp));
+        let back = announce::return_address(&self.inferior.memory(), LoadAddr(sp));
         if let Some(back) = back
             && self
                 .inferior

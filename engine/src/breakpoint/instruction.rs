@@ -77,7 +77,12 @@ impl Debugger {
             .map(|it| self.inferior.os.mappings(it.pid));
         let mappings = mappings.unwrap_or_default();
         Some(match addr {
-            Ok(addr) => resolve(addr, &self.images.modules, &self.memory(), &mappings),
+            Ok(addr) => resolve(
+                addr,
+                &self.images.modules,
+                &self.inferior.memory(),
+                &mappings,
+            ),
             Err(error) => refused(error.to_string()),
         })
     }

@@ -6,7 +6,7 @@ mod suspended;
 
 use crate::argument_passing::HandedOver;
 use crate::breakpoint::AskedPlace;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, Vote};
 use crate::event::Event;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
@@ -17,7 +17,7 @@ use crate::inspect::eval::{Call, Purpose};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use crate::jump_patch::Counted;
-use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
+use crate::os::{RegisterSet, SignalData, WaitStatus};
 use dwarf::LoadAddr;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -65,8 +65,8 @@ pub(crate) enum CallStop {
     Gone,
     /// The thread is stopped; the stop has nothing to do with the call.
     Settled,
-    /// The thread was resumed.
-    Going,
+    /// The call goes on, or a breakpoint stops in it.
+    Going(Vote),
     /// The call has returned.
     Returned,
     /// The call ended without a return; the text says how.
@@ -165,7 +165,7 @@ impl Debugger {
             counted,
         });
         match is_ready {
-            true => self.resume_thread(thread, Resume::Continue),
+            true => self.carry_out(thread, Vote::Run),
             false => self.end_call(Err(unwritable())),
         }
         Ok(())
@@ -173,15 +173,17 @@ impl Debugger {
 
     /// Removes the state that a call interrupts from a thread, and returns it.
     fn take_standing(&mut self, thread: ThreadId) -> Option<Standing> {
-        let state = self.thread_mut(thread)?;
+        let shown = self.thread_state(thread)?;
+        let (hidden, asked) = (shown.hidden_inlined, shown.asked.clone());
+        let state = self.inferior.thread_mut(thread)?;
         state.stopped_for_client = false;
         let mut before = Standing {
             passed: state.passed_site.take(),
             is_hit_shown: state.is_hit_shown,
             signal: std::mem::take(&mut state.signal),
             signal_data: None,
-            hidden: state.hidden_inlined,
-            asked: state.asked.clone(),
+            hidden,
+            asked,
         };
         if before.signal.0 != 0 {
             before.signal_data = self.inferior.os.signal_data(thread);
@@ -198,12 +200,12 @@ impl Debugger {
         let Some(back) = self.images.modules.entry() else {
             return refused("the program has no entry point to return to");
         };
-        if let Some(why) = self.blocking_syscall_reason(thread) {
+        if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
             return refused(why);
         }
-        self.write_registers(thread);
+        self.inferior.write_registers(thread);
         let (Some(saved), Some(extended)) = (
-            self.user_registers(thread),
+            self.inferior.user_registers(thread),
             self.inferior.os.extended_registers(thread),
         ) else {
             return refused("the registers cannot be read");
@@ -271,14 +273,14 @@ impl Debugger {
         let (registers, vectors) = &call.begin;
         let vectors = vectors.as_ref();
         vectors.is_none_or(|vectors| self.inferior.os.set_extended_registers(thread, vectors))
-            && self.set_registers_of(thread, *registers)
+            && self.inferior.set_registers_of(thread, *registers)
     }
 
     /// Inserts the traps at which calls end.
     pub(crate) fn plant_return_trap(&mut self, back: LoadAddr, owner: Owner) {
         self.inferior.sites.add(back, owner, &*self.inferior.os);
         if let Some(process) = &mut self.inferior.process {
-            process.has_called = true;
+            process.call_return = Some(back);
         }
         for addr in self.terminators() {
             self.inferior.sites.add(addr, owner, &*self.inferior.os);
@@ -303,7 +305,7 @@ impl Debugger {
         }
         call.abort = Some(why);
         let thread = call.thread;
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.inferior.thread_mut(thread) {
             state.interrupted = true;
         }
         self.inferior.os.interrupt(thread);
@@ -345,18 +347,19 @@ impl Debugger {
     }
 
     /// Handles a stop of the thread of the call.
-    pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
         let Some(back) = self.calls.pending.as_ref().map(|call| call.call.back) else {
-            return;
+            return Vote::Stay;
         };
         match self.call_progress(thread, status, back) {
             CallStop::Gone => self.drop_call(ENDED),
             CallStop::Settled if self.end_aborted_call(thread) => {}
-            CallStop::Settled => self.resume_thread(thread, Resume::Continue),
-            CallStop::Going => {}
+            CallStop::Settled => return Vote::Run,
+            CallStop::Going(vote) => return vote,
             CallStop::Returned => self.end_call(Ok(())),
             CallStop::Failed(what) => self.give_up_call(&what),
         }
+        Vote::Stay
     }
 
     /// Ends the call of a stopped thread if it is being interrupted. Returns false if it is not.
@@ -380,39 +383,42 @@ impl Debugger {
         status: WaitStatus,
         back: (LoadAddr, u64),
     ) -> CallStop {
-        let settled = self.handle_bookkeeping_stop(thread, status);
-        if self.thread_mut(thread).is_none() || matches!(status, WaitStatus::Execed(_)) {
+        let settled = self.is_bookkeeping(thread, status);
+        if self.inferior.thread_mut(thread).is_none() || matches!(status, WaitStatus::Execed(_)) {
             return CallStop::Gone;
         }
         if settled {
             return CallStop::Settled;
         }
-        let signal = match self.classify_stop(thread, status) {
+        let signal = match self.inferior.classify_stop(thread, status) {
             Some(StopCause::Counted(addr, id)) if self.hits_breakpoints(thread) => {
-                self.on_counted_hit(thread, addr, id);
-                return CallStop::Going;
+                return CallStop::Going(self.on_counted_hit(thread, addr, id));
             }
             Some(StopCause::Site(addr) | StopCause::Counted(addr, _)) => {
                 return self.at_site_in_call(thread, addr, back);
             }
             Some(StopCause::Step | StopCause::Access) => {
                 let accessed = self
+                    .inferior
                     .thread_mut(thread)
                     .map(|it| std::mem::take(&mut it.debug_register_hits));
                 // Accesses to watched data are ignored; a debug register for code is a breakpoint.
-                if self.stops.watches.is_code(accessed.unwrap_or_default())
-                    && let Some(registers) = self.user_registers(thread)
+                if self
+                    .inferior
+                    .debug_registers
+                    .is_code(accessed.unwrap_or_default())
+                    && let Some(registers) = self.inferior.user_registers(thread)
                 {
                     return self.at_site_in_call(thread, registers.pc(), back);
                 }
-                self.resume_thread(thread, Resume::Continue);
-                return CallStop::Going;
+                return CallStop::Going(Vote::Run);
             }
             Some(StopCause::ProgramTrap) => {
                 return CallStop::Failed("ran into a trap of its own".into());
             }
             Some(StopCause::Signal(signal)) => signal,
-            None => return CallStop::Going,
+            Some(StopCause::Nothing) => return CallStop::Going(Vote::Run),
+            None => return CallStop::Going(Vote::Stay),
         };
         if crate::inferior::is_fatal_signal(signal) {
             return CallStop::Failed(match signal.0 {
@@ -427,13 +433,12 @@ impl Debugger {
             });
         }
         let passed = self.signal_rule(signal).pass;
-        if let Some(state) = self.thread_mut(thread)
+        if let Some(state) = self.inferior.thread_mut(thread)
             && passed
         {
             state.signal = signal;
         }
-        self.resume_thread(thread, Resume::Continue);
-        CallStop::Going
+        CallStop::Going(Vote::Run)
     }
 
     fn at_site_in_call(
@@ -442,7 +447,10 @@ impl Debugger {
         addr: LoadAddr,
         (back, sp): (LoadAddr, u64),
     ) -> CallStop {
-        let here = self.user_registers(thread).map(|registers| registers.sp());
+        let here = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.sp());
         if addr == back && here == Some(sp) {
             return CallStop::Returned;
         }
@@ -452,13 +460,11 @@ impl Debugger {
             return CallStop::Failed(UNCAUGHT.into());
         }
         if self.hits_breakpoints(thread) && owners.iter().any(|it| matches!(it, Owner::User(_))) {
-            self.on_site(thread, addr);
-            return CallStop::Going;
+            return CallStop::Going(self.on_site(thread, addr));
         }
         // Not counted or logged: the call is the debugger's.
         self.mark_site_passed(thread, addr, &owners);
-        self.resume_thread(thread, Resume::Continue);
-        CallStop::Going
+        CallStop::Going(Vote::Run)
     }
 
     /// Returns whether breakpoints are hit in the call of a thread, as when the program runs.
@@ -490,12 +496,12 @@ impl Debugger {
         let value = outcome.and_then(|()| self.call_value(thread, &call.call));
         self.restore_registers(thread, &call.call);
         match &call.counted {
-            Some(counted) => self.uncount(counted),
+            Some(counted) => self.inferior.uncount(counted),
             None => self.drain_all_messages(),
         }
         let alone = self.inferior.non_stop;
         self.restore_standing(thread, call.before);
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.inferior.thread_mut(thread) {
             state.stopped_for_client = alone;
         }
         self.answer(&call.call.span, value);
@@ -504,8 +510,8 @@ impl Debugger {
             .process
             .as_ref()
             .is_some_and(|it| !it.launched);
-        if outlives && self.is_visible_stop(thread) {
-            self.make_all_safe_to_kill();
+        if outlives && self.inferior.is_visible_stop(thread) {
+            self.inferior.make_all_safe_to_kill();
         }
     }
 
@@ -515,7 +521,7 @@ impl Debugger {
             .inferior
             .os
             .set_extended_registers(thread, &call.extended)
-            && self.set_registers_of(thread, call.saved);
+            && self.inferior.set_registers_of(thread, call.saved);
         if !restored {
             tracing::error!(%thread, "the registers cannot be restored after a call");
         }
@@ -526,16 +532,18 @@ impl Debugger {
         if let Some(data) = &before.signal_data {
             self.inferior.os.set_signal_data(thread, data);
         }
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.inferior.thread_mut(thread) {
             state.debug_register_hits = 0;
             state.passed_site = before.passed;
             state.is_hit_shown = before.is_hit_shown;
-            state.hidden_inlined = before.hidden;
-            state.asked = before.asked;
             // A signal that arrived during the call is kept, unless one was pending before.
             if before.signal.0 != 0 {
                 state.signal = before.signal;
             }
+        }
+        if let Some(state) = self.thread_state(thread) {
+            state.hidden_inlined = before.hidden;
+            state.asked = before.asked;
         }
     }
 
@@ -557,7 +565,10 @@ impl Debugger {
                 ValueLocation::Memory(addr, None),
             ));
         }
-        let set = self.user_registers(thread).ok_or(Error::OptimizedOut)?;
+        let set = self
+            .inferior
+            .user_registers(thread)
+            .ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
         registers.set_vectors(self.inferior.os.vector_registers(thread));
         let st0 = || self.inferior.os.st0(thread);

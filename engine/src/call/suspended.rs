@@ -8,11 +8,12 @@
 //! long jump returns to no trap: the stack reveals it, and its call is dropped.
 
 use super::{PreparedCall, Replay, Standing, UNCAUGHT};
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, Shown, Vote};
 use crate::event::StopReason;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::site::Owner;
+use crate::inferior::thread::Thread;
 use crate::inspect::value::Value;
 use crate::os::Mapping;
 use crate::stack::ThreadStack;
@@ -57,7 +58,10 @@ impl Debugger {
             StopReason::Exception { .. } => " for an exception",
             _ => "",
         };
-        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let pc = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.pc());
         let place = pc.and_then(|pc| self.place_of(pc));
         let place = place.map_or_else(String::new, |place| format!(" at {place}"));
         let why = Error::eval(format!(
@@ -72,7 +76,7 @@ impl Debugger {
         *self.calls.replay.get_mut() = Replay::default();
         self.inferior.pages.clear();
         self.views.stacks.clear();
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.thread_state(thread) {
             state.suspended.push(SuspendedCall {
                 call: call.call,
                 before: call.before,
@@ -96,7 +100,7 @@ impl Debugger {
         thread: ThreadId,
         back: (LoadAddr, u64),
     ) -> Option<ConsoleCallFrame> {
-        let state = self.inferior.process.as_ref()?.threads.get(&thread)?;
+        let state = self.threads.get(&thread)?;
         let mut calls = state.suspended.iter().rev();
         let SuspendedCall { call, before } = calls.find(|it| it.call.back == back)?;
         let mut registers = call.saved.to_registers();
@@ -109,47 +113,40 @@ impl Debugger {
         })
     }
 
-    /// Handles a hit of the trap at which suspended calls end. Returns true if one has ended; its
-    /// stop is reported then.
-    pub(crate) fn on_suspended_site(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        if self.end_returned_call(thread) {
-            return true;
+    /// Handles a hit of the trap at which suspended calls end. If one has ended, its stop is to be
+    /// reported.
+    pub(crate) fn on_suspended_site(&mut self, thread: ThreadId, addr: LoadAddr) -> Option<Vote> {
+        if let Some(vote) = self.end_returned_call(thread) {
+            return Some(vote);
         }
         self.drop_left_calls(thread);
         let last = self
-            .thread_mut(thread)
+            .thread_state(thread)
             .and_then(|state| state.suspended.pop_if(|it| it.call.back.0 != addr));
-        let Some(last) = last else { return false };
+        let last = last?;
         let outcome = Err(last.call.given_up(UNCAUGHT));
-        self.end_suspended(thread, last, outcome);
-        true
+        Some(self.end_suspended(thread, last, outcome))
     }
 
-    /// Ends the call that has returned to a thread's pc. Returns false if there is none.
-    pub(crate) fn end_returned_call(&mut self, thread: ThreadId) -> bool {
-        if self
-            .thread_mut(thread)
-            .is_none_or(|it| it.suspended.is_empty())
-        {
-            return false;
+    /// Ends the call that has returned to a stopped thread's pc; `None` if there is none.
+    pub(crate) fn end_returned_call(&mut self, thread: ThreadId) -> Option<Vote> {
+        if self.threads.get(&thread)?.suspended.is_empty() {
+            return None;
         }
-        let Some(registers) = self.user_registers(thread) else {
-            return false;
-        };
+        let is_stopped = |it: &Thread| it.stopped && !it.stopped_for_client;
+        self.inferior.thread(thread).filter(|it| is_stopped(it))?;
+        let registers = self.inferior.user_registers(thread)?;
         let here = (registers.pc(), registers.sp());
-        let returned = self.thread_mut(thread).and_then(|state| {
+        let returned = self.thread_state(thread).and_then(|state| {
             let mut calls = state.suspended.iter();
             let index = calls.rposition(|it| it.call.back == here)?;
             // Later calls have been left by a long jump.
             state.suspended.drain(index..).next()
         });
-        let Some(returned) = returned else {
-            return false;
-        };
+        let returned = returned?;
         self.inferior.pages.clear();
         let outcome = self.call_value(thread, &returned.call);
-        self.end_suspended(thread, returned, outcome);
-        true
+        Some(self.end_suspended(thread, returned, outcome))
     }
 
     /// Aborts the last suspended call of a thread and restores the thread's state;
@@ -162,7 +159,7 @@ impl Debugger {
         self.can_run()?;
         self.stopped_thread(thread)?;
         self.drop_left_calls(thread);
-        if let Some(why) = self.blocking_syscall_reason(thread) {
+        if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
             return Err(Error::Unsupported(format!("the call must go on: {why}")));
         }
         let Some(last) = self.take_suspended(thread) else {
@@ -171,14 +168,15 @@ impl Debugger {
             ));
         };
         let outcome = Err(last.call.given_up("did not return"));
-        self.end_suspended(thread, last, outcome);
+        let vote = self.end_suspended(thread, last, outcome);
+        self.carry_out(thread, vote);
         Ok(())
     }
 
     /// Removes and returns the last suspended call of a thread.
     fn take_suspended(&mut self, thread: ThreadId) -> Option<SuspendedCall> {
-        let state = self.thread_mut(thread)?;
-        let last = state.suspended.pop()?;
+        let last = self.thread_state(thread)?.suspended.pop()?;
+        let state = self.inferior.thread_mut(thread)?;
         if crate::inferior::is_fatal_signal(state.signal) {
             // The pending signal was caused by the call.
             state.signal = Signal(0);
@@ -186,34 +184,31 @@ impl Debugger {
         Some(last)
     }
 
-    /// Restores a thread's state from before a call, and reports a stop.
+    /// Restores a thread's state from before a call, whose end is to be reported.
     fn end_suspended(
         &mut self,
         thread: ThreadId,
         ended: SuspendedCall,
         outcome: Result<Value, Error>,
-    ) {
+    ) -> Vote {
         let (hidden, asked) = (ended.before.hidden, ended.before.asked.clone());
         self.restore_registers(thread, &ended.call);
         self.restore_standing(thread, ended.before);
         self.release_return_trap();
         self.end_scopes_up_to(thread, LoadAddr(ended.call.back.1));
         let name = ended.call.name;
-        self.report_stop(thread, StopReason::CallEnded { name, outcome });
         // As at the stop before the call.
-        if let Some(state) = self.thread_mut(thread) {
-            state.hidden_inlined = hidden;
-            state.asked = asked;
-        }
+        let shown = Shown {
+            hidden: Some(hidden),
+            asked: Some(asked),
+            returned: None,
+        };
+        Vote::Stop(StopReason::CallEnded { name, outcome }, shown)
     }
 
     /// Removes the return trap when no call is suspended any more.
     pub(crate) fn release_return_trap(&mut self) {
-        let mut threads = self
-            .inferior
-            .process
-            .iter()
-            .flat_map(|it| it.threads.values());
+        let mut threads = self.threads.values();
         if threads.all(|state| state.suspended.is_empty()) {
             self.inferior
                 .sites
@@ -224,13 +219,17 @@ impl Debugger {
     /// Restores the state of all threads from before their suspended calls: the return trap is
     /// about to be removed. All threads are stopped.
     pub(crate) fn end_suspended_calls(&mut self) {
-        let process = self.inferior.process.iter();
-        let threads = process.flat_map(|process| &process.threads);
-        let suspended = threads.filter(|(_, state)| state.stopped && !state.suspended.is_empty());
+        let is_stopped = |thread: &ThreadId| {
+            let state = self.inferior.thread(*thread);
+            state.is_some_and(|state| state.stopped)
+        };
+        let threads = self.threads.iter();
+        let suspended =
+            threads.filter(|(thread, it)| !it.suspended.is_empty() && is_stopped(thread));
         let threads: Vec<ThreadId> = suspended.map(|(thread, _)| *thread).collect();
         for thread in threads {
             self.drop_left_calls(thread);
-            if let Some(why) = self.blocking_syscall_reason(thread) {
+            if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
                 tracing::error!(%thread, why, "a call from the console cannot be ended");
                 continue;
             }
@@ -245,7 +244,7 @@ impl Debugger {
     /// Drops calls whose frames a stopped thread has left without a return.
     fn drop_left_calls(&mut self, thread: ThreadId) {
         let suspended = |this: &mut Self| {
-            let state = this.thread_mut(thread);
+            let state = this.threads.get(&thread);
             state.map_or_else(Vec::new, |state| {
                 state.suspended.iter().map(|it| it.call.back.1).collect()
             })
@@ -264,7 +263,7 @@ impl Debugger {
             .into_iter()
             .filter(|end| has_left(stack, *end, &mappings))
             .collect();
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.thread_state(thread) {
             state.suspended.retain(|it| !left.contains(&it.call.back.1));
         }
         self.views.stacks.clear();

@@ -62,7 +62,7 @@ impl Debugger {
 
     /// Returns whether a thread is stopped for the client.
     pub fn is_stopped(&self, thread: ThreadId) -> bool {
-        self.is_visible_stop(thread)
+        self.inferior.is_visible_stop(thread)
     }
 
     /// Returns the symbols with a name: mangled, demangled, or the end of the latter after `::`.

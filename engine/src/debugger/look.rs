@@ -89,8 +89,7 @@ impl Debugger {
 
     /// Returns the function that was just stepped out of into a frame, and its return type.
     fn returned_from(&self, frame: FrameKey) -> Option<(ReturnedFunction, Ty)> {
-        let threads = &self.inferior.process.as_ref()?.threads;
-        let function = threads.get(&frame.thread)?.returned.clone()?;
+        let function = self.threads.get(&frame.thread)?.returned.clone()?;
         let ty = function.function.return_type?;
         let ty = Ty::dwarf(&function.module, function.bias, ty);
         (frame.level == 0).then_some((function, ty))

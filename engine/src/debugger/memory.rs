@@ -4,6 +4,7 @@
 use super::{Debugger, State};
 use crate::arch::x86_64;
 use crate::ids::error::Error;
+use crate::inferior::Inferior;
 use crate::memory::PatchedCode as _;
 use crate::os::Mapping;
 use dwarf::LoadAddr;
@@ -18,31 +19,7 @@ pub enum Extent {
     Partial,
 }
 
-impl Debugger {
-    /// Reads `len` bytes, or as many as can be read.
-    ///
-    /// # Errors
-    /// There is no process; [`Error::NoMemory`]: not even the first byte can be read.
-    pub fn read_memory(&self, addr: LoadAddr, len: usize) -> Result<Vec<u8>, Error> {
-        let pid = self.process_with_memory()?;
-        let len = len.min(self.room_at(addr));
-        let mut bytes = vec![0; len];
-        let mut done = self.inferior.os.read_permitted(addr, &mut bytes);
-        if done < len {
-            let mappings = self.inferior.os.mappings(pid);
-            done = self.read_on(addr, &mut bytes, done, &mappings);
-            if done == 0 {
-                return Err(self.no_memory("read", addr, &mappings));
-            }
-        }
-        bytes.truncate(done);
-        self.inferior.sites.hide(addr, &mut bytes);
-        if bytes.is_empty() && self.inferior.pads.distance(addr) == 0 {
-            return Err(self.no_memory("read", addr, &[]));
-        }
-        Ok(bytes)
-    }
-
+impl Inferior {
     /// Continues a read in memory that the program itself may not read; guard pages are excluded.
     /// Returns the total number of bytes read.
     fn read_on(
@@ -58,13 +35,45 @@ impl Debugger {
                 break;
             };
             let end = bytes.len().min(done + clamped(mapping.end - here));
-            let read = self.inferior.os.read_memory(here, &mut bytes[done..end]);
+            let read = self.os.read_memory(here, &mut bytes[done..end]);
             done += read;
             if done < end || read == 0 {
                 break;
             }
         }
         done
+    }
+
+    /// Returns the number of bytes before the end of the address space or before our memory.
+    fn room_at(&self, addr: LoadAddr) -> usize {
+        let end_of_space = (u64::MAX - addr.0).saturating_add(1);
+        clamped(end_of_space.min(self.pads.distance(addr)))
+    }
+}
+
+impl Debugger {
+    /// Reads `len` bytes, or as many as can be read.
+    ///
+    /// # Errors
+    /// There is no process; [`Error::NoMemory`]: not even the first byte can be read.
+    pub fn read_memory(&self, addr: LoadAddr, len: usize) -> Result<Vec<u8>, Error> {
+        let pid = self.process_with_memory()?;
+        let len = len.min(self.inferior.room_at(addr));
+        let mut bytes = vec![0; len];
+        let mut done = self.inferior.os.read_permitted(addr, &mut bytes);
+        if done < len {
+            let mappings = self.inferior.os.mappings(pid);
+            done = self.inferior.read_on(addr, &mut bytes, done, &mappings);
+            if done == 0 {
+                return Err(self.no_memory("read", addr, &mappings));
+            }
+        }
+        bytes.truncate(done);
+        self.inferior.sites.hide(addr, &mut bytes);
+        if bytes.is_empty() && self.inferior.pads.distance(addr) == 0 {
+            return Err(self.no_memory("read", addr, &[]));
+        }
+        Ok(bytes)
     }
 
     /// Writes bytes, regardless of write protection. Breakpoints in the range stay, above the new
@@ -87,7 +96,7 @@ impl Debugger {
             return Ok(0);
         }
         let mappings = self.inferior.os.mappings(pid);
-        let room = bytes.len().min(self.room_at(addr));
+        let room = bytes.len().min(self.inferior.room_at(addr));
         let len = writable(addr, room, &mappings);
         if len == 0 || (extent == Extent::Whole && len < bytes.len()) {
             return Err(self.no_memory("write", addr + len as u64, &mappings));
@@ -124,12 +133,6 @@ impl Debugger {
             State::NoProcess | State::Ended => Err(Error::NoProcess),
             State::Held | State::Running | State::Stopped => Ok(process.pid),
         }
-    }
-
-    /// Returns the number of bytes before the end of the address space or before our memory.
-    fn room_at(&self, addr: LoadAddr) -> usize {
-        let end_of_space = (u64::MAX - addr.0).saturating_add(1);
-        clamped(end_of_space.min(self.inferior.pads.distance(addr)))
     }
 
     fn no_memory(&self, what: &'static str, addr: LoadAddr, mappings: &[Mapping]) -> Error {

@@ -1,18 +1,35 @@
 //! [`Debugger`]: the public interface of the engine.
 
+mod children;
+mod dispatch;
+mod end;
+mod find;
+mod hold;
 mod images;
 mod inspect;
+mod life;
+mod loader;
 pub(crate) mod look;
 mod memory;
 mod post_mortem;
+mod report;
 mod run;
+#[cfg(test)]
+mod tests;
+mod threads;
 mod types;
 mod waits;
+mod world;
 
+pub use crate::inferior::State;
+pub(crate) use dispatch::{Shown, Vote};
+use find::ProcessWatch;
 pub use inspect::{LineCode, NamesStatus, SymbolInfo};
 pub use look::Evaluated;
 pub use memory::Extent;
-pub use types::{Granularity, RegisterGroup, State, StepKind, ThreadInfo, Wait};
+pub(crate) use report::OUTPUT_DRAIN_LIMIT;
+pub(crate) use threads::ThreadState;
+pub use types::{Granularity, RegisterGroup, StepKind, ThreadInfo, Wait};
 pub use waits::MutexWait;
 
 use crate::breakpoint::watch::Watches;
@@ -33,7 +50,7 @@ use crate::images::modules::Modules;
 use crate::inferior::site::Owner;
 use crate::inferior::{Inferior, Process};
 use crate::inspect::value::Value;
-use crate::os::{Backend, OpenStdio, Ready, WaitInterest, WaitStatus, Waker};
+use crate::os::{Backend, OpenStdio, WaitInterest, WaitStatus, Waker};
 use crate::plan::{Reaches, StepFilters};
 use crate::stack::{TailCalls, ThreadStack};
 use dwarf::Unwinder;
@@ -59,6 +76,10 @@ pub struct Debugger {
     pub(crate) calls: Calls,
     /// Stacks and values of the present stop.
     pub(crate) views: Views,
+    /// Steps, suspended calls and what is shown of each thread.
+    pub(crate) threads: FxHashMap<ThreadId, ThreadState>,
+    /// A process to attach to as soon as it starts.
+    awaited: Option<ProcessWatch>,
     pub(crate) client: ClientLink,
     launch: Option<Launch>,
 }
@@ -161,6 +182,8 @@ impl Debugger {
                 results: Vec::new(),
                 cancel: None,
             },
+            threads: FxHashMap::default(),
+            awaited: None,
             client: ClientLink {
                 output_held: false,
                 polled_at: Instant::now(),
@@ -245,9 +268,9 @@ impl Debugger {
         let pid = self.inferior.os.launch(launch, opened)?;
         self.begin(Process::new(pid, true));
         self.launch = Some(launch.clone());
-        self.thread_is_there(ThreadId(pid));
+        self.inferior.thread_is_there(ThreadId(pid));
         // In the kernel, a single step from here ends before the first instruction.
-        if let Some(state) = self.thread_mut(ThreadId(pid)) {
+        if let Some(state) = self.inferior.thread_mut(ThreadId(pid)) {
             state.syscall_event = Some(WaitStatus::Execed(ThreadId(pid)));
         }
         self.load_initial_modules();
@@ -322,7 +345,7 @@ impl Debugger {
     }
 
     pub(crate) fn no_process_yet(&self) -> Result<(), Error> {
-        if self.inferior.process.is_some() || self.inferior.following.awaited.is_some() {
+        if self.inferior.process.is_some() || self.awaited.is_some() {
             return Err(Error::AlreadyStarted);
         }
         Ok(())
@@ -353,14 +376,6 @@ impl Debugger {
             self.inferior.events.push_back(Event::BreakpointChanged(id));
         }
         self.clear_stop_state();
-    }
-
-    pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
-        if let Some(process) = &mut self.inferior.process {
-            let state = process.threads.entry(thread).or_default();
-            state.stopped = true;
-            state.announced = true;
-        }
     }
 
     /// Finds the images of the process, binds breakpoints in them, and watches the loader.
@@ -449,7 +464,7 @@ impl Debugger {
                 },
                 None => StopReason::Entry,
             };
-            self.report_stop(thread, reason);
+            self.carry_out(thread, Vote::stop(reason));
             return Ok(());
         }
         if self.inferior.launched {
@@ -464,10 +479,10 @@ impl Debugger {
             .collect();
         match (stop, self.inferior.non_stop) {
             (false, _) => self.resume_all(),
-            (true, false) => self.report_stop(current, StopReason::Entry),
+            (true, false) => self.carry_out(current, Vote::stop(StopReason::Entry)),
             (true, true) => {
                 for thread in others.into_iter().chain([current]) {
-                    self.report_stop(thread, StopReason::Entry);
+                    self.carry_out(thread, Vote::stop(StopReason::Entry));
                 }
             }
         }
@@ -501,7 +516,7 @@ impl Debugger {
                 };
                 let ready = self.inferior.os.wait(Some(Instant::now()), besides)?;
                 self.client.polled_at = Instant::now();
-                self.remember(ready);
+                self.inferior.remember(ready);
                 if ready.client {
                     return Ok(Wait::Client);
                 }
@@ -524,7 +539,7 @@ impl Debugger {
             self.finish_if_ended();
             self.check_call();
             self.look_for_process();
-            self.reclaim_handovers();
+            self.inferior.reclaim_handovers();
             if self.images.indexer.poll_events() {
                 self.bind_functions();
             }
@@ -544,16 +559,11 @@ impl Debugger {
                 .as_ref()
                 .and_then(|process| process.ended)
                 .map(|(_, patience)| patience)
-                .filter(|_| !self.client.output_held && !self.waits_for_children());
+                .filter(|_| !self.client.output_held && !self.inferior.waits_for_children());
             let until = if self.inferior.stops_may_be_ready {
                 Some(Instant::now())
             } else {
-                let found = self
-                    .inferior
-                    .following
-                    .awaited
-                    .as_ref()
-                    .map(|awaited| awaited.next);
+                let found = self.awaited.as_ref().map(|awaited| awaited.next);
                 let lost = self
                     .inferior
                     .following
@@ -561,7 +571,10 @@ impl Debugger {
                     .iter()
                     .map(|lost| lost.next)
                     .min();
-                let said = self.next_drain().filter(|_| !self.client.output_held);
+                let said = self
+                    .inferior
+                    .next_drain()
+                    .filter(|_| !self.client.output_held);
                 [deadline, ended, found, lost, said, self.call_deadline()]
                     .into_iter()
                     .flatten()
@@ -573,7 +586,7 @@ impl Debugger {
             };
             let ready = self.inferior.os.wait(until, besides)?;
             self.client.polled_at = Instant::now();
-            self.remember(ready);
+            self.inferior.remember(ready);
             if ready.output {
                 self.pump_output(OUTPUT_PORTION);
             }
@@ -586,11 +599,6 @@ impl Debugger {
                 return Ok(Wait::Deadline);
             }
         }
-    }
-
-    /// Keeps the result of a wait for [`Debugger::wait`] to return.
-    pub(crate) fn remember(&mut self, ready: Ready) {
-        self.inferior.woken |= ready.woken;
     }
 
     /// Stops (true) or continues reading the debuggee's output from its pipe. Reading stops while

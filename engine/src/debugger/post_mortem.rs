@@ -30,7 +30,7 @@ impl Debugger {
         self.inferior.non_stop = false;
         self.begin(process);
         for thread in threads {
-            self.thread_is_there(thread);
+            self.inferior.thread_is_there(thread);
         }
         self.load_initial_modules();
         // The initial images are reported by `modules`.

@@ -1,6 +1,6 @@
 //! Resuming and stopping, and the threads that can be inspected.
 
-use super::{Debugger, State};
+use super::{Debugger, State, Vote};
 use crate::event::StopReason;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
@@ -36,34 +36,18 @@ impl Debugger {
 
     pub(crate) fn stopped_thread(&self, thread: ThreadId) -> Result<(), Error> {
         match self.stopped()?.threads.get(&thread) {
-            Some(_) if self.is_visible_stop(thread) => Ok(()),
+            Some(_) if self.inferior.is_visible_stop(thread) => Ok(()),
             Some(_) => Err(Error::NotStopped),
             None => Err(Error::NoSuchThread(thread.0)),
         }
-    }
-
-    /// Returns whether a thread is stopped for the client, rather than only for the debugger.
-    pub(crate) fn is_visible_stop(&self, thread: ThreadId) -> bool {
-        let Some(process) = &self.inferior.process else {
-            return false;
-        };
-        let all = process.state == State::Stopped;
-        let state = process.threads.get(&thread);
-        state.is_some_and(|state| state.stopped && (all || state.stopped_for_client))
     }
 
     /// Drops all state that is valid for one stop only.
     pub(crate) fn clear_stop_state(&mut self) {
         self.inferior.pages.clear();
         self.views.stacks.clear();
-        for state in self
-            .inferior
-            .process
-            .iter_mut()
-            .flat_map(|it| it.threads.values_mut())
-        {
-            state.hidden_inlined = 0;
-            state.returned = None;
+        for state in self.threads.values_mut() {
+            state.forget_stop();
         }
         self.stops.exceptions.forget_stop();
     }
@@ -73,26 +57,21 @@ impl Debugger {
         self.inferior.pages.clear();
         self.views.stacks.remove(&thread);
         self.stops.exceptions.forget_stop_of(thread);
-        if let Some(state) = self.thread_mut(thread) {
-            state.hidden_inlined = 0;
-            state.returned = None;
+        if let Some(state) = self.threads.get_mut(&thread) {
+            state.forget_stop();
         }
     }
 
     /// Returns the number of inlined calls that a thread's innermost frame does not show.
     pub(crate) fn hidden_at(&self, thread: ThreadId) -> usize {
-        let state = self
-            .inferior
-            .process
-            .as_ref()
-            .and_then(|it| it.threads.get(&thread));
+        let state = self.threads.get(&thread);
         state.map_or(0, |state| state.hidden_inlined)
     }
 
     /// Returns the requested line at a thread's pc, if the line table assigns another one to its
     /// code.
     pub(crate) fn shown_line(&self, thread: ThreadId, pc: LoadAddr) -> Option<SourceLocation> {
-        let state = self.inferior.process.as_ref()?.threads.get(&thread)?;
+        let state = self.threads.get(&thread)?;
         state.asked.shown_at(pc, state.hidden_inlined)
     }
 
@@ -100,10 +79,10 @@ impl Debugger {
     pub fn current_thread(&self) -> Option<ThreadId> {
         let process = self.inferior.process.as_ref()?;
         Some(process.current)
-            .filter(|thread| self.is_visible_stop(*thread))
+            .filter(|thread| self.inferior.is_visible_stop(*thread))
             .or_else(|| {
                 let mut threads = process.threads.keys().copied();
-                threads.find(|thread| self.is_visible_stop(*thread))
+                threads.find(|thread| self.inferior.is_visible_stop(*thread))
             })
     }
 
@@ -160,16 +139,16 @@ impl Debugger {
             self.abort_call(Error::eval("the call was interrupted"));
         }
         if self.inferior.non_stop {
-            self.pause_threads(thread);
+            self.inferior.pause_threads(thread);
             return Ok(());
         }
         self.cancel_steps();
-        self.set_state(State::Stopped);
+        self.inferior.set_state(State::Stopped);
         self.stop_all();
         match self.current_thread() {
-            Some(thread) => self.report_stop(thread, StopReason::Pause),
+            Some(thread) => self.carry_out(thread, Vote::stop(StopReason::Pause)),
             // No thread could be stopped, or the process has just ended.
-            None => self.set_state(State::Running),
+            None => self.inferior.set_state(State::Running),
         }
         Ok(())
     }

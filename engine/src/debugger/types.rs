@@ -25,21 +25,6 @@ pub enum Granularity {
     Instruction,
 }
 
-/// The state of the session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// No process was launched or attached to.
-    NoProcess,
-    /// Launched or attached, held until [`Debugger::release`].
-    Held,
-    /// At least one thread runs.
-    Running,
-    /// All threads are stopped.
-    Stopped,
-    /// The process has ended, or was detached.
-    Ended,
-}
-
 /// A thread, for users.
 #[derive(Clone, Debug)]
 pub struct ThreadInfo {

@@ -38,11 +38,13 @@ impl Debugger {
             (libc::SIGFPE, Some(_)) => Some(self.explain_arithmetic(thread, info.code)),
             (libc::SIGILL, Some(addr)) => Some(self.explain_illegal(addr)),
             (libc::SIGABRT, _) => self.explain_abort(thread),
-            (libc::SIGSYS, _) if info.code > 0 => self.user_registers(thread).map(|registers| {
-                let number = registers.to_registers();
-                let number = number.get(dwarf::register::x86_64::RAX).unwrap_or(0) as i64;
-                format!("a system call that a seccomp filter forbids (rax is {number})")
-            }),
+            (libc::SIGSYS, _) if info.code > 0 => {
+                self.inferior.user_registers(thread).map(|registers| {
+                    let number = registers.to_registers();
+                    let number = number.get(dwarf::register::x86_64::RAX).unwrap_or(0) as i64;
+                    format!("a system call that a seccomp filter forbids (rax is {number})")
+                })
+            }
             _ => None,
         };
         match why {
@@ -52,13 +54,13 @@ impl Debugger {
     }
 
     fn instruction(&mut self, thread: ThreadId) -> Option<(Instruction, RegisterSet)> {
-        let registers = self.user_registers(thread)?;
-        let instruction = x86_64::read(&self.memory(), registers.pc())?;
+        let registers = self.inferior.user_registers(thread)?;
+        let instruction = x86_64::read(&self.inferior.memory(), registers.pc())?;
         Some((instruction, registers))
     }
 
     fn explain_fault(&mut self, thread: ThreadId, code: i32, addr: LoadAddr) -> Option<String> {
-        let registers = self.user_registers(thread)?;
+        let registers = self.inferior.user_registers(thread)?;
         let instruction = self.instruction(thread).map(|(instruction, _)| instruction);
         let touched = instruction.map_or_else(Vec::new, |it| accesses(&it, &registers));
         if code == SI_KERNEL {
@@ -207,12 +209,16 @@ impl Debugger {
         let (instruction, registers) = self.instruction(thread)?;
         match divisor(&instruction, &registers)? {
             Operand::Value(value) => Some(value),
-            Operand::Memory(addr, size) => self.memory().read_uint(addr, size.min(8) as usize).ok(),
+            Operand::Memory(addr, size) => self
+                .inferior
+                .memory()
+                .read_uint(addr, size.min(8) as usize)
+                .ok(),
         }
     }
 
     fn explain_illegal(&self, addr: LoadAddr) -> String {
-        let instruction = x86_64::read(&self.memory(), addr);
+        let instruction = x86_64::read(&self.inferior.memory(), addr);
         match instruction.map(|it| it.mnemonic()) {
             Some(Mnemonic::Ud2) => {
                 "`ud2`: the compiler has put a trap here, for code that must not be reached or a check that failed".to_owned()
@@ -230,8 +236,8 @@ impl Debugger {
         let frames = self.stack(thread, 0, Some(FRAMES)).ok()?.frames;
         let has = |part: &str| frames.iter().any(|frame| frame.name.contains(part));
         if has("terminate") || has("__cxa_throw") || has("__cxa_rethrow") {
-            let sp = self.user_registers(thread)?.sp();
-            let memory = self.memory();
+            let sp = self.inferior.user_registers(thread)?.sp();
+            let memory = self.inferior.memory();
             let reader = Reader {
                 memory: &memory,
                 modules: &self.images.modules,
@@ -288,7 +294,7 @@ impl Debugger {
 
     /// glibc: `struct abort_msg_s { unsigned int size; char msg[]; } *__abort_msg`.
     fn abort_message(&self) -> Option<String> {
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         self.images.modules.loaded.iter().find_map(|loaded| {
             let name = "__abort_msg";
             let exported = loaded.module.exported(name);
@@ -313,7 +319,7 @@ impl Debugger {
     /// Returns the expression of the pointer that an access used, and of the value accessed.
     fn names_of(&mut self, thread: ThreadId, access: &Access) -> Option<(String, String)> {
         let (base, offset) = access.base.filter(|_| access.is_plain)?;
-        let registers = self.user_registers(thread)?;
+        let registers = self.inferior.user_registers(thread)?;
         let code = self.code_before(registers.pc());
         let way = code.and_then(|code| way_to(base, &code, &registers));
         let register = x86_64::dwarf_register(base);
@@ -337,7 +343,7 @@ impl Debugger {
             pc.0.checked_sub(entry.0)
                 .filter(|len| (1..MAX_FUNCTION_BYTES).contains(len))?;
         let mut bytes = vec![0; len as usize];
-        self.memory().read(entry, &mut bytes).ok()?;
+        self.inferior.memory().read(entry, &mut bytes).ok()?;
         let mut code = Vec::new();
         let mut at = 0;
         while at < bytes.len() {

@@ -457,7 +457,7 @@ impl Debugger {
             self.stops.exceptions.begun.remove(&thread);
         }
         let exception = self.exception_at(thread, point)?;
-        let sp = self.user_registers(thread)?.sp();
+        let sp = self.inferior.user_registers(thread)?.sp();
         let back = match exception.point {
             // The exception may still be caught.
             Point::Panic => Some(self.os_word(sp)?),
@@ -468,7 +468,7 @@ impl Debugger {
 
     /// Records a panic, at the entry of the function that runs the hook.
     fn note_panic(&mut self, thread: ThreadId) {
-        let Some(registers) = self.user_registers(thread) else {
+        let Some(registers) = self.inferior.user_registers(thread) else {
             return;
         };
         let payload = registers.get(RDI).zip(registers.get(RSI));
@@ -488,11 +488,11 @@ impl Debugger {
             return None;
         }
         let begun = self.stops.exceptions.begun.remove(&thread)?;
-        let sp = self.user_registers(thread)?.sp();
+        let sp = self.inferior.user_registers(thread)?.sp();
         if sp > begun.sp || self.os_word(begun.sp) != Some(begun.back) {
             return None;
         }
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let reader = Reader {
             memory: &memory,
             modules: &self.images.modules,
@@ -567,7 +567,10 @@ impl Debugger {
             return false;
         };
         let (sp, back) = (doomed.sp, doomed.back);
-        let here = self.user_registers(thread).map(|registers| registers.sp());
+        let here = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.sp());
         let runs = || back.is_none_or(|back| self.os_word(sp) == Some(back));
         here.is_some_and(|here| here <= sp.wrapping_add(8)) && runs()
     }
@@ -601,15 +604,15 @@ impl Debugger {
     fn exception_at(&mut self, thread: ThreadId, point: Point) -> Option<Exception> {
         if point == Point::Report {
             // The report's text may still be in the pipe.
-            self.pump_output(crate::inferior::OUTPUT_DRAIN_LIMIT);
+            self.pump_output(crate::debugger::OUTPUT_DRAIN_LIMIT);
         }
-        let registers = self.user_registers(thread)?;
+        let registers = self.inferior.user_registers(thread)?;
         let (first, second) = (registers.get(RDI)?, registers.get(RSI)?);
         let terminating = match point {
             Point::Terminate => self.words_near(thread),
             _ => Vec::new(),
         };
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let reader = Reader {
             memory: &memory,
             modules: &self.images.modules,
@@ -668,7 +671,7 @@ impl Debugger {
         let stack = registers.get(registers.machine().sp());
         for _ in 0..3 {
             words.extend(saved.iter().filter_map(|register| registers.get(*register)));
-            let memory = self.memory();
+            let memory = self.inferior.memory();
             let mut unwinder = self.views.unwinder.borrow_mut();
             let unwound = unwinder.unwind(&self.images.modules, &memory, address, &registers);
             match unwound.ok().and_then(|unwound| unwound.caller) {

@@ -1,7 +1,7 @@
 //! Signals: names, rules, and which of them stop the program.
 
 use super::{ExceptionFilter, Subject};
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, Vote};
 use crate::event::{Event, StopReason};
 use crate::ids::{Signal, SignalInfo, ThreadId};
 use std::collections::BTreeMap;
@@ -116,12 +116,11 @@ impl Debugger {
         })
     }
 
-    /// Handles a signal-delivery-stop: reports a stop, or resumes the thread with or without the
-    /// signal.
-    pub(crate) fn on_signal(&mut self, thread: ThreadId, signal: Signal) {
+    /// Handles a signal-delivery-stop: the thread stops, or runs with or without the signal.
+    pub(crate) fn on_signal(&mut self, thread: ThreadId, signal: Signal) -> Vote {
         let rule = self.signal_rule(signal);
         let sent_by_us = self.inferior.terminating && signal.0 == libc::SIGTERM;
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.inferior.thread_mut(thread) {
             state.signal = match rule.pass || sent_by_us {
                 true => signal,
                 false => Signal(0),
@@ -132,8 +131,7 @@ impl Debugger {
             false => self.ask_signal(thread, signal, rule),
         };
         if let Some(reason) = reason {
-            self.report_stop(thread, reason);
-            return;
+            return Vote::stop(reason);
         }
         if rule.print && !sent_by_us {
             let what = match rule.pass {
@@ -144,10 +142,10 @@ impl Debugger {
             let note = format!("{}{from}: {what} (thread {thread})\n", signal.name());
             self.inferior.events.push_back(Event::Note(note));
         }
-        match rule.pass || sent_by_us {
-            true => self.signal_while_stepping(thread),
-            false => self.resume_step(thread),
+        if rule.pass || sent_by_us {
+            self.signal_while_stepping(thread);
         }
+        Vote::Resume
     }
 
     /// Returns whether a signal stops the program, by its rule or by a filter.

@@ -6,10 +6,8 @@
 //! detached; the other debugger seizes and stops it and restores the program's bytes
 //! ([`Handover`]). No signal is sent, so neither the program nor its parent can notice it.
 
-use super::Process;
-use super::find::ProcessWatch;
-use crate::debugger::{Debugger, State};
-use crate::event::{Event, StopReason};
+use super::{Inferior, State};
+use crate::event::Event;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::site::Owner;
@@ -136,12 +134,10 @@ pub struct Following {
     pub given: Vec<Given>,
     /// Processes that were detached for a debugger that has not taken them over.
     pub lost: Vec<UnclaimedHandover>,
-    /// A process to attach to as soon as it starts.
-    pub awaited: Option<ProcessWatch>,
 }
 
 /// A jump to itself (x86-64: `jmp` with a displacement of −2).
-const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
+pub(crate) const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
 /// Maximum number of children held at once; further ones are detached.
 const MAX_HELD_CHILDREN: usize = 64;
 /// Interval of attempts on a process that another tracer still has.
@@ -149,38 +145,27 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum time for children to stop when they are detached.
 const CHILD_STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl Debugger {
-    /// Sets what happens to processes that the debuggee creates from now on.
-    pub fn set_follow_fork(&mut self, follow: FollowFork) {
-        self.inferior.following.follow = follow;
-    }
-
+impl Inferior {
     pub(crate) fn expect_child(&mut self, child: i32, kind: Child) {
-        let Some(process) = &mut self.inferior.process else {
+        let Some(process) = &mut self.process else {
             return;
         };
         process.children.insert(child, kind);
         let mut status = process.unclaimed_stops.remove(&ThreadId(child));
         let becomes = kind == Child::Fork
-            && self.inferior.following.follow.follow == Follow::Child
-            && self.inferior.following.follow.programs.is_empty();
+            && self.following.follow.follow == Follow::Child
+            && self.following.follow.programs.is_empty();
         if status.is_none() && becomes {
             // At once: its parent must not run ahead of it.
-            status = self.inferior.os.wait_for_stop(ThreadId(child));
+            status = self.os.wait_for_stop(ThreadId(child));
         }
         if let Some(status) = status {
             self.on_child(ThreadId(child), kind, status);
         }
     }
 
-    /// Handles the stop of a child whose parent has ended.
-    pub(crate) fn on_orphan(&mut self, child: ThreadId, status: WaitStatus) {
-        self.set_child(child, Some(Child::Fork));
-        self.on_child(child, Child::Fork, status);
-    }
-
-    fn set_child(&mut self, child: ThreadId, kind: Option<Child>) {
-        if let Some(process) = &mut self.inferior.process {
+    pub(crate) fn set_child(&mut self, child: ThreadId, kind: Option<Child>) {
+        if let Some(process) = &mut self.process {
             match kind {
                 Some(kind) => process.children.insert(child.0, kind),
                 None => process.children.remove(&child.0),
@@ -190,37 +175,29 @@ impl Debugger {
 
     /// Removes all our traps and jumps from the code of a child that has a copy of the memory.
     fn clean(&self, child: ThreadId) {
-        let read = |addr, bytes: &mut [u8]| self.inferior.os.read_memory_of(child.0, addr, bytes);
-        let is_ours = |target| self.inferior.jumps.holds(target);
-        let mut originals = self.inferior.sites.originals(read, is_ours);
+        let read = |addr, bytes: &mut [u8]| self.os.read_memory_of(child.0, addr, bytes);
+        let is_ours = |target| self.jumps.holds(target);
+        let mut originals = self.sites.originals(read, is_ours);
         // The child may have been created by a function called for an expression. At that
         // function's return address there is nothing to execute: without the trap the child would
         // run the program once more. The call may have ended by now.
-        let has_called = self
-            .inferior
-            .process
-            .as_ref()
-            .is_some_and(|it| it.has_called);
-        let back = self.images.modules.entry().filter(|entry| {
-            let site = self.inferior.sites.get(*entry);
-            site.map_or(has_called, |it| it.owners().iter().any(Owner::is_of_a_call))
+        let call_return = self.process.as_ref().and_then(|it| it.call_return);
+        let back = call_return.filter(|back| {
+            let site = self.sites.get(*back);
+            site.is_none_or(|it| it.owners().iter().any(Owner::is_of_a_call))
         });
         originals.retain(|(addr, _)| Some(*addr) != back);
-        self.inferior.os.write_memory_of(child.0, &originals);
+        self.os.write_memory_of(child.0, &originals);
     }
 
     /// Waits for forked children that have not stopped yet: the data needed to clean their memory
     /// is about to be dropped.
     fn wait_unseen_children(&mut self) -> Vec<(ThreadId, WaitStatus)> {
-        let children = self
-            .inferior
-            .process
-            .iter()
-            .flat_map(|process| &process.children);
+        let children = self.process.iter().flat_map(|process| &process.children);
         let unseen = children.filter(|(_, kind)| **kind == Child::Fork);
         let unseen: Vec<ThreadId> = unseen.map(|(child, _)| ThreadId(*child)).collect();
         let born = unseen.into_iter();
-        born.filter_map(|child| Some((child, self.inferior.os.wait_for_stop(child)?)))
+        born.filter_map(|child| Some((child, self.os.wait_for_stop(child)?)))
             .collect()
     }
 
@@ -241,12 +218,12 @@ impl Debugger {
                 _ => Signal(0),
             };
             self.clean(child);
-            self.inferior.os.detach(child, signal);
+            self.os.detach(child, signal);
         }
     }
 
     fn let_child_go(&mut self, child: ThreadId, signal: Signal) {
-        self.inferior.os.detach(child, signal);
+        self.os.detach(child, signal);
         self.set_child(child, None);
     }
 
@@ -261,54 +238,54 @@ impl Debugger {
             (Child::Held(_), _) => {}
             (Child::Fork, _) => {
                 self.clean(child);
-                if self.inferior.following.follow.follow == Follow::Parent {
+                if self.following.follow.follow == Follow::Parent {
                     self.let_child_go(child, signal);
-                } else if self.inferior.following.follow.programs.is_empty() {
+                } else if self.following.follow.programs.is_empty() {
                     self.follow_child(child, signal);
                 } else {
                     self.set_child(child, Some(Child::Watched));
-                    self.inferior.os.resume(child, Resume::Continue, signal);
+                    self.os.resume(child, Resume::Continue, signal);
                 }
             }
             (Child::Vfork | Child::Watched, WaitStatus::Execed(_)) => {
-                if self.inferior.following.follow.follow == Follow::Parent {
+                if self.following.follow.follow == Follow::Parent {
                     self.let_child_go(child, Signal(0));
                 } else if self
                     .program_of(child)
-                    .is_some_and(|it| self.inferior.following.follow.wants(&it))
+                    .is_some_and(|it| self.following.follow.wants(&it))
                 {
                     self.follow_child(child, Signal(0));
                 } else {
                     self.set_child(child, Some(Child::Watched));
-                    self.inferior.os.resume(child, Resume::Continue, Signal(0));
+                    self.os.resume(child, Resume::Continue, Signal(0));
                 }
             }
             (Child::Vfork, WaitStatus::Signal(signal)) => {
                 // It runs in the debuggee's memory: it is moved past our traps, like a thread.
-                let registers = self.inferior.os.registers(child);
+                let registers = self.os.registers(child);
                 let site = registers.map(|registers| registers.pc() - 1);
                 match (
                     registers,
-                    site.filter(|site| self.inferior.sites.get(*site).is_some()),
+                    site.filter(|site| self.sites.get(*site).is_some()),
                 ) {
                     (Some(mut registers), Some(site)) if signal.0 == libc::SIGTRAP => {
                         registers.set_pc(site);
                         self.over_in_child(child, site, registers);
                     }
-                    _ if site.is_some_and(|trap| self.inferior.jumps.trap(trap).is_some()) => {
-                        self.inferior.os.resume(child, Resume::Continue, Signal(0));
+                    _ if site.is_some_and(|trap| self.jumps.trap(trap).is_some()) => {
+                        self.os.resume(child, Resume::Continue, Signal(0));
                     }
                     (Some(registers), _) if self.is_condition_fault(child, signal) => {
                         // Its condition is not evaluated: its hits are not the debuggee's.
                         match self.registers_past_condition(child, &registers) {
                             Some(registers) => {
-                                self.inferior.os.set_registers(child, &registers);
-                                self.inferior.os.resume(child, Resume::Continue, Signal(0));
+                                self.os.set_registers(child, &registers);
+                                self.os.resume(child, Resume::Continue, Signal(0));
                             }
-                            None => self.inferior.os.resume(child, Resume::Continue, signal),
+                            None => self.os.resume(child, Resume::Continue, signal),
                         }
                     }
-                    _ => self.inferior.os.resume(child, Resume::Continue, signal),
+                    _ => self.os.resume(child, Resume::Continue, signal),
                 }
             }
             (
@@ -323,11 +300,11 @@ impl Debugger {
                     _ => Child::Watched,
                 };
                 self.expect_child(new, of_new);
-                self.inferior.os.resume(child, Resume::Continue, Signal(0));
+                self.os.resume(child, Resume::Continue, Signal(0));
             }
-            (Child::Watched, WaitStatus::GroupStop(_)) if self.inferior.os.listen(child) => {}
+            (Child::Watched, WaitStatus::GroupStop(_)) if self.os.listen(child) => {}
             (Child::Vfork | Child::Watched, _) => {
-                self.inferior.os.resume(child, Resume::Continue, signal);
+                self.os.resume(child, Resume::Continue, signal);
             }
         }
     }
@@ -340,31 +317,31 @@ impl Debugger {
     ) {
         match self.registers_past_site(child, site, &registers) {
             Some(registers) => {
-                self.inferior.os.set_registers(child, &registers);
-                self.inferior.os.resume(child, Resume::Continue, Signal(0));
+                self.os.set_registers(child, &registers);
+                self.os.resume(child, Resume::Continue, Signal(0));
             }
             None => {
-                self.inferior.os.set_registers(child, &registers);
-                self.inferior.sites.lift(site, &*self.inferior.os);
-                self.inferior.os.resume(child, Resume::Step, Signal(0));
-                self.inferior.os.wait_for_stop(child);
-                self.inferior.sites.plant(site, &*self.inferior.os);
-                self.inferior.os.resume(child, Resume::Continue, Signal(0));
+                self.os.set_registers(child, &registers);
+                self.sites.lift(site, &*self.os);
+                self.os.resume(child, Resume::Step, Signal(0));
+                self.os.wait_for_stop(child);
+                self.sites.plant(site, &*self.os);
+                self.os.resume(child, Resume::Continue, Signal(0));
             }
         }
     }
 
     fn program_of(&self, child: ThreadId) -> Option<PathBuf> {
-        self.inferior.os.executable(child.0).map(|file| file.path)
+        self.os.executable(child.0).map(|file| file.path)
     }
 
     /// Follows a stopped child that matches the settings.
     fn follow_child(&mut self, child: ThreadId, signal: Signal) {
-        let Some(process) = &mut self.inferior.process else {
+        let Some(process) = &mut self.process else {
             return;
         };
         let held = |kind: &&Child| matches!(kind, Child::Held(_));
-        let most = match self.inferior.following.follow.follow {
+        let most = match self.following.follow.follow {
             // One child becomes the debuggee; later ones are detached.
             Follow::Child => 1,
             _ => MAX_HELD_CHILDREN,
@@ -374,24 +351,20 @@ impl Debugger {
             return;
         }
         process.children.insert(child.0, Child::Held(signal));
-        if self.inferior.following.follow.follow == Follow::Both {
+        if self.following.follow.follow == Follow::Both {
             let event = Event::ChildHeld {
                 pid: child.0,
                 program: self.program_of(child).unwrap_or_default(),
             };
-            self.inferior.events.push_back(event);
+            self.events.push_back(event);
         }
     }
 
     /// Returns whether a process that has ended is kept because of its children: one may still
     /// become the debuggee, or is about to be handed over.
     pub(crate) fn waits_for_children(&self) -> bool {
-        let mut children = self
-            .inferior
-            .process
-            .iter()
-            .flat_map(|it| it.children.values());
-        match self.inferior.following.follow.follow {
+        let mut children = self.process.iter().flat_map(|it| it.children.values());
+        match self.following.follow.follow {
             Follow::Parent => false,
             Follow::Child => children.next().is_some(),
             Follow::Both => children.any(|kind| matches!(kind, Child::Held(_))),
@@ -401,10 +374,10 @@ impl Debugger {
     /// Returns whether a child has to become the debuggee now: not while a stop of its parent is
     /// reported.
     pub(crate) fn is_child_due(&self) -> bool {
-        let Some(process) = &self.inferior.process else {
+        let Some(process) = &self.process else {
             return false;
         };
-        self.inferior.following.follow.follow == Follow::Child
+        self.following.follow.follow == Follow::Child
             && matches!(process.state, State::Running | State::Ended)
             && !process
                 .threads
@@ -416,147 +389,12 @@ impl Debugger {
                 .any(|kind| matches!(kind, Child::Held(_)))
     }
 
-    /// Makes the child that is to be followed the debuggee.
-    pub(crate) fn switch_to_child(&mut self) {
-        if !self.is_child_due() {
-            return;
-        }
-        let Some(process) = &mut self.inferior.process else {
-            return;
-        };
-        let mut children = process.children.iter();
-        let Some((child, signal)) = children.find_map(|(child, kind)| match kind {
-            Child::Held(signal) => Some((ThreadId(*child), *signal)),
-            _ => None,
-        }) else {
-            return;
-        };
-        process.children.remove(&child.0);
-        let (parent, launched) = (process.pid, process.launched);
-        let stepped = process.threads.values().any(|it| it.step.is_some());
-        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
-        let ended = process.state == State::Ended;
-        if launched && !ended {
-            // Before it is detached: until then it is killed with the debugger anyway.
-            self.inferior.os.leave_duty(parent, Duty::Kill);
-            self.inferior.following.released.push(parent);
-        }
-        if let Err(error) = self.detach_all() {
-            tracing::warn!(%error, "the parent of a followed child");
-        }
-        for thread in threads {
-            self.inferior.events.push_back(Event::ThreadExited(thread));
-        }
-        for loaded in self.images.modules.clear() {
-            self.inferior
-                .events
-                .push_back(Event::ModuleUnloaded(loaded.id));
-        }
-        self.begin(Process::new(child.0, launched));
-        if let Err(error) = self.inferior.os.open_memory(child.0) {
-            self.inferior
-                .events
-                .push_back(Event::Note(format!("{error}\n")));
-        }
-        self.thread_is_there(child);
-        if let Some(state) = self.thread_mut(child) {
-            state.signal = signal;
-        }
-        self.set_state(State::Running);
-        self.inferior.events.push_back(Event::Followed { parent });
-        self.inferior.events.push_back(Event::ThreadStarted(child));
-        self.load_initial_modules();
-        if stepped {
-            // A step over the fork ends here.
-            self.report_stop(child, StopReason::Step);
-        } else {
-            self.resume_thread(child, Resume::Continue);
-        }
-    }
-
-    fn held_child(&self, pid: i32) -> Option<Signal> {
-        match self.inferior.process.as_ref()?.children.get(&pid) {
-            Some(Child::Held(signal)) => Some(*signal),
-            _ => None,
-        }
-    }
-
-    /// Detaches a held child. Does nothing if it is not held.
-    pub fn release_child(&mut self, pid: i32) {
-        if let Some(signal) = self.held_child(pid) {
-            self.let_child_go(ThreadId(pid), signal);
-        }
-    }
-
-    /// Detaches a held child for the debugger whose pid is `to`.
-    ///
-    /// # Errors
-    /// The child has ended or is not held.
-    pub fn hand_over(&mut self, pid: i32, to: i32) -> Result<Handover, Error> {
-        let gone = || Error::Attach {
-            pid,
-            message: "it has ended, or was let go".into(),
-        };
-        let mut signal = self.held_child(pid).ok_or_else(gone)?;
-        let child = ThreadId(pid);
-        let launched = self.inferior.process.as_ref().is_some_and(|it| it.launched);
-        // Leave the `execve` or `fork` stop that it may be in.
-        self.inferior.os.interrupt(child);
-        self.inferior.os.resume(child, Resume::Continue, Signal(0));
-        let registers = match self.inferior.os.wait_for_stop(child) {
-            Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => None,
-            Some(status) => {
-                if let WaitStatus::Signal(one) = status {
-                    signal = one;
-                }
-                self.inferior.os.registers(child)
-            }
-        };
-        let Some(registers) = registers else {
-            self.set_child(child, None);
-            return Err(gone());
-        };
-        let (at, mut original) = (registers.pc(), [0; 2]);
-        if self.inferior.os.read_memory_of(pid, at, &mut original) != original.len() {
-            self.let_child_go(child, signal);
-            return Err(gone());
-        }
-        let handover = Handover {
-            pid,
-            at,
-            original,
-            launched,
-        };
-        let given = Given {
-            handover: handover.clone(),
-            to,
-        };
-        self.allow_tracer(child, to, &registers);
-        // Before it jumps in place: if the debugger were killed, it would do so forever.
-        self.inferior.os.leave_duty(pid, given.duty());
-        self.inferior.following.given.push(given);
-        self.write_pair(pid, at, IN_PLACE);
-        self.let_child_go(child, signal);
-        Ok(handover)
-    }
-
-    /// Notes that the other debugger has taken over a process.
-    pub fn taken_over(&mut self, pid: i32) {
-        self.inferior
-            .following
-            .given
-            .retain(|given| given.handover.pid != pid);
-        self.inferior.os.end_duty(pid);
-    }
-
     /// Prepares to end the session with its processes left alive, including those being handed
     /// over.
     pub(crate) fn spare_given(&mut self) {
-        for given in &mut self.inferior.following.given {
+        for given in &mut self.following.given {
             if std::mem::take(&mut given.handover.launched) {
-                self.inferior
-                    .os
-                    .leave_duty(given.handover.pid, given.duty());
+                self.os.leave_duty(given.handover.pid, given.duty());
             }
         }
     }
@@ -568,85 +406,59 @@ impl Debugger {
         let at = registers.pc();
         self.write_pair(child.0, at, SYSCALL);
         let call = registers.for_system_call(SystemCall::AllowTracer { pid: to }, at);
-        self.inferior.os.set_registers(child, &call);
-        self.inferior.os.resume(child, Resume::Step, Signal(0));
-        self.inferior.os.wait_for_stop(child);
-        self.inferior
-            .os
+        self.os.set_registers(child, &call);
+        self.os.resume(child, Resume::Step, Signal(0));
+        self.os.wait_for_stop(child);
+        self.os
             .set_registers(child, &registers.outside_system_call());
     }
 
     fn write_pair(&self, pid: i32, at: LoadAddr, bytes: [u8; 2]) {
         let writes = [(at, bytes[0]), (at + 1, bytes[1])];
-        self.inferior.os.write_memory_of(pid, &writes);
-    }
-
-    /// Takes back a process that the other debugger has not taken over. It runs on untraced, once
-    /// that debugger has detached from it or ended.
-    pub fn take_back(&mut self, pid: i32) {
-        let given = self.inferior.following.given.iter();
-        let Some(index) = given.map(|it| it.handover.pid).position(|it| it == pid) else {
-            self.release_child(pid);
-            return;
-        };
-        self.inferior.following.lost.push(UnclaimedHandover {
-            handover: self.inferior.following.given.swap_remove(index).handover,
-            next: Instant::now(),
-            last: Instant::now() + CHILD_STOP_TIMEOUT,
-        });
-        self.reclaim_handovers();
+        self.os.write_memory_of(pid, &writes);
     }
 
     /// Restores the bytes of processes that no debugger has taken over, if an attempt is due.
     pub(crate) fn reclaim_handovers(&mut self) {
         let now = Instant::now();
-        for mut lost in std::mem::take(&mut self.inferior.following.lost) {
+        for mut lost in std::mem::take(&mut self.following.lost) {
             if lost.next <= now {
                 let Handover {
                     pid, at, original, ..
                 } = lost.handover;
-                let mended = self.inferior.os.restore_code(pid, at, &IN_PLACE, &original);
+                let mended = self.os.restore_code(pid, at, &IN_PLACE, &original);
                 if mended || now >= lost.last {
-                    self.inferior.os.end_duty(pid);
+                    self.os.end_duty(pid);
                     continue;
                 }
                 lost.next = now + RETRY_INTERVAL;
             }
-            self.inferior.following.lost.push(lost);
+            self.following.lost.push(lost);
+        }
+    }
+
+    /// Forgets a process that was detached when we switched to its child, and has ended.
+    pub(crate) fn forget_released(&mut self, process: ThreadId) {
+        let mut released = self.following.released.iter();
+        if let Some(index) = released.position(|pid| *pid == process.0) {
+            self.following.released.swap_remove(index);
+            self.os.end_duty(process.0);
         }
     }
 
     /// Kills launched processes that are not traced any more: parents that were left for a child,
     /// and children that no debugger has taken over.
     pub(crate) fn kill_left(&mut self) {
-        for parent in std::mem::take(&mut self.inferior.following.released) {
-            self.inferior.os.kill_left(parent);
+        for parent in std::mem::take(&mut self.following.released) {
+            self.os.kill_left(parent);
         }
-        let (launched, lost): (Vec<_>, _) = std::mem::take(&mut self.inferior.following.lost)
+        let (launched, lost): (Vec<_>, _) = std::mem::take(&mut self.following.lost)
             .into_iter()
             .partition(|it| it.handover.launched);
-        self.inferior.following.lost = lost;
+        self.following.lost = lost;
         for UnclaimedHandover { handover, .. } in launched {
-            self.inferior.os.kill_left(handover.pid);
+            self.os.kill_left(handover.pid);
         }
-    }
-
-    /// Seizes a process that another debugger has detached for us; it is then held as after
-    /// [`Debugger::attach`].
-    ///
-    /// # Errors
-    /// As for [`Debugger::attach`].
-    pub fn take_over(&mut self, handover: &Handover) -> Result<(), Error> {
-        self.attach_as(handover.pid, handover.launched, |debugger| {
-            let mut bytes = [0; 2];
-            debugger.inferior.os.read_memory(handover.at, &mut bytes);
-            if bytes == IN_PLACE {
-                debugger
-                    .inferior
-                    .os
-                    .write_memory(handover.at, &handover.original);
-            }
-        })
     }
 
     /// Detaches children of a process that is no longer the debuggee.
@@ -655,21 +467,17 @@ impl Debugger {
         for (child, kind) in children {
             let child = ThreadId(child);
             match kind {
-                Child::Held(signal) => self.inferior.os.detach(child, signal),
+                Child::Held(signal) => self.os.detach(child, signal),
                 Child::Fork | Child::Vfork | Child::Watched => {
-                    self.inferior.os.interrupt(child);
+                    self.os.interrupt(child);
                     running.push(child);
                 }
             }
         }
         let patience = Instant::now() + CHILD_STOP_TIMEOUT;
         while !running.is_empty() && Instant::now() < patience {
-            let Some((child, status)) = self.inferior.os.next_stop() else {
-                match self
-                    .inferior
-                    .os
-                    .wait(Some(patience), WaitInterest::default())
-                {
+            let Some((child, status)) = self.os.next_stop() else {
+                match self.os.wait(Some(patience), WaitInterest::default()) {
                     Ok(ready) => self.remember(ready),
                     Err(_) => return,
                 }
@@ -686,8 +494,98 @@ impl Debugger {
                 _ => Signal(0),
             };
             running.retain(|it| *it != child);
-            self.inferior.os.detach(child, signal);
+            self.os.detach(child, signal);
         }
+    }
+
+    fn held_child(&self, pid: i32) -> Option<Signal> {
+        match self.process.as_ref()?.children.get(&pid) {
+            Some(Child::Held(signal)) => Some(*signal),
+            _ => None,
+        }
+    }
+
+    /// Detaches a held child. Does nothing if it is not held.
+    pub(crate) fn release_child(&mut self, pid: i32) {
+        if let Some(signal) = self.held_child(pid) {
+            self.let_child_go(ThreadId(pid), signal);
+        }
+    }
+
+    /// Detaches a held child for the debugger whose pid is `to`.
+    ///
+    /// # Errors
+    /// The child has ended or is not held.
+    pub(crate) fn hand_over(&mut self, pid: i32, to: i32) -> Result<Handover, Error> {
+        let gone = || Error::Attach {
+            pid,
+            message: "it has ended, or was let go".into(),
+        };
+        let mut signal = self.held_child(pid).ok_or_else(gone)?;
+        let child = ThreadId(pid);
+        let launched = self.process.as_ref().is_some_and(|it| it.launched);
+        // Leave the `execve` or `fork` stop that it may be in.
+        self.os.interrupt(child);
+        self.os.resume(child, Resume::Continue, Signal(0));
+        let registers = match self.os.wait_for_stop(child) {
+            Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => None,
+            Some(status) => {
+                if let WaitStatus::Signal(one) = status {
+                    signal = one;
+                }
+                self.os.registers(child)
+            }
+        };
+        let Some(registers) = registers else {
+            self.set_child(child, None);
+            return Err(gone());
+        };
+        let (at, mut original) = (registers.pc(), [0; 2]);
+        if self.os.read_memory_of(pid, at, &mut original) != original.len() {
+            self.let_child_go(child, signal);
+            return Err(gone());
+        }
+        let handover = Handover {
+            pid,
+            at,
+            original,
+            launched,
+        };
+        let given = Given {
+            handover: handover.clone(),
+            to,
+        };
+        self.allow_tracer(child, to, &registers);
+        // Before it jumps in place: if the debugger were killed, it would do so forever.
+        self.os.leave_duty(pid, given.duty());
+        self.following.given.push(given);
+        self.write_pair(pid, at, IN_PLACE);
+        self.let_child_go(child, signal);
+        Ok(handover)
+    }
+
+    /// Notes that the other debugger has taken over a process.
+    pub(crate) fn taken_over(&mut self, pid: i32) {
+        self.following
+            .given
+            .retain(|given| given.handover.pid != pid);
+        self.os.end_duty(pid);
+    }
+
+    /// Takes back a process that the other debugger has not taken over. It runs on untraced, once
+    /// that debugger has detached from it or ended.
+    pub(crate) fn take_back(&mut self, pid: i32) {
+        let given = self.following.given.iter();
+        let Some(index) = given.map(|it| it.handover.pid).position(|it| it == pid) else {
+            self.release_child(pid);
+            return;
+        };
+        self.following.lost.push(UnclaimedHandover {
+            handover: self.following.given.swap_remove(index).handover,
+            next: Instant::now(),
+            last: Instant::now() + CHILD_STOP_TIMEOUT,
+        });
+        self.reclaim_handovers();
     }
 }
 

@@ -1,12 +1,12 @@
 //! Group-stops: a signal (SIGSTOP, SIGTSTP, …) has stopped the whole process. A resume keeps it
 //! stopped until SIGCONT arrives (ptrace(2), PTRACE_LISTEN).
 
-use crate::debugger::Debugger;
+use super::Inferior;
 use crate::event::Event;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 
-impl Debugger {
+impl Inferior {
     /// Records what a stop reveals about the group-stop of the process.
     pub(crate) fn note_group_stop(&mut self, thread: ThreadId, status: WaitStatus) {
         let group_stop = match status {
@@ -19,31 +19,29 @@ impl Debugger {
             state.group_stop = group_stop;
         }
         if !group_stop
-            && let Some(process) = &mut self.inferior.process
+            && let Some(process) = &mut self.process
             && std::mem::take(&mut process.told_of_group_stop)
         {
             let text = "The program has been continued (SIGCONT).\n";
-            self.inferior.events.push_back(Event::Note(text.into()));
+            self.events.push_back(Event::Note(text.into()));
         }
     }
 
     /// Sends SIGCONT if the process is in group-stop: it cannot handle another signal in that
     /// state.
     pub(crate) fn end_group_stop(&mut self) {
-        if let Some(process) = &self.inferior.process
+        if let Some(process) = &self.process
             && process.threads.values().any(|state| state.group_stop)
         {
-            self.inferior.os.signal(process.pid, Signal(libc::SIGCONT));
+            self.os.signal(process.pid, Signal(libc::SIGCONT));
         }
     }
 
     /// Leaves a thread in the group-stop of its process. Returns false if there is none.
     pub(crate) fn stay_stopped(&mut self, thread: ThreadId) -> bool {
-        // A call that the debugger makes runs all the same.
-        let stays = !self.calls_on(thread)
-            && self
-                .thread_mut(thread)
-                .is_some_and(|state| state.stopped && state.group_stop);
+        let stays = self
+            .thread_mut(thread)
+            .is_some_and(|state| state.stopped && state.group_stop);
         if !stays {
             return false;
         }
@@ -51,12 +49,12 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.stopped = false;
         }
-        if !self.inferior.os.listen(thread) {
+        if !self.os.listen(thread) {
             // The debugger has moved the thread since: back into the group-stop, if it persists.
-            self.inferior.os.interrupt(thread);
-            self.inferior.os.resume(thread, Resume::Continue, Signal(0));
+            self.os.interrupt(thread);
+            self.os.resume(thread, Resume::Continue, Signal(0));
         }
-        if let Some(process) = &mut self.inferior.process
+        if let Some(process) = &mut self.process
             && !std::mem::replace(&mut process.told_of_group_stop, true)
         {
             let text = format!(
@@ -64,7 +62,7 @@ impl Debugger {
                  when it gets SIGCONT: `kill -CONT {}`\n",
                 process.pid
             );
-            self.inferior.events.push_back(Event::Note(text));
+            self.events.push_back(Event::Note(text));
         }
         true
     }

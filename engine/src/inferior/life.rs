@@ -1,46 +1,40 @@
-//! Creation and exit of threads, `execve`, the end of the process, and its remaining output.
-//! Processes that the debuggee creates: `children`.
+//! Creation and exit of threads, as the kernel reports them: in any order.
 
-use super::{Child, OUTPUT_TIMEOUT};
-use crate::debugger::{Debugger, State};
+use super::{Child, Inferior, OUTPUT_TIMEOUT, State};
 use crate::event::Event;
-use crate::ids::{ExitStatus, OutputStream, Signal, ThreadId};
-use crate::inferior::site::Owner;
-use crate::os::{Resume, WaitStatus};
-use std::time::Instant;
+use crate::ids::{ExitStatus, Signal, ThreadId};
+use crate::os::{Resume, WaitInterest, WaitStatus};
+use std::time::{Duration, Instant};
 
-impl Debugger {
+/// How long to spin for the end of a killed process.
+const AT_ONCE: Duration = Duration::from_micros(500);
+
+impl Inferior {
     /// Handles the creation of a thread, as its creator reports it.
     pub(crate) fn on_clone(&mut self, new: ThreadId) {
-        let process = self.inferior.process.as_mut();
+        let process = self.process.as_mut();
         if !process.is_some_and(|process| process.unannounced_threads.remove(&new)) {
             self.adopt(new);
         }
     }
 
-    fn adopt(&mut self, new: ThreadId) {
-        let Some(process) = &mut self.inferior.process else {
+    /// Adds a thread to the process. Its stop, if there was one already, is ready now.
+    pub(crate) fn adopt(&mut self, new: ThreadId) {
+        let Some(process) = &mut self.process else {
             return;
         };
         let early = process.unclaimed_stops.remove(&new);
-        let running = process.state == State::Running;
         let thread = process.threads.entry(new).or_default();
         if !thread.announced {
             thread.announced = true;
-            self.inferior.events.push_back(Event::ThreadStarted(new));
+            self.events.push_back(Event::ThreadStarted(new));
         }
-        if let Some(status) = early {
-            if running {
-                self.on_stop(new, status);
-            } else {
-                self.handle_bookkeeping_stop(new, status);
-            }
-        }
+        self.ready.extend(early.map(|status| (new, status)));
     }
 
     /// Handles a stop of an unknown thread: the report of its creation is still to come.
     pub(crate) fn on_unknown_thread(&mut self, thread: ThreadId, status: WaitStatus) {
-        let Some(process) = &mut self.inferior.process else {
+        let Some(process) = &mut self.process else {
             return;
         };
         if let Some(kind) = process.children.get(&thread.0).copied() {
@@ -53,203 +47,80 @@ impl Debugger {
             return;
         }
         if process.state == State::Ended {
-            self.on_orphan(thread, status);
+            self.set_child(thread, Some(Child::Fork));
+            self.on_child(thread, Child::Fork, status);
             return;
         }
-        if self.inferior.os.process_of(thread) == Some(process.pid) {
+        if self.os.process_of(thread) == Some(process.pid) {
             process.unannounced_threads.insert(thread);
             self.adopt(thread);
-            self.on_stop(thread, status);
+            self.ready.push_back((thread, status));
             return;
         }
         process.unclaimed_stops.insert(thread, status);
     }
 
+    /// Removes a thread that has ended; the end of the leader is the end of the process.
     pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: WaitStatus) {
-        self.calls.conditions.remove(&thread);
-        self.leave_step(thread);
-        let Some(process) = &mut self.inferior.process else {
+        let Some(process) = &mut self.process else {
             return;
         };
-        let is_leader = thread.0 == process.pid;
-        let ended = process.threads.remove(&thread).unwrap_or_default();
-        if ended.step.is_some() {
-            self.inferior
-                .sites
-                .remove_owner(Owner::Step(thread), &*self.inferior.os);
-        }
-        if !ended.suspended.is_empty() {
-            self.release_return_trap();
-        }
-        if !is_leader {
-            self.end_scopes_of(thread);
-        }
-        let Some(process) = &mut self.inferior.process else {
+        process.threads.remove(&thread);
+        self.ended.push(thread);
+        self.events.push_back(Event::ThreadExited(thread));
+        if thread.0 != process.pid {
             return;
+        }
+        let status = match status {
+            WaitStatus::Killed(signal) => ExitStatus::Signal(signal),
+            WaitStatus::Exited(code) => ExitStatus::Code(code),
+            _ => return,
         };
-        self.inferior.events.push_back(Event::ThreadExited(thread));
-        if is_leader {
-            let status = match status {
-                WaitStatus::Killed(signal) => ExitStatus::Signal(signal),
-                WaitStatus::Exited(code) => ExitStatus::Code(code),
-                _ => return,
-            };
-            process.threads.clear();
-            self.calls.conditions.clear();
-            process.state = State::Ended;
-            process.ended = Some((status, Instant::now() + OUTPUT_TIMEOUT));
-            // A child whose parent was killed before it reported the fork has our traps, too: the
-            // sites are kept for its sake.
-            for (child, status) in std::mem::take(&mut process.unclaimed_stops) {
-                self.on_unknown_thread(child, status);
-            }
-            self.forget_watches();
+        process.threads.clear();
+        process.state = State::Ended;
+        process.ended = Some((status, Instant::now() + OUTPUT_TIMEOUT));
+        // A child whose parent was killed before it reported the fork has our traps, too: the
+        // sites are kept for its sake.
+        for (child, status) in std::mem::take(&mut process.unclaimed_stops) {
+            self.on_unknown_thread(child, status);
         }
+        self.forget_debug_registers();
     }
 
-    /// Reports the end of a process once its output is complete.
-    pub(crate) fn finish_if_ended(&mut self) {
-        let open = self.inferior.os.output_open();
-        let held = self.client.output_held && open;
-        if self.waits_for_children() {
-            return;
-        }
-        let Some(process) = &mut self.inferior.process else {
-            return;
+    /// Resumes a launcher, or any process that is not ours to debug, with the signal that it
+    /// stopped for.
+    pub(crate) fn pass_on(&mut self, thread: ThreadId, status: WaitStatus) {
+        let signal = match status {
+            WaitStatus::Signal(signal) => signal,
+            _ => Signal(0),
         };
-        if held && let Some((_, patience)) = &mut process.ended {
-            *patience = Instant::now() + OUTPUT_TIMEOUT;
-            return;
-        }
-        if let Some((status, patience)) = process.ended
-            && (!open || Instant::now() >= patience)
-        {
-            process.ended = None;
-            self.detach_unseen_children();
-            let Some(process) = &mut self.inferior.process else {
-                return;
-            };
-            let children = std::mem::take(&mut process.children);
-            self.drain_all_messages();
-            self.inferior.events.push_back(Event::Exited(status));
-            self.inferior.process = None;
-            self.inferior.os.close_memory();
-            self.inferior.sites.forget_all();
-            self.stops.choices = Default::default();
-            self.release_children(children);
-            self.clear_stop_state();
-            self.inferior.over = true;
-        }
+        self.os.resume(thread, Resume::Continue, signal);
     }
 
-    /// Passes the debuggee's output to the client, up to `most` bytes.
-    pub(crate) fn pump_output(&mut self, most: usize) {
-        let mut total = 0;
-        while total < most
-            && let Some((stream, bytes)) = self.inferior.os.read_output()
-        {
-            total += bytes.len();
-            if let Some(process) = &mut self.inferior.process
-                && let Some((_, patience)) = &mut process.ended
-            {
-                *patience = Instant::now() + OUTPUT_TIMEOUT;
+    /// Returns when a killed process has been reaped and its resources are free.
+    pub(crate) fn collect(&mut self, pid: i32) {
+        // The leader's exit is reported last; a stopped thread dies, too. A small program is gone
+        // before a sleeping thread would wake.
+        let mut at_once =
+            (self.os.spin_for_stop(ThreadId(pid), AT_ONCE)).map(|status| (ThreadId(pid), status));
+        let patience = Instant::now() + Duration::from_secs(2);
+        loop {
+            match at_once.take().or_else(|| self.os.next_stop()) {
+                Some((thread, status)) => {
+                    let gone = matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_));
+                    if gone && thread.0 == pid {
+                        break;
+                    }
+                    if !gone {
+                        self.os.resume(thread, Resume::Continue, Signal(0));
+                    }
+                }
+                None if Instant::now() >= patience => break,
+                None => match self.os.wait(Some(patience), WaitInterest::default()) {
+                    Ok(ready) => self.remember(ready),
+                    Err(_) => break,
+                },
             }
-            if stream == OutputStream::Stderr {
-                self.keep_stderr(&bytes);
-            }
-            self.inferior
-                .events
-                .push_back(Event::Output { stream, bytes });
-        }
-    }
-
-    /// Handles an exec: all other threads are gone, and all addresses are new.
-    pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
-        self.handle_unseen_children();
-        let Some(process) = &mut self.inferior.process else {
-            return;
-        };
-        let was_launcher = std::mem::take(&mut process.launcher);
-        process.loader_sites.clear();
-        process.has_called = false;
-        process.announcements = Default::default();
-        let gone: Vec<ThreadId> = process
-            .threads
-            .keys()
-            .copied()
-            .filter(|other| *other != thread)
-            .collect();
-        for other in gone {
-            process.threads.remove(&other);
-            self.calls.conditions.remove(&other);
-            if other != former {
-                self.inferior.events.push_back(Event::ThreadExited(other));
-            }
-        }
-        if let Some(state) = process.threads.get_mut(&thread) {
-            state.suspended.clear();
-        }
-        if former != thread && !was_launcher {
-            self.inferior.events.push_back(Event::ThreadExited(former));
-        }
-        let pid = process.pid;
-        if was_launcher {
-            process.state = State::Held;
-        }
-        self.drain_all_messages();
-        self.inferior.sites.forget_all();
-        self.stops.choices = Default::default();
-        self.inferior.pads = Default::default();
-        self.inferior.jumps = Default::default();
-        self.forget_watches();
-        self.clear_stop_state();
-        if let Err(error) = self.inferior.os.open_memory(pid) {
-            self.inferior
-                .events
-                .push_back(Event::Note(format!("{error}\n")));
-        }
-        self.views.tail_calls.borrow_mut().clear();
-        self.stops.reaches.borrow_mut().clear();
-        for loaded in self.images.modules.clear() {
-            self.inferior
-                .events
-                .push_back(Event::ModuleUnloaded(loaded.id));
-        }
-        for id in self.stops.breakpoints.unbind_all() {
-            self.inferior.events.push_back(Event::BreakpointChanged(id));
-        }
-        if was_launcher {
-            self.load_initial_modules();
-            self.inferior.events.push_back(Event::Launched);
-        } else {
-            self.inferior.events.push_back(Event::Exec);
-            self.load_initial_modules();
-            self.hold_for_places(thread);
-        }
-    }
-
-    pub(crate) fn on_launcher(&mut self, thread: ThreadId, status: WaitStatus) {
-        match status {
-            WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
-                self.inferior.process = None;
-                self.inferior.events.push_back(Event::LaunchFailed(
-                    "the terminal's launcher ended before it became the program".into(),
-                ));
-            }
-            WaitStatus::Cloned(new) | WaitStatus::Execed(new) => {
-                self.adopt(new);
-                self.inferior.os.resume(thread, Resume::Continue, Signal(0));
-            }
-            WaitStatus::Forked(child) => {
-                self.expect_child(child, Child::Fork);
-                self.inferior.os.resume(thread, Resume::Continue, Signal(0));
-            }
-            WaitStatus::Vforked(child) => {
-                self.expect_child(child, Child::Vfork);
-                self.inferior.os.resume(thread, Resume::Continue, Signal(0));
-            }
-            WaitStatus::Signal(signal) => self.inferior.os.resume(thread, Resume::Continue, signal),
-            _ => self.inferior.os.resume(thread, Resume::Continue, Signal(0)),
         }
     }
 }

@@ -2,25 +2,19 @@
 //! are resumed. The submodules contain the handlers.
 
 mod children;
+pub(crate) mod debug_registers;
 pub(crate) mod displaced;
-mod end;
-mod find;
 mod group_stop;
-mod hold;
 mod life;
-mod loader;
 mod pass;
 mod registers;
 mod resume;
+mod safety;
 pub(crate) mod site;
-mod stop;
-#[cfg(test)]
-mod tests;
 pub(crate) mod thread;
 mod trap;
 
-use crate::debugger::{Debugger, State};
-use crate::event::{Event, StopReason};
+use crate::event::Event;
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::images::modules::announce::Announcements;
 use crate::inferior::displaced::DisplacedPads;
@@ -28,26 +22,20 @@ use crate::inferior::site::Sites;
 use crate::inferior::thread::Thread;
 use crate::jump_patch::JumpPatches;
 use crate::memory::PageCache;
-use crate::os::{Backend, Resume, WaitStatus};
-pub(crate) use children::{Child, Following};
+use crate::os::{Backend, Ready, WaitStatus};
+pub(crate) use children::{Child, Following, IN_PLACE};
 pub use children::{Follow, FollowFork, Handover};
+use debug_registers::DebugRegisters;
 use dwarf::LoadAddr;
 pub use pass::InterruptedPass;
+pub(crate) use resume::{Resumed, RunAs};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 pub(crate) use trap::{SI_KERNEL, SigtrapKind, StopCause};
 
-/// Maximum time for threads to stop. After it, a stop is reported without the threads that still
-/// run.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for the rest of the output of a process that has ended, before its end is
 /// reported.
-const OUTPUT_TIMEOUT: Duration = Duration::from_millis(300);
-/// Maximum number of bytes of output passed to the client before a stop is reported.
-pub(crate) const OUTPUT_DRAIN_LIMIT: usize = 1 << 20;
-
-/// How long stops are collected in one pass, so that the inbox is served in between.
-const COLLECT_BUDGET: Duration = Duration::from_millis(1);
+pub(crate) const OUTPUT_TIMEOUT: Duration = Duration::from_millis(300);
 /// If a thread stops within this time of its last resume, its next stop is awaited by spinning:
 /// sleeping costs two wake-ups, one on either side.
 const SPIN_IF_STOPPED_WITHIN: Duration = Duration::from_micros(100);
@@ -63,6 +51,21 @@ pub(crate) struct LastResume {
     is_quick: bool,
 }
 
+/// The state of the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// No process was launched or attached to.
+    NoProcess,
+    /// Launched or attached, held until [`Debugger::release`](crate::Debugger::release).
+    Held,
+    /// At least one thread runs.
+    Running,
+    /// All threads are stopped.
+    Stopped,
+    /// The process has ended, or was detached.
+    Ended,
+}
+
 /// The process under control: everything that reads, writes, stops or resumes it.
 pub(crate) struct Inferior {
     pub os: Box<dyn Backend>,
@@ -72,12 +75,20 @@ pub(crate) struct Inferior {
     /// Copies of covered instructions.
     pub pads: DisplacedPads,
     pub jumps: JumpPatches,
+    pub debug_registers: DebugRegisters,
+    /// Whether every resume is a single step: a watchpoint compares its data after each.
+    pub single_stepping: bool,
     /// Memory that was read since the last resume.
     pub pages: PageCache,
     /// Address and bytes of the access that triggered a watchpoint, while its condition is
     /// evaluated: reads see these bytes and not a later change.
     pub overlay: Option<(LoadAddr, Vec<u8>)>,
+    /// Events for the client, in order.
     pub events: VecDeque<Event>,
+    /// Stops that were taken from the kernel before their thread was known.
+    pub ready: VecDeque<(ThreadId, WaitStatus)>,
+    /// Threads that have ended since this was last emptied.
+    pub ended: Vec<ThreadId>,
     /// Processes that the debuggee creates, and those that were handed over.
     pub following: Following,
     /// Whether each thread stops by itself while the others run.
@@ -108,9 +119,13 @@ impl Inferior {
             sites: Sites::default(),
             pads: DisplacedPads::default(),
             jumps: JumpPatches::default(),
+            debug_registers: DebugRegisters::default(),
+            single_stepping: false,
             pages: PageCache::default(),
             overlay: None,
             events: VecDeque::new(),
+            ready: VecDeque::new(),
+            ended: Vec::new(),
             following: Following::default(),
             non_stop: false,
             resume_single_thread: false,
@@ -146,8 +161,8 @@ pub struct Process {
     pub ended: Option<(ExitStatus, Instant)>,
     /// Sites in the dynamic loader.
     pub loader_sites: Vec<LoadAddr>,
-    /// Whether functions of its program have been called for expressions.
-    pub has_called: bool,
+    /// The address to which functions called for expressions return, once there was such a call.
+    pub call_return: Option<LoadAddr>,
     /// How the loader has called the function at these sites.
     pub announcements: Announcements,
     /// Whether the note about the present group-stop was sent: one is enough.
@@ -168,7 +183,7 @@ impl Process {
             launcher: false,
             ended: None,
             loader_sites: Vec::new(),
-            has_called: false,
+            call_return: None,
             announcements: Announcements::default(),
             told_of_group_stop: false,
         }
@@ -189,160 +204,89 @@ pub(crate) fn is_fatal_signal(signal: Signal) -> bool {
     )
 }
 
-impl Debugger {
-    /// Handles the stops that are ready, for a limited time, so that the inbox is served in
-    /// between.
-    pub(crate) fn collect_stops(&mut self) {
-        let began = Instant::now();
-        while began.elapsed() < COLLECT_BUDGET {
-            if !self.inferior.events.is_empty() || self.is_child_due() {
-                return;
-            }
-            let stop = self
-                .inferior
-                .os
-                .next_stop()
-                .or_else(|| self.spin_for_next_stop());
-            let Some((thread, status)) = stop else {
-                return;
-            };
-            let pass = self
-                .inferior
-                .last_resume
-                .filter(|pass| pass.thread == thread);
-            let is_quick = pass.is_some_and(|pass| pass.at.elapsed() < SPIN_IF_STOPPED_WITHIN);
-            self.on_stop(thread, status);
-            let went_on = self.thread_mut(thread).is_some_and(|it| !it.stopped);
-            self.inferior.last_resume = went_on.then(|| LastResume {
-                thread,
-                at: Instant::now(),
-                is_quick,
-            });
+/// What a stop means for the state of the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// Bookkeeping: the thread is stopped, and there is nothing to report.
+    Bookkeeping,
+    /// The thread has ended.
+    Ended,
+    /// The process has executed another program; the number is the thread's former one.
+    Exec(ThreadId),
+    /// The stop may have to be reported.
+    Stop,
+}
+
+impl Inferior {
+    /// Returns the next stop of any thread, if one is ready.
+    pub(crate) fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+        let ready = self.ready.pop_front();
+        ready.or_else(|| self.os.next_stop())
+    }
+
+    /// Returns the stop of one thread, if it is ready. To wait for any thread, the kernel walks over
+    /// all of them.
+    pub(crate) fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+        let ready = self.ready.iter().position(|(it, _)| *it == thread);
+        match ready.and_then(|index| self.ready.remove(index)) {
+            Some((_, status)) => Some(status),
+            None => self.os.poll_stop(thread),
         }
-        // More stops may be ready, and no further SIGCHLD will announce them.
-        self.inferior.stops_may_be_ready = true;
     }
 
     /// Spins for the next stop of a thread that stops again and again in quick succession. Returns
     /// `None` if no such thread stops in time.
-    fn spin_for_next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
-        let pass = self.inferior.last_resume.filter(|pass| pass.is_quick)?;
-        let status = self.inferior.os.spin_for_stop(pass.thread, SPIN_FOR);
+    pub(crate) fn spin_for_next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+        let last = self.last_resume.filter(|last| last.is_quick)?;
+        let status = self.os.spin_for_stop(last.thread, SPIN_FOR);
         if status.is_none() {
-            self.inferior.last_resume = None;
+            self.last_resume = None;
         }
-        Some((pass.thread, status?))
+        Some((last.thread, status?))
     }
 
-    /// Handles one stop: resumes the thread unless there is something to report.
-    fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
-        tracing::trace!(%thread, ?status, "stop");
+    /// Returns whether a thread's stop came shortly after its last resume.
+    pub(crate) fn has_stopped_quickly(&self, thread: ThreadId) -> bool {
+        let last = self.last_resume.filter(|last| last.thread == thread);
+        last.is_some_and(|last| last.at.elapsed() < SPIN_IF_STOPPED_WITHIN)
+    }
+
+    /// Records that the stop of a thread was handled: `is_quick` as returned by
+    /// [`Self::has_stopped_quickly`] before.
+    pub(crate) fn note_handled(&mut self, thread: ThreadId, is_quick: bool) {
+        let is_resumed = self.thread(thread).is_some_and(|it| !it.stopped);
+        self.last_resume = is_resumed.then(|| LastResume {
+            thread,
+            at: Instant::now(),
+            is_quick,
+        });
+    }
+
+    /// Updates the state of the process for a stop of one of its threads (new thread or process,
+    /// exec, exit, our own interrupt, group-stop). Nothing is resumed.
+    pub(crate) fn absorb(&mut self, thread: ThreadId, status: WaitStatus) -> Arrival {
         if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
-            let left = self
-                .inferior
-                .following
-                .released
-                .iter()
-                .position(|pid| *pid == thread.0);
-            if let Some(index) = left {
-                self.inferior.following.released.swap_remove(index);
-                self.inferior.os.end_duty(thread.0);
-            }
-        }
-        let Some(process) = &mut self.inferior.process else {
-            self.inferior.os.resume(thread, Resume::Continue, Signal(0));
-            return;
-        };
-        if !process.threads.contains_key(&thread) {
-            self.on_unknown_thread(thread, status);
-            return;
-        }
-        if process.launcher && !matches!(status, WaitStatus::Execed(_)) {
-            self.on_launcher(thread, status);
-            return;
-        }
-        let is_called = self.calls_on(thread);
-        if is_called {
-            // These were read while everything was stopped.
-            self.inferior.pages.clear();
-            self.views.stacks.remove(&thread);
-        }
-        if self.in_condition_call(thread) {
-            self.on_condition_call_stop(thread, status);
-            return;
-        }
-        if is_called {
-            self.on_call_stop(thread, status);
-            return;
-        }
-        if self.handle_bookkeeping_stop(thread, status) {
-            // A bookkeeping stop: nothing to report.
-            if self.state() == State::Running {
-                self.resume_or_pause(thread);
-            }
-            return;
-        }
-        if self.state() != State::Running {
-            // A late stop after the last report: deferred to the next resume.
-            self.defer(thread, status);
-            return;
-        }
-        self.dispatch_stop(thread, status);
-    }
-
-    /// Resumes a thread that has nothing to report, or reports a pause if the client has requested
-    /// one.
-    pub(crate) fn resume_or_pause(&mut self, thread: ThreadId) {
-        let pausing = self
-            .thread_mut(thread)
-            .is_some_and(|state| state.stopped && state.pausing);
-        if pausing {
-            self.report_stop(thread, StopReason::Pause);
-        } else {
-            self.resume_step(thread);
-        }
-    }
-
-    /// Handles stops that are bookkeeping (new thread or process, exec, exit, our own interrupt,
-    /// group-stop), in any state. Returns true if there is nothing to report; the thread is then
-    /// stopped, or gone. Returns false if `dispatch_stop` has to decide.
-    pub(crate) fn handle_bookkeeping_stop(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
-        match status {
-            WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
-                self.thread_ended(thread, status);
-                // The thread is gone: nothing to resume or to dispatch.
-                return true;
-            }
-            WaitStatus::Execed(former) => {
-                self.mark_stopped(thread, status);
-                self.on_exec(thread, former);
-                return true;
-            }
-            _ => {}
+            self.thread_ended(thread, status);
+            return Arrival::Ended;
         }
         self.mark_stopped(thread, status);
         match status {
-            WaitStatus::Cloned(new) => {
-                self.on_clone(new);
-                true
+            WaitStatus::Execed(former) => return Arrival::Exec(former),
+            WaitStatus::Cloned(new) => self.on_clone(new),
+            WaitStatus::Forked(child) => self.expect_child(child, Child::Fork),
+            WaitStatus::Vforked(child) => self.expect_child(child, Child::Vfork),
+            WaitStatus::Interrupted | WaitStatus::GroupStop(_) | WaitStatus::Other => {}
+            WaitStatus::Signal(_) | WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
+                return Arrival::Stop;
             }
-            WaitStatus::Forked(child) => {
-                self.expect_child(child, Child::Fork);
-                true
-            }
-            WaitStatus::Vforked(child) => {
-                self.expect_child(child, Child::Vfork);
-                true
-            }
-            WaitStatus::Interrupted | WaitStatus::GroupStop(_) | WaitStatus::Other => true,
-            _ => false,
         }
+        Arrival::Bookkeeping
     }
 
     fn mark_stopped(&mut self, thread: ThreadId, status: WaitStatus) {
         let trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
         if !trapped && matches!(status, WaitStatus::Interrupted | WaitStatus::Signal(_)) {
-            self.inferior.os.keep_system_call(thread);
+            self.os.keep_system_call(thread);
         }
         let within = matches!(
             status,
@@ -365,7 +309,7 @@ impl Debugger {
 
     /// Keeps a stop that cannot be reported now for the next resume. A breakpoint hit is not kept:
     /// the pc goes back to the site, and the breakpoint is hit again.
-    fn defer(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn defer(&mut self, thread: ThreadId, status: WaitStatus) {
         if status == WaitStatus::Signal(Signal(libc::SIGTRAP))
             && let Some(trap) = self.classify_sigtrap(thread)
         {
@@ -376,7 +320,8 @@ impl Debugger {
                     self.set_pc(thread, addr);
                     return;
                 }
-                SigtrapKind::Step | SigtrapKind::Access if !self.has_accessed(thread) => return,
+                // Of a step that was cancelled, or that continues.
+                SigtrapKind::Step | SigtrapKind::Access if !self.is_awaited_trap(thread) => return,
                 SigtrapKind::Step | SigtrapKind::Access => {}
                 SigtrapKind::ProgramTrap | SigtrapKind::UserSigtrap => {}
             }
@@ -393,41 +338,89 @@ impl Debugger {
         }
     }
 
-    /// Dispatches a stop that may have to be reported; the debuggee is running.
-    pub(crate) fn dispatch_stop(&mut self, thread: ThreadId, status: WaitStatus) {
-        let signal = match self.classify_stop(thread, status) {
-            Some(StopCause::Site(addr)) => return self.on_site(thread, addr),
-            Some(StopCause::Counted(addr, id)) => return self.on_counted_hit(thread, addr, id),
-            Some(kind @ (StopCause::Step | StopCause::Access)) => {
-                return self.on_step_or_watch_trap(thread, kind == StopCause::Step);
-            }
-            Some(StopCause::ProgramTrap) => return self.report_stop(thread, StopReason::Trap),
-            Some(StopCause::Signal(signal)) => signal,
-            None => return,
-        };
-        self.on_signal(thread, signal);
+    /// Returns whether the trap of a single step or a debug register is still to be handled.
+    fn is_awaited_trap(&self, thread: ThreadId) -> bool {
+        let state = self.thread(thread);
+        let has_hit = state.is_some_and(|it| it.debug_register_hits != 0);
+        has_hit || self.single_stepping || state.is_some_and(|it| it.is_stepping)
+    }
+
+    /// Returns a thread of the process.
+    pub(crate) fn thread(&self, thread: ThreadId) -> Option<&Thread> {
+        self.process.as_ref()?.threads.get(&thread)
     }
 
     pub(crate) fn thread_mut(&mut self, thread: ThreadId) -> Option<&mut Thread> {
-        self.inferior.process.as_mut()?.threads.get_mut(&thread)
+        self.process.as_mut()?.threads.get_mut(&thread)
+    }
+
+    /// Returns the threads that run.
+    pub(crate) fn running_threads(&self) -> Vec<ThreadId> {
+        let threads = self.process.iter().flat_map(|it| &it.threads);
+        let running = threads.filter(|(_, state)| !state.stopped);
+        running.map(|(thread, _)| *thread).collect()
+    }
+
+    /// Returns the state of the session.
+    pub(crate) fn state(&self) -> State {
+        match &self.process {
+            Some(process) => process.state,
+            None if self.over => State::Ended,
+            None => State::NoProcess,
+        }
     }
 
     pub(crate) fn set_state(&mut self, state: State) {
-        if let Some(process) = &mut self.inferior.process
+        if let Some(process) = &mut self.process
             && process.state != State::Ended
         {
             process.state = state;
         }
     }
 
+    /// Returns the process id; `None` before there is a process.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+
+    /// Returns whether the process lives on when the debugger ends.
+    pub(crate) fn survives_debugger(&self) -> bool {
+        self.process.as_ref().is_some_and(|it| !it.launched)
+    }
+
     /// Returns the memory of the process; reads are cached while everything is stopped.
     pub(crate) fn memory(&self) -> crate::memory::ProcessMemory<'_> {
-        let stopped = matches!(self.state(), State::Stopped);
+        let stopped = self.state() == State::Stopped;
         crate::memory::ProcessMemory {
-            os: &*self.inferior.os,
-            patches: &self.inferior.sites,
-            cache: stopped.then_some(&self.inferior.pages),
-            known: self.inferior.overlay.as_ref(),
+            os: &*self.os,
+            patches: &self.sites,
+            cache: stopped.then_some(&self.pages),
+            known: self.overlay.as_ref(),
         }
+    }
+
+    /// Keeps the result of a wait inside another operation for [`Debugger::wait`] to return.
+    ///
+    /// [`Debugger::wait`]: crate::Debugger::wait
+    pub(crate) fn remember(&mut self, ready: Ready) {
+        self.woken |= ready.woken;
+    }
+
+    pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
+        if let Some(process) = &mut self.process {
+            let state = process.threads.entry(thread).or_default();
+            state.stopped = true;
+            state.announced = true;
+        }
+    }
+
+    /// Returns whether a thread is stopped for the client, rather than only for the debugger.
+    pub(crate) fn is_visible_stop(&self, thread: ThreadId) -> bool {
+        let Some(process) = &self.process else {
+            return false;
+        };
+        let all = process.state == State::Stopped;
+        let state = process.threads.get(&thread);
+        state.is_some_and(|state| state.stopped && (all || state.stopped_for_client))
     }
 }

@@ -8,8 +8,8 @@
 //! pass ([`InterruptedPass`]), its next arrival at the trap is not a hit, and no jump replaces the
 //! trap until then.
 
+use super::Inferior;
 use crate::arch::x86_64;
-use crate::debugger::Debugger;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::thread::Thread;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
@@ -108,18 +108,16 @@ impl OutOfTurn {
     }
 }
 
-impl Debugger {
+impl Inferior {
     /// Prepares a thread to execute instructions out of turn: signals are blocked, and the data of
     /// the current one is saved.
     pub(crate) fn begin_out_of_turn(&mut self, thread: ThreadId) -> OutOfTurn {
-        let signal = self.inferior.os.signal_data(thread);
-        let blocked = self.inferior.os.block_signals(thread);
+        let signal = self.os.signal_data(thread);
+        let blocked = self.os.block_signals(thread);
         if let Some(blocked) = blocked {
             let bits = NOT_BLOCKED.map(|signal| 1 << (signal - 1));
             let not_blocked: u64 = bits.into_iter().sum();
-            self.inferior
-                .os
-                .set_blocked_signals(thread, blocked | !not_blocked);
+            self.os.set_blocked_signals(thread, blocked | !not_blocked);
         }
         OutOfTurn { blocked, signal }
     }
@@ -127,17 +125,17 @@ impl Debugger {
     /// Restores the state saved by [`Self::begin_out_of_turn`].
     pub(crate) fn end_out_of_turn(&mut self, thread: ThreadId, before: OutOfTurn) {
         if let Some(blocked) = before.blocked {
-            self.inferior.os.set_blocked_signals(thread, blocked);
+            self.os.set_blocked_signals(thread, blocked);
         }
         if let Some(data) = before.signal {
-            self.inferior.os.set_signal_data(thread, &data);
+            self.os.set_signal_data(thread, &data);
         }
     }
 
     /// Finishes the pass of a thread that is about to get a signal, and moves it out of the copies
     /// of what a jump covers: a handler must not see them.
     pub(crate) fn finish_pass(&mut self, thread: ThreadId, how: Resume) {
-        if self.inferior.jumps.is_empty() && !self.has_passed(thread) {
+        if self.jumps.is_empty() && !self.has_passed(thread) {
             return;
         }
         if self.rest_of_pass(thread, how).is_some() {
@@ -149,12 +147,10 @@ impl Debugger {
         let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         // An instruction that could not be finished: back to its original address.
         if let Some(pc) = pc
-            && let Some(site) = self.inferior.jumps.jump_over(pc, &self.inferior.sites)
+            && let Some(site) = self.jumps.jump_over(pc, &self.sites)
             && (pc != site || passed == Some(pc))
         {
-            self.inferior
-                .sites
-                .end_diversion_at(site, &*self.inferior.os);
+            self.sites.end_diversion_at(site, &*self.os);
         }
         self.keep_pass(thread);
     }
@@ -173,7 +169,7 @@ impl Debugger {
         let Some(registers) = self.user_registers(thread) else {
             return;
         };
-        let site = self.inferior.sites.get(registers.pc());
+        let site = self.sites.get(registers.pc());
         if site.is_some_and(|site| !site.has_jump() && !site.covers_trap())
             && let Some(state) = self.thread_mut(thread)
         {
@@ -190,8 +186,8 @@ impl Debugger {
         let state = self.thread_mut(thread)?;
         let (has_passed, signal) = (state.passed_site == Some(pc), state.signal.0);
         let is_shown = state.is_hit_shown;
-        let site = self.inferior.sites.get(pc);
-        if let Some(copy) = self.inferior.jumps.relocated_pc(pc, &self.inferior.sites) {
+        let site = self.sites.get(pc);
+        if let Some(copy) = self.jumps.relocated_pc(pc, &self.sites) {
             return (has_passed || site.is_none()).then_some(Rest::Copy(copy));
         }
         // After a reported stop the handler runs first, as the user expects. A single step handles
@@ -217,7 +213,7 @@ impl Debugger {
             }
         }
         if let (Some(signal), Some(pid)) = (kept, self.pid()) {
-            self.inferior.os.signal(pid, signal);
+            self.os.signal(pid, signal);
         }
     }
 
@@ -235,15 +231,14 @@ impl Debugger {
                 Some(registers)
             }
         };
-        let Some(next) = next.filter(|next| self.inferior.os.set_registers(thread, next)) else {
+        let Some(next) = next.filter(|next| self.os.set_registers(thread, next)) else {
             return false;
         };
         let mut status = None;
-        let is_emulated =
-            !self.inferior.pads.holds(next.pc()) && !self.inferior.jumps.holds(next.pc());
+        let is_emulated = !self.pads.holds(next.pc()) && !self.jumps.holds(next.pc());
         if !is_emulated {
-            self.inferior.os.resume(thread, Resume::Step, Signal(0));
-            status = self.inferior.os.wait_for_stop(thread);
+            self.os.resume(thread, Resume::Step, Signal(0));
+            status = self.os.wait_for_stop(thread);
         }
         let Some(state) = self.thread_mut(thread) else {
             return false;
@@ -286,14 +281,14 @@ impl Debugger {
     /// Returns whether any thread may come back to a site that it has passed; all threads are
     /// stopped.
     pub(crate) fn may_resume_pass(&mut self, site: LoadAddr) -> bool {
-        let Some(process) = &self.inferior.process else {
+        let Some(process) = &self.process else {
             return false;
         };
         let has_record = |state: &Thread| !state.interrupted_passes.is_empty();
         if !process.threads.values().any(has_record) {
             return false;
         }
-        let mappings = self.inferior.os.mappings(process.pid);
+        let mappings = self.os.mappings(process.pid);
         let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
         let mut may = false;
         for thread in threads {

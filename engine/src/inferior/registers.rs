@@ -1,17 +1,17 @@
 //! Registers of stopped threads, and injected system calls.
 
+use super::Inferior;
 use super::pass::OutOfTurn;
-use crate::debugger::Debugger;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::displaced::PadPosition;
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
-impl Debugger {
+impl Inferior {
     /// Returns the registers of a stopped thread as the program sees them: the pc is never in one
     /// of our pads.
     pub(crate) fn user_registers(&mut self, thread: ThreadId) -> Option<RegisterSet> {
-        let state = self.inferior.process.as_ref()?.threads.get(&thread)?;
+        let state = self.process.as_ref()?.threads.get(&thread)?;
         if !state.stopped {
             return None;
         }
@@ -19,33 +19,33 @@ impl Debugger {
             return Some(registers);
         }
         self.finish_syscall(thread);
-        let mut registers = self.inferior.os.registers(thread)?;
+        let mut registers = self.os.registers(thread)?;
         let mut passed = None;
         let mut out_of_turn = None;
         self.rewind_to_trap(thread, &mut registers);
         // A pad has a handful of instructions, and the code after a counted hit no more than it
         // takes to write a record.
         for _ in 0..1024 {
-            match self.inferior.pads.origin(registers.pc()) {
+            match self.pads.origin(registers.pc()) {
                 None => match self.user_state_in_trampoline(thread, &registers) {
                     Some((outside, site)) => {
                         registers = outside;
-                        self.inferior.os.set_registers(thread, &registers);
+                        self.os.set_registers(thread, &registers);
                         passed = site;
                         break;
                     }
-                    None if !self.inferior.jumps.holds(registers.pc()) => break,
+                    None if !self.jumps.holds(registers.pc()) => break,
                     None => registers = self.step_inside(thread, &mut out_of_turn)?,
                 },
                 Some(PadPosition::Before(site)) => {
                     registers.set_pc(site);
-                    self.inferior.os.set_registers(thread, &registers);
+                    self.os.set_registers(thread, &registers);
                     passed = Some(site);
                     break;
                 }
                 Some(PadPosition::Behind(next)) => {
                     registers.set_pc(next);
-                    self.inferior.os.set_registers(thread, &registers);
+                    self.os.set_registers(thread, &registers);
                     break;
                 }
                 Some(PadPosition::Inside) => {
@@ -76,8 +76,8 @@ impl Debugger {
             Some(WaitStatus::Vforked(_)) => return false,
             Some(_) => state.syscall_event = None,
         }
-        self.inferior.os.resume(thread, Resume::Step, Signal(0));
-        match self.inferior.os.wait_for_stop(thread) {
+        self.os.resume(thread, Resume::Step, Signal(0));
+        match self.os.wait_for_stop(thread) {
             Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
                 if let Some(state) = self.thread_mut(thread) {
                     state.in_sigtrap_stop = true;
@@ -108,8 +108,8 @@ impl Debugger {
             Some(before) => before,
             None => out_of_turn.insert(self.begin_out_of_turn(thread)),
         };
-        self.inferior.os.resume(thread, Resume::Step, Signal(0));
-        match self.inferior.os.wait_for_stop(thread)? {
+        self.os.resume(thread, Resume::Step, Signal(0));
+        match self.os.wait_for_stop(thread)? {
             WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
                 self.record_debug_register_hits(thread);
             }
@@ -118,12 +118,12 @@ impl Debugger {
                 self.defer(thread, status);
             }
         }
-        self.inferior.os.registers(thread)
+        self.os.registers(thread)
     }
 
     /// Changes the registers of a stopped thread. Returns false if that fails.
     pub(crate) fn set_registers_of(&mut self, thread: ThreadId, registers: RegisterSet) -> bool {
-        if !self.inferior.os.set_registers(thread, &registers) {
+        if !self.os.set_registers(thread, &registers) {
             return false;
         }
         if let Some(state) = self.thread_mut(thread) {
@@ -150,7 +150,7 @@ impl Debugger {
             && std::mem::take(&mut state.registers_dirty)
             && let Some(registers) = state.registers
         {
-            self.inferior.os.set_registers(thread, &registers);
+            self.os.set_registers(thread, &registers);
         }
     }
 
@@ -162,32 +162,31 @@ impl Debugger {
         }
         self.write_registers(thread);
         let instruction = self.system_call_instruction()?;
-        let before = self.inferior.os.registers(thread)?;
+        let before = self.os.registers(thread)?;
         let set = before.for_system_call(call, instruction);
         let mut result = None;
         let mut kept = None;
         // Signals cannot delay it then.
-        let mask = self.inferior.os.block_signals(thread);
+        let mask = self.os.block_signals(thread);
         // A signal may arrive first: it is deferred, and the call is tried again.
         for _ in 0..8 {
-            if !self.inferior.os.set_registers(thread, &set) {
+            if !self.os.set_registers(thread, &set) {
                 break;
             }
-            self.inferior.os.resume(thread, Resume::Step, Signal(0));
-            match self.inferior.os.wait_for_stop(thread)? {
+            self.os.resume(thread, Resume::Step, Signal(0));
+            match self.os.wait_for_stop(thread)? {
                 WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
                     if let Some(state) = self.thread_mut(thread) {
                         state.in_sigtrap_stop = true;
                     }
                     result = self
-                        .inferior
                         .os
                         .registers(thread)
                         .map(|set| set.system_call_result());
                     break;
                 }
                 status @ WaitStatus::Signal(_) => {
-                    kept = self.inferior.os.signal_data(thread);
+                    kept = self.os.signal_data(thread);
                     if let Some(state) = self.thread_mut(thread) {
                         state.deferred = Some(status);
                     }
@@ -199,32 +198,28 @@ impl Debugger {
                 _ => {}
             }
         }
-        self.inferior.os.set_registers(thread, &before);
+        self.os.set_registers(thread, &before);
         if let Some(mask) = mask {
-            self.inferior.os.set_blocked_signals(thread, mask);
+            self.os.set_blocked_signals(thread, mask);
         }
         if let Some(data) = kept {
-            self.inferior.os.set_signal_data(thread, &data);
+            self.os.set_signal_data(thread, &data);
         }
         result
     }
 
     /// Returns the address of a `syscall` instruction in the program: the vdso always has one.
     pub(crate) fn system_call_instruction(&mut self) -> Option<LoadAddr> {
-        if self.inferior.system_call_at.is_none() {
-            let vdso = self
-                .images
-                .modules
-                .loaded
-                .iter()
-                .find(|loaded| loaded.module.path().as_os_str() == "linux-vdso.so.1")?;
-            let (start, len) = (vdso.range.start, vdso.range.end - vdso.range.start);
+        if self.system_call_at.is_none() {
+            let mappings = self.os.mappings(self.process.as_ref()?.pid);
+            let vdso = mappings.iter().find(|it| it.path.as_os_str() == "[vdso]")?;
+            let len = vdso.end - vdso.start;
             let mut bytes = vec![0; len.min(1 << 16) as usize];
-            let read = self.inferior.os.read_memory(start, &mut bytes);
+            let read = self.os.read_memory(vdso.start, &mut bytes);
             bytes.truncate(read);
             let offset = bytes.windows(2).position(|pair| pair == [0x0f, 0x05])?;
-            self.inferior.system_call_at = Some(start + offset as u64);
+            self.system_call_at = Some(vdso.start + offset as u64);
         }
-        self.inferior.system_call_at
+        self.system_call_at
     }
 }

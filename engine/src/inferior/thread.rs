@@ -1,13 +1,10 @@
 //! The state of a thread of the debuggee, as seen through ptrace.
 
-use crate::breakpoint::AskedPlace;
-use crate::call::SuspendedCall;
 use crate::ids::BreakpointId;
 use crate::ids::Signal;
 use crate::inferior::InterruptedPass;
 use crate::jump_patch::PatchTrap;
 use crate::os::{RegisterSet, WaitStatus};
-use crate::plan::{ReturnedFunction, Stepping};
 use dwarf::LoadAddr;
 
 /// A thread.
@@ -23,6 +20,8 @@ pub struct Thread {
     pub pausing: bool,
     /// Whether it is in the signal-delivery-stop of a SIGTRAP, which a detach would deliver.
     pub in_sigtrap_stop: bool,
+    /// Whether its last resume was a single step of a step plan that still waits for the stop.
+    pub is_stepping: bool,
     /// Whether it was interrupted and has not stopped yet.
     pub interrupted: bool,
     /// The signal to deliver on resume (0: none).
@@ -49,19 +48,8 @@ pub struct Thread {
     /// Whether the process was in a group-stop at this thread's last stop: that lasts until
     /// SIGCONT.
     pub group_stop: bool,
-    /// Number of inlined calls at its pc that are not shown as entered.
-    pub hidden_inlined: usize,
-    /// The requested location at which it stopped.
-    pub asked: AskedPlace,
-    /// The function that it has just been stepped out of.
-    pub returned: Option<ReturnedFunction>,
-    /// The step in progress.
-    pub step: Option<Stepping>,
     /// The version of `Watches` that its debug registers have; 0: none, as for a new thread.
     pub debug_register_generation: u32,
-    /// Suspended calls for expressions, in the order in which they were made: each was made where
-    /// the one before it had stopped.
-    pub suspended: Vec<SuspendedCall>,
     /// Debug registers that it has hit and that are not handled yet, a bit each.
     pub debug_register_hits: u8,
     /// Whether its creation was reported to the client.

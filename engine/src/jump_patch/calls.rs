@@ -2,6 +2,7 @@
 //! own.
 
 use crate::debugger::Debugger;
+use crate::inferior::Inferior;
 use dwarf::LoadAddr;
 
 /// Why a breakpoint with a hit count or a message has no jump.
@@ -10,6 +11,24 @@ pub(super) const CALLED_THROUGH: &str =
 
 /// The hit counters in the program, and their saved values.
 pub(crate) struct Counted(Vec<(LoadAddr, u64)>);
+
+impl Inferior {
+    /// Restores the hit counters and drops the messages since; all other threads must be stopped.
+    pub(crate) fn uncount(&mut self, before: &Counted) {
+        for (at, count) in &before.0 {
+            self.os.write_memory(*at, &count.to_le_bytes());
+        }
+        let mut values = Vec::new();
+        if let Some(ring) = &mut self.jumps.ring {
+            loop {
+                while ring.next(&mut values).is_some() {}
+                if !ring.skip_abandoned() {
+                    break;
+                }
+            }
+        }
+    }
+}
 
 impl Debugger {
     /// Saves the hit counters before one thread makes a call; pending messages are drained.
@@ -33,22 +52,6 @@ impl Debugger {
             is_read.then(|| (at, u64::from_le_bytes(word)))
         });
         Counted(counted.collect())
-    }
-
-    /// Restores the hit counters and drops the messages since; all other threads must be stopped.
-    pub(crate) fn uncount(&mut self, before: &Counted) {
-        for (at, count) in &before.0 {
-            self.inferior.os.write_memory(*at, &count.to_le_bytes());
-        }
-        let mut values = Vec::new();
-        if let Some(ring) = &mut self.inferior.jumps.ring {
-            loop {
-                while ring.next(&mut values).is_some() {}
-                if !ring.skip_abandoned() {
-                    break;
-                }
-            }
-        }
     }
 
     /// Prepares for a call that runs while other threads run: from now on, sites with counters or

@@ -4,12 +4,13 @@ use super::log_ring::{self, LogTarget, Ring};
 use crate::debugger::{Debugger, State};
 use crate::event::Event;
 use crate::ids::ThreadId;
+use crate::inferior::Inferior;
 use crate::inferior::displaced::free_place;
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 
-impl Debugger {
+impl Inferior {
     /// Makes the debuggee map memory shared with us, for its log messages.
     pub(super) fn find_ring(
         &mut self,
@@ -17,20 +18,20 @@ impl Debugger {
         near: LoadAddr,
     ) -> Result<(), &'static str> {
         const NO: &str = "the program cannot share memory with the debugger";
-        if self.inferior.jumps.ring.is_some() {
+        if self.jumps.ring.is_some() {
             return Ok(());
         }
         let pid = self.pid().ok_or(NO)?;
         // A forbidden system call could kill it.
-        if self.inferior.os.is_confined(pid) {
+        if self.os.is_confined(pid) {
             return Err("the program may not do all system calls (seccomp)");
         }
         if !self.find_detour_room(thread, near) {
             return Err(NO);
         }
         // A word of zeros: an empty name.
-        let name = self.inferior.jumps.new_counter(near).ok_or(NO)?;
-        let at = free_place(near, log_ring::LEN, &self.inferior.os.mappings(pid)).ok_or(NO)?;
+        let name = self.jumps.new_counter(near).ok_or(NO)?;
+        let at = free_place(near, log_ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
         let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });
         let descriptor = file
             .and_then(|it| i32::try_from(it).ok())
@@ -44,15 +45,25 @@ impl Debugger {
             descriptor,
         };
         let mapped = self.inject_syscall(thread, map);
-        let shared = self.inferior.os.shared(pid, descriptor, len);
+        let shared = self.os.shared(pid, descriptor, len);
         self.inject_syscall(thread, SystemCall::Close { descriptor });
         if set != Some(0) || mapped != Some(at.0 as i64) {
             return Err(NO);
         }
-        self.inferior.jumps.ring = Some(Ring::new(at, shared.ok_or(NO)?));
+        self.jumps.ring = Some(Ring::new(at, shared.ok_or(NO)?));
         Ok(())
     }
 
+    /// Returns when to drain messages next.
+    pub(crate) fn next_drain(&self) -> Option<Instant> {
+        /// The drain interval; a shorter delay is not noticeable.
+        const DRAIN_INTERVAL: Duration = Duration::from_millis(8);
+        let tells = self.jumps.ring.is_some() && self.jumps.tells_something();
+        (tells && self.state() == State::Running).then(|| Instant::now() + DRAIN_INTERVAL)
+    }
+}
+
+impl Debugger {
     /// Emits log messages of the program, up to a limit. Returns true if there are more.
     pub(crate) fn drain_messages(&mut self) -> bool {
         /// Maximum number of records per call.
@@ -78,7 +89,7 @@ impl Debugger {
                 continue;
             };
             let target = LogTarget {
-                memory: self.memory(),
+                memory: self.inferior.memory(),
                 modules: &self.images.modules,
             };
             target.format_message(message, &values, &mut text);
@@ -111,7 +122,7 @@ impl Debugger {
         for thread in threads {
             let raw = self.inferior.os.registers(thread).map(|raw| raw.pc());
             if raw.is_some_and(|pc| self.inferior.jumps.holds(pc)) {
-                self.user_registers(thread);
+                self.inferior.user_registers(thread);
             }
         }
         loop {
@@ -128,13 +139,5 @@ impl Debugger {
             let text = "log messages are lost: their threads were ended in the midst of them\n";
             self.inferior.events.push_back(Event::Note(text.to_owned()));
         }
-    }
-
-    /// Returns when to drain messages next.
-    pub(crate) fn next_drain(&self) -> Option<Instant> {
-        /// The drain interval; a shorter delay is not noticeable.
-        const DRAIN_INTERVAL: Duration = Duration::from_millis(8);
-        let tells = self.inferior.jumps.ring.is_some() && self.inferior.jumps.tells_something();
-        (tells && self.state() == State::Running).then(|| Instant::now() + DRAIN_INTERVAL)
     }
 }

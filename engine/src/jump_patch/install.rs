@@ -12,6 +12,7 @@ use crate::debugger::{Debugger, State};
 use crate::event::Event;
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
+use crate::inferior::Inferior;
 use crate::inferior::displaced::{REGION, free_place};
 use crate::inferior::site::Owner;
 use crate::inspect::eval::Expression;
@@ -42,6 +43,124 @@ impl<T: Into<String>> From<T> for Refusal {
             why: why.into(),
             is_lasting: true,
         }
+    }
+}
+
+impl Inferior {
+    /// Writes a trampoline that no jump leads to yet; all threads are stopped.
+    fn write_trampoline(&mut self, detour: &JumpPatch) -> Result<(), Refusal> {
+        /// A `nop`, which replaces traps that are not used.
+        const NOTHING: u8 = 0x90;
+        let JumpPatch {
+            site,
+            trampoline,
+            window,
+            ..
+        } = detour;
+        if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
+            return Err("the program's memory cannot be written".into());
+        }
+        if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
+            return Err(Refusal::passing(
+                "a stack has addresses inside of what a jump would cover",
+            ));
+        }
+        for trap in trampoline.traps() {
+            self.os.guard(trap, Some(&[NOTHING]));
+        }
+        Ok(())
+    }
+
+    /// Returns whether a thread may have been interrupted, by a signal whose handler runs, after
+    /// `start` and before `end`: its stack contains such an address then.
+    fn may_come_back_into(&mut self, start: LoadAddr, end: LoadAddr) -> bool {
+        /// Maximum number of stack bytes searched per thread; a larger stack counts as a match.
+        const MAX_STACK_BYTES: u64 = 1 << 20;
+        const PORTION: usize = 1 << 14;
+        let Some(process) = &self.process else {
+            return true;
+        };
+        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
+        let mappings = self.os.mappings(process.pid);
+        let mut bytes = vec![0; PORTION];
+        for thread in threads {
+            let Some(registers) = self.user_registers(thread) else {
+                continue;
+            };
+            let sp = registers.sp() & !7;
+            let stack = mappings.partition_point(|mapping| mapping.end.0 <= sp);
+            let Some(stack) = mappings.get(stack).filter(|it| it.start.0 <= sp) else {
+                return true;
+            };
+            if stack.end.0 - sp > MAX_STACK_BYTES {
+                return true;
+            }
+            let mut at = LoadAddr(sp);
+            while at < stack.end {
+                let read = self.os.read_memory(at, &mut bytes);
+                let (words, _) = bytes[..read].as_chunks::<8>();
+                let inside = |word: &[u8; 8]| {
+                    let addr = LoadAddr(u64::from_le_bytes(*word));
+                    addr > start && addr < end
+                };
+                if words.iter().any(inside) {
+                    return true;
+                }
+                if read < PORTION {
+                    break;
+                }
+                at = at + PORTION as u64;
+            }
+        }
+        false
+    }
+
+    /// Moves all stopped threads out of springboards: some of these may get new targets.
+    pub(super) fn leave_springboards(&mut self) {
+        let threads = self
+            .process
+            .iter()
+            .flat_map(|process| process.threads.keys());
+        for thread in threads.copied().collect::<Vec<_>>() {
+            let raw = self.os.registers(thread);
+            if raw.is_some_and(|raw| self.jumps.springboards.hold(raw.pc())) {
+                self.user_registers(thread);
+            }
+        }
+    }
+
+    /// Makes the debuggee map memory near a site, if no region there has room.
+    pub(super) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
+        if self.jumps.near(addr).is_some() {
+            return true;
+        }
+        let Some(pid) = self.pid() else {
+            return false;
+        };
+        let len = REGION + COUNTERS;
+        let Some(place) = free_place(addr, len, &self.os.mappings(pid)) else {
+            return false;
+        };
+        let counters = SystemCall::MapData {
+            addr: place + REGION,
+            len: COUNTERS,
+        };
+        let code = SystemCall::MapCode {
+            addr: place,
+            len: REGION,
+        };
+        for (call, at) in [(code, place), (counters, place + REGION)] {
+            if self.inject_syscall(thread, call) != Some(at.0 as i64) {
+                self.jumps.refused = true;
+                return false;
+            }
+        }
+        self.jumps.regions.push(Region {
+            start: place,
+            used: 0,
+            counters: 0,
+        });
+        true
     }
 }
 
@@ -85,8 +204,8 @@ impl Debugger {
             && self.calls.pending.is_none()
             && !self.inferior.jumps.refused
             && !self.inferior.jumps.making
-            && !self.stops.watches.stepping
-            && !self.stops.watches.sees_reads()
+            && !self.inferior.single_stepping
+            && !self.inferior.debug_registers.sees_reads()
     }
 
     /// Replaces the trap at `addr` by a jump. If hits are counted, replaces all traps of the
@@ -117,7 +236,7 @@ impl Debugger {
                 ),
             );
             match message {
-                Ok(_) => self.find_ring(thread, addr)?,
+                Ok(_) => self.inferior.find_ring(thread, addr)?,
                 // Its hits can still be counted there.
                 Err(_) if hit.is_some() => {}
                 Err(why) => return Err(why.into()),
@@ -126,7 +245,7 @@ impl Debugger {
         let mut count = None;
         let mut ready = Vec::new();
         for site in places {
-            if !self.find_detour_room(thread, site) {
+            if !self.inferior.find_detour_room(thread, site) {
                 return Err("the program cannot be given memory for code near it".into());
             }
             if let (Some(hit), None) = (hit, count) {
@@ -135,22 +254,27 @@ impl Debugger {
             }
             ready.push(self.prepare(site, id, condition.as_deref(), count)?);
         }
-        let jumps = self.lay_jumps(thread, &ready)?;
+        let jumps = self.inferior.lay_jumps(thread, &ready)?;
         self.with_world_stopped(thread, |this| {
-            this.leave_springboards();
-            if ready.iter().any(|it| this.may_resume_pass(it.site)) {
+            this.inferior.leave_springboards();
+            if ready
+                .iter()
+                .any(|it| this.inferior.may_resume_pass(it.site))
+            {
                 return Err(Refusal::passing(
                     "a signal's handler returns to a hit that is counted already",
                 ));
             }
-            let hits = this.stops.breakpoints.hits(id) + this.counted_in_detours(id);
+            let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_in_detours(id);
             if let Some(count) = count
                 && !this.inferior.os.write_memory(count.at, &hits.to_le_bytes())
             {
                 return Err("the program's memory cannot be written".into());
             }
-            let written = ready.iter().try_for_each(|it| this.write_trampoline(it));
-            if let Err(why) = written.and_then(|()| this.put_jumps(&ready, &jumps)) {
+            let written = ready
+                .iter()
+                .try_for_each(|it| this.inferior.write_trampoline(it));
+            if let Err(why) = written.and_then(|()| this.inferior.put_jumps(&ready, &jumps)) {
                 for trap in ready.iter().flat_map(|it| it.trampoline.traps()) {
                     this.inferior.os.guard(trap, None);
                 }
@@ -169,7 +293,7 @@ impl Debugger {
                 this.inferior.jumps.latest.insert(detour.site, start);
                 this.inferior.jumps.all.insert(start, detour);
             }
-            this.note_springboards(&jumps);
+            this.inferior.note_springboards(&jumps);
             Ok(())
         })
     }
@@ -190,8 +314,8 @@ impl Debugger {
         }
         let window = self.window_at(site)?;
         if self
-            .stops
-            .watches
+            .inferior
+            .debug_registers
             .has_code_in(site + 1, window.reaches_to(site))
         {
             return Err(Refusal::passing("another breakpoint follows it closely"));
@@ -249,34 +373,6 @@ impl Debugger {
         })
     }
 
-    /// Writes a trampoline that no jump leads to yet; all threads are stopped.
-    fn write_trampoline(&mut self, detour: &JumpPatch) -> Result<(), Refusal> {
-        /// A `nop`, which replaces traps that are not used.
-        const NOTHING: u8 = 0x90;
-        let JumpPatch {
-            site,
-            trampoline,
-            window,
-            ..
-        } = detour;
-        if !self
-            .inferior
-            .os
-            .write_memory(trampoline.start, &trampoline.bytes)
-        {
-            return Err("the program's memory cannot be written".into());
-        }
-        if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
-            return Err(Refusal::passing(
-                "a stack has addresses inside of what a jump would cover",
-            ));
-        }
-        for trap in trampoline.traps() {
-            self.inferior.os.guard(trap, Some(&[NOTHING]));
-        }
-        Ok(())
-    }
-
     /// Returns the instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<PatchedRange, &'static str> {
         let loaded = self
@@ -284,106 +380,13 @@ impl Debugger {
             .modules
             .at(addr)
             .ok_or("it is in no known function")?;
-        let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.memory())?;
+        let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.inferior.memory())?;
         let behind = self
             .inferior
             .sites
             .addresses_in(addr + 1, addr + (JUMP + MAX_INSTRUCTION_BYTES) as u64);
         let others: Vec<LoadAddr> = behind.collect();
         PatchedRange::at(addr, &code, &others)
-    }
-
-    /// Returns whether a thread may have been interrupted, by a signal whose handler runs, after
-    /// `start` and before `end`: its stack contains such an address then.
-    fn may_come_back_into(&mut self, start: LoadAddr, end: LoadAddr) -> bool {
-        /// Maximum number of stack bytes searched per thread; a larger stack counts as a match.
-        const MAX_STACK_BYTES: u64 = 1 << 20;
-        const PORTION: usize = 1 << 14;
-        let Some(process) = &self.inferior.process else {
-            return true;
-        };
-        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
-        let mappings = self.inferior.os.mappings(process.pid);
-        let mut bytes = vec![0; PORTION];
-        for thread in threads {
-            let Some(registers) = self.user_registers(thread) else {
-                continue;
-            };
-            let sp = registers.sp() & !7;
-            let stack = mappings.partition_point(|mapping| mapping.end.0 <= sp);
-            let Some(stack) = mappings.get(stack).filter(|it| it.start.0 <= sp) else {
-                return true;
-            };
-            if stack.end.0 - sp > MAX_STACK_BYTES {
-                return true;
-            }
-            let mut at = LoadAddr(sp);
-            while at < stack.end {
-                let read = self.inferior.os.read_memory(at, &mut bytes);
-                let (words, _) = bytes[..read].as_chunks::<8>();
-                let inside = |word: &[u8; 8]| {
-                    let addr = LoadAddr(u64::from_le_bytes(*word));
-                    addr > start && addr < end
-                };
-                if words.iter().any(inside) {
-                    return true;
-                }
-                if read < PORTION {
-                    break;
-                }
-                at = at + PORTION as u64;
-            }
-        }
-        false
-    }
-
-    /// Moves all stopped threads out of springboards: some of these may get new targets.
-    pub(super) fn leave_springboards(&mut self) {
-        let threads = self
-            .inferior
-            .process
-            .iter()
-            .flat_map(|process| process.threads.keys());
-        for thread in threads.copied().collect::<Vec<_>>() {
-            let raw = self.inferior.os.registers(thread);
-            if raw.is_some_and(|raw| self.inferior.jumps.springboards.hold(raw.pc())) {
-                self.user_registers(thread);
-            }
-        }
-    }
-
-    /// Makes the debuggee map memory near a site, if no region there has room.
-    pub(super) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        if self.inferior.jumps.near(addr).is_some() {
-            return true;
-        }
-        let Some(pid) = self.pid() else {
-            return false;
-        };
-        let len = REGION + COUNTERS;
-        let Some(place) = free_place(addr, len, &self.inferior.os.mappings(pid)) else {
-            return false;
-        };
-        let counters = SystemCall::MapData {
-            addr: place + REGION,
-            len: COUNTERS,
-        };
-        let code = SystemCall::MapCode {
-            addr: place,
-            len: REGION,
-        };
-        for (call, at) in [(code, place), (counters, place + REGION)] {
-            if self.inject_syscall(thread, call) != Some(at.0 as i64) {
-                self.inferior.jumps.refused = true;
-                return false;
-            }
-        }
-        self.inferior.jumps.regions.push(Region {
-            start: place,
-            used: 0,
-            counters: 0,
-        });
-        true
     }
 }
 

@@ -5,8 +5,8 @@ use super::layout::{Laid, Layout, Link, MAX_LINKS, Refused};
 use super::springboard::{PAGE, Springboards};
 use super::{JumpPatch, JumpPatches};
 use crate::arch::x86_64::{JUMP, far_jump};
-use crate::debugger::Debugger;
 use crate::ids::ThreadId;
+use crate::inferior::Inferior;
 use crate::inferior::site::{JumpBytes, Sites};
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
@@ -24,7 +24,7 @@ const CLOSE: &str = "another breakpoint is close to it, and there are too few pl
 /// The neighbors have changed since.
 const CHANGED: &str = "a breakpoint close to it has changed";
 
-impl Debugger {
+impl Inferior {
     /// Decides the targets of these patches' jumps and of others that share bytes with them; makes
     /// the debuggee map the memory for them.
     pub(super) fn lay_jumps(
@@ -33,8 +33,8 @@ impl Debugger {
         ready: &[JumpPatch],
     ) -> Result<Plan, Refusal> {
         let pid = self.pid().ok_or(TAKEN)?;
-        let mappings = self.inferior.os.mappings(pid);
-        let mut layout = Layout::new(self.inferior.jumps.springboards.clone());
+        let mappings = self.os.mappings(pid);
+        let mut layout = Layout::new(self.jumps.springboards.clone());
         for detour in ready {
             self.add_neighbors(detour.site, &mut layout);
         }
@@ -51,18 +51,18 @@ impl Debugger {
         let boards = plan.values().filter_map(|laid| laid.springboard);
         let pages: BTreeSet<LoadAddr> = boards.flat_map(Springboards::pages_of).collect();
         for addr in pages {
-            if self.inferior.jumps.springboards.hold(addr) {
+            if self.jumps.springboards.hold(addr) {
                 continue;
             }
             let call = SystemCall::MapCode { addr, len: PAGE };
             if self.inject_syscall(thread, call) != Some(addr.0 as i64) {
                 return Err(TAKEN.into());
             }
-            self.inferior.jumps.springboards.add_page(addr);
+            self.jumps.springboards.add_page(addr);
         }
         for laid in plan.values() {
             if let Some(board) = laid.springboard {
-                self.inferior.jumps.springboards.add(board, laid.site);
+                self.jumps.springboards.add(board, laid.site);
             }
         }
         Ok(plan)
@@ -72,10 +72,10 @@ impl Debugger {
     fn add_neighbors(&self, site: LoadAddr, layout: &mut Layout) {
         const FAR: u64 = (JUMP * MAX_LINKS) as u64;
         let from = LoadAddr(site.0.saturating_sub(FAR));
-        for addr in self.inferior.sites.addresses_in(from, site + FAR) {
+        for addr in self.sites.addresses_in(from, site + FAR) {
             layout.add_site(addr);
-            let detour = self.inferior.jumps.jump_of(addr, &self.inferior.sites);
-            if let (Some(detour), Some(jump)) = (detour, self.inferior.sites.jump_at(addr)) {
+            let detour = self.jumps.jump_of(addr, &self.sites);
+            if let (Some(detour), Some(jump)) = (detour, self.sites.jump_at(addr)) {
                 layout.add_jump(detour.link(Some(jump)));
             }
         }
@@ -85,42 +85,32 @@ impl Debugger {
     /// stopped, none in a springboard.
     pub(super) fn put_jumps(&mut self, ready: &[JumpPatch], plan: &Plan) -> Result<(), Refusal> {
         for detour in ready {
-            let owners = self
-                .inferior
-                .sites
-                .get(detour.site)
-                .map(|site| site.owners().len());
-            let mut others = (self.inferior.sites).addresses_in(detour.site + 1, detour.window.end);
+            let owners = self.sites.get(detour.site).map(|site| site.owners().len());
+            let mut others = (self.sites).addresses_in(detour.site + 1, detour.window.end);
             if owners != Some(1) || others.next().is_some() {
                 return Err(Refusal::passing(CHANGED));
             }
         }
         for laid in plan.values() {
             let new = ready.iter().find(|it| it.site == laid.site);
-            let there = || self.inferior.jumps.jump_of(laid.site, &self.inferior.sites);
+            let there = || self.jumps.jump_of(laid.site, &self.sites);
             let detour = new.or_else(there).ok_or(Refusal::passing(CHANGED))?;
             if let Some(board) = laid.springboard
-                && !(self.inferior.os).write_memory(board, &far_jump(detour.trampoline.start))
+                && !(self.os).write_memory(board, &far_jump(detour.trampoline.start))
             {
                 return Err("the program's memory cannot be written".into());
             }
         }
         for site in plan.keys() {
-            self.inferior.sites.pause_jump(*site, &*self.inferior.os);
+            self.sites.pause_jump(*site, &*self.os);
         }
         // The bytes shared with the next jump are written before this one.
         let mut jumps = plan.values().rev();
-        if jumps.all(|laid| {
-            self.inferior
-                .sites
-                .install_jump(laid.site, laid.jump, &*self.inferior.os)
-        }) {
+        if jumps.all(|laid| self.sites.install_jump(laid.site, laid.jump, &*self.os)) {
             return Ok(());
         }
         for site in plan.keys() {
-            self.inferior
-                .sites
-                .end_diversion_at(*site, &*self.inferior.os);
+            self.sites.end_diversion_at(*site, &*self.os);
         }
         Err(Refusal::passing(CHANGED))
     }
@@ -128,12 +118,12 @@ impl Debugger {
     /// Records the springboards of the jumps that were written.
     pub(super) fn note_springboards(&mut self, plan: &Plan) {
         for (site, laid) in plan {
-            let start = self.inferior.jumps.latest.get(site);
-            if let Some(detour) = start.and_then(|start| self.inferior.jumps.all.get_mut(start)) {
+            let start = self.jumps.latest.get(site);
+            if let Some(detour) = start.and_then(|start| self.jumps.all.get_mut(start)) {
                 detour.springboard = laid.springboard;
             }
         }
-        self.inferior.jumps.keep_springboards();
+        self.jumps.keep_springboards();
     }
 }
 

@@ -6,11 +6,12 @@ use super::{Attempts, PatchTrap, Phase};
 use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, SignalInfo, ThreadId};
+use crate::inferior::Inferior;
 use crate::inferior::{SI_KERNEL, SigtrapKind};
 use crate::os::RegisterSet;
 use dwarf::LoadAddr;
 
-impl Debugger {
+impl Inferior {
     /// Returns the program's registers of a thread in a trampoline, and whether it has passed its
     /// site.
     pub(crate) fn user_state_in_trampoline(
@@ -18,12 +19,12 @@ impl Debugger {
         thread: ThreadId,
         raw: &RegisterSet,
     ) -> Option<(RegisterSet, Option<LoadAddr>)> {
-        if let Some(site) = self.inferior.jumps.springboards.site_of(raw.pc()) {
+        if let Some(site) = self.jumps.springboards.site_of(raw.pc()) {
             return Some((at(*raw, site), None));
         }
-        let detour = self.inferior.jumps.at(raw.pc())?;
+        let detour = self.jumps.at(raw.pc())?;
         let (site, trampoline) = (detour.site, &detour.trampoline);
-        let os = &*self.inferior.os;
+        let os = &*self.os;
         let read = |addr| {
             let mut word = [0; 8];
             (os.read_memory(addr, &mut word) == 8).then(|| u64::from_le_bytes(word))
@@ -56,7 +57,7 @@ impl Debugger {
         thread: ThreadId,
         raw: &RegisterSet,
     ) -> Option<RegisterSet> {
-        let detour = self.inferior.jumps.at(raw.pc())?;
+        let detour = self.jumps.at(raw.pc())?;
         let copy = detour.trampoline.copy_of(detour.site)?;
         let (registers, _) = self.user_state_in_trampoline(thread, raw)?;
         Some(at(registers, copy))
@@ -70,23 +71,23 @@ impl Debugger {
         const USED: usize = 512;
         const SSE: u8 = 1 << 1;
         let mut bytes = [0; trampoline::VECTOR_AREA as usize];
-        if self.inferior.os.read_memory(kept, &mut bytes) != bytes.len() {
+        if self.os.read_memory(kept, &mut bytes) != bytes.len() {
             return;
         }
-        if let Some(mut area) = self.inferior.os.extended_registers(thread)
+        if let Some(mut area) = self.os.extended_registers(thread)
             && area.len() > USED
         {
             area[XMM..XMM + 64].copy_from_slice(&bytes[..64]);
             area[MXCSR..MXCSR + 4].copy_from_slice(&bytes[64..68]);
             area[USED] |= SSE;
-            self.inferior.os.set_extended_registers(thread, &area);
+            self.os.set_extended_registers(thread, &area);
         }
     }
 
     /// Returns the trap of a trampoline that a thread has executed, if any; its pc is moved back to
     /// the trap.
     pub(crate) fn detour_trap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
-        if self.inferior.jumps.is_empty() {
+        if self.jumps.is_empty() {
             return None;
         }
         self.user_registers(thread)?;
@@ -104,10 +105,10 @@ impl Debugger {
     /// which trap it was. Other code may need the registers before the stop is dispatched.
     pub(crate) fn rewind_to_trap(&mut self, thread: ThreadId, registers: &mut RegisterSet) {
         let trap = registers.pc() - 1;
-        let Some(kind) = self.inferior.jumps.trap(trap) else {
+        let Some(kind) = self.jumps.trap(trap) else {
             return;
         };
-        let info = self.inferior.os.signal_info(thread);
+        let info = self.os.signal_info(thread);
         let ran_into_it =
             |info: SignalInfo| info.signal.0 == libc::SIGTRAP && info.code == SI_KERNEL;
         if !info.is_some_and(ran_into_it) {
@@ -116,21 +117,20 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread) {
             state.pending_patch_trap = Some(kind);
             registers.set_pc(trap);
-            self.inferior.os.set_registers(thread, registers);
+            self.os.set_registers(thread, registers);
         }
     }
 
     /// Returns whether a signal is a fault of a condition that read unmapped memory.
     pub(crate) fn is_condition_fault(&self, thread: ThreadId, signal: Signal) -> bool {
-        !self.inferior.jumps.is_empty()
+        !self.jumps.is_empty()
             && is_fault(signal)
             && self
-                .inferior
                 .os
                 .signal_info(thread)
                 .is_some_and(|info| info.code > 0)
-            && self.inferior.os.registers(thread).is_some_and(|raw| {
-                let phase = self.inferior.jumps.phase(raw.pc());
+            && self.os.registers(thread).is_some_and(|raw| {
+                let phase = self.jumps.phase(raw.pc());
                 matches!(phase, Some((_, Phase::Evaluating(_))))
             })
     }
@@ -138,20 +138,18 @@ impl Debugger {
     /// Moves a thread in a trampoline to the program's own address before it gets a signal; if the
     /// program's own instruction faulted, that instruction is restored to its place.
     pub(crate) fn leave_trampoline_for_signal(&mut self, thread: ThreadId, signal: Signal) {
-        if self.inferior.jumps.is_empty() {
+        if self.jumps.is_empty() {
             return;
         }
-        let raw = self.inferior.os.registers(thread).map(|raw| raw.pc());
-        let Some((site, _)) = raw.and_then(|pc| self.inferior.jumps.phase(pc)) else {
+        let raw = self.os.registers(thread).map(|raw| raw.pc());
+        let Some((site, _)) = raw.and_then(|pc| self.jumps.phase(pc)) else {
             return;
         };
         self.user_registers(thread);
-        let info = self.inferior.os.signal_info(thread);
+        let info = self.os.signal_info(thread);
         if is_fault(signal) && info.is_some_and(|info| info.code > 0) {
-            self.inferior
-                .sites
-                .end_diversion_at(site, &*self.inferior.os);
-            if let Some(site) = self.inferior.sites.get(site) {
+            self.sites.end_diversion_at(site, &*self.os);
+            if let Some(site) = self.sites.get(site) {
                 site.keep_trap();
             }
         }
@@ -160,24 +158,39 @@ impl Debugger {
     /// Returns how many hits of a breakpoint the program has counted.
     pub(crate) fn counted_in_detours(&self, id: BreakpointId) -> u64 {
         let mut word = [0; 8];
-        match self.inferior.jumps.counter(id) {
-            Some(at) if self.inferior.os.read_memory(at, &mut word) == 8 => {
-                u64::from_le_bytes(word)
-            }
+        match self.jumps.counter(id) {
+            Some(at) if self.os.read_memory(at, &mut word) == 8 => u64::from_le_bytes(word),
             _ => 0,
         }
     }
 
+    /// Removes the jump at a thread's pc before a single step: the step would end in a trampoline,
+    /// but has to hit the trap.
+    pub(crate) fn end_detour_before(&mut self, thread: ThreadId) {
+        if self.jumps.is_empty() {
+            return;
+        }
+        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
+        if let Some(pc) = pc
+            && passed != Some(pc)
+        {
+            self.sites.end_diversion_at(pc, &*self.os);
+        }
+    }
+}
+
+impl Debugger {
     /// Counts a hit that is not counted yet. Returns its number.
     pub(crate) fn number_of_hit(&mut self, thread: ThreadId, id: BreakpointId) -> u64 {
         let program_counts = self.inferior.jumps.count_for(id, &self.inferior.sites);
         if !program_counts {
             let hits = self.stops.breakpoints.count(id);
-            return hits + self.counted_in_detours(id);
+            return hits + self.inferior.counted_in_detours(id);
         }
         // Other threads may be about to count: each hit has its own number.
         self.with_world_stopped(thread, |this| {
-            let number = this.counted_in_detours(id) + 1;
+            let number = this.inferior.counted_in_detours(id) + 1;
             if let Some(at) = this.inferior.jumps.counter(id) {
                 this.inferior.os.write_memory(at, &number.to_le_bytes());
             }
@@ -220,21 +233,6 @@ impl Debugger {
             {
                 site.attempts.set(Attempts::default());
             }
-        }
-    }
-
-    /// Removes the jump at a thread's pc before a single step: the step would end in a trampoline,
-    /// but has to hit the trap.
-    pub(crate) fn end_detour_before(&mut self, thread: ThreadId) {
-        if self.inferior.jumps.is_empty() {
-            return;
-        }
-        let pc = self.user_registers(thread).map(|registers| registers.pc());
-        let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
-        if let Some(pc) = pc
-            && passed != Some(pc)
-        {
-            self.inferior.sites.end_diversion_at(pc, &*self.inferior.os);
         }
     }
 }

@@ -28,6 +28,7 @@ impl Debugger {
         self.can_run()?;
         self.stopped_thread(thread)?;
         let registers = self
+            .inferior
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let pc = registers.pc();
@@ -46,7 +47,7 @@ impl Debugger {
             StepKind::Out => self.way_out_to_shown(thread).or(out),
             _ => out,
         };
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let view = self.view(&registers, &memory);
         let start = Start::at(&self.images.modules, pc, hidden);
         let start_is_outermost = start.as_ref().is_none_or(|start| start.inlined.is_empty());
@@ -118,7 +119,7 @@ impl Debugger {
     /// Shows the thread in an inlined call that begins at its pc.
     pub(crate) fn enter_inlined(&mut self, thread: ThreadId, left_out: usize) {
         self.forget_stop_of(thread);
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.thread_state(thread) {
             state.hidden_inlined = left_out;
         }
         self.emit_stopped(thread, StopReason::Step, None);
@@ -179,7 +180,7 @@ impl Debugger {
         let shown = |debugger: &Self, addr: LoadAddr| {
             Start::shown_at(&debugger.images.modules, &debugger.stops.step_filters, addr)
         };
-        let here = self.user_registers(thread)?.pc();
+        let here = self.inferior.user_registers(thread)?.pc();
         shown(self, here)?;
         for outer in 1..MAX_FRAMES {
             let stack = self.views.stacks.get(&thread)?;

@@ -48,23 +48,16 @@ impl Debugger {
     /// Moves the step of one of these owners to a thread at its trap that is about to resume the
     /// future which the step awaits.
     pub(crate) fn take_step_over(&mut self, thread: ThreadId, owners: &[Owner]) {
-        let Some(registers) = self.user_registers(thread) else {
+        let Some(registers) = self.inferior.user_registers(thread) else {
             return;
         };
         let resumed = |owner: &Owner| {
             let Owner::Step(other) = *owner else {
                 return None;
             };
-            let step = self
-                .inferior
-                .process
-                .as_ref()?
-                .threads
-                .get(&other)?
-                .step
-                .as_ref()?;
+            let step = self.threads.get(&other)?.step.as_ref()?;
             let future = step.plan.awaited()?;
-            let memory = self.memory();
+            let memory = self.inferior.memory();
             future
                 .is_resumed(&self.view(&registers, &memory))
                 .then_some(other)
@@ -77,7 +70,7 @@ impl Debugger {
     /// Prepares for the end of a thread: if its step awaits a future, any other thread may resume
     /// that.
     pub(crate) fn leave_step(&mut self, thread: ThreadId) {
-        let step = self.step_of(thread);
+        let step = self.threads.get(&thread).and_then(|it| it.step.as_ref());
         if step.is_none_or(|step| step.plan.awaited().is_none()) {
             return;
         }
@@ -87,7 +80,8 @@ impl Debugger {
             .iter()
             .flat_map(|process| &process.threads);
         let heir = threads.find(|(other, state)| {
-            **other != thread && !state.stopped_for_client && state.step.is_none()
+            let has_step = self.threads.get(other).is_some_and(|it| it.step.is_some());
+            **other != thread && !state.stopped_for_client && !has_step
         });
         if let Some((heir, _)) = heir {
             self.hand_step(thread, *heir);
@@ -99,7 +93,7 @@ impl Debugger {
         if from == to || self.step_of(to).is_some() {
             return;
         }
-        let Some(step) = self.thread_mut(from).and_then(|state| state.step.take()) else {
+        let Some(step) = self.threads.get_mut(&from).and_then(|it| it.step.take()) else {
             return;
         };
         tracing::trace!(%from, %to, "a step goes over to another thread");
@@ -111,7 +105,7 @@ impl Debugger {
                 .sites
                 .remove(target.addr, Owner::Step(from), &*self.inferior.os);
         }
-        if let Some(state) = self.thread_mut(to) {
+        if let Some(state) = self.thread_state(to) {
             state.step = Some(step);
         }
     }

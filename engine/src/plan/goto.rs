@@ -2,7 +2,7 @@
 
 use super::start::inlined_at;
 use crate::breakpoint::resolve::resolve;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, Shown, Vote};
 use crate::disassembly::CodeName;
 use crate::event::StopReason;
 use crate::ids::ThreadId;
@@ -35,7 +35,11 @@ impl Debugger {
         let threads: Vec<ThreadId> = self.threads().into_iter().map(|it| it.id).collect();
         let mut places = Vec::new();
         for thread in threads {
-            places.extend(self.user_registers(thread).map(|registers| registers.pc()));
+            places.extend(
+                self.inferior
+                    .user_registers(thread)
+                    .map(|registers| registers.pc()),
+            );
         }
         let mut targets = Vec::new();
         for bound in resolve(source, line, None, &self.images.modules).bound {
@@ -75,7 +79,7 @@ impl Debugger {
         let here = self.piece_at(addr);
         let threads = self.threads().into_iter();
         let pcs: Vec<LoadAddr> = threads
-            .filter_map(|it| Some(self.user_registers(it.id)?.pc()))
+            .filter_map(|it| Some(self.inferior.user_registers(it.id)?.pc()))
             .collect();
         if here.is_none() || !pcs.into_iter().any(|pc| self.piece_at(pc) == here) {
             return Ok(Vec::new());
@@ -116,6 +120,7 @@ impl Debugger {
         self.can_run()?;
         self.stopped_thread(thread)?;
         let mut registers = self
+            .inferior
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let refuse = |why: &str| Err(Error::Unsupported(why.into()));
@@ -149,7 +154,7 @@ impl Debugger {
             }
             _ => return refuse(ELSEWHERE),
         }
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let view = self.view(&registers, &memory);
         let frame = |addr| {
             let unwound = view.unwind(FrameAddress::Pc(addr), &registers.to_registers());
@@ -162,13 +167,14 @@ impl Debugger {
             );
         }
         registers.set_pc(target.addr);
-        if !self.set_registers_of(thread, registers) {
+        if !self.inferior.set_registers_of(thread, registers) {
             return Err(Error::NoSuchThread(thread.0));
         }
-        self.report_stop(thread, StopReason::Goto);
-        if let Some(state) = self.thread_mut(thread) {
-            state.hidden_inlined = target.hidden;
-        }
+        let shown = Shown {
+            hidden: Some(target.hidden),
+            ..Shown::default()
+        };
+        self.carry_out(thread, Vote::Stop(StopReason::Goto, shown));
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ pub use step_range::{Mode, StepRange};
 pub use targets::StepTarget;
 pub use view::View;
 
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, Shown, Vote};
 use crate::event::StopReason;
 use crate::ids::ThreadId;
 use crate::inferior::site::Owner;
@@ -96,7 +96,7 @@ pub struct ReturnedFunction {
 impl Debugger {
     /// Starts a step with its first verdict.
     pub(crate) fn begin_step(&mut self, thread: ThreadId, plan: Box<dyn Plan>, first: Verdict) {
-        let Some(state) = self.thread_mut(thread) else {
+        let Some(state) = self.thread_state(thread) else {
             return;
         };
         state.step = Some(Stepping {
@@ -119,20 +119,26 @@ impl Debugger {
 
     /// Returns whether a stopped thread would hit one of these targets without moving.
     fn would_hit(&mut self, thread: ThreadId, targets: &[Target]) -> bool {
-        let Some(registers) = self.user_registers(thread) else {
+        let Some(registers) = self.inferior.user_registers(thread) else {
             return false;
         };
         let (pc, sp) = (registers.pc(), registers.sp());
-        let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
+        let passed = self
+            .inferior
+            .thread_mut(thread)
+            .and_then(|state| state.passed_site);
         let mut here = targets.iter();
         passed != Some(pc) && here.any(|target| target.addr == pc && sp >= target.sp)
     }
 
     /// Ends a thread's step, if there is one, and removes its traps.
     pub(crate) fn cancel_step(&mut self, thread: ThreadId) {
-        if let Some(state) = self.thread_mut(thread)
+        if let Some(state) = self.threads.get_mut(&thread)
             && state.step.take().is_some()
         {
+            if let Some(state) = self.inferior.thread_mut(thread) {
+                state.is_stepping = false;
+            }
             self.inferior
                 .sites
                 .remove_owner(Owner::Step(thread), &*self.inferior.os);
@@ -141,12 +147,9 @@ impl Debugger {
 
     /// Ends all steps.
     pub(crate) fn cancel_steps(&mut self) {
-        let threads = self
-            .inferior
-            .process
+        let stepping: Vec<ThreadId> = self
+            .threads
             .iter()
-            .flat_map(|process| &process.threads);
-        let stepping: Vec<ThreadId> = threads
             .filter(|(_, state)| state.step.is_some())
             .map(|(thread, _)| *thread)
             .collect();
@@ -178,21 +181,21 @@ impl Debugger {
     }
 
     fn step_of(&mut self, thread: ThreadId) -> Option<&mut Stepping> {
-        self.thread_mut(thread)?.step.as_mut()
+        self.thread_state(thread)?.step.as_mut()
     }
 
-    /// Resumes a thread according to its step; one without a step runs.
-    pub(crate) fn resume_step(&mut self, thread: ThreadId) {
-        let how = match self.step_of(thread) {
+    /// Returns how a thread is resumed according to its step; one without a step runs.
+    pub(crate) fn next_move(&self, thread: ThreadId) -> Resume {
+        let step = self.threads.get(&thread).and_then(|it| it.step.as_ref());
+        match step {
             Some(step) if step.targets.is_empty() && step.interrupted_at.is_none() => Resume::Step,
             _ => Resume::Continue,
-        };
-        self.resume_thread(thread, how);
+        }
     }
 
     /// Handles a signal that does not stop the program: its handler is not part of the step.
     pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
-        let registers = self.user_registers(thread);
+        let registers = self.inferior.user_registers(thread);
         if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
             && step.targets.is_empty()
             // Otherwise the signal arrived before the handler of another one has returned.
@@ -207,59 +210,52 @@ impl Debugger {
                 .sites
                 .add(target.addr, Owner::Step(thread), &*self.inferior.os);
             // The trap is to be hit when the handler returns here, not skipped now.
-            if let Some(state) = self.thread_mut(thread)
+            if let Some(state) = self.inferior.thread_mut(thread)
                 && state.passed_site.take() == Some(target.addr)
             {
                 state.interrupt_pass(registers);
             }
         }
-        self.resume_step(thread);
     }
 
     /// Handles the end of a single step.
-    pub(crate) fn on_single_step(&mut self, thread: ThreadId) {
+    pub(crate) fn on_single_step(&mut self, thread: ThreadId) -> Vote {
         if self.step_of(thread).is_none() {
             // The step was cancelled while it ran.
-            self.resume_thread(thread, Resume::Continue);
-            return;
+            return Vote::Run;
         }
-        if self.end_returned_call(thread) {
-            return;
+        if let Some(vote) = self.end_returned_call(thread) {
+            return vote;
         }
-        if !self.ask_plan(thread) {
-            self.resume_step(thread);
-        }
+        self.ask_plan(thread).unwrap_or(Vote::Resume)
     }
 
     /// Returns whether a thread has returned from a signal handler to an instruction whose
     /// breakpoints have been evaluated.
     pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId) -> bool {
-        let registers = self.user_registers(thread);
+        let registers = self.inferior.user_registers(thread);
         registers.is_some_and(|registers| {
-            let state = self.thread_mut(thread);
+            let state = self.inferior.thread_mut(thread);
             state.is_some_and(|state| state.resumes_pass(&registers))
         })
     }
 
-    /// Handles a thread at a trap of a step. Returns true if it was resumed or its stop was
-    /// reported.
-    pub(crate) fn on_step_site(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        let Some(sp) = self.user_registers(thread).map(|registers| registers.sp()) else {
-            return false;
-        };
-        let Some(step) = self.step_of(thread) else {
-            return false;
-        };
+    /// Handles a thread at a trap of a step; `None` if its step goes on as before.
+    pub(crate) fn on_step_site(&mut self, thread: ThreadId, addr: LoadAddr) -> Option<Vote> {
+        let sp = self.inferior.user_registers(thread)?.sp();
+        let step = self.step_of(thread)?;
         let reached = |target: &Target| target.addr == addr && sp >= target.sp;
         if step.interrupted_at.as_ref().is_some_and(reached) {
             step.interrupted_at = None;
             self.inferior
                 .sites
                 .remove(addr, Owner::Step(thread), &*self.inferior.os);
-            self.resume_step(thread);
-            return true;
+            return Some(Vote::Resume);
         }
-        step.targets.iter().any(reached) && self.ask_plan(thread)
+        match step.targets.iter().any(reached) {
+            true => self.ask_plan(thread),
+            false => None,
+        }
     }
 
     /// Returns the view of a thread with these registers for a plan.
@@ -278,45 +274,48 @@ impl Debugger {
         }
     }
 
-    /// Evaluates the plan at a stop. Returns false if it does not apply at the pc: the thread runs
-    /// on as before.
-    fn ask_plan(&mut self, thread: ThreadId) -> bool {
-        let Some(registers) = self.user_registers(thread) else {
-            return true;
+    /// Evaluates the plan at a stop; `None` if it does not apply at the pc.
+    fn ask_plan(&mut self, thread: ThreadId) -> Option<Vote> {
+        let Some(registers) = self.inferior.user_registers(thread) else {
+            return Some(Vote::Stay);
         };
-        let step = self.thread_mut(thread).and_then(|state| state.step.take());
-        let Some(mut step) = step else { return true };
+        let step = self
+            .thread_state(thread)
+            .and_then(|state| state.step.take());
+        let Some(mut step) = step else {
+            return Some(Vote::Stay);
+        };
         let verdict = {
-            let memory = self.memory();
+            let memory = self.inferior.memory();
             step.plan.on_stop(&self.view(&registers, &memory))
         };
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.thread_state(thread) {
             state.step = Some(step);
         }
         tracing::trace!(%thread, pc = %registers.pc(), sp = registers.sp(), ?verdict, "plan");
         match verdict {
             Verdict::Step => {
                 self.set_targets(thread, Vec::new());
-                self.resume_step(thread);
+                Some(Vote::Resume)
             }
             Verdict::RunTo(targets) => {
                 self.set_targets(thread, targets);
-                self.resume_step(thread);
+                Some(Vote::Resume)
             }
-            Verdict::KeepRunning => return false,
+            Verdict::KeepRunning => None,
             Verdict::Abandon => {
                 self.cancel_step(thread);
-                self.resume_thread(thread, Resume::Continue);
+                Some(Vote::Run)
             }
-            Verdict::Done { hidden } => self.step_done(thread, registers.pc(), hidden),
+            Verdict::Done { hidden } => Some(self.step_done(thread, registers.pc(), hidden)),
         }
-        true
     }
 
     /// Ends a step; a breakpoint at its end is hit as well.
-    fn step_done(&mut self, thread: ThreadId, pc: LoadAddr, hidden: usize) {
+    fn step_done(&mut self, thread: ThreadId, pc: LoadAddr, hidden: usize) -> Vote {
         let owners = self.owners_at(pc);
         let passed = self
+            .inferior
             .thread_mut(thread)
             .is_some_and(|state| state.passed_site == Some(pc));
         let reason = if passed {
@@ -327,12 +326,11 @@ impl Debugger {
         };
         let is_step = reason.is_none();
         let returning = self.step_of(thread).and_then(|step| step.returning.take());
-        self.report_stop(thread, reason.unwrap_or(StopReason::Step));
-        if let Some(state) = self.thread_mut(thread) {
-            if is_step {
-                state.hidden_inlined = hidden;
-            }
-            state.returned = returning.filter(|it| it.at == pc);
-        }
+        let shown = Shown {
+            hidden: is_step.then_some(hidden),
+            asked: None,
+            returned: returning.filter(|it| it.at == pc),
+        };
+        Vote::Stop(reason.unwrap_or(StopReason::Step), shown)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::arch::{x86_64, x86_64_entry};
 use crate::argument_passing::HandedOver;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, Shown, Vote};
 use crate::event::StopReason;
 use crate::frame::Parameter;
 use crate::ids::FrameKey;
@@ -109,6 +109,7 @@ impl Debugger {
         let begun = self.begun(thread, index)?;
         let entry = begun.bias.load(begun.function.entry);
         let mut registers = self
+            .inferior
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         if index > 0 || registers.pc() != entry {
@@ -143,22 +144,25 @@ impl Debugger {
                 return refuse("its arguments on the stack cannot be written");
             }
             if !self.inferior.os.set_extended_registers(thread, &extended)
-                || !self.set_registers_of(thread, registers)
+                || !self.inferior.set_registers_of(thread, registers)
             {
                 return Err(Error::NoSuchThread(thread.0));
             }
             self.end_scopes_up_to(thread, begun.cfa);
         }
         let at_entry = calls_beginning_at(&begun.module, begun.function.entry);
-        if let Some(state) = self.thread_mut(thread)
+        if let Some(state) = self.inferior.thread_mut(thread)
             && crate::inferior::is_fatal_signal(state.signal)
         {
             // The pending signal was caused by the code that is undone.
             state.signal = Signal(0);
         }
-        self.report_stop(thread, StopReason::Restart);
-        if let Some(state) = self.thread_mut(thread) {
-            state.hidden_inlined = at_entry;
+        let shown = Shown {
+            hidden: Some(at_entry),
+            ..Shown::default()
+        };
+        self.carry_out(thread, Vote::Stop(StopReason::Restart, shown));
+        if let Some(state) = self.inferior.thread_mut(thread) {
             // A breakpoint on the first instruction has to be hit again.
             state.passed_site = None;
         }
@@ -182,7 +186,7 @@ impl Debugger {
     }
 
     fn memory_word(&self, addr: LoadAddr) -> Option<u64> {
-        dwarf::Memory::read_uint(&self.memory(), addr, 8).ok()
+        dwarf::Memory::read_uint(&self.inferior.memory(), addr, 8).ok()
     }
 
     /// Checks that no younger frame is panicking: after a restart, the next panic would be taken
@@ -240,7 +244,7 @@ impl Debugger {
             hand_again(parameter, begun, &mut handed)
                 .map_err(|why| Error::Unsupported(format!("its parameter `{name}` {why}")))?;
         }
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let inside = |at| function.contains(begun.bias.file(at));
         let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
         let taken = x86_64_entry::taken(begun.bias.load(function.entry), code);
@@ -257,7 +261,7 @@ impl Debugger {
     /// Returns the address for the result of a function that returns it in memory. Only unoptimized
     /// code is certain to keep it.
     fn result_place(&self, begun: &Begun) -> Result<u64, Error> {
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let place = || {
             let inside = |at| begun.function.contains(begun.bias.file(at));
             let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));

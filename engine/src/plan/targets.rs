@@ -55,6 +55,7 @@ impl Debugger {
         let thread = key.thread;
         self.stopped_thread(thread)?;
         let registers = self
+            .inferior
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let hidden = self.hidden_at(thread);
@@ -62,7 +63,7 @@ impl Debugger {
         let Some(start) = start.filter(|start| key.level == 0 && start.line.is_some()) else {
             return Ok(Vec::new());
         };
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let view = self.view(&registers, &memory);
         let region = StepRange::region(start.clone(), &view);
         let mut found = calls(&view, &start, &region);
@@ -96,6 +97,7 @@ impl Debugger {
         let thread = target.thread;
         self.stopped_thread(thread)?;
         let registers = self
+            .inferior
             .user_registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mode = match target.entry {
@@ -110,7 +112,7 @@ impl Debugger {
         let coroutine = self.coroutine_of(thread);
         let start = Start::at(&self.images.modules, registers.pc(), self.hidden_at(thread));
         let start = start.ok_or_else(|| Error::Unsupported("there are no lines here".into()))?;
-        let memory = self.memory();
+        let memory = self.inferior.memory();
         let view = self.view(&registers, &memory);
         let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, false, &view);
         self.begin_step(thread, Box::new(plan), verdict);

@@ -1,8 +1,7 @@
 //! Handlers for an access to watched data, and for the end of its frame.
 
 use super::{DataAccess, WatchMechanism, WatchScope, Watchable};
-use crate::arch::debug_registers;
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, Vote};
 use crate::event::{Event, StopReason};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
@@ -12,67 +11,25 @@ use crate::inspect::value::{Limits, Value, ValueLocation};
 use dwarf::LoadAddr;
 use std::rc::Rc;
 
-/// `si_code` of a SIGTRAP after a single step.
-const TRAP_TRACE: i32 = 2;
-/// `si_code` of a SIGTRAP by a debug register.
-pub(crate) const TRAP_HWBKPT: i32 = 4;
-
 impl Debugger {
-    /// Records which debug registers caused a SIGTRAP: the kernel forgets it at the next trap.
-    /// Returns the `si_code`; `None` if the thread is gone.
-    pub(crate) fn record_debug_register_hits(&mut self, thread: ThreadId) -> Option<i32> {
-        let code = self.inferior.os.signal_info(thread)?.code;
-        let armed = self
-            .thread_mut(thread)
-            .map_or(0, |state| state.debug_register_generation);
-        if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
-            let only = self.stops.watches.only_slot(armed);
-            let hits = match only.filter(|_| code == TRAP_HWBKPT) {
-                Some(only) => only,
-                None => debug_registers::hits(self.inferior.os.debug_status(thread)),
-            };
-            if let Some(state) = self.thread_mut(thread) {
-                state.debug_register_hits |= hits;
-            }
-        }
-        Some(code)
-    }
-
-    /// Returns whether a stopped thread has accessed watched data since the last check.
-    pub(crate) fn has_accessed(&mut self, thread: ThreadId) -> bool {
-        let noted = self
-            .thread_mut(thread)
-            .is_some_and(|it| it.debug_register_hits != 0);
-        noted || self.stops.watches.stepping && self.has_changed()
-    }
-
-    /// Returns whether any data that is compared after each step has changed.
-    fn has_changed(&self) -> bool {
-        let mut watches = self.stops.watches.all.values();
-        watches.any(|watch| {
-            let mut new = vec![0; watch.old.len()];
-            let read = self.inferior.os.read_memory(watch.data.addr, &mut new);
-            watch.means == WatchMechanism::Steps && read == new.len() && new != watch.old
-        })
-    }
-
     /// Handles a thread that has executed a watched instruction or (`stepped`) a single step.
-    pub(crate) fn on_step_or_watch_trap(&mut self, thread: ThreadId, stepped: bool) {
+    pub(crate) fn on_step_or_watch_trap(&mut self, thread: ThreadId, stepped: bool) -> Vote {
         let accessed = self
+            .inferior
             .thread_mut(thread)
             .map_or(0, |state| std::mem::take(&mut state.debug_register_hits));
-        if (accessed != 0 || self.stops.watches.stepping)
+        if (accessed != 0 || self.inferior.single_stepping)
             && let Some(reason) = self.evaluate_watchpoints(thread, accessed)
         {
-            self.report_stop(thread, reason);
-        } else if self.stops.watches.is_code(accessed)
-            && let Some(registers) = self.user_registers(thread)
+            Vote::stop(reason)
+        } else if self.inferior.debug_registers.is_code(accessed)
+            && let Some(registers) = self.inferior.user_registers(thread)
         {
-            self.on_site(thread, registers.pc());
+            self.on_site(thread, registers.pc())
         } else if stepped {
-            self.on_single_step(thread);
+            self.on_single_step(thread)
         } else {
-            self.resume_step(thread);
+            Vote::Resume
         }
     }
 
@@ -120,7 +77,7 @@ impl Debugger {
         if ids.is_empty() {
             return None;
         }
-        let pc = self.user_registers(thread)?.pc();
+        let pc = self.inferior.user_registers(thread)?.pc();
         let owners = self.owners_at(pc);
         let decided = self.decide_without_calls(thread, pc, &owners);
         match self.evaluate_breakpoints(thread, pc, &owners, decided) {
@@ -196,11 +153,14 @@ impl Debugger {
         let mut ended = (Vec::new(), Vec::new());
         for owner in owners {
             let Owner::Scope(id) = *owner else { continue };
-            let Some(registers) = self.user_registers(thread) else {
+            let Some(registers) = self.inferior.user_registers(thread) else {
                 continue;
             };
             // The address to which an exception, a panic or a long jump will take the thread.
-            let landing = self.view(&registers, &self.memory()).escape().flatten();
+            let landing = self
+                .view(&registers, &self.inferior.memory())
+                .escape()
+                .flatten();
             let sp = landing.map_or(registers.sp(), |landing| landing.target.sp);
             let scope = self.scope(id);
             // A deeper recursion returns here, too.
@@ -232,7 +192,10 @@ impl Debugger {
     fn is_in_own_image(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
         let image = |addr| self.images.modules.at(addr).map(|loaded| loaded.id);
         let own = self.scope(id).and_then(|scope| image(scope.back));
-        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let pc = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.pc());
         own.is_none() || own == pc.and_then(|pc| self.images.modules.at(pc)).map(|it| it.id)
     }
 

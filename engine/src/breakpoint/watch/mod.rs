@@ -6,15 +6,14 @@ mod frame;
 mod hardware;
 mod hit;
 
-pub(crate) use hit::TRAP_HWBKPT;
-
 use super::{BreakpointOptions, Spec};
-use crate::arch::debug_registers::{SLOTS, Slot, Trigger, control, cover};
+use crate::arch::debug_registers::{SLOTS, Slot, Trigger, cover};
 use crate::breakpoint::{BreakpointInfo, Breakpoints};
 use crate::debugger::Debugger;
 use crate::event::Event;
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
+use crate::inferior::debug_registers::code_slot;
 use crate::inferior::site::Owner;
 use crate::inspect::value::Value;
 use dwarf::{Language, LoadAddr};
@@ -119,48 +118,28 @@ impl Watch {
     }
 }
 
-/// All data breakpoints, and the state of the debug registers.
+/// All data breakpoints.
 #[derive(Default)]
 pub struct Watches {
     all: BTreeMap<BreakpointId, Watch>,
-    slots: [Option<Slot>; SLOTS],
-    /// The version of `slots`; a thread with another one has to be updated. 0: never used.
-    generation: u32,
-    /// Whether every thread is single-stepped.
-    pub stepping: bool,
-    /// Whether the kernel refuses to set debug registers.
-    refused: bool,
 }
 
 impl Watches {
-    /// Returns the values for threads' debug registers, and their version.
-    pub fn registers(&self) -> (u32, [u64; SLOTS], u64) {
-        let addresses = self.slots.map(|slot| slot.map_or(0, |slot| slot.addr.0));
-        (self.generation, addresses, control(&self.slots))
-    }
-
-    /// Returns the only slot, as a bit, that a thread with this version of the debug registers can
-    /// hit.
-    fn only_slot(&self, armed: u32) -> Option<u8> {
-        let slots = self.slots.iter().enumerate();
-        let mut used = slots.filter(|(_, slot)| slot.is_some());
-        match (used.next(), used.next()) {
-            (Some((index, _)), None) if armed == self.generation => Some(1 << index),
-            _ => None,
-        }
-    }
-
-    /// Assigns the slots to data breakpoints and to locations of hardware breakpoints, first come,
-    /// first served; equal slots are shared. Returns true if they have changed.
-    fn allocate(&mut self, code: &[(BreakpointId, LoadAddr)]) -> bool {
-        let before = self.slots;
+    /// Assigns the debug registers to data breakpoints and to locations of hardware breakpoints,
+    /// first come, first served; equal slots are shared. `refused`: the kernel does not let them be
+    /// set.
+    fn allocate(
+        &mut self,
+        code: &[(BreakpointId, LoadAddr)],
+        refused: bool,
+    ) -> [Option<Slot>; SLOTS] {
         let mut slots = [None; SLOTS];
         let mut code = code.iter().peekable();
         let mut take_code = |slots: &mut _, until: Option<BreakpointId>| {
             while let Some((_, addr)) =
-                code.next_if(|(id, _)| !self.refused && until.is_none_or(|until| *id < until))
+                code.next_if(|(id, _)| !refused && until.is_none_or(|until| *id < until))
             {
-                take_slots(slots, &[hardware::slot(*addr)]);
+                take_slots(slots, &[code_slot(*addr)]);
             }
         };
         for (id, watch) in &mut self.all {
@@ -177,7 +156,7 @@ impl Watches {
                 changes_only,
             );
             let taken = wanted
-                .filter(|_| !watch.by_steps && !self.refused)
+                .filter(|_| !watch.by_steps && !refused)
                 .and_then(|wanted| take_slots(&mut slots, &wanted));
             watch.means = match taken {
                 Some(mask) => WatchMechanism::Slots(mask),
@@ -188,14 +167,13 @@ impl Watches {
             };
         }
         take_code(&mut slots, None);
-        self.slots = slots;
-        self.stepping = self
-            .all
-            .values()
-            .any(|it| it.means == WatchMechanism::Steps);
-        let changed = slots != before;
-        self.generation += u32::from(changed);
-        changed
+        slots
+    }
+
+    /// Returns whether data is compared after every instruction.
+    fn needs_steps(&self) -> bool {
+        let mut watches = self.all.values();
+        watches.any(|it| it.means == WatchMechanism::Steps)
     }
 }
 
@@ -272,7 +250,7 @@ impl Debugger {
             }
         }
         self.distribute_slots(&ids);
-        if self.stops.watches.sees_reads() || self.stops.watches.stepping {
+        if self.inferior.debug_registers.sees_reads() || self.inferior.single_stepping {
             // Evaluation in the program would show up as accesses.
             self.inferior.sites.end_all_diversions(&*self.inferior.os);
         }
@@ -351,60 +329,32 @@ impl Debugger {
             ids.map(|id| (*id, debugger.breakpoint_info(*id))).collect()
         };
         let before = infos(self);
-        let was_stepping = self.stops.watches.stepping;
-        let changed = self.stops.watches.allocate(&code);
+        let was_stepping = self.inferior.single_stepping;
+        let changed = self.allocate_slots(&code);
         if changed
             && let Some(thread) = self.current_thread()
-            && !self.arm(thread)
+            && !self.inferior.arm(thread)
         {
             // Debug registers are unavailable: single-step.
-            self.stops.watches.refused = true;
-            self.stops.watches.allocate(&code);
+            self.inferior.debug_registers.refused = true;
+            self.allocate_slots(&code);
         }
         for ((id, before), (_, after)) in before.into_iter().zip(infos(self)) {
             if before != after {
                 self.inferior.events.push_back(Event::BreakpointChanged(id));
             }
         }
-        if changed || was_stepping != self.stops.watches.stepping {
-            self.interrupt_running();
+        if changed || was_stepping != self.inferior.single_stepping {
+            self.inferior.interrupt_running();
         }
     }
 
-    /// Interrupts every running thread, and resumes it at once with its debug registers set.
-    fn interrupt_running(&mut self) {
-        for thread in self.running_threads() {
-            if let Some(state) = self.thread_mut(thread)
-                && !state.interrupted
-            {
-                state.interrupted = true;
-                self.inferior.os.interrupt(thread);
-            }
-        }
-    }
-
-    /// Sets a stopped thread's debug registers, unless they are up to date. Returns false if the
-    /// kernel refuses.
-    pub(crate) fn arm(&mut self, thread: ThreadId) -> bool {
-        let (generation, addresses, control) = self.stops.watches.registers();
-        match self.thread_mut(thread) {
-            Some(state) if state.debug_register_generation != generation => {
-                state.debug_register_generation = generation
-            }
-            _ => return true,
-        }
-        self.inferior
-            .os
-            .set_debug_registers(thread, &addresses, control)
-    }
-
-    /// Clears a stopped thread's debug registers: they would persist after a detach.
-    pub(crate) fn disarm(&mut self, thread: ThreadId) {
-        if let Some(state) = self.thread_mut(thread)
-            && std::mem::take(&mut state.debug_register_generation) != 0
-        {
-            self.inferior.os.set_debug_registers(thread, &[0; SLOTS], 0);
-        }
+    /// Assigns the debug registers. Returns true if they have changed.
+    fn allocate_slots(&mut self, code: &[(BreakpointId, LoadAddr)]) -> bool {
+        let refused = self.inferior.debug_registers.refused;
+        let slots = self.stops.watches.allocate(code, refused);
+        self.inferior.single_stepping = self.stops.watches.needs_steps();
+        self.inferior.debug_registers.set(slots)
     }
 
     /// Reads the watched data again before a resume: a change made by the user at a stop is not an
@@ -423,7 +373,7 @@ impl Debugger {
             self.hardware_info(id, info);
             return;
         };
-        let why = match watch.by_steps || self.stops.watches.refused {
+        let why = match watch.by_steps || self.inferior.debug_registers.refused {
             true => "",
             false => ": the processor's four debug registers are not enough",
         };
@@ -450,16 +400,7 @@ impl Debugger {
 
     /// Drops all data breakpoints: the process was replaced or has ended.
     pub(crate) fn forget_watches(&mut self) {
-        self.stops.watches = Watches {
-            generation: self.stops.watches.generation,
-            refused: self.stops.watches.refused,
-            ..Watches::default()
-        };
-        // The kernel clears the debug registers on exec.
-        if let Some(process) = &mut self.inferior.process {
-            for state in process.threads.values_mut() {
-                state.debug_register_generation = 0;
-            }
-        }
+        self.stops.watches = Watches::default();
+        self.inferior.forget_debug_registers();
     }
 }

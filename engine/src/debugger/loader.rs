@@ -1,6 +1,6 @@
 //! Following the dynamic loader.
 
-use crate::debugger::Debugger;
+use super::Debugger;
 use crate::event::Event;
 use crate::ids::ModuleId;
 use crate::ids::ThreadId;
@@ -68,7 +68,11 @@ impl Debugger {
         if !self.inferior.process.as_ref().is_some_and(watched) {
             return;
         }
-        let Some(sp) = self.user_registers(thread).map(|it| LoadAddr(it.sp())) else {
+        let Some(sp) = self
+            .inferior
+            .user_registers(thread)
+            .map(|it| LoadAddr(it.sp()))
+        else {
             return;
         };
         let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);

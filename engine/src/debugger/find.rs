@@ -1,6 +1,6 @@
 //! Processes by name: the running ones, and the wait for one to start.
 
-use crate::debugger::Debugger;
+use super::Debugger;
 use crate::event::Event;
 use crate::ids::error::Error;
 use std::collections::HashSet;
@@ -41,7 +41,7 @@ impl Debugger {
     /// There is a process already.
     pub fn attach_when_started(&mut self, name: &str) -> Result<(), Error> {
         self.no_process_yet()?;
-        self.inferior.following.awaited = Some(ProcessWatch {
+        self.awaited = Some(ProcessWatch {
             name: name.to_owned(),
             others: self.inferior.os.processes().into_iter().collect(),
             next: Instant::now() + SCAN_INTERVAL,
@@ -52,13 +52,7 @@ impl Debugger {
     /// Searches for the awaited process, if a search is due.
     pub(crate) fn look_for_process(&mut self) {
         let now = Instant::now();
-        let Some(awaited) = self
-            .inferior
-            .following
-            .awaited
-            .as_mut()
-            .filter(|it| it.next <= now)
-        else {
+        let Some(awaited) = self.awaited.as_mut().filter(|it| it.next <= now) else {
             return;
         };
         awaited.next = now + SCAN_INTERVAL;
@@ -75,13 +69,13 @@ impl Debugger {
             return;
         };
         awaited.others.insert(pid);
-        let awaited = self.inferior.following.awaited.take();
+        let awaited = self.awaited.take();
         match self.attach(pid) {
             Ok(()) => self.inferior.events.push_back(Event::Attached),
             Err(error) => match awaited {
                 // It has ended already; the next one may live longer.
                 Some(it) if self.inferior.os.program_named(pid, &it.name).is_none() => {
-                    self.inferior.following.awaited = Some(it);
+                    self.awaited = Some(it);
                 }
                 _ => self.inferior.events.push_back(Event::AttachFailed(error)),
             },

@@ -1,7 +1,7 @@
 //! Threads that wait until function breakpoints are resolved: a program does not pass a function
 //! whose breakpoint was set before the program, or the library with the function, started.
 
-use crate::debugger::{Debugger, State};
+use super::{Debugger, State, Vote};
 use crate::event::Event;
 use crate::ids::ThreadId;
 use crate::images::indexer::IndexingProgress;
@@ -13,7 +13,7 @@ impl Debugger {
         if !self.awaits_places() {
             return;
         }
-        if let Some(state) = self.thread_mut(thread) {
+        if let Some(state) = self.inferior.thread_mut(thread) {
             state.awaits_places = true;
             self.images.holding = true;
         }
@@ -54,7 +54,7 @@ impl Debugger {
         for thread in held {
             // One of these resumes, or another handler, may have stopped everything.
             if self.state() == State::Running {
-                self.resume_step(thread);
+                self.carry_out(thread, Vote::Resume);
             }
         }
     }

@@ -1,28 +1,23 @@
 //! Ends that the debugger causes: kill, terminate, detach.
 
-use super::Child;
-use crate::debugger::{Debugger, State};
+use super::{Debugger, State};
 use crate::event::Event;
+use crate::ids::Signal;
 use crate::ids::error::Error;
-use crate::ids::{Signal, ThreadId};
+use crate::inferior::Child;
 use crate::inferior::displaced::DisplacedPads;
-use crate::os::{Resume, WaitInterest, WaitStatus};
-use std::time::{Duration, Instant};
-
-/// How long to spin for the end of a killed process.
-const AT_ONCE: Duration = Duration::from_micros(500);
 
 impl Debugger {
     /// Kills the process and reaps it; no events follow. Does nothing without a process.
     pub fn kill(&mut self) {
-        self.inferior.following.awaited = None;
+        self.awaited = None;
         if self.is_post_mortem() {
             self.close_core();
         }
         let called = self.calls.pending.take().is_some();
         self.calls.conditions.clear();
-        self.kill_left();
-        self.detach_unseen_children();
+        self.inferior.kill_left();
+        self.inferior.detach_unseen_children();
         let Some(mut process) = self.inferior.process.take() else {
             return;
         };
@@ -46,45 +41,14 @@ impl Debugger {
         self.inferior.os.close_memory();
         self.clear_stop_state();
         if lives {
-            self.collect(process.pid);
+            self.inferior.collect(process.pid);
         }
-        self.release_children(process.children);
+        self.inferior.release_children(process.children);
         self.inferior.events.clear();
         self.inferior
             .events
             .extend(called.then_some(Event::CallEnded));
         self.inferior.over = true;
-    }
-
-    /// Returns when a killed process has been reaped and its resources are free.
-    fn collect(&mut self, pid: i32) {
-        // The leader's exit is reported last; a stopped thread dies, too. A small program is gone
-        // before a sleeping thread would wake.
-        let mut at_once = (self.inferior.os.spin_for_stop(ThreadId(pid), AT_ONCE))
-            .map(|status| (ThreadId(pid), status));
-        let patience = Instant::now() + Duration::from_secs(2);
-        loop {
-            match at_once.take().or_else(|| self.inferior.os.next_stop()) {
-                Some((thread, status)) => {
-                    let gone = matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_));
-                    if gone && thread.0 == pid {
-                        break;
-                    }
-                    if !gone {
-                        self.inferior.os.resume(thread, Resume::Continue, Signal(0));
-                    }
-                }
-                None if Instant::now() >= patience => break,
-                None => match self
-                    .inferior
-                    .os
-                    .wait(Some(patience), WaitInterest::default())
-                {
-                    Ok(ready) => self.remember(ready),
-                    Err(_) => break,
-                },
-            }
-        }
     }
 
     /// Sends SIGTERM and resumes the program to handle it, also from a group-stop.
@@ -96,7 +60,7 @@ impl Debugger {
         let pid = self.inferior.process.as_ref().ok_or(Error::NoProcess)?.pid;
         self.inferior.terminating = true;
         self.inferior.os.signal(pid, Signal(libc::SIGTERM));
-        self.end_group_stop();
+        self.inferior.end_group_stop();
         // The thread of a call runs already and gets the signal.
         if self.calls.pending.is_none() && matches!(self.state(), State::Stopped | State::Held) {
             self.resume_all();
@@ -113,11 +77,11 @@ impl Debugger {
             self.close_core();
             return Ok(());
         }
-        self.inferior.following.awaited = None;
+        self.awaited = None;
         for parent in std::mem::take(&mut self.inferior.following.released) {
             self.inferior.os.end_duty(parent);
         }
-        self.spare_given();
+        self.inferior.spare_given();
         if self.inferior.process.is_none() {
             return Err(Error::NoProcess);
         }

@@ -1,0 +1,319 @@
+//! The loop of stops: each stop is classified, its handlers vote, and the vote is carried out. No
+//! handler resumes a thread or reports a stop itself.
+
+use super::{Debugger, State};
+use crate::breakpoint::{AskedPlace, ConditionResults};
+use crate::event::StopReason;
+use crate::ids::{BreakpointId, ThreadId};
+use crate::inferior::site::Owner;
+use crate::inferior::{Arrival, Resumed, RunAs, StopCause};
+use crate::os::{Resume, WaitStatus};
+use crate::plan::ReturnedFunction;
+use dwarf::LoadAddr;
+use std::time::{Duration, Instant};
+
+/// How long stops are collected in one pass, so that the inbox is served in between.
+const COLLECT_BUDGET: Duration = Duration::from_millis(1);
+
+/// What the handlers of a stop want to be done with its thread.
+pub(crate) enum Vote {
+    /// The thread stays as it is.
+    Stay,
+    /// It runs.
+    Run,
+    /// It runs, or makes a single step if it has a step in progress.
+    Resume,
+    /// Its stop is reported.
+    Stop(StopReason, Shown),
+}
+
+impl Vote {
+    /// Reports a stop that shows the program as it is.
+    pub fn stop(reason: StopReason) -> Self {
+        Vote::Stop(reason, Shown::default())
+    }
+}
+
+/// What a reported stop shows, where that differs from the usual.
+#[derive(Default)]
+pub(crate) struct Shown {
+    /// Number of inlined calls at the pc that are not shown as entered.
+    pub hidden: Option<usize>,
+    /// The requested location.
+    pub asked: Option<AskedPlace>,
+    /// The function that the thread has just been stepped out of.
+    pub returned: Option<ReturnedFunction>,
+}
+
+impl Debugger {
+    /// Handles the stops that are ready, for a limited time, so that the inbox is served in
+    /// between.
+    pub(crate) fn collect_stops(&mut self) {
+        let began = Instant::now();
+        while began.elapsed() < COLLECT_BUDGET {
+            if !self.inferior.events.is_empty() || self.inferior.is_child_due() {
+                return;
+            }
+            let stop = self.inferior.next_stop();
+            let Some((thread, status)) = stop.or_else(|| self.inferior.spin_for_next_stop()) else {
+                return;
+            };
+            let is_quick = self.inferior.has_stopped_quickly(thread);
+            self.on_stop(thread, status);
+            self.inferior.note_handled(thread, is_quick);
+        }
+        // More stops may be ready, and no further SIGCHLD will announce them.
+        self.inferior.stops_may_be_ready = true;
+    }
+
+    /// Handles one stop.
+    pub(crate) fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+        tracing::trace!(%thread, ?status, "stop");
+        let vote = self.vote(thread, status);
+        self.carry_out(thread, vote);
+        self.forget_ended_threads();
+    }
+
+    /// Carries out a vote. Nothing else resumes a thread of the program or reports its stop.
+    pub(crate) fn carry_out(&mut self, thread: ThreadId, mut vote: Vote) {
+        loop {
+            let how = match vote {
+                Vote::Stay => return,
+                Vote::Stop(reason, shown) => return self.report_stop(thread, reason, shown),
+                Vote::Run => Resume::Continue,
+                Vote::Resume => self.next_move(thread),
+            };
+            if let Some(ended) = self.end_returned_call(thread) {
+                vote = ended;
+                continue;
+            }
+            let runs = self.runs_as(thread);
+            vote = match self.inferior.resume(thread, how, runs) {
+                Resumed::Done => return,
+                Resumed::Stop(cause) => self.decide(thread, cause),
+                Resumed::Status(status) => self.classify(thread, status),
+                Resumed::InPlace(step) => {
+                    let status = self.with_world_stopped(thread, |this| {
+                        this.inferior.step_in_place(thread, step)
+                    });
+                    match status {
+                        Some(WaitStatus::Signal(signal)) if signal.0 == libc::SIGTRAP => {
+                            self.inferior.record_debug_register_hits(thread);
+                            self.on_step_or_watch_trap(thread, step.how == Resume::Step)
+                        }
+                        Some(status) => self.vote(thread, status),
+                        None => Vote::Stay,
+                    }
+                }
+            };
+        }
+    }
+
+    /// Returns what a thread would execute if it were resumed.
+    fn runs_as(&self, thread: ThreadId) -> RunAs {
+        if self.calls_on(thread) {
+            RunAs::Call
+        } else if self.in_condition_call(thread) {
+            RunAs::ConditionCall
+        } else {
+            RunAs::Program
+        }
+    }
+
+    /// Returns the vote on a stop.
+    fn vote(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
+        if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
+            self.inferior.forget_released(thread);
+        }
+        let Some(process) = &mut self.inferior.process else {
+            self.inferior.pass_on(thread, WaitStatus::Other);
+            return Vote::Stay;
+        };
+        if !process.threads.contains_key(&thread) {
+            self.inferior.on_unknown_thread(thread, status);
+            return Vote::Stay;
+        }
+        if process.launcher && !matches!(status, WaitStatus::Execed(_)) {
+            self.on_launcher(thread, status);
+            return Vote::Stay;
+        }
+        let is_called = self.calls_on(thread);
+        if is_called {
+            // These were read while everything was stopped.
+            self.inferior.pages.clear();
+            self.views.stacks.remove(&thread);
+        }
+        if self.in_condition_call(thread) {
+            return self.on_condition_call_stop(thread, status);
+        }
+        if is_called {
+            return self.on_call_stop(thread, status);
+        }
+        if self.is_bookkeeping(thread, status) {
+            return match self.state() {
+                State::Running => self.resume_or_pause(thread),
+                _ => Vote::Stay,
+            };
+        }
+        if self.state() != State::Running {
+            // A late stop after the last report: deferred to the next resume.
+            self.inferior.defer(thread, status);
+            return Vote::Stay;
+        }
+        self.classify(thread, status)
+    }
+
+    /// Resumes a thread that has nothing to report, or reports a pause if the client has requested
+    /// one.
+    pub(crate) fn resume_or_pause(&mut self, thread: ThreadId) -> Vote {
+        let state = self.inferior.thread(thread);
+        match state.is_some_and(|state| state.stopped && state.pausing) {
+            true => Vote::stop(StopReason::Pause),
+            false => Vote::Resume,
+        }
+    }
+
+    /// Handles stops that are bookkeeping, in any state. Returns true if there is nothing to
+    /// report; the thread is then stopped, or gone. Returns false if handlers have to decide.
+    pub(crate) fn is_bookkeeping(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
+        let arrival = self.inferior.absorb(thread, status);
+        if let Arrival::Exec(former) = arrival {
+            self.on_exec(thread, former);
+        }
+        self.forget_ended_threads();
+        arrival != Arrival::Stop
+    }
+
+    /// Returns the vote on a stop that may have to be reported.
+    pub(crate) fn classify(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
+        match self.inferior.classify_stop(thread, status) {
+            Some(cause) => self.decide(thread, cause),
+            None => Vote::Stay,
+        }
+    }
+
+    fn decide(&mut self, thread: ThreadId, cause: StopCause) -> Vote {
+        match cause {
+            StopCause::Site(addr) => self.on_site(thread, addr),
+            StopCause::Counted(addr, id) => self.on_counted_hit(thread, addr, id),
+            StopCause::Step | StopCause::Access => {
+                self.on_step_or_watch_trap(thread, cause == StopCause::Step)
+            }
+            StopCause::ProgramTrap => Vote::stop(StopReason::Trap),
+            StopCause::Signal(signal) => self.on_signal(thread, signal),
+            StopCause::Nothing => Vote::Run,
+        }
+    }
+
+    /// Marks a site as hit, so that the thread moves past it; handles the loader's sites.
+    pub(crate) fn mark_site_passed(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
+        if let Some(state) = self.inferior.thread_mut(thread) {
+            state.passed_site = Some(addr);
+            state.is_hit_shown = false;
+        }
+        if owners.contains(&Owner::Loader) {
+            self.on_loader(thread, addr);
+            self.hold_for_places(thread);
+        }
+        let of_chooser = |owner: &Owner| matches!(owner, Owner::Chooser | Owner::Chosen);
+        if owners.iter().any(of_chooser) {
+            self.on_chooser(thread, addr, owners);
+        }
+    }
+
+    /// Handles a thread that ran into one of our traps.
+    pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) -> Vote {
+        let owners = self.owners_at(addr);
+        if owners.contains(&Owner::Suspended)
+            && let Some(vote) = self.on_suspended_site(thread, addr)
+        {
+            return vote;
+        }
+        let asked = self.is_back_at_passed(thread);
+        let decided = match asked {
+            true => Some(ConditionResults::default()),
+            false => self.evaluate_conditions(thread, addr, &owners),
+        };
+        let Some(decided) = decided else {
+            // The condition calls a function of the program first.
+            return Vote::Run;
+        };
+        self.mark_site_passed(thread, addr, &owners);
+        let ended = self.end_scopes(thread, &owners);
+        let exception = match owners.contains(&Owner::Exception) && !asked {
+            true => self.ask_exceptions(thread, addr),
+            false => None,
+        };
+        let breakpoint = match asked {
+            true => None,
+            false => self.evaluate_breakpoints(thread, addr, &owners, decided),
+        };
+        let reason = match (exception, breakpoint) {
+            (
+                Some(StopReason::Exception { mut ids, exception }),
+                Some(StopReason::Breakpoint(more)),
+            ) => {
+                ids.extend(more);
+                Some(StopReason::Exception { ids, exception })
+            }
+            (exception, breakpoint) => breakpoint.or(exception),
+        };
+        if let Some(reason) = reason {
+            return Vote::stop(with_ended(ended, reason));
+        }
+        if !ended.0.is_empty() {
+            return Vote::stop(StopReason::Data(ended.0, ended.1.join("; ")));
+        }
+        let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));
+        if owners.iter().any(of_a_step) {
+            self.take_step_over(thread, &owners);
+            if let Some(vote) = self.on_step_site(thread, addr) {
+                return vote;
+            }
+        }
+        if owners.len() == 1 {
+            self.count_non_stopping_hit(thread, addr);
+            if !self.inferior.non_stop && self.state() != State::Running && !self.calls_on(thread) {
+                // Another handler has stopped the world.
+                return Vote::Stay;
+            }
+        }
+        Vote::Resume
+    }
+
+    /// Handles a thread at a site whose hits the program counts, at a hit that stops or logs.
+    pub(crate) fn on_counted_hit(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        id: BreakpointId,
+    ) -> Vote {
+        if let Some(state) = self.inferior.thread_mut(thread) {
+            state.passed_site = Some(addr);
+            state.is_hit_shown = false;
+        }
+        if !self.stops.breakpoints.stop_at_counted(id) {
+            return Vote::Resume;
+        }
+        self.disable_if_once(id);
+        match self.stops.breakpoints.message(id) {
+            Some(message) => {
+                let hidden = self.stops.breakpoints.hidden(id, addr);
+                self.emit_log_message(thread, hidden, &message);
+                Vote::Resume
+            }
+            None => Vote::stop(StopReason::Breakpoint(vec![id])),
+        }
+    }
+}
+
+/// Adds breakpoints whose watched frames have ended to the reason of a stop.
+fn with_ended(ended: (Vec<BreakpointId>, Vec<String>), reason: StopReason) -> StopReason {
+    match reason {
+        StopReason::Breakpoint(here) if !ended.0.is_empty() => {
+            let ids = ended.0.into_iter().chain(here).collect();
+            StopReason::Data(ids, ended.1.join("; "))
+        }
+        reason => reason,
+    }
+}

@@ -1,0 +1,174 @@
+//! The end of threads and of the process, its remaining output, and `execve`.
+
+use super::{Debugger, State};
+use crate::event::Event;
+use crate::ids::{OutputStream, ThreadId};
+use crate::inferior::site::Owner;
+use crate::inferior::{Child, OUTPUT_TIMEOUT};
+use crate::os::WaitStatus;
+use std::time::Instant;
+
+impl Debugger {
+    /// Drops what belongs to threads that have ended.
+    pub(crate) fn forget_ended_threads(&mut self) {
+        while let Some(thread) = self.inferior.ended.pop() {
+            self.calls.conditions.remove(&thread);
+            self.leave_step(thread);
+            let state = self.threads.remove(&thread).unwrap_or_default();
+            if state.step.is_some() {
+                self.inferior
+                    .sites
+                    .remove_owner(Owner::Step(thread), &*self.inferior.os);
+            }
+            if !state.suspended.is_empty() {
+                self.release_return_trap();
+            }
+            if self.inferior.pid() != Some(thread.0) {
+                self.end_scopes_of(thread);
+                continue;
+            }
+            self.calls.conditions.clear();
+            self.threads.clear();
+            self.forget_watches();
+        }
+    }
+
+    /// Reports the end of a process once its output is complete.
+    pub(crate) fn finish_if_ended(&mut self) {
+        let open = self.inferior.os.output_open();
+        let held = self.client.output_held && open;
+        if self.inferior.waits_for_children() {
+            return;
+        }
+        let Some(process) = &mut self.inferior.process else {
+            return;
+        };
+        if held && let Some((_, patience)) = &mut process.ended {
+            *patience = Instant::now() + OUTPUT_TIMEOUT;
+            return;
+        }
+        if let Some((status, patience)) = process.ended
+            && (!open || Instant::now() >= patience)
+        {
+            process.ended = None;
+            self.inferior.detach_unseen_children();
+            let Some(process) = &mut self.inferior.process else {
+                return;
+            };
+            let children = std::mem::take(&mut process.children);
+            self.drain_all_messages();
+            self.inferior.events.push_back(Event::Exited(status));
+            self.inferior.process = None;
+            self.inferior.os.close_memory();
+            self.inferior.sites.forget_all();
+            self.stops.choices = Default::default();
+            self.inferior.release_children(children);
+            self.clear_stop_state();
+            self.inferior.over = true;
+        }
+    }
+
+    /// Passes the debuggee's output to the client, up to `most` bytes.
+    pub(crate) fn pump_output(&mut self, most: usize) {
+        let mut total = 0;
+        while total < most
+            && let Some((stream, bytes)) = self.inferior.os.read_output()
+        {
+            total += bytes.len();
+            if let Some(process) = &mut self.inferior.process
+                && let Some((_, patience)) = &mut process.ended
+            {
+                *patience = Instant::now() + OUTPUT_TIMEOUT;
+            }
+            if stream == OutputStream::Stderr {
+                self.keep_stderr(&bytes);
+            }
+            self.inferior
+                .events
+                .push_back(Event::Output { stream, bytes });
+        }
+    }
+
+    /// Handles an exec: all other threads are gone, and all addresses are new.
+    pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
+        self.inferior.handle_unseen_children();
+        let Some(process) = &mut self.inferior.process else {
+            return;
+        };
+        let was_launcher = std::mem::take(&mut process.launcher);
+        process.loader_sites.clear();
+        process.call_return = None;
+        process.announcements = Default::default();
+        let gone: Vec<ThreadId> = process
+            .threads
+            .keys()
+            .copied()
+            .filter(|other| *other != thread)
+            .collect();
+        for other in gone {
+            process.threads.remove(&other);
+            self.calls.conditions.remove(&other);
+            self.threads.remove(&other);
+            if other != former {
+                self.inferior.events.push_back(Event::ThreadExited(other));
+            }
+        }
+        if let Some(state) = self.threads.get_mut(&thread) {
+            state.suspended.clear();
+        }
+        if former != thread && !was_launcher {
+            self.inferior.events.push_back(Event::ThreadExited(former));
+        }
+        let pid = process.pid;
+        if was_launcher {
+            process.state = State::Held;
+        }
+        self.drain_all_messages();
+        self.inferior.sites.forget_all();
+        self.stops.choices = Default::default();
+        self.inferior.pads = Default::default();
+        self.inferior.jumps = Default::default();
+        self.forget_watches();
+        self.clear_stop_state();
+        if let Err(error) = self.inferior.os.open_memory(pid) {
+            self.inferior
+                .events
+                .push_back(Event::Note(format!("{error}\n")));
+        }
+        self.views.tail_calls.borrow_mut().clear();
+        self.stops.reaches.borrow_mut().clear();
+        for loaded in self.images.modules.clear() {
+            self.inferior
+                .events
+                .push_back(Event::ModuleUnloaded(loaded.id));
+        }
+        for id in self.stops.breakpoints.unbind_all() {
+            self.inferior.events.push_back(Event::BreakpointChanged(id));
+        }
+        if was_launcher {
+            self.load_initial_modules();
+            self.inferior.events.push_back(Event::Launched);
+        } else {
+            self.inferior.events.push_back(Event::Exec);
+            self.load_initial_modules();
+            self.hold_for_places(thread);
+        }
+    }
+
+    pub(crate) fn on_launcher(&mut self, thread: ThreadId, status: WaitStatus) {
+        match status {
+            WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
+                self.inferior.process = None;
+                self.inferior.events.push_back(Event::LaunchFailed(
+                    "the terminal's launcher ended before it became the program".into(),
+                ));
+                return;
+            }
+            WaitStatus::Cloned(new) | WaitStatus::Execed(new) => self.inferior.adopt(new),
+            WaitStatus::Forked(child) => self.inferior.expect_child(child, Child::Fork),
+            WaitStatus::Vforked(child) => self.inferior.expect_child(child, Child::Vfork),
+            _ => {}
+        }
+        self.inferior.pass_on(thread, status);
+    }
+}

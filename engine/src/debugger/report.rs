@@ -1,0 +1,172 @@
+//! Stopping all threads, reporting the cause, and detaching without leaving anything in the
+//! process.
+
+use super::dispatch::Shown;
+use super::{Debugger, State};
+use crate::breakpoint::AskedPlace;
+use crate::event::{Event, Stop, StopReason};
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::inferior::Process;
+use crate::os::WaitStatus;
+
+/// Maximum number of bytes of output passed to the client before a stop is reported.
+pub(crate) const OUTPUT_DRAIN_LIMIT: usize = 1 << 20;
+
+impl Debugger {
+    /// Stops all threads and reports the cause.
+    pub(super) fn report_stop(&mut self, thread: ThreadId, reason: StopReason, mut shown: Shown) {
+        let abandoned = self.suspend_call(thread, &reason);
+        if self.inferior.non_stop {
+            self.report_alone(thread, reason, shown, abandoned);
+            return;
+        }
+        self.inferior.set_state(State::Stopped);
+        self.cancel_steps();
+        self.stop_all();
+        self.drain_all_messages();
+        self.clear_stop_state();
+        // Another thread's execve may have ended this thread.
+        let gone = |process: &Process| !process.threads.contains_key(&thread);
+        let thread = match &self.inferior.process {
+            Some(process) if gone(process) => {
+                shown = Shown::default();
+                self.current_thread().unwrap_or(thread)
+            }
+            _ => thread,
+        };
+        if !self.client.output_held {
+            self.pump_output(OUTPUT_DRAIN_LIMIT);
+        }
+        self.mark_stop_pc(thread, &reason, shown);
+        if self.inferior.survives_debugger() {
+            self.inferior.make_all_safe_to_kill();
+        }
+        if self.state() == State::Stopped {
+            self.emit_stopped(thread, reason, abandoned);
+        } else if abandoned.is_some() {
+            self.inferior.events.push_back(Event::CallEnded);
+        }
+    }
+
+    /// Reports the stop of one thread; all other threads keep running.
+    fn report_alone(
+        &mut self,
+        thread: ThreadId,
+        reason: StopReason,
+        shown: Shown,
+        abandoned: Option<Error>,
+    ) {
+        self.inferior.set_state(State::Running);
+        while self.drain_messages() {}
+        self.cancel_step(thread);
+        self.forget_stop_of(thread);
+        if !self.client.output_held {
+            self.pump_output(OUTPUT_DRAIN_LIMIT);
+        }
+        self.mark_stop_pc(thread, &reason, shown);
+        if self.inferior.survives_debugger() {
+            self.inferior.make_safe_to_kill(thread);
+        }
+        if let Some(state) = self.inferior.thread_mut(thread) {
+            state.stopped_for_client = true;
+            state.pausing = false;
+            self.emit_stopped(thread, reason, abandoned);
+        } else if abandoned.is_some() {
+            self.inferior.events.push_back(Event::CallEnded);
+        }
+    }
+
+    /// Marks a breakpoint at the stop pc as already hit, so that resuming steps over it. After a
+    /// pause or a signal it is still to be hit.
+    fn mark_stop_pc(&mut self, thread: ThreadId, reason: &StopReason, shown: Shown) {
+        let pc = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.pc());
+        let by_chance = matches!(
+            reason,
+            StopReason::Pause | StopReason::Signal { .. } | StopReason::CallEnded { .. }
+        );
+        let asked = match (reason, pc) {
+            (
+                StopReason::Breakpoint(ids)
+                | StopReason::BreakpointError(ids, _)
+                | StopReason::Data(ids, _),
+                Some(pc),
+            ) => self.asked_place(ids, pc),
+            _ => AskedPlace::default(),
+        };
+        if let Some(state) = self.inferior.thread_mut(thread).filter(|_| !by_chance) {
+            state.passed_site = pc;
+            state.is_hit_shown = true;
+        }
+        if let Some(state) = self.thread_state(thread) {
+            let asked = shown.asked.unwrap_or(asked);
+            state.hidden_inlined = shown.hidden.unwrap_or(asked.hidden);
+            state.asked = asked;
+            state.returned = shown.returned;
+        }
+    }
+
+    /// Emits the event of a stop. `abandoned`: the error of an evaluation whose call has stopped.
+    pub(crate) fn emit_stopped(
+        &mut self,
+        thread: ThreadId,
+        reason: StopReason,
+        abandoned: Option<Error>,
+    ) {
+        let all = !self.inferior.non_stop;
+        if let Some(process) = &mut self.inferior.process {
+            process.current = thread;
+            self.show_exception(thread, &reason);
+            self.inferior.events.push_back(Event::Stopped(Stop {
+                thread,
+                reason,
+                all,
+                abandoned,
+            }));
+        }
+    }
+
+    /// Detaches from all threads.
+    pub(crate) fn detach_all(&mut self) -> Result<(), Error> {
+        self.abort_call(Error::Cancelled);
+        self.inferior.set_state(State::Stopped);
+        self.stop_all();
+        self.end_suspended_calls();
+        if self.inferior.survives_debugger() {
+            // Detaching takes a while, and the debugger may be killed during it.
+            self.inferior.make_all_safe_to_kill();
+        }
+        self.inferior.detach_unseen_children();
+        self.cancel_steps();
+        self.drain_all_messages();
+        self.inferior.remove_instrumentation();
+        let threads: Vec<ThreadId> = match &self.inferior.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return Err(Error::NoProcess),
+        };
+        for thread in threads {
+            self.inferior.write_registers(thread);
+        }
+        let Some(process) = self.inferior.process.take() else {
+            return Err(Error::NoProcess);
+        };
+        // Before the first thread runs: no trap may be written into a process that is not traced.
+        self.inferior.os.close_memory();
+        for (thread, state) in process.threads {
+            let mut signal = state.signal;
+            if let Some(WaitStatus::Signal(deferred)) = state.deferred
+                && deferred.0 != libc::SIGTRAP
+            {
+                signal = deferred;
+            }
+            self.inferior.os.detach(thread, signal);
+        }
+        self.inferior.release_children(process.children);
+        self.clear_stop_state();
+        self.inferior.over = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! Stopping and resuming all threads.
+
+use super::{Debugger, State};
+use crate::breakpoint::CALL_GRACE;
+use crate::debugger::dispatch::Vote;
+use crate::ids::ThreadId;
+use crate::os::WaitInterest;
+use std::time::{Duration, Instant};
+
+/// Maximum time for threads to stop. After it, a stop is reported without the threads that still
+/// run.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// Above this many running threads, if few stopped in a pass, wait for `STOP_POLL_INTERVAL` instead
+/// of polling each thread again.
+const MANY_THREADS: usize = 64;
+/// The wait between two passes over many running threads.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+impl Debugger {
+    /// Interrupts all running threads and waits until they stop. Their stops are deferred.
+    pub(crate) fn stop_all(&mut self) {
+        let begun = Instant::now();
+        let patience = begun + STOP_TIMEOUT;
+        loop {
+            let running = self.inferior.running_threads();
+            if running.is_empty() {
+                return;
+            }
+            self.hurry_asking(Some(begun + CALL_GRACE));
+            let until = match self.asking_deadline() {
+                Some(_) => begun + CALL_GRACE,
+                None => patience,
+            };
+            for thread in &running {
+                let is_asking = self.in_condition_call(*thread);
+                if let Some(state) = self.inferior.thread_mut(*thread)
+                    && !state.interrupted
+                    && !is_asking
+                {
+                    state.interrupted = true;
+                    self.inferior.os.interrupt(*thread);
+                }
+            }
+            // Poll each thread by its id: to wait for any thread, the kernel walks over all of
+            // them.
+            let (all, mut stopped) = (running.len(), 0);
+            for thread in running {
+                if let Some(status) = self.inferior.poll_stop(thread) {
+                    self.on_stop(thread, status);
+                    stopped += 1;
+                }
+            }
+            if all - stopped > MANY_THREADS && stopped < all / 4 && Instant::now() < patience {
+                // A wake-up for each thread would cost more than the threads need to stop.
+                std::thread::sleep(STOP_POLL_INTERVAL);
+                continue;
+            }
+            if stopped > 0 {
+                continue;
+            }
+            match self.inferior.next_stop() {
+                Some((thread, status)) => self.on_stop(thread, status),
+                None if Instant::now() >= patience => {
+                    tracing::warn!("some threads cannot be stopped (they wait in the kernel)");
+                    return;
+                }
+                None => match self.inferior.os.wait(Some(until), WaitInterest::default()) {
+                    Ok(ready) => self.inferior.remember(ready),
+                    Err(error) => {
+                        tracing::error!(%error, "cannot wait for threads to stop");
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Stops the world, runs an action, and resumes the threads that ran and those created since.
+    /// `thread` must be stopped already and stays so. Reports no stop of its own; a deferred stop
+    /// of another thread is handled instead of resuming it.
+    pub(crate) fn with_world_stopped<T>(
+        &mut self,
+        thread: ThreadId,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let stopped = |this: &Self| -> Vec<ThreadId> {
+            let threads = this.inferior.process.iter().flat_map(|it| &it.threads);
+            let stopped = threads.filter(|(_, state)| state.stopped);
+            stopped.map(|(thread, _)| *thread).collect()
+        };
+        let before = stopped(self);
+        let state_before = self.state();
+        self.inferior.set_state(State::Stopped);
+        self.stop_all();
+        let result = act(self);
+        self.inferior.pages.clear();
+        self.inferior.set_state(state_before);
+        // Includes threads that were created during the action.
+        for other in stopped(self) {
+            if other != thread && !before.contains(&other) {
+                let vote = self.deferred_vote(other);
+                self.carry_out(other, vote);
+            }
+        }
+        result
+    }
+
+    /// Resumes a thread from a reported stop; in all-stop mode also all others, unless it is to run
+    /// alone.
+    pub(crate) fn resume_from_stop(&mut self, thread: ThreadId) {
+        if !self.inferior.non_stop {
+            let alone = std::mem::take(&mut self.inferior.resume_single_thread);
+            self.resume_where(|other| !alone || other == thread);
+            return;
+        }
+        self.forget_stop_of(thread);
+        let Some(state) = self.inferior.thread_mut(thread) else {
+            return;
+        };
+        state.stopped_for_client = false;
+        let vote = self.deferred_vote(thread);
+        self.carry_out(thread, vote);
+    }
+
+    /// Resumes all stopped threads.
+    pub(crate) fn resume_all(&mut self) {
+        self.resume_where(|_| true);
+    }
+
+    /// Resumes the wanted threads that are stopped. Deferred stops are handled first, and may
+    /// stop everything again.
+    fn resume_where(&mut self, wanted: impl Fn(ThreadId) -> bool) {
+        self.clear_stop_state();
+        self.inferior.set_state(State::Running);
+        let Some(process) = &mut self.inferior.process else {
+            return;
+        };
+        let threads = process.threads.keys().copied();
+        let threads: Vec<ThreadId> = threads.filter(|thread| wanted(*thread)).collect();
+        for state in process.threads.values_mut() {
+            state.stopped_for_client = false;
+        }
+        for thread in &threads {
+            if self
+                .inferior
+                .thread_mut(*thread)
+                .is_some_and(|state| state.stopped && state.deferred.is_some())
+            {
+                let vote = self.deferred_vote(*thread);
+                self.carry_out(*thread, vote);
+                if self.state() != State::Running {
+                    return;
+                }
+            }
+        }
+        self.refresh_watches();
+        for thread in threads {
+            self.carry_out(thread, Vote::Resume);
+            if self.state() != State::Running {
+                return;
+            }
+        }
+    }
+
+    /// Returns the vote on the deferred stop of a thread; without one it is resumed.
+    fn deferred_vote(&mut self, thread: ThreadId) -> Vote {
+        let deferred = self
+            .inferior
+            .thread_mut(thread)
+            .and_then(|it| it.deferred.take());
+        match deferred {
+            Some(status) => self.classify(thread, status),
+            None => Vote::Resume,
+        }
+    }
+}

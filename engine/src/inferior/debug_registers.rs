@@ -1,0 +1,161 @@
+//! The debug registers of the process: what they watch, which threads have the present values, and
+//! which of them a thread has hit.
+
+use super::Inferior;
+use crate::arch::debug_registers::{self, SLOTS, Slot, Trigger, control};
+use crate::ids::ThreadId;
+use dwarf::LoadAddr;
+
+/// `si_code` of a SIGTRAP after a single step.
+const TRAP_TRACE: i32 = 2;
+/// `si_code` of a SIGTRAP by a debug register.
+pub(crate) const TRAP_HWBKPT: i32 = 4;
+
+/// Returns the slot that stops a thread before it executes the instruction at an address.
+pub(crate) fn code_slot(addr: LoadAddr) -> Slot {
+    Slot {
+        addr,
+        len: 1,
+        trigger: Trigger::Execute,
+    }
+}
+
+/// What the debug registers of every thread watch.
+#[derive(Default)]
+pub(crate) struct DebugRegisters {
+    slots: [Option<Slot>; SLOTS],
+    /// The version of `slots`; a thread with another one has to be updated. 0: never used.
+    generation: u32,
+    /// Whether the kernel refuses to set debug registers.
+    pub refused: bool,
+}
+
+impl DebugRegisters {
+    /// Changes what is watched. Returns true if that is a change; threads get it when they are
+    /// resumed.
+    pub fn set(&mut self, slots: [Option<Slot>; SLOTS]) -> bool {
+        let changed = slots != self.slots;
+        self.slots = slots;
+        self.generation += u32::from(changed);
+        changed
+    }
+
+    /// Returns the values for threads' debug registers, and their version.
+    fn registers(&self) -> (u32, [u64; SLOTS], u64) {
+        let addresses = self.slots.map(|slot| slot.map_or(0, |slot| slot.addr.0));
+        (self.generation, addresses, control(&self.slots))
+    }
+
+    /// Returns the only slot, as a bit, that a thread with this version of the debug registers can
+    /// hit.
+    fn only_slot(&self, armed: u32) -> Option<u8> {
+        let slots = self.slots.iter().enumerate();
+        let mut used = slots.filter(|(_, slot)| slot.is_some());
+        match (used.next(), used.next()) {
+            (Some((index, _)), None) if armed == self.generation => Some(1 << index),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a debug register stops threads at an address.
+    pub fn has_code(&self, addr: LoadAddr) -> bool {
+        self.slots.contains(&Some(code_slot(addr)))
+    }
+
+    /// Returns whether any debug register is set for code.
+    pub fn has_any_code(&self) -> bool {
+        let mut slots = self.slots.iter().flatten();
+        slots.any(|slot| slot.trigger == Trigger::Execute)
+    }
+
+    /// Returns whether a debug register may trigger on a read.
+    pub fn sees_reads(&self) -> bool {
+        let mut slots = self.slots.iter().flatten();
+        slots.any(|slot| slot.trigger == Trigger::Access)
+    }
+
+    /// Returns whether a debug register is set for execution of an address from `start` to before
+    /// `end`.
+    pub fn has_code_in(&self, start: LoadAddr, end: LoadAddr) -> bool {
+        let slots = self.slots.iter().flatten();
+        slots
+            .filter(|slot| slot.trigger == Trigger::Execute)
+            .any(|slot| slot.addr >= start && slot.addr < end)
+    }
+
+    /// Returns whether one of the slots that were hit (a bit each) is for code.
+    pub fn is_code(&self, hits: u8) -> bool {
+        let mut slots = self.slots.iter().enumerate();
+        slots.any(|(index, slot)| {
+            hits >> index & 1 != 0 && slot.is_some_and(|it| it.trigger == Trigger::Execute)
+        })
+    }
+}
+
+impl Inferior {
+    /// Records which debug registers caused a SIGTRAP: the kernel forgets it at the next trap.
+    /// Returns the `si_code`; `None` if the thread is gone.
+    pub(crate) fn record_debug_register_hits(&mut self, thread: ThreadId) -> Option<i32> {
+        let code = self.os.signal_info(thread)?.code;
+        let armed = self
+            .thread_mut(thread)
+            .map_or(0, |state| state.debug_register_generation);
+        if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
+            let only = self.debug_registers.only_slot(armed);
+            let hits = match only.filter(|_| code == TRAP_HWBKPT) {
+                Some(only) => only,
+                None => debug_registers::hits(self.os.debug_status(thread)),
+            };
+            if let Some(state) = self.thread_mut(thread) {
+                state.debug_register_hits |= hits;
+            }
+        }
+        Some(code)
+    }
+
+    /// Sets a stopped thread's debug registers, unless they are up to date. Returns false if the
+    /// kernel refuses.
+    pub(crate) fn arm(&mut self, thread: ThreadId) -> bool {
+        let (generation, addresses, control) = self.debug_registers.registers();
+        match self.thread_mut(thread) {
+            Some(state) if state.debug_register_generation != generation => {
+                state.debug_register_generation = generation
+            }
+            _ => return true,
+        }
+        self.os.set_debug_registers(thread, &addresses, control)
+    }
+
+    /// Clears a stopped thread's debug registers: they would persist after a detach.
+    pub(crate) fn disarm(&mut self, thread: ThreadId) {
+        if let Some(state) = self.thread_mut(thread)
+            && std::mem::take(&mut state.debug_register_generation) != 0
+        {
+            self.os.set_debug_registers(thread, &[0; SLOTS], 0);
+        }
+    }
+
+    /// Forgets what was watched: the process was replaced or has ended. The kernel clears the debug
+    /// registers on exec.
+    pub(crate) fn forget_debug_registers(&mut self) {
+        self.single_stepping = false;
+        self.debug_registers.slots = Default::default();
+        if let Some(process) = &mut self.process {
+            for state in process.threads.values_mut() {
+                state.debug_register_generation = 0;
+            }
+        }
+    }
+
+    /// Interrupts every running thread, and resumes it at once with its debug registers set.
+    pub(crate) fn interrupt_running(&mut self) {
+        for thread in self.running_threads() {
+            if let Some(state) = self.thread_mut(thread)
+                && !state.interrupted
+            {
+                state.interrupted = true;
+                self.os.interrupt(thread);
+            }
+        }
+    }
+}

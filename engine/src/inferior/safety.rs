@@ -1,0 +1,154 @@
+//! What keeps the process safe from the debugger: a state that it survives if the debugger is killed
+//! while it is stopped, and the removal of everything that was put into it.
+
+use super::displaced::REGION;
+use super::{Child, Inferior};
+use crate::ids::{Signal, ThreadId};
+use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use dwarf::LoadAddr;
+
+impl Inferior {
+    /// Interrupts one thread; all threads if `wanted` is not one of the debuggee's.
+    pub(crate) fn pause_threads(&mut self, wanted: ThreadId) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let all = !process.threads.contains_key(&wanted);
+        for (thread, state) in &mut process.threads {
+            if (all || *thread == wanted) && !state.stopped {
+                state.pausing = true;
+                state.interrupted = true;
+                self.os.interrupt(*thread);
+            }
+        }
+    }
+
+    /// Puts the stopped threads of a process that outlives the debugger into a state that it
+    /// survives if the debugger is killed: no SIGTRAP of ours pending, no pc at or inside one of
+    /// our traps.
+    pub(crate) fn make_all_safe_to_kill(&mut self) {
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return,
+        };
+        for thread in threads {
+            self.make_safe_to_kill(thread);
+        }
+    }
+
+    pub(crate) fn make_safe_to_kill(&mut self, thread: ThreadId) {
+        let Some(state) = self.thread_mut(thread) else {
+            return;
+        };
+        if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
+            return;
+        }
+        let Some(registers) = self.user_registers(thread) else {
+            return;
+        };
+        let site = registers.pc();
+        let mut refuge = None;
+        if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
+            // An indirect call has no displaced copy: there the guardian has to be quick.
+            refuge = self.pads.safe_registers(site, &registers);
+        }
+        if let Some(copy) = self.jumps.relocated_pc(site, &self.sites) {
+            let mut registers = registers;
+            registers.set_pc(copy);
+            refuge = Some(registers);
+        }
+        self.leave_sigtrap_stop(thread);
+        match refuge {
+            Some(refuge) => {
+                self.os.set_registers(thread, &refuge);
+                if let Some(state) = self.thread_mut(thread) {
+                    state.registers_dirty = true;
+                }
+            }
+            None => self.write_registers(thread),
+        }
+    }
+
+    /// Moves a thread out of the signal-delivery-stop of a SIGTRAP without delivering it and
+    /// without executing an instruction.
+    pub(crate) fn leave_sigtrap_stop(&mut self, thread: ThreadId) {
+        let trapped = self
+            .thread_mut(thread)
+            .is_some_and(|state| std::mem::take(&mut state.in_sigtrap_stop));
+        if !trapped {
+            return;
+        }
+        self.write_registers(thread);
+        // A pending interrupt ends the resume before any instruction.
+        self.os.interrupt(thread);
+        self.os.resume(thread, Resume::Continue, Signal(0));
+        match self.os.wait_for_stop(thread) {
+            Some(WaitStatus::Interrupted | WaitStatus::GroupStop(_)) | None => {}
+            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+                self.thread_ended(thread, status);
+            }
+            Some(status) => self.defer(thread, status),
+        }
+    }
+
+    /// Makes a displaced copy of the instruction under the trap at `site`, if that is possible
+    /// without side effects.
+    pub(crate) fn make_slot(
+        &mut self,
+        thread: ThreadId,
+        site: LoadAddr,
+        registers: &RegisterSet,
+    ) -> bool {
+        let memory = self.memory();
+        let indirect = crate::arch::x86_64::read(&memory, site).is_none_or(|instruction| {
+            crate::arch::x86_64::is_call(&instruction)
+                && crate::arch::x86_64::relocate(&instruction, site).is_none()
+        });
+        !indirect && self.registers_past_site(thread, site, registers).is_some()
+    }
+
+    /// Removes all instrumentation from the stopped process.
+    pub(crate) fn remove_instrumentation(&mut self) {
+        self.sites.remove_all(&*self.os);
+        let threads: Vec<ThreadId> = match &self.process {
+            Some(process) => process.threads.keys().copied().collect(),
+            None => return,
+        };
+        // A process that shares the memory may be in a pad, too.
+        let shares = |kind: &Child| *kind == Child::Vfork;
+        let mut in_slot = self
+            .process
+            .as_ref()
+            .is_some_and(|it| it.children.values().any(shares));
+        for thread in &threads {
+            self.disarm(*thread);
+            // Reading the registers moves a thread out of its pad.
+            in_slot |= self
+                .user_registers(*thread)
+                .is_none_or(|it| self.pads.holds(it.pc()) || self.jumps.holds(it.pc()));
+        }
+        if in_slot {
+            // A thread may still need the pads: they stay in the process, without effect.
+            return;
+        }
+        // In the kernel's registers, a parked thread is in a pad. If the debugger were killed after
+        // the first system call, the thread would resume in unmapped memory.
+        for thread in &threads {
+            self.write_registers(*thread);
+        }
+        let slots = self.pads.regions().into_iter();
+        let regions = slots.map(|region| (region, REGION));
+        for (addr, len) in regions.chain(self.jumps.regions()) {
+            if let Some(thread) = threads.first() {
+                self.inject_syscall(*thread, SystemCall::Unmap { addr, len });
+            }
+        }
+        self.pads = Default::default();
+        self.jumps = Default::default();
+        if self.survives_debugger()
+            && let Some(thread) = threads.first()
+        {
+            self.leave_sigtrap_stop(*thread);
+        }
+    }
+}
