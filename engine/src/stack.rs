@@ -450,7 +450,7 @@ impl Debugger {
                 "The stack of thread {} cannot be followed further {reason}\n",
                 thread.0
             );
-            self.inferior.events.push_back(Event::Note(note));
+            self.emit(Event::Note(note));
         }
     }
 
@@ -480,7 +480,7 @@ impl Debugger {
                 missing.len()
             );
             self.views.reported_units.insert(id);
-            self.inferior.events.push_back(Event::Note(note));
+            self.emit(Event::Note(note));
         }
     }
 

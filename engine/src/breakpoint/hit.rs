@@ -77,7 +77,7 @@ impl Debugger {
                 && let Some(addr) = addr
                 && self.check_names(id)
             {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
                 if self.stops.breakpoints.lacks_names_at(id, addr) {
                     return Ok(false);
                 }
@@ -148,17 +148,6 @@ impl Debugger {
         self.emit_console(&text);
     }
 
-    /// Appends log messages to those not yet sent to the client: one event with many messages is
-    /// cheaper than many events.
-    pub(crate) fn emit_console(&mut self, text: &str) {
-        /// Maximum size of one event in bytes.
-        const MAX_EVENT_BYTES: usize = 1 << 15;
-        match self.inferior.events.back_mut() {
-            Some(Event::Log(told)) if told.len() < MAX_EVENT_BYTES => told.push_str(text),
-            _ => self.inferior.events.push_back(Event::Log(text.to_owned())),
-        }
-    }
-
     pub(crate) fn disable_if_once(&mut self, id: BreakpointId) {
         let breakpoint = self.stops.breakpoints.all.get(&id);
         if breakpoint.is_some_and(|it| it.hit == Some(HitCondition::Once)) {
@@ -180,7 +169,7 @@ impl Debugger {
             .remove_owner(Owner::User(id), &*self.inferior.os);
         self.end_watch_of_spent(id);
         self.place_hardware(&[]);
-        self.inferior.events.push_back(Event::BreakpointChanged(id));
+        self.emit(Event::BreakpointChanged(id));
     }
 
     /// Returns the owners of the site at an address, and the hardware breakpoints there.

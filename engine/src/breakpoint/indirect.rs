@@ -209,7 +209,7 @@ impl Debugger {
         for id in ids {
             let bound = self.bind(id);
             if self.check_names(id) || bound {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);

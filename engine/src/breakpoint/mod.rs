@@ -301,6 +301,20 @@ pub struct Breakpoints {
 }
 
 impl Breakpoints {
+    /// Removes all locations in an image. Returns the breakpoints that have none left.
+    fn unbind_in(&mut self, gone: ModuleId) -> Vec<BreakpointId> {
+        let mut unbound = Vec::new();
+        for (id, breakpoint) in &mut self.all {
+            let before = breakpoint.bound.len();
+            breakpoint.bound.retain(|bound| bound.module != gone);
+            if breakpoint.bound.is_empty() && before > 0 {
+                breakpoint.pending = Some(NO_LOCATION_YET.into());
+                unbound.push(*id);
+            }
+        }
+        unbound
+    }
+
     /// Returns an unused number.
     pub fn new_id(&mut self) -> BreakpointId {
         self.last += 1;
@@ -700,7 +714,7 @@ impl Debugger {
         for id in ids {
             let bound = self.stops.breakpoints.functions.contains(&id) && self.bind(id);
             if self.check_names(id) || bound {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);
@@ -712,7 +726,7 @@ impl Debugger {
         for id in ids {
             let bound = self.bind(id);
             if self.check_names(id) || bound {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);
@@ -756,7 +770,7 @@ impl Debugger {
                 }
             }
             if self.breakpoint_info(id) != before {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);
@@ -764,15 +778,8 @@ impl Debugger {
 
     /// Removes the locations in an unloaded image.
     pub(crate) fn unbind_module(&mut self, gone: &Loaded) {
-        for (id, breakpoint) in &mut self.stops.breakpoints.all {
-            let before = breakpoint.bound.len();
-            breakpoint.bound.retain(|bound| bound.module != gone.id);
-            if breakpoint.bound.is_empty() && before > 0 {
-                breakpoint.pending = Some(NO_LOCATION_YET.into());
-                self.inferior
-                    .events
-                    .push_back(Event::BreakpointChanged(*id));
-            }
+        for id in self.stops.breakpoints.unbind_in(gone.id) {
+            self.emit(Event::BreakpointChanged(id));
         }
         self.place_hardware(&[]);
     }

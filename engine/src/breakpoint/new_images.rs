@@ -129,7 +129,7 @@ impl Debugger {
                 Outlook::Anew => self.bind(id),
             };
             if self.check_names(id) || bound {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
             }
         }
         self.place_hardware(&[]);

@@ -601,7 +601,7 @@ impl Debugger {
             Err(Error::Cancelled) => *replay = Replay::default(),
             value => drop(replay.done.insert((span.start, span.end), value)),
         }
-        self.inferior.events.push_back(Event::CallEnded);
+        self.emit(Event::CallEnded);
     }
 }
 

@@ -42,26 +42,22 @@ impl Debugger {
             tracing::warn!(%error, "the parent of a followed child");
         }
         for thread in threads {
-            self.inferior.events.push_back(Event::ThreadExited(thread));
+            self.emit(Event::ThreadExited(thread));
         }
         for loaded in self.images.modules.clear() {
-            self.inferior
-                .events
-                .push_back(Event::ModuleUnloaded(loaded.id));
+            self.emit(Event::ModuleUnloaded(loaded.id));
         }
         self.begin(Process::new(child.0, launched));
         if let Err(error) = self.inferior.os.open_memory(child.0) {
-            self.inferior
-                .events
-                .push_back(Event::Note(format!("{error}\n")));
+            self.emit(Event::Note(format!("{error}\n")));
         }
         self.inferior.thread_is_there(child);
         if let Some(state) = self.inferior.thread_mut(child) {
             state.signal = signal;
         }
         self.inferior.set_state(State::Running);
-        self.inferior.events.push_back(Event::Followed { parent });
-        self.inferior.events.push_back(Event::ThreadStarted(child));
+        self.emit(Event::Followed { parent });
+        self.emit(Event::ThreadStarted(child));
         self.load_initial_modules();
         if stepped {
             // A step over the fork ends here.

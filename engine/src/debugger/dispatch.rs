@@ -51,7 +51,7 @@ impl Debugger {
     pub(crate) fn collect_stops(&mut self) {
         let began = Instant::now();
         while began.elapsed() < COLLECT_BUDGET {
-            if !self.inferior.events.is_empty() || self.inferior.is_child_due() {
+            if self.has_events() || self.inferior.is_child_due() {
                 return;
             }
             let stop = self.inferior.next_stop();

@@ -44,10 +44,10 @@ impl Debugger {
             self.inferior.collect(process.pid);
         }
         self.inferior.release_children(process.children);
-        self.inferior.events.clear();
-        self.inferior
-            .events
-            .extend(called.then_some(Event::CallEnded));
+        self.drop_events();
+        if called {
+            self.emit(Event::CallEnded);
+        }
         self.inferior.over = true;
     }
 
@@ -86,7 +86,7 @@ impl Debugger {
             return Err(Error::NoProcess);
         }
         self.detach_all()?;
-        self.inferior.events.clear();
+        self.drop_events();
         Ok(())
     }
 }

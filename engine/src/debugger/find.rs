@@ -71,13 +71,13 @@ impl Debugger {
         awaited.others.insert(pid);
         let awaited = self.awaited.take();
         match self.attach(pid) {
-            Ok(()) => self.inferior.events.push_back(Event::Attached),
+            Ok(()) => self.emit(Event::Attached),
             Err(error) => match awaited {
                 // It has ended already; the next one may live longer.
                 Some(it) if self.inferior.os.program_named(pid, &it.name).is_none() => {
                     self.awaited = Some(it);
                 }
-                _ => self.inferior.events.push_back(Event::AttachFailed(error)),
+                _ => self.emit(Event::AttachFailed(error)),
             },
         }
     }

@@ -73,7 +73,7 @@ impl Debugger {
     pub fn stop_waiting_for_functions(&mut self) {
         for id in self.stops.breakpoints.pass_by(&self.images.indexer) {
             self.rebind(id);
-            self.inferior.events.push_back(Event::BreakpointChanged(id));
+            self.emit(Event::BreakpointChanged(id));
         }
         self.end_hold();
     }

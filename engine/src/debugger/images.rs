@@ -21,9 +21,7 @@ impl Debugger {
         self.views.stacks.clear();
         self.views.reported_units.remove(&id);
         if let Some(loaded) = self.images.modules.get(id) {
-            self.inferior
-                .events
-                .push_back(Event::ModuleLoaded(loaded.info()));
+            self.emit(Event::ModuleLoaded(loaded.info()));
         }
         self.rebind_in(id);
         Ok(())

@@ -1,6 +1,6 @@
 //! The end of threads and of the process, its remaining output, and `execve`.
 
-use super::{Debugger, State};
+use super::Debugger;
 use crate::event::Event;
 use crate::ids::{OutputStream, ThreadId};
 use crate::inferior::site::Owner;
@@ -57,7 +57,7 @@ impl Debugger {
             };
             let children = std::mem::take(&mut process.children);
             self.drain_all_messages();
-            self.inferior.events.push_back(Event::Exited(status));
+            self.emit(Event::Exited(status));
             self.inferior.process = None;
             self.inferior.os.close_memory();
             self.inferior.sites.forget_all();
@@ -83,45 +83,20 @@ impl Debugger {
             if stream == OutputStream::Stderr {
                 self.keep_stderr(&bytes);
             }
-            self.inferior
-                .events
-                .push_back(Event::Output { stream, bytes });
+            self.emit(Event::Output { stream, bytes });
         }
     }
 
     /// Handles an exec: all other threads are gone, and all addresses are new.
     pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
         self.inferior.handle_unseen_children();
-        let Some(process) = &mut self.inferior.process else {
+        let Some(was_launcher) = self.inferior.replace_program(thread, former) else {
             return;
         };
-        let was_launcher = std::mem::take(&mut process.launcher);
-        process.loader_sites.clear();
-        process.call_return = None;
-        process.announcements = Default::default();
-        let gone: Vec<ThreadId> = process
-            .threads
-            .keys()
-            .copied()
-            .filter(|other| *other != thread)
-            .collect();
-        for other in gone {
-            process.threads.remove(&other);
-            self.calls.conditions.remove(&other);
-            self.threads.remove(&other);
-            if other != former {
-                self.inferior.events.push_back(Event::ThreadExited(other));
-            }
-        }
+        self.threads.retain(|it, _| *it == thread);
+        self.calls.conditions.retain(|it, _| *it == thread);
         if let Some(state) = self.threads.get_mut(&thread) {
             state.suspended.clear();
-        }
-        if former != thread && !was_launcher {
-            self.inferior.events.push_back(Event::ThreadExited(former));
-        }
-        let pid = process.pid;
-        if was_launcher {
-            process.state = State::Held;
         }
         self.drain_all_messages();
         self.inferior.sites.forget_all();
@@ -130,26 +105,20 @@ impl Debugger {
         self.inferior.jumps = Default::default();
         self.forget_watches();
         self.clear_stop_state();
-        if let Err(error) = self.inferior.os.open_memory(pid) {
-            self.inferior
-                .events
-                .push_back(Event::Note(format!("{error}\n")));
-        }
+        self.inferior.reopen_memory();
         self.views.tail_calls.borrow_mut().clear();
         self.stops.reaches.borrow_mut().clear();
         for loaded in self.images.modules.clear() {
-            self.inferior
-                .events
-                .push_back(Event::ModuleUnloaded(loaded.id));
+            self.emit(Event::ModuleUnloaded(loaded.id));
         }
         for id in self.stops.breakpoints.unbind_all() {
-            self.inferior.events.push_back(Event::BreakpointChanged(id));
+            self.emit(Event::BreakpointChanged(id));
         }
         if was_launcher {
             self.load_initial_modules();
-            self.inferior.events.push_back(Event::Launched);
+            self.emit(Event::Launched);
         } else {
-            self.inferior.events.push_back(Event::Exec);
+            self.emit(Event::Exec);
             self.load_initial_modules();
             self.hold_for_places(thread);
         }
@@ -159,7 +128,7 @@ impl Debugger {
         match status {
             WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
                 self.inferior.process = None;
-                self.inferior.events.push_back(Event::LaunchFailed(
+                self.emit(Event::LaunchFailed(
                     "the terminal's launcher ended before it became the program".into(),
                 ));
                 return;

@@ -35,9 +35,7 @@ impl Debugger {
             self.stops
                 .choices
                 .forget_in(loaded.range.start, loaded.range.end);
-            self.inferior
-                .events
-                .push_back(Event::ModuleUnloaded(loaded.id));
+            self.emit(Event::ModuleUnloaded(loaded.id));
             self.views.unwinder.borrow_mut().clear();
             self.views.tail_calls.borrow_mut().clear();
             self.stops.reaches.borrow_mut().clear();

@@ -11,6 +11,7 @@ mod life;
 mod loader;
 pub(crate) mod look;
 mod memory;
+mod outbox;
 mod post_mortem;
 mod report;
 mod run;
@@ -56,7 +57,7 @@ use crate::stack::{TailCalls, ThreadStack};
 use dwarf::Unwinder;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,8 +131,9 @@ pub(crate) struct Views {
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
-/// How far the client keeps up.
+/// What the client is to be told, and how far it keeps up.
 pub(crate) struct ClientLink {
+    events: VecDeque<Event>,
     /// Whether the debuggee's output waits until the client has read what was sent.
     pub output_held: bool,
     /// When the client was last polled.
@@ -185,6 +187,7 @@ impl Debugger {
             threads: FxHashMap::default(),
             awaited: None,
             client: ClientLink {
+                events: VecDeque::new(),
                 output_held: false,
                 polled_at: Instant::now(),
             },
@@ -330,16 +333,16 @@ impl Debugger {
             .is_some_and(|process| process.state != State::Ended);
         if !alive {
             self.inferior.process = None;
-            self.inferior.events.clear();
+            self.drop_events();
             return Err(Error::Attach {
                 pid,
                 message: "it ended while we attached".into(),
             });
         }
         // Threads so far are reported by `threads`, not by events.
-        self.inferior
-            .events
-            .retain(|event| !matches!(event, Event::ThreadStarted(_) | Event::ThreadExited(_)));
+        self.keep_events(|event| {
+            !matches!(event, Event::ThreadStarted(_) | Event::ThreadExited(_))
+        });
         self.load_initial_modules();
         Ok(())
     }
@@ -373,7 +376,7 @@ impl Debugger {
         self.views.tail_calls.borrow_mut().clear();
         self.forget_watches();
         for id in self.stops.breakpoints.reset_for_restart() {
-            self.inferior.events.push_back(Event::BreakpointChanged(id));
+            self.emit(Event::BreakpointChanged(id));
         }
         self.clear_stop_state();
     }
@@ -404,7 +407,7 @@ impl Debugger {
             .map(|it| it.info())
             .collect();
         for info in infos {
-            self.inferior.events.push_back(Event::ModuleLoaded(info));
+            self.emit(Event::ModuleLoaded(info));
         }
         self.watch_loader();
         if launched && let Some(entry) = self.images.modules.entry() {
@@ -422,9 +425,7 @@ impl Debugger {
     pub(crate) fn announce_modules(&mut self, ids: &[ModuleId]) {
         for id in ids {
             if let Some(loaded) = self.images.modules.get(*id) {
-                self.inferior
-                    .events
-                    .push_back(Event::ModuleLoaded(loaded.info()));
+                self.emit(Event::ModuleLoaded(loaded.info()));
             }
         }
         if !ids.is_empty() {
@@ -434,10 +435,10 @@ impl Debugger {
 
     pub(crate) fn flush_module_notes(&mut self) {
         for note in std::mem::take(&mut self.images.modules.notes) {
-            self.inferior.events.push_back(Event::Note(note));
+            self.emit(Event::Note(note));
         }
         for file in dwarf::truncated_files() {
-            self.inferior.events.push_back(Event::Note(format!(
+            self.emit(Event::Note(format!(
                 "{} was cut short while it was being debugged; what had not been read of it is \
                  lost: restart the program\n",
                 file.display()
@@ -507,9 +508,7 @@ impl Debugger {
         loop {
             self.inferior.stops_may_be_ready = false;
             // A program with constant events must not keep the client from being served.
-            if !self.inferior.events.is_empty()
-                && self.client.polled_at.elapsed() >= CLIENT_POLL_INTERVAL
-            {
+            if self.has_events() && self.client.polled_at.elapsed() >= CLIENT_POLL_INTERVAL {
                 let besides = WaitInterest {
                     output: false,
                     client,
@@ -521,7 +520,7 @@ impl Debugger {
                     return Ok(Wait::Client);
                 }
             }
-            if let Some(event) = self.inferior.events.pop_front() {
+            if let Some(event) = self.next_event() {
                 return Ok(Wait::Event(event));
             }
             if std::mem::take(&mut self.inferior.woken) {
@@ -550,7 +549,7 @@ impl Debugger {
                 self.prepare_wanted_names();
             }
             self.flush_module_notes();
-            if !self.inferior.events.is_empty() {
+            if self.has_events() {
                 continue;
             }
             let ended = self
@@ -590,11 +589,10 @@ impl Debugger {
             if ready.output {
                 self.pump_output(OUTPUT_PORTION);
             }
-            if ready.client && self.inferior.events.is_empty() {
+            if ready.client && !self.has_events() {
                 return Ok(Wait::Client);
             }
-            let idle =
-                !ready.woken && !ready.stops && !ready.output && self.inferior.events.is_empty();
+            let idle = !ready.woken && !ready.stops && !ready.output && !self.has_events();
             if idle && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(Wait::Deadline);
             }

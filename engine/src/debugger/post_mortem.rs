@@ -23,7 +23,7 @@ impl Debugger {
         let threads: Vec<ThreadId> = core.threads().collect();
         process.current = threads.first().copied().unwrap_or(process.current);
         for note in core.notes() {
-            self.inferior.events.push_back(Event::Note(note.clone()));
+            self.emit(Event::Note(note.clone()));
         }
         self.inferior.os = crate::os::core_backend(core, self.inferior.os.waker())?;
         // No other thread can run.
@@ -34,9 +34,7 @@ impl Debugger {
         }
         self.load_initial_modules();
         // The initial images are reported by `modules`.
-        self.inferior
-            .events
-            .retain(|event| !matches!(event, Event::ModuleLoaded(_)));
+        self.keep_events(|event| !matches!(event, Event::ModuleLoaded(_)));
         Ok(())
     }
 
@@ -44,7 +42,7 @@ impl Debugger {
     pub(crate) fn close_core(&mut self) {
         self.inferior.process = None;
         self.clear_stop_state();
-        self.inferior.events.clear();
+        self.drop_events();
         self.inferior.over = true;
         match crate::os::native_woken_by(self.inferior.os.waker()) {
             Ok(os) => self.inferior.os = os,

@@ -45,7 +45,7 @@ impl Debugger {
         if self.state() == State::Stopped {
             self.emit_stopped(thread, reason, abandoned);
         } else if abandoned.is_some() {
-            self.inferior.events.push_back(Event::CallEnded);
+            self.emit(Event::CallEnded);
         }
     }
 
@@ -73,7 +73,7 @@ impl Debugger {
             state.pausing = false;
             self.emit_stopped(thread, reason, abandoned);
         } else if abandoned.is_some() {
-            self.inferior.events.push_back(Event::CallEnded);
+            self.emit(Event::CallEnded);
         }
     }
 
@@ -120,7 +120,7 @@ impl Debugger {
         if let Some(process) = &mut self.inferior.process {
             process.current = thread;
             self.show_exception(thread, &reason);
-            self.inferior.events.push_back(Event::Stopped(Stop {
+            self.emit(Event::Stopped(Stop {
                 thread,
                 reason,
                 all,

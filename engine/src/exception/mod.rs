@@ -366,9 +366,7 @@ impl Debugger {
         self.place_exceptions();
         for (old, new) in before.iter().zip(self.exception_infos()) {
             if *old != new {
-                self.inferior
-                    .events
-                    .push_back(Event::BreakpointChanged(new.id));
+                self.emit(Event::BreakpointChanged(new.id));
             }
         }
     }

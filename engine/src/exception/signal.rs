@@ -140,7 +140,7 @@ impl Debugger {
             };
             let from = self.sender(&self.info_of(thread, signal));
             let note = format!("{}{from}: {what} (thread {thread})\n", signal.name());
-            self.inferior.events.push_back(Event::Note(note));
+            self.emit(Event::Note(note));
         }
         if rule.pass || sent_by_us {
             self.signal_while_stepping(thread);

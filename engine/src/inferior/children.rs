@@ -6,8 +6,8 @@
 //! detached; the other debugger seizes and stops it and restores the program's bytes
 //! ([`Handover`]). No signal is sent, so neither the program nor its parent can notice it.
 
+use super::Notice;
 use super::{Inferior, State};
-use crate::event::Event;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::site::Owner;
@@ -352,11 +352,11 @@ impl Inferior {
         }
         process.children.insert(child.0, Child::Held(signal));
         if self.following.follow.follow == Follow::Both {
-            let event = Event::ChildHeld {
+            let event = Notice::ChildHeld {
                 pid: child.0,
                 program: self.program_of(child).unwrap_or_default(),
             };
-            self.events.push_back(event);
+            self.notices.push(event);
         }
     }
 

@@ -2,7 +2,7 @@
 //! stopped until SIGCONT arrives (ptrace(2), PTRACE_LISTEN).
 
 use super::Inferior;
-use crate::event::Event;
+use super::Notice;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 
@@ -23,7 +23,7 @@ impl Inferior {
             && std::mem::take(&mut process.told_of_group_stop)
         {
             let text = "The program has been continued (SIGCONT).\n";
-            self.events.push_back(Event::Note(text.into()));
+            self.notices.push(Notice::Remark(text.into()));
         }
     }
 
@@ -62,7 +62,7 @@ impl Inferior {
                  when it gets SIGCONT: `kill -CONT {}`\n",
                 process.pid
             );
-            self.events.push_back(Event::Note(text));
+            self.notices.push(Notice::Remark(text));
         }
         true
     }

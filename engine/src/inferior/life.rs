@@ -1,7 +1,7 @@
 //! Creation and exit of threads, as the kernel reports them: in any order.
 
+use super::Notice;
 use super::{Child, Inferior, OUTPUT_TIMEOUT, State};
-use crate::event::Event;
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::os::{Resume, WaitInterest, WaitStatus};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ impl Inferior {
         let thread = process.threads.entry(new).or_default();
         if !thread.announced {
             thread.announced = true;
-            self.events.push_back(Event::ThreadStarted(new));
+            self.notices.push(Notice::ThreadStarted(new));
         }
         self.ready.extend(early.map(|status| (new, status)));
     }
@@ -67,7 +67,7 @@ impl Inferior {
         };
         process.threads.remove(&thread);
         self.ended.push(thread);
-        self.events.push_back(Event::ThreadExited(thread));
+        self.notices.push(Notice::ThreadExited(thread));
         if thread.0 != process.pid {
             return;
         }
@@ -85,6 +85,37 @@ impl Inferior {
             self.on_unknown_thread(child, status);
         }
         self.forget_debug_registers();
+    }
+
+    /// Handles an exec: all other threads are gone. Returns whether the process was a launcher,
+    /// which is held now; `None` if there is no process.
+    pub(crate) fn replace_program(&mut self, thread: ThreadId, former: ThreadId) -> Option<bool> {
+        let process = self.process.as_mut()?;
+        let was_launcher = std::mem::take(&mut process.launcher);
+        process.loader_sites.clear();
+        process.call_return = None;
+        process.announcements = Default::default();
+        let others = process.threads.keys().copied();
+        let gone: Vec<ThreadId> = others.filter(|other| *other != thread).collect();
+        process.threads.retain(|other, _| *other == thread);
+        if was_launcher {
+            process.state = State::Held;
+        }
+        let gone = gone.into_iter().filter(|other| *other != former);
+        let notices = gone.map(Notice::ThreadExited);
+        self.notices.extend(notices);
+        if former != thread && !was_launcher {
+            self.notices.push(Notice::ThreadExited(former));
+        }
+        Some(was_launcher)
+    }
+
+    /// Opens the memory of the program that the process executes now.
+    pub(crate) fn reopen_memory(&mut self) {
+        let Some(pid) = self.pid else { return };
+        if let Err(error) = self.os.open_memory(pid) {
+            self.notices.push(Notice::Remark(format!("{error}\n")));
+        }
     }
 
     /// Resumes a launcher, or any process that is not ours to debug, with the signal that it

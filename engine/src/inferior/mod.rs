@@ -14,7 +14,6 @@ pub(crate) mod site;
 pub(crate) mod thread;
 mod trap;
 
-use crate::event::Event;
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::images::modules::announce::Announcements;
 use crate::inferior::displaced::DisplacedPads;
@@ -30,6 +29,7 @@ use dwarf::LoadAddr;
 pub use pass::InterruptedPass;
 pub(crate) use resume::{Resumed, RunAs};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub(crate) use trap::{SI_KERNEL, SigtrapKind, StopCause};
 
@@ -83,8 +83,8 @@ pub(crate) struct Inferior {
     /// Address and bytes of the access that triggered a watchpoint, while its condition is
     /// evaluated: reads see these bytes and not a later change.
     pub overlay: Option<(LoadAddr, Vec<u8>)>,
-    /// Events for the client, in order.
-    pub events: VecDeque<Event>,
+    /// What the client is to be told, in order.
+    pub notices: Vec<Notice>,
     /// Stops that were taken from the kernel before their thread was known.
     pub ready: VecDeque<(ThreadId, WaitStatus)>,
     /// Threads that have ended since this was last emptied.
@@ -123,7 +123,7 @@ impl Inferior {
             single_stepping: false,
             pages: PageCache::default(),
             overlay: None,
-            events: VecDeque::new(),
+            notices: Vec::new(),
             ready: VecDeque::new(),
             ended: Vec::new(),
             following: Following::default(),
@@ -202,6 +202,20 @@ pub(crate) fn is_fatal_signal(signal: Signal) -> bool {
             | libc::SIGSYS
             | libc::SIGTRAP
     )
+}
+
+/// Something that happened to the process, for the client.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    ThreadStarted(ThreadId),
+    ThreadExited(ThreadId),
+    /// A child is held for another debugger.
+    ChildHeld {
+        pid: i32,
+        program: PathBuf,
+    },
+    /// A text for the console; ends with a newline.
+    Remark(String),
 }
 
 /// What a stop means for the state of the process.

@@ -75,9 +75,7 @@ impl Debugger {
             }
             let asked = format!("each hit stops the thread for a moment: {CALLED_THROUGH}");
             if self.stops.breakpoints.set_evaluation_note(id, asked) {
-                self.inferior
-                    .events
-                    .push_back(crate::event::Event::BreakpointChanged(id));
+                self.emit(crate::event::Event::BreakpointChanged(id));
             }
         }
     }

@@ -137,7 +137,7 @@ impl Debugger {
                 return;
             }
             let text = "log messages are lost: their threads were ended in the midst of them\n";
-            self.inferior.events.push_back(Event::Note(text.to_owned()));
+            self.emit(Event::Note(text.to_owned()));
         }
     }
 }

@@ -194,7 +194,7 @@ impl Debugger {
                 }
             };
             if self.stops.breakpoints.set_evaluation_note(id, asked) {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
             }
         }
     }

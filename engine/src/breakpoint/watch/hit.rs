@@ -212,9 +212,7 @@ impl Debugger {
         self.stops.breakpoints.data.retain(|other| *other != id);
         self.distribute_slots(&[]);
         let text = format!("the frame of `{name}` has ended, and its data breakpoint with it");
-        self.inferior
-            .events
-            .push_back(Event::BreakpointRemoved(id, text.clone()));
+        self.emit(Event::BreakpointRemoved(id, text.clone()));
         text
     }
 
@@ -270,7 +268,7 @@ impl Debugger {
                 breakpoint.pending = Some("the image that it was in is unloaded".into());
             }
             self.forget_watch(id);
-            self.inferior.events.push_back(Event::BreakpointChanged(id));
+            self.emit(Event::BreakpointChanged(id));
         }
         self.distribute_slots(&[]);
     }

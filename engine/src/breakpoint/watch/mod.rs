@@ -341,7 +341,7 @@ impl Debugger {
         }
         for ((id, before), (_, after)) in before.into_iter().zip(infos(self)) {
             if before != after {
-                self.inferior.events.push_back(Event::BreakpointChanged(id));
+                self.emit(Event::BreakpointChanged(id));
             }
         }
         if changed || was_stepping != self.inferior.single_stepping {

@@ -1,0 +1,65 @@
+//! Events on their way to the client.
+
+use super::Debugger;
+use crate::event::Event;
+use crate::inferior::Notice;
+
+impl From<Notice> for Event {
+    fn from(notice: Notice) -> Self {
+        match notice {
+            Notice::ThreadStarted(thread) => Event::ThreadStarted(thread),
+            Notice::ThreadExited(thread) => Event::ThreadExited(thread),
+            Notice::ChildHeld { pid, program } => Event::ChildHeld { pid, program },
+            Notice::Remark(text) => Event::Note(text),
+        }
+    }
+}
+
+impl Debugger {
+    /// Adds an event for the client.
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.take_notices();
+        self.client.events.push_back(event);
+    }
+
+    /// Returns whether there are events for the client.
+    pub(super) fn has_events(&self) -> bool {
+        !self.client.events.is_empty() || !self.inferior.notices.is_empty()
+    }
+
+    /// Removes and returns the next event.
+    pub(super) fn next_event(&mut self) -> Option<Event> {
+        self.take_notices();
+        self.client.events.pop_front()
+    }
+
+    /// Drops all events that the client has not got yet.
+    pub(super) fn drop_events(&mut self) {
+        self.inferior.notices.clear();
+        self.client.events.clear();
+    }
+
+    /// Drops the events that are not wanted.
+    pub(super) fn keep_events(&mut self, is_wanted: impl Fn(&Event) -> bool) {
+        self.take_notices();
+        self.client.events.retain(is_wanted);
+    }
+
+    /// Appends log messages to those not yet sent to the client: one event with many messages is
+    /// cheaper than many events.
+    pub(crate) fn emit_console(&mut self, text: &str) {
+        /// Maximum size of one event in bytes.
+        const MAX_EVENT_BYTES: usize = 1 << 15;
+        self.take_notices();
+        match self.client.events.back_mut() {
+            Some(Event::Log(log)) if log.len() < MAX_EVENT_BYTES => log.push_str(text),
+            _ => self.client.events.push_back(Event::Log(text.to_owned())),
+        }
+    }
+
+    /// The order of all events is the one in which they came about.
+    fn take_notices(&mut self) {
+        let notices = self.inferior.notices.drain(..);
+        self.client.events.extend(notices.map(Event::from));
+    }
+}
