@@ -19,7 +19,6 @@ mod ids;
 mod images;
 mod inferior;
 mod inspect;
-mod jump_patch;
 mod memory;
 pub mod os;
 mod plan;
@@ -48,13 +47,13 @@ pub use ids::{
 };
 pub use images::indexer::IndexingProgress;
 pub use images::modules::ModuleInfo;
+pub use inferior::jump_patch::Coverage;
 pub use inferior::{Follow, FollowFork, Handover};
 pub use inspect::eval::{self, Purpose};
 pub use inspect::value::{
     Child, ChildBatch, ChildFilter, Limits, Named, Numbers, Objects, Presentation, Value,
 };
 pub use inspect::{language, value, visualize};
-pub use jump_patch::Coverage;
 pub use os::{CoreFile, Mapping, OpenStdio, Waker};
 pub use plan::{GotoTarget, StepFilters, StepTarget};
 pub use stack::{Frame, FrameKind, Stack};

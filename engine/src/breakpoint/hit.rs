@@ -1,10 +1,11 @@
 //! Evaluation of a breakpoint hit: condition, hit count and log message.
 
-use super::condition::{HitCondition, Segment};
+use super::condition::Segment;
 use super::condition_call::ConditionResults;
 use crate::debugger::Debugger;
 use crate::event::{Event, StopReason};
 use crate::ids::BreakpointId;
+use crate::ids::HitCondition;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;

@@ -24,12 +24,13 @@ use crate::debugger::{Debugger, State};
 use crate::disassembly::CodeName;
 use crate::event::Event;
 use crate::ids::BreakpointId;
+pub use crate::ids::BreakpointOptions;
+use crate::ids::HitCondition;
 use crate::ids::ModuleId;
 use crate::images::indexer::Indexer;
 use crate::images::modules::Loaded;
 use crate::inferior::site::Owner;
 use crate::inspect::eval::Expression;
-pub use condition::HitCondition;
 pub use condition::Segment;
 pub(crate) use condition_call::{CALL_GRACE, ConditionCall, ConditionResults};
 use dwarf::{Language, LoadAddr, SourceLocation};
@@ -41,20 +42,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-
-/// The options of a breakpoint.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct BreakpointOptions {
-    /// Stop only if this expression is true.
-    pub condition: Option<String>,
-    /// Stop only at these hits: `N`, `== N`, `>= N`, `> N`, `<= N`, `< N`, `% N`; `once`: at the
-    /// first, and never again.
-    pub hit_condition: Option<String>,
-    /// Log this message and do not stop; `{expression}` is replaced by its value.
-    pub log_message: Option<String>,
-    /// Use the processor's debug registers: nothing is written into the code.
-    pub hardware: bool,
-}
 
 /// A breakpoint on a line, as requested.
 #[derive(Clone, PartialEq, Eq, Debug)]

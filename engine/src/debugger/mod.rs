@@ -3,6 +3,7 @@
 mod children;
 mod dispatch;
 mod end;
+mod fast_breakpoint;
 mod find;
 mod hold;
 mod images;

@@ -1,9 +1,11 @@
 //! What all layers speak of: numbers of threads, images, breakpoints and frames, signals, errors, and
 //! how a program is to be started. Plain data.
 
+mod breakpoint;
 pub mod error;
 mod launch;
 
+pub use breakpoint::{BreakpointOptions, HitCondition};
 pub use launch::{Launch, StdioTarget};
 
 use dwarf::LoadAddr;

@@ -15,8 +15,8 @@ const REACH: u64 = 1 << 30;
 
 /// Memory in the debuggee that holds pads.
 struct Region {
-    start: LoadAddr,
-    used: u64,
+    pub(crate) start: LoadAddr,
+    pub(crate) used: u64,
 }
 
 /// A copy of a covered instruction.

@@ -5,7 +5,7 @@
 use crate::arch::x86_64::{BREAKPOINT, JUMP, MAX_INSTRUCTION_BYTES, NEAR_JUMP};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
-use crate::jump_patch::Attempts;
+use crate::inferior::jump_patch::Attempts;
 use crate::memory::PatchedCode;
 use crate::os::Backend;
 use dwarf::LoadAddr;

@@ -3,7 +3,7 @@
 use crate::ids::BreakpointId;
 use crate::ids::Signal;
 use crate::inferior::InterruptedPass;
-use crate::jump_patch::PatchTrap;
+use crate::inferior::jump_patch::PatchTrap;
 use crate::os::{RegisterSet, WaitStatus};
 use dwarf::LoadAddr;
 

@@ -27,7 +27,7 @@ const CHANGED: &str = "a breakpoint close to it has changed";
 impl Inferior {
     /// Decides the targets of these patches' jumps and of others that share bytes with them; makes
     /// the debuggee map the memory for them.
-    pub(super) fn lay_jumps(
+    pub(crate) fn lay_jumps(
         &mut self,
         thread: ThreadId,
         ready: &[JumpPatch],
@@ -83,7 +83,7 @@ impl Inferior {
 
     /// Writes jumps, those of `ready` for the first time, and springboards; all threads are
     /// stopped, none in a springboard.
-    pub(super) fn put_jumps(&mut self, ready: &[JumpPatch], plan: &Plan) -> Result<(), Refusal> {
+    pub(crate) fn put_jumps(&mut self, ready: &[JumpPatch], plan: &Plan) -> Result<(), Refusal> {
         for detour in ready {
             let owners = self.sites.get(detour.site).map(|site| site.owners().len());
             let mut others = (self.sites).addresses_in(detour.site + 1, detour.window.end);
@@ -116,7 +116,7 @@ impl Inferior {
     }
 
     /// Records the springboards of the jumps that were written.
-    pub(super) fn note_springboards(&mut self, plan: &Plan) {
+    pub(crate) fn note_springboards(&mut self, plan: &Plan) {
         for (site, laid) in plan {
             let start = self.jumps.latest.get(site);
             if let Some(detour) = start.and_then(|start| self.jumps.all.get_mut(start)) {

@@ -2,33 +2,8 @@
 //! own.
 
 use crate::debugger::Debugger;
-use crate::inferior::Inferior;
+pub(crate) use crate::inferior::jump_patch::calls::*;
 use dwarf::LoadAddr;
-
-/// Why a breakpoint with a hit count or a message has no jump.
-pub(super) const CALLED_THROUGH: &str =
-    "a condition calls functions that may come by, which is not to be counted";
-
-/// The hit counters in the program, and their saved values.
-pub(crate) struct Counted(Vec<(LoadAddr, u64)>);
-
-impl Inferior {
-    /// Restores the hit counters and drops the messages since; all other threads must be stopped.
-    pub(crate) fn uncount(&mut self, before: &Counted) {
-        for (at, count) in &before.0 {
-            self.os.write_memory(*at, &count.to_le_bytes());
-        }
-        let mut values = Vec::new();
-        if let Some(ring) = &mut self.jumps.ring {
-            loop {
-                while ring.next(&mut values).is_some() {}
-                if !ring.skip_abandoned() {
-                    break;
-                }
-            }
-        }
-    }
-}
 
 impl Debugger {
     /// Saves the hit counters before one thread makes a call; pending messages are drained.

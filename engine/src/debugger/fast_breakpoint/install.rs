@@ -1,168 +1,23 @@
 //! Installation of a jump patch: the checks, and everything that is written for it.
 
-use super::function_code::FunctionCode;
-use super::log_ring::{self, Message, MessagePart};
-use super::trampoline::{Count, HitAction, Trampoline};
-use super::window::PatchedRange;
-use super::{COUNTERS, JumpPatch, Region};
 use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
-use crate::breakpoint::{HitCondition, Segment};
+use crate::breakpoint::Segment;
 use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::{Debugger, State};
 use crate::event::Event;
 use crate::ids::BreakpointId;
+use crate::ids::HitCondition;
 use crate::ids::ThreadId;
-use crate::inferior::Inferior;
-use crate::inferior::displaced::{REGION, free_place};
+use crate::inferior::displaced::REGION;
+use crate::inferior::jump_patch::JumpPatch;
+use crate::inferior::jump_patch::function_code::FunctionCode;
+use crate::inferior::jump_patch::install::*;
+pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
+pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Trampoline};
+use crate::inferior::jump_patch::window::PatchedRange;
 use crate::inferior::site::Owner;
 use crate::inspect::eval::Expression;
-use crate::os::SystemCall;
 use dwarf::LoadAddr;
-
-/// Why a site keeps its trap.
-pub(super) struct Refusal {
-    /// The reason, for users.
-    why: String,
-    /// Whether it is permanent: no change of threads or other sites can remove it.
-    is_lasting: bool,
-}
-
-impl Refusal {
-    /// Returns a refusal after which another attempt is worthwhile.
-    pub(super) fn passing(why: &str) -> Self {
-        Self {
-            why: why.to_owned(),
-            is_lasting: false,
-        }
-    }
-}
-
-impl<T: Into<String>> From<T> for Refusal {
-    fn from(why: T) -> Self {
-        Self {
-            why: why.into(),
-            is_lasting: true,
-        }
-    }
-}
-
-impl Inferior {
-    /// Writes a trampoline that no jump leads to yet; all threads are stopped.
-    fn write_trampoline(&mut self, detour: &JumpPatch) -> Result<(), Refusal> {
-        /// A `nop`, which replaces traps that are not used.
-        const NOTHING: u8 = 0x90;
-        let JumpPatch {
-            site,
-            trampoline,
-            window,
-            ..
-        } = detour;
-        if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
-            return Err("the program's memory cannot be written".into());
-        }
-        if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
-            return Err(Refusal::passing(
-                "a stack has addresses inside of what a jump would cover",
-            ));
-        }
-        for trap in trampoline.traps() {
-            self.os.guard(trap, Some(&[NOTHING]));
-        }
-        Ok(())
-    }
-
-    /// Returns whether a thread may have been interrupted, by a signal whose handler runs, after
-    /// `start` and before `end`: its stack contains such an address then.
-    fn may_come_back_into(&mut self, start: LoadAddr, end: LoadAddr) -> bool {
-        /// Maximum number of stack bytes searched per thread; a larger stack counts as a match.
-        const MAX_STACK_BYTES: u64 = 1 << 20;
-        const PORTION: usize = 1 << 14;
-        let Some(process) = &self.process else {
-            return true;
-        };
-        let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
-        let mappings = self.os.mappings(process.pid);
-        let mut bytes = vec![0; PORTION];
-        for thread in threads {
-            let Some(registers) = self.user_registers(thread) else {
-                continue;
-            };
-            let sp = registers.sp() & !7;
-            let stack = mappings.partition_point(|mapping| mapping.end.0 <= sp);
-            let Some(stack) = mappings.get(stack).filter(|it| it.start.0 <= sp) else {
-                return true;
-            };
-            if stack.end.0 - sp > MAX_STACK_BYTES {
-                return true;
-            }
-            let mut at = LoadAddr(sp);
-            while at < stack.end {
-                let read = self.os.read_memory(at, &mut bytes);
-                let (words, _) = bytes[..read].as_chunks::<8>();
-                let inside = |word: &[u8; 8]| {
-                    let addr = LoadAddr(u64::from_le_bytes(*word));
-                    addr > start && addr < end
-                };
-                if words.iter().any(inside) {
-                    return true;
-                }
-                if read < PORTION {
-                    break;
-                }
-                at = at + PORTION as u64;
-            }
-        }
-        false
-    }
-
-    /// Moves all stopped threads out of springboards: some of these may get new targets.
-    pub(super) fn leave_springboards(&mut self) {
-        let threads = self
-            .process
-            .iter()
-            .flat_map(|process| process.threads.keys());
-        for thread in threads.copied().collect::<Vec<_>>() {
-            let raw = self.os.registers(thread);
-            if raw.is_some_and(|raw| self.jumps.springboards.hold(raw.pc())) {
-                self.user_registers(thread);
-            }
-        }
-    }
-
-    /// Makes the debuggee map memory near a site, if no region there has room.
-    pub(super) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        if self.jumps.near(addr).is_some() {
-            return true;
-        }
-        let Some(pid) = self.pid() else {
-            return false;
-        };
-        let len = REGION + COUNTERS;
-        let Some(place) = free_place(addr, len, &self.os.mappings(pid)) else {
-            return false;
-        };
-        let counters = SystemCall::MapData {
-            addr: place + REGION,
-            len: COUNTERS,
-        };
-        let code = SystemCall::MapCode {
-            addr: place,
-            len: REGION,
-        };
-        for (call, at) in [(code, place), (counters, place + REGION)] {
-            if self.inject_syscall(thread, call) != Some(at.0 as i64) {
-                self.jumps.refused = true;
-                return false;
-            }
-        }
-        self.jumps.regions.push(Region {
-            start: place,
-            used: 0,
-            counters: 0,
-        });
-        true
-    }
-}
 
 impl Debugger {
     /// Counts a hit that did not stop; after some of them, the condition is moved into the
@@ -223,7 +78,7 @@ impl Debugger {
         };
         let segments = self.stops.breakpoints.message(id);
         if self.inferior.jumps.called_through && (hit.is_some() || segments.is_some()) {
-            return Err(super::calls::CALLED_THROUGH.into());
+            return Err(crate::inferior::jump_patch::calls::CALLED_THROUGH.into());
         }
         if let Some(segments) = segments.filter(|_| logs_in_process(hit)) {
             // No condition is compiled for a message that the program cannot write.

@@ -5,8 +5,8 @@
 use super::log_ring::{self, Message};
 use super::window::PatchedRange;
 use crate::arch::x86_64;
-use crate::breakpoint::HitCondition;
 use crate::compile::{Captured, Condition, Exits, SavedRegisters};
+use crate::ids::HitCondition;
 use crate::os::RegisterSet;
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Register};

@@ -7,25 +7,25 @@
 //! stay as long as the process: a thread may be in one whose jump has been removed.
 
 mod attempts;
-mod calls;
+pub(crate) mod calls;
 mod coverage;
-mod drain;
-mod function_code;
-mod install;
+pub(crate) mod drain;
+pub(crate) mod function_code;
+pub(crate) mod install;
 mod jump_table;
 mod layout;
-mod log_ring;
+pub(crate) mod log_ring;
 mod put;
-mod recover;
+pub(crate) mod recover;
 mod springboard;
-mod trampoline;
+pub(crate) mod trampoline;
 #[cfg(test)]
 mod trampoline_tests;
-mod window;
+pub(crate) mod window;
 
 use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
-use crate::breakpoint::BreakpointOptions;
 use crate::ids::BreakpointId;
+use crate::ids::BreakpointOptions;
 use crate::inferior::displaced::REGION;
 use crate::inferior::site::Sites;
 pub use attempts::Attempts;
@@ -40,48 +40,48 @@ use trampoline::{SavedState, Trampoline};
 use window::PatchedRange;
 
 /// Size of a region of counters in bytes.
-const COUNTERS: u64 = 1 << 12;
+pub(crate) const COUNTERS: u64 = 1 << 12;
 
 /// Memory in the debuggee: code, followed by counters.
-struct Region {
-    start: LoadAddr,
-    used: u64,
+pub(crate) struct Region {
+    pub(crate) start: LoadAddr,
+    pub(crate) used: u64,
     counters: u64,
 }
 
 /// A jump patch: the target of a jump, and its data.
-struct JumpPatch {
-    site: LoadAddr,
-    breakpoint: BreakpointId,
-    trampoline: Trampoline,
+pub(crate) struct JumpPatch {
+    pub(crate) site: LoadAddr,
+    pub(crate) breakpoint: BreakpointId,
+    pub(crate) trampoline: Trampoline,
     /// The intermediate jump to the trampoline.
-    springboard: Option<LoadAddr>,
-    window: PatchedRange,
+    pub(crate) springboard: Option<LoadAddr>,
+    pub(crate) window: PatchedRange,
     /// Address of the hit counter.
-    counter: Option<LoadAddr>,
+    pub(crate) counter: Option<LoadAddr>,
     /// The log message of a hit.
-    message: Option<Message>,
+    pub(crate) message: Option<Message>,
     /// The breakpoint's options when this was compiled.
-    options: BreakpointOptions,
+    pub(crate) options: BreakpointOptions,
 }
 
 /// All trampolines of the process, including those that no jump leads to any more.
 #[derive(Default)]
 pub struct JumpPatches {
     regions: Vec<Region>,
-    all: BTreeMap<LoadAddr, JumpPatch>,
+    pub(crate) all: BTreeMap<LoadAddr, JumpPatch>,
     springboards: Springboards,
     /// The latest trampoline of each site.
-    latest: BTreeMap<LoadAddr, LoadAddr>,
+    pub(crate) latest: BTreeMap<LoadAddr, LoadAddr>,
     /// The log messages.
-    ring: Option<Ring>,
+    pub(crate) ring: Option<Ring>,
     /// Whether conditions call functions while other threads run. Sites with counters or messages
     /// keep their traps then, where such calls can be distinguished from the program.
-    called_through: bool,
+    pub(crate) called_through: bool,
     /// Whether no memory can be mapped.
-    refused: bool,
+    pub(crate) refused: bool,
     /// Whether one is being installed; hits that arrive during this wait.
-    making: bool,
+    pub(crate) making: bool,
 }
 
 /// The cause of a trap in a trampoline.
@@ -158,7 +158,7 @@ impl JumpPatches {
     }
 
     /// Returns the address of the hit counter of a breakpoint.
-    fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
+    pub(crate) fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
         let of_it = |detour: &&JumpPatch| detour.breakpoint == breakpoint;
         self.all
             .values()
@@ -167,7 +167,7 @@ impl JumpPatches {
     }
 
     /// Returns whether a jump leads to code that counts hits of a breakpoint.
-    fn count_for(&self, breakpoint: BreakpointId, sites: &Sites) -> bool {
+    pub(crate) fn count_for(&self, breakpoint: BreakpointId, sites: &Sites) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
         latest.any(|detour| {
             detour.breakpoint == breakpoint
@@ -199,7 +199,7 @@ impl JumpPatches {
     }
 
     /// Allocates a hit counter.
-    fn new_counter(&mut self, site: LoadAddr) -> Option<LoadAddr> {
+    pub(crate) fn new_counter(&mut self, site: LoadAddr) -> Option<LoadAddr> {
         let region = self.near(site)?;
         let at = region.start + REGION + region.counters;
         region.counters += 8;
@@ -207,7 +207,7 @@ impl JumpPatches {
     }
 
     /// Returns the used sizes of each region.
-    fn room(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn room(&self) -> Vec<(u64, u64)> {
         let regions = self.regions.iter();
         regions
             .map(|region| (region.used, region.counters))
@@ -215,7 +215,7 @@ impl JumpPatches {
     }
 
     /// Frees the room allocated since `room` was returned: its code is unused.
-    fn give_back(&mut self, room: &[(u64, u64)]) {
+    pub(crate) fn give_back(&mut self, room: &[(u64, u64)]) {
         let before = room.iter().copied().chain(std::iter::repeat((0, 0)));
         for (region, before) in self.regions.iter_mut().zip(before) {
             (region.used, region.counters) = before;
@@ -230,7 +230,7 @@ impl JumpPatches {
         self.springboards.keep(|board| needed.contains(&board));
     }
 
-    fn near(&mut self, site: LoadAddr) -> Option<&mut Region> {
+    pub(crate) fn near(&mut self, site: LoadAddr) -> Option<&mut Region> {
         /// Range of RIP-relative operands and jumps, with a margin.
         const REACH: u64 = 1 << 30;
         /// Minimum room for another trampoline of maximum size.

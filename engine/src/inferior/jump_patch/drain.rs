@@ -1,0 +1,63 @@
+//! Draining of log messages that the program writes itself.
+
+use super::log_ring::{self, Ring};
+use crate::inferior::State;
+use crate::ids::ThreadId;
+use crate::inferior::Inferior;
+use crate::inferior::displaced::free_place;
+use crate::os::SystemCall;
+use dwarf::LoadAddr;
+use std::time::{Duration, Instant};
+
+impl Inferior {
+    /// Makes the debuggee map memory shared with us, for its log messages.
+    pub(crate) fn find_ring(
+        &mut self,
+        thread: ThreadId,
+        near: LoadAddr,
+    ) -> Result<(), &'static str> {
+        const NO: &str = "the program cannot share memory with the debugger";
+        if self.jumps.ring.is_some() {
+            return Ok(());
+        }
+        let pid = self.pid().ok_or(NO)?;
+        // A forbidden system call could kill it.
+        if self.os.is_confined(pid) {
+            return Err("the program may not do all system calls (seccomp)");
+        }
+        if !self.find_detour_room(thread, near) {
+            return Err(NO);
+        }
+        // A word of zeros: an empty name.
+        let name = self.jumps.new_counter(near).ok_or(NO)?;
+        let at = free_place(near, log_ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
+        let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });
+        let descriptor = file
+            .and_then(|it| i32::try_from(it).ok())
+            .filter(|it| *it >= 0);
+        let descriptor = descriptor.ok_or(NO)?;
+        let len = log_ring::LEN;
+        let set = self.inject_syscall(thread, SystemCall::SetLength { descriptor, len });
+        let map = SystemCall::MapShared {
+            addr: at,
+            len,
+            descriptor,
+        };
+        let mapped = self.inject_syscall(thread, map);
+        let shared = self.os.shared(pid, descriptor, len);
+        self.inject_syscall(thread, SystemCall::Close { descriptor });
+        if set != Some(0) || mapped != Some(at.0 as i64) {
+            return Err(NO);
+        }
+        self.jumps.ring = Some(Ring::new(at, shared.ok_or(NO)?));
+        Ok(())
+    }
+
+    /// Returns when to drain messages next.
+    pub(crate) fn next_drain(&self) -> Option<Instant> {
+        /// The drain interval; a shorter delay is not noticeable.
+        const DRAIN_INTERVAL: Duration = Duration::from_millis(8);
+        let tells = self.jumps.ring.is_some() && self.jumps.tells_something();
+        (tells && self.state() == State::Running).then(|| Instant::now() + DRAIN_INTERVAL)
+    }
+}
