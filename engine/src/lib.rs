@@ -5,45 +5,32 @@
 //! `os` talks to the operating system.
 
 mod arch;
-mod argument_passing;
-pub mod breakpoint;
-mod call;
 mod compile;
 pub mod debugger;
-mod disassembly;
 
-pub mod event;
-pub mod exception;
-mod frame;
 mod ids;
 mod images;
 mod inferior;
 mod inspect;
 mod memory;
 pub mod os;
-mod plan;
-pub mod stack;
+mod stops;
 
-pub use breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
-pub use breakpoint::{
-    BreakpointInfo, BreakpointOptions, FunctionBreakpoint, InstructionBreakpoint, ResolvedLocation,
-    SourceBreakpoint, recorded_checksum,
-};
+pub use debugger::disassembly::{Disassembled, Flavor, Listing, Wanted};
+pub use debugger::stack::{Frame, FrameKind, Stack};
+pub use debugger::step::GotoTarget;
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
     State, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
-pub use disassembly::{CodeName, Disassembled, Flavor, Listing, Wanted};
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,
     open_regular, read_regular,
 };
-pub use event::{Event, Stop, StopReason};
-pub use exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
 pub use ids::error::Error;
 pub use ids::{
-    BreakpointId, ExitStatus, FrameKey, Launch, ModuleId, OutputStream, Signal, SignalInfo,
-    StdioTarget, ThreadId,
+    BreakpointId, CodeName, ExitStatus, FrameKey, Launch, ModuleId, OutputStream, Signal,
+    SignalInfo, StdioTarget, ThreadId,
 };
 pub use images::indexer::IndexingProgress;
 pub use images::modules::ModuleInfo;
@@ -55,5 +42,11 @@ pub use inspect::value::{
 };
 pub use inspect::{language, value, visualize};
 pub use os::{CoreFile, Mapping, OpenStdio, Waker};
-pub use plan::{GotoTarget, StepFilters, StepTarget};
-pub use stack::{Frame, FrameKind, Stack};
+pub use stops::breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
+pub use stops::breakpoint::{
+    BreakpointInfo, BreakpointOptions, FunctionBreakpoint, InstructionBreakpoint, ResolvedLocation,
+    SourceBreakpoint, recorded_checksum,
+};
+pub use stops::event::{Event, Stop, StopReason};
+pub use stops::exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
+pub use stops::step::{StepFilters, StepTarget};

@@ -1,11 +1,11 @@
 //! Processes that the debuggee creates, for the client.
 
 use super::{Debugger, State, Vote};
-use crate::event::{Event, StopReason};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::{Child, FollowFork, Handover, IN_PLACE, Process};
 use crate::os::Duty;
+use crate::stops::event::{Event, StopReason};
 
 impl Debugger {
     /// Sets what happens to processes that the debuggee creates from now on.

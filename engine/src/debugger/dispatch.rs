@@ -2,13 +2,14 @@
 //! handler resumes a thread or reports a stop itself.
 
 use super::{Debugger, State};
-use crate::breakpoint::{AskedPlace, ConditionResults};
-use crate::event::StopReason;
+use crate::debugger::breakpoint::ConditionResults;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Arrival, Resumed, RunAs, StopCause};
 use crate::os::{Resume, WaitStatus};
-use crate::plan::ReturnedFunction;
+use crate::stops::breakpoint::AskedPlace;
+use crate::stops::event::StopReason;
+use crate::stops::step::ReturnedFunction;
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 

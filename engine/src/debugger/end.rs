@@ -1,11 +1,11 @@
 //! Ends that the debugger causes: kill, terminate, detach.
 
 use super::{Debugger, State};
-use crate::event::Event;
 use crate::ids::Signal;
 use crate::ids::error::Error;
 use crate::inferior::Child;
 use crate::inferior::displaced::DisplacedPads;
+use crate::stops::event::Event;
 
 impl Debugger {
     /// Kills the process and reaps it; no events follow. Does nothing without a process.

@@ -1,8 +1,8 @@
 //! Processes by name: the running ones, and the wait for one to start.
 
 use super::Debugger;
-use crate::event::Event;
 use crate::ids::error::Error;
+use crate::stops::event::Event;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

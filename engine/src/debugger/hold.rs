@@ -2,9 +2,9 @@
 //! whose breakpoint was set before the program, or the library with the function, started.
 
 use super::{Debugger, State, Vote};
-use crate::event::Event;
 use crate::ids::ThreadId;
 use crate::images::indexer::IndexingProgress;
+use crate::stops::event::Event;
 
 impl Debugger {
     /// Holds a stopped thread while the locations of function breakpoints are being searched. Calls

@@ -1,9 +1,9 @@
 //! Debug info that becomes available after an image was loaded.
 
 use crate::debugger::Debugger;
-use crate::event::Event;
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
+use crate::stops::event::Event;
 use std::path::Path;
 
 impl Debugger {

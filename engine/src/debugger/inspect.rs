@@ -1,13 +1,13 @@
 //! Lookups for users: mappings, symbols, code of lines, addresses.
 
 use super::Debugger;
-use crate::breakpoint::sources::files_of;
 use crate::ids::ModuleId;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::images::modules::Loaded;
 use crate::inspect::value::{PointerKind, Shape, Value};
 use crate::os::Mapping;
+use crate::stops::breakpoint::sources::files_of;
 use dwarf::{AddrRange, LoadAddr, SourceLocation, Symbol, SymbolKind};
 use rustc_hash::FxHashSet;
 use std::path::Path;

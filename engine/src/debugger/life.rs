@@ -1,11 +1,11 @@
 //! The end of threads and of the process, its remaining output, and `execve`.
 
 use super::Debugger;
-use crate::event::Event;
 use crate::ids::{OutputStream, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Child, OUTPUT_TIMEOUT};
 use crate::os::WaitStatus;
+use crate::stops::event::Event;
 use std::time::Instant;
 
 impl Debugger {

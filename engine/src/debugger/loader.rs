@@ -1,7 +1,6 @@
 //! Following the dynamic loader.
 
 use super::Debugger;
-use crate::event::Event;
 use crate::ids::ModuleId;
 use crate::ids::ThreadId;
 use crate::images::modules::Modules;
@@ -9,6 +8,7 @@ use crate::images::modules::announce::{self, FUNCTION};
 use crate::inferior::Process;
 use crate::inferior::site::Owner;
 use crate::memory::ProcessMemory;
+use crate::stops::event::Event;
 use dwarf::LoadAddr;
 
 impl Debugger {

@@ -1,7 +1,8 @@
 //! Inspection of a stopped process: stacks, variables, registers, expressions.
 
 use super::{Debugger, RegisterGroup};
-use crate::call::Replay;
+use crate::debugger::call::Replay;
+use crate::debugger::stack::{Frame, Stack};
 use crate::ids::FrameKey;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
@@ -11,8 +12,7 @@ use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{
     ChildBatch, ChildFilter, Limits, Named, Objects, Presentation, Ty, Value, ValueLocation,
 };
-use crate::plan::ReturnedFunction;
-use crate::stack::{Frame, Stack};
+use crate::stops::step::ReturnedFunction;
 use std::ops::Range;
 
 /// Maximum number of results to keep; beyond it, only the last one.
@@ -227,7 +227,7 @@ impl Debugger {
     fn in_some_frame<T>(
         &mut self,
         frame: Option<FrameKey>,
-        use_it: impl FnOnce(&mut crate::frame::FrameScope<'_>) -> Result<T, Error>,
+        use_it: impl FnOnce(&mut crate::debugger::frame::FrameScope<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let frame = frame.or_else(|| {
             self.current_thread()

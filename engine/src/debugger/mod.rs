@@ -1,10 +1,16 @@
 //! [`Debugger`]: the public interface of the engine.
 
+mod argument_passing;
+pub(crate) mod breakpoint;
+pub(crate) mod call;
 mod children;
+pub mod disassembly;
 mod dispatch;
 mod end;
+pub(crate) mod exception;
 mod fast_breakpoint;
 mod find;
+pub(crate) mod frame;
 mod hold;
 mod images;
 mod inspect;
@@ -16,6 +22,8 @@ mod outbox;
 mod post_mortem;
 mod report;
 mod run;
+pub mod stack;
+pub(crate) mod step;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -34,14 +42,9 @@ pub(crate) use threads::ThreadState;
 pub use types::{Granularity, RegisterGroup, StepKind, ThreadInfo, Wait};
 pub use waits::MutexWait;
 
-use crate::breakpoint::watch::Watches;
-use crate::breakpoint::{
-    BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
-};
-use crate::disassembly::CodeName;
-use crate::event::{Event, StopReason};
-use crate::exception::{Exceptions, SignalRules};
+use crate::debugger::stack::{TailCalls, ThreadStack};
 use crate::ids::BreakpointId;
+use crate::ids::CodeName;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::ids::{Launch, ModuleId};
@@ -53,8 +56,13 @@ use crate::inferior::site::Owner;
 use crate::inferior::{Inferior, Process};
 use crate::inspect::value::Value;
 use crate::os::{Backend, OpenStdio, WaitInterest, WaitStatus, Waker};
-use crate::plan::{Reaches, StepFilters};
-use crate::stack::{TailCalls, ThreadStack};
+use crate::stops::breakpoint::watch::Watches;
+use crate::stops::breakpoint::{
+    BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
+};
+use crate::stops::event::{Event, StopReason};
+use crate::stops::exception::{Exceptions, SignalRules};
+use crate::stops::step::{Reaches, StepFilters};
 use dwarf::Unwinder;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -101,7 +109,7 @@ pub(crate) struct Stops {
     pub exceptions: Exceptions,
     pub signal_rules: SignalRules,
     /// Functions selected by ifunc resolvers.
-    pub choices: crate::breakpoint::Choices,
+    pub choices: crate::stops::breakpoint::Choices,
     pub watches: Watches,
     /// The code that steps do not stop in, and the results of matching it.
     pub step_filters: StepFilters,
@@ -111,11 +119,11 @@ pub(crate) struct Stops {
 /// Calls of the program's functions for expressions.
 pub(crate) struct Calls {
     /// The call in progress.
-    pub pending: Option<crate::call::PendingCall>,
+    pub pending: Option<crate::debugger::call::PendingCall>,
     /// Threads in calls for conditions of breakpoints.
-    pub conditions: FxHashMap<ThreadId, crate::breakpoint::ConditionCall>,
+    pub conditions: FxHashMap<ThreadId, crate::debugger::breakpoint::ConditionCall>,
     pub limit: Duration,
-    pub replay: RefCell<crate::call::Replay>,
+    pub replay: RefCell<crate::debugger::call::Replay>,
 }
 
 /// Stacks and values of the present stop.
@@ -165,7 +173,7 @@ impl Debugger {
                 breakpoints: Breakpoints::default(),
                 exceptions: Exceptions::default(),
                 signal_rules: SignalRules::default(),
-                choices: crate::breakpoint::Choices::default(),
+                choices: crate::stops::breakpoint::Choices::default(),
                 watches: Watches::default(),
                 step_filters: StepFilters::none(),
                 reaches: RefCell::default(),
@@ -173,7 +181,7 @@ impl Debugger {
             calls: Calls {
                 pending: None,
                 conditions: FxHashMap::default(),
-                limit: crate::call::CALL_TIMEOUT,
+                limit: crate::debugger::call::CALL_TIMEOUT,
                 replay: RefCell::default(),
             },
             views: Views {

@@ -1,8 +1,8 @@
 //! Events on their way to the client.
 
 use super::Debugger;
-use crate::event::Event;
 use crate::inferior::Notice;
+use crate::stops::event::Event;
 
 impl From<Notice> for Event {
     fn from(notice: Notice) -> Self {

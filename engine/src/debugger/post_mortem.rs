@@ -1,11 +1,11 @@
 //! Core files: inspected like a stopped process that never runs.
 
 use super::Debugger;
-use crate::event::Event;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
 use crate::os::{Core, CoreFile};
+use crate::stops::event::Event;
 use std::path::Path;
 
 impl Debugger {

@@ -3,12 +3,12 @@
 
 use super::dispatch::Shown;
 use super::{Debugger, State};
-use crate::breakpoint::AskedPlace;
-use crate::event::{Event, Stop, StopReason};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
 use crate::os::WaitStatus;
+use crate::stops::breakpoint::AskedPlace;
+use crate::stops::event::{Event, Stop, StopReason};
 
 /// Maximum number of bytes of output passed to the client before a stop is reported.
 pub(crate) const OUTPUT_DRAIN_LIMIT: usize = 1 << 20;

@@ -1,10 +1,10 @@
 //! Resuming and stopping, and the threads that can be inspected.
 
 use super::{Debugger, State, Vote};
-use crate::event::StopReason;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
+use crate::stops::event::StopReason;
 use dwarf::{LoadAddr, SourceLocation};
 
 impl Debugger {

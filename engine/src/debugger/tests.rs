@@ -1,14 +1,14 @@
 //! Sequences of stops that a live kernel produces once in a thousand runs.
 
-use crate::breakpoint::BreakpointInfo;
-use crate::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::debugger::{Debugger, State, Wait};
-use crate::event::{Event, StopReason};
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::inferior::SI_KERNEL;
 use crate::inferior::site::Owner;
 use crate::os::fake::{BASE, Fake, PID};
 use crate::os::{RegisterSet, WaitStatus};
+use crate::stops::breakpoint::BreakpointInfo;
+use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint};
+use crate::stops::event::{Event, StopReason};
 use dwarf::LoadAddr;
 use std::time::Instant;
 

@@ -1,10 +1,10 @@
 //! What the debugger keeps about each thread, besides what the inferior knows.
 
 use super::Debugger;
-use crate::breakpoint::AskedPlace;
-use crate::call::SuspendedCall;
+use crate::debugger::call::SuspendedCall;
 use crate::ids::ThreadId;
-use crate::plan::{ReturnedFunction, Stepping};
+use crate::stops::breakpoint::AskedPlace;
+use crate::stops::step::{ReturnedFunction, Stepping};
 
 /// The step of a thread, its suspended calls, and what its stop shows.
 #[derive(Default)]

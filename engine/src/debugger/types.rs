@@ -1,7 +1,7 @@
 //! Plain data in requests to and results of [`Debugger`](super::Debugger).
 
-use crate::event::Event;
 use crate::ids::ThreadId;
+use crate::stops::event::Event;
 
 /// The kind of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! Stopping and resuming all threads.
 
 use super::{Debugger, State};
-use crate::breakpoint::CALL_GRACE;
+use crate::debugger::breakpoint::CALL_GRACE;
 use crate::debugger::dispatch::Vote;
 use crate::ids::ThreadId;
 use crate::os::WaitInterest;

@@ -2,10 +2,12 @@
 //! how a program is to be started. Plain data.
 
 mod breakpoint;
+mod code_name;
 pub mod error;
 mod launch;
 
 pub use breakpoint::{BreakpointOptions, HitCondition};
+pub use code_name::CodeName;
 pub use launch::{Launch, StdioTarget};
 
 use dwarf::LoadAddr;

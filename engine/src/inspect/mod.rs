@@ -3,6 +3,7 @@
 
 pub(crate) mod abi;
 pub mod eval;
+pub mod inlined;
 pub mod language;
 pub(crate) mod registers;
 pub mod value;

@@ -2,7 +2,7 @@
 //! own.
 
 use crate::debugger::Debugger;
-pub(crate) use crate::inferior::jump_patch::calls::*;
+pub(crate) use crate::inferior::jump_patch::calls::{CALLED_THROUGH, Counted};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -50,7 +50,7 @@ impl Debugger {
             }
             let asked = format!("each hit stops the thread for a moment: {CALLED_THROUGH}");
             if self.stops.breakpoints.set_evaluation_note(id, asked) {
-                self.emit(crate::event::Event::BreakpointChanged(id));
+                self.emit(crate::stops::event::Event::BreakpointChanged(id));
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Draining of log messages that the program writes itself.
 
 use crate::debugger::Debugger;
-use crate::event::Event;
 use crate::ids::ThreadId;
 use crate::inferior::jump_patch::log_ring::{LogTarget, Ring};
+use crate::stops::event::Event;
 
 impl Debugger {
     /// Emits log messages of the program, up to a limit. Returns true if there are more.

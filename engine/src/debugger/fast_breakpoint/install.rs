@@ -1,22 +1,22 @@
 //! Installation of a jump patch: the checks, and everything that is written for it.
 
 use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
-use crate::breakpoint::Segment;
 use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::{Debugger, State};
-use crate::event::Event;
 use crate::ids::BreakpointId;
 use crate::ids::HitCondition;
 use crate::ids::ThreadId;
 use crate::inferior::displaced::REGION;
 use crate::inferior::jump_patch::JumpPatch;
 use crate::inferior::jump_patch::function_code::FunctionCode;
-use crate::inferior::jump_patch::install::*;
+use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
 pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Trampoline};
 use crate::inferior::jump_patch::window::PatchedRange;
 use crate::inferior::site::Owner;
 use crate::inspect::eval::Expression;
+use crate::stops::breakpoint::Segment;
+use crate::stops::event::Event;
 use dwarf::LoadAddr;
 
 impl Debugger {

@@ -59,7 +59,7 @@ pub fn return_address(memory: &dyn Memory, sp: LoadAddr) -> Option<LoadAddr> {
 
 /// Returns the instructions of an image that call one of its functions; `None` if other references
 /// to it exist.
-fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>> {
+pub(crate) fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>> {
     if !loaded.module.function_slots(FUNCTION, None).is_empty() {
         return None;
     }

@@ -1,9 +1,9 @@
 //! Draining of log messages that the program writes itself.
 
 use super::log_ring::{self, Ring};
-use crate::inferior::State;
 use crate::ids::ThreadId;
 use crate::inferior::Inferior;
+use crate::inferior::State;
 use crate::inferior::displaced::free_place;
 use crate::os::SystemCall;
 use dwarf::LoadAddr;

@@ -222,7 +222,7 @@ fn lay_out(
     laid.collect()
 }
 
-struct Search<'a> {
+pub(crate) struct Search<'a> {
     links: &'a [Link],
     start: LoadAddr,
     image: Vec<u8>,

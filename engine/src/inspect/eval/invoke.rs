@@ -1,4 +1,4 @@
-//! Calls of functions in the debuggee: overload resolution and arguments. `crate::call` makes the
+//! Calls of functions in the debuggee: overload resolution and arguments. `crate::debugger::call` makes the
 //! call. Here a call without a result ends the evaluation, which is restarted when there is one
 //! ([`EvalContext::answered`](super::EvalContext::answered)).
 

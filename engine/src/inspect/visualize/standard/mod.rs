@@ -96,7 +96,7 @@ impl Visualizer for Classes {
 }
 
 /// Returns the view of a class of `std`; `name` is without arguments.
-pub(super) fn find(name: &str) -> Option<&'static Classes> {
+pub(crate) fn find(name: &str) -> Option<&'static Classes> {
     let (library, class) = std_class(name)?;
     let classes = match library {
         Library::Libstdcxx => super::libstdcxx::CLASSES,

@@ -1,0 +1,277 @@
+//! Conditions that call functions of the program. The thread that hit the breakpoint makes the call
+//! while all others run; several threads may be in such calls at once, and no stop is reported. A
+//! hit costs two stops: the trap, and the return, after which the condition is evaluated again with
+//! the result.
+//!
+//! A thread that must be stopped during such a call gets a grace period, since the call may hold a
+//! lock. It is then back at the breakpoint and hits it again when resumed.
+
+use crate::debugger::call::{CallStop, ENDED, PreparedCall, Replay, unwritable};
+use crate::debugger::{Debugger, State, Vote};
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::inferior::site::Owner;
+use crate::inspect::eval::{Call, Expression};
+use crate::os::WaitStatus;
+use crate::stops::event::StopReason;
+use dwarf::LoadAddr;
+use smallvec::SmallVec;
+use std::time::{Duration, Instant};
+
+/// Grace period for a call whose thread is to be stopped.
+pub(crate) const CALL_GRACE: Duration = Duration::from_millis(50);
+
+/// Results of the conditions of the breakpoints at a site.
+pub(crate) type ConditionResults = SmallVec<[(BreakpointId, Result<bool, Error>); 1]>;
+
+/// A thread's call for a condition, and the state of the evaluation of its hit.
+pub(crate) struct ConditionCall {
+    /// The breakpoint's address.
+    site: LoadAddr,
+    decided: ConditionResults,
+    /// Results of finished calls for the condition that is not decided yet.
+    replay: Replay,
+    call: Box<PreparedCall>,
+    deadline: Instant,
+    /// The call takes too long: the thread is being interrupted.
+    late: bool,
+}
+
+impl Debugger {
+    /// Evaluates the conditions of the breakpoints at a site that a thread has hit. `None`: a
+    /// condition calls a function; the thread is to run it, and then returns to
+    /// [`Debugger::on_site`].
+    pub(crate) fn evaluate_conditions(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        owners: &[Owner],
+    ) -> Option<ConditionResults> {
+        let before = self
+            .calls
+            .conditions
+            .remove(&thread)
+            .filter(|it| it.site == addr);
+        let (mut decided, mut replay) = match before {
+            Some(before) => (before.decided, before.replay),
+            None => Default::default(),
+        };
+        for owner in owners {
+            let Owner::User(id) = *owner else { continue };
+            if decided.iter().any(|(known, _)| *known == id) {
+                continue;
+            }
+            let Some(condition) = self.stops.breakpoints.condition(id) else {
+                continue;
+            };
+            if self.stops.breakpoints.lacks_names_at(id, addr) {
+                continue;
+            }
+            // An evaluation of the client may be waiting for a call on another thread.
+            std::mem::swap(self.calls.replay.get_mut(), &mut replay);
+            let hidden = self.stops.breakpoints.hidden(id, addr);
+            let answer = self.answer_or_call(thread, hidden, &condition);
+            std::mem::swap(self.calls.replay.get_mut(), &mut replay);
+            match answer {
+                Ok(answer) => decided.push((id, answer)),
+                Err(call) => {
+                    let asking = ConditionCall {
+                        site: addr,
+                        decided,
+                        replay,
+                        call,
+                        deadline: Instant::now() + self.calls.limit,
+                        late: false,
+                    };
+                    self.calls.conditions.insert(thread, asking);
+                    return None;
+                }
+            }
+            replay = Replay::default();
+        }
+        Some(decided)
+    }
+
+    /// Like [`Debugger::decide`], where the thread cannot be sent into a call: a condition that
+    /// needs one counts as false.
+    pub(crate) fn decide_without_calls(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        owners: &[Owner],
+    ) -> ConditionResults {
+        let mut decided = ConditionResults::default();
+        for owner in owners {
+            if let Owner::User(id) = *owner
+                && let Some(condition) = self.stops.breakpoints.condition(id)
+            {
+                let replay = std::mem::take(self.calls.replay.get_mut());
+                let hidden = self.stops.breakpoints.hidden(id, addr);
+                let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
+                *self.calls.replay.get_mut() = replay;
+                let answer = match answer {
+                    Err(Error::Calling) => Ok(false),
+                    answer => answer,
+                };
+                decided.push((id, answer));
+            }
+        }
+        decided
+    }
+
+    /// Returns whether a condition holds for a thread, or the call that it needs, with the thread
+    /// prepared for it.
+    fn answer_or_call(
+        &mut self,
+        thread: ThreadId,
+        hidden: usize,
+        condition: &Expression,
+    ) -> Result<Result<bool, Error>, Box<PreparedCall>> {
+        let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
+        let wanted = self.calls.replay.get_mut().wanted.take();
+        match (answer, wanted) {
+            (Err(Error::Calling), Some(call)) => match self.send_to_ask(thread, call) {
+                Ok(call) => Err(call),
+                Err(error) => Ok(Err(error)),
+            },
+            (answer, _) => Ok(answer),
+        }
+    }
+
+    fn send_to_ask(&mut self, thread: ThreadId, call: Call) -> Result<Box<PreparedCall>, Error> {
+        let call = self.prepare_call(thread, call)?;
+        self.count_no_calls();
+        let back = call.back.0;
+        let caught = self.inferior.sites.get(back);
+        if !caught.is_some_and(|site| site.owners().contains(&Owner::Asking)) {
+            self.plant_return_trap(back, Owner::Asking);
+        }
+        match self.send_into(thread, &call) {
+            true => Ok(Box::new(call)),
+            false => Err(unwritable()),
+        }
+    }
+
+    /// Returns whether a thread is in a call for a condition.
+    pub(crate) fn in_condition_call(&self, thread: ThreadId) -> bool {
+        self.calls.conditions.contains_key(&thread)
+    }
+
+    /// Handles a stop of a thread in a call for a condition.
+    pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
+        let Some(asking) = self.calls.conditions.get(&thread) else {
+            return Vote::Stay;
+        };
+        let (back, is_late, running) = (
+            asking.call.back,
+            asking.late,
+            self.state() == State::Running,
+        );
+        match self.call_progress(thread, status, back) {
+            CallStop::Gone if self.calls_on(thread) => {
+                self.calls.conditions.remove(&thread);
+                self.drop_call(ENDED);
+                Vote::Stay
+            }
+            CallStop::Gone => {
+                self.calls.conditions.remove(&thread);
+                match running && self.inferior.thread_mut(thread).is_some() {
+                    true => self.resume_or_pause(thread),
+                    false => Vote::Stay,
+                }
+            }
+            // The call for the condition of this breakpoint.
+            CallStop::Settled if self.end_aborted_call(thread) => {
+                self.calls.conditions.remove(&thread);
+                Vote::Stay
+            }
+            CallStop::Settled if is_late => {
+                self.end_asking(thread, Some("had not returned in time"))
+            }
+            CallStop::Settled => {
+                let pausing = self
+                    .inferior
+                    .thread_mut(thread)
+                    .is_some_and(|it| it.pausing);
+                if let Some(asking) = self.calls.conditions.get_mut(&thread).filter(|_| pausing) {
+                    asking.deadline = asking.deadline.min(Instant::now() + CALL_GRACE);
+                }
+                Vote::Run
+            }
+            CallStop::Going(vote) => vote,
+            CallStop::Returned => self.end_asking(thread, None),
+            CallStop::Failed(what) => self.end_asking(thread, Some(&what)),
+        }
+    }
+
+    /// Moves a thread back to the breakpoint; `failed`: what the call did instead of returning.
+    fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) -> Vote {
+        let Some(mut asking) = self.calls.conditions.remove(&thread) else {
+            return Vote::Stay;
+        };
+        let call = &asking.call;
+        let value = match failed {
+            None => self.call_value(thread, call),
+            Some(what) => Err(call.given_up(what)),
+        };
+        if !self
+            .inferior
+            .os
+            .set_extended_registers(thread, &call.extended)
+        {
+            tracing::debug!(%thread, "the registers cannot be restored after a call");
+        }
+        let pausing = match self.inferior.thread_mut(thread) {
+            Some(state) => {
+                state.registers = Some(call.saved);
+                state.registers_dirty = true;
+                // Accesses of the call to watched data are not reported.
+                state.debug_register_hits = 0;
+                state.pausing
+            }
+            None => return Vote::Stay,
+        };
+        if self.state() != State::Running && !self.calls_on(thread) {
+            // The condition is evaluated again.
+            return Vote::Stay;
+        }
+        if pausing {
+            return Vote::stop(StopReason::Pause);
+        }
+        let span = call.span.clone();
+        asking.replay.done.insert((span.start, span.end), value);
+        let site = asking.site;
+        self.calls.conditions.insert(thread, asking);
+        self.on_site(thread, site)
+    }
+
+    /// Returns the time at which a call that takes too long has to be interrupted.
+    pub(crate) fn asking_deadline(&self) -> Option<Instant> {
+        let waiting = self.calls.conditions.values().filter(|it| !it.late);
+        waiting.map(|it| it.deadline).min()
+    }
+
+    /// Interrupts calls for conditions that take too long, or longer than `grace` allows.
+    pub(crate) fn hurry_asking(&mut self, grace: Option<Instant>) {
+        if self.calls.conditions.is_empty() {
+            return;
+        }
+        let Some(process) = &mut self.inferior.process else {
+            return;
+        };
+        let now = Instant::now();
+        for (thread, asking) in &mut self.calls.conditions {
+            let due = grace.map_or(asking.deadline, |grace| grace.min(asking.deadline));
+            if !asking.late
+                && now >= due
+                && let Some(state) = process.threads.get_mut(thread)
+                && !state.stopped
+            {
+                asking.late = true;
+                state.interrupted = true;
+                self.inferior.os.interrupt(*thread);
+            }
+        }
+    }
+}

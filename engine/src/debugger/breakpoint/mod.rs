@@ -1,0 +1,318 @@
+//! Breakpoints of the client, the locations they bind to, and their sites in the code.
+
+mod condition_call;
+pub(crate) mod freshness;
+mod hit;
+mod indirect;
+mod instruction;
+mod locations;
+mod names;
+mod new_images;
+pub(crate) mod watch;
+
+pub(crate) use condition_call::*;
+
+use crate::debugger::{Debugger, State};
+use crate::ids::BreakpointId;
+use crate::ids::ModuleId;
+use crate::images::modules::Loaded;
+use crate::inferior::site::Owner;
+pub(crate) use crate::stops::breakpoint::names::Names;
+use crate::stops::breakpoint::resolve::Resolved;
+use crate::stops::breakpoint::{
+    AskedPlace, BoundLocation, BreakpointInfo, FunctionBreakpoint, Search, SourceBreakpoint, Spec,
+};
+use crate::stops::event::Event;
+use dwarf::LoadAddr;
+use rustc_hash::FxHashSet;
+use std::path::Path;
+
+impl Debugger {
+    pub(crate) fn replace_source_breakpoints(
+        &mut self,
+        key: &str,
+        source: &Path,
+        wanted: &[SourceBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = self
+            .stops
+            .breakpoints
+            .by_source
+            .remove(key)
+            .unwrap_or_default();
+        let wanted = wanted
+            .iter()
+            .map(|wanted| {
+                let spec = Spec::Line {
+                    source: source.to_path_buf(),
+                    line: wanted.line,
+                    column: wanted.column,
+                };
+                (spec, wanted.options.clone())
+            })
+            .collect();
+        let (ids, gone) = self.stops.breakpoints.replace(old, wanted);
+        self.stops
+            .breakpoints
+            .by_source
+            .insert(key.to_owned(), ids.clone());
+        self.change_breakpoints(ids, gone)
+    }
+
+    pub(crate) fn replace_function_breakpoints(
+        &mut self,
+        wanted: &[FunctionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let old = std::mem::take(&mut self.stops.breakpoints.functions);
+        let wanted = wanted
+            .iter()
+            .map(|wanted| {
+                (
+                    Spec::Function(wanted.name.trim().to_owned()),
+                    wanted.options.clone(),
+                )
+            })
+            .collect();
+        let (ids, gone) = self.stops.breakpoints.replace(old, wanted);
+        self.stops.breakpoints.functions.clone_from(&ids);
+        self.change_breakpoints(ids, gone)
+    }
+
+    fn change_breakpoints(
+        &mut self,
+        ids: Vec<BreakpointId>,
+        gone: Vec<BreakpointId>,
+    ) -> Vec<BreakpointInfo> {
+        for id in gone {
+            self.stops.breakpoints.all.remove(&id);
+            self.inferior
+                .sites
+                .remove_owner(Owner::User(id), &*self.inferior.os);
+        }
+        self.end_changed_detours();
+        for id in &ids {
+            if self.stops.breakpoints.lacks_evaluation_note(*id) {
+                self.forget_refused_detours(*id);
+            }
+            let unbound = self
+                .stops
+                .breakpoints
+                .all
+                .get(id)
+                .is_some_and(|breakpoint| breakpoint.bound.is_empty());
+            if unbound {
+                self.bind(*id);
+            }
+            self.check_names(*id);
+        }
+        self.place_hardware(&ids);
+        ids.iter()
+            .filter_map(|id| self.breakpoint_info(*id))
+            .collect()
+    }
+
+    pub(crate) fn breakpoint_info(&self, id: BreakpointId) -> Option<BreakpointInfo> {
+        let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
+            return self.exception_breakpoint(id);
+        };
+        let mut info = breakpoint.info(id);
+        self.watch_info(id, &mut info);
+        if self.is_post_mortem() {
+            info.verified = false;
+            info.message = Some("this is a core file: nothing runs into a breakpoint".into());
+        }
+        Some(info)
+    }
+
+    /// Binds a breakpoint in all images. Returns true if that changed anything.
+    fn bind(&mut self, id: BreakpointId) -> bool {
+        let instruction = self.resolve_instruction(id);
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
+            return false;
+        };
+        if breakpoint.spent {
+            return false;
+        }
+        let resolved = match (&mut breakpoint.search, &breakpoint.spec) {
+            (_, Spec::Instruction(_) | Spec::Code(..)) => match instruction {
+                Some(resolved) => resolved,
+                None => return false,
+            },
+            (Search::Function(named), _) => named.resolve(&self.images.modules),
+            (Search::Functions(pattern), _) => pattern.resolve(&self.images.modules),
+            (
+                Search::Line,
+                Spec::Line {
+                    source,
+                    line,
+                    column,
+                },
+            ) => crate::stops::breakpoint::resolve::resolve(
+                source,
+                *line,
+                *column,
+                &self.images.modules,
+            ),
+            // An invalid pattern; data has no location in the code.
+            (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
+        };
+        self.bind_to(id, resolved)
+    }
+
+    /// Binds a breakpoint to locations. Returns true if that changed anything.
+    fn bind_to(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
+        let state = self.state();
+        if !resolved.choosers.is_empty() {
+            resolved.bound.extend(self.chosen(&resolved.choosers));
+            resolved.why = resolved.why.filter(|_| resolved.bound.is_empty());
+        }
+        let os = &*self.inferior.os;
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
+            return false;
+        };
+        if let Search::Function(named) = &breakpoint.search {
+            for module in &resolved.unread {
+                self.images
+                    .indexer
+                    .search(module, named.name(), || os.waker());
+            }
+        }
+        let before = breakpoint.bound.len();
+        let said = breakpoint.pending.clone();
+        let known: FxHashSet<LoadAddr> = breakpoint.bound.iter().map(|it| it.addr).collect();
+        let bound = resolved.bound;
+        breakpoint.pending = match state {
+            State::NoProcess => Some("the program is not loaded yet".into()),
+            _ => resolved.why,
+        };
+        breakpoint.note = resolved.note;
+        let language = bound.first().map(|bound| bound.language);
+        for place in bound {
+            if known.contains(&place.addr) && breakpoint.bound.contains(&place) {
+                continue;
+            }
+            let hardware = breakpoint.options.hardware;
+            if hardware
+                || self
+                    .inferior
+                    .sites
+                    .add(place.addr, Owner::User(id), &*self.inferior.os)
+            {
+                breakpoint.bound.push(place);
+            } else {
+                breakpoint.pending = Some(match state {
+                    State::Ended => "the program has ended".into(),
+                    _ => format!("the code at {} cannot be written to", place.addr),
+                });
+            }
+        }
+        let grown = breakpoint.bound.len() != before;
+        if before == 0 && grown {
+            breakpoint.parse(language);
+        } else if grown {
+            breakpoint.names = Names::Unchecked;
+        }
+        grown || (before == 0 && breakpoint.pending != said)
+    }
+
+    /// Binds a breakpoint that may have new locations.
+    pub(crate) fn rebind(&mut self, id: BreakpointId) {
+        self.bind(id);
+        self.check_names(id);
+        self.place_hardware(&[]);
+    }
+
+    /// Binds breakpoints on functions and checks names in conditions again, after more names were
+    /// indexed.
+    pub(crate) fn bind_functions(&mut self) {
+        let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
+        for id in ids {
+            let bound = self.stops.breakpoints.functions.contains(&id) && self.bind(id);
+            if self.check_names(id) || bound {
+                self.emit(Event::BreakpointChanged(id));
+            }
+        }
+        self.place_hardware(&[]);
+    }
+
+    /// Binds breakpoints in new images, and reports those that changed.
+    pub(crate) fn bind_all(&mut self) {
+        let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
+        for id in ids {
+            let bound = self.bind(id);
+            if self.check_names(id) || bound {
+                self.emit(Event::BreakpointChanged(id));
+            }
+        }
+        self.place_hardware(&[]);
+        self.bind_exceptions();
+    }
+
+    /// Binds breakpoints in an image again, of which more is known than before, and reports those
+    /// that changed.
+    pub(crate) fn rebind_in(&mut self, module: ModuleId) {
+        let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
+        for id in ids {
+            let before = self.breakpoint_info(id);
+            let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
+                continue;
+            };
+            match &mut breakpoint.search {
+                Search::Line => {}
+                Search::Function(named) => named.forget(module),
+                Search::Functions(pattern) => pattern.forget(module),
+            }
+            let (old, kept) = std::mem::take(&mut breakpoint.bound)
+                .into_iter()
+                .partition::<Vec<BoundLocation>, _>(|bound| bound.module == module);
+            breakpoint.bound = kept;
+            breakpoint.names = Names::Unchecked;
+            self.bind(id);
+            self.check_names(id);
+            // Old sites go last: no thread may slip past a location that stays.
+            let bound = self
+                .stops
+                .breakpoints
+                .all
+                .get(&id)
+                .map(|it| it.bound.as_slice());
+            for place in old {
+                let stays = |bound: &[BoundLocation]| bound.iter().any(|it| it.addr == place.addr);
+                if !bound.is_some_and(stays) {
+                    self.inferior
+                        .sites
+                        .remove(place.addr, Owner::User(id), &*self.inferior.os);
+                }
+            }
+            if self.breakpoint_info(id) != before {
+                self.emit(Event::BreakpointChanged(id));
+            }
+        }
+        self.place_hardware(&[]);
+    }
+
+    /// Removes the locations in an unloaded image.
+    pub(crate) fn unbind_module(&mut self, gone: &Loaded) {
+        for id in self.stops.breakpoints.unbind_in(gone.id) {
+            self.emit(Event::BreakpointChanged(id));
+        }
+        self.place_hardware(&[]);
+    }
+
+    /// Returns how to show a stop at `addr` by these breakpoints: as the location that was
+    /// requested.
+    pub(crate) fn asked_place(&self, ids: &[BreakpointId], addr: LoadAddr) -> AskedPlace {
+        let bound = ids
+            .iter()
+            .filter_map(|id| self.stops.breakpoints.all.get(id))
+            .filter_map(|breakpoint| breakpoint.bound_at(addr));
+        let Some(bound) = bound.min_by_key(|bound| (bound.hidden, bound.shown.is_some())) else {
+            return AskedPlace::default();
+        };
+        AskedPlace {
+            addr,
+            hidden: bound.hidden,
+            shown: bound.shown.clone(),
+        }
+    }
+}

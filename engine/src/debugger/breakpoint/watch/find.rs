@@ -1,0 +1,151 @@
+//! Values that can be watched, and the frames that bound their lifetime.
+
+use crate::debugger::Debugger;
+use crate::ids::FrameKey;
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{Ty, Value, ValueLocation};
+use crate::stops::breakpoint::watch::{WatchScope, Watchable};
+use dwarf::LoadAddr;
+
+/// Maximum number of frames searched for the one that contains the data.
+pub(crate) const MAX_FRAMES: usize = 1 << 12;
+/// Bytes that a leaf function may use below its stack pointer (System V psABI, §3.2.2).
+const RED_ZONE: u64 = 128;
+
+impl Debugger {
+    /// Returns the watchable data of a value found in a frame; `bytes`: watch this number of bytes
+    /// from its first.
+    ///
+    /// # Errors
+    /// The value is not in memory, or its size is unknown.
+    pub fn watchable(
+        &mut self,
+        frame: Option<FrameKey>,
+        name: &str,
+        value: &Value,
+        bytes: Option<u64>,
+    ) -> Result<Watchable, Error> {
+        let refused = |why: &str| Err(Error::Unsupported(format!("`{name}` {why}")));
+        // A C++ reference itself never changes.
+        let value = &self.in_process(|scope| value.referent(scope))?;
+        let addr = match &value.place {
+            ValueLocation::Memory(addr, _) => *addr,
+            ValueLocation::Register { .. } => {
+                return refused("is in a register here, not in memory");
+            }
+            ValueLocation::Bytes(_) => return refused("is no variable: it has no place in memory"),
+            ValueLocation::Pieces(..) => return refused("is in several places here"),
+            ValueLocation::OptimizedOut => return refused("is optimized out here"),
+            ValueLocation::ImplicitPointer => return refused("points to something optimized out"),
+            ValueLocation::Failed(error) => return Err((**error).clone()),
+        };
+        let own = match value.bits {
+            Some(bits) => Some(bits.bytes() as u64),
+            None => value.ty.size(),
+        };
+        let Some(bytes) = bytes.or(own) else {
+            return refused("has no size that is known");
+        };
+        if bytes == 0 {
+            return refused("has no bytes");
+        }
+        let language = match frame {
+            Some(frame) => self.in_frame(frame, |scope| {
+                Ok(crate::inspect::eval::EvalContext::language(scope))
+            })?,
+            None => {
+                self.in_process(|scope| Ok(crate::inspect::eval::EvalContext::language(scope)))?
+            }
+        };
+        let mut value = match Some(bytes) == own {
+            true => value.clone(),
+            false => raw(addr, bytes),
+        };
+        value.place = ValueLocation::Memory(addr, None);
+        Ok(Watchable {
+            name: name.to_owned(),
+            addr,
+            bytes,
+            scope: frame.and_then(|frame| self.scope_of(frame, addr)),
+            own: frame.and_then(|frame| self.own_frame(frame)),
+            value,
+            language,
+        })
+    }
+
+    /// Returns `bytes` bytes at an address as watchable data of no type.
+    ///
+    /// # Errors
+    /// `bytes` is 0.
+    pub fn watchable_at(&mut self, addr: LoadAddr, bytes: u64) -> Result<Watchable, Error> {
+        let value = raw(addr, bytes);
+        self.watchable(None, &addr.to_string(), &value, Some(bytes))
+    }
+
+    /// Returns the machine frame that contains an address, on the stack that a frame belongs to.
+    fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
+        let sp = self.inferior.user_registers(frame.thread)?.sp();
+        if addr.0 < sp.wrapping_sub(RED_ZONE) {
+            return None;
+        }
+        let mut levels = frame.level + 1;
+        loop {
+            let stack = self.unwound(frame.thread, levels + 1).ok()?;
+            // The frame of a tail-called function's caller contains nothing.
+            let mut frames = stack.physical.iter().filter(|it| !it.is_tail_call);
+            let inner = frames.position(|it| it.cfa.is_some_and(|cfa| addr < cfa));
+            if let Some(inner) = inner {
+                let mut frames = stack.physical.iter().filter(|it| !it.is_tail_call);
+                let cfa = frames.nth(inner)?.cfa?.0;
+                if let Some(outer) = frames.next() {
+                    let back = outer.address.addr();
+                    let scope = WatchScope {
+                        thread: frame.thread,
+                        cfa,
+                        back,
+                    };
+                    return self.is_alive(&scope).then_some(scope);
+                }
+            }
+            if stack.complete || levels > MAX_FRAMES {
+                return None;
+            }
+            levels *= 2;
+        }
+    }
+
+    /// Returns whether a frame still exists: its return address is in place, and the stack of its
+    /// thread, where it can be read, reaches down to it.
+    pub(crate) fn is_alive(&self, scope: &WatchScope) -> bool {
+        let mut back = [0; 8];
+        let at = LoadAddr(scope.cfa.wrapping_sub(8));
+        let is_there = self.inferior.os.read_memory(at, &mut back) == back.len()
+            && u64::from_le_bytes(back) == scope.back.0;
+        let state = self
+            .inferior
+            .process
+            .as_ref()
+            .and_then(|it| it.threads.get(&scope.thread));
+        let Some(state) = state else { return false };
+        let sp = state
+            .stopped
+            .then(|| self.inferior.os.registers(scope.thread))
+            .flatten()
+            .map(|registers| registers.sp());
+        is_there && sp.is_none_or(|sp| sp < scope.cfa)
+    }
+}
+
+/// Returns untyped bytes as a value: a number, if they have the size of one.
+fn raw(addr: LoadAddr, bytes: u64) -> Value {
+    let unsigned = |size, name| Ty::Builtin(Scalar::new(ScalarKind::Unsigned, size), name);
+    let ty = match bytes {
+        1 => unsigned(1, "u8"),
+        2 => unsigned(2, "u16"),
+        4 => unsigned(4, "u32"),
+        8 => unsigned(8, "u64"),
+        _ => unsigned(1, "u8").array(bytes),
+    };
+    Value::new(ty, ValueLocation::Memory(addr, None))
+}

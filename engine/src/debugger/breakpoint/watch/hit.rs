@@ -1,0 +1,291 @@
+//! Handlers for an access to watched data, and for the end of its frame.
+
+use crate::debugger::{Debugger, Vote};
+use crate::ids::BreakpointId;
+use crate::ids::ThreadId;
+use crate::inferior::site::Owner;
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::{Limits, Value, ValueLocation};
+use crate::stops::breakpoint::watch::{DataAccess, WatchMechanism, WatchScope, Watchable};
+use crate::stops::event::{Event, StopReason};
+use dwarf::LoadAddr;
+use std::rc::Rc;
+
+impl Debugger {
+    /// Handles a thread that has executed a watched instruction or (`stepped`) a single step.
+    pub(crate) fn on_step_or_watch_trap(&mut self, thread: ThreadId, stepped: bool) -> Vote {
+        let accessed = self
+            .inferior
+            .thread_mut(thread)
+            .map_or(0, |state| std::mem::take(&mut state.debug_register_hits));
+        if (accessed != 0 || self.inferior.single_stepping)
+            && let Some(reason) = self.evaluate_watchpoints(thread, accessed)
+        {
+            Vote::stop(reason)
+        } else if self.inferior.debug_registers.is_code(accessed)
+            && let Some(registers) = self.inferior.user_registers(thread)
+        {
+            self.on_site(thread, registers.pc())
+        } else if stepped {
+            self.on_single_step(thread)
+        } else {
+            Vote::Resume
+        }
+    }
+
+    /// Evaluates data breakpoints and returns the reason to stop, if any. Breakpoints in the code
+    /// at the thread's pc are hit with them.
+    fn evaluate_watchpoints(&mut self, thread: ThreadId, accessed: u8) -> Option<StopReason> {
+        let touched: Vec<BreakpointId> = self
+            .stops
+            .watches
+            .all
+            .iter()
+            .filter(|(_, watch)| match watch.means {
+                WatchMechanism::Slots(mask) => mask & accessed != 0,
+                WatchMechanism::Steps => true,
+                WatchMechanism::Nothing => false,
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        let (mut ids, mut texts, mut problem) = (Vec::new(), Vec::new(), None);
+        for id in touched {
+            if self.scope(id).is_some_and(|scope| !self.is_alive(scope)) {
+                // The frame was left unnoticed, and its memory is reused, for example by a library
+                // on the way to a handler: reported once the program itself runs.
+                if self.is_in_own_image(id, thread) {
+                    ids.push(id);
+                    texts.push(self.end_watch(id));
+                }
+                continue;
+            }
+            let Some(access) = self.accessed(id) else {
+                continue;
+            };
+            // The bytes of the change that stopped the thread; another thread may have changed them
+            // since.
+            self.inferior.overlay = Some((access.data.addr, access.new.clone()));
+            let answer = self.ask_breakpoint(id, thread, None, None);
+            self.inferior.overlay = None;
+            match answer {
+                Ok(false) => continue,
+                Ok(true) => texts.push(self.access_text(&access)),
+                Err(error) => problem = Some(format!("data breakpoint {id}: {error}")),
+            }
+            ids.push(id);
+        }
+        if ids.is_empty() {
+            return None;
+        }
+        let pc = self.inferior.user_registers(thread)?.pc();
+        let owners = self.owners_at(pc);
+        let decided = self.decide_without_calls(thread, pc, &owners);
+        match self.evaluate_breakpoints(thread, pc, &owners, decided) {
+            Some(StopReason::Breakpoint(here)) => ids.extend(here),
+            Some(StopReason::BreakpointError(here, text)) => {
+                ids.extend(here);
+                problem = Some(text);
+            }
+            _ => {}
+        }
+        Some(match problem {
+            Some(text) => StopReason::BreakpointError(ids, text),
+            None => StopReason::Data(ids, texts.join("; ")),
+        })
+    }
+
+    /// Returns the old and new value of an accessed watch, if it stops at such an access.
+    fn accessed(&mut self, id: BreakpointId) -> Option<Access> {
+        let watch = self.stops.watches.all.get_mut(&id)?;
+        let mut new = vec![0; watch.old.len()];
+        if self.inferior.os.read_memory(watch.data.addr, &mut new) < new.len() {
+            return None;
+        }
+        if watch.access == DataAccess::Write && new == watch.old {
+            return None;
+        }
+        let old = std::mem::replace(&mut watch.old, new.clone());
+        let (data, access) = (Rc::clone(&watch.data), watch.access);
+        let mut changed = old != new;
+        if changed && data.value.bits.is_some() {
+            // Other bit-fields in the same byte are not watched.
+            let (old, new) = (at(&data.value, &old), at(&data.value, &new));
+            let differ = self.in_process(|scope| Ok(*old.bytes(scope)? != *new.bytes(scope)?));
+            changed = differ.unwrap_or(true);
+        }
+        let wanted = match access {
+            DataAccess::Write => changed,
+            DataAccess::Read => !changed,
+            DataAccess::ReadWrite => true,
+        };
+        wanted.then_some(Access {
+            data,
+            access,
+            old,
+            new,
+        })
+    }
+
+    /// `x: 4 -> 5`
+    fn access_text(&mut self, it: &Access) -> String {
+        let name = &it.data.name;
+        let (before, after) = (at(&it.data.value, &it.old), at(&it.data.value, &it.new));
+        let shown = self.in_process(|scope| {
+            let show =
+                |value| crate::inspect::value::present(scope, value, &Limits::default()).text;
+            Ok((show(&before), show(&after)))
+        });
+        let (before, after) = shown.unwrap_or_default();
+        match (it.old == it.new, it.access) {
+            (false, _) => format!("{name}: {before} -> {after}"),
+            (true, DataAccess::Read) => format!("{name} was read: {after}"),
+            (true, _) => format!("{name} was read, or written as it was: {after}"),
+        }
+    }
+
+    /// Handles a thread at the return address of functions whose frames hold watched data: removes
+    /// the data breakpoints of those that have returned. Returns them with their messages.
+    pub(crate) fn end_scopes(
+        &mut self,
+        thread: ThreadId,
+        owners: &[Owner],
+    ) -> (Vec<BreakpointId>, Vec<String>) {
+        let mut ended = (Vec::new(), Vec::new());
+        for owner in owners {
+            let Owner::Scope(id) = *owner else { continue };
+            let Some(registers) = self.inferior.user_registers(thread) else {
+                continue;
+            };
+            // The address to which an exception, a panic or a long jump will take the thread.
+            let landing = self
+                .view(&registers, &self.inferior.memory())
+                .escape()
+                .flatten();
+            let sp = landing.map_or(registers.sp(), |landing| landing.target.sp);
+            let scope = self.scope(id);
+            // A deeper recursion returns here, too.
+            if !scope.is_some_and(|scope| scope.thread == thread && sp >= scope.cfa) {
+                continue;
+            }
+            match landing {
+                None => {
+                    ended.0.push(id);
+                    ended.1.push(self.end_watch(id));
+                }
+                Some(landing) => {
+                    // Reported at the landing address, but the memory may be reused before that.
+                    let addr = landing.target.addr;
+                    self.inferior
+                        .sites
+                        .add(addr, Owner::Scope(id), &*self.inferior.os);
+                    if let Some(watch) = self.stops.watches.all.get_mut(&id) {
+                        watch.left = true;
+                    }
+                    self.distribute_slots(&[id]);
+                }
+            }
+        }
+        ended
+    }
+
+    /// Returns whether a thread is in the image that called the function of the watched data.
+    fn is_in_own_image(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
+        let image = |addr| self.images.modules.at(addr).map(|loaded| loaded.id);
+        let own = self.scope(id).and_then(|scope| image(scope.back));
+        let pc = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.pc());
+        own.is_none() || own == pc.and_then(|pc| self.images.modules.at(pc)).map(|it| it.id)
+    }
+
+    fn scope(&self, id: BreakpointId) -> Option<&WatchScope> {
+        self.stops.watches.all.get(&id)?.data.scope.as_ref()
+    }
+
+    /// Ends a data breakpoint whose data is gone. Returns its message.
+    fn end_watch(&mut self, id: BreakpointId) -> String {
+        let watch = self.stops.watches.all.get(&id);
+        let name = watch.map_or_else(String::new, |watch| watch.data.name.clone());
+        self.forget_watch(id);
+        self.stops.breakpoints.all.remove(&id);
+        self.stops.breakpoints.data.retain(|other| *other != id);
+        self.distribute_slots(&[]);
+        let text = format!("the frame of `{name}` has ended, and its data breakpoint with it");
+        self.emit(Event::BreakpointRemoved(id, text.clone()));
+        text
+    }
+
+    /// Ends a data breakpoint with `once` that has stopped.
+    pub(crate) fn end_watch_of_spent(&mut self, id: BreakpointId) {
+        if self.stops.watches.all.contains_key(&id) {
+            self.forget_watch(id);
+            self.distribute_slots(&[]);
+        }
+    }
+
+    /// Ends the data breakpoints on the stack of a thread that has ended.
+    pub(crate) fn end_scopes_of(&mut self, thread: ThreadId) {
+        self.end_scopes_up_to(thread, LoadAddr(u64::MAX));
+    }
+
+    /// Ends the data breakpoints in the frames of a thread up to the one of this canonical frame
+    /// address.
+    pub(crate) fn end_scopes_up_to(&mut self, thread: ThreadId, cfa: LoadAddr) {
+        let on_its_stack = |id: &BreakpointId| {
+            let scope = self.scope(*id);
+            scope.is_some_and(|it| it.thread == thread && it.cfa <= cfa.0)
+        };
+        let ended: Vec<_> = self
+            .stops
+            .breakpoints
+            .data
+            .iter()
+            .copied()
+            .filter(on_its_stack)
+            .collect();
+        for id in ended {
+            self.end_watch(id);
+        }
+    }
+
+    /// Ends the data breakpoints in an unloaded image.
+    pub(crate) fn end_watches_in(&mut self, start: LoadAddr, end: LoadAddr) {
+        let inside = |id: &BreakpointId| {
+            let watch = self.stops.watches.all.get(id);
+            watch.is_some_and(|it| (start..end).contains(&it.data.addr))
+        };
+        let ended: Vec<_> = self
+            .stops
+            .breakpoints
+            .data
+            .iter()
+            .copied()
+            .filter(inside)
+            .collect();
+        for id in ended {
+            if let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) {
+                breakpoint.pending = Some("the image that it was in is unloaded".into());
+            }
+            self.forget_watch(id);
+            self.emit(Event::BreakpointChanged(id));
+        }
+        self.distribute_slots(&[]);
+    }
+}
+
+/// An access that stops.
+struct Access {
+    data: Rc<Watchable>,
+    access: DataAccess,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+/// Returns a copy of a value with other bytes.
+fn at(value: &Value, bytes: &[u8]) -> Value {
+    Value {
+        place: ValueLocation::Bytes(Bytes::new(bytes)),
+        ..value.clone()
+    }
+}

@@ -1,0 +1,631 @@
+//! Calls of the program's functions on a stopped thread while all others stay stopped (System V
+//! psABI for x86-64, §3.2). The session keeps running; [`Event::CallEnded`] reports the end, with
+//! the thread's state restored. A call typed by the user stops at breakpoints (`suspended`).
+
+mod suspended;
+
+use crate::debugger::argument_passing::HandedOver;
+use crate::debugger::{Debugger, Vote};
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
+use crate::inferior::StopCause;
+use crate::inferior::jump_patch::Counted;
+use crate::inferior::site::Owner;
+use crate::inspect::abi::sysv;
+use crate::inspect::eval::{Call, Purpose};
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
+use crate::os::{RegisterSet, SignalData, WaitStatus};
+use crate::stops::breakpoint::AskedPlace;
+use crate::stops::event::Event;
+use dwarf::LoadAddr;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+pub use suspended::SuspendedCall;
+
+/// Default timeout of a call.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Bytes below the stack pointer that leaf functions use (psABI §3.2.2).
+const RED_ZONE: u64 = 128;
+/// What an evaluation has done so far. It is restarted after each call, and nothing in here is done
+/// twice.
+#[derive(Default)]
+pub(crate) struct Replay {
+    pub expression: (Option<crate::FrameKey>, String),
+    pub done: HashMap<(usize, usize), Result<Value, Error>>,
+    pub wanted: Option<Call>,
+    /// Bytes of the stack below the red zone that hold results of calls.
+    pub reserved: u64,
+}
+
+/// A call that a thread is prepared for or in.
+pub(crate) struct PreparedCall {
+    pub name: String,
+    pub span: Range<usize>,
+    returns: Ty,
+    language: dwarf::Language,
+    /// Address of the result in memory.
+    result: Option<LoadAddr>,
+    /// The return address, and the stack pointer after the return.
+    pub back: (LoadAddr, u64),
+    /// The thread's registers at the beginning of the call.
+    begin: (RegisterSet, Option<Vec<u8>>),
+    /// The registers to restore after it.
+    pub saved: RegisterSet,
+    pub extended: Vec<u8>,
+}
+
+/// The effect of a stop of a thread in a call.
+pub(crate) enum CallStop {
+    /// The thread has ended, or the process has executed another program.
+    Gone,
+    /// The thread is stopped; the stop has nothing to do with the call.
+    Settled,
+    /// The call goes on, or a breakpoint stops in it.
+    Going(Vote),
+    /// The call has returned.
+    Returned,
+    /// The call ended without a return; the text says how.
+    Failed(String),
+}
+
+/// The state of a thread that a call interrupts, apart from its registers.
+pub(crate) struct Standing {
+    passed: Option<LoadAddr>,
+    is_hit_shown: bool,
+    /// The signal to deliver on resume.
+    signal: Signal,
+    /// The data of the signal.
+    signal_data: Option<SignalData>,
+    hidden: usize,
+    asked: AskedPlace,
+}
+
+/// A call in progress that an evaluation waits for.
+pub(crate) struct PendingCall {
+    thread: ThreadId,
+    call: PreparedCall,
+    before: Standing,
+    deadline: Instant,
+    cancel: Option<Arc<AtomicBool>>,
+    /// The reason for interrupting it.
+    abort: Option<Error>,
+    /// Whether breakpoints are hit in it.
+    purpose: Purpose,
+    /// The program's hit counters before the call, if no other thread runs.
+    counted: Option<Counted>,
+}
+
+impl Debugger {
+    /// Returns whether a call into the program is in progress.
+    pub fn is_calling(&self) -> bool {
+        self.calls.pending.is_some()
+    }
+
+    /// Sets the timeout of calls; a call is interrupted after it.
+    pub fn set_call_limit(&mut self, limit: Duration) {
+        self.calls.limit = limit;
+    }
+
+    pub(crate) fn call_deadline(&self) -> Option<Instant> {
+        let call = self
+            .calls
+            .pending
+            .as_ref()
+            .filter(|call| call.abort.is_none());
+        let asking = self.asking_deadline();
+        [asking, call.map(|call| call.deadline)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Starts a call; [`Event::CallEnded`] reports its end.
+    pub(crate) fn begin_call(
+        &mut self,
+        thread: ThreadId,
+        call: Call,
+        purpose: Purpose,
+    ) -> Result<(), Error> {
+        if self.is_post_mortem() {
+            return Err(Error::PostMortem("its functions cannot be called"));
+        }
+        if self.calls.pending.is_some() {
+            return refused("another call is under way");
+        }
+        let call = self.prepare_call(thread, call)?;
+        let counted = match (purpose, self.inferior.non_stop) {
+            // Breakpoints in it count as hit.
+            (Purpose::Command, _) => None,
+            (_, false) => Some(self.counted_so_far()),
+            (_, true) => {
+                self.count_no_calls();
+                None
+            }
+        };
+        let Some(before) = self.take_standing(thread) else {
+            return Err(Error::NoSuchThread(thread.0));
+        };
+        self.plant_return_trap(call.back.0, Owner::Call);
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
+        let is_ready = self.send_into(thread, &call);
+        self.calls.pending = Some(PendingCall {
+            thread,
+            call,
+            before,
+            deadline: Instant::now() + self.calls.limit,
+            cancel: self.views.cancel.clone(),
+            abort: None,
+            purpose,
+            counted,
+        });
+        match is_ready {
+            true => self.carry_out(thread, Vote::Run),
+            false => self.end_call(Err(unwritable())),
+        }
+        Ok(())
+    }
+
+    /// Removes the state that a call interrupts from a thread, and returns it.
+    fn take_standing(&mut self, thread: ThreadId) -> Option<Standing> {
+        let shown = self.thread_state(thread)?;
+        let (hidden, asked) = (shown.hidden_inlined, shown.asked.clone());
+        let state = self.inferior.thread_mut(thread)?;
+        state.stopped_for_client = false;
+        let mut before = Standing {
+            passed: state.passed_site.take(),
+            is_hit_shown: state.is_hit_shown,
+            signal: std::mem::take(&mut state.signal),
+            signal_data: None,
+            hidden,
+            asked,
+        };
+        if before.signal.0 != 0 {
+            before.signal_data = self.inferior.os.signal_data(thread);
+        }
+        Some(before)
+    }
+
+    /// Writes a function's arguments and return address below the stack of a thread.
+    pub(crate) fn prepare_call(
+        &mut self,
+        thread: ThreadId,
+        call: Call,
+    ) -> Result<PreparedCall, Error> {
+        let Some(back) = self.images.modules.entry() else {
+            return refused("the program has no entry point to return to");
+        };
+        if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
+            return refused(why);
+        }
+        self.inferior.write_registers(thread);
+        let (Some(saved), Some(extended)) = (
+            self.inferior.user_registers(thread),
+            self.inferior.os.extended_registers(thread),
+        ) else {
+            return refused("the registers cannot be read");
+        };
+        let mut registers = saved.outside_system_call();
+        let mut vectors = extended.clone();
+        let reserved = self.calls.replay.get_mut().reserved;
+        let base = saved.sp().wrapping_sub(RED_ZONE) & !15;
+        let mut top = base.wrapping_sub(reserved);
+        let mut result = None;
+        let mut copies: Vec<(u64, Vec<u8>)> = Vec::new();
+        let mut keep = |bytes: Vec<u8>, len: u64| {
+            top = top.wrapping_sub(len) & !15;
+            copies.push((top, bytes));
+            top
+        };
+        let mut handed = HandedOver::default();
+        if call.through_memory {
+            let len = call
+                .returns
+                .size()
+                .unwrap_or(0)
+                .min(crate::inspect::value::MAX_VALUE_BYTES);
+            let at = keep(Vec::new(), len);
+            result = Some(LoadAddr(at));
+            // The result must survive later calls.
+            self.calls.replay.get_mut().reserved = base.wrapping_sub(at);
+            handed.word(at);
+        }
+        for argument in call.arguments {
+            handed.add(argument, |bytes| {
+                let len = bytes.len() as u64;
+                keep(bytes, len)
+            });
+        }
+        // Aligned before the return address is pushed.
+        top = top.wrapping_sub(handed.stack.len() as u64) & !15;
+        copies.push((top, std::mem::take(&mut handed.stack)));
+        let after = top;
+        top = top.wrapping_sub(8);
+        copies.push((top, back.0.to_le_bytes().to_vec()));
+        for (addr, bytes) in &copies {
+            if !bytes.is_empty() && !self.inferior.os.write_memory(LoadAddr(*addr), bytes) {
+                return refused("there is no room on the stack");
+            }
+        }
+        registers.set_sp(top);
+        registers.set_pc(call.entry);
+        handed.write(&mut registers, &mut vectors);
+        Ok(PreparedCall {
+            name: call.name,
+            span: call.span,
+            returns: call.returns,
+            language: call.language,
+            result,
+            back: (back, after),
+            begin: (registers, (vectors != extended).then_some(vectors)),
+            saved,
+            extended,
+        })
+    }
+
+    /// Sets a thread's registers for a call. Returns false if they cannot be written.
+    pub(crate) fn send_into(&mut self, thread: ThreadId, call: &PreparedCall) -> bool {
+        let (registers, vectors) = &call.begin;
+        let vectors = vectors.as_ref();
+        vectors.is_none_or(|vectors| self.inferior.os.set_extended_registers(thread, vectors))
+            && self.inferior.set_registers_of(thread, *registers)
+    }
+
+    /// Inserts the traps at which calls end.
+    pub(crate) fn plant_return_trap(&mut self, back: LoadAddr, owner: Owner) {
+        self.inferior.sites.add(back, owner, &*self.inferior.os);
+        if let Some(process) = &mut self.inferior.process {
+            process.call_return = Some(back);
+        }
+        for addr in self.terminators() {
+            self.inferior.sites.add(addr, owner, &*self.inferior.os);
+        }
+    }
+
+    /// Returns the functions by which C++ terminates a program with an uncaught exception.
+    fn terminators(&self) -> Vec<LoadAddr> {
+        let images = self.images.modules.loaded.iter();
+        images
+            .filter_map(|it| Some(it.bias.load(it.module.exported("_ZSt9terminatev")?)))
+            .collect()
+    }
+
+    /// Interrupts the call in progress; its side effects remain.
+    pub fn abort_call(&mut self, why: Error) {
+        let Some(call) = &mut self.calls.pending else {
+            return;
+        };
+        if call.abort.is_some() {
+            return;
+        }
+        call.abort = Some(why);
+        let thread = call.thread;
+        if let Some(state) = self.inferior.thread_mut(thread) {
+            state.interrupted = true;
+        }
+        self.inferior.os.interrupt(thread);
+    }
+
+    /// Interrupts a call that has timed out or that no evaluation needs any more.
+    pub(crate) fn check_call(&mut self) {
+        self.hurry_asking(None);
+        let Some(call) = &self.calls.pending else {
+            return;
+        };
+        let cancelled = call.cancel.as_ref();
+        if cancelled.is_some_and(|it| it.load(Ordering::Relaxed)) {
+            self.abort_call(Error::Cancelled);
+        } else if Instant::now() >= call.deadline {
+            let why = format!(
+                "`{}` had not returned after {} s; it was interrupted, and the thread is where it was",
+                call.call.name,
+                self.calls.limit.as_secs_f32()
+            );
+            self.abort_call(Error::eval(why));
+        }
+    }
+
+    /// Returns whether hits and messages counted in the program belong to a call, and are to be
+    /// dropped.
+    pub(crate) fn is_uncounted_call(&self) -> bool {
+        self.calls
+            .pending
+            .as_ref()
+            .is_some_and(|call| call.counted.is_some())
+    }
+
+    pub(crate) fn calls_on(&self, thread: ThreadId) -> bool {
+        self.calls
+            .pending
+            .as_ref()
+            .is_some_and(|call| call.thread == thread)
+    }
+
+    /// Handles a stop of the thread of the call.
+    pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
+        let Some(back) = self.calls.pending.as_ref().map(|call| call.call.back) else {
+            return Vote::Stay;
+        };
+        match self.call_progress(thread, status, back) {
+            CallStop::Gone => self.drop_call(ENDED),
+            CallStop::Settled if self.end_aborted_call(thread) => {}
+            CallStop::Settled => return Vote::Run,
+            CallStop::Going(vote) => return vote,
+            CallStop::Returned => self.end_call(Ok(())),
+            CallStop::Failed(what) => self.give_up_call(&what),
+        }
+        Vote::Stay
+    }
+
+    /// Ends the call of a stopped thread if it is being interrupted. Returns false if it is not.
+    pub(crate) fn end_aborted_call(&mut self, thread: ThreadId) -> bool {
+        let call = self
+            .calls
+            .pending
+            .as_mut()
+            .filter(|call| call.thread == thread);
+        let Some(why) = call.and_then(|call| call.abort.take()) else {
+            return false;
+        };
+        self.end_call(Err(why));
+        true
+    }
+
+    /// Classifies a stop of a thread that is in a call which returns to `back`.
+    pub(crate) fn call_progress(
+        &mut self,
+        thread: ThreadId,
+        status: WaitStatus,
+        back: (LoadAddr, u64),
+    ) -> CallStop {
+        let settled = self.is_bookkeeping(thread, status);
+        if self.inferior.thread_mut(thread).is_none() || matches!(status, WaitStatus::Execed(_)) {
+            return CallStop::Gone;
+        }
+        if settled {
+            return CallStop::Settled;
+        }
+        let signal = match self.inferior.classify_stop(thread, status) {
+            Some(StopCause::Counted(addr, id)) if self.hits_breakpoints(thread) => {
+                return CallStop::Going(self.on_counted_hit(thread, addr, id));
+            }
+            Some(StopCause::Site(addr) | StopCause::Counted(addr, _)) => {
+                return self.at_site_in_call(thread, addr, back);
+            }
+            Some(StopCause::Step | StopCause::Access) => {
+                let accessed = self
+                    .inferior
+                    .thread_mut(thread)
+                    .map(|it| std::mem::take(&mut it.debug_register_hits));
+                // Accesses to watched data are ignored; a debug register for code is a breakpoint.
+                if self
+                    .inferior
+                    .debug_registers
+                    .is_code(accessed.unwrap_or_default())
+                    && let Some(registers) = self.inferior.user_registers(thread)
+                {
+                    return self.at_site_in_call(thread, registers.pc(), back);
+                }
+                return CallStop::Going(Vote::Run);
+            }
+            Some(StopCause::ProgramTrap) => {
+                return CallStop::Failed("ran into a trap of its own".into());
+            }
+            Some(StopCause::Signal(signal)) => signal,
+            Some(StopCause::Nothing) => return CallStop::Going(Vote::Run),
+            None => return CallStop::Going(Vote::Stay),
+        };
+        if crate::inferior::is_fatal_signal(signal) {
+            return CallStop::Failed(match signal.0 {
+                libc::SIGSEGV => "died of SIGSEGV".to_owned(),
+                libc::SIGABRT => {
+                    "was aborted (SIGABRT): a failed assertion, a panic or an exception that nobody catches".to_owned()
+                }
+                libc::SIGFPE => "died of SIGFPE".to_owned(),
+                libc::SIGBUS => "died of SIGBUS".to_owned(),
+                libc::SIGILL => "died of SIGILL".to_owned(),
+                number => format!("died of signal {number}"),
+            });
+        }
+        let passed = self.signal_rule(signal).pass;
+        if let Some(state) = self.inferior.thread_mut(thread)
+            && passed
+        {
+            state.signal = signal;
+        }
+        CallStop::Going(Vote::Run)
+    }
+
+    fn at_site_in_call(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        (back, sp): (LoadAddr, u64),
+    ) -> CallStop {
+        let here = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.sp());
+        if addr == back && here == Some(sp) {
+            return CallStop::Returned;
+        }
+        let owners = self.owners_at(addr);
+        let ends = |owner: &Owner| matches!(owner, Owner::Call | Owner::Asking);
+        if owners.iter().any(ends) && addr != back {
+            return CallStop::Failed(UNCAUGHT.into());
+        }
+        if self.hits_breakpoints(thread) && owners.iter().any(|it| matches!(it, Owner::User(_))) {
+            return CallStop::Going(self.on_site(thread, addr));
+        }
+        // Not counted or logged: the call is the debugger's.
+        self.mark_site_passed(thread, addr, &owners);
+        CallStop::Going(Vote::Run)
+    }
+
+    /// Returns whether breakpoints are hit in the call of a thread, as when the program runs.
+    fn hits_breakpoints(&self, thread: ThreadId) -> bool {
+        let mut call = self
+            .calls
+            .pending
+            .iter()
+            .filter(|call| call.thread == thread);
+        let is_typed = call.any(|it| it.purpose == Purpose::Command && it.abort.is_none());
+        is_typed && !self.in_condition_call(thread)
+    }
+
+    /// Ends the call, which did `what` instead of returning.
+    fn give_up_call(&mut self, what: &str) {
+        let Some(call) = &self.calls.pending else {
+            return;
+        };
+        let why = call.call.given_up(what);
+        self.end_call(Err(why));
+    }
+
+    /// Restores the thread's state and keeps the result of the call.
+    fn end_call(&mut self, outcome: Result<(), Error>) {
+        let Some(call) = self.calls.pending.take() else {
+            return;
+        };
+        let thread = call.thread;
+        let value = outcome.and_then(|()| self.call_value(thread, &call.call));
+        self.restore_registers(thread, &call.call);
+        match &call.counted {
+            Some(counted) => self.inferior.uncount(counted),
+            None => self.drain_all_messages(),
+        }
+        let alone = self.inferior.non_stop;
+        self.restore_standing(thread, call.before);
+        if let Some(state) = self.inferior.thread_mut(thread) {
+            state.stopped_for_client = alone;
+        }
+        self.answer(&call.call.span, value);
+        let outlives = self
+            .inferior
+            .process
+            .as_ref()
+            .is_some_and(|it| !it.launched);
+        if outlives && self.inferior.is_visible_stop(thread) {
+            self.inferior.make_all_safe_to_kill();
+        }
+    }
+
+    /// Restores the registers that a thread had before a call.
+    fn restore_registers(&mut self, thread: ThreadId, call: &PreparedCall) {
+        let restored = self
+            .inferior
+            .os
+            .set_extended_registers(thread, &call.extended)
+            && self.inferior.set_registers_of(thread, call.saved);
+        if !restored {
+            tracing::error!(%thread, "the registers cannot be restored after a call");
+        }
+    }
+
+    /// Restores the interrupted state of a thread.
+    fn restore_standing(&mut self, thread: ThreadId, before: Standing) {
+        if let Some(data) = &before.signal_data {
+            self.inferior.os.set_signal_data(thread, data);
+        }
+        if let Some(state) = self.inferior.thread_mut(thread) {
+            state.debug_register_hits = 0;
+            state.passed_site = before.passed;
+            state.is_hit_shown = before.is_hit_shown;
+            // A signal that arrived during the call is kept, unless one was pending before.
+            if before.signal.0 != 0 {
+                state.signal = before.signal;
+            }
+        }
+        if let Some(state) = self.thread_state(thread) {
+            state.hidden_inlined = before.hidden;
+            state.asked = before.asked;
+        }
+    }
+
+    /// Returns the result of a call.
+    pub(crate) fn call_value(
+        &mut self,
+        thread: ThreadId,
+        call: &PreparedCall,
+    ) -> Result<Value, Error> {
+        if matches!(call.returns.shape(), Shape::Void | Shape::Unit) {
+            return Ok(Value::new(
+                call.returns.clone(),
+                ValueLocation::Bytes(Bytes::new(&[])),
+            ));
+        }
+        if let Some(addr) = call.result {
+            return Ok(Value::new(
+                call.returns.clone(),
+                ValueLocation::Memory(addr, None),
+            ));
+        }
+        let set = self
+            .inferior
+            .user_registers(thread)
+            .ok_or(Error::OptimizedOut)?;
+        let mut registers = set.to_registers();
+        registers.set_vectors(self.inferior.os.vector_registers(thread));
+        let st0 = || self.inferior.os.st0(thread);
+        sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
+            Error::eval(format!(
+                "`{}` has returned; how a `{}` is returned is not known here",
+                call.name,
+                call.returns.name()
+            ))
+        })
+    }
+
+    /// Drops the call, whose thread is gone: there is no state to restore.
+    pub(crate) fn drop_call(&mut self, why: &str) {
+        if let Some(call) = self.calls.pending.take() {
+            let why = Error::eval(format!("`{}` did not return: {why}", call.call.name));
+            self.answer(&call.call.span, Err(why));
+        }
+    }
+
+    fn answer(&mut self, span: &Range<usize>, value: Result<Value, Error>) {
+        self.inferior
+            .sites
+            .remove_owner(Owner::Call, &*self.inferior.os);
+        self.inferior.pages.clear();
+        self.views.stacks.clear();
+        let replay = self.calls.replay.get_mut();
+        match value {
+            // A cancelled evaluation is not restarted.
+            Err(Error::Cancelled) => *replay = Replay::default(),
+            value => drop(replay.done.insert((span.start, span.end), value)),
+        }
+        self.emit(Event::CallEnded);
+    }
+}
+
+impl PreparedCall {
+    /// Returns the error for a call that did `what` instead of returning.
+    pub(crate) fn given_up(&self, what: &str) -> Error {
+        Error::eval(format!(
+            "`{}` {what}; the call was given up, and the thread is where it was",
+            self.name
+        ))
+    }
+}
+
+/// Why a call was dropped whose thread is gone.
+pub(crate) const ENDED: &str = "the program ended in it, or became another";
+
+/// What a call did whose exception would leave it.
+const UNCAUGHT: &str = "threw an exception that it does not catch";
+
+/// Returns the error of a call that cannot begin because writing the thread's registers failed.
+pub(crate) fn unwritable() -> Error {
+    Error::Unsupported("cannot call: the registers cannot be written".into())
+}
+
+pub(crate) fn refused<T>(why: &str) -> Result<T, Error> {
+    Err(Error::Unsupported(format!("cannot call: {why}")))
+}

@@ -1,0 +1,419 @@
+//! Exceptions, panics, signals and sanitizer reports: which of them stop the program, and their
+//! details. Exceptions are read from memory; nothing is called in the debuggee.
+
+mod explain;
+mod info;
+mod signal;
+
+use crate::debugger::Debugger;
+use crate::ids::BreakpointId;
+use crate::ids::FrameKey;
+use crate::ids::ModuleId;
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
+use crate::inferior::site::Owner;
+use crate::inspect::value::text::read_terminated;
+use crate::stops::breakpoint::BreakpointInfo;
+use crate::stops::event::{Event, StopReason};
+pub(crate) use crate::stops::exception::condition::Condition;
+use crate::stops::exception::cpp::Reader;
+use crate::stops::exception::report::SanitizerReport;
+use crate::stops::exception::{
+    Begun, Doomed, Exception, ExceptionBreakpoint, Point, Subject, Watched, find,
+};
+use dwarf::register::x86_64::{RDI, RSI};
+use dwarf::{LoadAddr, Memory};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+impl Debugger {
+    /// Replaces the filters. Returns the state of each, in order.
+    pub fn set_exception_breakpoints(
+        &mut self,
+        wanted: &[ExceptionBreakpoint],
+    ) -> Vec<BreakpointInfo> {
+        let mut old = std::mem::take(&mut self.stops.exceptions.watched);
+        for wanted in wanted {
+            let same = old.iter().position(|old| {
+                old.filter == wanted.filter && old.asked == wanted.condition && old.id.is_some()
+            });
+            let watched = match same {
+                Some(index) => old.remove(index),
+                None => {
+                    let id = Some(self.stops.breakpoints.new_id());
+                    Watched::new(wanted.filter, id, wanted.condition.clone())
+                }
+            };
+            self.stops.exceptions.watched.push(watched);
+        }
+        self.place_exceptions();
+        self.exception_infos()
+    }
+
+    fn exception_infos(&self) -> Vec<BreakpointInfo> {
+        let has_process = self.inferior.process.is_some();
+        let all = self.stops.exceptions.watched.iter();
+        all.filter_map(|watched| self.stops.exceptions.info(watched, has_process))
+            .collect()
+    }
+
+    /// Returns the state of a filter.
+    pub(crate) fn exception_breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
+        let mut all = self.stops.exceptions.watched.iter();
+        let watched = all.find(|watched| watched.id == Some(id))?;
+        self.stops
+            .exceptions
+            .info(watched, self.inferior.process.is_some())
+    }
+
+    /// Rebinds the filters after modules were loaded or unloaded, and reports those that changed.
+    pub(crate) fn bind_exceptions(&mut self) {
+        let before = self.exception_infos();
+        self.place_exceptions();
+        for (old, new) in before.iter().zip(self.exception_infos()) {
+            if *old != new {
+                self.emit(Event::BreakpointChanged(new.id));
+            }
+        }
+    }
+
+    /// Binds the filters in new modules; most have no function that a filter needs.
+    pub(crate) fn bind_exceptions_in_new(&mut self, new: &[ModuleId]) {
+        if !self.stops.exceptions.wants_functions() {
+            return;
+        }
+        let images = new.iter().filter_map(|id| self.images.modules.get(*id));
+        let mut is_bound = false;
+        for image in images {
+            let found = self.stops.exceptions.found.entry(image.id);
+            is_bound |= !found.or_insert_with(|| find(image)).is_empty();
+        }
+        if is_bound {
+            self.bind_exceptions();
+        }
+    }
+
+    /// Like `bind_exceptions`, after modules were unloaded: most had no traps for a filter.
+    pub(crate) fn unbind_exceptions_in(&mut self, gone: &[ModuleId]) {
+        let mut was_bound = false;
+        for id in gone {
+            let found = self.stops.exceptions.found.remove(id);
+            was_bound |= found.is_some_and(|found| !found.is_empty());
+        }
+        if was_bound {
+            self.bind_exceptions();
+        }
+    }
+
+    /// Sets traps for the filters and removes those no longer needed.
+    fn place_exceptions(&mut self) {
+        if self.is_post_mortem() {
+            return;
+        }
+        let exceptions = &mut self.stops.exceptions;
+        let loaded = &self.images.modules.loaded;
+        let ids: FxHashSet<ModuleId> = loaded.iter().map(|image| image.id).collect();
+        exceptions.found.retain(|id, _| ids.contains(id));
+        if exceptions.wants_functions() {
+            for image in loaded {
+                let found = exceptions.found.entry(image.id);
+                found.or_insert_with(|| find(image));
+            }
+        }
+        let wanted: FxHashMap<LoadAddr, Point> = exceptions
+            .found
+            .values()
+            .flatten()
+            .filter(|(point, _)| exceptions.wants(*point))
+            .map(|(point, addr)| (*addr, *point))
+            .collect();
+        for addr in exceptions.points.keys() {
+            if !wanted.contains_key(addr) {
+                self.inferior
+                    .sites
+                    .remove(*addr, Owner::Exception, &*self.inferior.os);
+            }
+        }
+        exceptions.points.clear();
+        for (addr, point) in wanted {
+            if self
+                .inferior
+                .sites
+                .add(addr, Owner::Exception, &*self.inferior.os)
+            {
+                exceptions.points.insert(addr, point);
+            }
+        }
+    }
+
+    /// Returns the stop reason if a filter stops for the function that a thread has entered.
+    pub(crate) fn ask_exceptions(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+    ) -> Option<StopReason> {
+        let point = *self.stops.exceptions.points.get(&addr)?;
+        if point == Point::PanicBegins {
+            self.note_panic(thread);
+            return None;
+        }
+        if point == Point::Panic {
+            self.stops.exceptions.begun.remove(&thread);
+        }
+        let exception = self.exception_at(thread, point)?;
+        let sp = self.inferior.user_registers(thread)?.sp();
+        let back = match exception.point {
+            // The exception may still be caught.
+            Point::Panic => Some(self.os_word(sp)?),
+            _ => None,
+        };
+        self.stop_for(thread, exception, (sp, back))
+    }
+
+    /// Records a panic, at the entry of the function that runs the hook.
+    fn note_panic(&mut self, thread: ThreadId) {
+        let Some(registers) = self.inferior.user_registers(thread) else {
+            return;
+        };
+        let payload = registers.get(RDI).zip(registers.get(RSI));
+        if let (Some(payload), Some(back)) = (payload, self.os_word(registers.sp())) {
+            let sp = registers.sp();
+            self.stops
+                .exceptions
+                .begun
+                .insert(thread, Begun { payload, sp, back });
+        }
+    }
+
+    /// Returns the stop reason if a thread aborts in a panic that cannot unwind and a filter stops
+    /// for it. The hook has run, so the message has been formatted.
+    fn ask_aborting_panic(&mut self, thread: ThreadId, signal: Signal) -> Option<StopReason> {
+        if signal.0 != libc::SIGABRT {
+            return None;
+        }
+        let begun = self.stops.exceptions.begun.remove(&thread)?;
+        let sp = self.inferior.user_registers(thread)?.sp();
+        if sp > begun.sp || self.os_word(begun.sp) != Some(begun.back) {
+            return None;
+        }
+        let memory = self.inferior.memory();
+        let reader = Reader {
+            memory: &memory,
+            modules: &self.images.modules,
+        };
+        let panic = reader.panic(begun.payload.0, begun.payload.1);
+        // The message of a panic in the hook itself is never formatted; the stack explains more
+        // then.
+        panic.message.as_ref()?;
+        let exception = Exception {
+            point: Point::Panic,
+            subject: Some(Subject::Panic(panic)),
+        };
+        self.stop_for(thread, exception, (begun.sp, Some(begun.back)))
+    }
+
+    /// Returns the stop reason if a filter stops for an exception. `call`: the stack pointer and
+    /// the return address of the call that ends the program.
+    fn stop_for(
+        &mut self,
+        thread: ThreadId,
+        exception: Exception,
+        (sp, back): (u64, Option<u64>),
+    ) -> Option<StopReason> {
+        let point = exception.point;
+        if point == Point::Terminate && self.is_within_doomed(thread) {
+            return None;
+        }
+        let (mut ids, mut problem, mut stop) = (Vec::new(), None, false);
+        for index in 0..self.stops.exceptions.watched.len() {
+            let watched = self.stops.exceptions.watched.get(index)?;
+            if watched.failure.is_some() || !watched.filter.wants(point) {
+                continue;
+            }
+            let id = watched.id;
+            let holds = match &exception.subject {
+                Some(subject) => self.condition_holds(thread, index, subject),
+                None => Ok(!self.stops.exceptions.is_conditional(index)),
+            };
+            match holds {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => problem = Some(error.to_string()),
+            }
+            stop = true;
+            ids.extend(id);
+        }
+        if let Some(problem) = problem {
+            return Some(StopReason::BreakpointError(ids, problem));
+        }
+        if stop && matches!(point, Point::Terminate | Point::Panic) {
+            self.stops.exceptions.doomed = Some(Doomed { thread, sp, back });
+        }
+        stop.then_some(StopReason::Exception { ids, exception })
+    }
+
+    fn os_word(&self, addr: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (self.inferior.os.read_memory(LoadAddr(addr), &mut bytes) == 8)
+            .then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// Returns whether an abort follows from the reported event: it is raised deeper in the same
+    /// call.
+    fn is_aftermath(&mut self, thread: ThreadId, signal: Signal) -> bool {
+        signal.0 == libc::SIGABRT && self.is_within_doomed(thread)
+    }
+
+    /// Returns whether a thread is still in the call whose end of the program was reported.
+    fn is_within_doomed(&mut self, thread: ThreadId) -> bool {
+        let doomed = self.stops.exceptions.doomed.as_ref();
+        let Some(doomed) = doomed.filter(|doomed| doomed.thread == thread) else {
+            return false;
+        };
+        let (sp, back) = (doomed.sp, doomed.back);
+        let here = self
+            .inferior
+            .user_registers(thread)
+            .map(|registers| registers.sp());
+        let runs = || back.is_none_or(|back| self.os_word(sp) == Some(back));
+        here.is_some_and(|here| here <= sp.wrapping_add(8)) && runs()
+    }
+
+    /// Evaluates the condition of a filter.
+    fn condition_holds(
+        &mut self,
+        thread: ThreadId,
+        index: usize,
+        subject: &Subject,
+    ) -> Result<bool, Error> {
+        let Some(watched) = self.stops.exceptions.watched.get(index) else {
+            return Ok(false);
+        };
+        match watched.condition.clone() {
+            None => Ok(true),
+            Some(Condition::Names(patterns)) => {
+                Ok(crate::stops::exception::condition::fits(&patterns, subject))
+            }
+            Some(Condition::Expression(expression)) => {
+                let text = watched.asked.clone().unwrap_or_default();
+                self.stops.exceptions.asked = Some(subject.clone());
+                let frame = FrameKey { thread, level: 0 };
+                let holds = self.in_frame(frame, |context| expression.is_true(context));
+                self.stops.exceptions.asked = None;
+                holds.map_err(|error| Error::eval(format!("exception condition `{text}`: {error}")))
+            }
+        }
+    }
+
+    /// Returns the exception of a thread at the entry of such a function; `None` if there is
+    /// nothing to report.
+    fn exception_at(&mut self, thread: ThreadId, point: Point) -> Option<Exception> {
+        if point == Point::Report {
+            // The report's text may still be in the pipe.
+            self.pump_output(crate::debugger::OUTPUT_DRAIN_LIMIT);
+        }
+        let registers = self.inferior.user_registers(thread)?;
+        let (first, second) = (registers.get(RDI)?, registers.get(RSI)?);
+        let terminating = match point {
+            Point::Terminate => self.words_near(thread),
+            _ => Vec::new(),
+        };
+        let memory = self.inferior.memory();
+        let reader = Reader {
+            memory: &memory,
+            modules: &self.images.modules,
+        };
+        let point = match point {
+            Point::Catch if !reader.has_handler(first) => return None,
+            Point::CatchOrEnd if !reader.has_handler(first) => Point::Terminate,
+            Point::CatchOrEnd => Point::Catch,
+            Point::Raise if reader.is_rethrown(first) => Point::Rethrow,
+            Point::Raise => Point::Throw,
+            point => point,
+        };
+        let subject = match point {
+            Point::Throw | Point::Rethrow | Point::Catch => {
+                Some(Subject::Cpp(reader.thrown(first)?))
+            }
+            Point::Raise | Point::CatchOrEnd | Point::PanicBegins => return None,
+            Point::Terminate if terminating.is_empty() => Some(Subject::Cpp(reader.thrown(first)?)),
+            Point::Terminate => reader.among(terminating).map(Subject::Cpp),
+            Point::Panic => Some(Subject::Panic(reader.panic(first, second))),
+            Point::Report => {
+                let (bytes, _) = read_terminated(&memory, LoadAddr(first), 1, 4096).ok()?;
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let summary = text.strip_prefix("SUMMARY: ").unwrap_or(&text);
+                let summary = summary.trim_end().to_owned();
+                Some(Subject::Report(SanitizerReport {
+                    summary,
+                    is_printed: true,
+                }))
+            }
+            Point::Mistake => {
+                let stack = (0..64).map(|at| registers.sp().wrapping_add(at * 8));
+                let words: Vec<u64> = stack
+                    .map_while(|at| memory.read_uint(LoadAddr(at), 8).ok())
+                    .collect();
+                let what = reader.mistake(&words)?;
+                Some(Subject::Report(SanitizerReport {
+                    summary: format!("UndefinedBehaviorSanitizer: {what}"),
+                    is_printed: false,
+                }))
+            }
+        };
+        Some(Exception { point, subject })
+    }
+
+    /// Returns words that may be the address of the handled exception: callee-saved registers of
+    /// the callers, and words on the stack.
+    fn words_near(&mut self, thread: ThreadId) -> Vec<u64> {
+        use dwarf::register::x86_64::{RBP, RBX};
+        let saved = [RBX, RBP].into_iter().chain((12..16).map(dwarf::Register));
+        let saved: Vec<dwarf::Register> = saved.collect();
+        let mut words = Vec::new();
+        let Ok((mut address, mut registers)) = self.innermost(thread) else {
+            return words;
+        };
+        let stack = registers.get(registers.machine().sp());
+        for _ in 0..3 {
+            words.extend(saved.iter().filter_map(|register| registers.get(*register)));
+            let memory = self.inferior.memory();
+            let mut unwinder = self.views.unwinder.borrow_mut();
+            let unwound = unwinder.unwind(&self.images.modules, &memory, address, &registers);
+            match unwound.ok().and_then(|unwound| unwound.caller) {
+                Some(caller) => (address, registers) = caller,
+                None => break,
+            }
+        }
+        let on_stack = stack
+            .into_iter()
+            .flat_map(|sp| (0..32).map(move |at| sp + at * 8));
+        words.extend(on_stack.filter_map(|addr| self.os_word(addr)));
+        words
+    }
+
+    /// Records the reason of a stop until the process resumes.
+    pub(crate) fn show_exception(&mut self, thread: ThreadId, reason: &StopReason) {
+        let subject = match reason {
+            StopReason::Exception { exception, .. } => exception.subject.clone(),
+            StopReason::Signal { info, .. } => Some(Subject::Signal(info.signal)),
+            StopReason::Trap => Some(Subject::Signal(Signal(libc::SIGTRAP))),
+            _ => return,
+        };
+        let shown = (reason.clone(), subject);
+        self.stops.exceptions.shown.insert(thread, shown);
+    }
+
+    /// Keeps the end of stderr if a sanitizer may report there.
+    pub(crate) fn keep_stderr(&mut self, bytes: &[u8]) {
+        const KEPT: usize = 1 << 16;
+        let exceptions = &mut self.stops.exceptions;
+        if !exceptions.points.values().any(|it| *it == Point::Report) {
+            return;
+        }
+        exceptions.stderr.extend_from_slice(bytes);
+        if exceptions.stderr.len() > 2 * KEPT {
+            let gone = exceptions.stderr.len() - KEPT;
+            exceptions.stderr.drain(..gone);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Steps. A [`Plan`] is evaluated at each stop of its thread and returns a verdict on how to
+//! continue; any other reason to stop wins over it.
+
+mod begin;
+mod coroutine;
+mod goto;
+mod restart;
+mod targets;
+
+pub use goto::GotoTarget;
+
+use crate::debugger::{Debugger, Shown, Vote};
+use crate::ids::ThreadId;
+use crate::inferior::site::Owner;
+use crate::os::{RegisterSet, Resume};
+use crate::stops::event::StopReason;
+use crate::stops::step::view::View;
+use crate::stops::step::{Plan, Stepping, Target, Verdict};
+use dwarf::LoadAddr;
+
+impl Debugger {
+    /// Starts a step with its first verdict.
+    pub(crate) fn begin_step(&mut self, thread: ThreadId, plan: Box<dyn Plan>, first: Verdict) {
+        let Some(state) = self.thread_state(thread) else {
+            return;
+        };
+        state.step = Some(Stepping {
+            plan,
+            targets: Vec::new(),
+            interrupted_at: None,
+            returning: None,
+        });
+        tracing::trace!(%thread, ?first, "a step begins");
+        match first {
+            // A target in a loop must not be hit at the pc itself: the thread makes one single step
+            // first.
+            Verdict::RunTo(targets) if self.would_hit(thread, &targets) => {}
+            Verdict::RunTo(targets) => self.set_targets(thread, targets),
+            Verdict::Abandon => self.cancel_step(thread),
+            Verdict::Step | Verdict::KeepRunning | Verdict::Done { .. } => {}
+        }
+        self.resume_from_stop(thread);
+    }
+
+    /// Returns whether a stopped thread would hit one of these targets without moving.
+    fn would_hit(&mut self, thread: ThreadId, targets: &[Target]) -> bool {
+        let Some(registers) = self.inferior.user_registers(thread) else {
+            return false;
+        };
+        let (pc, sp) = (registers.pc(), registers.sp());
+        let passed = self
+            .inferior
+            .thread_mut(thread)
+            .and_then(|state| state.passed_site);
+        let mut here = targets.iter();
+        passed != Some(pc) && here.any(|target| target.addr == pc && sp >= target.sp)
+    }
+
+    /// Ends a thread's step, if there is one, and removes its traps.
+    pub(crate) fn cancel_step(&mut self, thread: ThreadId) {
+        if let Some(state) = self.threads.get_mut(&thread)
+            && state.step.take().is_some()
+        {
+            if let Some(state) = self.inferior.thread_mut(thread) {
+                state.is_stepping = false;
+            }
+            self.inferior
+                .sites
+                .remove_owner(Owner::Step(thread), &*self.inferior.os);
+        }
+    }
+
+    /// Ends all steps.
+    pub(crate) fn cancel_steps(&mut self) {
+        let stepping: Vec<ThreadId> = self
+            .threads
+            .iter()
+            .filter(|(_, state)| state.step.is_some())
+            .map(|(thread, _)| *thread)
+            .collect();
+        for thread in stepping {
+            self.cancel_step(thread);
+        }
+    }
+
+    fn set_targets(&mut self, thread: ThreadId, targets: Vec<Target>) {
+        let Some(step) = self.step_of(thread) else {
+            return;
+        };
+        let before = std::mem::replace(&mut step.targets, targets.clone());
+        let is_in = |all: &[Target], addr| all.iter().any(|target| target.addr == addr);
+        for target in &targets {
+            if !is_in(&before, target.addr) {
+                self.inferior
+                    .sites
+                    .add(target.addr, Owner::Step(thread), &*self.inferior.os);
+            }
+        }
+        for target in before {
+            if !is_in(&targets, target.addr) {
+                self.inferior
+                    .sites
+                    .remove(target.addr, Owner::Step(thread), &*self.inferior.os);
+            }
+        }
+    }
+
+    fn step_of(&mut self, thread: ThreadId) -> Option<&mut Stepping> {
+        self.thread_state(thread)?.step.as_mut()
+    }
+
+    /// Returns how a thread is resumed according to its step; one without a step runs.
+    pub(crate) fn next_move(&self, thread: ThreadId) -> Resume {
+        let step = self.threads.get(&thread).and_then(|it| it.step.as_ref());
+        match step {
+            Some(step) if step.targets.is_empty() && step.interrupted_at.is_none() => Resume::Step,
+            _ => Resume::Continue,
+        }
+    }
+
+    /// Handles a signal that does not stop the program: its handler is not part of the step.
+    pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
+        let registers = self.inferior.user_registers(thread);
+        if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
+            && step.targets.is_empty()
+            // Otherwise the signal arrived before the handler of another one has returned.
+            && step.interrupted_at.is_none()
+        {
+            let target = Target {
+                addr: registers.pc(),
+                sp: registers.sp(),
+            };
+            step.interrupted_at = Some(target);
+            self.inferior
+                .sites
+                .add(target.addr, Owner::Step(thread), &*self.inferior.os);
+            // The trap is to be hit when the handler returns here, not skipped now.
+            if let Some(state) = self.inferior.thread_mut(thread)
+                && state.passed_site.take() == Some(target.addr)
+            {
+                state.interrupt_pass(registers);
+            }
+        }
+    }
+
+    /// Handles the end of a single step.
+    pub(crate) fn on_single_step(&mut self, thread: ThreadId) -> Vote {
+        if self.step_of(thread).is_none() {
+            // The step was cancelled while it ran.
+            return Vote::Run;
+        }
+        if let Some(vote) = self.end_returned_call(thread) {
+            return vote;
+        }
+        self.ask_plan(thread).unwrap_or(Vote::Resume)
+    }
+
+    /// Returns whether a thread has returned from a signal handler to an instruction whose
+    /// breakpoints have been evaluated.
+    pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId) -> bool {
+        let registers = self.inferior.user_registers(thread);
+        registers.is_some_and(|registers| {
+            let state = self.inferior.thread_mut(thread);
+            state.is_some_and(|state| state.resumes_pass(&registers))
+        })
+    }
+
+    /// Handles a thread at a trap of a step; `None` if its step goes on as before.
+    pub(crate) fn on_step_site(&mut self, thread: ThreadId, addr: LoadAddr) -> Option<Vote> {
+        let sp = self.inferior.user_registers(thread)?.sp();
+        let step = self.step_of(thread)?;
+        let reached = |target: &Target| target.addr == addr && sp >= target.sp;
+        if step.interrupted_at.as_ref().is_some_and(reached) {
+            step.interrupted_at = None;
+            self.inferior
+                .sites
+                .remove(addr, Owner::Step(thread), &*self.inferior.os);
+            return Some(Vote::Resume);
+        }
+        match step.targets.iter().any(reached) {
+            true => self.ask_plan(thread),
+            false => None,
+        }
+    }
+
+    /// Returns the view of a thread with these registers for a plan.
+    pub(crate) fn view<'a>(
+        &'a self,
+        registers: &'a RegisterSet,
+        memory: &'a dyn dwarf::Memory,
+    ) -> View<'a> {
+        View {
+            registers,
+            modules: &self.images.modules,
+            memory,
+            unwinder: &self.views.unwinder,
+            filters: &self.stops.step_filters,
+            reaches: &self.stops.reaches,
+        }
+    }
+
+    /// Evaluates the plan at a stop; `None` if it does not apply at the pc.
+    fn ask_plan(&mut self, thread: ThreadId) -> Option<Vote> {
+        let Some(registers) = self.inferior.user_registers(thread) else {
+            return Some(Vote::Stay);
+        };
+        let step = self
+            .thread_state(thread)
+            .and_then(|state| state.step.take());
+        let Some(mut step) = step else {
+            return Some(Vote::Stay);
+        };
+        let verdict = {
+            let memory = self.inferior.memory();
+            step.plan.on_stop(&self.view(&registers, &memory))
+        };
+        if let Some(state) = self.thread_state(thread) {
+            state.step = Some(step);
+        }
+        tracing::trace!(%thread, pc = %registers.pc(), sp = registers.sp(), ?verdict, "plan");
+        match verdict {
+            Verdict::Step => {
+                self.set_targets(thread, Vec::new());
+                Some(Vote::Resume)
+            }
+            Verdict::RunTo(targets) => {
+                self.set_targets(thread, targets);
+                Some(Vote::Resume)
+            }
+            Verdict::KeepRunning => None,
+            Verdict::Abandon => {
+                self.cancel_step(thread);
+                Some(Vote::Run)
+            }
+            Verdict::Done { hidden } => Some(self.step_done(thread, registers.pc(), hidden)),
+        }
+    }
+
+    /// Ends a step; a breakpoint at its end is hit as well.
+    fn step_done(&mut self, thread: ThreadId, pc: LoadAddr, hidden: usize) -> Vote {
+        let owners = self.owners_at(pc);
+        let passed = self
+            .inferior
+            .thread_mut(thread)
+            .is_some_and(|state| state.passed_site == Some(pc));
+        let reason = if passed {
+            None
+        } else {
+            let decided = self.decide_without_calls(thread, pc, &owners);
+            self.evaluate_breakpoints(thread, pc, &owners, decided)
+        };
+        let is_step = reason.is_none();
+        let returning = self.step_of(thread).and_then(|step| step.returning.take());
+        let shown = Shown {
+            hidden: is_step.then_some(hidden),
+            asked: None,
+            returned: returning.filter(|it| it.at == pc),
+        };
+        Vote::Stop(reason.unwrap_or(StopReason::Step), shown)
+    }
+}

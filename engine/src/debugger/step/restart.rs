@@ -1,0 +1,363 @@
+//! Restart of a frame: the thread returns to its function's first instruction, with the present
+//! values of the parameters.
+
+use crate::arch::{x86_64, x86_64_entry};
+use crate::debugger::argument_passing::HandedOver;
+use crate::debugger::frame::Parameter;
+use crate::debugger::stack::{PhysicalFrame, ThreadStack};
+use crate::debugger::{Debugger, Shown, Vote};
+use crate::ids::FrameKey;
+use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
+use crate::inspect::abi::sysv::{self, Passing};
+use crate::inspect::eval::{Argument, ArgumentPassing, in_registers};
+use crate::inspect::inlined::calls_beginning_at;
+use crate::inspect::value::{Shape, Ty, Value};
+use crate::stops::event::StopReason;
+use dwarf::register::x86_64::XMM0;
+use dwarf::{
+    FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Register, Registers,
+};
+use std::sync::Arc;
+
+/// Offset in bytes from the return address to the function's frame.
+const RETURN_ADDRESS: u64 = 8;
+
+/// Functions of Rust's library in which a panic is in progress.
+const PANICKING: [&str; 3] = ["rust_panic", "begin_panic", "rust_begin_unwind"];
+
+impl ThreadStack {
+    /// Returns whether a frame can be restarted, judging by the stack; otherwise why not.
+    pub fn restarts(&self, index: usize, inner: usize) -> Result<(), &'static str> {
+        let frame = self.physical.get(index).ok_or("there is no such frame")?;
+        if frame.is_signal {
+            return Err("it is not a function's, but the kernel's");
+        }
+        if frame.is_console_call {
+            return Err("it is not a function's, but stands for a call from the console");
+        }
+        if frame.is_tail_call {
+            return Err("it is gone: its last act was to call what it seems to wait for");
+        }
+        if frame.function.is_none() {
+            return Err("there is no debug info that tells what it was given");
+        }
+        if inner + 1 < frame.hidden + frame.levels {
+            return Err("it was inlined; restart the function that it is part of");
+        }
+        if index >= self.firm {
+            return Err(match self.physical.get(self.firm) {
+                Some(frame) if frame.is_signal => {
+                    "a signal's handler that has not returned is in between"
+                }
+                Some(frame) if frame.is_console_call => {
+                    "a function called from the console that has not returned is in between"
+                }
+                _ => "for it, or for what it has called, there is no call frame information",
+            });
+        }
+        let mut outer = self.physical.iter().skip(index + 1);
+        match self.next.is_some() || outer.any(|frame| !frame.is_tail_call) {
+            true => Ok(()),
+            false => Err("nothing has called it"),
+        }
+    }
+}
+
+/// The state at the entry of a frame's function.
+pub(crate) struct Begun {
+    function: Arc<Function>,
+    module: Arc<Module>,
+    bias: LoadBias,
+    address: FrameAddress,
+    registers: Registers,
+    cfa: LoadAddr,
+}
+
+impl Debugger {
+    /// Discards a frame and its callees, except for what they have written, and moves the thread to
+    /// the function's first instruction, with its parameters as they are now;
+    /// [`StopReason::Restart`] follows, and no code has run.
+    ///
+    /// # Errors
+    /// Not stopped, no such frame; a parameter is unknown or cannot be passed; the caller's
+    /// registers are unknown. The thread is unchanged then.
+    pub fn restart_frame(&mut self, key: FrameKey) -> Result<(), Error> {
+        self.can_run()?;
+        self.stopped_thread(key.thread)?;
+        let stack = self.unwound(key.thread, key.level + 2)?;
+        let (index, inner) = stack.at(key.level).ok_or(Error::NoSuchFrame(key.level))?;
+        let name = match stack
+            .physical
+            .get(index)
+            .and_then(|it| it.function.as_ref())
+        {
+            Some((function, _)) => format!("`{}`", function.name),
+            None => "this frame".to_owned(),
+        };
+        let refused = |why: &str| Error::Unsupported(format!("{name} cannot be restarted: {why}"));
+        stack.restarts(index, inner).map_err(refused)?;
+        self.restart_machine_frame(key, index)
+            .map_err(|error| match error {
+                Error::Unsupported(why) => refused(&why),
+                other => other,
+            })
+    }
+
+    fn restart_machine_frame(&mut self, key: FrameKey, index: usize) -> Result<(), Error> {
+        let refuse = |why: &str| Err(Error::Unsupported(why.into()));
+        let thread = key.thread;
+        let begun = self.begun(thread, index)?;
+        let entry = begun.bias.load(begun.function.entry);
+        let mut registers = self
+            .inferior
+            .user_registers(thread)
+            .ok_or(Error::NoSuchThread(thread.0))?;
+        if index > 0 || registers.pc() != entry {
+            self.can_throw_away(thread, index)?;
+            let handed = self.handed_again(key, &begun)?;
+            let caller =
+                self.caller_of(&self.physical_frame(begun.address, begun.registers.clone(), 0))?;
+            let Some((back, outer)) = caller.caller else {
+                return refuse("nothing has called it");
+            };
+            let top = begun.cfa - RETURN_ADDRESS;
+            if self.memory_word(top) != Some(back.addr().0) {
+                return refuse("its return address is not where it should be");
+            }
+            let mut extended = self
+                .inferior
+                .os
+                .extended_registers(thread)
+                .unwrap_or_default();
+            registers = registers.outside_system_call();
+            for register in outer.machine().callee_saved() {
+                match outer.get(*register) {
+                    Some(value) => drop(registers.set(*register, value)),
+                    None => return refuse("its caller's registers are not all known"),
+                }
+            }
+            handed.write(&mut registers, &mut extended);
+            registers.set_sp(top.0);
+            registers.set_pc(entry);
+            if !handed.stack.is_empty() && !self.inferior.os.write_memory(begun.cfa, &handed.stack)
+            {
+                return refuse("its arguments on the stack cannot be written");
+            }
+            if !self.inferior.os.set_extended_registers(thread, &extended)
+                || !self.inferior.set_registers_of(thread, registers)
+            {
+                return Err(Error::NoSuchThread(thread.0));
+            }
+            self.end_scopes_up_to(thread, begun.cfa);
+        }
+        let at_entry = calls_beginning_at(&begun.module, begun.function.entry);
+        if let Some(state) = self.inferior.thread_mut(thread)
+            && crate::inferior::is_fatal_signal(state.signal)
+        {
+            // The pending signal was caused by the code that is undone.
+            state.signal = Signal(0);
+        }
+        let shown = Shown {
+            hidden: Some(at_entry),
+            ..Shown::default()
+        };
+        self.carry_out(thread, Vote::Stop(StopReason::Restart, shown));
+        if let Some(state) = self.inferior.thread_mut(thread) {
+            // A breakpoint on the first instruction has to be hit again.
+            state.passed_site = None;
+        }
+        Ok(())
+    }
+
+    fn begun(&self, thread: ThreadId, index: usize) -> Result<Begun, Error> {
+        let unknown = || Error::Unsupported("its frame is not known".into());
+        let stack = self.views.stacks.get(&thread).ok_or_else(unknown)?;
+        let frame = stack.physical.get(index).ok_or_else(unknown)?;
+        let (function, bias) = frame.function.clone().ok_or_else(unknown)?;
+        let loaded = self.images.modules.at(frame.address.lookup());
+        Ok(Begun {
+            module: Arc::clone(&loaded.ok_or_else(unknown)?.module),
+            function,
+            bias,
+            address: frame.address,
+            registers: frame.registers.clone(),
+            cfa: frame.cfa.ok_or_else(unknown)?,
+        })
+    }
+
+    fn memory_word(&self, addr: LoadAddr) -> Option<u64> {
+        dwarf::Memory::read_uint(&self.inferior.memory(), addr, 8).ok()
+    }
+
+    /// Checks that no younger frame is panicking: after a restart, the next panic would be taken
+    /// for one inside a panic.
+    fn can_throw_away(&self, thread: ThreadId, index: usize) -> Result<(), Error> {
+        let name = |frame: &PhysicalFrame| {
+            let loaded = self.images.modules.at(frame.address.lookup())?;
+            let symbol = loaded
+                .module
+                .symbol_at(loaded.bias.file(frame.address.lookup()))?;
+            Some(symbol.name)
+        };
+        let frames = self.views.stacks.get(&thread).map(|stack| &stack.physical);
+        let mut younger = frames.into_iter().flatten().take(index);
+        let panics = |name: &str| PANICKING.iter().any(|of| name.contains(of));
+        match younger.any(|frame| name(frame).is_some_and(panics)) {
+            true => Err(Error::Unsupported(
+                "it panics, and the next panic would be taken for one in a panic".into(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the function's arguments with their present values.
+    fn handed_again(&mut self, key: FrameKey, begun: &Begun) -> Result<HandedOver, Error> {
+        let refuse = |why: String| Err(Error::Unsupported(why));
+        let function = &begun.function;
+        let language = function.language;
+        let lookup = begun.bias.file(begun.address.lookup());
+        let body = begun.module.body_start(function);
+        if !function.optimized && (function.entry..body).contains(&lookup) {
+            return refuse("it has not kept its arguments yet; step to its first line".into());
+        }
+        let mut handed = HandedOver::default();
+        let returns = function.return_type;
+        let returns = returns.map(|id| Ty::dwarf(&begun.module, begun.bias, id));
+        let passing = match returns.as_ref().map(|ty| (ty, ty.shape())) {
+            None | Some((_, Shape::Void | Shape::Unit)) => Passing::Registers(Vec::new()),
+            Some((ty, _)) => sysv::passing(ty, language, true),
+        };
+        match passing {
+            Passing::Registers(_) => {}
+            Passing::Memory => handed.word(self.result_place(begun)?),
+            Passing::Unknown => {
+                return refuse("how it returns its result is not known".into());
+            }
+        }
+        let parameters = self.in_frame(key, |scope| Ok(scope.parameters()))?;
+        for parameter in parameters {
+            // gcc names this parameter, but does not pass it.
+            if parameter.name == "__in_chrg" {
+                continue;
+            }
+            let name = parameter.name.clone();
+            hand_again(parameter, begun, &mut handed)
+                .map_err(|why| Error::Unsupported(format!("its parameter `{name}` {why}")))?;
+        }
+        let memory = self.inferior.memory();
+        let inside = |at| function.contains(begun.bias.file(at));
+        let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
+        let taken = x86_64_entry::taken(begun.bias.load(function.entry), code);
+        let used = handed.used();
+        match taken.iter().find(|register| !used.contains(register)) {
+            Some(register) => refuse(format!(
+                "it takes something in {} that no parameter tells of",
+                register_name(*register)
+            )),
+            None => Ok(handed),
+        }
+    }
+
+    /// Returns the address for the result of a function that returns it in memory. Only unoptimized
+    /// code is certain to keep it.
+    fn result_place(&self, begun: &Begun) -> Result<u64, Error> {
+        let memory = self.inferior.memory();
+        let place = || {
+            let inside = |at| begun.function.contains(begun.bias.file(at));
+            let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
+            let entry = begun.bias.load(begun.function.entry);
+            let (at, base, offset) = x86_64_entry::first_kept(entry, code)?;
+            // The registers of the frame equal those of the prologue only if they lead to the same
+            // canonical frame address by the unwind rules of that instruction.
+            let stored = self.physical_frame(FrameAddress::Pc(at), begun.registers.clone(), 0);
+            if self.caller_of(&stored).ok()?.cfa != begun.cfa {
+                return None;
+            }
+            let slot = begun.registers.get(base)?.wrapping_add_signed(offset);
+            let own = begun.registers.sp()?..begun.cfa.0;
+            let place = self.memory_word(LoadAddr(slot))?;
+            (own.contains(&slot) && !own.contains(&place)).then_some(place)
+        };
+        let place = place().filter(|_| !begun.function.optimized);
+        place.ok_or_else(|| {
+            Error::Unsupported(
+                "where it is to put its result is not known: debug info does not tell".into(),
+            )
+        })
+    }
+}
+
+/// Passes a parameter with its present value; the error says why that is impossible.
+fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> Result<(), String> {
+    let language = begun.function.language;
+    let value = parameter
+        .value
+        .map_err(|error| format!("is not known: {error}"))?;
+    let bytes = || match value.ty.size() {
+        Some(0) => Ok(Vec::new()),
+        _ => match &parameter.bytes {
+            Ok(bytes) => Ok(bytes.to_vec()),
+            Err(error) => Err(format!("is not known: {error}")),
+        },
+    };
+    let before = handed.used();
+    let by_address = language != Language::Rust && sysv::is_by_address(&value.ty);
+    match sysv::passing(&value.ty, language, false) {
+        _ if by_address => handed.add(Argument::word(caller_s(&value, begun)?), |_| 0),
+        Passing::Memory if language == Language::Rust => {
+            handed.add(Argument::word(caller_s(&value, begun)?), |_| 0);
+        }
+        Passing::Registers(parts) => {
+            for argument in in_registers(&value.ty, &parts, bytes()?, language) {
+                handed.add(argument, |_| 0);
+            }
+        }
+        Passing::Memory => {
+            let how = ArgumentPassing::Stack(sysv::stack_alignment(&value.ty));
+            let bytes = bytes()?;
+            handed.add(Argument { bytes, how }, |_| 0);
+        }
+        Passing::Unknown => {
+            let ty = value.ty.name();
+            return Err(format!("is a `{ty}`, and how that is passed is not known"));
+        }
+    }
+    let mut used = handed.used();
+    used.retain(|register| !before.contains(register));
+    let agrees = |at: &Location| match at {
+        Location::Register(register) => used == [*register],
+        Location::Pieces(pieces) => {
+            let mut places = pieces.iter().map(|piece| &piece.location);
+            pieces.len() == used.len()
+                && used
+                    .iter()
+                    .all(|it| places.next() == Some(&Location::Register(*it)))
+        }
+        // The value was stored there.
+        Location::Memory(_) => true,
+        _ => false,
+    };
+    match !begun.function.optimized || parameter.at_entry.as_ref().is_some_and(agrees) {
+        true => Ok(()),
+        false => Err("is not passed as usual: the compiler has optimized its calls".into()),
+    }
+}
+
+/// Returns the address of an object that a caller has made for its callee.
+fn caller_s(value: &Value, begun: &Begun) -> Result<u64, String> {
+    let own = begun.registers.sp().unwrap_or(0)..begun.cfa.0;
+    let place = value.address().filter(|addr| !own.contains(&addr.0));
+    place
+        .map(|addr| addr.0)
+        .ok_or_else(|| "is not where its caller has put it".into())
+}
+
+fn register_name(register: Register) -> String {
+    if let Some(vector) = register.0.checked_sub(XMM0.0) {
+        return format!("xmm{vector}");
+    }
+    let mut names = dwarf::Machine::X86_64.register_names().iter();
+    let found = names.find(|(number, _)| *number == register);
+    found.map_or_else(String::new, |(_, name)| (*name).to_owned())
+}

@@ -1,0 +1,77 @@
+//! Breakpoints on instructions, by address or by a line of disassembly. An address at which no
+//! instruction begins is refused.
+
+use super::BoundLocation;
+use super::resolve::{Resolved, bind};
+use crate::arch::x86_64;
+use crate::ids::ModuleId;
+use crate::images::modules::{Loaded, Modules};
+use crate::os::Mapping;
+use dwarf::{Language, LoadAddr, Memory};
+
+/// The module of code that is in no image (generated at run time); it is never unloaded.
+const NO_IMAGE: ModuleId = ModuleId(u32::MAX);
+
+/// Maximum size in bytes of a function whose instructions are decoded from its entry.
+const MAX_FUNCTION_BYTES: u64 = 1 << 20;
+
+/// Returns the location, if an instruction may begin at the address.
+pub(crate) fn resolve(
+    addr: LoadAddr,
+    modules: &Modules,
+    memory: &dyn Memory,
+    mappings: &[Mapping],
+) -> Resolved {
+    let is_code = |map: &&Mapping| map.executable && (map.start..map.end).contains(&addr);
+    if mappings.iter().find(is_code).is_none() {
+        return refused(format!("there is no code at {addr}"));
+    }
+    let Some(loaded) = modules.at(addr) else {
+        return Resolved {
+            bound: vec![BoundLocation {
+                addr,
+                module: NO_IMAGE,
+                source: None,
+                language: Language::default(),
+                hidden: 0,
+                shown: None,
+            }],
+            ..Resolved::default()
+        };
+    };
+    if let Some(begin) = covered_by(addr, loaded, memory) {
+        return refused(format!(
+            "{addr} is inside of the instruction that begins at {begin}"
+        ));
+    }
+    Resolved {
+        bound: vec![bind(loaded, loaded.bias.file(addr))],
+        ..Resolved::default()
+    }
+}
+
+pub(crate) fn refused(why: String) -> Resolved {
+    Resolved {
+        why: Some(why),
+        ..Resolved::default()
+    }
+}
+
+/// Returns the instruction that contains an address at which none begins.
+fn covered_by(addr: LoadAddr, loaded: &Loaded, memory: &dyn Memory) -> Option<LoadAddr> {
+    let here = loaded.bias.file(addr);
+    let function = loaded.module.function_at(here)?;
+    let range = function.ranges.iter().find(|it| it.contains(here))?;
+    let mut at = loaded.bias.load(range.start);
+    if addr.0.abs_diff(at.0) > MAX_FUNCTION_BYTES {
+        return None;
+    }
+    while at < addr {
+        let next = LoadAddr(x86_64::read(memory, at)?.next_ip());
+        if next > addr {
+            return Some(at);
+        }
+        at = next;
+    }
+    None
+}

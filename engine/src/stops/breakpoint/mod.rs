@@ -1,0 +1,514 @@
+//! Breakpoints of the client, the locations they bind to, and their sites in the code.
+
+pub(crate) mod condition;
+mod depth;
+pub(crate) mod freshness;
+pub(crate) mod function;
+pub(crate) mod indirect;
+mod inlined;
+pub(crate) mod instruction;
+pub(crate) mod locations;
+pub(crate) mod names;
+pub(crate) mod new_images;
+pub(crate) mod pattern;
+pub(crate) mod resolve;
+pub(crate) mod sources;
+pub(crate) mod watch;
+
+pub use freshness::recorded_checksum;
+pub(crate) use indirect::Choices;
+
+use crate::ids::BreakpointId;
+pub use crate::ids::BreakpointOptions;
+use crate::ids::CodeName;
+use crate::ids::HitCondition;
+use crate::ids::ModuleId;
+use crate::images::indexer::Indexer;
+use crate::inspect::eval::Expression;
+pub use condition::Segment;
+use dwarf::{Language, LoadAddr, SourceLocation};
+use function::Named;
+use names::Names;
+use pattern::Pattern;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// A breakpoint on a line, as requested.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceBreakpoint {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: Option<u32>,
+    /// Its options.
+    pub options: BreakpointOptions,
+}
+
+/// A breakpoint on a function, as requested.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FunctionBreakpoint {
+    /// The name, or a pattern `/regular expression/`.
+    pub name: String,
+    /// Its options.
+    pub options: BreakpointOptions,
+}
+
+/// A breakpoint on an instruction, as requested.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InstructionBreakpoint {
+    /// Address of the instruction.
+    pub address: LoadAddr,
+    /// Its options.
+    pub options: BreakpointOptions,
+}
+
+/// The location of a breakpoint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResolvedLocation {
+    /// Source file as the debug info names it, line and column (0: unknown).
+    pub source: Option<(PathBuf, u32, u32)>,
+    /// Its first address.
+    pub address: LoadAddr,
+}
+
+/// The state of a breakpoint, for the client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BreakpointInfo {
+    /// Its number.
+    pub id: BreakpointId,
+    /// Whether it can be hit.
+    pub verified: bool,
+    /// Whether it can never be hit (an invalid condition). If false, an unverified breakpoint may
+    /// still bind in a library that is loaded later.
+    pub failed: bool,
+    /// Why it is not verified, or a remark.
+    pub message: Option<String>,
+    /// Its first location.
+    pub place: Option<ResolvedLocation>,
+    /// The number of its locations.
+    pub bound_addresses: usize,
+}
+
+/// What a breakpoint is set on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Spec {
+    Line {
+        source: PathBuf,
+        line: u32,
+        column: Option<u32>,
+    },
+    Function(String),
+    Instruction(LoadAddr),
+    /// A line of disassembly.
+    Code(CodeName, u32),
+    Data(watch::DataSpec),
+}
+
+/// An address that a breakpoint is bound to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BoundLocation {
+    pub addr: LoadAddr,
+    pub(crate) module: ModuleId,
+    pub source: Option<(PathBuf, u32, u32)>,
+    pub(crate) language: Language,
+    /// Number of inlined calls that begin at the address but are not the requested function: the
+    /// stop shows them as not entered yet.
+    pub hidden: usize,
+    /// The line that a stop shows, if the line table assigns another one to the code.
+    pub shown: Option<SourceLocation>,
+}
+
+/// A condition and a message, parsed in the language of the location; parsed again on each bind.
+#[derive(Default)]
+pub(crate) struct CompiledOptions {
+    pub(crate) condition: Option<Rc<Expression>>,
+    pub(crate) message: Option<Rc<[Segment]>>,
+}
+
+/// How the locations of a breakpoint are searched, and the result.
+pub(crate) enum Search {
+    Line,
+    Function(Named),
+    Functions(Pattern),
+}
+
+pub(crate) struct Breakpoint {
+    pub(crate) spec: Spec,
+    pub(crate) options: BreakpointOptions,
+    pub(crate) hit: Option<HitCondition>,
+    pub(crate) program: CompiledOptions,
+    pub(crate) names: Names,
+    hits: u64,
+    /// Whether it has stopped once, as its hit condition demands.
+    pub(crate) spent: bool,
+    pub(crate) bound: Vec<BoundLocation>,
+    /// Locations at which names of its condition or message are unknown, unlike at others: it is
+    /// not hit there.
+    pub(crate) lacking: Vec<LoadAddr>,
+    /// Why it can never be hit.
+    pub(crate) failure: Option<String>,
+    /// Why it is not bound yet.
+    pub(crate) pending: Option<String>,
+    /// A remark on a bound breakpoint.
+    pub(crate) note: Option<String>,
+    /// A remark whether the program or the debugger evaluates its hits, once that is decided.
+    evaluation_note: Option<String>,
+    pub(crate) search: Search,
+}
+
+impl Breakpoint {
+    fn new(spec: Spec, options: BreakpointOptions) -> Self {
+        let mut breakpoint = Self {
+            spec,
+            options: BreakpointOptions::default(),
+            hit: None,
+            program: CompiledOptions::default(),
+            names: Names::default(),
+            hits: 0,
+            spent: false,
+            bound: Vec::new(),
+            lacking: Vec::new(),
+            failure: None,
+            pending: None,
+            note: None,
+            evaluation_note: None,
+            search: Search::Line,
+        };
+        breakpoint.set_options(options);
+        breakpoint
+    }
+
+    fn set_options(&mut self, options: BreakpointOptions) {
+        self.options = options;
+        self.hits = 0;
+        self.spent = false;
+        self.evaluation_note = None;
+        self.parse(self.bound.first().map(|bound| bound.language));
+    }
+
+    /// Parses condition, hit condition and message; an error becomes the breakpoint's failure.
+    pub(crate) fn parse(&mut self, language: Option<Language>) {
+        let language = language.unwrap_or_default();
+        self.failure = None;
+        self.program = CompiledOptions::default();
+        self.names = Names::default();
+        self.hit = None;
+        if let Spec::Function(name) = &self.spec
+            && matches!(self.search, Search::Line)
+        {
+            match Pattern::parse(name) {
+                None => self.search = Search::Function(Named::new(name)),
+                Some(Ok(pattern)) => self.search = Search::Functions(pattern),
+                Some(Err(error)) => self.failure = Some(error),
+            }
+        }
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        if let Some(condition) = text(&self.options.condition) {
+            match condition::parse(&condition, language) {
+                Ok(expression) => self.program.condition = Some(Rc::new(expression)),
+                Err(error) => self.failure = Some(format!("condition `{condition}`: {error}")),
+            }
+        }
+        if let Some(hit) = text(&self.options.hit_condition) {
+            match HitCondition::parse(&hit) {
+                Ok(hit) => self.hit = Some(hit),
+                Err(message) => self.failure = Some(message),
+            }
+        }
+        if let Some(message) = &self.options.log_message {
+            match condition::parse_message(message, language) {
+                Ok(segments) => self.program.message = Some(segments.into()),
+                Err(error) => self.failure = Some(format!("log message: {error}")),
+            }
+        }
+    }
+
+    /// Returns the first of its locations that can be hit.
+    fn shown_place(&self) -> Option<&BoundLocation> {
+        let mut hit = self.bound.iter();
+        hit.find(|bound| !self.lacks_names_at(bound.addr))
+            .or(self.bound.first())
+    }
+
+    pub(crate) fn lacks_names_at(&self, addr: LoadAddr) -> bool {
+        self.lacking.contains(&addr)
+    }
+
+    pub(crate) fn bound_at(&self, addr: LoadAddr) -> Option<&BoundLocation> {
+        self.bound.iter().find(|bound| bound.addr == addr)
+    }
+
+    pub(crate) fn info(&self, id: BreakpointId) -> BreakpointInfo {
+        let verified = self.failure.is_none() && !self.bound.is_empty();
+        BreakpointInfo {
+            id,
+            verified,
+            failed: self.failure.is_some(),
+            message: self.failure.clone().or_else(|| match verified {
+                true => {
+                    let said = [
+                        self.note.as_deref(),
+                        self.evaluation_note.as_deref(),
+                        self.names.problem(),
+                    ];
+                    let said: Vec<&str> = said.into_iter().flatten().collect();
+                    (!said.is_empty()).then(|| said.join("; "))
+                }
+                false => self.pending.clone(),
+            }),
+            place: self.shown_place().map(|bound| ResolvedLocation {
+                source: bound.source.clone(),
+                address: bound.addr,
+            }),
+            bound_addresses: self.bound.len() - self.lacking.len().min(self.bound.len()),
+        }
+    }
+}
+
+/// All breakpoints of the client.
+#[derive(Default)]
+pub struct Breakpoints {
+    last: u32,
+    pub(crate) all: BTreeMap<BreakpointId, Breakpoint>,
+    pub(crate) by_source: FxHashMap<String, Vec<BreakpointId>>,
+    pub(crate) functions: Vec<BreakpointId>,
+    pub(crate) instructions: Vec<BreakpointId>,
+    pub(crate) data: Vec<BreakpointId>,
+    pub(crate) freshness: freshness::Checked,
+}
+
+impl Breakpoints {
+    /// Removes all locations in an image. Returns the breakpoints that have none left.
+    pub(crate) fn unbind_in(&mut self, gone: ModuleId) -> Vec<BreakpointId> {
+        let mut unbound = Vec::new();
+        for (id, breakpoint) in &mut self.all {
+            let before = breakpoint.bound.len();
+            breakpoint.bound.retain(|bound| bound.module != gone);
+            if breakpoint.bound.is_empty() && before > 0 {
+                breakpoint.pending = Some(NO_LOCATION_YET.into());
+                unbound.push(*id);
+            }
+        }
+        unbound
+    }
+
+    /// Returns an unused number.
+    pub fn new_id(&mut self) -> BreakpointId {
+        self.last += 1;
+        BreakpointId(self.last)
+    }
+
+    /// Drops the bindings of all breakpoints for a new process. Returns those that have ended with
+    /// the old one.
+    pub fn unbind_all(&mut self) -> Vec<BreakpointId> {
+        let mut ended = self.end_data(PROGRAM_REPLACED);
+        for (id, breakpoint) in &mut self.all {
+            if matches!(breakpoint.spec, Spec::Instruction(_)) && !breakpoint.bound.is_empty() {
+                breakpoint.failure = Some(PROGRAM_REPLACED.into());
+                ended.push(*id);
+            }
+            breakpoint.bound.clear();
+            breakpoint.lacking.clear();
+            breakpoint.pending = Some(NO_LOCATION_YET.into());
+        }
+        ended
+    }
+
+    /// Prepares for a restart of the program: hit counts are reset, and breakpoints on instructions
+    /// stay. Returns those that have ended with the process.
+    pub fn reset_for_restart(&mut self) -> Vec<BreakpointId> {
+        for breakpoint in self.all.values_mut() {
+            breakpoint.bound.clear();
+            breakpoint.lacking.clear();
+            breakpoint.pending = Some(NO_LOCATION_YET.into());
+            breakpoint.hits = 0;
+            if std::mem::take(&mut breakpoint.spent) {
+                breakpoint.failure = None;
+            }
+        }
+        self.end_data("the process that it was in is gone")
+    }
+
+    /// Returns what the program itself can evaluate of a breakpoint: its condition, and the hits at
+    /// which it stops.
+    ///
+    /// # Errors
+    /// Why the debugger has to evaluate each hit.
+    pub fn in_process_check(
+        &self,
+        id: BreakpointId,
+    ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
+        let breakpoint = self.all.get(&id).ok_or("it is gone")?;
+        Ok((breakpoint.program.condition.clone(), breakpoint.hit))
+    }
+
+    /// Returns whether locations of function breakpoints are being searched that the program must
+    /// not pass.
+    pub fn await_places(&self, indexer: &Indexer) -> bool {
+        let breakpoints = self.functions.iter().filter_map(|id| self.all.get(id));
+        breakpoints
+            .filter(|breakpoint| breakpoint.failure.is_none())
+            .any(|breakpoint| match &breakpoint.search {
+                Search::Function(named) => named.is_awaited(indexer),
+                Search::Functions(_) | Search::Line => false,
+            })
+    }
+
+    /// Ends the wait for these searches. Returns the breakpoints that the program waited for.
+    pub fn pass_by(&mut self, indexer: &Indexer) -> Vec<BreakpointId> {
+        let mut passed = Vec::new();
+        for id in &self.functions {
+            if let Some(breakpoint) = self.all.get_mut(id)
+                && let Search::Function(named) = &mut breakpoint.search
+                && named.is_awaited(indexer)
+            {
+                named.pass_by();
+                passed.push(*id);
+            }
+        }
+        passed
+    }
+
+    /// Returns the condition of a breakpoint, if it has a valid one.
+    pub(crate) fn condition(&self, id: BreakpointId) -> Option<Rc<Expression>> {
+        let breakpoint = self.all.get(&id)?;
+        let condition = breakpoint.program.condition.as_ref();
+        condition.filter(|_| breakpoint.failure.is_none()).cloned()
+    }
+
+    /// Returns true until [`Self::set_evaluation_note`] has noted, for the current options, whether
+    /// the program or the debugger evaluates this breakpoint.
+    pub fn lacks_evaluation_note(&self, id: BreakpointId) -> bool {
+        self.all
+            .get(&id)
+            .is_some_and(|it| it.evaluation_note.is_none())
+    }
+
+    /// Notes whether the program or the debugger evaluates the hits of a breakpoint. Returns true
+    /// if the note is new.
+    pub fn set_evaluation_note(&mut self, id: BreakpointId, asked: String) -> bool {
+        let breakpoint = self.all.get_mut(&id);
+        breakpoint.is_some_and(|it| it.evaluation_note.replace(asked.clone()) != Some(asked))
+    }
+
+    /// Returns the number of inlined calls at `addr` inside the frame that a breakpoint was
+    /// requested in.
+    pub fn hidden(&self, id: BreakpointId, addr: LoadAddr) -> usize {
+        let breakpoint = self.all.get(&id);
+        let bound = breakpoint.and_then(|breakpoint| breakpoint.bound_at(addr));
+        bound.map_or(0, |bound| bound.hidden)
+    }
+
+    /// Returns a breakpoint's log message.
+    pub fn message(&self, id: BreakpointId) -> Option<Rc<[Segment]>> {
+        self.all.get(&id)?.program.message.clone()
+    }
+
+    /// Returns the addresses that a breakpoint is bound to.
+    pub fn bound_addresses(&self, id: BreakpointId) -> Vec<LoadAddr> {
+        let breakpoint = self.all.get(&id);
+        let bound = breakpoint.map_or(&[][..], |breakpoint| &breakpoint.bound);
+        let bound = bound.iter().map(|bound| bound.addr);
+        bound
+            .filter(|addr| !self.lacks_names_at(id, *addr))
+            .collect()
+    }
+
+    /// Returns whether names of a breakpoint are unknown at a location of it.
+    pub fn lacks_names_at(&self, id: BreakpointId, addr: LoadAddr) -> bool {
+        let breakpoint = self.all.get(&id);
+        breakpoint.is_some_and(|breakpoint| breakpoint.lacks_names_at(addr))
+    }
+
+    /// Returns the options of a breakpoint.
+    pub fn options(&self, id: BreakpointId) -> Option<&BreakpointOptions> {
+        self.all.get(&id).map(|breakpoint| &breakpoint.options)
+    }
+
+    /// Returns the hit count of a breakpoint, without hits counted in the program.
+    pub fn hits(&self, id: BreakpointId) -> u64 {
+        self.all.get(&id).map_or(0, |breakpoint| breakpoint.hits)
+    }
+
+    /// Counts a hit. Returns the new count, without hits counted in the program.
+    pub fn count(&mut self, id: BreakpointId) -> u64 {
+        let Some(breakpoint) = self.all.get_mut(&id) else {
+            return 0;
+        };
+        breakpoint.hits += 1;
+        breakpoint.hits
+    }
+
+    /// Resets the count: the program's counter takes over and already includes these hits.
+    pub fn reset_trap_hits(&mut self, id: BreakpointId) {
+        if let Some(breakpoint) = self.all.get_mut(&id) {
+            breakpoint.hits = 0;
+        }
+    }
+
+    /// Returns whether a hit at which the program found it has to stop still stops.
+    pub fn stop_at_counted(&self, id: BreakpointId) -> bool {
+        let breakpoint = self.all.get(&id);
+        breakpoint.is_some_and(|it| it.hit.is_some() && it.failure.is_none())
+    }
+
+    /// Replaces a set of breakpoints by the wanted one; unchanged ones keep their ids.
+    pub(crate) fn replace(
+        &mut self,
+        old: Vec<BreakpointId>,
+        wanted: Vec<(Spec, BreakpointOptions)>,
+    ) -> (Vec<BreakpointId>, Vec<BreakpointId>) {
+        let mut old = old;
+        let mut ids = Vec::with_capacity(wanted.len());
+        for (spec, options) in wanted {
+            let same = old.iter().position(|id| {
+                self.all.get(id).is_some_and(|breakpoint| {
+                    breakpoint.spec == spec && breakpoint.options.hardware == options.hardware
+                })
+            });
+            let id = match same {
+                Some(index) => {
+                    let id = old.remove(index);
+                    if let Some(breakpoint) = self.all.get_mut(&id)
+                        && breakpoint.options != options
+                    {
+                        breakpoint.set_options(options);
+                    }
+                    id
+                }
+                None => {
+                    let id = self.new_id();
+                    self.all.insert(id, Breakpoint::new(spec, options));
+                    id
+                }
+            };
+            ids.push(id);
+        }
+        (ids, old)
+    }
+}
+
+const PROGRAM_REPLACED: &str =
+    "the process runs another program now: what was at the address is gone";
+
+const NO_LOCATION_YET: &str =
+    "no image that is loaded has it yet; it binds when one is loaded that does";
+
+/// How the location of a stop is shown.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct AskedPlace {
+    pub(crate) addr: LoadAddr,
+    /// The number of inlined calls that are shown as not entered.
+    pub hidden: usize,
+    pub(crate) shown: Option<SourceLocation>,
+}
+
+impl AskedPlace {
+    /// Returns the line shown for a thread at an address with `hidden` inlined calls hidden.
+    pub fn shown_at(&self, addr: LoadAddr, hidden: usize) -> Option<SourceLocation> {
+        let shown = self.shown.clone();
+        shown.filter(|_| (addr, hidden) == (self.addr, self.hidden))
+    }
+}

@@ -1,0 +1,228 @@
+//! Name lookup for conditions and messages when a breakpoint is bound, so that a mistake is
+//! reported when it is set. It uses debug info only; the process is not read.
+
+use crate::compile::{CodeScope, Declared, Scope, may_have_member, member_type};
+use crate::images::modules::Modules;
+use crate::inspect::eval::types::named_by;
+use crate::inspect::eval::{Expression, Meaning, NameRef, nearest};
+use crate::inspect::value::Ty;
+use dwarf::{Language, Module};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Maximum number of locations of a breakpoint that are checked.
+pub(crate) const MAX_LOCATIONS: usize = 16;
+
+/// Message of a breakpoint until its names have been searched everywhere.
+const READING: &str = "looking for the names in it in the debug info";
+
+/// The result of the check of a breakpoint's names.
+#[derive(Default)]
+pub(crate) enum Names {
+    /// The names have not been checked, or not everywhere.
+    #[default]
+    Unchecked,
+    /// Images whose names are being indexed may have them.
+    Reading,
+    /// All names are known.
+    Known,
+    /// The names are known at some locations only; the breakpoint is not hit at the others.
+    InPart(String),
+    /// The error. An image that is loaded later may resolve it.
+    Unknown(String),
+}
+
+impl Names {
+    pub(crate) fn problem(&self) -> Option<&str> {
+        match self {
+            Names::Unknown(said) | Names::InPart(said) => Some(said),
+            Names::Reading => Some(READING),
+            Names::Unchecked | Names::Known => None,
+        }
+    }
+}
+
+/// A location in the code, with the images that would have to be indexed to know more.
+pub(crate) struct NameScope<'a> {
+    pub(crate) modules: &'a Modules,
+    pub(crate) scope: CodeScope<'a>,
+    pub(crate) unread: RefCell<Vec<Arc<Module>>>,
+}
+
+impl NameScope<'_> {
+    pub(crate) fn has_local(&self, name: &str) -> bool {
+        !matches!(self.scope.local(name), Ok(None))
+            || self
+                .own_object()
+                .is_some_and(|object| may_have_member(&object, name))
+    }
+
+    /// Returns the error at a location where a name is not visible that is a local variable at
+    /// another.
+    pub(crate) fn lacks_local(
+        &self,
+        what: &str,
+        asked: &Expression,
+        locals: &[&str],
+    ) -> Option<String> {
+        let mentioned = asked.mentioned();
+        let lacking = mentioned.iter().find(|it| {
+            locals.contains(&it.name)
+                && !self.has_local(it.name)
+                && !self
+                    .scope
+                    .unit_statics()
+                    .iter()
+                    .any(|known| known == it.name)
+        })?;
+        let text = asked.text();
+        Some(format!("{what} `{text}`: {}", self.no_such(lacking)))
+    }
+
+    /// Returns the error for the first unknown name.
+    pub(crate) fn wrong_in(&self, what: &str, asked: &Expression) -> Option<String> {
+        let language = asked.language();
+        let mentioned = asked.mentioned();
+        let text = asked.text();
+        match mentioned.iter().find(|it| !self.may_know(it, language)) {
+            Some(wrong) => Some(format!(
+                "{what} `{text}`: {} (unless a library that is loaded later has it)",
+                self.no_such(wrong)
+            )),
+            None => {
+                let lacking = asked.lacking(self)?;
+                Some(format!("{what} `{text}`: {lacking}"))
+            }
+        }
+    }
+
+    fn no_such(&self, wrong: &NameRef<'_>) -> String {
+        let name = wrong.name;
+        if wrong.what == Meaning::Type {
+            return format!("no type `{name}` here");
+        }
+        let mut known = self.scope.locals();
+        known.extend(self.scope.unit_statics());
+        let kind = match wrong.what {
+            Meaning::Callee => {
+                known.extend(self.scope.functions());
+                "function"
+            }
+            _ => "variable",
+        };
+        let mut message = format!("no {kind} `{name}` here");
+        if let Some(nearest) = nearest(name, known.iter().map(String::as_str)) {
+            message += &format!("; did you mean `{nearest}`?");
+        }
+        message
+    }
+
+    fn may_know(&self, mentioned: &NameRef<'_>, language: Language) -> bool {
+        let name = mentioned.name;
+        match mentioned.what {
+            Meaning::Register => true,
+            Meaning::Value => self.may_be_value(name, language),
+            Meaning::Type => self.may_be_type(name),
+            Meaning::ValueOrType | Meaning::Callee => {
+                self.may_be_value(name, language) || self.may_be_type(name)
+            }
+        }
+    }
+
+    fn may_be_value(&self, name: &str, language: Language) -> bool {
+        // A variable that cannot be located still exists.
+        if !matches!(self.scope.local(name), Ok(None)) {
+            return true;
+        }
+        let own = match language {
+            Language::Cpp => "this",
+            Language::Rust => "self",
+            Language::C => "",
+        };
+        let object = match own {
+            "" => None,
+            own if own == name => return false,
+            own => match self.scope.local(own) {
+                Ok(object) => object,
+                Err(_) => return true,
+            },
+        };
+        if object.is_some_and(|object| may_have_member(&object.ty, name)) {
+            return true;
+        }
+        if let Some((path, _)) = name.rsplit_once("::")
+            && self.may_be_type(path)
+        {
+            return true;
+        }
+        if self.scope.enumeration_with(name).is_some() {
+            return true;
+        }
+        let known = self.scope.unit_statics();
+        if known.iter().any(|it| it == name) {
+            return true;
+        }
+        self.any_image(|module| {
+            let named = || {
+                !module.statics_named(name, None).is_empty()
+                    || !module.functions_named(name).is_empty()
+            };
+            !module.function_symbols(name).is_empty() || module.has_names() && named()
+        })
+    }
+
+    fn may_be_type(&self, name: &str) -> bool {
+        let is_builtin = named_by(self.scope.language(), &|_| None, name).is_some();
+        // `struct node` may be defined as a class.
+        let bare = name.split_once(' ').map(|(_, bare)| bare);
+        is_builtin
+            || self.any_image(|module| {
+                let mut spellings = [Some(name), bare].into_iter().flatten();
+                module.has_names() && spellings.any(|it| !module.types_named(it, None).is_empty())
+            })
+    }
+
+    fn own_object(&self) -> Option<Ty> {
+        let own = match self.scope.language() {
+            Language::Cpp => "this",
+            Language::Rust | Language::C => return None,
+        };
+        Some(self.scope.local(own).ok()??.ty)
+    }
+
+    /// Returns whether any image has it. Also true if an image's names are not indexed yet, which
+    /// is noted, or only in part.
+    fn any_image(&self, mut has: impl FnMut(&Module) -> bool) -> bool {
+        let images = || self.modules.loaded.iter().map(|loaded| &loaded.module);
+        if images().any(|module| has(module) || module.has_partial_names()) {
+            return true;
+        }
+        let unread: Vec<Arc<Module>> = images().filter(|it| !it.has_names()).cloned().collect();
+        let some = !unread.is_empty();
+        self.unread.borrow_mut().extend(unread);
+        some
+    }
+}
+
+impl Declared for NameScope<'_> {
+    fn variable(&self, name: &str) -> Option<Ty> {
+        match self.scope.local(name) {
+            Ok(Some(local)) => Some(local.ty),
+            // It exists, but its type is unknown.
+            Err(_) => None,
+            Ok(None) => match self.own_object() {
+                Some(object) if may_have_member(&object, name) => member_type(&object, name),
+                _ => self.scope.unit_static(name),
+            },
+        }
+    }
+
+    fn may_be_function(&self, name: &str) -> bool {
+        self.any_image(|module| {
+            let named = || {
+                !module.functions_named(name).is_empty() || !module.inlined_named(name).is_empty()
+            };
+            !module.function_symbols(name).is_empty() || module.has_names() && named()
+        })
+    }
+}

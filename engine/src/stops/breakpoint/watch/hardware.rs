@@ -1,0 +1,1 @@
+//! Hardware breakpoints: breakpoints in code set by debug registers.

@@ -1,0 +1,7 @@
+//! What decides at a stop: breakpoints, watchpoints, exceptions, signals and steps, and the events
+//! that come of it. Nothing here touches the process.
+
+pub mod breakpoint;
+pub mod event;
+pub mod exception;
+pub mod step;

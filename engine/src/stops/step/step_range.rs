@@ -1,0 +1,589 @@
+//! A step over or into, by lines: runs to the exits of the line or to what it calls, until another
+//! line begins in the same frame, or the frame is left.
+
+use super::callee::{Code, ReachableCalls, body_of, function_at, given, near_target, reach};
+use super::coroutine::Coroutine;
+use super::filter::StepFilters;
+use super::region::{Loop, Region};
+use super::start::{Start, inlined_at};
+use super::{Plan, Target, Verdict, View};
+use crate::arch::x86_64;
+use crate::inspect::inlined::calls_at_body;
+use dwarf::{FrameAddress, LoadAddr};
+use iced_x86::Instruction;
+
+/// How a step handles calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Run through them.
+    Over,
+    /// Enter the first one with source to show.
+    Into,
+    /// Enter the one at this address, whatever its source.
+    IntoCall(LoadAddr),
+    /// Enter the inlined call that begins here, with this number of calls that begin at the same
+    /// address inside it hidden.
+    IntoInlined(LoadAddr, usize),
+}
+
+/// Maximum number of frames of filtered code on a stack.
+pub(crate) const MAX_FRAMES: usize = 256;
+
+/// The plan for `next` and `step in`.
+pub struct StepRange {
+    pub(super) start: Start,
+    pub(super) mode: Mode,
+    /// Whether the step begins in code that steps stop in; otherwise the filters do not apply to
+    /// it.
+    pub(super) filtered: bool,
+    phase: Phase,
+    region: Region,
+    /// The loop that has begun a new pass during the step.
+    begun: Option<Loop>,
+    /// The functions to stop in, and the indirect calls to examine.
+    wanted: ReachableCalls,
+    /// The frame's return address.
+    out: Option<Target>,
+    /// The stack pointer at the beginning of the step.
+    sp: u64,
+    /// The future whose body this is.
+    pub(super) coroutine: Option<Coroutine>,
+    /// Whether another column of the line ends the step.
+    pub(super) statements: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Running to an exit of the region.
+    Leaving,
+    /// Running to the return of a call, since deeper frames run the region, too.
+    InCalls,
+    /// Executing one instruction.
+    Stepping(Box<Instruction>),
+    /// Running until the function that was tail-called returns.
+    InTailCall,
+    /// Running through filtered code, until it returns here or calls a function with source.
+    Through(Target),
+    /// Running to where the handler of an exception, or a long jump, resumes.
+    Landing(Target),
+    /// Waiting until the suspended future is resumed.
+    Waiting,
+}
+
+impl StepRange {
+    /// Returns the plan and its first verdict; `out` is the frame's return address, and
+    /// `statements` is whether the step may end at another statement of the line.
+    pub fn begin(
+        start: Start,
+        mode: Mode,
+        out: Option<Target>,
+        coroutine: Option<Coroutine>,
+        statements: bool,
+        view: &View<'_>,
+    ) -> (Self, Verdict) {
+        let mut plan = Self {
+            out,
+            sp: view.registers.sp(),
+            coroutine,
+            statements,
+            ..Self::new(start, mode, view.filters)
+        };
+        let verdict = plan.leave(view);
+        (plan, verdict)
+    }
+
+    pub(super) fn new(start: Start, mode: Mode, filters: &StepFilters) -> Self {
+        let file = start.line.as_ref().map(|line| &line.file);
+        Self {
+            filtered: file.is_none_or(|file| !filters.skips(file)),
+            start,
+            mode,
+            phase: Phase::Leaving,
+            region: Region::default(),
+            begun: None,
+            wanted: ReachableCalls::default(),
+            out: None,
+            sp: 0,
+            coroutine: None,
+            statements: false,
+        }
+    }
+
+    /// Returns the region of `start` from the pc on, including inlined calls.
+    pub fn region(start: Start, view: &View<'_>) -> Region {
+        let mut plan = Self::new(start, Mode::Over, view.filters);
+        plan.find_region(view);
+        plan.region
+    }
+
+    fn find_region(&mut self, view: &View<'_>) {
+        let mut code = Code::new(view);
+        let pc = view.registers.pc();
+        let mut region = Region::of(
+            pc,
+            |addr| code.at(addr),
+            |addr| self.is_ours(view, addr),
+            |addr| self.place(view, addr).is_none(),
+        );
+        if self.start.line.is_some() {
+            region.find_passes(
+                pc,
+                self.begun,
+                |from, to| self.are_joined(from, to),
+                |addr| self.part(view, addr),
+            );
+        }
+        self.region = region;
+    }
+
+    /// Plans how to leave the region from the pc.
+    fn leave(&mut self, view: &View<'_>) -> Verdict {
+        let begun = self.region.passes.begun_at(view.registers.pc());
+        self.leave_within(view, begun)
+    }
+
+    /// Like [`Self::leave`]; `begun`: the loop that has begun a new pass on the way here.
+    fn leave_within(&mut self, view: &View<'_>, begun: Option<Loop>) -> Verdict {
+        self.begun = begun;
+        self.find_region(view);
+        self.wanted = self.wanted_by_calls(view);
+        self.phase = Phase::Leaving;
+        if self.wanted.indirect.contains(&view.registers.pc()) {
+            // A trap at the pc itself would not be hit.
+            let verdict = self.at_call(view);
+            if verdict != Verdict::KeepRunning {
+                return verdict;
+            }
+        }
+        if self.region.instructions.len() <= 1 && self.region.calls.is_empty() {
+            return self.one_instruction(view);
+        }
+        self.run_on(view)
+    }
+
+    fn one_instruction(&mut self, view: &View<'_>) -> Verdict {
+        let Some(instruction) = x86_64::read(view.memory, view.registers.pc()) else {
+            // The processor will raise the fault.
+            return Verdict::Abandon;
+        };
+        if x86_64::is_call(&instruction) {
+            return self.run_on(view);
+        }
+        self.phase = Phase::Stepping(Box::new(instruction));
+        Verdict::Step
+    }
+
+    /// Runs to the first of this phase's targets.
+    fn run_on(&self, view: &View<'_>) -> Verdict {
+        let mut targets: Vec<LoadAddr> = self.wanted.bodies.clone();
+        targets.extend(&self.wanted.indirect);
+        let language = Some(self.start.function.language);
+        let mut calls = true;
+        match &self.phase {
+            Phase::Leaving => {
+                let region = &self.region;
+                calls = !region.calls.is_empty();
+                targets.extend(region.exits.iter().chain(&region.unclear));
+                if self.out.is_none() {
+                    targets.extend(&region.returns);
+                }
+                if self.out.is_none() || self.mode != Mode::Over {
+                    targets.extend(&region.jumps);
+                }
+                calls |= !region.jumps.is_empty();
+            }
+            Phase::InCalls => targets.extend(self.region.calls.iter().map(|call| call.back)),
+            Phase::Through(back) => {
+                return view.run_to(&targets, Some(*back), language);
+            }
+            Phase::Landing(target) => return Verdict::RunTo(vec![*target]),
+            Phase::Waiting => {
+                let resumption = self.coroutine.map(|it| it.resumption());
+                return Verdict::RunTo(resumption.into_iter().collect());
+            }
+            Phase::InTailCall | Phase::Stepping(_) => {}
+        }
+        view.run_to(&targets, self.out, language.filter(|_| calls))
+    }
+
+    /// Returns the functions that the calls of the region may enter.
+    fn wanted_by_calls(&self, view: &View<'_>) -> ReachableCalls {
+        let mut wanted = ReachableCalls::default();
+        match self.mode {
+            Mode::Over => {}
+            Mode::IntoCall(at) => wanted.indirect.push(at),
+            Mode::IntoInlined(at, _) => wanted.indirect.push(at),
+            Mode::Into => {
+                for call in &self.region.calls {
+                    let near = near_target(&call.instruction);
+                    match near.or_else(|| x86_64::fixed_target(&call.instruction, view.memory)) {
+                        Some(target) => self.want(view, target, call.at, &mut wanted),
+                        None => wanted.indirect.push(call.at),
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    /// Adds the functions that a call at `at` of `target` may enter.
+    fn want(&self, view: &View<'_>, target: LoadAddr, at: LoadAddr, wanted: &mut ReachableCalls) {
+        if let Some(body) = body_of(view, target, self.filtered) {
+            if !makes_a_future(view, target) {
+                wanted.bodies.push(body);
+            }
+            return;
+        }
+        wanted.add(&reach(view, target));
+        if function_at(view, target).is_none_or(|(loaded, _)| loaded.is_of_the_system()) {
+            // Only its arguments, at the call, reveal more.
+            wanted.indirect.push(at);
+        }
+    }
+
+    /// Returns whether the thread is in a frame called by the step's frame.
+    fn is_deeper(&self, view: &View<'_>) -> bool {
+        let sp = view.registers.sp();
+        if sp >= self.sp {
+            return false;
+        }
+        match (self.out, view.cfa()) {
+            (Some(out), Some(cfa)) => cfa.0 < out.sp,
+            _ => !self.region.calls.is_empty(),
+        }
+    }
+
+    /// Handles an arrival in the step's frame, or just after the instruction `by` has left it.
+    fn arrived(&mut self, view: &View<'_>, by: Option<&Instruction>) -> Verdict {
+        let pc = view.registers.pc();
+        let returned = by.is_some_and(x86_64::is_return);
+        if returned {
+            return self.left(view);
+        }
+        if !self.is_ours(view, pc) {
+            return self.jumped_away(view);
+        }
+        if let Some(hidden) = self.place(view, pc) {
+            return Verdict::Done { hidden };
+        }
+        let passes = &self.region.passes;
+        let (begun, is_seen) = match by {
+            None => (passes.begun_at(pc), passes.statements.contains(&pc)),
+            Some(jump) => self.jumped(view, LoadAddr(jump.ip()), pc),
+        };
+        match is_seen {
+            true => {
+                let addr = self.start.bias.file(pc);
+                let inlined = inlined_at(&self.start.function, addr);
+                let hidden = self.begun_calls(&inlined, addr);
+                Verdict::Done { hidden }
+            }
+            false => self.leave_within(view, begun),
+        }
+    }
+
+    /// Returns which loop has begun a new pass after a move from one instruction to another, and
+    /// whether the pass ends the step there.
+    fn jumped(&self, view: &View<'_>, from: LoadAddr, to: LoadAddr) -> (Option<Loop>, bool) {
+        match self.are_joined(from, to) {
+            true => self.region.jumped(from, to, |addr| self.part(view, addr)),
+            false => (self.region.passes.begun_at(from), false),
+        }
+    }
+
+    /// Handles a return of the frame to its caller: the step ends at the call, unless that is in
+    /// filtered code.
+    fn left(&mut self, view: &View<'_>) -> Verdict {
+        if self.coroutine.is_some_and(|it| it.is_waiting(view)) {
+            self.phase = Phase::Waiting;
+            return self.run_on(view);
+        }
+        let pc = view.registers.pc();
+        let call = pc - 1;
+        let Some(loaded) = view.modules.at(call) else {
+            return Verdict::Abandon;
+        };
+        let addr = loaded.bias.file(call);
+        let row = loaded.module.row_at(addr).and_then(|row| row.location);
+        let shown = match &row {
+            // A step from such code ends where it returned to.
+            Some(_) if self.start_is_of_the_system(view) => true,
+            Some(_) if !self.filtered => view.filters.has_source(loaded, addr),
+            _ => view.filters.shows(loaded, addr),
+        };
+        if shown {
+            return Verdict::Done { hidden: 0 };
+        }
+        match Start::shown_at(view.modules, view.filters, call) {
+            // The call is in an inlined call whose caller is shown.
+            Some(start) => {
+                self.restart(view, start);
+                self.leave(view)
+            }
+            None => self.go_through(view),
+        }
+    }
+
+    fn start_is_of_the_system(&self, view: &View<'_>) -> bool {
+        let mut loaded = view.modules.loaded.iter();
+        loaded.any(|loaded| loaded.bias == self.start.bias && loaded.is_of_the_system())
+    }
+
+    /// Starts again in another frame.
+    fn restart(&mut self, view: &View<'_>, start: Start) {
+        self.start = start;
+        self.mode = Mode::Into;
+        self.sp = view.registers.sp();
+        self.out = view.out();
+        self.coroutine = None;
+        self.region = Region::default();
+    }
+
+    /// Runs through filtered code to its return or to a function with source that it calls.
+    fn go_through(&mut self, view: &View<'_>) -> Verdict {
+        let mut wanted = ReachableCalls::default();
+        let mut frame = (
+            FrameAddress::ReturnAddress(view.registers.pc()),
+            view.registers.to_registers(),
+        );
+        let mut back = None;
+        for _ in 0..MAX_FRAMES {
+            let lookup = frame.0.lookup();
+            if let Some(loaded) = view.modules.at(lookup)
+                && let Some(function) = loaded.module.function_at(loaded.bias.file(lookup))
+            {
+                wanted.add(&reach(view, loaded.bias.load(function.entry)));
+            }
+            let Some(unwound) = view.unwind(frame.0, &frame.1) else {
+                break;
+            };
+            let Some(caller) = unwound.caller else {
+                break;
+            };
+            if Start::shown_at(view.modules, view.filters, caller.0.lookup()).is_some() {
+                back = Some(Target {
+                    addr: caller.0.addr(),
+                    sp: unwound.cfa.0,
+                });
+                break;
+            }
+            frame = caller;
+        }
+        if let Some(landing) = view.linked_context().filter(|_| back.is_none()) {
+            self.phase = Phase::Landing(landing.target);
+            return self.run_on(view);
+        }
+        let Some(back) = back else {
+            // main returned to the C library: no code with source follows.
+            return Verdict::Abandon;
+        };
+        // The caller of the step's function may call it again.
+        let entry = self.start.bias.load(self.start.function.entry);
+        wanted.bodies.extend(body_of(view, entry, true));
+        self.wanted = wanted;
+        self.phase = Phase::Through(back);
+        self.run_on(view)
+    }
+
+    /// Handles a jump out of the function: a tail call, or a jump through a procedure linkage
+    /// table.
+    fn jumped_away(&mut self, view: &View<'_>) -> Verdict {
+        let sp = view.registers.sp();
+        if self.out.is_none() {
+            let Ok(back) = view.memory.read_uint(LoadAddr(sp), 8) else {
+                return Verdict::Done { hidden: 0 };
+            };
+            self.out = Some(Target {
+                addr: LoadAddr(back),
+                sp: sp.wrapping_add(8),
+            });
+        }
+        self.phase = Phase::InTailCall;
+        self.wanted = ReachableCalls::default();
+        if self.mode != Mode::Over {
+            let pc = view.registers.pc();
+            let mut wanted = ReachableCalls::default();
+            self.want(view, pc, pc, &mut wanted);
+            wanted.indirect.retain(|at| *at != pc);
+            if wanted.bodies.contains(&pc) {
+                return self.enter(view);
+            }
+            self.wanted = wanted;
+        }
+        self.run_on(view)
+    }
+
+    /// Handles an arrival at the body of a function to enter: it is shown as itself, although its
+    /// first line may be that of an inlined call.
+    fn enter(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        let Some(start) = Start::at(view.modules, pc, 0) else {
+            return Verdict::Done { hidden: 0 };
+        };
+        let is_async_fn = start.function.coroutine == Some(dwarf::Coroutine::AsyncFn);
+        if is_async_fn && start.inlined.is_empty() {
+            // It begins with the dispatch to its suspension point, or with its first line.
+            self.restart(view, start);
+            self.mode = Mode::Over;
+            return self.leave(view);
+        }
+        let hidden = calls_at_body(&start.function, start.bias.file(pc));
+        Verdict::Done { hidden }
+    }
+
+    /// Handles an arrival at a call to examine.
+    fn at_call(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        if let Mode::IntoInlined(at, hidden) = self.mode
+            && at == pc
+        {
+            return match self.is_deeper(view) {
+                true => Verdict::KeepRunning,
+                false => Verdict::Done { hidden },
+            };
+        }
+        let instruction = x86_64::read(view.memory, pc);
+        let target = instruction.and_then(|it| x86_64::target(&it, view.registers, view.memory));
+        let Some(target) = target else {
+            return Verdict::KeepRunning;
+        };
+        let mut wanted = ReachableCalls::default();
+        if self.mode == Mode::IntoCall(pc) {
+            if self.is_deeper(view) {
+                return Verdict::KeepRunning;
+            }
+            wanted.bodies.extend(body_of(view, target, false));
+            self.wanted = wanted;
+            return self.run_on(view);
+        }
+        self.want(view, target, pc, &mut wanted);
+        if wanted.bodies.is_empty() {
+            wanted.add(&given(view));
+        }
+        let before = self.wanted.bodies.len() + self.wanted.indirect.len();
+        self.wanted.add(&wanted);
+        if self.wanted.bodies.len() + self.wanted.indirect.len() == before {
+            return Verdict::KeepRunning;
+        }
+        self.run_on(view)
+    }
+
+    /// Handles an exception that has reached a handler, or a long jump that is about to be made.
+    fn at_escape(&mut self, view: &View<'_>) -> Option<Verdict> {
+        let landing = match view.escape()? {
+            Some(landing) => landing,
+            None => return Some(Verdict::KeepRunning),
+        };
+        // A landing below the step's frame is ignored: the call continues.
+        let is_below = match (self.out, landing.cfa) {
+            (Some(out), Some(cfa)) => cfa.0 < out.sp,
+            _ => landing.target.sp < self.sp,
+        };
+        if is_below {
+            return Some(Verdict::KeepRunning);
+        }
+        self.phase = Phase::Landing(landing.target);
+        Some(self.run_on(view))
+    }
+
+    fn is_on_our_line(&self, start: &Start) -> bool {
+        let (Some(ours), Some(line)) = (&self.start.line, &start.line) else {
+            return false;
+        };
+        start.function.id == self.start.function.id
+            && line.line == ours.line
+            && line.file == ours.file
+    }
+
+    /// Handles the start of an exception's handler, in the step's frame or an older one.
+    fn landed(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        match Start::shown_at(view.modules, view.filters, pc - 1) {
+            // A call caught an exception thrown inside it.
+            Some(start) if self.is_on_our_line(&start) && !self.is_deeper(view) => self.leave(view),
+            Some(_) if view.filters.shows_at(view.modules, pc - 1) => Verdict::Done { hidden: 0 },
+            Some(start) => {
+                self.restart(view, start);
+                self.leave(view)
+            }
+            None => self.go_through(view),
+        }
+    }
+}
+
+impl Plan for StepRange {
+    fn on_stop(&mut self, view: &View<'_>) -> Verdict {
+        let (pc, sp) = (view.registers.pc(), view.registers.sp());
+        if let Phase::Stepping(instruction) = &self.phase {
+            let instruction = instruction.clone();
+            return self.arrived(view, Some(&instruction));
+        }
+        if let Phase::Landing(target) = self.phase {
+            return match pc == target.addr {
+                true => self.landed(view),
+                false => Verdict::KeepRunning,
+            };
+        }
+        if self.phase == Phase::Waiting {
+            if !self.coroutine.is_some_and(|it| it.is_resumed(view)) {
+                return Verdict::KeepRunning;
+            }
+            self.sp = sp;
+            self.out = view.out();
+            return self.leave(view);
+        }
+        if let Some(verdict) = self.at_escape(view) {
+            return verdict;
+        }
+        if self.wanted.bodies.contains(&pc) {
+            return self.enter(view);
+        }
+        if let Phase::Through(back) = self.phase
+            && back.addr == pc
+            && sp >= back.sp
+        {
+            return self.left(view);
+        }
+        if !matches!(self.phase, Phase::Through(_))
+            && let Some(out) = self.out
+            && out.addr == pc
+            && sp >= out.sp
+        {
+            return self.left(view);
+        }
+        if self.wanted.indirect.contains(&pc) {
+            return self.at_call(view);
+        }
+        if matches!(self.phase, Phase::Through(_) | Phase::InTailCall) {
+            return Verdict::KeepRunning;
+        }
+        if self.is_deeper(view) {
+            if self.phase == Phase::InCalls || self.region.calls.is_empty() {
+                return Verdict::KeepRunning;
+            }
+            self.phase = Phase::InCalls;
+            return self.run_on(view);
+        }
+        let region = &self.region;
+        let mut stepped = region.unclear.iter().chain(&region.returns);
+        let is_stepped = stepped.any(|at| *at == pc) || region.jumps.contains(&pc);
+        if is_stepped && !region.passes.statements.contains(&pc) {
+            return self.one_instruction(view);
+        }
+        self.arrived(view, None)
+    }
+
+    fn awaited(&self) -> Option<Coroutine> {
+        self.coroutine.filter(|_| self.phase == Phase::Waiting)
+    }
+}
+
+/// Returns whether a function only creates the future of an `async fn`: its visible body runs when
+/// that is polled.
+fn makes_a_future(view: &View<'_>, target: LoadAddr) -> bool {
+    let made = function_at(view, target).and_then(|(loaded, function)| {
+        let made = loaded.module.ty(function.return_type?).ok()?;
+        Some(made.name.contains("{async_fn_env#"))
+    });
+    made.unwrap_or(false)
+}
