@@ -155,7 +155,7 @@ fn stopped_and_continued_from_outside() {
     client.pause();
     client.continue_();
     process::send_signal(debuggee.pid(), Signal::SIGCONT);
-    client.wait_event_where("output", of("has been continued"));
+    client.wait_event_where("output", of("was continued by SIGCONT"));
     debuggee.expect_running();
     // The other order: stopped while it is attached.
     client.pause();

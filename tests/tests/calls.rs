@@ -175,7 +175,7 @@ fn a_call_takes_no_longer_than_it_may() {
     let fixture = Fixture::of("cpp/calls.cpp");
     let mut client = DapClient::stopped_with(&fixture, "all", json!({"callTimeout": 0.2}));
     let error = error_of(&client.evaluated("forever()").expect_err("it has no end"));
-    assert!(error.contains("not returned after 0.2 s"), "{error}");
+    assert!(error.contains("timed out after 0.2 s"), "{error}");
     assert_eq!(client.evaluate("add(1, 1)"), "2");
     client.disconnect();
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
 /// The message of a breakpoint whose names are still searched.
-const LOOKING: &str = "looking for the names in it";
+const LOOKING: &str = "searching debug info for its names";
 
 /// Returns the message of a breakpoint with an unknown name, immediately or after the index is
 /// complete.
@@ -42,11 +42,20 @@ fn a_typo_is_told_at_once() {
     for (condition, wrong) in [
         (
             "scael > 3",
-            "no variable `scael` here; did you mean `scale`?",
+            "no variable `scael` at this location; did you mean `scale`?",
         ),
-        ("i > 1 && (int)nowhere == 3", "no variable `nowhere` here"),
-        ("((struct nowhere *)&i)->x", "no type `struct nowhere` here"),
-        ("sizeof(nowhere) > 3", "no variable `nowhere` here"),
+        (
+            "i > 1 && (int)nowhere == 3",
+            "no variable `nowhere` at this location",
+        ),
+        (
+            "((struct nowhere *)&i)->x",
+            "no type `struct nowhere` at this location",
+        ),
+        (
+            "sizeof(nowhere) > 3",
+            "no variable `nowhere` at this location",
+        ),
     ] {
         let set = set(&mut client, &fixture, "body", condition);
         let said = said(&mut client, &set);
@@ -107,15 +116,21 @@ fn what_objects_have_not_is_told() {
                 ),
                 (
                     "addd(1, 2) == 3",
-                    "no function `addd` here; did you mean `add`?",
+                    "no function `addd` at this location; did you mean `add`?",
                 ),
-                ("nosuch_function(1)", "no function `nosuch_function` here"),
+                (
+                    "nosuch_function(1)",
+                    "no function `nosuch_function` at this location",
+                ),
             ][..],
         ),
         (
             "cpp/classes.cpp",
             "template_return",
-            &[("larger_than(1, 2)", "no function `larger_than` here")],
+            &[(
+                "larger_than(1, 2)",
+                "no function `larger_than` at this location",
+            )],
         ),
         (
             "rust/tour.rs",

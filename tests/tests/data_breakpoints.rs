@@ -86,9 +86,9 @@ fn reads_are_seen_too_where_asked_for() {
         stops(&mut client),
         [
             "counter: 0 -> 4",
-            "counter was read, or written as it was: 4",
+            "counter was read, or written without a change: 4",
             "counter: 4 -> 5",
-            "counter was read, or written as it was: 5",
+            "counter was read, or written without a change: 5",
             "counter: 5 -> 6",
         ]
     );
@@ -290,7 +290,7 @@ fn beyond_the_debug_registers_by_single_steps() {
         all[4]["message"]
             .as_str()
             .expect("slow")
-            .contains("four debug registers")
+            .contains("out of debug registers")
     );
     let fewer = set(&mut client, json!(ids[1..]));
     assert_eq!(fewer[3]["id"], all[4]["id"]);

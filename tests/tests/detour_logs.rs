@@ -29,7 +29,7 @@ fn said(
 
 #[track_caller]
 fn by_itself(asked: Option<&str>) {
-    let itself = asked.is_some_and(|it| it.starts_with("the program itself checks it"));
+    let itself = asked.is_some_and(|it| it.starts_with("evaluated in the program"));
     assert!(itself, "{asked:?}");
 }
 
@@ -263,11 +263,11 @@ fn an_edited_condition_is_tried_again() {
     client.configure();
     told(
         &mut client,
-        "each hit stops the thread for a moment: `$thread` is the system's to tell",
+        "evaluated by the debugger, some µs per hit: `$thread` is the system's to tell",
     );
     let reads = json!({"condition": "i == 3000000"});
     client.set_breakpoints_with(&fixture, vec![("values", reads)]);
-    told(&mut client, "the program itself checks it");
+    told(&mut client, "evaluated in the program");
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), "3000000");
     client.disconnect_with(json!({"terminateDebuggee": true}));

@@ -179,9 +179,7 @@ fn a_jump_that_a_thread_is_in_the_way_of_comes_later() {
     client.continue_();
     client.wait_event_where("breakpoint", |event| {
         let message = event["breakpoint"]["message"].as_str();
-        message.is_some_and(|it| {
-            it.contains("a stack has addresses inside of what a jump would cover")
-        })
+        message.is_some_and(|it| it.contains("a thread's stack returns into the bytes of the jump"))
     });
     client.await_detour();
     client.expect_stopped("breakpoint");

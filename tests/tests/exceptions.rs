@@ -128,7 +128,7 @@ fn the_exception_is_a_value() {
 
     let mut client = DapClient::stopped_at(&fixture, "catch");
     let error = client.try_evaluate("$exception").unwrap_err();
-    assert!(error.contains("did not stop for one"), "{error}");
+    assert!(error.contains("is not stopped at one"), "{error}");
     let thread = client.thread();
     let error = client.ask_wrongly("exceptionInfo", json!({"threadId": thread}));
     assert!(error.contains("did not stop for an exception"), "{error}");
@@ -330,7 +330,7 @@ fn an_abort_says_what_nobody_caught() {
         assert!(set.is_empty());
         let stop = client.expect_stopped("exception");
         assert_eq!(stop["description"], "signal SIGABRT");
-        assert_eq!(stop["text"], "nobody catches std::runtime_error: too large");
+        assert_eq!(stop["text"], "uncaught std::runtime_error: too large");
         client.continue_();
         assert_eq!(client.expect_exit(), 128 + 6);
         client.disconnect();

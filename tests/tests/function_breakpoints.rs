@@ -261,7 +261,7 @@ fn a_program_that_waits_for_its_functions_can_be_paused_and_told_to_go_on() {
     let message = changed["breakpoint"]["message"]
         .as_str()
         .expect("a message");
-    assert!(message.contains("is still looked for"), "{message}");
+    assert!(message.contains("still searching"), "{message}");
     // It may still have been found in time.
     client.wait_event_of(&["stopped", "exited"]);
     client.disconnect();

@@ -108,7 +108,7 @@ fn refused_where_no_instruction_begins() {
         assert_eq!(breakpoint["verified"], false, "{breakpoint}");
     }
     let message = refused[0]["message"].as_str().expect("a message");
-    assert!(message.contains("inside of the instruction"), "{message}");
+    assert!(message.contains("inside the instruction"), "{message}");
     let message = refused[1]["message"].as_str().expect("a message");
     assert!(message.contains("no code at"), "{message}");
     let wrong = client.ask_wrongly(

@@ -226,7 +226,9 @@ fn the_first_message_is_checked_as_the_second_one_and_lines_are_not_moved() {
         let set = agent.call("debug_logpoint", message);
         has(
             &set,
-            &[&format!("(log message `{name}`: no variable `{name}` here")],
+            &[&format!(
+                "(log message `{name}`: no variable `{name}` at this location"
+            )],
         );
     }
     agent.leave();

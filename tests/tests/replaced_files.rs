@@ -167,6 +167,6 @@ fn a_debug_file_cut_short_in_the_middle_of_a_session() {
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     let said = client.output("console");
-    assert!(said.contains("loop.debug was cut short while"), "{said}");
+    assert!(said.contains("loop.debug was truncated while"), "{said}");
     client.disconnect();
 }

@@ -38,7 +38,7 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         ExceptionFilter::CppUncaught,
         "cpp_uncaught",
         "C++: uncaught",
-        "Stops where a C++ exception that nobody catches ends the program",
+        "Stops where an uncaught C++ exception ends the program",
         TYPES,
     ),
     (
@@ -63,7 +63,8 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         "Names (SIGUSR1, SIGRT*), or an expression with $exception, the number",
     ),
 ];
-const TYPES: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or an expression with $exception";
+const TYPES: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or \
+                     an expression with $exception";
 
 /// Returns the filter with an id: an offered one, any signal's name, or the name of another
 /// debugger's filter.

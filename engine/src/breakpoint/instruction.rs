@@ -92,7 +92,7 @@ fn resolve(
 ) -> Resolved {
     let is_code = |map: &&Mapping| map.executable && (map.start..map.end).contains(&addr);
     if mappings.iter().find(is_code).is_none() {
-        return refused(format!("there is no code at {addr}"));
+        return refused(format!("no code at {addr}"));
     }
     let Some(loaded) = modules.at(addr) else {
         return Resolved {
@@ -108,9 +108,7 @@ fn resolve(
         };
     };
     if let Some(begin) = covered_by(addr, loaded, memory) {
-        return refused(format!(
-            "{addr} is inside of the instruction that begins at {begin}"
-        ));
+        return refused(format!("{addr} is inside the instruction at {begin}"));
     }
     Resolved {
         bound: vec![bind(loaded, loaded.bias.file(addr))],

@@ -335,7 +335,7 @@ impl Breakpoints {
                 breakpoint.failure = None;
             }
         }
-        self.end_data("the process that it was in is gone")
+        self.end_data("its process has ended")
     }
 
     /// Returns what the program itself can evaluate of a breakpoint: its condition, and the hits at
@@ -347,7 +347,7 @@ impl Breakpoints {
         &self,
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
-        let breakpoint = self.all.get(&id).ok_or("it is gone")?;
+        let breakpoint = self.all.get(&id).ok_or("the breakpoint was removed")?;
         Ok((breakpoint.program.condition.clone(), breakpoint.hit))
     }
 
@@ -497,11 +497,9 @@ impl Breakpoints {
     }
 }
 
-const PROGRAM_REPLACED: &str =
-    "the process runs another program now: what was at the address is gone";
+const PROGRAM_REPLACED: &str = "the process executed another program; set the breakpoint again";
 
-const NO_LOCATION_YET: &str =
-    "no image that is loaded has it yet; it binds when one is loaded that does";
+const NO_LOCATION_YET: &str = "pending: not found in a loaded module";
 
 impl Debugger {
     pub(crate) fn replace_source_breakpoints(
@@ -595,7 +593,7 @@ impl Debugger {
         self.watch_info(id, &mut info);
         if self.is_post_mortem() {
             info.verified = false;
-            info.message = Some("this is a core file: nothing runs into a breakpoint".into());
+            info.message = Some("this is a core file: breakpoints cannot be hit".into());
         }
         Some(info)
     }
@@ -653,7 +651,7 @@ impl Debugger {
         let known: FxHashSet<LoadAddr> = breakpoint.bound.iter().map(|it| it.addr).collect();
         let bound = resolved.bound;
         breakpoint.pending = match state {
-            State::NoProcess => Some("the program is not loaded yet".into()),
+            State::NoProcess => Some("pending: the program is not loaded yet".into()),
             _ => resolved.why,
         };
         breakpoint.note = resolved.note;
@@ -673,7 +671,7 @@ impl Debugger {
             } else {
                 breakpoint.pending = Some(match state {
                     State::Ended => "the program has ended".into(),
-                    _ => format!("the code at {} cannot be written to", place.addr),
+                    _ => format!("cannot write the code at {}", place.addr),
                 });
             }
         }

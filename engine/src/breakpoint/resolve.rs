@@ -225,7 +225,7 @@ fn shown_at(module: &Module, addr: FileAddr, hidden: usize) -> Option<SourceLoca
 
 fn by_end(path: &Path) -> String {
     format!(
-        "taken for {}, the only source in the debug info whose path ends alike",
+        "matched to {}, the only source in debug info with the same path suffix",
         path.display()
     )
 }
@@ -460,7 +460,7 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
         .map(u32::to_string)
         .collect();
     format!(
-        "no code at line {line}; the nearest lines with code are {}",
+        "no code at line {line}; nearest lines with code: {}",
         near.join(", ")
     )
 }

@@ -103,14 +103,15 @@ pub fn no_such_source(source: &Path, modules: &Modules) -> String {
             count => format!(" and {} more", count - 1),
         };
         return format!(
-            "no loaded image was compiled from {}; the debug info has {first}{more} (if that is the same file, map it with `sourceMap`)",
+            "pending: no loaded module was built from {}; candidates: {first}{more} (same file? \
+             add it to `sourceMap`)",
             source.display()
         );
     }
     match modules.program() {
         Some(program) if program.module.symbol_status() != dwarf::SymbolStatus::DebugInfo => {
             format!(
-                "{} has no debug info: compile with -g",
+                "{} has no debug info; compile it with -g",
                 program.module.path().display()
             )
         }

@@ -310,7 +310,7 @@ impl Debugger {
             self.inferior.events.clear();
             return Err(Error::Attach {
                 pid,
-                message: "it ended while we attached".into(),
+                message: "process exited during attach".into(),
             });
         }
         // Threads so far are reported by `threads`, not by events.
@@ -423,8 +423,8 @@ impl Debugger {
         }
         for file in dwarf::truncated_files() {
             self.inferior.events.push_back(Event::Note(format!(
-                "{} was cut short while it was being debugged; what had not been read of it is \
-                 lost: restart the program\n",
+                "{} was truncated while in use; debug info not read yet is lost. Restart the \
+                 program.\n",
                 file.display()
             )));
         }

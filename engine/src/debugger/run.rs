@@ -143,7 +143,7 @@ impl Debugger {
         match self.state() {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Stopped | State::Held => {
-                self.abort_call(Error::eval("the call was interrupted"));
+                self.abort_call(Error::eval("call interrupted"));
                 return Ok(());
             }
             State::Running => {}
@@ -157,7 +157,7 @@ impl Debugger {
             return Ok(());
         }
         if self.calls.pending.is_some() {
-            self.abort_call(Error::eval("the call was interrupted"));
+            self.abort_call(Error::eval("call interrupted"));
         }
         if self.inferior.non_stop {
             self.pause_threads(thread);

@@ -119,7 +119,8 @@ pub fn fits(patterns: &[Pattern], subject: &Subject) -> bool {
 
 fn wrong(text: &str) -> String {
     format!(
-        "condition `{text}` is no list of names or patterns (`std::runtime_error, my::*`), and no expression with `{NAME}`"
+        "invalid condition `{text}`; expected names or patterns (`std::runtime_error, my::*`) or \
+         an expression with `{NAME}`"
     )
 }
 

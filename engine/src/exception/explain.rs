@@ -41,7 +41,7 @@ impl Debugger {
             (libc::SIGSYS, _) if info.code > 0 => self.user_registers(thread).map(|registers| {
                 let number = registers.to_registers();
                 let number = number.get(dwarf::register::x86_64::RAX).unwrap_or(0) as i64;
-                format!("a system call that a seccomp filter forbids (rax is {number})")
+                format!("system call forbidden by a seccomp filter (rax = {number})")
             }),
             _ => None,
         };
@@ -115,13 +115,13 @@ impl Debugger {
                     None => String::new(),
                 };
                 if !mapping.readable && !mapping.writable && !mapping.executable {
-                    format!("memory{of} that is kept from any use (a guard page)")
+                    format!("a guard page{of}")
                 } else if is_jump && !mapping.executable {
-                    format!("memory{of} that is no code")
+                    format!("memory{of} is not executable")
                 } else if !mapping.writable && mapping.readable {
-                    format!("memory{of} that can only be read")
+                    format!("memory{of} is read-only")
                 } else {
-                    format!("memory{of} that this is not allowed for")
+                    format!("memory{of} does not permit this access")
                 }
             }
         };
@@ -143,14 +143,14 @@ impl Debugger {
             let behind = names.map_or_else(String::new, |(_, target)| format!(" (`{target}`)"));
             let verb = if access.write { "write to" } else { "read of" };
             return format!(
-                "{verb} address {:#x}{behind}: no address can be that (it is not canonical){place}",
+                "{verb} address {:#x}{behind}: not a canonical address{place}",
                 access.at
             );
         }
         let askew = |it: &&Access| it.size >= 16 && !it.at.is_multiple_of(it.size);
         if let Some(access) = touched.iter().find(askew) {
             return format!(
-                "address {:#x} is no multiple of {}, as this instruction wants it{place}",
+                "address {:#x} is not a multiple of {}, as this instruction requires{place}",
                 access.at, access.size
             );
         }
@@ -174,11 +174,12 @@ impl Debugger {
                 "access to address {addr}, which is misaligned{place}"
             )),
             (BUS_ADRERR, Some(mapping)) if mapping.path.is_absolute() => Some(format!(
-                "access to address {addr}: beyond the end of {}, which is mapped there and has become shorter{place}",
+                "access to address {addr}: beyond the end of {}, which was truncated after it was \
+                 mapped{place}",
                 mapping.path.display()
             )),
             _ => Some(format!(
-                "access to address {addr}, which has no memory{place}"
+                "access to address {addr}: no memory behind the mapping{place}"
             )),
         }
     }
@@ -188,14 +189,15 @@ impl Debugger {
             1 => match self.divisor(thread) {
                 Some(0) | None => "integer division by zero",
                 Some(_) => {
-                    "integer division whose quotient is too large (as of the least number by -1)"
+                    "integer division overflow: the quotient is too large (for example, INT_MIN / \
+                     -1)"
                 }
             },
             2 => "integer overflow",
             3 => "floating-point division by zero",
             4 => "floating-point overflow",
             5 => "floating-point underflow",
-            6 => "floating-point result that is not exact",
+            6 => "inexact floating-point result",
             7 => "invalid floating-point operation",
             8 => "subscript out of range",
             _ => "arithmetic error",
@@ -215,10 +217,13 @@ impl Debugger {
         let instruction = x86_64::read(&self.memory(), addr);
         match instruction.map(|it| it.mnemonic()) {
             Some(Mnemonic::Ud2) => {
-                "`ud2`: the compiler has put a trap here, for code that must not be reached or a check that failed".to_owned()
+                "`ud2`: a trap that the compiler inserts for unreachable code and failed checks"
+                    .to_owned()
             }
-            Some(_) => format!("an instruction at {addr} that this processor does not have or allow"),
-            None => format!("there is no instruction at {addr}"),
+            Some(_) => format!(
+                "illegal instruction at {addr}: not supported or privileged on this processor"
+            ),
+            None => format!("no valid instruction at {addr}"),
         }
     }
 
@@ -241,7 +246,7 @@ impl Debugger {
                 Some(thrown) => {
                     let text = thrown.message.as_ref();
                     let text = text.map_or_else(String::new, |text| format!(": {text}"));
-                    format!("nobody catches {}{text}", thrown.readable())
+                    format!("uncaught {}{text}", thrown.readable())
                 }
                 None => "std::terminate was called".to_owned(),
             });
@@ -258,12 +263,9 @@ impl Debugger {
             ),
             (
                 "panic_with_hook",
-                "a Rust panic while another one was being dealt with",
+                "a Rust panic in a panic hook or panic handler",
             ),
-            (
-                "rust_panic",
-                "a Rust panic, of a program that aborts on panics",
-            ),
+            ("rust_panic", "a Rust panic (built with panic=abort)"),
             ("handle_alloc_error", "Rust: out of memory"),
             (
                 "std::process::abort",
@@ -271,11 +273,11 @@ impl Debugger {
             ),
             (
                 "__stack_chk_fail",
-                "stack smashing: a function has written beyond its local variables",
+                "stack smashing: a function wrote past the end of a local array",
             ),
             (
                 "__fortify_fail",
-                "a buffer overflow that the C library has noticed",
+                "buffer overflow detected by the C library",
             ),
             ("__assert_fail", "an assertion failed"),
         ] {
@@ -406,12 +408,9 @@ fn stack_overflow(mappings: &[Mapping], addr: u64, sp: u64) -> Option<String> {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let below = above.start.0 - addr;
     Some(match below > NEAR_STACK {
-        true => format!(
-            "{:.1} MiB more than the thread's stack has are wanted",
-            mib(below)
-        ),
+        true => format!("{:.1} MiB below the end of the thread's stack", mib(below)),
         false => format!(
-            "the thread has used all {:.1} MiB of its stack",
+            "all {:.1} MiB of the thread's stack are used",
             mib(above.end.0 - above.start.0)
         ),
     })

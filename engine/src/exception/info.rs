@@ -47,7 +47,7 @@ impl Debugger {
             StopReason::Trap => Some(ExceptionInfo {
                 id: "SIGTRAP".to_owned(),
                 reason: "signal SIGTRAP".to_owned(),
-                text: "the program ran into a trap instruction of its own".to_owned(),
+                text: "the program executed a trap instruction".to_owned(),
                 expression: Some(super::condition::NAME),
                 ..ExceptionInfo::default()
             }),
@@ -100,7 +100,7 @@ fn describe(exception: &Exception, stderr: &[u8]) -> ExceptionInfo {
         Point::Raise | Point::Throw => "C++ exception thrown",
         Point::Rethrow => "C++ exception rethrown",
         Point::Catch | Point::CatchOrEnd => "C++ exception caught",
-        Point::Terminate if exception.subject.is_some() => "C++ exception that nobody catches",
+        Point::Terminate if exception.subject.is_some() => "uncaught C++ exception",
         Point::Terminate => "the C++ run-time library ends the program",
         Point::Panic | Point::PanicBegins => "Rust panic",
         Point::Report | Point::Mistake => "report",
@@ -123,7 +123,7 @@ fn of_cpp(thrown: &Thrown) -> ExceptionInfo {
 }
 
 fn of_panic(panic: &Panic) -> ExceptionInfo {
-    let unknown = || "a payload that is no text".to_owned();
+    let unknown = || "a payload that is not text".to_owned();
     ExceptionInfo {
         id: "panic".to_owned(),
         message: Some(panic.message.clone().unwrap_or_else(unknown)),

@@ -16,13 +16,13 @@ impl FrameScope<'_> {
     pub fn exception(&self) -> Result<Value, Error> {
         let unknown = |name: &str| {
             Error::eval(format!(
-                "`{}` is no type of the debug info: the exception cannot be shown",
+                "cannot show the exception: no debug info for its type `{}`",
                 template::readable(name)
             ))
         };
         match self.subject {
             None => Err(Error::eval(
-                "no exception: the program did not stop for one",
+                "no exception: the program is not stopped at one",
             )),
             Some(Subject::Cpp(thrown)) => {
                 let name = &thrown.type_name;
@@ -30,16 +30,16 @@ impl FrameScope<'_> {
                 Ok(Value::new(ty, ValueLocation::Memory(thrown.object, None)))
             }
             Some(Subject::Panic(panic)) => {
-                let (at, name) = panic.value.ok_or_else(|| {
-                    Error::eval("the panic's payload is of a type that is not known here")
-                })?;
+                let (at, name) = panic
+                    .value
+                    .ok_or_else(|| Error::eval("the panic's payload has an unknown type"))?;
                 let found = self.type_named(name);
                 let (module, bias, id) = found.ok_or_else(|| unknown(name))?;
                 let ty = Ty::dwarf(&module, bias, id);
                 Ok(Value::new(ty, ValueLocation::Memory(at, None)))
             }
             Some(Subject::Report(_)) => Err(Error::eval(
-                "a sanitizer's report is no value; see what it says",
+                "a sanitizer report has no value; read its text in the output",
             )),
             Some(Subject::Signal(signal)) => {
                 let int = Scalar {

@@ -495,7 +495,7 @@ impl Debugger {
     pub fn hand_over(&mut self, pid: i32, to: i32) -> Result<Handover, Error> {
         let gone = || Error::Attach {
             pid,
-            message: "it has ended, or was let go".into(),
+            message: "it has exited or was detached".into(),
         };
         let mut signal = self.held_child(pid).ok_or_else(gone)?;
         let child = ThreadId(pid);

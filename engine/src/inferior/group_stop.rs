@@ -22,7 +22,7 @@ impl Debugger {
             && let Some(process) = &mut self.inferior.process
             && std::mem::take(&mut process.told_of_group_stop)
         {
-            let text = "The program has been continued (SIGCONT).\n";
+            let text = "The program was continued by SIGCONT.\n";
             self.inferior.events.push_back(Event::Note(text.into()));
         }
     }
@@ -60,8 +60,8 @@ impl Debugger {
             && !std::mem::replace(&mut process.told_of_group_stop, true)
         {
             let text = format!(
-                "A signal (SIGSTOP or the like) has stopped the program from outside; it goes on \
-                 when it gets SIGCONT: `kill -CONT {}`\n",
+                "The program was stopped from outside by a signal such as SIGSTOP; it runs again \
+                 after SIGCONT: `kill -CONT {}`\n",
                 process.pid
             );
             self.inferior.events.push_back(Event::Note(text));

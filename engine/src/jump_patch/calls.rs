@@ -6,7 +6,7 @@ use dwarf::LoadAddr;
 
 /// Why a breakpoint with a hit count or a message has no jump.
 pub(super) const CALLED_THROUGH: &str =
-    "a condition calls functions that may come by, which is not to be counted";
+    "a condition calls functions that may pass it, and such hits must not count";
 
 /// The hit counters in the program, and their saved values.
 pub(crate) struct Counted(Vec<(LoadAddr, u64)>);
@@ -70,7 +70,7 @@ impl Debugger {
             if let Some(site) = self.inferior.sites.get(addr) {
                 site.keep_trap();
             }
-            let asked = format!("each hit stops the thread for a moment: {CALLED_THROUGH}");
+            let asked = format!("evaluated by the debugger, some µs per hit: {CALLED_THROUGH}");
             if self.stops.breakpoints.set_evaluation_note(id, asked) {
                 self.inferior
                     .events

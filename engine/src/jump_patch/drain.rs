@@ -16,14 +16,14 @@ impl Debugger {
         thread: ThreadId,
         near: LoadAddr,
     ) -> Result<(), &'static str> {
-        const NO: &str = "the program cannot share memory with the debugger";
+        const NO: &str = "cannot map shared memory in the program";
         if self.inferior.jumps.ring.is_some() {
             return Ok(());
         }
         let pid = self.pid().ok_or(NO)?;
         // A forbidden system call could kill it.
         if self.inferior.os.is_confined(pid) {
-            return Err("the program may not do all system calls (seccomp)");
+            return Err("a seccomp filter restricts the program's system calls");
         }
         if !self.find_detour_room(thread, near) {
             return Err(NO);
@@ -125,7 +125,7 @@ impl Debugger {
             {
                 return;
             }
-            let text = "log messages are lost: their threads were ended in the midst of them\n";
+            let text = "Some log messages are lost: their threads ended while writing them.\n";
             self.inferior.events.push_back(Event::Note(text.to_owned()));
         }
     }

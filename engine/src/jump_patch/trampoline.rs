@@ -100,7 +100,7 @@ pub struct CannotRelocate;
 
 impl From<IcedError> for CannotRelocate {
     fn from(error: IcedError) -> Self {
-        tracing::debug!(%error, "a trampoline cannot be made");
+        tracing::debug!(%error, "cannot build a trampoline");
         Self
     }
 }

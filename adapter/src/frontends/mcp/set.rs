@@ -110,7 +110,7 @@ impl Set {
 
     /// Returns true while names are searched; the result is reported later.
     pub(super) fn is_looked_for(&self) -> bool {
-        self.said().starts_with("looking for")
+        self.said().starts_with("searching")
     }
 
     pub(super) fn to_protocol(&self) -> Value {

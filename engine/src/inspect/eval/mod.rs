@@ -99,7 +99,7 @@ pub trait EvalContext: Target {
     /// The program did not stop for an exception, or its type is unknown.
     fn exception(&self) -> Result<Value, Error> {
         Err(Error::eval(
-            "no exception: the program did not stop for one",
+            "no exception: the program is not stopped at one",
         ))
     }
     /// Returns the functions with a name that are visible from here; several if it is overloaded.

@@ -75,7 +75,7 @@ fn what_is_branched_into_behind_a_prefix_is_left_alone() {
         0x74, 0x01, 0xf0, 0x0f, 0xb1, 0x8f, 0, 0, 0, 0, 0x90, 0x90, 0xc3,
     ];
     let refused = in_code(&code, 2).unwrap_err();
-    assert_eq!(refused, "the function jumps into the midst of it");
+    assert_eq!(refused, "a branch targets the middle of its instruction");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn ends_of_functions_have_padding_or_share_with_the_next_one() {
         padding: 0,
     };
     let last = FunctionCode::new(vec![run], BTreeSet::new(), &Nothing);
-    assert_eq!(window(0, &last), Err("nothing is behind it"));
+    assert_eq!(window(0, &last), Err("no room for a jump"));
 }
 
 #[test]
