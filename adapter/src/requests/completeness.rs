@@ -16,7 +16,7 @@ const HEADING: &str = "## Unsupported parts of DAP";
 const OURS_TO_ASK: [&str; 2] = ["runInTerminal", "startDebugging"];
 
 /// Types of the schema with another name here; those from the `dap` crate have all fields.
-const OTHER_NAMES: [(&str, &str); 8] = [
+const OTHER_NAMES: [(&str, &str); 10] = [
     ("SetBreakpointsResponse", "BreakpointsResponse"),
     ("SetFunctionBreakpointsResponse", "BreakpointsResponse"),
     ("SetInstructionBreakpointsResponse", "BreakpointsResponse"),
@@ -25,16 +25,15 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("InitializeRequestArguments", "InitializeArguments"),
     ("ErrorResponse", "ErrorBody"),
     ("Message", "ErrorMessage"),
+    ("NextArguments", "StepArguments"),
+    ("StepOutArguments", "StepArguments"),
 ];
 /// Read by code outside `protocol`: by several requests together, by the `dap` crate, or as
 /// settings.
-const ELSEWHERE: [&str; 5] = [
+const ELSEWHERE: [&str; 3] = [
     "ContinueArguments",
     "PauseArguments",
-    "FunctionBreakpoint",
     "LaunchRequestArguments.noDebug",
-    // Written by hand around each `Variable`.
-    "VariablesResponse.variables",
 ];
 
 /// Returns the names in the first columns of the tables.

@@ -95,13 +95,13 @@ impl Request for SetExceptionBreakpoints {
         let offered = OFFERED.iter();
         capabilities.exception_breakpoint_filters = offered
             .map(
-                |(filter, id, label, description, condition)| ExceptionBreakpointsFilter {
-                    filter: id,
-                    label,
-                    description,
+                |&(ref filter, id, label, description, condition)| ExceptionBreakpointsFilter {
+                    filter: id.into(),
+                    label: label.into(),
+                    description: description.into(),
                     default: ExceptionFilter::DEFAULT.contains(filter),
                     supports_condition: true,
-                    condition_description: condition,
+                    condition_description: condition.into(),
                 },
             )
             .collect();

@@ -60,13 +60,14 @@ impl Request for ReadMemory {
     const EFFECT: Effect = Effect::Reads;
     const WHEN: RequiredState = RequiredState::Process;
     type Arguments = ReadMemoryArguments;
-    type Body = (ReadMemoryResponse, Vec<u8>);
+    type Body = ReadMemoryResponse;
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_read_memory_request = true;
     }
 
-    fn json((body, data): Self::Body) -> serde_json::Result<Option<Body>> {
+    fn json(mut body: ReadMemoryResponse) -> serde_json::Result<Option<Body>> {
+        let data = std::mem::take(&mut body.data);
         let json = serde_json::to_string(&body)?;
         Ok(Some(Body { json, data }))
     }
@@ -74,7 +75,7 @@ impl Request for ReadMemory {
     fn handle(
         session: &mut Session,
         arguments: ReadMemoryArguments,
-    ) -> Result<Self::Body, RequestError> {
+    ) -> Result<ReadMemoryResponse, RequestError> {
         let ReadMemoryArguments {
             memory_reference,
             offset,
@@ -93,12 +94,11 @@ impl Request for ReadMemory {
             Ok(count @ 1..) => session.debugger.read_memory(addr, count)?,
             _ => Vec::new(),
         };
-        let body = ReadMemoryResponse {
+        Ok(ReadMemoryResponse {
             address: addr.to_string(),
             unreadable_bytes: count - bytes.len() as u64,
-            data: "",
-        };
-        Ok((body, bytes))
+            data: bytes,
+        })
     }
 }
 

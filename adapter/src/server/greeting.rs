@@ -163,7 +163,7 @@ pub fn turn_away(stream: &Stream, sessions: usize) {
             let message = message.and_then(|message| read_message(&message).ok());
             let request = message.and_then(|message| match message {
                 Incoming::Request(request) => Some(request),
-                Incoming::Response(_) => None,
+                Incoming::Response(_) | Incoming::Event { .. } => None,
             });
             Verdict::Refused(Refusal::Full(sessions), request)
         }

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::describe::described;
-use crate::protocol::BreakpointEventBody;
+use crate::protocol::{BreakpointEventBody, BreakpointEventReason};
 use engine::{BreakpointId, BreakpointInfo, CodeName, SourceBreakpoint};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -129,7 +129,7 @@ pub fn move_sources(session: &mut Session) {
     }
     session.breakpoints.sources = sets;
     for breakpoint in described(session, &infos).breakpoints {
-        let reason = "changed";
+        let reason = BreakpointEventReason::Changed;
         session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
     }
 }

@@ -2,9 +2,9 @@
 
 use super::describe::describe_breakpoint;
 use crate::protocol::{
-    Breakpoint, BreakpointEventBody, CapabilitiesEventBody, ChangedCapabilities,
-    ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody, OutputCategory, ProcessEventBody,
-    StoppedEventBody, ThreadEventBody, ThreadEventReason,
+    Breakpoint, BreakpointEventBody, BreakpointEventReason, CapabilitiesEventBody,
+    ChangedCapabilities, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
+    OutputCategory, ProcessEventBody, StoppedEventBody, ThreadEventBody, ThreadEventReason,
 };
 use crate::session::Session;
 use crate::session::children;
@@ -195,7 +195,7 @@ fn module_unloaded(session: &mut Session, id: ModuleId) {
 fn breakpoint_changed(session: &mut Session, id: BreakpointId) {
     if let Some(info) = session.debugger.breakpoint(id) {
         let breakpoint = describe_breakpoint(session, &info);
-        let reason = "changed";
+        let reason = BreakpointEventReason::Changed;
         session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
     }
 }
@@ -206,7 +206,7 @@ fn breakpoint_removed(session: &mut Session, id: BreakpointId, why: String) {
         message: Some(why),
         ..Breakpoint::default()
     };
-    let reason = "removed";
+    let reason = BreakpointEventReason::Removed;
     session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
 }
 
@@ -272,7 +272,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         }
     };
     let body = StoppedEventBody {
-        reason,
+        reason: reason.into(),
         description,
         thread_id: stop.thread.0.into(),
         preserve_focus_hint: false,

@@ -2,6 +2,7 @@
 
 use crate::protocol::{Context, StoppedEventBody};
 use engine::{Named, Objects, ThreadId};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Reasons of stops at arbitrary locations; an attached process may stop anywhere (`entry`).
@@ -29,7 +30,7 @@ pub struct History {
 #[derive(Debug)]
 struct Told {
     thread: ThreadId,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     description: Option<String>,
     text: Option<String>,
     hit_breakpoint_ids: Vec<u32>,
@@ -79,7 +80,7 @@ impl History {
         self.marks = [self.marks[1], self.output.end()];
         self.last = Some(Told {
             thread,
-            reason: body.reason,
+            reason: body.reason.clone(),
             description: body.description.clone(),
             text: body.text.clone(),
             hit_breakpoint_ids: body.hit_breakpoint_ids.clone(),
@@ -100,7 +101,7 @@ impl History {
     /// location.
     pub fn stopped_on_purpose(&self, thread: ThreadId) -> bool {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
-        told.is_some_and(|told| !BY_CHANCE.contains(&told.reason))
+        told.is_some_and(|told| !BY_CHANCE.contains(&&*told.reason))
     }
 
     /// Starts a response that shows all objects itself, whatever earlier responses showed.
@@ -122,7 +123,7 @@ impl History {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
         Context {
             stop_id: self.stops,
-            reason: told.map_or("", |told| told.reason).to_owned(),
+            reason: told.map_or("", |told| &told.reason).to_owned(),
             description: told.and_then(|told| told.description.clone()),
             text: told.and_then(|told| told.text.clone()),
             hit_breakpoint_ids: told
