@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod client;
 mod config;
 mod console;
 mod context;
