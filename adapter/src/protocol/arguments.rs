@@ -374,7 +374,7 @@ pub struct EvaluateArguments {
 }
 
 /// The format of values.
-#[derive(Serialize, Deserialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct ValueFormat {
     /// Whether to write integers in hexadecimal.

@@ -1,6 +1,6 @@
 //! Bodies of events.
 
-use super::{ExitedEventBody, Module};
+use super::{BreakpointEventBody, ExitedEventBody, Module, ThreadEventBody};
 use dap::types::ProcessEventStartMethod;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,12 @@ pub enum Event {
     Exited(ExitedEventBody),
     /// `terminated`.
     Terminated,
+    /// `thread`.
+    Thread(ThreadEventBody),
     /// `output`.
     Output(OutputEventBody),
+    /// `breakpoint`.
+    Breakpoint(BreakpointEventBody),
     /// One that the client does not use.
     Other,
 }
@@ -41,7 +45,9 @@ impl Event {
             "continued" => Self::Continued,
             "exited" => Self::Exited(parse(body)?),
             "terminated" => Self::Terminated,
+            "thread" => Self::Thread(parse(body)?),
             "output" => Self::Output(parse(body)?),
+            "breakpoint" => Self::Breakpoint(parse(body)?),
             _ => Self::Other,
         })
     }

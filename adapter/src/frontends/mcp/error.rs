@@ -1,6 +1,7 @@
 //! Errors of tools: a code for programs, and a sentence with the remedy.
 
-use serde_json::Value;
+use crate::client::ClientError;
+use crate::protocol::ErrorMessage;
 use std::fmt;
 
 /// Why a tool failed.
@@ -67,11 +68,9 @@ impl ToolError {
     }
 
     /// Converts the adapter's error response.
-    pub fn of_answer(answer: &Value) -> Self {
-        let error = &answer["body"]["error"];
-        let text = error["format"].as_str().or(answer["message"].as_str());
-        let text = text.unwrap_or("the request failed").to_owned();
-        match error["id"].as_u64() {
+    fn of_response(error: ErrorMessage) -> Self {
+        let text = error.format;
+        match Some(error.id) {
             Some(2) => Self::new("CANCELLED", "cancelled"),
             Some(3) if text.contains("held") => Self::held(),
             Some(3) => Self::running(),
@@ -101,6 +100,16 @@ impl ToolError {
         match self.code {
             FAILED => Self { code, ..self },
             _ => self,
+        }
+    }
+}
+
+impl From<ClientError> for ToolError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Ended | ClientError::Broken(_) => Self::lost(),
+            ClientError::Refused(error) => Self::of_response(error),
+            ClientError::Malformed { .. } => Self::new("INTERNAL", error.to_string()),
         }
     }
 }

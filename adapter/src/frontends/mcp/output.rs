@@ -1,5 +1,7 @@
 //! The program's output, which can be read on from any position.
 
+use crate::protocol::OutputCategory;
+
 /// Maximum number of bytes kept; older output is dropped.
 const KEPT: usize = 1 << 20;
 
@@ -35,11 +37,11 @@ pub enum Stream {
 
 impl Stream {
     /// Returns the stream of an `output` event's category.
-    pub fn of(category: Option<&str>) -> Self {
+    pub fn of(category: OutputCategory) -> Self {
         match category {
-            Some("stdout") => Self::Stdout,
-            Some("stderr") => Self::Stderr,
-            _ => Self::Console,
+            OutputCategory::Stdout => Self::Stdout,
+            OutputCategory::Stderr => Self::Stderr,
+            OutputCategory::Console | OutputCategory::Important => Self::Console,
         }
     }
 }

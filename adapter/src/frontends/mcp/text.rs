@@ -1,13 +1,13 @@
 //! Text of stops for agents: identical in every run.
 
-use super::link::Told;
+use super::link::SessionState;
 use crate::protocol::{Context, ContextFrame, ContextThread, VariableKind};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Formats a stop; `names` are the breakpoints that were hit.
-pub fn stop(context: &Context, names: &[String], told: &mut Told) -> String {
+pub fn stop(context: &Context, names: &[String], told: &mut SessionState) -> String {
     let mut text = format!("stop {}: ", context.stop_id);
     text.push_str(match context.reason.as_str() {
         "" => "thread that did not cause the stop",
@@ -153,7 +153,7 @@ pub fn frame_line(frame: &ContextFrame, home: Option<&str>) -> String {
 
 /// Formats a thread: its number, its name, the kernel's id, and the owner of the mutex that it
 /// waits for.
-pub fn thread(thread: &ContextThread, told: &mut Told) -> String {
+pub fn thread(thread: &ContextThread, told: &mut SessionState) -> String {
     let number = told.number(thread.thread_id);
     let mut text = format!(
         "thread {number} \"{}\" (tid {})",
@@ -170,7 +170,7 @@ pub fn thread(thread: &ContextThread, told: &mut Told) -> String {
 }
 
 /// Finds cycles among waiting threads; returns a line for each cycle.
-pub fn deadlock(waits: &[(i64, i64)], told: &mut Told) -> String {
+pub fn deadlock(waits: &[(i64, i64)], told: &mut SessionState) -> String {
     let owner = |thread: i64| {
         let wait = waits.iter().find(|(waiting, _)| *waiting == thread);
         wait.map(|(_, owner)| *owner)
@@ -215,7 +215,7 @@ fn stack_of(text: &mut String, context: &Context, home: Option<&str>) {
     }
 }
 
-fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut Told) {
+fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut SessionState) {
     let own = context.waits_for.as_ref();
     let own = own.map(|wait| (context.thread_id, wait.owner));
     let others = context.threads.iter();
@@ -373,7 +373,7 @@ mod tests {
             },
             ..Context::default()
         };
-        let mut told = Told::default();
+        let mut told = SessionState::default();
         let text = stop(&context, &["1 (b.c:7)".to_owned()], &mut told);
         let expected = r#"stop 3: breakpoint 1 (b.c:7)
 at total(level=0) at /a/b.c:7
