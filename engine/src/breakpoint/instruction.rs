@@ -3,7 +3,7 @@
 
 use super::resolve::{Resolved, bind};
 use super::{BoundLocation, BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
-use crate::arch::x86_64;
+use crate::arch::Arch;
 use crate::debugger::Debugger;
 use crate::disassembly::CodeName;
 use crate::ids::BreakpointId;
@@ -125,6 +125,7 @@ fn refused(why: String) -> Resolved {
 
 /// Returns the instruction that contains an address at which none begins.
 fn covered_by(addr: LoadAddr, loaded: &Loaded, memory: &dyn Memory) -> Option<LoadAddr> {
+    let arch = Arch::of(loaded.module.machine())?;
     let here = loaded.bias.file(addr);
     let function = loaded.module.function_at(here)?;
     let range = function.ranges.iter().find(|it| it.contains(here))?;
@@ -133,7 +134,7 @@ fn covered_by(addr: LoadAddr, loaded: &Loaded, memory: &dyn Memory) -> Option<Lo
         return None;
     }
     while at < addr {
-        let next = LoadAddr(x86_64::read(memory, at)?.next_ip());
+        let next = arch.read(memory, at)?.next();
         if next > addr {
             return Some(at);
         }

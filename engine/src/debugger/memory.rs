@@ -2,7 +2,7 @@
 //! runs.
 
 use super::{Debugger, State};
-use crate::arch::x86_64;
+use crate::arch::MAX_INSTRUCTION_BYTES;
 use crate::ids::error::Error;
 use crate::memory::PatchedCode as _;
 use crate::os::Mapping;
@@ -111,7 +111,7 @@ impl Debugger {
 
     /// Drops cached reads of memory that has been written, and copies of code in it.
     fn memory_was_written(&mut self, addr: LoadAddr, len: usize) {
-        let first = addr.0.saturating_sub(x86_64::MAX_INSTRUCTION_BYTES as u64);
+        let first = addr.0.saturating_sub(MAX_INSTRUCTION_BYTES as u64);
         let end = LoadAddr(addr.0.saturating_add(len as u64));
         self.inferior.pads.forget_in(LoadAddr(first), end);
         self.inferior.pages.clear();

@@ -2,8 +2,7 @@
 //! message of an abort.
 
 use super::Reader;
-use crate::arch::x86_64;
-use crate::arch::x86_64_access::{Access, Operand, accesses, divisor, way_to};
+use crate::arch::{Access, Instruction, Operand};
 use crate::debugger::Debugger;
 use crate::ids::FrameKey;
 use crate::ids::{SignalInfo, ThreadId};
@@ -11,7 +10,6 @@ use crate::inferior::SI_KERNEL;
 use crate::inspect::value::text::read_terminated;
 use crate::os::{Mapping, RegisterSet};
 use dwarf::{LoadAddr, Memory};
-use iced_x86::{Instruction, Mnemonic};
 
 const BUS_ADRALN: i32 = 1;
 const BUS_ADRERR: i32 = 2;
@@ -39,9 +37,11 @@ impl Debugger {
             (libc::SIGILL, Some(addr)) => Some(self.explain_illegal(addr)),
             (libc::SIGABRT, _) => self.explain_abort(thread),
             (libc::SIGSYS, _) if info.code > 0 => self.user_registers(thread).map(|registers| {
-                let number = registers.to_registers();
-                let number = number.get(dwarf::register::x86_64::RAX).unwrap_or(0) as i64;
-                format!("system call forbidden by a seccomp filter (rax = {number})")
+                let arch = self.images.modules.arch();
+                let register = arch.convention().system_call;
+                let name = arch.register_name(register);
+                let number = registers.get(register).unwrap_or(0) as i64;
+                format!("system call forbidden by a seccomp filter ({name} = {number})")
             }),
             _ => None,
         };
@@ -53,14 +53,18 @@ impl Debugger {
 
     fn instruction(&mut self, thread: ThreadId) -> Option<(Instruction, RegisterSet)> {
         let registers = self.user_registers(thread)?;
-        let instruction = x86_64::read(&self.memory(), registers.pc())?;
+        let instruction = self
+            .images
+            .modules
+            .arch()
+            .read(&self.memory(), registers.pc())?;
         Some((instruction, registers))
     }
 
     fn explain_fault(&mut self, thread: ThreadId, code: i32, addr: LoadAddr) -> Option<String> {
         let registers = self.user_registers(thread)?;
         let instruction = self.instruction(thread).map(|(instruction, _)| instruction);
-        let touched = instruction.map_or_else(Vec::new, |it| accesses(&it, &registers));
+        let touched = instruction.map_or_else(Vec::new, |it| it.accesses(&registers));
         if code == SI_KERNEL {
             return Some(self.explain_protection(thread, instruction, &touched));
         }
@@ -157,7 +161,7 @@ impl Debugger {
         match instruction {
             Some(instruction) => format!(
                 "`{}` is not allowed here (general protection){place}",
-                format!("{:?}", instruction.mnemonic()).to_lowercase()
+                instruction.mnemonic()
             ),
             None => format!("general protection{place}"),
         }
@@ -207,18 +211,19 @@ impl Debugger {
 
     fn divisor(&mut self, thread: ThreadId) -> Option<u64> {
         let (instruction, registers) = self.instruction(thread)?;
-        match divisor(&instruction, &registers)? {
+        match instruction.divisor(&registers)? {
             Operand::Value(value) => Some(value),
             Operand::Memory(addr, size) => self.memory().read_uint(addr, size.min(8) as usize).ok(),
         }
     }
 
     fn explain_illegal(&self, addr: LoadAddr) -> String {
-        let instruction = x86_64::read(&self.memory(), addr);
-        match instruction.map(|it| it.mnemonic()) {
-            Some(Mnemonic::Ud2) => {
-                "`ud2`: a trap that the compiler inserts for unreachable code and failed checks"
-                    .to_owned()
+        match self.images.modules.arch().read(&self.memory(), addr) {
+            Some(trap) if trap.is_compiler_trap() => {
+                format!(
+                    "`{}`: a trap that the compiler inserts for unreachable code and failed checks",
+                    trap.mnemonic()
+                )
             }
             Some(_) => format!(
                 "illegal instruction at {addr}: not supported or privileged on this processor"
@@ -317,14 +322,15 @@ impl Debugger {
         let (base, offset) = access.base.filter(|_| access.is_plain)?;
         let registers = self.user_registers(thread)?;
         let code = self.code_before(registers.pc());
-        let way = code.and_then(|code| way_to(base, &code, &registers));
-        let register = x86_64::dwarf_register(base);
+        let way = code.and_then(|code| {
+            let arch = self.images.modules.arch();
+            arch.pointer_chain(base, &code, &registers)
+        });
         let frame = FrameKey { thread, level: 0 };
         self.in_frame(frame, |scope| {
-            Ok(match (way, register) {
-                (Some(way), _) => scope.names_of(&way, offset),
-                (None, Some(register)) => scope.names_in(register, offset),
-                (None, None) => None,
+            Ok(match way {
+                Some(way) => scope.names_of(&way, offset),
+                None => scope.names_in(base, offset),
             })
         })
         .ok()?
@@ -340,17 +346,9 @@ impl Debugger {
                 .filter(|len| (1..MAX_FUNCTION_BYTES).contains(len))?;
         let mut bytes = vec![0; len as usize];
         self.memory().read(entry, &mut bytes).ok()?;
-        let mut code = Vec::new();
-        let mut at = 0;
-        while at < bytes.len() {
-            let instruction = x86_64::decode(&bytes[at..], entry + at as u64);
-            if instruction.is_invalid() {
-                return None;
-            }
-            at += instruction.len();
-            code.push(instruction);
-        }
-        (at == bytes.len()).then_some(code)
+        let arch = self.images.modules.arch();
+        let code = arch.decode_all(&bytes, entry);
+        code.map(Result::ok).collect()
     }
 
     fn function_name(&mut self, thread: ThreadId, level: usize) -> Option<String> {

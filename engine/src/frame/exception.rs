@@ -1,7 +1,7 @@
 //! The subject of a stop for expressions, and the names of pointers that caused a fault.
 
 use super::FrameScope;
-use crate::arch::x86_64_access::PointerChain;
+use crate::arch::PointerChain;
 use crate::exception::Subject;
 use crate::ids::error::Error;
 use crate::inspect::eval::EvalContext;
@@ -66,7 +66,7 @@ impl FrameScope<'_> {
 
     /// Returns the expressions of the pointer that came by `way`, and of the data at `offset` bytes
     /// from its target.
-    pub fn names_of(&self, way: &PointerChain, offset: i64) -> Option<(String, String)> {
+    pub(crate) fn names_of(&self, way: &PointerChain, offset: i64) -> Option<(String, String)> {
         let root = LoadAddr(way.root);
         let local = self.locals().ok()?.into_iter().find_map(|local| {
             let value = local.value.ok()?;

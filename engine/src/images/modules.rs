@@ -3,12 +3,13 @@
 pub mod announce;
 mod list;
 
+use crate::arch::Arch;
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
 use dwarf::{
-    AddrRange, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap,
+    AddrRange, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Memory, Module, ModuleMap,
     SymbolStatus,
 };
 use list::{Entry, LoaderList};
@@ -133,6 +134,13 @@ impl Modules {
     /// Returns the program.
     pub fn program(&self) -> Option<&Loaded> {
         self.loaded.iter().find(|loaded| loaded.is_program)
+    }
+
+    /// Returns the instruction set of the program, or of this machine while there is none.
+    pub(crate) fn arch(&self) -> Arch {
+        let program = self.loaded.first();
+        let arch = program.and_then(|loaded| Arch::of(loaded.module.machine()));
+        arch.unwrap_or(Arch::HOST)
     }
 
     /// Removes all images (the process executed another program, or is gone). Returns them.
@@ -508,11 +516,9 @@ impl ModuleMap for Modules {
         addr: FileAddr,
         is_return: bool,
     ) -> Vec<HeuristicUnwind> {
-        match module.machine() {
-            Machine::X86_64 => {
-                crate::arch::x86_64_heuristic_unwind::ways_back(module, addr, is_return)
-            }
-            _ => Vec::new(),
+        match Arch::of(module.machine()) {
+            Some(arch) => arch.heuristic_unwinds(module, addr, is_return),
+            None => Vec::new(),
         }
     }
 }

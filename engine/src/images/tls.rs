@@ -1,9 +1,9 @@
-//! Thread-local storage on x86-64, by the data that glibc provides for thread libraries
+//! Thread-local storage, by the data that glibc provides for thread libraries
 //! (`_thread_db_*`).
 
 use crate::ids::error::Error;
 use crate::images::modules::{Loaded, Modules};
-use dwarf::{LoadAddr, Memory, Registers, register::x86_64};
+use dwarf::{LoadAddr, Memory, Registers};
 
 /// Maximum plausible number of generations and modules in a dtv.
 const MAX_MODULES: u64 = 1 << 20;
@@ -20,8 +20,9 @@ pub(crate) fn block(
     image: &Loaded,
 ) -> Result<LoadAddr, Error> {
     let unknown = |what: &str| Error::Unsupported(format!("thread-local storage: {what}"));
-    let thread = registers
-        .get(x86_64::FS_BASE)
+    let thread = modules
+        .arch()
+        .thread_pointer(registers)
         .ok_or_else(|| unknown("the thread pointer is not known here"))?;
     if thread == 0 {
         return Err(no_storage());

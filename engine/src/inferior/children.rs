@@ -286,7 +286,8 @@ impl Debugger {
             (Child::Vfork, WaitStatus::Signal(signal)) => {
                 // It runs in the debuggee's memory: it is moved past our traps, like a thread.
                 let registers = self.inferior.os.registers(child);
-                let site = registers.map(|registers| registers.pc() - 1);
+                let arch = self.images.modules.arch();
+                let site = registers.map(|registers| arch.breakpoint_address(registers.pc()));
                 match (
                     registers,
                     site.filter(|site| self.inferior.sites.get(*site).is_some()),

@@ -8,7 +8,6 @@
 //! pass ([`InterruptedPass`]), its next arrival at the trap is not a hit, and no jump replaces the
 //! trap until then.
 
-use crate::arch::x86_64;
 use crate::debugger::Debugger;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::thread::Thread;
@@ -201,8 +200,8 @@ impl Debugger {
             return None;
         }
         site.filter(|site| !site.covers_trap())?;
-        let instruction = x86_64::read(&self.memory(), pc)?;
-        x86_64::can_be_stepped(&instruction).then_some(Rest::Covered(pc))
+        let instruction = self.images.modules.arch().read(&self.memory(), pc)?;
+        instruction.can_be_stepped().then_some(Rest::Covered(pc))
     }
 
     /// Executes the rest of a pass.

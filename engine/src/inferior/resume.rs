@@ -1,6 +1,5 @@
 //! Resuming threads: past the breakpoint at their pc, with the signal to deliver.
 
-use crate::arch::debug_registers;
 use crate::debugger::{Debugger, State};
 use crate::event::StopReason;
 use crate::ids::{Signal, ThreadId};
@@ -74,7 +73,7 @@ impl Debugger {
             && registers.pc() == addr
             && self.stops.watches.has_code(addr)
         {
-            debug_registers::pass(registers);
+            self.images.modules.arch().pass_execute_trigger(registers);
             unwritten = true;
         }
         if let (Some(addr), Some(mut registers)) = (passed, registers)
@@ -83,7 +82,7 @@ impl Debugger {
         {
             if site.covers_trap() {
                 // At another address, the program's trap would be taken for one of ours.
-                registers.set_pc(addr + 1);
+                registers.set_pc(self.images.modules.arch().pc_after_breakpoint(addr));
                 if let Some(state) = self.thread_mut(thread) {
                     state.stopped = true;
                     state.signal = signal;
@@ -157,10 +156,11 @@ impl Debugger {
         for _ in 0..2 {
             let os = &*self.inferior.os;
             let memory = crate::memory::ProcessMemory::uncached(os, &self.inferior.sites);
+            let arch = self.images.modules.arch();
             match self
                 .inferior
                 .pads
-                .past_site(site, registers, &memory, os, || os.mappings(pid))
+                .past_site((arch, site), registers, &memory, os, || os.mappings(pid))
             {
                 PastSite::Go(registers) => return Some(registers),
                 PastSite::Impossible => return None,

@@ -2,7 +2,8 @@
 //! owners' conditions are evaluated by code in the debuggee (`native`), a jump to that code
 //! replaces the trap; it is removed as soon as the site gets another owner.
 
-use crate::arch::x86_64::{BREAKPOINT, JUMP, MAX_INSTRUCTION_BYTES, NEAR_JUMP};
+use crate::arch::MAX_INSTRUCTION_BYTES;
+use crate::arch::x86_64::{INT3 as BREAKPOINT, JUMP, NEAR_JUMP};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::jump_patch::Attempts;

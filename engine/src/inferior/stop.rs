@@ -2,6 +2,7 @@
 //! process.
 
 use super::{Child, OUTPUT_DRAIN_LIMIT, Process, STOP_TIMEOUT};
+use crate::arch::Flow;
 use crate::breakpoint::{AskedPlace, CALL_GRACE};
 use crate::debugger::{Debugger, State};
 use crate::event::{Event, Stop, StopReason};
@@ -219,11 +220,10 @@ impl Debugger {
         registers: &RegisterSet,
     ) -> bool {
         let memory = self.memory();
-        let indirect = crate::arch::x86_64::read(&memory, site).is_none_or(|instruction| {
-            crate::arch::x86_64::is_call(&instruction)
-                && crate::arch::x86_64::relocate(&instruction, site).is_none()
-        });
-        !indirect && self.registers_past_site(thread, site, registers).is_some()
+        let instruction = self.images.modules.arch().read(&memory, site);
+        let pushes =
+            instruction.is_none_or(|instruction| matches!(instruction.flow, Flow::IndirectCall(_)));
+        !pushes && self.registers_past_site(thread, site, registers).is_some()
     }
 
     pub(crate) fn running_threads(&self) -> Vec<ThreadId> {

@@ -1,6 +1,6 @@
 //! Classification of traps, and the handlers of hits.
 
-use crate::arch::x86_64::BREAKPOINT;
+use crate::arch::MAX_BREAKPOINT_BYTES;
 use crate::breakpoint::ConditionResults;
 use crate::breakpoint::watch::TRAP_HWBKPT;
 use crate::debugger::{Debugger, State};
@@ -23,12 +23,14 @@ impl Debugger {
         Some(match code {
             SI_KERNEL if let Some(trap) = self.detour_trap(thread) => trap,
             SI_KERNEL => {
-                let trap = self.user_registers(thread)?.pc() - 1;
-                let mut byte = [0];
+                let arch = self.images.modules.arch();
+                let trap = arch.breakpoint_address(self.user_registers(thread)?.pc());
+                let mut now = [0; MAX_BREAKPOINT_BYTES];
+                let now = &mut now[..arch.breakpoint().len()];
                 if self.inferior.sites.get(trap).is_some() {
                     SigtrapKind::Site(trap)
-                } else if self.inferior.os.read_memory(trap, &mut byte) == 1
-                    && byte[0] != BREAKPOINT
+                } else if self.inferior.os.read_memory(trap, now) == now.len()
+                    && now != arch.breakpoint()
                 {
                     // A site that was removed after the hit.
                     SigtrapKind::Stale(trap)

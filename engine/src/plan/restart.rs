@@ -1,7 +1,6 @@
 //! Restart of a frame: the thread returns to its function's first instruction, with the present
 //! values of the parameters.
 
-use crate::arch::{x86_64, x86_64_entry};
 use crate::argument_passing::HandedOver;
 use crate::debugger::Debugger;
 use crate::event::StopReason;
@@ -13,10 +12,7 @@ use crate::inspect::abi::sysv::{self, Passing};
 use crate::inspect::eval::{Argument, ArgumentPassing, in_registers};
 use crate::inspect::value::{Shape, Ty, Value};
 use crate::stack::{PhysicalFrame, ThreadStack, calls_beginning_at};
-use dwarf::register::x86_64::XMM0;
-use dwarf::{
-    FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Register, Registers,
-};
+use dwarf::{FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Registers};
 use std::sync::Arc;
 
 /// Offset in bytes from the return address to the function's frame.
@@ -240,13 +236,14 @@ impl Debugger {
         }
         let memory = self.memory();
         let inside = |at| function.contains(begun.bias.file(at));
-        let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
-        let taken = x86_64_entry::taken(begun.bias.load(function.entry), code);
+        let arch = self.images.modules.arch();
+        let code = |at| arch.read(&memory, at).filter(|_| inside(at));
+        let taken = arch.arguments_read(begun.bias.load(function.entry), code);
         let used = handed.used();
         match taken.iter().find(|register| !used.contains(register)) {
             Some(register) => refuse(format!(
                 "it reads {}, which no known parameter uses",
-                register_name(*register)
+                arch.register_name(*register)
             )),
             None => Ok(handed),
         }
@@ -258,9 +255,10 @@ impl Debugger {
         let memory = self.memory();
         let place = || {
             let inside = |at| begun.function.contains(begun.bias.file(at));
-            let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
+            let arch = self.images.modules.arch();
+            let code = |at| arch.read(&memory, at).filter(|_| inside(at));
             let entry = begun.bias.load(begun.function.entry);
-            let (at, base, offset) = x86_64_entry::first_kept(entry, code)?;
+            let (at, base, offset) = arch.first_argument_store(entry, code)?;
             // The registers of the frame equal those of the prologue only if they lead to the same
             // canonical frame address by the unwind rules of that instruction.
             let stored = self.physical_frame(FrameAddress::Pc(at), begun.registers.clone(), 0);
@@ -340,13 +338,4 @@ fn caller_s(value: &Value, begun: &Begun) -> Result<u64, String> {
     place
         .map(|addr| addr.0)
         .ok_or_else(|| "was moved from where its caller put it".into())
-}
-
-fn register_name(register: Register) -> String {
-    if let Some(vector) = register.0.checked_sub(XMM0.0) {
-        return format!("xmm{vector}");
-    }
-    let mut names = dwarf::Machine::X86_64.register_names().iter();
-    let found = names.find(|(number, _)| *number == register);
-    found.map_or_else(String::new, |(_, name)| (*name).to_owned())
 }

@@ -1,7 +1,7 @@
 //! Hardware breakpoints: breakpoints in code set by debug registers.
 
 use super::Watches;
-use crate::arch::debug_registers::{Slot, Trigger};
+use crate::arch::watch::{Slot, Trigger};
 use crate::breakpoint::BreakpointInfo;
 use crate::debugger::Debugger;
 use crate::ids::BreakpointId;

@@ -1,7 +1,6 @@
 //! Handlers for an access to watched data, and for the end of its frame.
 
 use super::{DataAccess, WatchMechanism, WatchScope, Watchable};
-use crate::arch::debug_registers;
 use crate::debugger::Debugger;
 use crate::event::{Event, StopReason};
 use crate::ids::BreakpointId;
@@ -29,7 +28,10 @@ impl Debugger {
             let only = self.stops.watches.only_slot(armed);
             let hits = match only.filter(|_| code == TRAP_HWBKPT) {
                 Some(only) => only,
-                None => debug_registers::hits(self.inferior.os.debug_status(thread)),
+                None => {
+                    let status = self.inferior.os.debug_status(thread);
+                    self.images.modules.arch().watch_hits(status)
+                }
             };
             if let Some(state) = self.thread_mut(thread) {
                 state.debug_register_hits |= hits;

@@ -9,7 +9,8 @@ mod hit;
 pub(crate) use hit::TRAP_HWBKPT;
 
 use super::{BreakpointOptions, Spec};
-use crate::arch::debug_registers::{SLOTS, Slot, Trigger, control, cover};
+use crate::arch::Arch;
+use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::breakpoint::{BreakpointInfo, Breakpoints};
 use crate::debugger::Debugger;
 use crate::event::Event;
@@ -123,7 +124,7 @@ impl Watch {
 #[derive(Default)]
 pub struct Watches {
     all: BTreeMap<BreakpointId, Watch>,
-    slots: [Option<Slot>; SLOTS],
+    slots: [Option<Slot>; MAX_SLOTS],
     /// The version of `slots`; a thread with another one has to be updated. 0: never used.
     generation: u32,
     /// Whether every thread is single-stepped.
@@ -134,9 +135,13 @@ pub struct Watches {
 
 impl Watches {
     /// Returns the values for threads' debug registers, and their version.
-    pub fn registers(&self) -> (u32, [u64; SLOTS], u64) {
+    pub fn registers(&self) -> (u32, [u64; MAX_SLOTS], u64) {
         let addresses = self.slots.map(|slot| slot.map_or(0, |slot| slot.addr.0));
-        (self.generation, addresses, control(&self.slots))
+        (
+            self.generation,
+            addresses,
+            Arch::HOST.watch_control(&self.slots),
+        )
     }
 
     /// Returns the only slot, as a bit, that a thread with this version of the debug registers can
@@ -154,7 +159,7 @@ impl Watches {
     /// first served; equal slots are shared. Returns true if they have changed.
     fn allocate(&mut self, code: &[(BreakpointId, LoadAddr)]) -> bool {
         let before = self.slots;
-        let mut slots = [None; SLOTS];
+        let mut slots = [None; MAX_SLOTS];
         let mut code = code.iter().peekable();
         let mut take_code = |slots: &mut _, until: Option<BreakpointId>| {
             while let Some((_, addr)) =
@@ -170,7 +175,7 @@ impl Watches {
                 continue;
             }
             let changes_only = watch.access == DataAccess::Write;
-            let wanted = cover(
+            let wanted = Arch::HOST.watch(
                 watch.data.addr,
                 watch.data.bytes,
                 watch.trigger(),
@@ -200,7 +205,7 @@ impl Watches {
 }
 
 /// Assigns slots to all of `wanted`, or to none.
-fn take_slots(slots: &mut [Option<Slot>; SLOTS], wanted: &[Slot]) -> Option<u8> {
+fn take_slots(slots: &mut [Option<Slot>; MAX_SLOTS], wanted: &[Slot]) -> Option<u8> {
     let mut taken = *slots;
     let mut mask = 0;
     for slot in wanted {
@@ -400,7 +405,9 @@ impl Debugger {
         if let Some(state) = self.thread_mut(thread)
             && std::mem::take(&mut state.debug_register_generation) != 0
         {
-            self.inferior.os.set_debug_registers(thread, &[0; SLOTS], 0);
+            self.inferior
+                .os
+                .set_debug_registers(thread, &[0; MAX_SLOTS], 0);
         }
     }
 

@@ -36,7 +36,7 @@ use super::{
     Backend, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitInterest,
     WaitStatus,
 };
-use crate::arch::x86_64::{BREAKPOINT, NEAR_JUMP};
+use crate::arch::x86_64::{INT3 as BREAKPOINT, NEAR_JUMP};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};

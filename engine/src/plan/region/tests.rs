@@ -6,7 +6,7 @@
 //! code. `[2: … ]` contains a call on line 2 that was inlined.
 
 use super::Region;
-use crate::arch::x86_64;
+use crate::arch::Arch;
 use crate::plan::filter::StepFilters;
 use crate::plan::start::Start;
 use crate::plan::step_range::{Mode, StepRange};
@@ -180,7 +180,7 @@ impl Code {
                     .bytes
                     .get(at.0 as usize..)
                     .filter(|it| !it.is_empty())?;
-                Some(x86_64::decode(rest, at))
+                Arch::X86_64.decode(rest, at)
             },
             |at| (at.0 as usize) < self.bytes.len(),
             |at| place(at).is_none(),
@@ -393,4 +393,31 @@ fn other_ways_out_are_told_apart() {
     assert_eq!(region.instructions, [at(0), at(5), at(7), at(9)]);
     let region = code.region(3, &code.step(3, Mode::Over, false));
     assert_eq!(region.returns, [at(15)]);
+}
+
+/// Plans do not depend on an instruction set: these instructions have four bytes each.
+#[test]
+fn the_region_of_a_line_in_another_instruction_set() {
+    use crate::arch::fixed::{CALL, CALL_REGISTER, JUMP_IF, NOP, RETURN, TRAP, to, with};
+    // 0: nop; 4: call 0x100; 8: jump_if 16; 12: call_at; 16: (another line) trap; 20: return
+    let code = [
+        to(NOP, 0),
+        to(CALL, 0xfc),
+        to(JUMP_IF, 8),
+        with(CALL_REGISTER, 3, 0),
+        to(TRAP, 0),
+        to(RETURN, 0),
+    ];
+    let code = code.concat();
+    let instruction = |at: LoadAddr| Arch::Fixed.decode(code.get(at.0 as usize..)?, at);
+    let is_ours = |at: LoadAddr| (at.0 as usize) < code.len();
+    let region = Region::of(LoadAddr(0), instruction, is_ours, |at| at.0 < 16);
+    assert_eq!(region.exits, [LoadAddr(16)]);
+    let calls: Vec<_> = region.calls.iter().map(|it| (it.at.0, it.back.0)).collect();
+    assert_eq!(calls, [(4, 8), (12, 16)]);
+    let targets = region.calls.iter().map(|it| it.instruction.direct_target());
+    assert_eq!(targets.collect::<Vec<_>>(), [Some(LoadAddr(0x100)), None]);
+    assert!(region.unclear.is_empty() && region.returns.is_empty());
+    let region = Region::of(LoadAddr(16), instruction, is_ours, |at| at.0 >= 16);
+    assert_eq!(region.returns, [LoadAddr(20)]);
 }
