@@ -24,6 +24,8 @@ use dwarf::{FileAddr, HeuristicUnwind, LoadAddr, Machine, Memory, Module, Regist
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
 /// Maximum length in bytes of the breakpoint instruction of any set.
 pub(crate) const MAX_BREAKPOINT_BYTES: usize = 4;
+/// Maximum length in bytes of the jump of a fast breakpoint of any set.
+pub(crate) const MAX_JUMP_BYTES: usize = 5;
 
 /// An instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +68,13 @@ pub trait RegisterFile: Copy {
     fn set_pc(&mut self, pc: LoadAddr);
 }
 
+/// The set of processes on this machine.
+impl Default for Arch {
+    fn default() -> Self {
+        Self::HOST
+    }
+}
+
 impl Arch {
     /// The instruction set of processes on this machine.
     #[cfg(target_arch = "x86_64")]
@@ -97,6 +106,23 @@ impl Arch {
     /// Returns the pc after the execution of a breakpoint instruction.
     pub(crate) fn pc_after_breakpoint(self, addr: LoadAddr) -> LoadAddr {
         in_set!(self, set => addr + set::PC_BEHIND_BREAKPOINT)
+    }
+
+    /// Returns the first byte of the jump that makes a breakpoint fast; `None` if the set has no
+    /// fast breakpoints, and always traps.
+    pub(crate) fn jump_patch(self) -> Option<u8> {
+        in_set!(self, set => set::JUMP_PATCH)
+    }
+
+    /// Returns the target of the jump of a fast breakpoint at `addr`, also if a breakpoint has
+    /// already replaced its beginning; `None` if the bytes are neither.
+    pub(crate) fn jump_patch_target(self, addr: LoadAddr, bytes: &[u8]) -> Option<LoadAddr> {
+        in_set!(self, set => set::relocate::jump_patch_target(addr, bytes))
+    }
+
+    /// Returns the instruction that enters the kernel.
+    pub(crate) fn system_call_instruction(self) -> &'static [u8] {
+        in_set!(self, set => set::SYSTEM_CALL_INSTRUCTION)
     }
 
     /// Returns the number that all addresses of instructions are multiples of.

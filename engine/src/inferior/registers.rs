@@ -219,10 +219,13 @@ impl Debugger {
                 .iter()
                 .find(|loaded| loaded.module.path().as_os_str() == "linux-vdso.so.1")?;
             let (start, len) = (vdso.range.start, vdso.range.end - vdso.range.start);
+            let call = self.images.modules.arch().system_call_instruction();
             let mut bytes = vec![0; len.min(1 << 16) as usize];
             let read = self.inferior.os.read_memory(start, &mut bytes);
             bytes.truncate(read);
-            let offset = bytes.windows(2).position(|pair| pair == [0x0f, 0x05])?;
+            let offset = bytes
+                .windows(call.len())
+                .position(|window| window == call)?;
             self.inferior.system_call_at = Some(start + offset as u64);
         }
         self.inferior.system_call_at

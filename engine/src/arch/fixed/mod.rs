@@ -33,6 +33,9 @@ pub(super) const BREAKPOINT: &[u8] = &[0, 0, 0, TRAP];
 /// It leaves the pc where it is.
 pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
 pub(super) const ALIGNMENT: usize = 4;
+/// There are no fast breakpoints.
+pub(super) const JUMP_PATCH: Option<u8> = None;
+pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0, 0, 0, SYSTEM_CALL];
 pub(super) const MAX_INSTRUCTION_BYTES: usize = 4;
 
 pub(crate) const NOP: u8 = 0x01;

@@ -30,6 +30,10 @@ pub fn emulate<R: RegisterFile>(
     })
 }
 
+pub fn jump_patch_target(_: LoadAddr, _: &[u8]) -> Option<LoadAddr> {
+    None
+}
+
 pub fn relocate(code: &Decoded, pad: LoadAddr) -> Option<Relocated> {
     let jump = |from: u64, to_addr: u64| {
         let distance = i32::try_from(to_addr.wrapping_sub(from) as i64).ok()?;

@@ -29,8 +29,12 @@ pub(super) const PC_BEHIND_BREAKPOINT: u64 = 1;
 pub(super) const ALIGNMENT: usize = 1;
 /// Maximum length of an instruction in bytes.
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
+/// `syscall`
+pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0x0f, 0x05];
 /// Opcode of `jmp rel32`.
 pub(crate) const NEAR_JUMP: u8 = 0xe9;
+/// First byte of the jump of a fast breakpoint.
+pub(super) const JUMP_PATCH: Option<u8> = Some(NEAR_JUMP);
 /// Length of `jmp rel32`, which reaches ±2 GiB.
 pub(crate) const JUMP: usize = 5;
 

@@ -3,7 +3,7 @@
 use super::super::RegisterFile;
 use super::super::instruction::{Emulated, Relocated};
 use super::decode::{is_call, target};
-use super::{JUMP, NEAR_JUMP};
+use super::{INT3, JUMP, NEAR_JUMP};
 use dwarf::{LoadAddr, Memory};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, FlowControl, Instruction as Decoded, InstructionBlock,
@@ -121,6 +121,16 @@ pub fn jump(from: LoadAddr, to: LoadAddr) -> Vec<u8> {
         }
         Err(_) => far_jump(to),
     }
+}
+
+/// Returns the target of a `jmp rel32`, whose opcode may have become a breakpoint.
+pub fn jump_patch_target(from: LoadAddr, bytes: &[u8]) -> Option<LoadAddr> {
+    let (first, distance) = bytes.split_first_chunk::<1>()?;
+    let distance = i32::from_le_bytes(*distance.first_chunk()?);
+    [NEAR_JUMP, INT3].contains(&first[0]).then(|| {
+        let next = from.0.wrapping_add(JUMP as u64);
+        LoadAddr(next.wrapping_add_signed(distance.into()))
+    })
 }
 
 /// Returns a jump to any address.

@@ -14,7 +14,7 @@
 //! these one or two milliseconds is killed by the SIGTRAP.
 
 use super::descriptors;
-use crate::arch::x86_64::JUMP;
+use crate::arch::MAX_JUMP_BYTES;
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -141,7 +141,7 @@ impl Guardian {
     /// rank are restored first.
     pub fn add(&self, addr: LoadAddr, original: &[u8], ours: u8, rank: u8) {
         let mut word = [0; 8];
-        let count = original.len().min(JUMP);
+        let count = original.len().min(MAX_JUMP_BYTES);
         word[..count].copy_from_slice(&original[..count]);
         word[RANK] = rank;
         word[OURS] = ours;

@@ -36,7 +36,7 @@ use super::{
     Backend, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitInterest,
     WaitStatus,
 };
-use crate::arch::x86_64::{INT3 as BREAKPOINT, NEAR_JUMP};
+use crate::arch::Arch;
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -483,15 +483,19 @@ impl Backend for LinuxBackend {
     fn guard(&self, addr: LoadAddr, original: Option<&[u8]>) {
         if let Some(guardian) = &self.guardian {
             match original {
-                Some(original) => guardian.add(addr, original, BREAKPOINT, 0),
+                Some(original) => {
+                    if let [first, ..] = Arch::HOST.breakpoint() {
+                        guardian.add(addr, original, *first, 0);
+                    }
+                }
                 None => guardian.remove(addr),
             }
         }
     }
 
     fn guard_jump(&self, addr: LoadAddr, original: &[u8], rank: u8) {
-        if let Some(guardian) = &self.guardian {
-            guardian.add(addr, original, NEAR_JUMP, rank);
+        if let (Some(guardian), Some(first)) = (&self.guardian, Arch::HOST.jump_patch()) {
+            guardian.add(addr, original, first, rank);
         }
     }
 
