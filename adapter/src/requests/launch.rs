@@ -15,7 +15,6 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::core_file;
 use crate::session::debuginfod::Debuginfod;
-use crate::session::events;
 use crate::session::handover;
 use crate::session::opening;
 use crate::session::startup;
@@ -360,7 +359,7 @@ impl Request for Terminate {
             // A core file has no process to end.
             _ if session.debugger.is_post_mortem() => {
                 session.end_or_detach(None);
-                events::exited(session, ExitStatus::Detached);
+                startup::exited(session, ExitStatus::Detached);
             }
             State::Running | State::Stopped if !asked_before => {
                 session.debugger.terminate()?;

@@ -10,7 +10,6 @@ use crate::session::Session;
 use crate::session::children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::main_stop;
-use crate::session::startup;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
     SymbolStatus, ThreadId, Value,
@@ -28,11 +27,8 @@ pub struct ReportedState {
     ended: bool,
 }
 
-/// Handles an event of the engine.
-pub fn on_event(session: &mut Session, event: Event) {
-    let Some(event) = startup::on_event(session, event) else {
-        return;
-    };
+/// Reports an event of the engine. During a launch or attach, `startup` sees events first.
+pub fn report(session: &mut Session, event: Event) {
     match event {
         // The session's loop handles the request that made the call again.
         Event::Launched | Event::Attached | Event::CallEnded => {}
@@ -302,7 +298,6 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
     if std::mem::replace(&mut session.reported.ended, true) {
         return;
     }
-    startup::answer(session);
     for (category, rest) in [
         (OutputCategory::Stdout, session.reported.stdout.finish()),
         (OutputCategory::Stderr, session.reported.stderr.finish()),
