@@ -580,3 +580,29 @@ fn the_adapter_may_be_run_through_its_subcommand() {
     client.initialize();
     client.disconnect();
 }
+
+#[test]
+fn log_names_the_request_and_the_stop_that_a_message_belongs_to() {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn_with(|command| {
+        command.arg("--log").arg(log.path());
+        command.env("STILLPOINT_LOG", "debug");
+    });
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["body"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let thread = client.thread();
+    client.disconnect();
+    let text = std::fs::read_to_string(log.path()).expect("the log");
+    let has_line = |span: &str, message: &str| {
+        let mut lines = text.lines();
+        lines.any(|line| line.contains(span) && line.contains(message))
+    };
+    let stop = format!("stop{{thread={thread} reason=\"breakpoint\"}}");
+    assert!(has_line(&stop, "\"event\":\"stopped\""), "{text}");
+    let request = "command=\"setBreakpoints\"}";
+    let response = "\"success\":true,\"command\":\"setBreakpoints\"";
+    assert!(has_line(request, response), "{text}");
+}

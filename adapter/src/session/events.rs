@@ -218,6 +218,9 @@ fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
 }
 
 fn stopped(session: &mut Session, stop: Stop) {
+    let thread = stop.thread.0;
+    let span = tracing::debug_span!("stop", thread, reason = tracing::field::Empty);
+    let _entered = span.enter();
     if let Some(why) = &stop.abandoned {
         session.call_abandoned(why.clone());
         // It has run since the client saw it, so its stack has changed.
@@ -267,6 +270,7 @@ fn stopped(session: &mut Session, stop: Stop) {
             ("exception", ids, Some(info.reason), Some(text))
         }
     };
+    span.record("reason", reason);
     let body = StoppedEventBody {
         reason: reason.into(),
         description,
