@@ -104,15 +104,15 @@ fn what_objects_have_not_is_told() {
             &[
                 (
                     "outer.cornr.x == 1",
-                    "`outer` (struct outer) has no member `cornr`; did you mean `corner`?",
+                    "no member `cornr` in `outer` (struct outer); did you mean `corner`?",
                 ),
                 (
                     "outer.points[1].width > 2 || small",
-                    "`outer.points[1]` (struct point) has no member `width`; it has x, y",
+                    "no member `width` in `outer.points[1]` (struct point); it has x, y",
                 ),
                 (
                     "first.next != 0 && first.next->valeu == 3",
-                    "has no member `valeu`; did you mean `value`?",
+                    "no member `valeu` in `first.next` (struct node *); did you mean `value`?",
                 ),
                 (
                     "addd(1, 2) == 3",
@@ -135,7 +135,10 @@ fn what_objects_have_not_is_told() {
         (
             "rust/tour.rs",
             "area",
-            &[("self.3 > 1.0", "has no member `3`; it has 0")],
+            &[(
+                "self.3 > 1.0",
+                "no member `3` in `self` (&tour::Square); it has 0",
+            )],
         ),
     ] {
         let fixture = Fixture::of(source);

@@ -218,12 +218,12 @@ fn places_of_memory_symbols_and_lines() {
     assert!(local.contains("no memory is mapped at"), "{local}");
     let stack = shown(&mut client, ":sym &product");
     assert!(
-        stack.contains("in no symbol") && stack.contains("[stack]"),
+        stack.contains("no symbol at") && stack.contains("[stack]"),
         "{stack}"
     );
     let none = refused(&mut client, ":sym no_such_thing");
     assert!(
-        none.contains("no image has a symbol `no_such_thing`"),
+        none.contains("no module has a symbol `no_such_thing`"),
         "{none}"
     );
     refused(&mut client, ":sym");
@@ -237,15 +237,12 @@ fn places_of_memory_symbols_and_lines() {
     let back = shown(&mut client, &format!(":info line {start}"));
     assert!(back.contains(&format!("loop.c:{line}")), "{back}");
     let empty = refused(&mut client, ":info line loop.c:2");
-    assert!(
-        empty.contains("has no code; the next one that has is 3"),
-        "{empty}"
-    );
+    assert!(empty.contains("the next line with code is 3"), "{empty}");
     let far = refused(&mut client, ":info line loop.c:4294967295");
-    assert!(far.contains("nor has any behind it"), "{far}");
+    assert!(far.contains("or after it"), "{far}");
     let other = refused(&mut client, ":info line elsewhere.c:3");
     assert!(
-        other.contains("no debug info tells of a source file `elsewhere.c`"),
+        other.contains("no source file `elsewhere.c` in debug info"),
         "{other}"
     );
     refused(&mut client, ":info frame");
@@ -270,7 +267,7 @@ fn memory_and_instructions() {
     assert!(!code.contains(" cc "), "{code}");
     let far = shown(&mut client, ":mem &scale 18446744073709551615");
     assert!(
-        far.lines().count() <= 1025 && far.contains("cannot be read"),
+        far.lines().count() <= 1025 && far.contains("cannot read"),
         "{far}"
     );
     let nowhere = refused(&mut client, ":mem (char *)16");

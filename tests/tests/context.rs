@@ -229,7 +229,7 @@ fn a_program_that_runs_has_no_stop_to_tell_of() {
     let mut client = DapClient::spawn();
     client.initialize();
     let refusal = client.ask_wrongly("stillpoint/context", Value::Null);
-    assert!(refusal.contains("no program yet"), "{refusal}");
+    assert!(refusal.contains("no program; send launch"), "{refusal}");
     client.disconnect();
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));

@@ -293,7 +293,7 @@ fn compressed_ones_are_unpacked() {
         fs::write(&packed, &bytes[..bytes.len() / 2]).expect("a shorter one");
         let (client, _) = opened(&packed, json!({}));
         let said = client.output("console");
-        assert!(said.contains("could not be unpacked to its end"), "{said}");
+        assert!(said.contains("was unpacked in part"), "{said}");
         assert!(said.contains("bytes of memory are missing"), "{said}");
         client.disconnect();
     }
@@ -365,7 +365,7 @@ fn a_core_file_that_is_cut_short_says_what_is_missing() {
     fs::write(&short, &bytes[..bytes.len() / 2]).expect("a shorter one");
     let (mut client, _) = opened(&short, json!({}));
     let said = client.output("console");
-    assert!(said.contains("cut short"), "{said}");
+    assert!(said.contains("truncated"), "{said}");
     assert!(said.contains("bytes of memory are missing"), "{said}");
     // The program's own memory comes first in the file.
     assert_eq!(client.evaluate("first.value"), "1");
@@ -389,12 +389,12 @@ fn files_that_are_none_are_explained() {
         (folder.path().to_owned(), "not a regular file"),
         (PathBuf::from("/dev/zero"), "not a regular file"),
         (file("empty", b""), "empty"),
-        (file("text", b"This is no core file."), "no core file"),
+        (file("text", b"This is no core file."), "not a core file"),
         (fixture.program.clone(), "`program`"),
-        (file("short", &headless), "cut short"),
+        (file("short", &headless), "truncated"),
         (file("xz", b"\xfd7zXZ\0\0\0"), "compressed with xz"),
-        (file("zst", b"\x28\xb5\x2f\xfd\x24"), "cannot be unpacked"),
-        (file("lz4", b"\x04\x22\x4d\x18\x64"), "cannot be unpacked"),
+        (file("zst", b"\x28\xb5\x2f\xfd\x24"), "cannot unpack it"),
+        (file("lz4", b"\x04\x22\x4d\x18\x64"), "cannot unpack it"),
     ];
     for (path, reason) in cases {
         let mut client = DapClient::spawn();
@@ -419,7 +419,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     let (mut client, _) = opened(&core, json!({"program": other.program}));
     let said = client.output("console");
     assert!(
-        said.contains("another build") && said.contains("is used"),
+        said.contains("is not the build in the core file") && said.contains("is used"),
         "{said}"
     );
     client.expect_line(&fixture, "crash");
@@ -430,7 +430,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     let (client, _) = opened(&core, json!({}));
     let said = client.output("console");
     assert!(
-        said.contains("is not here") && said.contains("`program`"),
+        said.contains("was not found") && said.contains("`program`"),
         "{said}"
     );
     client.disconnect();
@@ -438,7 +438,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     let (mut client, _) = opened(&core, json!({}));
     let said = client.output("console");
     assert!(
-        said.contains("another build") && said.contains("`program`"),
+        said.contains("is not the build in the core file") && said.contains("`program`"),
         "{said}"
     );
     let frames = frames(&mut client);

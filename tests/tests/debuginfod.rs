@@ -385,11 +385,14 @@ fn failures_are_said_quietly() {
     let missing = said_of(|server, _, id| {
         fs::write(server.root.join(format!("says-{id}")), "/nowhere\n").expect("a file");
     });
-    assert!(missing.contains("/nowhere is no debug file"), "{missing}");
+    assert!(
+        missing.contains("/nowhere is not a debug file"),
+        "{missing}"
+    );
     let other = said_of(|server, _, id| {
         server.keep(&build("c/spin.c").program, id);
     });
-    assert!(other.contains("it has another build-id"), "{other}");
+    assert!(other.contains("its build-id differs"), "{other}");
     let empty = said_of(|server, fixture, id| {
         fs::copy(
             &server.strip(&fixture.program).0,

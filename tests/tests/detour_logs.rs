@@ -263,7 +263,7 @@ fn an_edited_condition_is_tried_again() {
     client.configure();
     told(
         &mut client,
-        "evaluated by the debugger, some µs per hit: `$thread` is the system's to tell",
+        "evaluated by the debugger, some µs per hit: `$thread` is known only to the debugger",
     );
     let reads = json!({"condition": "i == 3000000"});
     client.set_breakpoints_with(&fixture, vec![("values", reads)]);

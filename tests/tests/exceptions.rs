@@ -131,7 +131,7 @@ fn the_exception_is_a_value() {
     assert!(error.contains("is not stopped at one"), "{error}");
     let thread = client.thread();
     let error = client.ask_wrongly("exceptionInfo", json!({"threadId": thread}));
-    assert!(error.contains("did not stop for an exception"), "{error}");
+    assert!(error.contains("is not stopped for an exception"), "{error}");
     client.disconnect();
 }
 
@@ -580,7 +580,7 @@ fn exceptions_belong_to_threads() {
     let pid = client.debuggee_pid();
     assert_ne!(thread, pid);
     let error = client.ask_wrongly("exceptionInfo", json!({"threadId": pid}));
-    assert!(error.contains("did not stop"), "{error}");
+    assert!(error.contains("is not stopped"), "{error}");
     client.disconnect();
 }
 

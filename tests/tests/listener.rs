@@ -179,11 +179,11 @@ fn a_token_that_was_set_is_demanded_of_everybody() {
         let connect = || TcpStream::connect(server.address()).expect("a connection");
         let greeting = request(1, "initialize", json!({"adapterID": "x"}));
         let why = error_in(&say(connect(), greeting.as_bytes()));
-        assert!(why.contains("demands a token"), "{why}");
+        assert!(why.contains("requires a token"), "{why}");
         for wrong in ["open-sesam", "open-sesame2", ""] {
             let text = request(1, "initialize", json!({"adapterID": "x", "token": wrong}));
             let why = error_in(&say(connect(), text.as_bytes()));
-            assert!(why.contains("the token is wrong"), "{why}");
+            assert!(why.contains("wrong token"), "{why}");
         }
         let mut socket = connect();
         write!(socket, "Stillpoint-Token: open-sesame\r\n").expect("written");

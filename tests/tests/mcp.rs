@@ -105,7 +105,7 @@ fn a_bug_is_hunted_down_in_c() {
     has(
         &to,
         &[
-            "stop 4: breakpoint at the place to run to (loop.c:",
+            "stop 4: breakpoint at the run-to location (loop.c:",
             "total: 32 -> 105\n",
         ],
     );
@@ -120,7 +120,7 @@ fn a_bug_is_hunted_down_in_c() {
     agent.fail("debug_continue", json!({}), "PROGRAM_ENDED");
     agent.fail("debug_variables", json!({}), "PROGRAM_ENDED");
     assert_eq!(agent.call("debug_output", json!({})), "105\n[cursor 4]\n");
-    has(&agent.call("debug_stop", json!({})), &["is over"]);
+    has(&agent.call("debug_stop", json!({})), &["session of"]);
     agent.fail("debug_output", json!({}), "NO_SESSION");
     agent.leave();
 }

@@ -203,7 +203,7 @@ fn breakpoints_with_conditions_come_with_the_launch_and_stay_over_a_restart() {
         &without,
         &[
             &set,
-            "breakpoint 3: watch write of product; it is gone with the process",
+            "breakpoint 3: watch write of product; removed: its process has ended",
         ],
     );
     agent.call("debug_stop", json!({}));
@@ -253,7 +253,7 @@ fn the_first_message_is_checked_as_the_second_one_and_lines_are_not_moved() {
         ),
     ] {
         let text = agent.fail(tool, arguments, "NO_CODE_AT_LINE");
-        has(&text, &["has no code; valid lines: ", &valid]);
+        has(&text, &["no code at ", "; valid lines: ", &valid]);
     }
     assert_eq!(
         agent.call("debug_breakpoint", json!({"action": "list"})),

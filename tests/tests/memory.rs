@@ -111,8 +111,11 @@ fn what_is_not_there_is_said_and_costs_nothing() {
     let vvar = maps.lines().find(|line| line.ends_with("[vvar]"));
     let vvar = vvar.map(|line| u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap());
     let mut refused = vec![
-        (pages + PAGE, "a guard"),
-        (pages + 3 * PAGE, "nothing is mapped there; the next memory"),
+        (pages + PAGE, "guard pages"),
+        (
+            pages + 3 * PAGE,
+            "nothing is mapped there; the next mapping",
+        ),
         (0x10, "nothing is mapped there"),
         (0xffff_ffff_ffff_fff0, "nothing is mapped there or above"),
         (0x8000_0000_0000_0000, "nothing is mapped"),

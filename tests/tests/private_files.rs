@@ -106,7 +106,7 @@ fn what_is_kept_is_private() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = folder.path().join("parent/cache");
     let said = keep_in(&cache);
-    assert!(!said.contains("Nothing is kept"), "{said}");
+    assert!(!said.contains("No cache is kept"), "{said}");
     assert_eq!(mode(&cache), 0o700);
     for entry in fs::read_dir(&cache).expect("the folder") {
         assert_eq!(mode(&entry.expect("a file").path()), 0o600);
@@ -114,7 +114,7 @@ fn what_is_kept_is_private() {
     // What an earlier version has made.
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).expect("permissions");
     let said = keep_in(&cache);
-    assert!(!said.contains("Nothing is kept"), "{said}");
+    assert!(!said.contains("No cache is kept"), "{said}");
     assert_eq!(mode(&cache), 0o700);
 }
 
@@ -126,7 +126,7 @@ fn nothing_is_kept_where_others_could_change_it() {
         let said = keep_in(cache);
         let wrong = wrong.to_str().expect("UTF-8");
         assert!(
-            said.contains("Nothing is kept") && said.contains(wrong),
+            said.contains("No cache is kept") && said.contains(wrong),
             "{said}"
         );
     };

@@ -109,7 +109,7 @@ fn optimized_functions_and_their_callers_go_on_as_before() {
         assert_eq!(client.evaluate("(long)$rdi"), "1");
         run_to(&mut client, &fixture, "unkept");
         let why = refused(&mut client, "unkept", true);
-        assert!(why.contains("parameter `a` is not known"), "{why}");
+        assert!(why.contains("parameter `a` is unknown"), "{why}");
         client.set_breakpoints(&fixture, &[]);
         client.continue_();
         client.expect_exit();

@@ -122,8 +122,8 @@ fn values_in_rusts_own_notation() {
             ("good << 1_u8", Ok("84")),
             ("*ranked", Ok("\"mid\"")),
             ("(*list)[0]", Ok("3")),
-            ("*good", Err("is no pointer")),
-            ("list[7]", Err("3 elements")),
+            ("*good", Err("is not a pointer")),
+            ("list[7]", Err("length is 3")),
             // A function in the same module resolves, one of another module does not: `len` is not
             // a variable.
             ("len", Err("no variable `len`")),

@@ -104,7 +104,7 @@ fn mistakes_change_nothing() {
         ),
         (json!({"maxDepth": -1}), "maxDepth"),
         (json!({"maxDepth": [3]}), "maxDepth"),
-        (json!({"maxElements": 10_001}), "at most 10000"),
+        (json!({"maxElements": 10_001}), "the maximum is 10000"),
         (json!({"signals": {"SIGFOO": {}}}), "SIGFOO"),
         (json!({"stepFilters": 3}), "stepFilters"),
         (json!({"sourceMap": "x"}), "sourceMap"),

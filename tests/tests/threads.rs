@@ -220,10 +220,7 @@ fn each_thread_has_its_own() {
                 (Some(plugin), shown) => assert_eq!(shown.as_deref(), Ok(plugin), "{marker}"),
                 (None, shown) => {
                     let said = shown.expect_err(marker);
-                    assert!(
-                        said.contains("the thread has no storage for it yet"),
-                        "{said}"
-                    );
+                    assert!(said.contains("not allocated in this thread yet"), "{said}");
                 }
             }
             client.continue_();

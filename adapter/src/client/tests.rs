@@ -178,7 +178,7 @@ async fn end_inside_a_message_and_what_is_not_dap_are_reported() {
         ),
         (
             b"Content-Length: 2\r\n\r\n[]",
-            "the message is no JSON object".to_owned(),
+            "the message is not a JSON object".to_owned(),
         ),
     ] {
         let (client, mut heard, mut server) = pair(4096);

@@ -30,7 +30,7 @@ impl SignalSettings {
 
 fn rule((name, wanted): (&String, &Wanted)) -> Result<(Signal, SignalRule), String> {
     let signal = Signal::named(name).ok_or_else(|| {
-        format!("`signals`: `{name}` is no signal; they are called SIGUSR1, SIGRTMIN+3, …")
+        format!("`signals`: unknown signal `{name}`; expected a name such as SIGUSR1 or SIGRTMIN+3")
     })?;
     let usual = SignalRule::usual(signal);
     let rule = SignalRule {

@@ -104,7 +104,7 @@ pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
         return Err(Malformed {
             seq: None,
             command: String::new(),
-            message: "the message is no JSON object".to_owned(),
+            message: "the message is not a JSON object".to_owned(),
         });
     }
     let envelope: Envelope =
@@ -118,9 +118,10 @@ pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
     };
     match envelope.r#type.as_str() {
         Some("request") => {
-            let seq = seq.ok_or_else(|| malformed("`seq` is missing or no number".to_owned()))?;
+            let seq =
+                seq.ok_or_else(|| malformed("`seq` is missing or not a number".to_owned()))?;
             if command.is_empty() {
-                return Err(malformed("`command` is missing or no string".to_owned()));
+                return Err(malformed("`command` is missing or not a string".to_owned()));
             }
             Ok(Incoming::Request(Request {
                 seq,

@@ -163,7 +163,7 @@ fn no_field_of_the_schema_is_forgotten() {
                     .is_some_and(|ours| ours.contains(*field));
             assert!(
                 is_there != listed.contains(&*spelled),
-                "`{spelled}`: there: {is_there}; it has to be either in `protocol/`, or in \
+                "`{spelled}`: present: {is_there}; it must be either in `protocol/`, or in \
                  docs/protocol.md under `{HEADING}`"
             );
         }
@@ -172,7 +172,7 @@ fn no_field_of_the_schema_is_forgotten() {
         let is_known = all
             .get(name.0)
             .is_some_and(|fields| fields.contains(name.1));
-        assert!(is_known, "`{name:?}` is nothing that the schema has");
+        assert!(is_known, "`{name:?}` is not in the schema");
     }
 }
 
@@ -186,7 +186,7 @@ fn nothing_of_the_schema_is_forgotten() {
         let is_there = ROUTES.iter().any(|route| route.command == *command);
         assert!(
             is_there != listed.contains(command),
-            "`{command}`: there: {is_there}; it has to be either in ROUTES, or in \
+            "`{command}`: present: {is_there}; it must be either in ROUTES, or in \
              docs/protocol.md under `{HEADING}`"
         );
     }
@@ -201,13 +201,13 @@ fn nothing_of_the_schema_is_forgotten() {
         };
         assert!(
             is_there != listed.contains(capability.as_str()),
-            "`{capability}`: offered: {is_there}; it has to be either advertised by a route, or \
-             in docs/protocol.md under `{HEADING}`"
+            "`{capability}`: offered: {is_there}; it must be either advertised by a route, or in \
+             docs/protocol.md under `{HEADING}`"
         );
     }
     for name in listed.iter().filter(|name| !name.contains('.')) {
         let is_known = requests.contains(name) || known.contains_key(*name);
-        assert!(is_known, "`{name}` is nothing that the schema has");
+        assert!(is_known, "`{name}` is not in the schema");
     }
     // A request that the schema lacks has the prefix `stillpoint/`.
     for route in ROUTES {

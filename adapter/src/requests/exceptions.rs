@@ -24,7 +24,7 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         ExceptionFilter::CppThrow,
         "cpp_throw",
         "C++: on throw",
-        "Stops where a C++ exception is thrown, also again",
+        "Stops where a C++ exception is thrown or rethrown",
         TYPES,
     ),
     (
@@ -52,14 +52,14 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         ExceptionFilter::Sanitizer,
         "sanitizer",
         "Sanitizer reports",
-        "Stops where AddressSanitizer, ThreadSanitizer or another one has found a mistake",
+        "Stops where AddressSanitizer, ThreadSanitizer or another one reports an error",
         "Text of the summary (* stands for anything)",
     ),
     (
         ExceptionFilter::Signals,
         "signals",
         "Signals",
-        "Stops at all signals but SIGCHLD, timers and the like; deadly ones always stop",
+        "Stops at all signals except SIGCHLD, timers and similar ones; fatal signals always stop",
         "Names (SIGUSR1, SIGRT*), or an expression with $exception, the number",
     ),
 ];
@@ -147,7 +147,7 @@ impl Request for SetExceptionBreakpoints {
 fn unknown(id: &str) -> String {
     let ids: Vec<&str> = OFFERED.iter().map(|(_, id, ..)| *id).collect();
     format!(
-        "there is no exception filter `{id}`; there are {}, and signals by their names (SIGUSR1)",
+        "unknown exception filter `{id}`; expected {}, or the name of a signal (SIGUSR1)",
         ids.join(", ")
     )
 }
@@ -159,11 +159,11 @@ fn of_options(options: ExceptionOptions) -> Result<ExceptionBreakpoint, String> 
         "always" => ExceptionFilter::CppThrow,
         "unhandled" | "userUnhandled" => ExceptionFilter::CppUncaught,
         "never" => return Err("never: the program does not stop for it".to_owned()),
-        other => return Err(format!("`breakMode`: there is no `{other}`")),
+        other => return Err(format!("`breakMode`: unknown value `{other}`")),
     };
     let last = options.path.last();
     if last.is_some_and(|segment| segment.negate) {
-        return Err("`negate` is not supported: name the types to stop for".to_owned());
+        return Err("`negate` is not supported; name the types to stop for".to_owned());
     }
     let names = last.map(|segment| segment.names.join(", "));
     Ok(ExceptionBreakpoint {
@@ -192,7 +192,7 @@ impl Request for ExceptionInfo {
         let thread = thread_id(arguments.thread_id)?;
         let Some(info) = session.debugger.exception_info(thread, true) else {
             return Err(RequestError::Other(format!(
-                "thread {thread} did not stop for an exception or a signal"
+                "thread {thread} is not stopped for an exception or a signal"
             )));
         };
         let full_type_name = info.type_name.clone();

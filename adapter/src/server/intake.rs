@@ -143,7 +143,7 @@ impl<News> Intake<News> {
         if !self.alarm_set.swap(true, Ordering::SeqCst)
             && let Err(error) = self.alarm.set(BUSY)
         {
-            tracing::warn!(%error, "cancel is heard late");
+            tracing::warn!(%error, "cancel requests are read late");
         }
     }
 

@@ -62,7 +62,7 @@ impl Service<'_> {
     fn run(mut self) -> Result<(), ServiceError> {
         while !self.session.is_over() {
             if let Some(signal) = engine::os::asked_to_end() {
-                tracing::info!(?signal, "asked to end by the system");
+                tracing::info!(?signal, "received SIGTERM");
                 self.session.end_or_detach(None);
                 startup::exited(&mut self.session, ExitStatus::Detached);
                 self.session.end();
@@ -120,12 +120,12 @@ impl Service<'_> {
             Ok(Wait::Event(event)) => {
                 let handled = catch_unwind(AssertUnwindSafe(|| self.on_event(event)));
                 if let Err(panic) = handled {
-                    tracing::error!(message = panic_text(&*panic), "an event was lost");
+                    tracing::error!(message = panic_text(&*panic), "cannot convert an event");
                 }
                 self.last_sent = Some(Instant::now());
             }
             Err(error) => {
-                let text = format!("The session cannot go on: {error}\n");
+                let text = format!("The session failed: {error}\n");
                 self.session.important(&text);
                 self.session.end_or_detach(None);
                 return Err(error.into());
@@ -158,7 +158,7 @@ impl Service<'_> {
     fn prefetch_step(&mut self) -> bool {
         let done = catch_unwind(AssertUnwindSafe(|| prefetch::advance(&mut self.session)));
         done.unwrap_or_else(|panic| {
-            tracing::error!(message = panic_text(&*panic), "nothing is prefetched");
+            tracing::error!(message = panic_text(&*panic), "prefetch failed");
             true
         })
     }
@@ -229,7 +229,7 @@ impl Service<'_> {
     }
 
     fn malformed(&self, malformed: Malformed) {
-        tracing::warn!(?malformed, "a message that cannot be understood");
+        tracing::warn!(?malformed, "invalid message");
         if let Some(seq) = malformed.seq {
             let error = RequestError::Malformed(malformed.message);
             self.session.respond(seq, &malformed.command, Err(error));

@@ -186,7 +186,7 @@ impl Session {
             (RequiredState::Stopped, State::Stopped) => Ok(()),
             (RequiredState::Stopped, State::Running) if self.debugger.has_visible_stop() => Ok(()),
             (_, State::NoProcess) => Err(RequestError::NoProcess(
-                "there is no program yet; send launch or attach first",
+                "no program; send launch or attach first",
             )),
             (_, State::Ended) => Err(RequestError::NoProcess("the program has ended")),
             (_, State::Held) => Err(RequestError::NotStopped(

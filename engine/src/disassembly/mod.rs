@@ -60,8 +60,8 @@ impl Debugger {
         let skipped = wanted.first.unsigned_abs();
         if wanted.count > MAX_INSTRUCTIONS || skipped > MAX_INSTRUCTIONS as u64 {
             return Err(Error::Unsupported(format!(
-                "at most {MAX_INSTRUCTIONS} instructions are disassembled at a time, and as far away; ask for \
-                 fewer"
+                "too many instructions: at most {MAX_INSTRUCTIONS} per request, and at most as \
+                 far from the address"
             )));
         }
         let skipped = skipped as usize;

@@ -261,7 +261,7 @@ impl Modules {
     /// # Errors
     /// The file has none for that image, or the image was unloaded.
     pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
-        let gone = || Error::Unsupported("the image is not loaded any more".into());
+        let gone = || Error::Unsupported("the module was unloaded".into());
         let known = self.loaded.iter_mut().find(|loaded| loaded.id == id);
         let loaded = known.ok_or_else(gone)?;
         loaded.module = loaded.module.with_debug_file(file)?;
@@ -303,14 +303,14 @@ impl Modules {
             && is_it(&module)
         {
             if named.is_ok() {
-                self.note(path, replaced_note(path, "the old file is used"));
+                self.note(path, replaced_note(path, "the old file stays in use"));
             }
             return Some(module);
         }
         match named {
             Ok(module) if replaced.is_none() && is_named => Some(module),
             Ok(_) => {
-                self.note(path, replaced_note(path, "its symbols are not used"));
+                self.note(path, replaced_note(path, "its symbols are ignored"));
                 Module::from_memory(path, start, memory).ok()
             }
             Err(error) => {
@@ -330,7 +330,7 @@ impl Modules {
         match opened {
             Ok(module) => {
                 if file.replaced.is_some() && path.exists() {
-                    self.note(path, replaced_note(path, "the old file is used"));
+                    self.note(path, replaced_note(path, "the old file stays in use"));
                 }
                 Some(module)
             }
@@ -526,8 +526,8 @@ impl ModuleMap for Modules {
 fn replaced_note(path: &Path, what: &str) -> String {
     let path = path.display();
     format!(
-        "{path} was replaced on disk since the program started; {what}: restart the program to \
-         debug the new one\n"
+        "{path} was replaced on disk after the program started; {what}. Restart the program to \
+         debug the new file.\n"
     )
 }
 

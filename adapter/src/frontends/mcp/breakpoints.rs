@@ -54,7 +54,7 @@ impl Session {
                     _ => {
                         return Err(ToolError::new(
                             "BAD_ARGUMENTS",
-                            "one of `location`, `watch` and `exception` is needed",
+                            "missing argument; set one of `location`, `watch`, `exception`",
                         ));
                     }
                 };
@@ -134,7 +134,7 @@ impl Session {
             }
             (Some(_), _) => Err(ToolError::new(
                 "BAD_ARGUMENTS",
-                "`breakpoints`: `message` needs `location`",
+                "`breakpoints`: `message` requires `location`",
             )),
             (None, location) => {
                 let breakpoint = Breakpoint {
@@ -167,7 +167,7 @@ impl Session {
             let is_data = matches!(set.place, Place::Data(..));
             if is_data {
                 text.push_str(&format!(
-                    "{}; it is gone with the process before; set it again at a stop\n",
+                    "{}; removed: its process has ended; set it again at a stop\n",
                     set.title()
                 ));
             }
@@ -209,7 +209,7 @@ impl Session {
         let known = breakpoints.all.iter();
         let hit = known.filter(|set| set.id().is_some_and(|id| ids.contains(&id)));
         hit.map(|set| match set.temporary {
-            true => format!("at the place to run to ({})", set.place.text()),
+            true => format!("at the run-to location ({})", set.place.text()),
             false => format!("{} ({})", set.number, set.place.text()),
         })
         .collect()
@@ -246,7 +246,8 @@ impl Session {
 
     async fn remove(&self, id: Option<u32>) -> Result<String, ToolError> {
         let Some(id) = id else {
-            let message = "`id` is missing: the number of the breakpoint, 0 for all";
+            let message =
+                "`id` is missing; set it to the number of the breakpoint, or to 0 for all";
             return Err(ToolError::new("BAD_ARGUMENTS", message));
         };
         match self.take_out(|set| id == 0 || set.number == id).await? {
@@ -348,7 +349,7 @@ impl Session {
             let message = match lines.is_empty() {
                 true => format!("{file}:{line}: {said}"),
                 false => format!(
-                    "{file}:{line} has no code; valid lines: {}",
+                    "no code at {file}:{line}; valid lines: {}",
                     lines.join(", ")
                 ),
             };
@@ -491,7 +492,7 @@ impl Session {
                 let why = told.message.as_deref().unwrap_or_default();
                 let gone = gone.filter(|set| !set.temporary);
                 let gone: Vec<String> = gone
-                    .map(|set| format!("{}; it is gone: {why}", set.title()))
+                    .map(|set| format!("{}; removed: {why}", set.title()))
                     .collect();
                 breakpoints.gone.extend(gone);
             } else if let Some(set) = breakpoints.all.iter_mut().find(|set| set.id() == Some(id)) {

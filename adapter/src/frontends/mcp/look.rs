@@ -49,7 +49,10 @@ impl Session {
         let Some(last) = frames.last() else {
             return Err(ToolError::new(
                 "NO_SUCH_FRAME",
-                format!("the stack has no frame {}; it begins with 0", asked.start),
+                format!(
+                    "no frame {} in this stack; frames begin with 0",
+                    asked.start
+                ),
             ));
         };
         let mut lines = Lines::new(budget(asked.budget, 6000));
@@ -109,7 +112,7 @@ impl Session {
                     part.push('\n');
                     part.push_str(stack.trim_end());
                     if thread.has_more {
-                        part.push_str("\n  … more frames: a larger `levels`");
+                        part.push_str("\n  … more frames: raise `levels`");
                     }
                     seen.push((stack, number));
                 }
@@ -120,7 +123,7 @@ impl Session {
         }
         let mut text = lines.text;
         if lines.omitted > 0 || stacks.omitted > 0 {
-            text.push_str("… more threads: a larger budget\n");
+            text.push_str("… more threads: raise the budget\n");
         }
         let waits = stacks.threads.iter();
         let waits = waits.filter_map(|it| Some((it.thread_id, it.waits_for.as_ref()?.owner)));
@@ -201,7 +204,7 @@ impl Session {
                 all => format!(" of {all}"),
             };
             text.push_str(&format!(
-                "… more{of}: the same with \"start\": {next}, or a larger budget\n"
+                "… more{of}: repeat with \"start\": {next}, or raise the budget\n"
             ));
         }
         Ok(text)
@@ -253,7 +256,7 @@ impl Session {
         if shown.ends_with("...") || shown.contains(", ...") {
             let call = json!({"expression": asked.expression});
             text.push_str(&format!(
-                "… cut: a larger budget, or debug_variables {call}\n"
+                "… truncated: raise the budget, or call debug_variables {call}\n"
             ));
         }
         Ok(text)
@@ -314,7 +317,7 @@ impl Session {
             text.push_str(&row_of(row * 16, bytes));
         }
         if (bytes.len() as u64) < u64::from(count) {
-            text.push_str("… what follows cannot be read\n");
+            text.push_str("… the next bytes cannot be read\n");
         }
         Ok(text)
     }
@@ -336,7 +339,7 @@ impl Session {
             Some(at) => Ok((at.0.to_string(), size.unwrap_or(USUAL_BYTES))),
             None => Err(ToolError::new(
                 "CANNOT_READ",
-                format!("`{expression}` has no place in memory"),
+                format!("`{expression}` is not in memory"),
             )),
         }
     }
@@ -358,7 +361,7 @@ impl Session {
         if read.skipped > 0 && stream.is_none() {
             let hint = match is_tail {
                 true => ": debug_output {\"since\": 0}",
-                false => " are not kept any more",
+                false => " no longer kept",
             };
             text.push_str(&format!("… {} bytes before this{hint}\n", read.skipped));
         }
@@ -367,7 +370,7 @@ impl Session {
             text.push('\n');
         }
         let more = if read.next < told.output.end() {
-            "; there is more"
+            "; more follows"
         } else {
             ""
         };

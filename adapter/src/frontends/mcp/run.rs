@@ -54,7 +54,8 @@ impl Session {
         match asked.action {
             Action::RunTo => {
                 let Some(place) = &asked.to else {
-                    let message = "`to` is missing: FILE:LINE, a function's name, or an address";
+                    let message =
+                        "`to` is missing; set it to FILE:LINE, a function name, or an address";
                     return Err(ToolError::new("BAD_ARGUMENTS", message));
                 };
                 self.add_temporary(place).await?;
@@ -126,12 +127,12 @@ impl Session {
         let mut text = match waited {
             Waited::Stopped => match self.tell_stop(budget, addresses).await {
                 Err(error) if error.code == "NOT_STOPPED" => {
-                    "running (it stopped, and another call has let it go on since)\n".to_owned()
+                    "running (stopped, then resumed by another call)\n".to_owned()
                 }
                 told => told?,
             },
             Waited::Running(limit) => format!(
-                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} waits on, {{\"action\": \"pause\"}} stops it; debug_output has what it writes\n",
+                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} keeps waiting, {{\"action\": \"pause\"}} stops it; debug_output has its output\n",
                 limit.as_secs_f64()
             ),
             Waited::Ended(how) => self.tell_end(&how, budget),
@@ -139,7 +140,7 @@ impl Session {
         };
         let news = self.news();
         if !news.is_empty() {
-            text.push_str("breakpoints that are no longer as they were told:\n");
+            text.push_str("changed breakpoints:\n");
             for line in news {
                 text.push_str(&format!("  {line}\n"));
             }

@@ -71,7 +71,7 @@ impl Session {
             (Some(pid), None, None) => (json!({"pid": pid}), format!("process {pid}")),
             (None, Some(program), None) => (json!({"program": program}), program.clone()),
             _ => {
-                let message = "one of `pid`, `program` and `core` is needed (with `core`, `program` may be the executable)";
+                let message = "missing argument; set one of `pid`, `program`, `core` (with `core`, `program` may name the executable)";
                 return Err(ToolError::new("BAD_ARGUMENTS", message));
             }
         };
@@ -92,7 +92,8 @@ impl Session {
         R: Request<Arguments = RawSettings, Body = ()>,
     {
         if more.get("nonStop").is_some_and(|it| *it != json!(false)) {
-            let message = "`settings.nonStop`: these tools stop all threads together";
+            let message =
+                "`settings.nonStop` is not supported by these tools: all threads stop together";
             return Err(ToolError::new("BAD_ARGUMENTS", message));
         }
         let mut settings = match settings {
@@ -126,7 +127,7 @@ impl Session {
         if let Some(failure) = failure {
             link.close(None).await;
             let late = || {
-                let message = "the program could not be taken hold of in time";
+                let message = "timed out while starting the session";
                 ToolError::new("START_FAILED", message)
             };
             return Err(failure.map_or_else(late, ToolError::from));
@@ -207,9 +208,7 @@ impl Session {
         id.copied().ok_or_else(|| {
             ToolError::new(
                 "NO_SUCH_THREAD",
-                format!(
-                    "there is no thread {number}; debug_stack {{\"threads\": true}} lists them"
-                ),
+                format!("no thread {number}; list threads with debug_stack {{\"threads\": true}}"),
             )
         })
     }
@@ -252,7 +251,7 @@ impl Session {
         frame.map(|frame| frame.id).ok_or_else(|| {
             ToolError::new(
                 "NO_SUCH_FRAME",
-                format!("there is no frame {level}; debug_stack lists them"),
+                format!("no frame {level}; list frames with debug_stack"),
             )
         })
     }

@@ -228,7 +228,7 @@ impl Set {
         match (self.is_verified(), &self.place) {
             (true, Place::Line(file, line_asked)) if self.told.line != Some(*line_asked) => {
                 line.push_str(&format!(
-                    "; line {line_asked} has no code, so it is at {}:{}",
+                    "; line {line_asked} has no code, moved to {}:{}",
                     near(file, None),
                     self.told.line.unwrap_or_default()
                 ));

@@ -53,7 +53,7 @@ pub fn stop(context: &Context, names: &[String], told: &mut SessionState) -> Str
     changes(&mut text, context);
     stack_of(&mut text, context, home);
     if !context.output.is_empty() || context.omitted.output > 0 {
-        text.push_str("output since the stop before:\n");
+        text.push_str("output since the previous stop:\n");
         if context.omitted.output > 0 {
             let _ = writeln!(
                 text,
@@ -93,7 +93,7 @@ fn variables(text: &mut String, context: &Context) {
     if context.omitted.variables > 0 {
         let _ = writeln!(
             text,
-            "  … {} more: debug_variables, or a larger budget",
+            "  … {} more: debug_variables, or raise the budget",
             context.omitted.variables
         );
     }
@@ -118,7 +118,7 @@ fn changes(text: &mut String, context: &Context) {
     if context.omitted.changes > 0 {
         let _ = writeln!(
             text,
-            "  … {} more: a larger budget",
+            "  … {} more: raise the budget",
             context.omitted.changes
         );
     }
@@ -383,7 +383,7 @@ source:
 >    7 |     return;
 variables:
   argument sum = 6  (int)
-  … 2 more: debug_variables, or a larger budget
+  … 2 more: debug_variables, or raise the budget
 changed since stop 2:
   sum: 3 -> 6
 stack:
@@ -391,7 +391,7 @@ stack:
   #1 main(level=1) at main.c:9
   … #2 to #4: 3 frames of libraries (x … y)
   … 5 more: debug_stack {"start":5}
-output since the stop before:
+output since the previous stop:
   … 10 bytes before this: debug_output
   hello
 other threads:

@@ -221,7 +221,7 @@ async fn set_breakpoints(driver: &Driver, options: &Options) -> Result<(), Clien
 fn warn_unset(set: &BreakpointsResponse, names: impl Iterator<Item = String>) {
     let pending = |(breakpoint, _): &(&Breakpoint, String)| !breakpoint.verified;
     for (breakpoint, name) in set.breakpoints.iter().zip(names).filter(pending) {
-        let why = breakpoint.message.as_deref().unwrap_or("no such place");
+        let why = breakpoint.message.as_deref().unwrap_or("not found");
         eprintln!("stillpoint: {name}: {why}");
     }
 }

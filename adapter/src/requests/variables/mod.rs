@@ -191,7 +191,7 @@ fn left_out(arguments: &VariablesArguments, given: &Range<u64>, all: u64) -> u64
 fn more(left: u64, next: u64) -> Variable {
     Variable {
         name: "…".to_owned(),
-        value: format!("{left} more; ask for them from {next} on (`start`, `count`)"),
+        value: format!("{left} more; request them with `start` {next} and `count`"),
         presentation_hint: Some(VariablePresentationHint {
             kind: Some(VariablePresentationHintKind::Virtual),
             ..read_only()

@@ -119,7 +119,7 @@ pub trait EvalContext: Target {
     }
     /// Requests a call; the returned error ends the evaluation.
     fn call(&mut self, call: Call) -> Error {
-        Error::Unsupported(format!("`{}` cannot be called here", call.name))
+        Error::Unsupported(format!("cannot call `{}` here", call.name))
     }
     /// Returns the enumeration of a bare enumerator, as in the frame's unit.
     fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {

@@ -156,7 +156,7 @@ impl Guardian {
                 bytes.store(u64::from_le_bytes(word), Ordering::Release);
             }
             None => {
-                tracing::warn!(%addr, "too many breakpoints to guard this one against our death");
+                tracing::warn!(%addr, "too many breakpoints: the guardian cannot restore this one");
             }
         }
     }
@@ -181,7 +181,10 @@ impl Guardian {
         match (place(tid), armed) {
             (None, true) => match place(0) {
                 Some(free) => free.store(tid, Ordering::Release),
-                None => tracing::warn!(tid, "too many threads to guard this one's debug registers"),
+                None => tracing::warn!(
+                    tid,
+                    "too many threads: the guardian cannot clear this one's debug registers"
+                ),
             },
             (Some(place), false) => place.store(0, Ordering::Release),
             (Some(_), true) | (None, false) => {}

@@ -314,7 +314,11 @@ fn nothing_comes_from_another_build() {
     let process = writer.open();
     let core = process.core().unwrap();
     assert!(core.images().is_empty());
-    assert!(said(core).contains("is another build"), "{}", said(core));
+    assert!(
+        said(core).contains("is not the build in the core file"),
+        "{}",
+        said(core)
+    );
     let mut buffer = [0; 64];
     assert_eq!(process.read_memory(LoadAddr(0x1000_1800), &mut buffer), 0);
 }
