@@ -32,7 +32,7 @@ fn set(client: &mut DapClient, fixture: &Fixture, marker: &str, condition: &str)
 }
 
 #[test]
-fn a_typo_is_told_at_once() {
+fn unknown_name_is_reported_when_set() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -96,7 +96,7 @@ fn a_typo_is_told_at_once() {
 }
 
 #[test]
-fn what_objects_have_not_is_told() {
+fn unknown_member_is_reported_when_set() {
     for (source, marker, cases) in [
         (
             "c/structs.c",
@@ -175,7 +175,7 @@ fn assert_known(source: &str, marker: &str, conditions: &[&str]) {
 }
 
 #[test]
-fn what_is_there_is_known() {
+fn existing_names_cause_no_message() {
     assert_known(
         "c/structs.c",
         "add",
@@ -237,7 +237,7 @@ fn what_is_there_is_known() {
 }
 
 #[test]
-fn a_library_that_is_loaded_later_may_have_it() {
+fn unknown_name_may_come_with_a_library() {
     let fixture = Fixture::of("c/shared_main.c");
     let mut client = DapClient::stopped_at(&fixture, "call_linked");
     let set = set(&mut client, &fixture, "call_plugin", "plugin_thrice != 0");

@@ -59,7 +59,7 @@ fn help_names_every_command_and_explains_each() {
 }
 
 #[test]
-fn all_else_is_an_expression() {
+fn input_without_prefix_is_an_expression() {
     let fixture = Fixture::of("cpp/classes.cpp");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -132,7 +132,7 @@ fn threads_and_stacks() {
 }
 
 #[test]
-fn the_thread_looked_at_is_bold_for_clients_that_show_it() {
+fn selected_thread_is_bold_if_supported() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     let capabilities = client.ask(
@@ -154,7 +154,7 @@ fn the_thread_looked_at_is_bold_for_clients_that_show_it() {
 }
 
 #[test]
-fn a_long_stack_is_bounded_and_says_how_to_see_more() {
+fn long_stack_is_bounded_with_a_hint() {
     let fixture = Fixture::of("c/recursion.c");
     let mut client = DapClient::stopped_at(&fixture, "bottom");
     let short = shown(&mut client, ":bt 3");
@@ -294,7 +294,7 @@ fn memory_and_instructions() {
 }
 
 #[test]
-fn images_and_what_is_known_of_them() {
+fn modules_and_their_symbol_status() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let modules = shown(&mut client, ":modules");

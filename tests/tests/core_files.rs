@@ -34,7 +34,7 @@ fn frames(client: &mut DapClient) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_c_program_is_seen_as_it_was_when_it_crashed() {
+fn core_of_a_c_program_shows_the_crash() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let Some(core) = core_of(&fixture, folder.path()) else {
@@ -218,7 +218,7 @@ fn nothing_runs_and_nothing_is_changed() {
 }
 
 #[test]
-fn launching_opens_it_and_ending_the_session_is_swift() {
+fn launch_opens_a_core_and_ends_quickly() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let Some(core) = core_of(&fixture, folder.path()) else {
@@ -351,7 +351,7 @@ fn unpacking_is_shown_and_can_be_cancelled() {
 }
 
 #[test]
-fn a_core_file_that_is_cut_short_says_what_is_missing() {
+fn truncated_core_reports_missing_bytes() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let Some(core) = core_of(&fixture, folder.path()) else {
@@ -373,7 +373,7 @@ fn a_core_file_that_is_cut_short_says_what_is_missing() {
 }
 
 #[test]
-fn files_that_are_none_are_explained() {
+fn invalid_core_files_are_explained() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let file = |name: &str, bytes: &[u8]| {
@@ -406,7 +406,7 @@ fn files_that_are_none_are_explained() {
 }
 
 #[test]
-fn the_program_is_found_and_another_build_is_not_taken_for_it() {
+fn program_of_a_core_must_be_the_same_build() {
     let fixture = Fixture::of("c/crash.c");
     let other = Fixture::of("c/loop.c");
     let folder = folder();
@@ -457,7 +457,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
 }
 
 #[test]
-fn libraries_of_another_machine_are_found_beside_the_program() {
+fn core_libraries_are_found_beside_the_program() {
     let fixture = Fixture::of("c/crash_main.c");
     let library = "libcrash_linked.so";
     let folder = folder();
@@ -491,7 +491,7 @@ fn libraries_of_another_machine_are_found_beside_the_program() {
 }
 
 #[test]
-fn the_stack_of_a_program_without_libc_ends_where_it_began() {
+fn stack_without_libc_ends_at_the_entry() {
     let flags = Flags {
         pie: false,
         ..Flags::new(Compiler::Gcc)

@@ -156,7 +156,7 @@ fn full_stacks_are_recognised() {
 
 /// The program lives on if the signal is kept from it and the cause is put right.
 #[test]
-fn a_deadly_signal_can_be_discarded() {
+fn fatal_signal_can_be_discarded() {
     let fixture = Fixture::of("c/crashes.c");
     let mut client = DapClient::spawn();
     let signals = json!({"SIGSEGV": {"pass": false}, "SIGFPE": {"pass": false, "stop": true}});
@@ -223,7 +223,7 @@ fn aborts_of_rust_are_explained() {
 
 /// A panic that cannot unwind is chosen by its message, and is where it was written.
 #[test]
-fn a_panic_that_cannot_unwind_is_like_any_other() {
+fn nounwind_panic_stops_like_any_panic() {
     let fixture = Fixture::of("rust/aborts.rs");
     for (condition, stops) in [("null pointer", true), ("index", false)] {
         let mut client = DapClient::spawn();

@@ -56,7 +56,7 @@ fn stops(client: &mut DapClient) -> Vec<String> {
 }
 
 #[test]
-fn stops_where_a_value_changes_and_says_how() {
+fn change_stops_with_old_and_new_value() {
     let (fixture, mut client) = stopped("");
     let breakpoint = watch(&mut client, "counter", json!({"accessType": "write"}));
     client.continue_();
@@ -79,7 +79,7 @@ fn stops_where_a_value_changes_and_says_how() {
 }
 
 #[test]
-fn reads_are_seen_too_where_asked_for() {
+fn read_access_stops_if_requested() {
     let (_, mut client) = stopped("");
     watch(&mut client, "counter", json!({"accessType": "readWrite"}));
     assert_eq!(
@@ -175,7 +175,7 @@ fn by_address() {
 }
 
 #[test]
-fn what_has_no_place_is_refused_with_the_reason() {
+fn watch_of_a_value_without_address_is_refused() {
     let (_, mut client) = stopped("");
     for (expression, why) in [
         ("1 + 2", "not in memory"),
@@ -226,7 +226,7 @@ fn conditions_and_hits() {
 }
 
 #[test]
-fn ends_once_with_the_frame() {
+fn watch_of_a_local_ends_with_its_frame() {
     let fixture = Fixture::of("c/watch.c");
     let mut client = DapClient::stopped_at(&fixture, "helper_end");
     client.set_breakpoints(&fixture, &[]);
@@ -253,7 +253,7 @@ fn ends_once_with_the_frame() {
 }
 
 #[test]
-fn deeper_recursions_do_not_end_it() {
+fn watch_survives_deeper_recursion() {
     let fixture = Fixture::of("c/watch.c");
     let mut client = DapClient::stopped_at(&fixture, "descend");
     client.step_in();
@@ -303,7 +303,7 @@ fn beyond_the_debug_registers_by_single_steps() {
 }
 
 #[test]
-fn by_single_steps_where_asked_for() {
+fn software_watch_if_requested() {
     let (_, mut client) = stopped("");
     let frame = client.top_frame()["id"].clone();
     let info = client.ask(
@@ -320,7 +320,7 @@ fn by_single_steps_where_asked_for() {
 }
 
 #[test]
-fn threads_that_are_yet_to_come_are_watched() {
+fn new_threads_are_watched() {
     let (_, mut client) = stopped("thread");
     watch(&mut client, "counter", json!({}));
     let first = client.thread();
@@ -335,7 +335,7 @@ fn threads_that_are_yet_to_come_are_watched() {
 }
 
 #[test]
-fn a_forked_child_is_let_alone() {
+fn forked_child_is_not_watched() {
     let (_, mut client) = stopped("fork");
     watch(&mut client, "counter", json!({}));
     assert!(stops(&mut client).is_empty());
@@ -344,7 +344,7 @@ fn a_forked_child_is_let_alone() {
 }
 
 #[test]
-fn gone_with_the_program() {
+fn breakpoint_ends_with_the_program() {
     let fixture = Fixture::of("c/watch.c");
     let mut client = DapClient::stopped_with(&fixture, "main", json!({"args": ["exec"]}));
     client.set_breakpoints(&fixture, &[]);
@@ -359,7 +359,7 @@ fn gone_with_the_program() {
 }
 
 #[test]
-fn comes_and_goes_while_the_program_runs() {
+fn can_be_set_and_removed_while_running() {
     let fixture = Fixture::of("c/watch.c");
     let settings = json!({"args": ["hot", "4000000000"]});
     let mut client = DapClient::stopped_with(&fixture, "main", settings);
@@ -382,7 +382,7 @@ fn comes_and_goes_while_the_program_runs() {
 }
 
 #[test]
-fn stops_once_for_all_that_is_hit_at_one_place() {
+fn one_stop_reports_all_breakpoints_of_an_address() {
     let (fixture, mut client) = stopped("");
     let data = watch(&mut client, "pair.second", json!({}));
     let line = fixture.line("second") + 1;
@@ -413,7 +413,7 @@ fn a_step_over_a_change_ends_there() {
 }
 
 #[test]
-fn a_program_that_is_let_go_is_watched_no_more() {
+fn detach_removes_watches() {
     let fixture = Fixture::of("c/spin.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     let mut client = DapClient::spawn();
@@ -431,7 +431,7 @@ fn a_program_that_is_let_go_is_watched_no_more() {
 }
 
 #[test]
-fn watches_of_a_killed_adapter_harm_nobody() {
+fn kill_of_the_adapter_leaves_no_watch() {
     let fixture = Fixture::of("c/touch.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     let mut client = DapClient::spawn();
@@ -453,7 +453,7 @@ fn watches_of_a_killed_adapter_harm_nobody() {
 }
 
 #[test]
-fn a_reference_is_what_it_refers_to() {
+fn watch_of_a_reference_watches_its_target() {
     let fixture = Fixture::of("cpp/watch.cpp");
     let mut client = DapClient::stopped_at(&fixture, "bump");
     client.set_breakpoints(&fixture, &[]);
@@ -466,7 +466,7 @@ fn a_reference_is_what_it_refers_to() {
 }
 
 #[test]
-fn ends_with_a_frame_that_an_exception_leaves() {
+fn watch_ends_with_a_frame_left_by_exception() {
     let fixture = Fixture::of("cpp/watch.cpp");
     let mut client = DapClient::stopped_at(&fixture, "throw");
     client.set_breakpoints(&fixture, &[]);
@@ -507,7 +507,7 @@ fn rust() {
 }
 
 #[test]
-fn ends_with_a_frame_that_a_panic_leaves() {
+fn watch_ends_with_a_frame_left_by_panic() {
     let fixture = Fixture::of("rust/watch.rs");
     let mut client = DapClient::stopped_at(&fixture, "add");
     client.set_breakpoints(&fixture, &[]);
@@ -521,7 +521,7 @@ fn ends_with_a_frame_that_a_panic_leaves() {
 }
 
 #[test]
-fn threads_that_write_at_once_lose_nothing() {
+fn concurrent_writes_lose_no_hit() {
     let fixture = Fixture::of("c/threads.c");
     let settings = json!({"args": ["8", "200"]});
     let mut client = DapClient::stopped_with(&fixture, "create", settings);
@@ -555,7 +555,7 @@ fn in_frame(marker: &str) -> DapClient {
 }
 
 #[test]
-fn conditions_are_of_the_frame_that_it_was_set_in() {
+fn watch_condition_uses_its_own_frame() {
     // Also where the function that writes has a variable of that name.
     let mut client = in_frame("loop");
     watch(&mut client, "a.balance", json!({"condition": "i == 4"}));
@@ -571,7 +571,7 @@ fn conditions_are_of_the_frame_that_it_was_set_in() {
 }
 
 #[test]
-fn conditions_are_of_the_thread_that_it_was_set_in() {
+fn watch_condition_uses_its_own_thread() {
     let mut client = in_frame("loop");
     let condition = json!({"condition": "a.balance > 100"});
     watch(&mut client, "a.balance", condition);
@@ -584,7 +584,7 @@ fn conditions_are_of_the_thread_that_it_was_set_in() {
 }
 
 #[test]
-fn names_of_a_frame_that_has_ended_are_said_to_be_gone() {
+fn watch_condition_reports_a_returned_frame() {
     let mut client = in_frame("begin");
     watch(&mut client, "total", json!({"condition": "seed == 3"}));
     client.continue_();

@@ -35,7 +35,7 @@ fn refused(client: &mut DapClient, expression: &str, why: &str) {
 }
 
 #[test]
-fn a_function_of_another_instantiation_is_not_called() {
+fn function_of_another_instantiation_is_not_called() {
     for fixture in compiled() {
         let mut client = DapClient::stopped_at(&fixture, "all");
         for (expression, why) in [
@@ -91,7 +91,7 @@ fn a_function_of_another_instantiation_is_not_called() {
 }
 
 #[test]
-fn objects_are_assigned_as_their_class_says() {
+fn assignment_uses_the_operator_of_the_class() {
     for fixture in compiled() {
         let mut client = DapClient::stopped_at(&fixture, "all");
         for (expression, why) in [
@@ -127,7 +127,7 @@ fn objects_are_assigned_as_their_class_says() {
 }
 
 #[test]
-fn what_rust_drops_is_neither_moved_nor_copied() {
+fn values_with_drop_are_neither_moved_nor_copied() {
     let fixture = Fixture::of("rust/owned.rs");
     let mut client = DapClient::stopped_at(&fixture, "all");
     for (expression, why) in [

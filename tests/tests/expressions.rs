@@ -24,7 +24,7 @@ fn repl(client: &mut DapClient, expression: &str) -> String {
 }
 
 #[test]
-fn values_are_shown_as_asked() {
+fn format_specifiers_apply() {
     let fixture = Fixture::of("c/structs.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     for (expression, expected) in [

@@ -234,17 +234,17 @@ fn files_of_the_session_are_in_no_circle() {
 }
 
 #[test]
-fn dwarf_has_no_upward_arrow() {
+fn dwarf_has_no_upward_dependency() {
     assert_eq!(upward_arrows("dwarf"), Vec::<String>::new());
 }
 
 #[test]
-fn adapter_has_no_upward_arrow() {
+fn adapter_has_no_upward_dependency() {
     assert_eq!(upward_arrows("adapter"), Vec::<String>::new());
 }
 
 #[test]
-fn engine_has_no_upward_arrow() {
+fn engine_has_no_upward_dependency() {
     assert_eq!(upward_arrows("engine"), Vec::<String>::new());
 }
 

@@ -166,7 +166,7 @@ fn another_user_needs_the_token() {
 }
 
 #[test]
-fn a_token_that_was_set_is_demanded_of_everybody() {
+fn explicit_token_is_required_of_all_users() {
     let settings: [(&[&str], &str); 2] = [
         (&["--listen", "127.0.0.1:0", "--token", "open-sesame"], ""),
         (&["--listen", "127.0.0.1:0"], "open-sesame"),
@@ -269,7 +269,7 @@ fn unix_sockets_are_private_and_removed_at_the_end() {
 }
 
 #[test]
-fn there_is_a_limit_of_sessions() {
+fn number_of_sessions_is_limited() {
     let arguments = ["--listen", "127.0.0.1:0", "--max-sessions", "1"];
     let server = Server::start_with(&arguments, |_| {});
     let first = stop_at_body(server.connect());
@@ -291,7 +291,7 @@ fn there_is_a_limit_of_sessions() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_closed() {
+fn silent_client_is_closed() {
     let server = Server::start();
     let connect = || TcpStream::connect(server.address()).expect("a connection");
     let clients: Vec<_> = [

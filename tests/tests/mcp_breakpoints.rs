@@ -5,7 +5,7 @@ use std::process::Command;
 use stillpoint_tests::{Agent, Compiler, Fixture, Flags, has, place};
 
 #[test]
-fn breakpoints_say_what_is_wrong_with_them() {
+fn invalid_breakpoints_are_errors() {
     let fixture = Fixture::of("c/loop.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
@@ -129,7 +129,7 @@ fn breakpoints_say_what_is_wrong_with_them() {
 }
 
 #[test]
-fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
+fn breakpoint_changes_come_with_the_next_stop() {
     let fixture = Fixture::of("c/shared_main.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
@@ -179,7 +179,7 @@ fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
 }
 
 #[test]
-fn what_has_no_debug_info_is_stopped_by_address() {
+fn address_breakpoint_without_debug_info() {
     let fixture = Fixture::build("c/loop.c", Flags::new(Compiler::Gcc)).expect("gcc is installed");
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("stripped");

@@ -102,7 +102,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 #[test]
-fn what_is_kept_is_private() {
+fn cache_files_are_private() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = folder.path().join("parent/cache");
     let said = keep_in(&cache);
@@ -119,7 +119,7 @@ fn what_is_kept_is_private() {
 }
 
 #[test]
-fn nothing_is_kept_where_others_could_change_it() {
+fn no_cache_in_folders_that_others_can_write() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     let refused = |cache: &Path, wrong: &Path| {

@@ -152,7 +152,7 @@ fn the_next_launch_has_the_new_program() {
 }
 
 #[test]
-fn a_debug_file_cut_short_in_the_middle_of_a_session() {
+fn debug_file_truncated_during_the_session() {
     let (fixture, _folder) = copied("c/loop.c");
     let folder = fixture.program.parent().expect("a folder");
     run(folder, "objcopy --only-keep-debug loop loop.debug");

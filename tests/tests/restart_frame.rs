@@ -48,7 +48,7 @@ fn printed(output: &str) -> &str {
 }
 
 #[test]
-fn c_functions_get_again_what_they_were_given() {
+fn restarted_c_function_has_its_arguments() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let flags = Flags::new(compiler);
         let Some(fixture) = Fixture::build("stepping/again.c", flags) else {
@@ -95,7 +95,7 @@ fn c_functions_get_again_what_they_were_given() {
 }
 
 #[test]
-fn optimized_functions_and_their_callers_go_on_as_before() {
+fn restarted_optimized_function_returns_correctly() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let flags = Flags::new(compiler).optimized("2");
         let Some(fixture) = Fixture::build("stepping/again.c", flags) else {
@@ -120,7 +120,7 @@ fn optimized_functions_and_their_callers_go_on_as_before() {
 }
 
 #[test]
-fn recursions_are_thrown_away_up_to_the_frame() {
+fn restart_discards_younger_recursion_frames() {
     let fixture = Fixture::of("stepping/again.c");
     let mut client = DapClient::stopped_with(&fixture, "bottom", json!({"args": ["more"]}));
     let stack = client.stack();
@@ -162,7 +162,7 @@ fn a_breakpoint_on_the_first_instruction_is_hit() {
 }
 
 #[test]
-fn after_a_crash_another_argument_helps() {
+fn restart_after_a_crash_with_another_argument() {
     let fixture = Fixture::of("stepping/again.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -177,7 +177,7 @@ fn after_a_crash_another_argument_helps() {
 }
 
 #[test]
-fn where_it_would_not_be_honest_it_is_refused() {
+fn restart_is_refused_if_arguments_are_unknown() {
     let fixture = Fixture::of("stepping/again.c");
     let mut client = DapClient::stopped_with(&fixture, "handler", json!({"args": ["more"]}));
     restart(&mut client, "handler");
@@ -217,7 +217,7 @@ fn frames_of_core_files_cannot_be_restarted() {
 }
 
 #[test]
-fn what_is_watched_in_the_frames_ends_with_them() {
+fn restart_ends_watches_of_discarded_frames() {
     let fixture = Fixture::of("stepping/again.c");
     let mut client = DapClient::stopped_with(&fixture, "bottom", json!({"args": ["more"]}));
     let inner = client.stack()[0]["id"].clone();
@@ -239,7 +239,7 @@ fn what_is_watched_in_the_frames_ends_with_them() {
 }
 
 #[test]
-fn cpp_objects_are_given_again() {
+fn restarted_cpp_function_has_its_objects() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let flags = Flags::new(compiler);
         let Some(fixture) = Fixture::build("stepping/again.cpp", flags) else {
@@ -265,7 +265,7 @@ fn cpp_objects_are_given_again() {
 }
 
 #[test]
-fn rust_functions_get_again_what_they_were_given() {
+fn restarted_rust_function_has_its_arguments() {
     let fixture = Fixture::of("stepping/again.rs");
     let mut client = DapClient::stopped_at(&fixture, "labelled");
     let text = client.evaluate("text");

@@ -8,7 +8,7 @@ use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, RUST_RELEASES, Step,
 const TOUR: &str = "rust/tour.rs";
 
 #[test]
-fn steps_go_where_the_eye_goes() {
+fn steps_follow_the_source() {
     use Step::{Continue, Next, StepIn, StepOut};
     run(
         TOUR,
@@ -255,7 +255,7 @@ fn a_panic_that_aborts() {
 /// With optimization, too: what the code has lost, the coroutine's state still has. rustc
 /// describes where an optimized coroutine's state is since 1.95 at the latest; 1.80 does not.
 #[test]
-fn what_coroutines_keep() {
+fn coroutine_variables_are_shown() {
     let optimized = ["", "+1.95.0", "+nightly"].map(|release| Flags::rust(release, "2"));
     let plain = RUST_RELEASES.map(|release| Flags::rust(release, "0"));
     let inlined = Flags {

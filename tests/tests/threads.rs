@@ -22,7 +22,7 @@ fn race() -> (Value, usize) {
 }
 
 #[test]
-fn no_hit_is_lost_where_two_hundred_threads_race() {
+fn two_hundred_racing_threads_lose_no_hit() {
     let fixture = Fixture::of("c/threads.c");
     let (arguments, hits) = race();
     for _ in 0..number("STILLPOINT_RUNS", 3) {

@@ -127,7 +127,7 @@ fn garbage(what: &str, is_told: bool) -> (Vec<String>, String) {
 }
 
 #[test]
-fn a_call_of_what_is_no_code() {
+fn call_of_non_code() {
     let (names, said) = garbage("wild", false);
     assert_eq!(names[..3], ["0x7000", "wild", "main"]);
     assert!(!said.contains("Cannot unwind the stack"), "{said}");

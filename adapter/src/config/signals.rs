@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_stays_usual() {
+    fn missing_fields_keep_defaults() {
         let read = rules(json!({"SIGSEGV": {"pass": false}, "usr1": {"stop": true}})).unwrap();
         let rule = |stop, pass| SignalRule {
             stop,

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_come_back_as_they_were() {
+    fn texts_round_trip() {
         let all: String = (0..0x300).filter_map(char::from_u32).collect();
         let mut texts = vec![all, "a long text, and behind it \"".to_owned()];
         texts.extend((0..0x80_u8).map(|byte| format!("x{}", char::from(byte))));

@@ -177,7 +177,7 @@ fn no_field_of_the_schema_is_forgotten() {
 }
 
 #[test]
-fn nothing_of_the_schema_is_forgotten() {
+fn requests_and_capabilities_follow_the_schema() {
     let schema = schema();
     let listed = listed();
     let requests = requests(&schema);

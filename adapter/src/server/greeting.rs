@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_demanded_and_compared() {
+    fn tokens_are_required_and_compared() {
         let [same_user, other] = demands();
         let by_line = |token: &str| format!("Stillpoint-Token: {token}\n{}", frame(INITIALIZE));
         let none = frame(INITIALIZE);

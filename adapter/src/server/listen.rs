@@ -432,7 +432,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_paths_ports_and_addresses() {
+    fn addresses_are_paths_ports_or_hosts() {
         let address = |text: &str| At::Addresses(vec![text.parse().expect("an address")]);
         assert_eq!(At::parse(""), Ok(At::RuntimeFolder));
         assert_eq!(At::parse("/run/x.sock"), Ok(At::Path("/run/x.sock".into())));
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_limit() {
+    fn number_of_clients_is_limited() {
         let counts = Arc::<Counts>::default();
         let one = |counts| One::of(counts, |it| &it.sessions, 2);
         let (first, second) = (one(&counts), one(&counts));

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_compared_with_the_stop_before_however_often_one_looks() {
+    fn changes_refer_to_the_previous_stop() {
         let mut history = History::default();
         let thread = ThreadId(1);
         let look = |history: &mut History, function: &str, text: &str| {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_variable_shows_is_no_change() {
+    fn value_of_another_variable_is_no_change() {
         let value = |shown: &str, exact: &str, own: &str| Value {
             shown: shown.to_owned(),
             exact: exact.to_owned(),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_one_of_two_equal_names_counts() {
+    fn inner_of_two_equal_names_counts() {
         let values = values(&[("i", "1"), ("i", "2")]);
         assert_eq!(find(&values, "i").unwrap().shown, "2");
         assert!(find(&values, "j").is_none());
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn output_without_end_is_kept_within_bounds() {
+    fn endless_output_is_bounded() {
         let mut tail = Tail::default();
         for _ in 0..100_000 {
             tail.push("ü line\n");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_soon_is_not_told_of() {
+    fn short_work_shows_no_progress() {
         let (mut progress, began) = (Progress::default(), Instant::now());
         let soon = began + NOTICE / 2;
         assert_eq!(progress.due(&work(began, 0)), began + NOTICE);

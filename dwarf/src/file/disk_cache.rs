@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_finished_goes_in_time() {
+    fn unfinished_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = (folder.path().join(".1.tmp"), folder.path().join(".2.tmp"));
         aged(&old, UNFINISHED * 2);

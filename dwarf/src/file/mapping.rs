@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn other_than_regular_files_are_refused_at_once() {
+    fn non_regular_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_whole_has_a_bound() {
+    fn whole_file_reads_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"0123456789").unwrap();

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_prologue_is_left_behind() {
+    fn body_follows_a_straight_prologue() {
         // push rbp; mov rbp,rsp; nop; pop rbp; ret
         let code = [0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3];
         assert_eq!(stop(&code, 4, true), 4);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_in_a_loop_gives_way_to_what_leads_there() {
+    fn mark_in_a_loop_yields_to_its_predecessor() {
         // 0: xor eax,eax; 2: test edi,edi; 4: je 10; 6: dec edi; 8: jmp 2; 10: ret
         let code = [
             0x31, 0xc0, 0x85, 0xff, 0x74, 4, 0xff, 0xcf, 0xeb, 0xf8, 0xc3,

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_jumped_into_is_stopped_at_once_a_pass() {
+    fn line_with_jump_into_it_stops_once_per_pass() {
         let places = |code: &[u8], first: u64, inner: u64, own: bool| {
             let code = [(FileAddr(0), code.to_vec())];
             let first = FileAddr(first);

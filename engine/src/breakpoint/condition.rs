@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hit_conditions_read_as_people_type_them() {
+    fn hit_conditions_accept_common_spellings() {
         let stops = |text: &str| -> Vec<u64> {
             let condition = HitCondition::parse(text).unwrap();
             (1..=6).filter(|hits| condition.holds(*hits)).collect()

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_alike_by_whole_components() {
+    fn path_suffixes_match_by_whole_components() {
         let alike = |a: &str, b: &str| alike(Path::new(a), Path::new(b));
         assert_eq!(alike("/home/me/p/src/a.c", "/build/p/src/a.c"), 3);
         assert_eq!(alike("/src/a.c", "/xsrc/a.c"), 1);

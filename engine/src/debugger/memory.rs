@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_goes_past_read_only_pages_and_ends_at_guards_holes_and_shared_files() {
+    fn writes_end_at_guards_holes_and_shared_files() {
         let maps = [
             mapping(0x1000, 0x2000, "rw"),
             mapping(0x2000, 0x3000, "rx"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_is_there() {
+    fn refusal_names_the_mapping() {
         let maps = [mapping(0x1000, 0x2000, ""), mapping(0x8000, 0x9000, "rs")];
         assert_eq!(
             nothing_at(LoadAddr(0x10), &maps),

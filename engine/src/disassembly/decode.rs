@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_start_ends_what_would_reach_over_it() {
+    fn known_start_truncates_an_overlapping_row() {
         // An odd number of padding zeros (add %al, (%rax)); then push %rbp; mov %rsp, %rbp.
         let bytes = [0, 0, 0, 0x55, 0x48, 0x89, 0xe5];
         let rows = decoded(
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_instruction_are_rows_of_their_own() {
+    fn invalid_bytes_have_rows_of_their_own() {
         // (bad), nop, and a truncated instruction: call.
         let bytes = [0x06, 0x90, 0xe8, 0, 0];
         let rows = decoded(Arch::X86_64, &bytes, LoadAddr(0), &[], usize::MAX);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_nothing_is_known_of_is_decoded_in_step() {
+    fn unknown_code_is_decoded_in_step() {
         // movabs $0x0606060606060606, %rax, four times: only one start is sensible.
         let one = [0x48, 0xb8, 6, 6, 6, 6, 6, 6, 6, 6];
         let mut bytes = vec![6, 6, 6];

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said() {
+    fn invalid_conditions_are_errors() {
         assert_eq!(names("a, b | c").unwrap().len(), 3);
         assert_eq!(names("std::map<int, char>, b").unwrap().len(), 2);
         for wrong in ["x > 3", "", "a,,b", "f(", "=", "std::map<int", "\"a\""] {

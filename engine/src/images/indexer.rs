@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_at_the_address_of_a_former_one_is_another_one() {
+    fn image_at_a_reused_address_is_a_new_one() {
         let os = live_backend().unwrap();
         let mut indexer = Indexer::default();
         let former = module();

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_leads_on() {
+    fn cursor_continues_the_output() {
         let output = written();
         assert_eq!(
             output.read(0, None, 100, true),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_ago_is_gone_and_counted() {
+    fn dropped_output_is_counted() {
         let mut output = Output::default();
         for _ in 0..100_000 {
             output.push(Stream::Stdout, "0123456789ü\n");

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_says_all_and_how_to_get_the_rest() {
+    fn stop_text_is_complete_with_hints() {
         let line = |line, text: &str| SourceLine {
             line,
             text: text.to_owned(),

@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_parameter_of_every_tool_says_what_it_is_for() {
+    fn every_tool_parameter_has_a_description() {
         let tools = list().unwrap();
         assert_eq!(tools.len(), 12);
         for tool in tools {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_arguments_name_the_place() {
+    fn invalid_arguments_name_the_field() {
         let read = |text: &str| {
             let arguments = serde_json::from_str(text).unwrap();
             super::read::<arguments::Continue>(arguments)
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_told() {
+    fn nearest_tool_name_is_suggested() {
         assert_eq!(find("debug_stack"), Ok(()));
         assert_eq!(find("debug_breakpoints"), Err("debug_breakpoint"));
     }

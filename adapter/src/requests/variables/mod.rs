@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn omitted_variables_are_counted() {
         let left = |start, count, all| {
             let arguments = VariablesArguments {
                 start,

@@ -54,7 +54,7 @@ fn a_function_that_only_calls_and_faults_never_returns() {
 }
 
 #[test]
-fn a_prologue_is_left_behind() {
+fn body_follows_the_prologue() {
     // 0: store (an argument); 4: nop; 8: return
     let code = code(&[with(STORE, 7, 8), to(NOP, 0), to(RETURN, 0)]);
     let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION_BYTES]| {

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_before_it_is_written_was_handed_over() {
+    fn register_read_before_written_is_an_argument() {
         // xor esi, esi; mov eax, edi; jmp +2; mov eax, edx (never); movaps xmm1, xmm0; ret
         let code = [
             0x31, 0xf6, 0x89, 0xf8, 0xeb, 0x02, 0x89, 0xd0, 0x0f, 0x28, 0xc8, 0xc3,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_that_has_not_written_is_enough() {
+    fn one_path_without_a_write_suffices() {
         // test edi, edi; je +2; xor ecx, ecx; mov eax, ecx; jne -4 (a loop); ret
         let code = [
             0x85, 0xff, 0x74, 0x02, 0x31, 0xc9, 0x89, 0xc8, 0x75, 0xfa, 0xc3,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_anew_was_not_handed_over() {
+    fn overwritten_register_is_no_argument() {
         // pxor xmm0, xmm0; cvtsi2sd xmm1, rdi; movss xmm2, xmm1; addsd xmm3, xmm0
         let code = [
             0x66, 0x0f, 0xef, 0xc0, 0xf2, 0x48, 0x0f, 0x2a, 0xcf, 0xf3, 0x0f, 0x10, 0xd1, 0xf2,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_hands_on_what_nobody_has_looked_at() {
+    fn call_passes_unread_registers_on() {
         // call +0; mov eax, edi
         let code = [0xe8, 0, 0, 0, 0, 0x89, 0xf8];
         assert_eq!(taken(LoadAddr(0), reading(&code)), []);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_emulated_ends_where_the_processor_would() {
+    fn emulation_matches_the_processor() {
         let stack = Stack(0x5555_0000_2222_u64.to_le_bytes());
         let mut registers = RegisterSet::zeroed();
         registers.set_sp(0x7000);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_through_a_vtable_is_foreseen_unless_a_call_comes_between() {
+    fn vtable_call_is_predicted_without_calls_between() {
         let mut registers = RegisterSet::zeroed();
         registers.set_sp(0x1ff0);
         let load = decode(&[0x48, 0x8b, 0x04, 0x24], LoadAddr(0)); // mov rax, [rsp]

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_divided_by_alignment() {
+    fn ranges_are_split_by_alignment() {
         assert_eq!(covered(16, 4, false).unwrap(), [(16, 4)]);
         assert_eq!(covered(16, 16, false).unwrap(), [(16, 8), (24, 8)]);
         assert_eq!(covered(17, 4, false).unwrap(), [(17, 1), (18, 2), (20, 1)]);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_slots_do_where_neighbours_may_be_watched_too() {
+    fn neighbours_share_debug_registers() {
         assert_eq!(covered(17, 4, true).unwrap(), [(16, 8)]);
         assert_eq!(covered(17, 1, true).unwrap(), [(17, 1)]);
         assert_eq!(covered(16, 7, true).unwrap(), [(16, 8)]);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_control_register_is_as_the_manual_has_it() {
+    fn control_register_matches_the_manual() {
         let slot = |addr, len, trigger| {
             Some(Slot {
                 addr: LoadAddr(addr),

@@ -27,7 +27,7 @@ fn cleaned(sites: &Sites, mut copy: [u8; 8]) -> [u8; 8] {
 }
 
 #[test]
-fn what_is_written_where_a_jump_is_becomes_the_programs() {
+fn write_over_a_jump_changes_original_bytes() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
     fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
@@ -44,7 +44,7 @@ fn what_is_written_where_a_jump_is_becomes_the_programs() {
 }
 
 #[test]
-fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
+fn child_copies_with_old_sites_are_cleaned() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
     let own = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -103,7 +103,7 @@ fn bytes(fake: &Fake) -> [u8; 16] {
 const PROGRAM: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 
 #[test]
-fn jumps_that_share_bytes_go_before_those_bytes_change() {
+fn overlapping_jumps_are_removed_first() {
     for gone in 0..4 {
         let fake = Fake::default();
         let (mut sites, at) = chain(&fake);
@@ -147,7 +147,7 @@ fn a_second_owner_ends_a_jump_but_not_those_behind_it() {
 }
 
 #[test]
-fn where_a_jump_leads_is_changed_from_the_last_to_the_first() {
+fn jump_targets_change_from_last_to_first() {
     let fake = Fake::default();
     let (mut sites, at) = chain(&fake);
     let changed = |bytes, own| JumpBytes { bytes, own };

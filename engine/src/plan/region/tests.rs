@@ -204,7 +204,7 @@ impl Code {
 }
 
 #[test]
-fn where_lines_can_be_left() {
+fn exits_of_lines_are_found() {
     for (what, text, from, expected) in [
         ("the next line", "1 nop; 2 nop ret", 0, &[1][..]),
         ("rows of one line are one", "1 nop; 1 nop; 2 ret", 0, &[2]),
@@ -271,7 +271,7 @@ fn where_lines_can_be_left() {
 }
 
 #[test]
-fn a_loop_that_leaves_the_line_comes_back_to_it() {
+fn loop_leaving_the_line_returns_to_it() {
     for (what, text, from, expected) in [
         (
             "by a header that is no statement",
@@ -337,7 +337,7 @@ fn a_loop_that_leaves_the_line_comes_back_to_it() {
 }
 
 #[test]
-fn inlined_calls_are_gone_over_or_entered() {
+fn inlined_calls_are_stepped_over_or_into() {
     // Row 1 is inlined, called on line 1.
     let code = assembled("1 nop; [1: 10 nop ]; 1 nop; 2 ret");
     assert_eq!(code.exits(0, Mode::Over, false), [3]);
@@ -367,7 +367,7 @@ fn inlined_calls_are_gone_over_or_entered() {
 }
 
 #[test]
-fn statements_of_a_line_are_places_if_asked_for() {
+fn statements_are_locations_if_requested() {
     let code = assembled("1.3 nop; 1.3- nop; 1.8- nop call; 0 nop; 1.3 nop; 2.1 ret");
     assert_eq!(code.exits(0, Mode::Over, false), [5]);
     assert_eq!(code.exits(0, Mode::Over, true), [2]);
@@ -381,7 +381,7 @@ fn statements_of_a_line_are_places_if_asked_for() {
 }
 
 #[test]
-fn other_ways_out_are_told_apart() {
+fn other_exits_are_distinguished() {
     let code = assembled("1 call je 1 switch; 1 leave; 2 ret; 1 ret");
     let region = code.region(0, &code.step(0, Mode::Over, false));
     let at = |offset: u64| LoadAddr(offset);

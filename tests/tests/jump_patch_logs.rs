@@ -170,7 +170,7 @@ fn text_of_rust() {
 }
 
 #[test]
-fn hit_conditions_of_messages_hold_to_the_last() {
+fn logpoint_hit_conditions_are_exact() {
     let fixture = Fixture::of("c/detour_logs.c");
     let args = ["values", &MESSAGES.to_string()];
     for (hit, condition, holds) in [
@@ -196,7 +196,7 @@ fn hit_conditions_of_messages_hold_to_the_last() {
 
 /// Hits that the interpreter evaluates are included in the count.
 #[test]
-fn hits_that_are_asked_are_counted_too() {
+fn interpreted_hits_are_counted() {
     let fixture = Fixture::of("c/detour_logs.c");
     let args = ["objects", &MESSAGES.to_string()];
     let breakpoint = json!({"logMessage": "{i} {a} {b}", "hitCondition": "% 11"});
@@ -236,7 +236,7 @@ fn threads_count_together() {
 }
 
 #[test]
-fn a_single_message_is_said_once_and_no_more() {
+fn single_message_is_emitted_once() {
     let fixture = Fixture::of("c/detour_logs.c");
     let args = ["values", &MESSAGES.to_string()];
     let breakpoint = json!({
@@ -248,7 +248,7 @@ fn a_single_message_is_said_once_and_no_more() {
 
 /// A condition that could not be compiled is compiled again after it has changed.
 #[test]
-fn an_edited_condition_is_tried_again() {
+fn edited_condition_is_compiled_again() {
     let fixture = Fixture::of("c/detour_logs.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["values", "1000000000"]}));
