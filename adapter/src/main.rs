@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod client;
 mod config;
 mod console;
 mod context;
@@ -106,7 +107,7 @@ fn main() -> ExitCode {
     if command.debugs() {
         // Before the first thread.
         if let Err(error) = engine::os::stand_behind_front(command.process_group()) {
-            eprintln!("stillpoint: no process in front of the debugger: {error}");
+            eprintln!("stillpoint: cannot start the process between client and debugger: {error}");
         }
         engine::os::prepare();
     }

@@ -246,7 +246,7 @@ fn the_headers_are_twisted_and_the_file_is_torn() {
 }
 
 #[test]
-fn what_is_corrupt_is_named_by_section_and_offset() {
+fn corruption_names_section_and_offset() {
     let text = "int work(int number) { return number; }";
     let fixture = compile("gcc -g -O0 -nostdlib -shared -fPIC", "place.c", text);
     let mut bad = std::fs::read(&fixture.binary).expect("read");

@@ -48,7 +48,7 @@ fn a_second_start_takes_the_names_from_the_cache() {
 }
 
 #[test]
-fn names_are_kept_whoever_asked_for_them() {
+fn names_are_cached_for_any_request() {
     let folder = tempfile::tempdir().unwrap();
     let files = |cache: &Path| fs::read_dir(cache).map_or(0, |files| files.flatten().count());
     for without_id in [false, true] {
@@ -65,7 +65,7 @@ fn names_are_kept_whoever_asked_for_them() {
         let module = Module::open(&path).unwrap();
         assert!(!without_id || module.build_id().is_none());
         module.keep_in(&cache);
-        let name = "names_are_kept_whoever_asked_for_them";
+        let name = "names_are_cached_for_any_request";
         assert_eq!(module.functions_named(name).len(), 1);
         // Either all names were read for that, or one was searched for.
         if module.take_names_wanted() {
@@ -80,7 +80,7 @@ fn names_are_kept_whoever_asked_for_them() {
 }
 
 #[test]
-fn names_that_were_given_up_are_not_kept() {
+fn cancelled_names_are_not_cached() {
     let folder = tempfile::tempdir().unwrap();
     let module = Module::open(&std::env::current_exe().unwrap()).unwrap();
     module.keep_in(folder.path());

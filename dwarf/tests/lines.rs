@@ -254,7 +254,7 @@ fn link_time_optimization() {
 }
 
 #[test]
-fn thrown_away_functions_are_nowhere() {
+fn discarded_functions_are_absent() {
     for flags in ["", "-Wl,-z,noseparate-code", "-no-pie"] {
         let fixture = compile(
             &format!("gcc -g -O0 -ffunction-sections -Wl,--gc-sections {flags}"),
@@ -269,7 +269,7 @@ fn thrown_away_functions_are_nowhere() {
 }
 
 #[test]
-fn a_function_that_only_another_unit_describes() {
+fn function_described_by_another_unit() {
     // Both units have the first and the last function, and the linker keeps those of the unit
     // that has one more between them.
     let fixture = compile("gcc -g", "loop.c", LOOP);

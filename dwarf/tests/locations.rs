@@ -24,7 +24,7 @@ static MEMORY: FakeMemory = FakeMemory {
 };
 
 #[test]
-fn unoptimized_variables_lie_in_the_frame() {
+fn unoptimized_variables_are_in_the_frame() {
     for flags in ["gcc -g -O0", "gcc -g -O0 -gdwarf-4", "gcc -g -O0 -gdwarf-2"] {
         let fixture = compile(
             flags,
@@ -264,7 +264,7 @@ fn number(term: &Term, context: &FrameContext<'_>) -> u64 {
 
 /// What is told of a place without the process, put into a frame, is what is found in the frame.
 #[test]
-fn places_told_without_the_process() {
+fn locations_without_a_process() {
     let source = r#"
 #include <stdio.h>
 int global = 5;

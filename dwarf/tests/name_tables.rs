@@ -160,7 +160,7 @@ fn answers(module: &Module) -> Vec<String> {
 }
 
 #[test]
-fn debug_names_say_what_reading_everything_says() {
+fn debug_names_agree_with_a_full_read() {
     if !skips::has_command("clang++") {
         return;
     }
@@ -191,7 +191,7 @@ fn debug_names_say_what_reading_everything_says() {
 }
 
 #[test]
-fn debug_names_are_what_is_read() {
+fn debug_names_replace_a_full_read() {
     if !skips::has_command("clang++") {
         return;
     }
@@ -220,7 +220,7 @@ fn debug_names_are_what_is_read() {
 }
 
 #[test]
-fn wrong_tables_are_not_believed() {
+fn wrong_tables_are_rejected() {
     let mut built = Vec::new();
     if skips::has_command("clang++") {
         let command = "clang++ -gdwarf-5 -gpubnames";
@@ -274,7 +274,7 @@ fn answers_before_reading_all(built: &Built) {
 }
 
 #[test]
-fn gdb_index_tells_which_units_to_read() {
+fn gdb_index_selects_units() {
     let command = "g++ -g -ggnu-pubnames";
     if skips::has_command("ld.gold") {
         answers_before_reading_all(&build(command, command, "-fuse-ld=gold -Wl,--gdb-index"));

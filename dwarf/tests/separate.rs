@@ -286,7 +286,7 @@ fn in_a_file_of_its_own() {
 }
 
 #[test]
-fn what_is_in_memory_is_of_which_file() {
+fn memory_is_matched_to_its_file() {
     let fixture = compile("gcc -g", "separate.c", SOURCE);
     let memory = FakeMemory {
         base: 0x5000_0000,

@@ -4,7 +4,7 @@
 //! Everything that changes has one owner, the thread that made the [`Debugger`]. Only
 //! `os` talks to the operating system.
 
-mod arch;
+pub(crate) mod arch;
 mod compile;
 pub mod debugger;
 

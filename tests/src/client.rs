@@ -1,13 +1,13 @@
 //! A DAP client that checks every message of the adapter.
 
-mod asked;
 mod control;
 mod look;
+mod reverse_requests;
 mod server;
 mod start;
 mod wire;
 
-pub use asked::Terminal;
+pub use reverse_requests::Terminal;
 pub use server::Server;
 
 use crate::binary::stillpoint;

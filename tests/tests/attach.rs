@@ -45,7 +45,7 @@ fn by_name_and_by_path() {
 }
 
 #[test]
-fn a_name_of_nobody_and_of_several() {
+fn attach_by_name_needs_exactly_one_process() {
     let (_folder, program, _) = named("one-of-several");
     let mut client = DapClient::spawn();
     client.initialize();
@@ -63,7 +63,7 @@ fn a_name_of_nobody_and_of_several() {
 }
 
 #[test]
-fn what_is_started_later() {
+fn attach_waits_for_a_process_to_start() {
     let (_folder, program, fixture) = named("started-later-and-long");
     // What runs already is not waited for.
     let earlier = Debuggee::start_program(&program, &[]);
@@ -93,7 +93,7 @@ fn what_is_started_later() {
 }
 
 #[test]
-fn waiting_can_be_given_up() {
+fn waiting_for_a_process_can_be_cancelled() {
     let (_folder, program, _) = named("never-started");
     let mut client = DapClient::spawn();
     client.initialize();
@@ -155,7 +155,7 @@ fn stopped_and_continued_from_outside() {
     client.pause();
     client.continue_();
     process::send_signal(debuggee.pid(), Signal::SIGCONT);
-    client.wait_event_where("output", of("has been continued"));
+    client.wait_event_where("output", of("was continued by SIGCONT"));
     debuggee.expect_running();
     // The other order: stopped while it is attached.
     client.pause();
@@ -195,7 +195,7 @@ fn a_step_of_a_stopped_process_ends_when_it_is_continued() {
 }
 
 #[test]
-fn a_zombie_says_whose_it_is() {
+fn attach_to_zombie_names_its_parent() {
     let mut child = Command::new("/bin/true")
         .stdin(Stdio::null())
         .spawn()

@@ -6,7 +6,7 @@ use std::fs;
 use stillpoint_tests::{DapClient, Fixture};
 
 #[test]
-fn wrong_types_name_the_place() {
+fn wrong_types_name_the_field() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let cases = [
@@ -240,7 +240,7 @@ fn numbers_beyond_all_bounds() {
 }
 
 #[test]
-fn what_is_over_is_cancelled_as_often_as_one_likes() {
+fn cancel_of_a_finished_request_is_harmless() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let sequence = client.send("threads", Value::Null);
@@ -255,7 +255,7 @@ fn what_is_over_is_cancelled_as_often_as_one_likes() {
 }
 
 #[test]
-fn formats_that_there_are_not() {
+fn unknown_formats_are_errors() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     for format in [
@@ -278,7 +278,7 @@ fn formats_that_there_are_not() {
 }
 
 #[test]
-fn addresses_that_nothing_has() {
+fn unmapped_addresses_are_errors() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let pages = client.evaluate("pages + 4096");

@@ -61,7 +61,7 @@ fn requests(fixture: &Fixture, thread: i64, frame: &Value) -> Vec<(&'static str,
 }
 
 #[test]
-fn killed_in_the_middle_of_every_request() {
+fn kill_during_any_request_is_reported() {
     let fixture = Fixture::of("c/hostile.c");
     let kinds = requests(&fixture, 0, &json!(0)).len();
     for kind in 0..kinds {
@@ -83,7 +83,7 @@ fn killed_in_the_middle_of_every_request() {
 }
 
 #[test]
-fn ended_by_itself_in_the_middle_of_all_requests() {
+fn exit_during_any_request_is_reported() {
     let fixture = Fixture::of("c/hostile.c");
     for (end, code) in [("kill", 128 + 9), ("exit_group", 5), ("exec", 0)] {
         let mut client = stopped(&fixture, &["crowd", end], "begin");
@@ -133,7 +133,7 @@ fn many_forks_do_no_harm() {
 }
 
 #[test]
-fn signals_blocked_or_ignored_keep_nothing_from_us() {
+fn blocked_or_ignored_signals_hide_no_stop() {
     let fixture = Fixture::of("c/stubborn.c");
     for how in ["ignore", "block"] {
         let mut client = stopped(&fixture, &[how], "beat");
@@ -189,7 +189,7 @@ fn code_that_is_written_over_a_breakpoint() {
 }
 
 #[test]
-fn another_user_in_the_middle() {
+fn change_of_user_during_the_session() {
     if !nix::unistd::Uid::effective().is_root() {
         skips::skip("root");
         return;
@@ -208,7 +208,7 @@ fn another_user_in_the_middle() {
 }
 
 #[test]
-fn a_program_that_wants_to_be_traced_is_told_that_it_is() {
+fn ptrace_traceme_of_a_traced_program_fails() {
     let fixture = Fixture::of("c/hostile.c");
     let mut client = stopped(&fixture, &["traceme"], "traceme");
     client.continue_();
@@ -222,7 +222,7 @@ fn a_program_that_wants_to_be_traced_is_told_that_it_is() {
 }
 
 #[test]
-fn an_adapter_killed_in_any_state_leaves_what_it_attached_to() {
+fn kill_of_the_adapter_spares_attached_processes() {
     let fixture = Fixture::of("c/spin.c");
     let states = [
         "held",

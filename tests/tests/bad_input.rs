@@ -37,14 +37,14 @@ fn an_enormous_length_takes_no_memory() {
 }
 
 #[test]
-fn the_end_before_a_beginning() {
+fn end_of_input_before_any_message() {
     let mut client = DapClient::spawn();
     client.close();
     assert_eq!(client.wait_exit().code(), Some(0));
 }
 
 #[test]
-fn a_broken_frame_kills_what_was_launched() {
+fn broken_frame_ends_the_launched_program() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -85,7 +85,7 @@ fn torn_and_crowded_frames() {
 }
 
 #[test]
-fn a_body_that_is_no_message() {
+fn body_that_is_not_a_message() {
     for body in [
         &b"{\"seq\":"[..],
         b"not json at all",
@@ -206,7 +206,7 @@ fn not_stopped_at_once_while_running() {
 }
 
 #[test]
-fn requests_before_their_time() {
+fn requests_in_the_wrong_state_are_errors() {
     let mut client = DapClient::spawn();
     client.ask_wrongly("stackTrace", json!({"threadId": 1}));
     client.initialize();

@@ -137,7 +137,7 @@ fn stripped() {
 }
 
 #[test]
-fn a_process_that_is_gone() {
+fn attach_to_a_finished_process() {
     let fixture = Fixture::of("c/spin.c");
     let mut debuggee = Debuggee::start(&fixture, &[]);
     let pid = debuggee.pid();
@@ -155,7 +155,7 @@ fn a_process_that_is_gone() {
 }
 
 #[test]
-fn a_process_that_is_traced_already() {
+fn attach_to_a_traced_process() {
     let fixture = Fixture::of("c/spin.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     let mut first = DapClient::spawn();
@@ -192,7 +192,7 @@ fn a_process_of_another_user() {
 }
 
 #[test]
-fn the_adapter_itself_is_no_debuggee() {
+fn adapter_cannot_attach_to_itself() {
     let mut client = DapClient::spawn();
     client.initialize();
     let own = client.adapter_pid();
@@ -221,7 +221,7 @@ fn killed_while_stopped() {
 }
 
 #[test]
-fn killed_with_requests_under_way() {
+fn kill_with_pending_requests() {
     let fixture = Fixture::of("c/threads.c");
     for round in 0..8 {
         let mut client = DapClient::stopped_with(&fixture, "hit", json!({"args": ["8", "100"]}));

@@ -60,7 +60,7 @@ fn hits_count_where_the_condition_holds() {
 }
 
 #[test]
-fn bad_conditions_are_told() {
+fn invalid_conditions_are_reported() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "main");
     for bad in [
@@ -76,7 +76,7 @@ fn bad_conditions_are_told() {
 }
 
 #[test]
-fn a_condition_that_fails_stops_and_says_so() {
+fn failing_condition_stops_with_its_error() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -192,7 +192,7 @@ fn every_stop_names_its_breakpoints() {
 }
 
 #[test]
-fn ids_and_lines_of_the_answer() {
+fn response_has_ids_and_lines() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "main");
     let first = client.set_breakpoints(&fixture, &["body", "print"]);
@@ -226,7 +226,7 @@ fn ids_and_lines_of_the_answer() {
 }
 
 #[test]
-fn lines_without_code_slide_on() {
+fn lines_without_code_move_to_the_next_line() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "main");
     let path = fixture.source.to_str().expect("UTF-8").to_owned();
@@ -339,7 +339,7 @@ fn set_while_running() {
 }
 
 #[test]
-fn one_breakpoint_for_all_places_of_a_line() {
+fn one_breakpoint_covers_all_locations_of_a_line() {
     let fixture = Fixture::of("cpp/inlines.cpp");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -357,7 +357,7 @@ fn one_breakpoint_for_all_places_of_a_line() {
 }
 
 #[test]
-fn inlined_places() {
+fn inlined_locations() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let flags = Flags::new(compiler).optimized("1");
         let Some(fixture) = Fixture::build("cpp/inlines.cpp", flags) else {
@@ -507,7 +507,7 @@ fn a_for_header() {
 }
 
 #[test]
-fn a_function_that_begins_with_an_inlined_call_stops_as_itself() {
+fn function_starting_with_inlined_call_stops_in_itself() {
     let fixture = Fixture::of("rust/inline_first.rs");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -550,7 +550,7 @@ fn sets_of(fixture: &Fixture, mode: &str, breakpoint: Value) -> Vec<String> {
 }
 
 #[test]
-fn conditions_ask_who_called() {
+fn conditions_test_the_caller() {
     let fixture = Fixture::of("c/watch.c");
     let sets = |condition: &str| sets_of(&fixture, "", json!({"condition": condition}));
     assert_eq!(sets("$caller_is(\"other_way\")"), ["5"]);
@@ -562,7 +562,7 @@ fn conditions_ask_who_called() {
 }
 
 #[test]
-fn conditions_ask_which_thread() {
+fn conditions_test_the_thread() {
     let fixture = Fixture::of("c/watch.c");
     let sets = |condition: &str| sets_of(&fixture, "thread", json!({"condition": condition}));
     assert_eq!(sets("$thread_name == \"watch\""), ["77"]);
@@ -656,7 +656,7 @@ fn memory_byte(pid: i32, addr: u64) -> u8 {
 }
 
 #[test]
-fn there_are_four_debug_registers() {
+fn debug_registers_run_out_after_four() {
     let fixture = Fixture::of("c/watch.c");
     let mut client = DapClient::stopped_at(&fixture, "main");
     let hardware = || json!({"mode": "hardware"});
@@ -667,7 +667,7 @@ fn there_are_four_debug_registers() {
     for left_out in &set[4..] {
         assert_eq!(left_out["verified"], false);
         let message = left_out["message"].as_str().expect("a message");
-        assert!(message.contains("four debug registers"), "{message}");
+        assert!(message.contains("out of debug registers"), "{message}");
     }
     // Removing one frees its debug register.
     let places = markers[2..].iter().map(|it| (*it, hardware())).collect();
@@ -681,7 +681,7 @@ fn there_are_four_debug_registers() {
 }
 
 #[test]
-fn a_trap_in_the_program_itself_stops_and_is_gone_on_from() {
+fn trap_of_the_program_stops_and_can_be_resumed() {
     let fixture = Fixture::of("c/trap.c");
     for with_breakpoint in [false, true] {
         let mut client = DapClient::spawn();

@@ -96,7 +96,7 @@ fn arguments_and_results() {
 }
 
 #[test]
-fn what_goes_wrong_leaves_the_program_as_it_was() {
+fn failed_call_restores_the_thread() {
     let fixture = Fixture::of("cpp/calls.cpp");
     let mut client = DapClient::stopped_at(&fixture, "all");
     client.set_breakpoints(&fixture, &["inside"]);
@@ -108,9 +108,9 @@ fn what_goes_wrong_leaves_the_program_as_it_was() {
         ("add(1)", "takes int, int"),
         ("strlen(\"1\")", "cast the call"),
         ("size_of(text)", "copy constructor"),
-        ("size_of(text)", "by reference or pointer"),
+        ("size_of(text)", "takes a reference or pointer"),
         ("nowhere(1)", "no variable `nowhere`"),
-        ("whole(1)", "cannot be called"),
+        ("whole(1)", "cannot call a `int`"),
     ] {
         let error = client.evaluated(expression).expect_err(expression);
         let error = error_of(&error);
@@ -126,7 +126,7 @@ fn what_goes_wrong_leaves_the_program_as_it_was() {
         json!({"expression": "count_calls()", "frameId": frame, "context": "hover"}),
     );
     let error = error_of(&hover.expect_err("no calls here"));
-    assert!(error.contains("would run in the program"), "{error}");
+    assert!(error.contains("calls are allowed only"), "{error}");
     assert_eq!(client.evaluate("calls"), "0");
     client.set_breakpoints(&fixture, &[]);
     client.continue_();
@@ -136,7 +136,7 @@ fn what_goes_wrong_leaves_the_program_as_it_was() {
 }
 
 #[test]
-fn a_call_without_end_can_be_cancelled_or_paused() {
+fn endless_call_can_be_cancelled_or_paused() {
     let fixture = Fixture::of("cpp/calls.cpp");
     let mut client = DapClient::stopped_at(&fixture, "all");
     let frame = client.top_frame()["id"].clone();
@@ -171,11 +171,11 @@ fn a_call_without_end_can_be_cancelled_or_paused() {
 }
 
 #[test]
-fn a_call_takes_no_longer_than_it_may() {
+fn call_is_aborted_after_its_timeout() {
     let fixture = Fixture::of("cpp/calls.cpp");
     let mut client = DapClient::stopped_with(&fixture, "all", json!({"callTimeout": 0.2}));
     let error = error_of(&client.evaluated("forever()").expect_err("it has no end"));
-    assert!(error.contains("not returned after 0.2 s"), "{error}");
+    assert!(error.contains("timed out after 0.2 s"), "{error}");
     assert_eq!(client.evaluate("add(1, 1)"), "2");
     client.disconnect();
 }
@@ -262,7 +262,7 @@ fn attached_in_a_call() -> (Debuggee, DapClient, Vec<u8>) {
 }
 
 #[test]
-fn who_lets_go_in_the_middle_of_a_call_leaves_the_program_as_it_was() {
+fn detach_during_call_restores_registers() {
     for how in [
         json!(null),
         json!({"terminateDebuggee": false}),
@@ -283,14 +283,14 @@ fn who_lets_go_in_the_middle_of_a_call_leaves_the_program_as_it_was() {
 }
 
 #[test]
-fn what_is_to_end_ends_in_the_middle_of_a_call() {
+fn terminate_during_call_ends_the_program() {
     let (debuggee, client, _) = attached_in_a_call();
     client.disconnect_with(json!({"terminateDebuggee": true}));
     assert!(process::ends_within(debuggee.pid(), DEADLINE));
 }
 
 #[test]
-fn the_program_killed_in_the_middle_of_a_call() {
+fn kill_during_call_ends_the_session() {
     let fixture = Fixture::of("cpp/calls.cpp");
     let mut client = DapClient::stopped_at(&fixture, "all");
     let frame = client.top_frame()["id"].clone();

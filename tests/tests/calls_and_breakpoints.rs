@@ -32,7 +32,7 @@ fn stopped_at_begin(args: Value, breakpoints: Vec<(&str, Value)>) -> (Fixture, D
 }
 
 #[test]
-fn a_watch_passes_over_a_breakpoint_and_counts_no_hit() {
+fn watch_call_skips_breakpoints_without_a_hit() {
     let third = json!({"hitCondition": "3"});
     let (fixture, mut client) = stopped_at_begin(json!([]), vec![("counted", third)]);
     for _ in 0..5 {
@@ -57,7 +57,7 @@ fn a_watch_passes_over_a_breakpoint_and_counts_no_hit() {
 }
 
 #[test]
-fn a_watch_tells_no_log_message() {
+fn watch_call_emits_no_log_message() {
     let says = json!({"logMessage": "seen {x}"});
     let (_, mut client) = stopped_at_begin(json!([]), vec![("counted", says)]);
     assert_eq!(
@@ -73,7 +73,7 @@ fn a_watch_tells_no_log_message() {
 }
 
 #[test]
-fn a_condition_passes_over_breakpoints_in_what_it_calls() {
+fn condition_call_skips_breakpoints() {
     let says = json!({"logMessage": "seen {x}"});
     let where_six = json!({"condition": "counted(i) == 6"});
     let breakpoints = vec![("counted", says), ("loop", where_six)];
@@ -116,7 +116,7 @@ fn a_call_on_the_console_stops_at_a_breakpoint() {
 
 /// Calls by the debugger have no effect on hit counts and log messages of fast breakpoints.
 #[test]
-fn calls_do_not_count_where_the_program_does() {
+fn calls_leave_counters_in_the_program_unchanged() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let Some(fixture) = Fixture::build("c/called_breakpoints.c", Flags::new(compiler)) else {
             continue;
@@ -158,7 +158,7 @@ fn calls_do_not_count_where_the_program_does() {
 
 /// A condition that calls, and a breakpoint there that the program has begun to count itself.
 #[test]
-fn conditions_that_call_do_not_count_where_the_program_does() {
+fn condition_calls_leave_counters_unchanged() {
     let fixture = fixture();
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["4000"]}));
@@ -176,7 +176,7 @@ fn conditions_that_call_do_not_count_where_the_program_does() {
 }
 
 #[test]
-fn what_a_call_writes_is_no_stop_of_a_data_breakpoint() {
+fn writes_of_a_call_do_not_trigger_data_breakpoints() {
     let (fixture, mut client) = stopped_at_begin(json!([]), vec![]);
     let frame = client.top_frame()["id"].clone();
     let info = client.ask(

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
 /// The message of a breakpoint whose names are still searched.
-const LOOKING: &str = "looking for the names in it";
+const LOOKING: &str = "searching debug info for its names";
 
 /// Returns the message of a breakpoint with an unknown name, immediately or after the index is
 /// complete.
@@ -32,7 +32,7 @@ fn set(client: &mut DapClient, fixture: &Fixture, marker: &str, condition: &str)
 }
 
 #[test]
-fn a_typo_is_told_at_once() {
+fn unknown_name_is_reported_when_set() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -42,11 +42,20 @@ fn a_typo_is_told_at_once() {
     for (condition, wrong) in [
         (
             "scael > 3",
-            "no variable `scael` here; did you mean `scale`?",
+            "no variable `scael` at this location; did you mean `scale`?",
         ),
-        ("i > 1 && (int)nowhere == 3", "no variable `nowhere` here"),
-        ("((struct nowhere *)&i)->x", "no type `struct nowhere` here"),
-        ("sizeof(nowhere) > 3", "no variable `nowhere` here"),
+        (
+            "i > 1 && (int)nowhere == 3",
+            "no variable `nowhere` at this location",
+        ),
+        (
+            "((struct nowhere *)&i)->x",
+            "no type `struct nowhere` at this location",
+        ),
+        (
+            "sizeof(nowhere) > 3",
+            "no variable `nowhere` at this location",
+        ),
     ] {
         let set = set(&mut client, &fixture, "body", condition);
         let said = said(&mut client, &set);
@@ -87,7 +96,7 @@ fn a_typo_is_told_at_once() {
 }
 
 #[test]
-fn what_objects_have_not_is_told() {
+fn unknown_member_is_reported_when_set() {
     for (source, marker, cases) in [
         (
             "c/structs.c",
@@ -95,32 +104,41 @@ fn what_objects_have_not_is_told() {
             &[
                 (
                     "outer.cornr.x == 1",
-                    "`outer` (struct outer) has no member `cornr`; did you mean `corner`?",
+                    "no member `cornr` in `outer` (struct outer); did you mean `corner`?",
                 ),
                 (
                     "outer.points[1].width > 2 || small",
-                    "`outer.points[1]` (struct point) has no member `width`; it has x, y",
+                    "no member `width` in `outer.points[1]` (struct point); it has x, y",
                 ),
                 (
                     "first.next != 0 && first.next->valeu == 3",
-                    "has no member `valeu`; did you mean `value`?",
+                    "no member `valeu` in `first.next` (struct node *); did you mean `value`?",
                 ),
                 (
                     "addd(1, 2) == 3",
-                    "no function `addd` here; did you mean `add`?",
+                    "no function `addd` at this location; did you mean `add`?",
                 ),
-                ("nosuch_function(1)", "no function `nosuch_function` here"),
+                (
+                    "nosuch_function(1)",
+                    "no function `nosuch_function` at this location",
+                ),
             ][..],
         ),
         (
             "cpp/classes.cpp",
             "template_return",
-            &[("larger_than(1, 2)", "no function `larger_than` here")],
+            &[(
+                "larger_than(1, 2)",
+                "no function `larger_than` at this location",
+            )],
         ),
         (
             "rust/tour.rs",
             "area",
-            &[("self.3 > 1.0", "has no member `3`; it has 0")],
+            &[(
+                "self.3 > 1.0",
+                "no member `3` in `self` (&tour::Square); it has 0",
+            )],
         ),
     ] {
         let fixture = Fixture::of(source);
@@ -157,7 +175,7 @@ fn assert_known(source: &str, marker: &str, conditions: &[&str]) {
 }
 
 #[test]
-fn what_is_there_is_known() {
+fn existing_names_cause_no_message() {
     assert_known(
         "c/structs.c",
         "add",
@@ -219,7 +237,7 @@ fn what_is_there_is_known() {
 }
 
 #[test]
-fn a_library_that_is_loaded_later_may_have_it() {
+fn unknown_name_may_come_with_a_library() {
     let fixture = Fixture::of("c/shared_main.c");
     let mut client = DapClient::stopped_at(&fixture, "call_linked");
     let set = set(&mut client, &fixture, "call_plugin", "plugin_thrice != 0");

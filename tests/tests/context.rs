@@ -29,7 +29,7 @@ fn without_ids(mut context: Value) -> Value {
 }
 
 #[test]
-fn a_stop_in_one_answer_and_what_changed_since_the_one_before() {
+fn context_has_the_stop_and_its_changes() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body_return");
     let first = context(&mut client, Value::Null);
@@ -95,7 +95,7 @@ fn a_stop_in_one_answer_and_what_changed_since_the_one_before() {
 }
 
 #[test]
-fn the_budget_holds_and_says_what_it_cost() {
+fn budget_bounds_the_context() {
     let fixture = Fixture::of("c/structs.c");
     let mut client = DapClient::stopped_at(&fixture, "inner");
     let mut sizes = Vec::new();
@@ -127,7 +127,7 @@ fn the_budget_holds_and_says_what_it_cost() {
 }
 
 #[test]
-fn the_same_stop_has_the_same_text_in_every_run() {
+fn context_text_is_the_same_in_every_run() {
     let fixture = Fixture::of("c/structs.c");
     let run = || {
         let settings = json!({"disableASLR": false});
@@ -157,7 +157,7 @@ fn the_same_stop_has_the_same_text_in_every_run() {
 }
 
 #[test]
-fn a_panic_is_told_where_the_program_made_it() {
+fn context_of_a_panic_shows_user_code() {
     let fixture = Fixture::of("rust/panic.rs");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -183,7 +183,7 @@ fn a_panic_is_told_where_the_program_made_it() {
 }
 
 #[test]
-fn what_was_written_and_where_the_other_threads_are() {
+fn context_has_output_and_other_threads() {
     let fixture = Fixture::of("c/threads.c");
     let mut client = DapClient::stopped_with(&fixture, "hit", json!({"args": ["2", "1"]}));
     let told = context(&mut client, Value::Null);
@@ -224,12 +224,12 @@ fn what_was_written_and_where_the_other_threads_are() {
 }
 
 #[test]
-fn a_program_that_runs_has_no_stop_to_tell_of() {
+fn context_of_a_running_program_is_an_error() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
     client.initialize();
     let refusal = client.ask_wrongly("stillpoint/context", Value::Null);
-    assert!(refusal.contains("no program yet"), "{refusal}");
+    assert!(refusal.contains("no program; send launch"), "{refusal}");
     client.disconnect();
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));

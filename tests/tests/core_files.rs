@@ -34,7 +34,7 @@ fn frames(client: &mut DapClient) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_c_program_is_seen_as_it_was_when_it_crashed() {
+fn core_of_a_c_program_shows_the_crash() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let Some(core) = core_of(&fixture, folder.path()) else {
@@ -218,7 +218,7 @@ fn nothing_runs_and_nothing_is_changed() {
 }
 
 #[test]
-fn launching_opens_it_and_ending_the_session_is_swift() {
+fn launch_opens_a_core_and_ends_quickly() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let Some(core) = core_of(&fixture, folder.path()) else {
@@ -293,7 +293,7 @@ fn compressed_ones_are_unpacked() {
         fs::write(&packed, &bytes[..bytes.len() / 2]).expect("a shorter one");
         let (client, _) = opened(&packed, json!({}));
         let said = client.output("console");
-        assert!(said.contains("could not be unpacked to its end"), "{said}");
+        assert!(said.contains("was unpacked in part"), "{said}");
         assert!(said.contains("bytes of memory are missing"), "{said}");
         client.disconnect();
     }
@@ -351,7 +351,7 @@ fn unpacking_is_shown_and_can_be_cancelled() {
 }
 
 #[test]
-fn a_core_file_that_is_cut_short_says_what_is_missing() {
+fn truncated_core_reports_missing_bytes() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let Some(core) = core_of(&fixture, folder.path()) else {
@@ -365,7 +365,7 @@ fn a_core_file_that_is_cut_short_says_what_is_missing() {
     fs::write(&short, &bytes[..bytes.len() / 2]).expect("a shorter one");
     let (mut client, _) = opened(&short, json!({}));
     let said = client.output("console");
-    assert!(said.contains("cut short"), "{said}");
+    assert!(said.contains("truncated"), "{said}");
     assert!(said.contains("bytes of memory are missing"), "{said}");
     // The program's own memory comes first in the file.
     assert_eq!(client.evaluate("first.value"), "1");
@@ -373,7 +373,7 @@ fn a_core_file_that_is_cut_short_says_what_is_missing() {
 }
 
 #[test]
-fn files_that_are_none_are_explained() {
+fn invalid_core_files_are_explained() {
     let fixture = Fixture::of("c/crash.c");
     let folder = folder();
     let file = |name: &str, bytes: &[u8]| {
@@ -389,12 +389,12 @@ fn files_that_are_none_are_explained() {
         (folder.path().to_owned(), "not a regular file"),
         (PathBuf::from("/dev/zero"), "not a regular file"),
         (file("empty", b""), "empty"),
-        (file("text", b"This is no core file."), "no core file"),
+        (file("text", b"This is no core file."), "not a core file"),
         (fixture.program.clone(), "`program`"),
-        (file("short", &headless), "cut short"),
+        (file("short", &headless), "truncated"),
         (file("xz", b"\xfd7zXZ\0\0\0"), "compressed with xz"),
-        (file("zst", b"\x28\xb5\x2f\xfd\x24"), "cannot be unpacked"),
-        (file("lz4", b"\x04\x22\x4d\x18\x64"), "cannot be unpacked"),
+        (file("zst", b"\x28\xb5\x2f\xfd\x24"), "cannot unpack it"),
+        (file("lz4", b"\x04\x22\x4d\x18\x64"), "cannot unpack it"),
     ];
     for (path, reason) in cases {
         let mut client = DapClient::spawn();
@@ -406,7 +406,7 @@ fn files_that_are_none_are_explained() {
 }
 
 #[test]
-fn the_program_is_found_and_another_build_is_not_taken_for_it() {
+fn program_of_a_core_must_be_the_same_build() {
     let fixture = Fixture::of("c/crash.c");
     let other = Fixture::of("c/loop.c");
     let folder = folder();
@@ -419,7 +419,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     let (mut client, _) = opened(&core, json!({"program": other.program}));
     let said = client.output("console");
     assert!(
-        said.contains("another build") && said.contains("is used"),
+        said.contains("is not the build in the core file") && said.contains("is used"),
         "{said}"
     );
     client.expect_line(&fixture, "crash");
@@ -430,7 +430,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     let (client, _) = opened(&core, json!({}));
     let said = client.output("console");
     assert!(
-        said.contains("is not here") && said.contains("`program`"),
+        said.contains("was not found") && said.contains("`program`"),
         "{said}"
     );
     client.disconnect();
@@ -438,7 +438,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
     let (mut client, _) = opened(&core, json!({}));
     let said = client.output("console");
     assert!(
-        said.contains("another build") && said.contains("`program`"),
+        said.contains("is not the build in the core file") && said.contains("`program`"),
         "{said}"
     );
     let frames = frames(&mut client);
@@ -457,7 +457,7 @@ fn the_program_is_found_and_another_build_is_not_taken_for_it() {
 }
 
 #[test]
-fn libraries_of_another_machine_are_found_beside_the_program() {
+fn core_libraries_are_found_beside_the_program() {
     let fixture = Fixture::of("c/crash_main.c");
     let library = "libcrash_linked.so";
     let folder = folder();
@@ -491,7 +491,7 @@ fn libraries_of_another_machine_are_found_beside_the_program() {
 }
 
 #[test]
-fn the_stack_of_a_program_without_libc_ends_where_it_began() {
+fn stack_without_libc_ends_at_the_entry() {
     let flags = Flags {
         pie: false,
         ..Flags::new(Compiler::Gcc)

@@ -56,7 +56,7 @@ fn null_pointers_are_named() {
         ),
         (
             "wild",
-            "SIGSEGV: read of address 0x4141414141414141 (`node->id`): no address can be that (it is not canonical)",
+            "SIGSEGV: read of address 0x4141414141414141 (`node->id`): not a canonical address",
         ),
     ] {
         let (mut client, told) = crash(&fixture, what);
@@ -90,25 +90,29 @@ fn faults_are_explained() {
         (
             "read_only",
             11,
-            &["write to address", "crashes that can only be read"][..],
+            &["write to address", "crashes is read-only"][..],
         ),
         (
             "truncated",
             7,
-            &["beyond the end of /tmp/crashes-", "shorter"],
+            &["beyond the end of /tmp/crashes-", "which was truncated"],
         ),
         ("jump", 11, &["jump to address 0x0: a null pointer"]),
         (
             "stack_code",
             11,
-            &["jump to address", "[stack] that is no code"],
+            &["jump to address", "[stack] is not executable"],
         ),
         ("division", 8, &["integer division by zero"]),
         ("quotient", 8, &["quotient is too large"]),
         ("trap", 4, &["`ud2`"]),
         ("privileged", 11, &["`hlt` is not allowed here"]),
-        ("misaligned", 11, &["is no multiple of 16"]),
-        ("forbidden", 31, &["seccomp filter forbids (rax is 110)"]),
+        ("misaligned", 11, &["is not a multiple of 16"]),
+        (
+            "forbidden",
+            31,
+            &["forbidden by a seccomp filter (rax = 110)"],
+        ),
         (
             "assert",
             6,
@@ -129,11 +133,14 @@ fn faults_are_explained() {
 fn full_stacks_are_recognised() {
     let fixture = Fixture::of("c/crashes.c");
     for (what, part) in [
-        ("deep", "MiB of its stack, in `deep`"),
-        ("deep_thread", "MiB of its stack, in `deep`"),
+        ("deep", "MiB of the thread's stack are used, in `deep`"),
+        (
+            "deep_thread",
+            "MiB of the thread's stack are used, in `deep`",
+        ),
         (
             "large_frame",
-            "more than the thread's stack has are wanted, in `large_frame`",
+            "MiB below the end of the thread's stack, in `large_frame`",
         ),
     ] {
         let (mut client, told) = crash(&fixture, what);
@@ -149,7 +156,7 @@ fn full_stacks_are_recognised() {
 
 /// The program lives on if the signal is kept from it and the cause is put right.
 #[test]
-fn a_deadly_signal_can_be_discarded() {
+fn fatal_signal_can_be_discarded() {
     let fixture = Fixture::of("c/crashes.c");
     let mut client = DapClient::spawn();
     let signals = json!({"SIGSEGV": {"pass": false}, "SIGFPE": {"pass": false, "stop": true}});
@@ -216,7 +223,7 @@ fn aborts_of_rust_are_explained() {
 
 /// A panic that cannot unwind is chosen by its message, and is where it was written.
 #[test]
-fn a_panic_that_cannot_unwind_is_like_any_other() {
+fn nounwind_panic_stops_like_any_panic() {
     let fixture = Fixture::of("rust/aborts.rs");
     for (condition, stops) in [("null pointer", true), ("index", false)] {
         let mut client = DapClient::spawn();

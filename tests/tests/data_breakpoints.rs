@@ -56,7 +56,7 @@ fn stops(client: &mut DapClient) -> Vec<String> {
 }
 
 #[test]
-fn stops_where_a_value_changes_and_says_how() {
+fn change_stops_with_old_and_new_value() {
     let (fixture, mut client) = stopped("");
     let breakpoint = watch(&mut client, "counter", json!({"accessType": "write"}));
     client.continue_();
@@ -79,16 +79,16 @@ fn stops_where_a_value_changes_and_says_how() {
 }
 
 #[test]
-fn reads_are_seen_too_where_asked_for() {
+fn read_access_stops_if_requested() {
     let (_, mut client) = stopped("");
     watch(&mut client, "counter", json!({"accessType": "readWrite"}));
     assert_eq!(
         stops(&mut client),
         [
             "counter: 0 -> 4",
-            "counter was read, or written as it was: 4",
+            "counter was read, or written without a change: 4",
             "counter: 4 -> 5",
-            "counter was read, or written as it was: 5",
+            "counter was read, or written without a change: 5",
             "counter: 5 -> 6",
         ]
     );
@@ -175,10 +175,10 @@ fn by_address() {
 }
 
 #[test]
-fn what_has_no_place_is_refused_with_the_reason() {
+fn watch_of_a_value_without_address_is_refused() {
     let (_, mut client) = stopped("");
     for (expression, why) in [
-        ("1 + 2", "no place in memory"),
+        ("1 + 2", "not in memory"),
         ("$rax", "in a register"),
         ("nonsense", "nonsense"),
         ("", ""),
@@ -200,7 +200,7 @@ fn what_has_no_place_is_refused_with_the_reason() {
     let wrong = set(&mut client, json!([{"dataId": nowhere["dataId"]}]));
     assert_eq!(wrong[0]["verified"], false);
     let message = wrong[0]["message"].as_str().expect("a message");
-    assert!(message.contains("cannot be read"), "{message}");
+    assert!(message.contains("cannot read 4 bytes"), "{message}");
     client.disconnect();
 }
 
@@ -226,7 +226,7 @@ fn conditions_and_hits() {
 }
 
 #[test]
-fn ends_once_with_the_frame() {
+fn watch_of_a_local_ends_with_its_frame() {
     let fixture = Fixture::of("c/watch.c");
     let mut client = DapClient::stopped_at(&fixture, "helper_end");
     client.set_breakpoints(&fixture, &[]);
@@ -239,7 +239,10 @@ fn ends_once_with_the_frame() {
     client.continue_();
     let stop = client.expect_stopped("data breakpoint");
     let text = stop["text"].as_str().expect("a text");
-    assert!(text.contains("the frame of `local` has ended"), "{text}");
+    assert!(
+        text.contains("data breakpoint on `local` removed: its frame has returned"),
+        "{text}"
+    );
     assert_eq!(stop["hitBreakpointIds"], json!([breakpoint["id"]]));
     assert_eq!(client.function_names()[0], "main");
     let event = client.wait_event_where("breakpoint", |body| body["reason"] == "removed");
@@ -250,7 +253,7 @@ fn ends_once_with_the_frame() {
 }
 
 #[test]
-fn deeper_recursions_do_not_end_it() {
+fn watch_survives_deeper_recursion() {
     let fixture = Fixture::of("c/watch.c");
     let mut client = DapClient::stopped_at(&fixture, "descend");
     client.step_in();
@@ -260,7 +263,7 @@ fn deeper_recursions_do_not_end_it() {
     let texts = stops(&mut client);
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert_eq!(texts[0], "mine: 3 -> 6");
-    assert!(texts[1].contains("has ended"), "{texts:?}");
+    assert!(texts[1].contains("has returned"), "{texts:?}");
     client.disconnect();
 }
 
@@ -290,7 +293,7 @@ fn beyond_the_debug_registers_by_single_steps() {
         all[4]["message"]
             .as_str()
             .expect("slow")
-            .contains("four debug registers")
+            .contains("out of debug registers")
     );
     let fewer = set(&mut client, json!(ids[1..]));
     assert_eq!(fewer[3]["id"], all[4]["id"]);
@@ -300,7 +303,7 @@ fn beyond_the_debug_registers_by_single_steps() {
 }
 
 #[test]
-fn by_single_steps_where_asked_for() {
+fn software_watch_if_requested() {
     let (_, mut client) = stopped("");
     let frame = client.top_frame()["id"].clone();
     let info = client.ask(
@@ -317,7 +320,7 @@ fn by_single_steps_where_asked_for() {
 }
 
 #[test]
-fn threads_that_are_yet_to_come_are_watched() {
+fn new_threads_are_watched() {
     let (_, mut client) = stopped("thread");
     watch(&mut client, "counter", json!({}));
     let first = client.thread();
@@ -332,7 +335,7 @@ fn threads_that_are_yet_to_come_are_watched() {
 }
 
 #[test]
-fn a_forked_child_is_let_alone() {
+fn forked_child_is_not_watched() {
     let (_, mut client) = stopped("fork");
     watch(&mut client, "counter", json!({}));
     assert!(stops(&mut client).is_empty());
@@ -341,7 +344,7 @@ fn a_forked_child_is_let_alone() {
 }
 
 #[test]
-fn gone_with_the_program() {
+fn breakpoint_ends_with_the_program() {
     let fixture = Fixture::of("c/watch.c");
     let mut client = DapClient::stopped_with(&fixture, "main", json!({"args": ["exec"]}));
     client.set_breakpoints(&fixture, &[]);
@@ -356,7 +359,7 @@ fn gone_with_the_program() {
 }
 
 #[test]
-fn comes_and_goes_while_the_program_runs() {
+fn can_be_set_and_removed_while_running() {
     let fixture = Fixture::of("c/watch.c");
     let settings = json!({"args": ["hot", "4000000000"]});
     let mut client = DapClient::stopped_with(&fixture, "main", settings);
@@ -379,7 +382,7 @@ fn comes_and_goes_while_the_program_runs() {
 }
 
 #[test]
-fn stops_once_for_all_that_is_hit_at_one_place() {
+fn one_stop_reports_all_breakpoints_of_an_address() {
     let (fixture, mut client) = stopped("");
     let data = watch(&mut client, "pair.second", json!({}));
     let line = fixture.line("second") + 1;
@@ -410,7 +413,7 @@ fn a_step_over_a_change_ends_there() {
 }
 
 #[test]
-fn a_program_that_is_let_go_is_watched_no_more() {
+fn detach_removes_watches() {
     let fixture = Fixture::of("c/spin.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     let mut client = DapClient::spawn();
@@ -428,7 +431,7 @@ fn a_program_that_is_let_go_is_watched_no_more() {
 }
 
 #[test]
-fn watches_of_a_killed_adapter_harm_nobody() {
+fn kill_of_the_adapter_leaves_no_watch() {
     let fixture = Fixture::of("c/touch.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     let mut client = DapClient::spawn();
@@ -450,7 +453,7 @@ fn watches_of_a_killed_adapter_harm_nobody() {
 }
 
 #[test]
-fn a_reference_is_what_it_refers_to() {
+fn watch_of_a_reference_watches_its_target() {
     let fixture = Fixture::of("cpp/watch.cpp");
     let mut client = DapClient::stopped_at(&fixture, "bump");
     client.set_breakpoints(&fixture, &[]);
@@ -463,7 +466,7 @@ fn a_reference_is_what_it_refers_to() {
 }
 
 #[test]
-fn ends_with_a_frame_that_an_exception_leaves() {
+fn watch_ends_with_a_frame_left_by_exception() {
     let fixture = Fixture::of("cpp/watch.cpp");
     let mut client = DapClient::stopped_at(&fixture, "throw");
     client.set_breakpoints(&fixture, &[]);
@@ -474,7 +477,7 @@ fn ends_with_a_frame_that_an_exception_leaves() {
     client.continue_();
     let stop = client.expect_stopped("data breakpoint");
     let text = stop["text"].as_str().expect("a text");
-    assert!(text.contains("has ended"), "{text}");
+    assert!(text.contains("has returned"), "{text}");
     assert_eq!(client.function_names()[0], "main");
     assert!(stops(&mut client).is_empty());
     client.disconnect();
@@ -504,7 +507,7 @@ fn rust() {
 }
 
 #[test]
-fn ends_with_a_frame_that_a_panic_leaves() {
+fn watch_ends_with_a_frame_left_by_panic() {
     let fixture = Fixture::of("rust/watch.rs");
     let mut client = DapClient::stopped_at(&fixture, "add");
     client.set_breakpoints(&fixture, &[]);
@@ -512,13 +515,13 @@ fn ends_with_a_frame_that_a_panic_leaves() {
     watch(&mut client, "local", json!({}));
     let texts = stops(&mut client);
     assert_eq!(texts[0], "local: 1 -> 2");
-    assert!(texts[1].contains("has ended"), "{texts:?}");
+    assert!(texts[1].contains("has returned"), "{texts:?}");
     assert_eq!(texts.len(), 2, "{texts:?}");
     client.disconnect();
 }
 
 #[test]
-fn threads_that_write_at_once_lose_nothing() {
+fn concurrent_writes_lose_no_hit() {
     let fixture = Fixture::of("c/threads.c");
     let settings = json!({"args": ["8", "200"]});
     let mut client = DapClient::stopped_with(&fixture, "create", settings);
@@ -552,13 +555,13 @@ fn in_frame(marker: &str) -> DapClient {
 }
 
 #[test]
-fn conditions_are_of_the_frame_that_it_was_set_in() {
+fn watch_condition_uses_its_own_frame() {
     // Also where the function that writes has a variable of that name.
     let mut client = in_frame("loop");
     watch(&mut client, "a.balance", json!({"condition": "i == 4"}));
     let texts = stops(&mut client);
     assert_eq!(texts[0], "a.balance: 40 -> 50");
-    assert!(texts[1].contains("has ended"), "{texts:?}");
+    assert!(texts[1].contains("has returned"), "{texts:?}");
     assert_eq!(texts.len(), 2, "{texts:?}");
     client.disconnect();
     let mut client = in_frame("loop");
@@ -568,7 +571,7 @@ fn conditions_are_of_the_frame_that_it_was_set_in() {
 }
 
 #[test]
-fn conditions_are_of_the_thread_that_it_was_set_in() {
+fn watch_condition_uses_its_own_thread() {
     let mut client = in_frame("loop");
     let condition = json!({"condition": "a.balance > 100"});
     watch(&mut client, "a.balance", condition);
@@ -581,7 +584,7 @@ fn conditions_are_of_the_thread_that_it_was_set_in() {
 }
 
 #[test]
-fn names_of_a_frame_that_has_ended_are_said_to_be_gone() {
+fn watch_condition_reports_a_returned_frame() {
     let mut client = in_frame("begin");
     watch(&mut client, "total", json!({"condition": "seed == 3"}));
     client.continue_();
@@ -590,8 +593,8 @@ fn names_of_a_frame_that_has_ended_are_said_to_be_gone() {
     client.continue_();
     let stop = client.expect_stopped("breakpoint");
     let text = stop["text"].as_str().expect("a text");
-    assert!(text.contains("`seed` is of the frame of `begin`"), "{text}");
-    assert!(text.contains("has ended"), "{text}");
+    assert!(text.contains("`seed` is a local of `begin`"), "{text}");
+    assert!(text.contains("has returned"), "{text}");
     // Others mean the same everywhere.
     let mut client = in_frame("begin");
     watch(&mut client, "total", json!({"condition": "total > 1000"}));

@@ -206,7 +206,7 @@ fn wait_for_fetching(client: &mut DapClient, image: &str) -> Value {
 }
 
 #[test]
-fn it_comes_while_the_program_stands() {
+fn debug_info_arrives_during_a_stop() {
     let (server, fixture, id, mut client) = standing();
     let progress = wait_for_fetching(&mut client, "loop");
     assert_eq!(progress["cancellable"], true);
@@ -260,7 +260,7 @@ fn it_comes_while_the_program_stands() {
 }
 
 #[test]
-fn a_client_that_cannot_be_told_keeps_its_frames() {
+fn frames_stay_valid_without_invalidated_support() {
     let (server, fixture, [id, library], mut client) = standing_in_library(false);
     let set = client.set_breakpoints(&fixture, &["open"]);
     assert_eq!(set[0]["verified"], false, "{}", set[0]);
@@ -281,7 +281,7 @@ fn a_client_that_cannot_be_told_keeps_its_frames() {
 }
 
 #[test]
-fn it_comes_while_the_program_runs() {
+fn debug_info_arrives_while_running() {
     let fixture = build("c/spin.c");
     let server = Server::new();
     let (program, id) = server.strip(&fixture.program);
@@ -301,7 +301,7 @@ fn it_comes_while_the_program_runs() {
 }
 
 #[test]
-fn cancelling_ends_the_program_that_fetches() {
+fn cancel_ends_the_download_process() {
     let (server, _, [id, _], mut client) = standing_in_library(true);
     let progress = wait_for_fetching(&mut client, "shared_main");
     let gate = server.open(&id);
@@ -326,7 +326,7 @@ fn cancelling_ends_the_program_that_fetches() {
 }
 
 #[test]
-fn the_sessions_end_ends_it() {
+fn session_end_ends_the_download() {
     for rude in [false, true] {
         let (server, _, id, mut client) = standing();
         let gate = server.open(&id);
@@ -371,7 +371,7 @@ fn said_of(prepare: impl FnOnce(&Server, &Fixture, &str)) -> String {
 }
 
 #[test]
-fn failures_are_said_quietly() {
+fn download_failures_are_console_notes() {
     let failed = said_of(|_, _, _| {});
     assert!(failed.contains("Server query failed: No such"), "{failed}");
     let garbage = said_of(|server, _, id| {
@@ -385,11 +385,14 @@ fn failures_are_said_quietly() {
     let missing = said_of(|server, _, id| {
         fs::write(server.root.join(format!("says-{id}")), "/nowhere\n").expect("a file");
     });
-    assert!(missing.contains("/nowhere is no debug file"), "{missing}");
+    assert!(
+        missing.contains("/nowhere is not a debug file"),
+        "{missing}"
+    );
     let other = said_of(|server, _, id| {
         server.keep(&build("c/spin.c").program, id);
     });
-    assert!(other.contains("it has another build-id"), "{other}");
+    assert!(other.contains("its build-id differs"), "{other}");
     let empty = said_of(|server, fixture, id| {
         fs::copy(
             &server.strip(&fixture.program).0,
@@ -432,7 +435,7 @@ fn said_without(adjust: impl FnOnce(&Server, &mut Command)) -> String {
 }
 
 #[test]
-fn what_is_missing_is_named_once() {
+fn missing_fetcher_is_reported_once() {
     let no_servers = said_without(|_, command| {
         command.env("DEBUGINFOD_URLS", " ");
     });
@@ -450,7 +453,7 @@ fn what_is_missing_is_named_once() {
 }
 
 #[test]
-fn nothing_is_fetched_unless_asked_for() {
+fn no_download_without_the_setting() {
     let fixture = build("c/loop.c");
     let server = Server::new();
     let (program, id) = server.strip(&fixture.program);

@@ -78,7 +78,7 @@ fn objdump(fixture: &Fixture, function: &str) -> Option<BTreeMap<u64, String>> {
 }
 
 #[test]
-fn around_the_program_counter_are_the_instructions_that_there_are() {
+fn disassembly_around_the_pc_has_real_instructions() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     assert_eq!(client.initialize()["supportsDisassembleRequest"], true);
@@ -187,7 +187,7 @@ fn either_spelling() {
 }
 
 #[test]
-fn where_there_is_no_code_there_are_as_many_rows() {
+fn disassembly_without_code_has_all_rows() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     for (at, first) in [
@@ -312,7 +312,7 @@ fn set_in_code(client: &mut DapClient, source: &Value, lines: &[usize]) -> Vec<V
 }
 
 #[test]
-fn breakpoints_in_code_outlive_the_program_and_the_session() {
+fn instruction_breakpoints_survive_restarts() {
     let fixture = Fixture::of("c/bare_main.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -417,7 +417,7 @@ fn a_thread_can_be_moved_in_machine_code() {
     let first = goto(&mut client, 2);
     let chosen = json!({"threadId": thread, "targetId": first[0]["id"]});
     let error = client.ask_wrongly("goto", chosen);
-    assert!(error.contains("not laid out"), "{error}");
+    assert!(error.contains("another layout"), "{error}");
     client.set_breakpoints(&fixture, &["call_through"]);
     client.continue_();
     client.expect_stopped("breakpoint");
@@ -428,7 +428,7 @@ fn a_thread_can_be_moved_in_machine_code() {
 }
 
 #[test]
-fn code_of_no_image_is_stepped_through_in_one_text() {
+fn steps_in_code_without_module_use_one_source() {
     let fixture = Fixture::of("c/jit.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let function = client.evaluated("code").expect("a value");

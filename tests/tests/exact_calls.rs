@@ -35,20 +35,26 @@ fn refused(client: &mut DapClient, expression: &str, why: &str) {
 }
 
 #[test]
-fn a_function_of_another_instantiation_is_not_called() {
+fn function_of_another_instantiation_is_not_called() {
     for fixture in compiled() {
         let mut client = DapClient::stopped_at(&fixture, "all");
         for (expression, why) in [
-            ("pair.box.set(9)", "no `set` of `Box<int>`"),
-            ("pair.box.get()", "no `get` of `Box<int>`"),
-            ("pair.box == pair.box", "no `operator==` of `Box<int>`"),
-            ("reals.resize(3)", "no `resize` of `std::vector<double>`"),
-            ("one.only()", "has no method `only`"),
+            ("pair.box.set(9)", "no callable `set` of `Box<int>`"),
+            ("pair.box.get()", "no callable `get` of `Box<int>`"),
+            (
+                "pair.box == pair.box",
+                "no callable `operator==` of `Box<int>`",
+            ),
+            (
+                "reals.resize(3)",
+                "no callable `resize` of `std::vector<double>`",
+            ),
+            ("one.only()", "no method `only`"),
             ("twice(1.5)", "twice<long"),
-            ("raise_by(small[0], 4)", "does not refer to"),
+            ("raise_by(small[0], 4)", "cannot bind"),
             ("put(&small[0])", "pointer to"),
             ("put(small)", "pointer to"),
-            ("sunk(numbers)", "may move out of"),
+            ("sunk(numbers)", "may move from"),
         ] {
             refused(&mut client, expression, why);
         }
@@ -85,7 +91,7 @@ fn a_function_of_another_instantiation_is_not_called() {
 }
 
 #[test]
-fn objects_are_assigned_as_their_class_says() {
+fn assignment_uses_the_operator_of_the_class() {
     for fixture in compiled() {
         let mut client = DapClient::stopped_at(&fixture, "all");
         for (expression, why) in [
@@ -121,7 +127,7 @@ fn objects_are_assigned_as_their_class_says() {
 }
 
 #[test]
-fn what_rust_drops_is_neither_moved_nor_copied() {
+fn values_with_drop_are_neither_moved_nor_copied() {
     let fixture = Fixture::of("rust/owned.rs");
     let mut client = DapClient::stopped_at(&fixture, "all");
     for (expression, why) in [
@@ -139,10 +145,10 @@ fn what_rust_drops_is_neither_moved_nor_copied() {
         ("guard = other_guard", "dropped twice"),
         ("some = Some(text)", "dropped twice"),
         ("largest(1.5, 2.5)", "largest<i32>"),
-        ("narrow.get()", "no `get` of"),
+        ("narrow.get()", "no callable `get` of"),
         ("raise(&mut number)", "takes"),
         ("number.named()", "no method"),
-        ("person.named()", "fit"),
+        ("person.named()", "ambiguous call"),
     ] {
         refused(&mut client, expression, why);
     }

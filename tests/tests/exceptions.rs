@@ -128,10 +128,10 @@ fn the_exception_is_a_value() {
 
     let mut client = DapClient::stopped_at(&fixture, "catch");
     let error = client.try_evaluate("$exception").unwrap_err();
-    assert!(error.contains("did not stop for one"), "{error}");
+    assert!(error.contains("is not stopped at one"), "{error}");
     let thread = client.thread();
     let error = client.ask_wrongly("exceptionInfo", json!({"threadId": thread}));
-    assert!(error.contains("did not stop for an exception"), "{error}");
+    assert!(error.contains("is not stopped for an exception"), "{error}");
     client.disconnect();
 }
 
@@ -183,7 +183,7 @@ fn a_condition_that_fails_stops() {
 }
 
 #[test]
-fn mistakes_in_filters_are_answered() {
+fn invalid_filters_are_reported() {
     let fixture = throwing();
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -250,7 +250,7 @@ fn rethrown_exceptions_are_thrown_twice() {
 }
 
 #[test]
-fn the_filter_rethrow_passes_over_first_throws() {
+fn rethrow_filter_ignores_first_throws() {
     for fixture in [throwing()]
         .into_iter()
         .chain(throwing_with_other_libraries())
@@ -323,14 +323,14 @@ fn uncaught_exceptions_stop_where_they_were_thrown() {
 /// Without the filter, the end is reported by its signal, with a text that names the uncaught
 /// exception.
 #[test]
-fn an_abort_says_what_nobody_caught() {
+fn abort_names_the_uncaught_exception() {
     let fixture = throwing();
     for how in ["uncaught", "noexcept"] {
         let (mut client, set) = start(&fixture, &[how], json!({"filters": []}));
         assert!(set.is_empty());
         let stop = client.expect_stopped("exception");
         assert_eq!(stop["description"], "signal SIGABRT");
-        assert_eq!(stop["text"], "nobody catches std::runtime_error: too large");
+        assert_eq!(stop["text"], "uncaught std::runtime_error: too large");
         client.continue_();
         assert_eq!(client.expect_exit(), 128 + 6);
         client.disconnect();
@@ -510,7 +510,7 @@ fn panics_are_chosen_by_their_message() {
 }
 
 #[test]
-fn a_panic_nobody_catches_ends_the_program() {
+fn uncaught_panic_ends_the_program() {
     let fixture = Fixture::of("rust/panics.rs");
     let (mut client, set) = start(&fixture, &["last"], json!({"filters": ["uncaught"]}));
     let stop = client.expect_stopped("exception");
@@ -525,7 +525,7 @@ fn a_panic_nobody_catches_ends_the_program() {
 }
 
 #[test]
-fn filters_are_set_and_taken_away_while_the_program_runs() {
+fn filters_can_change_while_running() {
     let fixture = throwing();
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["rethrown"]}));
@@ -580,7 +580,7 @@ fn exceptions_belong_to_threads() {
     let pid = client.debuggee_pid();
     assert_ne!(thread, pid);
     let error = client.ask_wrongly("exceptionInfo", json!({"threadId": pid}));
-    assert!(error.contains("did not stop"), "{error}");
+    assert!(error.contains("is not stopped"), "{error}");
     client.disconnect();
 }
 
@@ -597,7 +597,7 @@ fn has(compiler: &str, library: &str) -> bool {
 }
 
 #[test]
-fn sanitizers_stop_with_what_they_found() {
+fn sanitizer_stop_has_its_report() {
     for (compiler, library, flag, what, id, text) in [
         (
             Compiler::Gcc,

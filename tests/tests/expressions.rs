@@ -24,7 +24,7 @@ fn repl(client: &mut DapClient, expression: &str) -> String {
 }
 
 #[test]
-fn values_are_shown_as_asked() {
+fn format_specifiers_apply() {
     let fixture = Fixture::of("c/structs.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     for (expression, expected) in [
@@ -114,7 +114,7 @@ fn mistakes_are_marked_in_the_console() {
     let mut client = DapClient::stopped_at(&fixture, "all");
     assert_eq!(
         repl(&mut client, "1 + wole * 2"),
-        "no variable `wole` here; did you mean `whole`?\n  1 + wole * 2\n      ^^^^"
+        "no variable `wole` in this frame; did you mean `whole`?\n  1 + wole * 2\n      ^^^^"
     );
     let member = repl(&mut client, "outer.lable");
     assert!(member.contains("did you mean `label`?"), "{member}");
@@ -231,11 +231,11 @@ fn expressions_are_assigned_to() {
     for (expression, value, why) in [
         ("buffer", "\"much too long\"", "do not fit"),
         ("text", "\"abc\"", "has no address in the program"),
-        ("1 + 1", "3", "no place"),
-        ("packed.middle", "99", "does not fit 5 bits"),
-        ("point", "1", "only another"),
+        ("1 + 1", "3", "computed value"),
+        ("packed.middle", "99", "out of range for 5 bits"),
+        ("point", "1", "expected a"),
         ("nowhere", "1", "no variable"),
-        ("whole", "1 +", "ends too early"),
+        ("whole", "1 +", "unexpected end of expression"),
     ] {
         let now = set(expression, value);
         assert!(now.contains(why), "{expression} = {value}: {now}");

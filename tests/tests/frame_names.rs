@@ -62,7 +62,7 @@ fn parameters_line_and_module() {
 }
 
 #[test]
-fn parameters_are_spelled_as_the_language_does() {
+fn parameters_use_the_language_syntax() {
     let fixture = Fixture::of("rust/inline_first.rs");
     let mut client = DapClient::stopped_at(&fixture, "second");
     let typed = json!({"parameterTypes": true, "parameterNames": true});
@@ -72,7 +72,7 @@ fn parameters_are_spelled_as_the_language_does() {
 }
 
 #[test]
-fn sources_come_with_the_checksum_that_the_compiler_took() {
+fn sources_have_the_compiler_s_checksum() {
     let Some(fixture) = Fixture::build("c/columns.c", Flags::new(Compiler::Clang)) else {
         return;
     };

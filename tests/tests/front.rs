@@ -41,7 +41,7 @@ fn signals_reach_the_session() {
 }
 
 #[test]
-fn a_killed_process_group_does_not_take_the_tracer_along() {
+fn kill_of_the_process_group_spares_the_tracer() {
     // A tracer that dies costs the program its life most often in a condition with a call, and
     // not each time.
     for round in 0..8 {
@@ -58,7 +58,7 @@ fn a_killed_process_group_does_not_take_the_tracer_along() {
 }
 
 #[test]
-fn it_ends_as_the_tracer_does() {
+fn front_exits_like_the_tracer() {
     let mut client = DapClient::spawn();
     client.initialize();
     let tracer = process::tracer_of(client.adapter_pid());
@@ -75,7 +75,7 @@ fn it_ends_as_the_tracer_does() {
 }
 
 #[test]
-fn it_is_killed_before_anything_was_said() {
+fn front_killed_before_the_first_message() {
     // Whether the tracer has begun by then is for the scheduler to say.
     for _ in 0..20 {
         let mut client = DapClient::spawn();
@@ -85,13 +85,13 @@ fn it_is_killed_before_anything_was_said() {
 }
 
 #[test]
-fn neither_of_the_two_is_debugged_by_the_other() {
+fn debugger_cannot_attach_to_itself() {
     let mut client = DapClient::spawn();
     client.initialize();
     let front = client.adapter_pid();
     for pid in [front, process::tracer_of(front)] {
         let message = client.ask_wrongly("attach", json!({"pid": pid}));
-        assert!(message.contains("this debugger itself"), "{message}");
+        assert!(message.contains("cannot attach to itself"), "{message}");
     }
     client.disconnect();
 }

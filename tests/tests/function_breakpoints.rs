@@ -28,7 +28,7 @@ fn expect_stops(mut client: DapClient, fixture: &Fixture, markers: &[&str]) {
 }
 
 #[test]
-fn no_function_is_passed_before_it_is_found() {
+fn program_waits_for_the_function_search() {
     let names = ["Square::area", "largest::<i32>", "always_inlined"];
     let v0: &[&str] = &["-Csymbol-mangling-version=v0"];
     for (dwarf, extra) in [(4, &[][..]), (5, v0)] {
@@ -51,7 +51,7 @@ fn no_function_is_passed_before_it_is_found() {
 }
 
 #[test]
-fn no_function_of_a_library_is_passed_while_it_is_loaded() {
+fn library_load_waits_for_the_function_search() {
     let fixture = Fixture::of("c/early.c");
     let mut client = start(&fixture, &["early_step"]);
     client.expect_stopped("function breakpoint");
@@ -210,7 +210,7 @@ int main(int count, char **arguments) { (void)arguments; printf(\"%d\\n\", quick
 }
 
 #[test]
-fn a_program_that_waits_for_its_functions_can_be_paused_and_told_to_go_on() {
+fn wait_for_functions_can_be_paused_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let program = slow_to_search(folder.path());
     let begin = || {
@@ -261,7 +261,7 @@ fn a_program_that_waits_for_its_functions_can_be_paused_and_told_to_go_on() {
     let message = changed["breakpoint"]["message"]
         .as_str()
         .expect("a message");
-    assert!(message.contains("is still looked for"), "{message}");
+    assert!(message.contains("still searching"), "{message}");
     // It may still have been found in time.
     client.wait_event_of(&["stopped", "exited"]);
     client.disconnect();

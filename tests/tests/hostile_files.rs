@@ -41,7 +41,7 @@ fn sections(program: &[u8]) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn each_launch_is_answered_and_each_session_ends() {
+fn hostile_files_get_a_response_and_an_end() {
     let flags = Flags::new(Compiler::Gcc).optimized("2");
     let fixture = Fixture::build("c/optimized.c", flags).expect("gcc");
     let good = fs::read(&fixture.program).expect("the program");

@@ -69,7 +69,7 @@ fn offsets_conditions_and_hits() {
 }
 
 #[test]
-fn keeps_its_number_and_shares_its_place() {
+fn keeps_its_id_and_shares_an_address() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "main");
     let address = address_of(&mut client, &fixture, "body");
@@ -108,7 +108,7 @@ fn refused_where_no_instruction_begins() {
         assert_eq!(breakpoint["verified"], false, "{breakpoint}");
     }
     let message = refused[0]["message"].as_str().expect("a message");
-    assert!(message.contains("inside of the instruction"), "{message}");
+    assert!(message.contains("inside the instruction"), "{message}");
     let message = refused[1]["message"].as_str().expect("a message");
     assert!(message.contains("no code at"), "{message}");
     let wrong = client.ask_wrongly(
@@ -138,7 +138,7 @@ fn set_while_the_program_runs() {
 }
 
 #[test]
-fn gone_with_the_program() {
+fn breakpoint_ends_with_the_program() {
     let fixture = Fixture::of("c/exec.c");
     let mut client = DapClient::stopped_at(&fixture, "first");
     let address = address_of(&mut client, &fixture, "first");

@@ -163,7 +163,7 @@ fn busy_attached(
 }
 
 #[test]
-fn what_was_attached_to_lives_on() {
+fn attached_process_survives_the_adapter() {
     let fixture = Fixture::of(SOURCE);
     for (state, argument) in ATTACHED {
         for round in 0..3 {
@@ -272,7 +272,7 @@ fn busy_launched(copy: &Copy, fixture: &Fixture, state: &str, round: usize) -> V
 }
 
 #[test]
-fn what_was_launched_dies() {
+fn launched_process_dies_with_the_adapter() {
     let fixture = Fixture::of(SOURCE);
     for state in LAUNCHED {
         for round in 0..3 {
@@ -288,7 +288,7 @@ fn what_was_launched_dies() {
 }
 
 #[test]
-fn what_was_launched_dies_with_the_tracer() {
+fn launched_process_dies_with_the_tracer() {
     let fixture = Fixture::of(SOURCE);
     // Its program may not have begun where it is killed while launching.
     for state in &LAUNCHED[1..] {
@@ -309,7 +309,7 @@ fn what_was_launched_dies_with_the_tracer() {
 }
 
 #[test]
-fn a_program_that_stands_lives_on_without_the_tracer() {
+fn stopped_attached_process_survives_the_tracer() {
     let fixture = Fixture::of(SOURCE);
     let debuggee = Debuggee::start(&fixture, &[]);
     debuggee.read_line();
@@ -405,7 +405,7 @@ fn end(client: &mut DapClient, how: End) {
 }
 
 #[test]
-fn a_child_that_jumps_in_place_is_not_left_so() {
+fn spinning_child_is_restored() {
     let fixture = Fixture::of("c/children.c");
     for how in [
         End::Killed,
@@ -428,7 +428,7 @@ fn a_child_that_jumps_in_place_is_not_left_so() {
 }
 
 #[test]
-fn a_child_of_a_launched_program_that_jumps_in_place_dies() {
+fn spinning_child_of_a_launched_program_dies() {
     let fixture = Fixture::of("c/children.c");
     for how in [End::Killed, End::TracerKilled, End::Disconnects] {
         let copy = Copy::of(&fixture);
@@ -445,7 +445,7 @@ fn a_child_of_a_launched_program_that_jumps_in_place_dies() {
 }
 
 #[test]
-fn a_child_of_a_launched_program_may_be_left_alive_on_its_way() {
+fn child_in_handover_can_be_left_alive() {
     let fixture = Fixture::of("c/children.c");
     let mut parent = DapClient::spawn();
     let nowhere = json!([null, "/dev/null", "/dev/null"]);
@@ -462,7 +462,7 @@ fn a_child_of_a_launched_program_may_be_left_alive_on_its_way() {
 }
 
 #[test]
-fn a_parent_that_was_left_for_its_child_dies_too() {
+fn left_parent_dies_with_the_adapter() {
     let fixture = Fixture::of("c/children.c");
     for how in [End::Killed, End::TracerKilled, End::Disconnects] {
         let copy = Copy::of(&fixture);

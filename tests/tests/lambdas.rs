@@ -75,7 +75,7 @@ fn optimized_bodies() {
 
 /// The object itself, where it was made.
 #[test]
-fn a_lambda_is_shown_with_what_it_captured() {
+fn lambda_value_shows_its_captures() {
     for flags in matrix(SOURCE) {
         let Some(fixture) = Fixture::build(SOURCE, flags) else {
             continue;

@@ -62,8 +62,13 @@ fn code_of(text: &str) -> String {
 
 /// The modules of the crate's root that a source names by `crate::`.
 fn named_by(code: &str) -> BTreeSet<String> {
+    named_behind("crate::", code)
+}
+
+/// The names that follow a path in a source, alone or in a group.
+fn named_behind(path: &str, code: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for (at, marker) in code.match_indices("crate::") {
+    for (at, marker) in code.match_indices(path) {
         // `$crate::` in a macro means the same crate; `stillpoint_crate::` would not.
         let behind = &code[at + marker.len()..];
         let word = |text: &str| {
@@ -188,18 +193,58 @@ fn upward_arrows(name: &str) -> Vec<String> {
     arrows
 }
 
+/// Returns the files of a module's folder that name each other in a circle, with those they name.
+/// `mod.rs`, which declares what all of them share, is left out.
+fn circle_in(folder: &Path, module: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut files = Vec::new();
+    sources(folder, &mut files);
+    let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in files {
+        let inside = path.strip_prefix(folder).expect("a source of the folder");
+        let first = inside.components().next().expect("a component");
+        let own = Path::new(first.as_os_str()).with_extension("");
+        let own = own.display().to_string();
+        if own == "mod" {
+            continue;
+        }
+        let code = code_of(&std::fs::read_to_string(&path).expect("a source"));
+        let mut used = named_behind(&format!("crate::{module}::"), &code);
+        if inside.components().count() == 1 {
+            used.append(&mut named_behind("super::", &code));
+        }
+        used.remove(&own);
+        edges.entry(own).or_default().append(&mut used);
+    }
+    // What uses nothing that is left is in no circle.
+    loop {
+        let is_free = |used: &BTreeSet<String>| !used.iter().any(|it| edges.contains_key(it));
+        let free = edges.iter().filter(|(_, used)| is_free(used));
+        let free: Vec<String> = free.map(|(name, _)| name.clone()).collect();
+        if free.is_empty() {
+            return edges;
+        }
+        edges.retain(|name, _| !free.contains(name));
+    }
+}
+
 #[test]
-fn dwarf_has_no_upward_arrow() {
+fn files_of_the_session_are_in_no_circle() {
+    let folder = root().join("adapter/src/session");
+    assert_eq!(circle_in(&folder, "session"), BTreeMap::new());
+}
+
+#[test]
+fn dwarf_has_no_upward_dependency() {
     assert_eq!(upward_arrows("dwarf"), Vec::<String>::new());
 }
 
 #[test]
-fn adapter_has_no_upward_arrow() {
+fn adapter_has_no_upward_dependency() {
     assert_eq!(upward_arrows("adapter"), Vec::<String>::new());
 }
 
 #[test]
-fn engine_has_no_upward_arrow() {
+fn engine_has_no_upward_dependency() {
     assert_eq!(upward_arrows("engine"), Vec::<String>::new());
 }
 

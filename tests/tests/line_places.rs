@@ -49,7 +49,7 @@ fn told_at(fixture: &Fixture, marker: &str, message: &str) -> Vec<String> {
 }
 
 #[test]
-fn leaving_a_loop_without_braces_is_no_pass_of_its_body() {
+fn loop_exit_is_no_hit_of_its_body() {
     for (compiler, fixture) in at("c/nested_loops.c", "0") {
         for (marker, passes) in [
             ("body", 16),
@@ -67,7 +67,7 @@ fn leaving_a_loop_without_braces_is_no_pass_of_its_body() {
 }
 
 #[test]
-fn the_frame_is_the_one_of_the_line_where_an_inlined_call_begins() {
+fn line_of_inlined_call_stops_in_its_own_frame() {
     for (compiler, fixture) in at("cpp/inlined_first.cpp", "1") {
         let stops = stops_at(&fixture, "call", json!({"condition": "i == 4"}), "i");
         assert_eq!(stops, ["4"], "{compiler:?}");
@@ -170,7 +170,7 @@ fn a_condition_counts_where_its_names_are_known() {
 }
 
 #[test]
-fn a_line_never_leaves_its_function() {
+fn line_does_not_move_to_another_function() {
     const FUNCTIONS: [&str; 4] = ["choose", "twice", "other", "main"];
     for (compiler, fixture) in at("c/unrecommended.c", "2") {
         let path = fixture.source.to_str().expect("UTF-8");
@@ -192,7 +192,7 @@ fn a_line_never_leaves_its_function() {
                     ),
                     false => {
                         let said = set["message"].as_str().expect("a message");
-                        assert!(said.contains("the nearest lines with code are"), "{said}");
+                        assert!(said.contains("nearest lines with code:"), "{said}");
                     }
                 }
             }
@@ -211,7 +211,7 @@ fn a_line_never_leaves_its_function() {
 }
 
 #[test]
-fn columns_of_calls_are_places() {
+fn columns_of_calls_are_locations() {
     for (compiler, fixture) in at("c/columns.c", "0") {
         let path = fixture.source.to_str().expect("UTF-8");
         let line = fixture.line("three");
@@ -242,7 +242,7 @@ fn columns_of_calls_are_places() {
 }
 
 #[test]
-fn a_column_before_the_first_is_none() {
+fn column_before_the_first_does_not_bind() {
     for (compiler, fixture) in at("c/columns.c", "0") {
         let path = fixture.source.to_str().expect("UTF-8");
         let mut client = DapClient::stopped_at(&fixture, "three");

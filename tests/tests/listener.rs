@@ -166,7 +166,7 @@ fn another_user_needs_the_token() {
 }
 
 #[test]
-fn a_token_that_was_set_is_demanded_of_everybody() {
+fn explicit_token_is_required_of_all_users() {
     let settings: [(&[&str], &str); 2] = [
         (&["--listen", "127.0.0.1:0", "--token", "open-sesame"], ""),
         (&["--listen", "127.0.0.1:0"], "open-sesame"),
@@ -179,11 +179,11 @@ fn a_token_that_was_set_is_demanded_of_everybody() {
         let connect = || TcpStream::connect(server.address()).expect("a connection");
         let greeting = request(1, "initialize", json!({"adapterID": "x"}));
         let why = error_in(&say(connect(), greeting.as_bytes()));
-        assert!(why.contains("demands a token"), "{why}");
+        assert!(why.contains("requires a token"), "{why}");
         for wrong in ["open-sesam", "open-sesame2", ""] {
             let text = request(1, "initialize", json!({"adapterID": "x", "token": wrong}));
             let why = error_in(&say(connect(), text.as_bytes()));
-            assert!(why.contains("the token is wrong"), "{why}");
+            assert!(why.contains("wrong token"), "{why}");
         }
         let mut socket = connect();
         write!(socket, "Stillpoint-Token: open-sesame\r\n").expect("written");
@@ -269,7 +269,7 @@ fn unix_sockets_are_private_and_removed_at_the_end() {
 }
 
 #[test]
-fn there_is_a_limit_of_sessions() {
+fn number_of_sessions_is_limited() {
     let arguments = ["--listen", "127.0.0.1:0", "--max-sessions", "1"];
     let server = Server::start_with(&arguments, |_| {});
     let first = stop_at_body(server.connect());
@@ -291,7 +291,7 @@ fn there_is_a_limit_of_sessions() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_closed() {
+fn silent_client_is_closed() {
     let server = Server::start();
     let connect = || TcpStream::connect(server.address()).expect("a connection");
     let clients: Vec<_> = [

@@ -202,7 +202,7 @@ const CASES: &[(&str, In, &str, &str)] = &[
         "true",
     ),
     ("at", Cpp, "v.at(1) + row.at(2) + map.at(\"key\")", "34"),
-    ("at", Cpp, "v.at(5)", "~there are 5 elements"),
+    ("at", Cpp, "v.at(5)", "~index 5 is out of range"),
     ("get", Rust, "v.get(1)", "20"),
     ("get", Rust, "tree.get(\"other\")", "13"),
     ("get", Cpp, "owned.get()->b + shared.get()->b", "17"),
@@ -245,7 +245,12 @@ const CASES: &[(&str, In, &str, &str)] = &[
     ("is_ok", Rust, "good.is_ok()", "true"),
     ("is_err", Rust, "good.is_err()", "false"),
     ("unwrap", Rust, "some.unwrap() + good.unwrap()", "7"),
-    ("unwrap", Rust, "bad.unwrap()", "~it is `Err`"),
+    (
+        "unwrap",
+        Rust,
+        "bad.unwrap()",
+        "~cannot unwrap: the value is `Err`",
+    ),
     ("unwrap_err", Rust, "bad.unwrap_err()", "\"bad\""),
     (
         "unwrap_or",

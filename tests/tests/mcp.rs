@@ -46,7 +46,7 @@ fn tools_describe_themselves() {
 }
 
 #[test]
-fn a_bug_is_hunted_down_in_c() {
+fn agent_finds_a_bug_in_c() {
     let fixture = Fixture::of("c/loop.c");
     let mut agent = Agent::start();
     let program = fixture.program.to_str().expect("UTF-8");
@@ -105,7 +105,7 @@ fn a_bug_is_hunted_down_in_c() {
     has(
         &to,
         &[
-            "stop 4: breakpoint at the place to run to (loop.c:",
+            "stop 4: breakpoint at the run-to location (loop.c:",
             "total: 32 -> 105\n",
         ],
     );
@@ -120,13 +120,13 @@ fn a_bug_is_hunted_down_in_c() {
     agent.fail("debug_continue", json!({}), "PROGRAM_ENDED");
     agent.fail("debug_variables", json!({}), "PROGRAM_ENDED");
     assert_eq!(agent.call("debug_output", json!({})), "105\n[cursor 4]\n");
-    has(&agent.call("debug_stop", json!({})), &["is over"]);
+    has(&agent.call("debug_stop", json!({})), &["session of"]);
     agent.fail("debug_output", json!({}), "NO_SESSION");
     agent.leave();
 }
 
 #[test]
-fn steps_go_into_calls_and_other_frames_are_looked_at() {
+fn steps_enter_calls_and_frames_can_be_selected() {
     let fixture = Fixture::of("c/recursion.c");
     let (mut agent, _) = Agent::at(&fixture, "call");
     let into = agent.call("debug_continue", json!({"action": "step-into"}));
@@ -276,7 +276,7 @@ fn panics_and_values_of_rust() {
 }
 
 #[test]
-fn what_the_compiler_kept_no_value_of_is_said_to_be_so() {
+fn optimized_out_value_is_an_error_with_remedy() {
     let flags = Flags::new(Compiler::Gcc).optimized("2");
     let fixture = Fixture::build("c/optimized.c", flags).expect("gcc is installed");
     let (mut agent, stop) = Agent::at(&fixture, "half");

@@ -5,7 +5,7 @@ use std::process::Command;
 use stillpoint_tests::{Agent, Compiler, Fixture, Flags, has, place};
 
 #[test]
-fn breakpoints_say_what_is_wrong_with_them() {
+fn invalid_breakpoints_are_errors() {
     let fixture = Fixture::of("c/loop.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
@@ -23,10 +23,7 @@ fn breakpoints_say_what_is_wrong_with_them() {
     );
     has(
         &near,
-        &[
-            "has no code; valid lines: ",
-            &format!(", {last}, {}", last + 1),
-        ],
+        &["; valid lines: ", &format!(", {last}, {}", last + 1)],
     );
     agent.fail(
         "debug_breakpoint",
@@ -132,7 +129,7 @@ fn breakpoints_say_what_is_wrong_with_them() {
 }
 
 #[test]
-fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
+fn breakpoint_changes_come_with_the_next_stop() {
     let fixture = Fixture::of("c/shared_main.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
@@ -142,7 +139,7 @@ fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
         let place = place(&fixture, marker);
         agent.call("debug_continue", json!({"action": "run-to", "to": place}))
     };
-    let heading = "breakpoints that are no longer as they were told:\n";
+    let heading = "changed breakpoints:\n";
     let before = to(&mut agent, "open");
     assert!(!before.contains(heading), "{before}");
     let bound = to(&mut agent, "opened");
@@ -165,10 +162,7 @@ fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
     let left = agent.call("debug_continue", json!({}));
     has(
         &left,
-        &[
-            heading,
-            "  breakpoint 2: watch write of value; it is gone: ",
-        ],
+        &[heading, "  breakpoint 2: watch write of value; removed: "],
     );
     let list = agent.call("debug_breakpoint", json!({"action": "list"}));
     assert!(!list.contains("value"), "{list}");
@@ -185,7 +179,7 @@ fn what_becomes_of_breakpoints_later_is_told_with_the_next_stop() {
 }
 
 #[test]
-fn what_has_no_debug_info_is_stopped_by_address() {
+fn address_breakpoint_without_debug_info() {
     let fixture = Fixture::build("c/loop.c", Flags::new(Compiler::Gcc)).expect("gcc is installed");
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("stripped");

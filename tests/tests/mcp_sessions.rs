@@ -7,7 +7,7 @@ use stillpoint_tests::process::Debuggee;
 use stillpoint_tests::{Agent, DEADLINE, Fixture, has, place, process};
 
 #[test]
-fn a_program_that_runs_on_is_waited_for_paused_and_read() {
+fn running_program_can_be_awaited_paused_and_read() {
     let fixture = Fixture::of("c/spin.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
@@ -86,7 +86,7 @@ fn a_program_that_runs_on_is_waited_for_paused_and_read() {
 }
 
 #[test]
-fn sessions_follow_each_other_and_none_is_left_behind() {
+fn sessions_end_before_the_next_one() {
     let fixture = Fixture::of("c/exit_code.c");
     let mut agent = Agent::start();
     agent.fail("debug_continue", json!({}), "NO_SESSION");
@@ -133,7 +133,7 @@ fn sessions_follow_each_other_and_none_is_left_behind() {
 }
 
 #[test]
-fn a_process_is_attached_to_and_runs_on() {
+fn attached_process_runs_after_detach() {
     let fixture = Fixture::of("c/spin.c");
     let spinning = Debuggee::start(&fixture, &[]);
     let pid = spinning.pid();
@@ -153,7 +153,7 @@ fn a_process_is_attached_to_and_runs_on() {
 }
 
 #[test]
-fn a_killed_server_leaves_no_program_behind() {
+fn kill_of_the_server_kills_the_program() {
     let fixture = Fixture::of("c/spin.c");
     let (agent, _) = Agent::at(&fixture, "beat");
     let debuggee = agent.debuggee();
@@ -162,7 +162,7 @@ fn a_killed_server_leaves_no_program_behind() {
 }
 
 #[test]
-fn wrong_calls_are_answered_and_harm_nothing() {
+fn invalid_calls_get_errors() {
     let mut agent = Agent::start();
     let wrong = agent.fail(
         "debug_continue",

@@ -6,7 +6,7 @@ use stillpoint_tests::process::Debuggee;
 use stillpoint_tests::{Agent, DEADLINE, Fixture, has, place};
 
 #[test]
-fn pointers_show_what_they_lead_to_and_a_cycle_is_seen() {
+fn pointers_show_targets_and_cycles() {
     let fixture = Fixture::of("c/deadlock.c");
     let (mut agent, stop) = Agent::at(&fixture, "write");
     has(
@@ -73,7 +73,7 @@ fn pointers_show_what_they_lead_to_and_a_cycle_is_seen() {
 }
 
 #[test]
-fn a_deadlock_is_told_with_the_threads_that_make_it() {
+fn deadlock_names_its_threads() {
     let fixture = Fixture::of("c/deadlock.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
@@ -136,7 +136,7 @@ fn a_deadlock_is_told_with_the_threads_that_make_it() {
 }
 
 #[test]
-fn attaching_tells_of_the_programs_own_code_too() {
+fn attach_shows_user_code() {
     let fixture = Fixture::of("c/spin.c");
     let spinning = Debuggee::start(&fixture, &[]);
     let mut agent = Agent::start();
@@ -158,7 +158,7 @@ fn attaching_tells_of_the_programs_own_code_too() {
 }
 
 #[test]
-fn breakpoints_with_conditions_come_with_the_launch_and_stay_over_a_restart() {
+fn launch_breakpoints_survive_a_restart() {
     let fixture = Fixture::of("c/loop.c");
     let mut agent = Agent::start();
     let body = place(&fixture, "body_return");
@@ -203,7 +203,7 @@ fn breakpoints_with_conditions_come_with_the_launch_and_stay_over_a_restart() {
         &without,
         &[
             &set,
-            "breakpoint 3: watch write of product; it is gone with the process",
+            "breakpoint 3: watch write of product; removed: its process has ended",
         ],
     );
     agent.call("debug_stop", json!({}));
@@ -215,7 +215,7 @@ fn breakpoints_with_conditions_come_with_the_launch_and_stay_over_a_restart() {
 }
 
 #[test]
-fn the_first_message_is_checked_as_the_second_one_and_lines_are_not_moved() {
+fn logpoints_are_checked_and_not_moved() {
     let fixture = Fixture::of("c/loop.c");
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
@@ -226,7 +226,9 @@ fn the_first_message_is_checked_as_the_second_one_and_lines_are_not_moved() {
         let set = agent.call("debug_logpoint", message);
         has(
             &set,
-            &[&format!("(log message `{name}`: no variable `{name}` here")],
+            &[&format!(
+                "(log message `{name}`: no variable `{name}` at this location"
+            )],
         );
     }
     agent.leave();
@@ -251,7 +253,7 @@ fn the_first_message_is_checked_as_the_second_one_and_lines_are_not_moved() {
         ),
     ] {
         let text = agent.fail(tool, arguments, "NO_CODE_AT_LINE");
-        has(&text, &["has no code; valid lines: ", &valid]);
+        has(&text, &["no code at ", "; valid lines: ", &valid]);
     }
     assert_eq!(
         agent.call("debug_breakpoint", json!({"action": "list"})),

@@ -35,7 +35,7 @@ fn values_are_opened_read_and_written() {
         &[
             "  [0] = 0  (int)\n",
             "  [2] = 4  (int)\n",
-            "… more of 1000: the same with \"start\": 3",
+            "… more of 1000: repeat with \"start\": 3",
         ],
     );
     let next = agent.call(
@@ -48,7 +48,7 @@ fn values_are_opened_read_and_written() {
     assert!(small.len() < 400, "{small}");
     has(
         &small,
-        &["… more: the same with \"start\": ", "or a larger budget"],
+        &["… more: repeat with \"start\": ", "or raise the budget"],
     );
     let named = agent.call("debug_variables", json!({"filter": "shadow"}));
     assert_eq!(named.lines().count(), 3, "{named}");
@@ -68,7 +68,7 @@ fn values_are_opened_read_and_written() {
     assert!(long.len() < 350, "{long}");
     has(
         &long,
-        &["… cut: a larger budget, or debug_variables {\"expression\":\"big\"}"],
+        &["… truncated: raise the budget, or call debug_variables {\"expression\":\"big\"}"],
     );
     let longer = agent.call(
         "debug_evaluate",

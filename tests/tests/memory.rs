@@ -37,7 +37,7 @@ fn write(client: &mut DapClient, reference: &str, offset: i64, bytes: &[u8]) -> 
 }
 
 #[test]
-fn what_is_there_is_read_from_any_reference() {
+fn memory_is_read_from_any_reference() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::spawn();
     let capabilities = client.initialize();
@@ -67,7 +67,7 @@ fn what_is_there_is_read_from_any_reference() {
 }
 
 #[test]
-fn every_value_with_an_address_tells_it() {
+fn values_in_memory_have_a_reference() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let locals = client.local_variables();
@@ -97,7 +97,7 @@ fn every_value_with_an_address_tells_it() {
 }
 
 #[test]
-fn what_is_not_there_is_said_and_costs_nothing() {
+fn unreadable_memory_is_explained() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let pages = address(&mut client, "pages");
@@ -111,13 +111,16 @@ fn what_is_not_there_is_said_and_costs_nothing() {
     let vvar = maps.lines().find(|line| line.ends_with("[vvar]"));
     let vvar = vvar.map(|line| u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap());
     let mut refused = vec![
-        (pages + PAGE, "a guard"),
-        (pages + 3 * PAGE, "nothing is mapped there; the next memory"),
+        (pages + PAGE, "guard pages"),
+        (
+            pages + 3 * PAGE,
+            "nothing is mapped there; the next mapping",
+        ),
         (0x10, "nothing is mapped there"),
-        (0xffff_ffff_ffff_fff0, "nothing is mapped there, nor above"),
+        (0xffff_ffff_ffff_fff0, "nothing is mapped there or above"),
         (0x8000_0000_0000_0000, "nothing is mapped"),
     ];
-    refused.extend(vvar.map(|vvar| (vvar, "the kernel's own")));
+    refused.extend(vvar.map(|vvar| (vvar, "belongs to the kernel")));
     if maps.contains("--xp") {
         refused.push((0xffff_ffff_ff60_0000, "[vsyscall]"));
     }
@@ -168,7 +171,7 @@ fn what_is_not_there_is_said_and_costs_nothing() {
 }
 
 #[test]
-fn what_is_written_is_seen_everywhere() {
+fn write_is_visible_everywhere() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let pair = address(&mut client, "&pair");
@@ -200,7 +203,7 @@ fn what_is_written_is_seen_everywhere() {
 }
 
 #[test]
-fn a_write_that_does_not_fit_changes_nothing_unless_part_of_it_may() {
+fn partial_write_needs_permission() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let pages = address(&mut client, "pages");
@@ -236,7 +239,7 @@ fn a_write_that_does_not_fit_changes_nothing_unless_part_of_it_may() {
 }
 
 #[test]
-fn breakpoints_are_not_seen_and_stay_over_new_code() {
+fn memory_hides_breakpoints_and_writes_keep_them() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let set = client.set_breakpoints(&fixture, &["answer"]);
@@ -264,7 +267,7 @@ fn breakpoints_are_not_seen_and_stay_over_new_code() {
 }
 
 #[test]
-fn what_is_under_a_breakpoint_is_what_was_written_last() {
+fn write_under_a_breakpoint_is_kept() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let set = client.set_breakpoints(&fixture, &["answer"]);
@@ -305,7 +308,7 @@ fn a_running_program_is_read_and_written() {
 }
 
 #[test]
-fn much_is_read_at_once() {
+fn large_reads_work() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let large = address(&mut client, "large");
@@ -335,6 +338,6 @@ fn a_core_file_is_read_but_not_written() {
     assert!(error.contains("core file"), "{error}");
     let nothing = json!({"memoryReference": "0x10", "count": 4});
     let error = client.ask_wrongly("readMemory", nothing);
-    assert!(error.contains("the core file has nothing there"), "{error}");
+    assert!(error.contains("not in the core file"), "{error}");
     client.disconnect();
 }

@@ -42,7 +42,7 @@ fn await_detours(client: &mut DapClient, count: usize) {
 }
 
 #[test]
-fn hits_of_adjacent_lines_are_counted_to_the_last() {
+fn all_hits_of_adjacent_lines_are_counted() {
     let built = optimized();
     let many = MANY.to_string();
     for fixture in &built {
@@ -62,7 +62,7 @@ fn hits_of_adjacent_lines_are_counted_to_the_last() {
 }
 
 #[test]
-fn hits_of_adjacent_lines_of_rust_are_counted_to_the_last() {
+fn all_hits_of_adjacent_rust_lines_are_counted() {
     let fixture = Fixture::build("rust/neighbors.rs", Flags::rust("", "2"));
     let fixture = fixture.expect("the usual compiler is installed");
     let many = MANY.to_string();
@@ -110,7 +110,7 @@ fn each_line_has_a_condition_of_its_own() {
 }
 
 #[test]
-fn each_line_tells_its_messages_in_the_order_of_the_program() {
+fn messages_of_adjacent_lines_are_ordered() {
     const ROUNDS: u64 = 20_000;
     for fixture in &optimized() {
         let mut client = launched(fixture, ["once", &ROUNDS.to_string()]);
@@ -156,7 +156,7 @@ fn a_target_of_branches_is_a_neighbor_as_well() {
 /// A signal every two milliseconds, at any of the instructions; its handler checks the interrupted
 /// pc.
 #[test]
-fn handlers_of_signals_see_none_of_the_jumps() {
+fn signal_handlers_see_no_jump() {
     for fixture in &optimized() {
         let many = (10 * MANY).to_string();
         let mut client = launched(fixture, ["timer", &many]);
@@ -200,7 +200,7 @@ fn threads_count_each_hit_once_wherever_they_are_paused() {
 
 /// Each of them is removed, and set again with another condition, while the others stay.
 #[test]
-fn one_of_them_comes_and_goes_without_the_others() {
+fn neighbor_can_be_set_and_removed_alone() {
     let fixture = by_gcc();
     let mut client = launched(&fixture, ["on", "50000"]);
     let never = json!({"condition": "i == -1"});
@@ -298,7 +298,7 @@ fn attached(fixture: &Fixture) -> (Debuggee, Vec<u8>, DapClient) {
 }
 
 #[test]
-fn detaching_leaves_nothing() {
+fn detach_removes_all_patches() {
     for fixture in &optimized() {
         let (debuggee, before, client) = attached(fixture);
         client.disconnect_with(json!({"terminateDebuggee": false}));
@@ -308,7 +308,7 @@ fn detaching_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_adapter_leaves_nothing() {
+fn kill_of_the_adapter_removes_all_patches() {
     for fixture in &optimized() {
         let (debuggee, before, mut client) = attached(fixture);
         process::send_signal(client.adapter_pid(), Signal::SIGKILL);

@@ -38,7 +38,7 @@ fn frame_of(client: &mut DapClient, thread: i64) -> Value {
 }
 
 #[test]
-fn threads_stop_step_and_go_on_each_by_itself() {
+fn threads_stop_step_and_resume_separately() {
     let fixture = Fixture::of("c/non_stop.c");
     let (mut client, [left, right]) = start(&fixture);
     assert_ne!(left, right);
@@ -104,7 +104,7 @@ fn two_steps_at_once() {
 }
 
 #[test]
-fn a_running_thread_says_so_and_can_be_paused() {
+fn running_thread_is_an_error_and_can_be_paused() {
     let fixture = Fixture::of("c/non_stop.c");
     let (mut client, [left, right]) = start(&fixture);
     let leader = i64::from(client.debuggee_pid());
@@ -132,7 +132,7 @@ fn a_running_thread_says_so_and_can_be_paused() {
 }
 
 #[test]
-fn a_call_into_the_program_holds_nobody_else() {
+fn call_stops_no_other_thread() {
     let fixture = Fixture::of("c/non_stop.c");
     let (mut client, [left, right]) = start(&fixture);
     client.select_thread(left);
@@ -145,7 +145,7 @@ fn a_call_into_the_program_holds_nobody_else() {
 }
 
 #[test]
-fn a_pause_of_no_thread_in_particular_stops_each() {
+fn pause_without_thread_stops_all() {
     let fixture = Fixture::of("c/non_stop.c");
     // The clock and the main thread run.
     let (mut client, [left, right]) = start(&fixture);
@@ -158,7 +158,7 @@ fn a_pause_of_no_thread_in_particular_stops_each() {
 }
 
 #[test]
-fn a_program_that_is_let_go_lives_on_after_stops_of_single_threads() {
+fn detach_after_single_thread_stops_keeps_running() {
     let fixture = Fixture::of("c/non_stop.c");
     let (mut client, _) = start(&fixture);
     let pid = client.debuggee_pid();

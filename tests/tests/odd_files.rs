@@ -159,7 +159,7 @@ fn split_units_that_are_no_files() {
 }
 
 #[test]
-fn kept_files_that_are_no_files() {
+fn cache_files_that_are_no_files() {
     let (folder, program, source) = small_program(&["-Wl,--build-id=0x0123456789abcdef"]);
     for odd in ALL {
         let cache = folder.path().join(format!("cache-{odd:?}"));

@@ -19,7 +19,7 @@ fn stopped_in(compiler: Compiler, name: &str) -> Option<(Fixture, DapClient)> {
 }
 
 #[test]
-fn an_argument_that_only_the_callers_caller_knows() {
+fn argument_known_by_the_outer_caller() {
     // clang records no values of passed arguments at call sites.
     let flags = Flags::new(Compiler::Gcc).optimized("2");
     let fixture = Fixture::build("c/optimized.c", flags).expect("gcc");
@@ -31,7 +31,7 @@ fn an_argument_that_only_the_callers_caller_knows() {
 }
 
 #[test]
-fn variables_that_nothing_is_left_of() {
+fn fully_optimized_out_variables() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let flags = Flags::new(compiler).optimized("2");
         let Some(fixture) = Fixture::build("c/optimized.c", flags) else {
@@ -73,7 +73,7 @@ fn variables_that_nothing_is_left_of() {
 }
 
 #[test]
-fn a_call_of_no_line_stands_at_the_line_before() {
+fn call_without_line_has_the_previous_line() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let Some((fixture, mut client)) = stopped_in(compiler, "work") else {
             continue;
@@ -94,7 +94,7 @@ fn a_call_of_no_line_stands_at_the_line_before() {
 }
 
 #[test]
-fn a_structure_of_which_a_part_is_left() {
+fn partly_optimized_out_structure() {
     // gcc removes it completely.
     let flags = Flags::new(Compiler::Clang).optimized("2");
     let Some(fixture) = Fixture::build("c/optimized.c", flags) else {
@@ -107,7 +107,7 @@ fn a_structure_of_which_a_part_is_left() {
 }
 
 #[test]
-fn what_tail_calls_left_is_shown_and_marked() {
+fn tail_call_frames_are_shown_and_marked() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let flags = Flags::new(compiler).optimized("2");
         let Some(fixture) = Fixture::build("c/unwinding.c", flags) else {
@@ -144,7 +144,7 @@ fn what_tail_calls_left_is_shown_and_marked() {
 }
 
 #[test]
-fn a_line_that_is_nothing_but_an_inlined_call_can_be_stopped_at() {
+fn line_of_only_an_inlined_call_can_stop() {
     // gcc has rows for such lines, of no length.
     let c = Flags::new(Compiler::Clang).optimized("2");
     let rust = Flags::rust("", "2");

@@ -102,11 +102,11 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 #[test]
-fn what_is_kept_is_private() {
+fn cache_files_are_private() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = folder.path().join("parent/cache");
     let said = keep_in(&cache);
-    assert!(!said.contains("Nothing is kept"), "{said}");
+    assert!(!said.contains("No cache is kept"), "{said}");
     assert_eq!(mode(&cache), 0o700);
     for entry in fs::read_dir(&cache).expect("the folder") {
         assert_eq!(mode(&entry.expect("a file").path()), 0o600);
@@ -114,19 +114,19 @@ fn what_is_kept_is_private() {
     // What an earlier version has made.
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).expect("permissions");
     let said = keep_in(&cache);
-    assert!(!said.contains("Nothing is kept"), "{said}");
+    assert!(!said.contains("No cache is kept"), "{said}");
     assert_eq!(mode(&cache), 0o700);
 }
 
 #[test]
-fn nothing_is_kept_where_others_could_change_it() {
+fn no_cache_in_folders_that_others_can_write() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     let refused = |cache: &Path, wrong: &Path| {
         let said = keep_in(cache);
         let wrong = wrong.to_str().expect("UTF-8");
         assert!(
-            said.contains("Nothing is kept") && said.contains(wrong),
+            said.contains("No cache is kept") && said.contains(wrong),
             "{said}"
         );
     };

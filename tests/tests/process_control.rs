@@ -77,7 +77,7 @@ fn attach_and_stop_at_once() {
 }
 
 #[test]
-fn attach_runs_on() {
+fn attach_without_stop_keeps_running() {
     let fixture = Fixture::of("c/spin.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     let mut client = DapClient::spawn();
@@ -104,7 +104,7 @@ fn attach_to_many_threads() {
 }
 
 #[test]
-fn the_adapter_killed_kills_what_it_launched() {
+fn kill_of_the_adapter_kills_a_launched_program() {
     let fixture = Fixture::of("c/spin.c");
     for stopped in [false, true] {
         let mut client = DapClient::spawn();
@@ -121,7 +121,7 @@ fn the_adapter_killed_kills_what_it_launched() {
 }
 
 #[test]
-fn the_adapter_killed_leaves_what_it_attached_to() {
+fn kill_of_the_adapter_spares_an_attached_program() {
     let fixture = Fixture::of("c/spin.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     let mut client = DapClient::spawn();
@@ -135,7 +135,7 @@ fn the_adapter_killed_leaves_what_it_attached_to() {
 }
 
 #[test]
-fn breakpoints_of_a_killed_adapter_harm_nobody() {
+fn kill_of_the_adapter_removes_breakpoints() {
     let fixture = Fixture::of("c/spin.c");
     let debuggee = Debuggee::start(&fixture, &[]);
     debuggee.read_line();
@@ -170,7 +170,7 @@ fn the_end_of_input_detaches() {
 }
 
 #[test]
-fn what_was_launched_can_be_left_alive() {
+fn launched_program_can_be_left_alive() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"stdio": [null, "/dev/null", "/dev/null"]}));
@@ -183,7 +183,7 @@ fn what_was_launched_can_be_left_alive() {
 }
 
 #[test]
-fn what_is_left_alive_can_go_on_writing() {
+fn program_left_alive_can_write() {
     let fixture = Fixture::of("c/talker.c");
     let folder = tempfile::tempdir().expect("a folder");
     let note = folder.path().join("note");
@@ -198,7 +198,7 @@ fn what_is_left_alive_can_go_on_writing() {
 }
 
 #[test]
-fn a_child_that_the_program_leaves_can_go_on_writing() {
+fn orphaned_child_can_write() {
     let fixture = Fixture::of("c/talker.c");
     let folder = tempfile::tempdir().expect("a folder");
     let note = folder.path().join("note");
@@ -244,7 +244,7 @@ fn signals_reach_their_handlers() {
 }
 
 #[test]
-fn deadly_signals_stop_first() {
+fn fatal_signals_stop_first() {
     let fixture = Fixture::of("c/signals.c");
     for (argument, name, number) in [("abort", "SIGABRT", 6), ("segv", "SIGSEGV", 11)] {
         let mut client = DapClient::spawn();
@@ -273,7 +273,7 @@ fn death_by_sigkill() {
 }
 
 #[test]
-fn a_call_of_nothing_has_a_caller() {
+fn call_through_null_has_a_caller() {
     let fixture = Fixture::of("c/call_null.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -312,7 +312,7 @@ fn uncaught_exceptions_and_panics() {
 }
 
 #[test]
-fn a_child_runs_without_us() {
+fn child_runs_untraced() {
     let fixture = Fixture::of("c/fork.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -341,7 +341,7 @@ fn another_image_takes_over() {
 }
 
 #[test]
-fn pause_and_go_on() {
+fn pause_and_continue() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -359,7 +359,7 @@ fn pause_and_go_on() {
 }
 
 #[test]
-fn a_terminal_is_asked_for_where_the_client_has_one() {
+fn terminal_is_requested_if_supported() {
     let fixture = Fixture::of("c/exit_code.c");
     let mut client = DapClient::spawn();
     client.ask(

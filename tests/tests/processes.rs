@@ -30,7 +30,7 @@ fn of_child(how: &str) -> i64 {
 }
 
 #[test]
-fn children_run_without_us_where_nobody_says_otherwise() {
+fn children_run_untraced_by_default() {
     let fixture = Fixture::of("c/children.c");
     for how in WAYS {
         let mut client = launched(&fixture, how, json!({}));
@@ -45,7 +45,7 @@ fn children_run_without_us_where_nobody_says_otherwise() {
 }
 
 #[test]
-fn the_child_is_debugged_instead() {
+fn child_is_debugged_instead_of_the_parent() {
     let fixture = Fixture::of("c/children.c");
     for how in ["fork", "exec", "vfork", "spawn"] {
         let mut client = launched(&fixture, how, json!({"followFork": "child"}));
@@ -97,7 +97,7 @@ fn only_a_child_that_runs_the_program() {
 }
 
 #[test]
-fn who_steps_over_a_fork_is_in_the_child() {
+fn step_over_fork_ends_in_the_child() {
     let fixture = Fixture::of("c/children.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"followFork": "child"}));
@@ -146,7 +146,7 @@ fn children_are_followed_in_non_stop_mode_too() {
 }
 
 #[test]
-fn a_parent_that_is_let_go_ends_with_the_session() {
+fn detached_parent_ends_with_the_session() {
     let fixture = Fixture::of("c/children.c");
     let mut client = DapClient::spawn();
     let settings = json!({"followFork": "child", "args": ["fork"]});
@@ -223,7 +223,7 @@ fn the_childs_session_has_the_parents_settings() {
 }
 
 #[test]
-fn settings_that_change_do_so_in_the_childs_session() {
+fn changed_settings_reach_the_childs_session() {
     let fixture = Fixture::of("c/children.c");
     let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
     let set = "stillpoint/setSettings";
@@ -255,7 +255,7 @@ fn settings_that_change_do_so_in_the_childs_session() {
 }
 
 #[test]
-fn an_editor_without_further_sessions_lets_children_run() {
+fn children_run_if_the_editor_starts_no_sessions() {
     let fixture = Fixture::of("c/children.c");
     let mut client = DapClient::spawn();
     client.ask("initialize", json!({"adapterID": "x"}));
@@ -277,7 +277,7 @@ fn an_editor_without_further_sessions_lets_children_run() {
 }
 
 #[test]
-fn a_child_that_nobody_takes_runs_on() {
+fn unclaimed_child_runs_detached() {
     let fixture = Fixture::of("c/children.c");
     for (how, refuse) in [("fork", true), ("fork", false), ("spawn", false)] {
         let settings = json!({"followFork": "both", "followForkTimeout": 0.2});
@@ -305,7 +305,7 @@ fn a_child_that_nobody_takes_runs_on() {
 }
 
 #[test]
-fn a_session_that_comes_and_goes_leaves_the_child_running() {
+fn short_child_session_leaves_the_child_running() {
     let fixture = Fixture::of("c/children.c");
     let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
     let arguments = parent.ignore_session();
@@ -329,7 +329,7 @@ fn a_session_that_comes_and_goes_leaves_the_child_running() {
 }
 
 #[test]
-fn a_parent_that_ends_at_once_takes_no_child_along() {
+fn exit_of_the_parent_spares_the_child() {
     let fixture = Fixture::of("c/children.c");
     let mut parent = launched(&fixture, "daemon", json!({"followFork": "both"}));
     let mut child = parent.begin_session();
@@ -369,7 +369,7 @@ fn a_followed_child_of_a_launched_program_dies_with_its_debugger() {
 }
 
 #[test]
-fn stopping_the_childs_session_ends_the_child_unless_told_otherwise() {
+fn end_of_the_childs_session_ends_the_child() {
     let fixture = Fixture::of("c/children.c");
     for (arguments, status) in [(Value::Null, -9), (json!({"terminateDebuggee": false}), 6)] {
         let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
@@ -388,7 +388,7 @@ fn stopping_the_childs_session_ends_the_child_unless_told_otherwise() {
 }
 
 #[test]
-fn children_of_what_was_attached_to_outlive_every_adapter() {
+fn children_of_attached_processes_survive_adapters() {
     let fixture = Fixture::of("c/children.c");
     for killed in ["nobody", "the parent's", "the child's"] {
         let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["wait"]);
@@ -415,7 +415,7 @@ fn children_of_what_was_attached_to_outlive_every_adapter() {
 }
 
 #[test]
-fn disconnecting_lets_a_child_go_that_is_still_held() {
+fn disconnect_detaches_a_held_child() {
     let fixture = Fixture::of("c/children.c");
     let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["wait"]);
     let mut parent = DapClient::spawn();

@@ -60,7 +60,7 @@ fn libraries_that_are_linked_in_the_current_folder() {
 }
 
 #[test]
-fn a_program_that_has_opened_it_is_attached_to() {
+fn attach_after_the_library_was_opened() {
     let fixture = Fixture::of("c/relative_plugin.c");
     let plugin = fixture.sibling("shared_plugin.c");
     let debuggee = Debuggee::start(&fixture, &[RELATIVE, "on"]);
@@ -76,7 +76,7 @@ fn a_program_that_has_opened_it_is_attached_to() {
 }
 
 #[test]
-fn a_child_has_it_too() {
+fn child_has_the_library() {
     let fixture = Fixture::of("c/relative_plugin.c");
     let plugin = fixture.sibling("shared_plugin.c");
     let mut client = DapClient::spawn();

@@ -58,7 +58,7 @@ fn a_program_built_anew_while_it_runs() {
         client.expect_line(&fixture, "beat");
         assert_eq!(client.function_names()[..2], ["beat", "main"]);
         let said = client.output("console");
-        assert_eq!(said.contains("was replaced on disk since"), !gone, "{said}");
+        assert_eq!(said.contains("was replaced on disk after"), !gone, "{said}");
         client.disconnect();
         debuggee.expect_running();
     }
@@ -84,12 +84,14 @@ fn a_library_built_anew_while_it_is_loaded() {
     client.configure();
     // The old file is readable for users who may open the kernel's mapped files.
     let said = client.output("console");
-    if said.contains("was replaced on disk since the program started; the old file is used") {
+    if said.contains("was replaced on disk after the program started; the old file stays in use") {
         client.expect_stopped("breakpoint");
         client.expect_line(&source, "linked");
         assert_eq!(client.function_names()[..2], ["linked_twice", "main"]);
     } else {
-        assert!(said.contains("replaced on disk since the program started; its symbols are not"));
+        assert!(
+            said.contains("replaced on disk after the program started; its symbols are ignored")
+        );
         client.set_breakpoints(&fixture, &["call"]);
         client.expect_stopped("breakpoint");
         client.expect_line(&fixture, "call");
@@ -150,7 +152,7 @@ fn the_next_launch_has_the_new_program() {
 }
 
 #[test]
-fn a_debug_file_cut_short_in_the_middle_of_a_session() {
+fn debug_file_truncated_during_the_session() {
     let (fixture, _folder) = copied("c/loop.c");
     let folder = fixture.program.parent().expect("a folder");
     run(folder, "objcopy --only-keep-debug loop loop.debug");
@@ -167,6 +169,6 @@ fn a_debug_file_cut_short_in_the_middle_of_a_session() {
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     let said = client.output("console");
-    assert!(said.contains("loop.debug was cut short while"), "{said}");
+    assert!(said.contains("loop.debug was truncated while"), "{said}");
     client.disconnect();
 }

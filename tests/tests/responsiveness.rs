@@ -186,7 +186,7 @@ fn a_client_that_does_not_read() {
 }
 
 #[test]
-fn what_cannot_be_cancelled_is_none_the_worse_for_it() {
+fn cancel_of_other_requests_is_ignored() {
     let fixture = Fixture::of(PROGRAM);
     let mut client = DapClient::stopped_at(&fixture, "bottom");
     // No such requests or work: never sent, sent later, or impossible.

@@ -20,7 +20,7 @@ fn running(fixture: &Fixture, how: &str, settings: Value) -> DapClient {
 }
 
 #[test]
-fn who_handles_sigterm_ends_as_it_likes() {
+fn sigterm_handler_runs_to_its_end() {
     let fixture = Fixture::of("c/stubborn.c");
     let mut client = running(&fixture, "handle", json!({}));
     client.ask("terminate", Value::Null);
@@ -29,7 +29,7 @@ fn who_handles_sigterm_ends_as_it_likes() {
 }
 
 #[test]
-fn who_does_not_end_is_killed_after_the_time_that_is_set() {
+fn terminate_kills_after_the_timeout() {
     let fixture = Fixture::of("c/stubborn.c");
     for how in ["ignore", "block"] {
         let mut client = running(&fixture, how, json!({"terminateTimeout": 0.1}));
@@ -43,7 +43,7 @@ fn who_does_not_end_is_killed_after_the_time_that_is_set() {
 }
 
 #[test]
-fn who_is_stopped_in_the_handler_has_time() {
+fn stop_in_the_sigterm_handler_suspends_the_timeout() {
     let fixture = Fixture::of("c/stubborn.c");
     let mut client = running(&fixture, "handle", json!({"terminateTimeout": 0.1}));
     client.set_breakpoints(&fixture, &["handler"]);
@@ -62,7 +62,7 @@ fn who_is_stopped_in_the_handler_has_time() {
 }
 
 #[test]
-fn a_second_word_kills_at_once() {
+fn second_terminate_kills_at_once() {
     let fixture = Fixture::of("c/stubborn.c");
     let mut client = running(&fixture, "ignore", json!({"terminateTimeout": 3600}));
     client.ask("terminate", Value::Null);
@@ -72,7 +72,7 @@ fn a_second_word_kills_at_once() {
 }
 
 #[test]
-fn a_stopped_program_hears_of_its_end() {
+fn stopped_program_receives_sigterm() {
     let fixture = Fixture::of("c/stubborn.c");
     let mut client = running(&fixture, "handle", json!({"terminateTimeout": 3600}));
     process::send_signal(client.debuggee_pid(), Signal::SIGSTOP);
@@ -136,7 +136,7 @@ fn again_with_other_arguments_while_it_runs() {
 }
 
 #[test]
-fn hits_are_counted_anew() {
+fn restart_resets_hit_counts() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -161,7 +161,7 @@ fn again_after_its_end() {
 }
 
 #[test]
-fn mistakes_in_new_settings_cost_nothing() {
+fn invalid_new_settings_keep_the_program() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let message = client.ask_wrongly("restart", json!({"arguments": {"args": 5}}));

@@ -110,7 +110,7 @@ fn a_crash_is_shown() {
 }
 
 #[test]
-fn what_cannot_run() {
+fn unrunnable_program_is_an_error() {
     let output = stillpoint_with(&["run", "/no/such/program"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("/no/such/program"));
@@ -121,7 +121,7 @@ fn what_cannot_run() {
 }
 
 #[test]
-fn a_breakpoint_that_binds_nowhere_is_told() {
+fn unbound_breakpoint_is_reported() {
     let fixture = Fixture::of("c/exit_code.c");
     let program = fixture.program.to_str().expect("UTF-8");
     let output = stillpoint_with(&["run", "--break", "no_such_function", program]);

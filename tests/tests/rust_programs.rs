@@ -8,7 +8,7 @@ use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, RUST_RELEASES, Step,
 const TOUR: &str = "rust/tour.rs";
 
 #[test]
-fn steps_go_where_the_eye_goes() {
+fn steps_follow_the_source() {
     use Step::{Continue, Next, StepIn, StepOut};
     run(
         TOUR,
@@ -122,8 +122,8 @@ fn values_in_rusts_own_notation() {
             ("good << 1_u8", Ok("84")),
             ("*ranked", Ok("\"mid\"")),
             ("(*list)[0]", Ok("3")),
-            ("*good", Err("is no pointer")),
-            ("list[7]", Err("3 elements")),
+            ("*good", Err("is not a pointer")),
+            ("list[7]", Err("length is 3")),
             // A function in the same module resolves, one of another module does not: `len` is not
             // a variable.
             ("len", Err("no variable `len`")),
@@ -255,7 +255,7 @@ fn a_panic_that_aborts() {
 /// With optimization, too: what the code has lost, the coroutine's state still has. rustc
 /// describes where an optimized coroutine's state is since 1.95 at the latest; 1.80 does not.
 #[test]
-fn what_coroutines_keep() {
+fn coroutine_variables_are_shown() {
     let optimized = ["", "+1.95.0", "+nightly"].map(|release| Flags::rust(release, "2"));
     let plain = RUST_RELEASES.map(|release| Flags::rust(release, "0"));
     let inlined = Flags {

@@ -84,7 +84,7 @@ fn functions_as_values() {
 }
 
 #[test]
-fn assignments_tell_what_they_make_stale() {
+fn assignments_invalidate_variables() {
     let Some(fixture) = matrix("c/globals.c")
         .into_iter()
         .find_map(|flags| Fixture::build("c/globals.c", flags))
@@ -130,7 +130,7 @@ fn returned(client: &mut DapClient) -> Option<(String, String)> {
 }
 
 #[test]
-fn what_a_function_returned_is_shown_behind_it() {
+fn step_out_shows_the_return_value() {
     let expected = [
         ("integer", "integer()", "42"),
         ("real", "real()", "2.5"),

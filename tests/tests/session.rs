@@ -14,7 +14,7 @@ fn is_answer(command: &'static str) -> impl Fn(&Value) -> bool {
 }
 
 #[test]
-fn initialize_tells_what_there_is() {
+fn initialize_lists_capabilities() {
     let mut client = DapClient::spawn();
     let capabilities = client.initialize();
     for capability in [
@@ -33,7 +33,7 @@ fn initialize_tells_what_there_is() {
 }
 
 #[test]
-fn launch_is_answered_after_configuration_done() {
+fn launch_response_follows_configuration_done() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -62,7 +62,7 @@ fn launch_is_answered_after_configuration_done() {
 }
 
 #[test]
-fn launch_is_answered_where_the_client_falls_silent() {
+fn launch_response_for_a_silent_client() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.initialize();
@@ -78,7 +78,7 @@ fn launch_is_answered_where_the_client_falls_silent() {
 }
 
 #[test]
-fn requests_need_not_wait_for_initialized() {
+fn requests_before_initialized_are_accepted() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.initialize();
@@ -113,7 +113,7 @@ fn breakpoints_may_come_before_launch() {
 }
 
 #[test]
-fn numbers_from_zero_and_sparse_arguments_will_do() {
+fn numbers_from_zero_and_sparse_arguments_are_accepted() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.count_from(0);
@@ -170,7 +170,7 @@ fn threads_are_known_while_running() {
 }
 
 #[test]
-fn the_process_is_announced() {
+fn process_event_is_sent() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -201,7 +201,7 @@ fn stop_on_entry() {
 }
 
 #[test]
-fn modules_are_announced() {
+fn module_events_are_sent() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let name = fixture.program.to_str();
@@ -212,7 +212,7 @@ fn modules_are_announced() {
 }
 
 #[test]
-fn who_asks_for_everything_at_once_is_told_of_each_image_once() {
+fn each_module_is_reported_once() {
     let flags = Flags {
         extra: &["-s"],
         ..Flags::new(Compiler::Gcc)
@@ -452,7 +452,7 @@ fn exit_codes() {
 }
 
 #[test]
-fn breakpoints_set_after_the_end_say_why_they_do_not_bind() {
+fn breakpoints_after_the_end_have_a_reason() {
     let fixture = Fixture::of("c/exit_code.c");
     let (mut client, _) = DapClient::run_to_end(&fixture, json!({}));
     let set = client.set_breakpoints(&fixture, &["exit"]);
@@ -548,7 +548,7 @@ fn a_stopped_program_terminates_too() {
 }
 
 #[test]
-fn two_disconnects_are_answered_or_cut() {
+fn second_disconnect_gets_a_response_or_the_end() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     // debugger-cli sends two back to back.
@@ -579,4 +579,30 @@ fn the_adapter_may_be_run_through_its_subcommand() {
     });
     client.initialize();
     client.disconnect();
+}
+
+#[test]
+fn log_names_the_request_and_the_stop_that_a_message_belongs_to() {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let fixture = Fixture::of("c/loop.c");
+    let mut client = DapClient::spawn_with(|command| {
+        command.arg("--log").arg(log.path());
+        command.env("STILLPOINT_LOG", "debug");
+    });
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["body"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let thread = client.thread();
+    client.disconnect();
+    let text = std::fs::read_to_string(log.path()).expect("the log");
+    let has_line = |span: &str, message: &str| {
+        let mut lines = text.lines();
+        lines.any(|line| line.contains(span) && line.contains(message))
+    };
+    let stop = format!("stop{{thread={thread} reason=\"breakpoint\"}}");
+    assert!(has_line(&stop, "\"event\":\"stopped\""), "{text}");
+    let request = "command=\"setBreakpoints\"}";
+    let response = "\"success\":true,\"command\":\"setBreakpoints\"";
+    assert!(has_line(request, response), "{text}");
 }

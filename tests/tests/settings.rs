@@ -36,7 +36,7 @@ fn print_limits() {
 }
 
 #[test]
-fn how_much_of_a_value_is_shown() {
+fn value_limits_apply() {
     let fixture = Fixture::of("c/structs.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     let with = |client: &mut DapClient, settings: Value, expression: &str| {
@@ -59,7 +59,7 @@ fn how_much_of_a_value_is_shown() {
 }
 
 #[test]
-fn step_filters_hold_from_the_next_step_on() {
+fn step_filters_apply_to_the_next_step() {
     let fixture = Fixture::of("stepping/iterators.rs");
     let mut client = DapClient::stopped_at(&fixture, "closure_end");
     client.set_breakpoints(&fixture, &[]);
@@ -93,7 +93,7 @@ fn integers_in_hex() {
 }
 
 #[test]
-fn mistakes_change_nothing() {
+fn invalid_settings_change_nothing() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let before = client.ask(SET, json!({}));
@@ -104,7 +104,7 @@ fn mistakes_change_nothing() {
         ),
         (json!({"maxDepth": -1}), "maxDepth"),
         (json!({"maxDepth": [3]}), "maxDepth"),
-        (json!({"maxElements": 10_001}), "at most 10000"),
+        (json!({"maxElements": 10_001}), "the maximum is 10000"),
         (json!({"signals": {"SIGFOO": {}}}), "SIGFOO"),
         (json!({"stepFilters": 3}), "stepFilters"),
         (json!({"sourceMap": "x"}), "sourceMap"),
@@ -153,7 +153,7 @@ fn a_source_map_moves_sources_and_breakpoints() {
 }
 
 #[test]
-fn settings_on_the_console_hold_over_a_restart() {
+fn console_settings_survive_a_restart() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let all = say(&mut client, ":set");

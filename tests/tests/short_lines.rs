@@ -49,7 +49,7 @@ fn told(line: &str, count: u64) -> String {
 }
 
 #[test]
-fn hits_are_counted_to_the_last_and_loops_go_on() {
+fn all_hits_in_short_loops_are_counted() {
     for (fixture, lines) in fixtures() {
         for line in lines {
             let hits = if line == "arm" { MANY / 7 * 2 } else { MANY };
@@ -67,7 +67,7 @@ fn hits_are_counted_to_the_last_and_loops_go_on() {
 }
 
 #[test]
-fn handlers_of_signals_see_the_program_only() {
+fn signal_handlers_see_no_jump_patch() {
     for (fixture, lines) in fixtures() {
         for line in lines {
             let never = json!({"condition": "count == 7"});
@@ -89,7 +89,7 @@ fn handlers_of_signals_see_the_program_only() {
 }
 
 #[test]
-fn who_is_stopped_meanwhile_is_in_the_program() {
+fn stop_at_a_springboard_shows_the_program() {
     for (fixture, lines) in fixtures() {
         for line in lines {
             let never = json!({"hitCondition": "> 2000000000"});
@@ -114,7 +114,7 @@ fn who_is_stopped_meanwhile_is_in_the_program() {
 }
 
 #[test]
-fn what_follows_closely_is_heard() {
+fn close_breakpoint_is_hit() {
     let fixture = Fixture::of("c/short_lines.c");
     let once = json!({"hitCondition": "1000"});
     let mut client = passing(&fixture, &["one", &MANY.to_string()], once);
@@ -160,7 +160,7 @@ fn attached(fixture: &Fixture, line: &str) -> (Debuggee, Vec<u8>, DapClient) {
 }
 
 #[test]
-fn detaching_and_being_killed_leave_nothing() {
+fn detach_and_kill_remove_all_patches() {
     for (fixture, lines) in fixtures() {
         for line in lines {
             let (debuggee, before, client) = attached(&fixture, line);

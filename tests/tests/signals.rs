@@ -25,7 +25,7 @@ fn signals_that_the_setting_names_stop() {
 }
 
 #[test]
-fn signals_that_are_not_passed_never_come() {
+fn discarded_signals_are_not_delivered() {
     let fixture = Fixture::of("c/signal_kinds.c");
     for (args, rule) in [
         ("usr1", json!({"USR1": {"pass": false, "stop": true}})),
@@ -50,7 +50,7 @@ fn signals_that_are_not_passed_never_come() {
 }
 
 #[test]
-fn a_deadly_signal_need_not_stop() {
+fn fatal_signal_need_not_stop() {
     let fixture = Fixture::of("c/signals.c");
     let mut client = launched(&fixture, &["abort"], json!({"SIGABRT": {"stop": false}}));
     client.configure();
@@ -76,7 +76,7 @@ fn mistakes_in_the_setting_are_named() {
 }
 
 #[test]
-fn the_filter_stops_at_all_signals_but_everyday_ones() {
+fn signal_filter_ignores_everyday_signals() {
     let fixture = Fixture::of("c/signal_kinds.c");
     for (args, filters, stops) in [
         ("usr1", json!({"filters": ["signals"]}), true),
@@ -140,7 +140,7 @@ fn values_of_signals_are_kept() {
 }
 
 #[test]
-fn children_are_waited_for_as_ever() {
+fn wait_for_children_works() {
     let fixture = Fixture::of("c/signal_kinds.c");
     let (client, code) = DapClient::run_to_end(&fixture, json!({"args": ["children"]}));
     assert_eq!(code, 0);

@@ -125,7 +125,7 @@ fn breakpoint_locations() {
 }
 
 #[test]
-fn breakpoint_locations_count_from_zero_for_clients_that_do() {
+fn breakpoint_locations_from_zero_if_requested() {
     let fixture = Fixture::of("c/columns.c");
     let mut client = DapClient::spawn();
     client.ask(
@@ -143,7 +143,7 @@ fn breakpoint_locations_count_from_zero_for_clients_that_do() {
 }
 
 #[test]
-fn functions_by_pattern() {
+fn function_breakpoints_by_pattern() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -205,7 +205,7 @@ fn patterns_have_bounds() {
     let set = client.set_function_breakpoints(&["/^many_/", "/^main$/"]);
     assert_eq!(set[0]["verified"], true, "{}", set[0]);
     let message = set[0]["message"].as_str().expect("a message");
-    assert!(message.contains("100 are left out"), "{message}");
+    assert!(message.contains("100 left out"), "{message}");
     assert_eq!(set[1]["message"], Value::Null);
     client.configure();
     client.expect_stopped("function breakpoint");
@@ -254,7 +254,7 @@ fn columns_are_counted_in_units_of_utf16() {
 }
 
 #[test]
-fn paths_are_uris_for_clients_that_want_them() {
+fn paths_are_uris_if_requested() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(
         folder.path(),

@@ -92,7 +92,7 @@ fn rust_unpacked_and_packed() {
 }
 
 #[test]
-fn without_its_split_file_a_program_still_has_lines() {
+fn missing_split_file_leaves_lines() {
     let Some(fixture) = Fixture::build("c/recursion.c", SPLIT) else {
         return;
     };
@@ -116,7 +116,7 @@ fn holds_split_file(folder: &Path) -> bool {
 }
 
 #[test]
-fn a_split_file_that_is_gone_is_told_of() {
+fn missing_split_file_is_reported() {
     let Some(fixture) = Fixture::build("c/loop.c", SPLIT) else {
         return;
     };

@@ -70,7 +70,7 @@ fn a_program_starts_when_its_fifo_is_written() {
 }
 
 #[test]
-fn a_launch_that_waits_for_a_fifo_can_be_given_up() {
+fn launch_waiting_for_a_fifo_can_be_cancelled() {
     let (_folder, fifo) = fifo();
     let (mut client, launch) = waiting(&fifo);
     client.ask("cancel", json!({"requestId": launch}));
@@ -110,7 +110,7 @@ fn a_restart_waits_for_the_fifo_again() {
 }
 
 #[test]
-fn devices_are_no_files_but_may_be_streams() {
+fn devices_may_be_streams() {
     let mut client = DapClient::spawn();
     let command = "head -c 3 | wc -c; echo lost >&2";
     let launch = launch(
@@ -189,7 +189,7 @@ fn bytes_are_joined_into_lines() {
 }
 
 #[test]
-fn the_beginning_of_a_line_comes_without_its_end() {
+fn partial_line_is_emitted() {
     let mut client = DapClient::spawn();
     let launch = launch(&mut client, "printf 'name? '; sleep 100", json!([]));
     client.wait_event("initialized");

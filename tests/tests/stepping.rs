@@ -41,7 +41,7 @@ fn into_and_out_of_calls() {
 }
 
 #[test]
-fn off_the_end_of_a_function() {
+fn step_over_the_end_of_a_function() {
     for flags in matrix("c/loop.c") {
         // Clang gives the closing brace no line of its own.
         let mut steps = vec![(Continue, "body"), (Next, "body_return")];
@@ -54,7 +54,7 @@ fn off_the_end_of_a_function() {
 }
 
 #[test]
-fn to_the_end_of_the_program() {
+fn step_over_the_end_of_the_program() {
     run(
         "c/loop.c",
         &["print"],
@@ -400,7 +400,7 @@ fn lines_that_are_one_inlined_call_are_lines() {
 }
 
 #[test]
-fn an_inlined_call_is_stepped_into_without_leaving_its_place() {
+fn step_into_inlined_call_keeps_the_pc() {
     let flags = Flags::new(Compiler::Gcc).optimized("1");
     let fixture = Fixture::build("cpp/inlines.cpp", flags).expect("gcc is there");
     let mut client = DapClient::spawn();
@@ -454,7 +454,7 @@ fn by_statements(settings: serde_json::Value, compiler: Compiler, steps: usize) 
 }
 
 #[test]
-fn a_statement_is_a_line_unless_it_is_asked_for() {
+fn statement_steps_need_the_setting() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let lines = by_statements(json!({}), compiler, 2);
         let lines: Vec<u64> = lines.into_iter().map(|(line, _)| line).collect();

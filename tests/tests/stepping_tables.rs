@@ -191,7 +191,7 @@ fn on_other_stacks() {
 }
 
 #[test]
-fn over_births_and_ends() {
+fn over_new_and_ended_threads() {
     walk("stepping/births.c");
     walk("stepping/births.rs");
 }

@@ -28,7 +28,7 @@ fn step_into(client: &mut DapClient, targets: &[(String, i64)], label: &str) {
 }
 
 #[test]
-fn the_calls_of_a_line_can_be_chosen() {
+fn calls_of_a_line_are_step_targets() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let Some(fixture) = Fixture::build("stepping/targets.cpp", Flags::new(compiler)) else {
             continue;
@@ -58,7 +58,7 @@ fn the_calls_of_a_line_can_be_chosen() {
 }
 
 #[test]
-fn a_call_through_an_object_can_be_chosen() {
+fn virtual_call_can_be_a_step_target() {
     let fixture = Fixture::of("stepping/targets.cpp");
     let mut client = DapClient::stopped_at(&fixture, "kinds");
     let found = targets(&mut client);
@@ -75,7 +75,7 @@ fn a_call_through_an_object_can_be_chosen() {
 }
 
 #[test]
-fn a_call_that_the_thread_stands_at_can_be_chosen() {
+fn call_at_the_pc_can_be_a_step_target() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         for level in ["0", "2"] {
             let flags = Flags::new(compiler).optimized(level);
@@ -100,7 +100,7 @@ fn a_call_that_the_thread_stands_at_can_be_chosen() {
 }
 
 #[test]
-fn filters_can_be_switched_off_and_added_to() {
+fn step_filters_can_be_disabled_and_extended() {
     let fixture = Fixture::of("stepping/iterators.rs");
     let mut client = DapClient::stopped_with(&fixture, "sum", json!({"stepFilters": false}));
     client.step_in();

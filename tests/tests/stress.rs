@@ -55,11 +55,11 @@ fn with_jumps(source: &str, compilers: &[Compiler], rounds: &str) {
 }
 
 #[test]
-fn a_program_of_exceptions_signals_threads_and_forks_does_what_it_did() {
+fn program_with_signals_and_forks_is_undisturbed() {
     with_jumps("cpp/suite.cpp", &[Compiler::Gcc, Compiler::Clang], "2000");
 }
 
 #[test]
-fn a_program_of_panics_and_channels_does_what_it_did() {
+fn program_with_panics_and_channels_is_undisturbed() {
     with_jumps("rust/suite.rs", &[Compiler::Rustc], "3000");
 }

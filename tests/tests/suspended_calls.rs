@@ -39,9 +39,7 @@ fn call_stops(client: &mut DapClient, fixture: &Fixture, call: &str, marker: &st
     let file = fixture.source.file_name().unwrap().to_string_lossy();
     let place = format!("at a breakpoint at {file}:{}", fixture.line(marker));
     assert!(
-        why.contains(&format!(
-            "`{call}` stopped {place}; the evaluation is abandoned"
-        )),
+        why.contains(&format!("`{call}` stopped {place}; evaluation abandoned")),
         "{why}"
     );
     let stop = client.expect_stopped("breakpoint");
@@ -74,7 +72,7 @@ fn machine(client: &mut DapClient) -> Vec<String> {
 }
 
 #[test]
-fn a_call_stops_and_returns_to_where_it_was_made() {
+fn call_stops_and_returns_to_its_origin() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         for optimization in ["0", "1"] {
             let flags = Flags::new(compiler).optimized(optimization);
@@ -193,7 +191,7 @@ fn a_call_at_the_stop_of_a_call_stops_as_well() {
 /// In a call from the console, breakpoints work as in the program: hit counts, log messages,
 /// conditions.
 #[test]
-fn breakpoints_count_tell_and_ask_in_a_typed_call() {
+fn breakpoints_in_a_console_call_count_and_log() {
     let fixture = Fixture::of("c/called_stops.c");
     let mut client = stopped_at(&fixture, "round", &[]);
     let third = json!({"hitCondition": "3"});
@@ -230,7 +228,7 @@ fn breakpoints_count_tell_and_ask_in_a_typed_call() {
 
 /// Hits that the program counts by itself.
 #[test]
-fn a_hit_that_the_program_counts_stops_a_typed_call() {
+fn in_process_count_stops_a_console_call() {
     let fixture = Fixture::of("c/called_stops.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["5000"]}));
@@ -274,7 +272,7 @@ fn a_long_jump_out_of_the_call_ends_it() {
 }
 
 #[test]
-fn the_program_may_end_or_become_another_in_the_call() {
+fn exit_or_exec_during_a_console_call() {
     let fixture = Fixture::of("c/called_stops.c");
     let mut client = stopped_at(&fixture, "round", &["becomes"]);
     call_stops(&mut client, &fixture, "becomes()", "becomes");
@@ -290,7 +288,7 @@ fn the_program_may_end_or_become_another_in_the_call() {
 
 /// A child has no thread to put back, and must not run the program from its entry point.
 #[test]
-fn a_child_that_is_forked_in_the_call_does_not_begin_anew() {
+fn child_forked_in_a_call_does_not_restart() {
     let fixture = Fixture::of("c/called_stops.c");
     let mut client = stopped_at(&fixture, "round", &["forks"]);
     call_stops(&mut client, &fixture, "forks()", "forks");
@@ -306,7 +304,7 @@ fn a_child_that_is_forked_in_the_call_does_not_begin_anew() {
 }
 
 #[test]
-fn a_detach_puts_the_thread_back_where_it_was() {
+fn detach_restores_the_thread_of_a_suspended_call() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
         let flags = Flags::new(compiler).optimized("1");
         let Some(fixture) = Fixture::build("c/called_stops.c", flags) else {
@@ -342,7 +340,7 @@ fn a_detach_puts_the_thread_back_where_it_was() {
 
 /// The adapter's death ends the session in order.
 #[test]
-fn the_adapter_s_death_puts_the_thread_back_where_it_was() {
+fn adapter_death_restores_suspended_calls() {
     let fixture = Fixture::of("c/called_stops.c");
     let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["3", "wait"]);
     debuggee.read_line();
@@ -364,10 +362,7 @@ fn a_call_can_be_abandoned() {
     let mut client = stopped_at(&fixture, "round", &["inner", "crash"]);
     let before = machine(&mut client);
     let none = typed(&mut client, ":abandon").expect_err("there is no call");
-    assert!(
-        none.contains("no function called from the console"),
-        "{none}"
-    );
+    assert!(none.contains("no call from the console"), "{none}");
     call_stops(&mut client, &fixture, "inner(5)", "inner");
     let in_inner = machine(&mut client);
     call_stops(&mut client, &fixture, "crash(0)", "crash");
@@ -376,7 +371,7 @@ fn a_call_can_be_abandoned() {
     typed(&mut client, ":abandon").expect("the call is given up");
     let text = expect_back(&mut client);
     assert!(
-        text.contains("`crash` did not return; the call was given up"),
+        text.contains("`crash` did not return; call aborted"),
         "{text}"
     );
     assert_eq!(machine(&mut client), in_inner);
@@ -391,7 +386,7 @@ fn a_call_can_be_abandoned() {
 }
 
 #[test]
-fn watches_still_pass_over_breakpoints_at_the_stop_of_a_call() {
+fn watches_skip_breakpoints_at_the_stop_of_a_call() {
     let fixture = Fixture::of("c/called_stops.c");
     let mut client = stopped_at(&fixture, "round", &["outer", "inner"]);
     call_stops(&mut client, &fixture, "inner(5)", "inner");
@@ -408,7 +403,7 @@ fn watches_still_pass_over_breakpoints_at_the_stop_of_a_call() {
 }
 
 #[test]
-fn ids_of_before_the_stop_are_those_of_another_stack() {
+fn ids_from_before_the_stop_are_stale() {
     let fixture = Fixture::of("c/called_stops.c");
     let mut client = stopped_at(&fixture, "round", &["inner"]);
     let before = client.top_frame()["id"].clone();
@@ -420,7 +415,7 @@ fn ids_of_before_the_stop_are_those_of_another_stack() {
 }
 
 #[test]
-fn the_frames_of_before_cannot_be_restarted() {
+fn frames_behind_a_call_cannot_be_restarted() {
     let fixture = Fixture::of("c/called_stops.c");
     let mut client = stopped_at(&fixture, "round", &["outer"]);
     call_stops(&mut client, &fixture, "outer(20)", "outer");
@@ -537,7 +532,7 @@ fn function_and_hardware_breakpoints_stop_a_call() {
 
 /// The signal belongs to the called function, and is not delivered to the program.
 #[test]
-fn a_detach_after_a_crash_in_the_call_spares_the_program() {
+fn detach_after_crash_in_a_call_spares_the_program() {
     let fixture = Fixture::of("c/called_stops.c");
     let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["3", "wait"]);
     debuggee.read_line();

@@ -40,7 +40,7 @@ fn side_by_side() {
 }
 
 #[test]
-fn a_broken_client_costs_its_own_session_only() {
+fn broken_client_ends_only_its_session() {
     let server = Server::start();
     let mut good = stop_at_body(server.connect());
     let mut bad = server.connect();
@@ -52,7 +52,7 @@ fn a_broken_client_costs_its_own_session_only() {
 }
 
 #[test]
-fn a_client_that_vanishes_leaves_nothing() {
+fn vanished_client_leaves_no_process() {
     let server = Server::start();
     let fixture = Fixture::of("c/spin.c");
     let mut client = server.connect();

@@ -91,7 +91,7 @@ fn every_type_of_c() {
 }
 
 #[test]
-fn types_are_told() {
+fn types_are_shown() {
     let fixture = Fixture::of("c/structs.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     let variables = client.local_variables();
@@ -548,7 +548,7 @@ fn rust_generics_and_closures() {
 }
 
 #[test]
-fn optimized_variables_are_right_or_say_so() {
+fn optimized_variables_are_right_or_marked() {
     for source in ["c/loop.c", "c/inline.c", "c/recursion.c"] {
         for compiler in [Compiler::Gcc, Compiler::Clang] {
             let flags = Flags::new(compiler).optimized("2");
@@ -569,7 +569,7 @@ fn optimized_variables_are_right_or_say_so() {
 }
 
 #[test]
-fn what_one_answer_has_no_room_for_is_said() {
+fn truncated_response_says_so() {
     const MOST: u64 = 1 << 18;
     let fixture = Fixture::of("c/many_elements.c");
     let mut client = DapClient::stopped_at(&fixture, "filled");

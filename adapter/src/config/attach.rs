@@ -48,25 +48,25 @@ impl AttachSettings {
         match (core, self.pid) {
             (Some(core), None) => return Ok(Target::Core(core)),
             (Some(_), Some(_)) => {
-                return Err("`pid` and `coreFile`: only one of them can be looked at".to_owned());
+                return Err("`pid` and `coreFile` exclude each other; set one of them".to_owned());
             }
             (None, _) => {}
         }
         match (self.pid, program) {
             (None, Some(program)) => Ok(Target::Program(program)),
             (None, None) => Err(
-                "`pid` is missing: the number of the process to attach to; or \
-                                 name its `program`, or a `coreFile`"
+                "`pid` is missing; set it to the process to attach to, or set `program` or \
+                 `coreFile`"
                     .to_owned(),
             ),
-            (Some(_), _) if self.wait_for => Err("`waitFor` waits for a process that is to be \
-                                                  started: name its `program`, and no `pid`"
-                .to_owned()),
+            (Some(_), _) if self.wait_for => {
+                Err("`waitFor` excludes `pid`; set `program`".to_owned())
+            }
             (Some(pid), _) => i32::try_from(pid)
                 .ok()
                 .filter(|pid| *pid > 0)
                 .map(Target::Pid)
-                .ok_or_else(|| format!("`pid`: {pid} is not the number of a process")),
+                .ok_or_else(|| format!("`pid`: {pid} is not a process id")),
         }
     }
 }

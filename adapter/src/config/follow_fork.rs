@@ -56,7 +56,7 @@ fn mode(word: Option<&str>) -> Result<Follow, String> {
         Some("child") => Ok(Follow::Child),
         Some("both") => Ok(Follow::Both),
         Some(other) => Err(format!(
-            "`followFork`: `{other}` is neither `parent`, `child` nor `both`"
+            "`followFork`: unknown value `{other}`; expected `parent`, `child` or `both`"
         )),
     }
 }

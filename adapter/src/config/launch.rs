@@ -89,7 +89,7 @@ impl LaunchSettings {
             .program
             .as_ref()
             .filter(|program| !program.as_os_str().is_empty())
-            .ok_or("`program` is missing: the path of the program to debug")?;
+            .ok_or("`program` is missing; set it to the path of the executable")?;
         let cwd = match &self.cwd {
             Some(cwd) => directory.join(cwd),
             None => directory.to_owned(),
@@ -97,9 +97,7 @@ impl LaunchSettings {
         let program = cwd.join(program);
         let args = match &self.args {
             Args::List(list) => list.iter().map(Scalar::text).collect(),
-            Args::Line(line) => {
-                shlex::split(line).ok_or("`args`: a quote is not closed".to_owned())?
-            }
+            Args::Line(line) => shlex::split(line).ok_or("`args`: unclosed quote".to_owned())?,
         };
         let mut env_changes = BTreeMap::new();
         if let Some(file) = &self.env_file {
@@ -119,7 +117,7 @@ impl LaunchSettings {
                 for item in list {
                     let (name, value) = item
                         .split_once('=')
-                        .ok_or_else(|| format!("`env`: `{item}` is not NAME=VALUE"))?;
+                        .ok_or_else(|| format!("`env`: expected NAME=VALUE, found `{item}`"))?;
                     env_changes.insert(name.to_owned(), Some(value.to_owned()));
                 }
             }

@@ -78,47 +78,47 @@ impl Live {
         key(
             "callTimeout",
             "5",
-            "seconds a call in an expression may take",
+            "time limit of a call in an expression, in seconds",
         ),
-        key(
-            "commandPrefix",
-            "\":\"",
-            "what stands before commands on the console",
-        ),
+        key("commandPrefix", "\":\"", "prefix of console commands"),
         key(
             "disassemblyFlavor",
             "\"intel\"",
-            "how instructions are spelled: intel or att",
+            "assembly syntax: intel or att",
         ),
-        key("hex", "false", "integers in hex"),
+        key("hex", "false", "show integers in hexadecimal"),
         key(
             "maxDepth",
             "3",
-            "how deep a value's text goes into its parts",
+            "maximum nesting depth of the text of a value",
         ),
         key(
             "maxElements",
             "16",
-            "elements and members in a value's text",
+            "maximum number of elements and members in the text of a value",
         ),
-        key("maxStringLength", "256", "bytes shown of a string"),
-        key("maxTextLength", "512", "bytes of a value's text in all"),
         key(
-            "signals",
-            "{}",
-            "what is done when the program gets which signal",
+            "maxStringLength",
+            "256",
+            "maximum length of a string, in bytes",
         ),
+        key(
+            "maxTextLength",
+            "512",
+            "maximum length of the text of a value, in bytes",
+        ),
+        key("signals", "{}", "signal handling by name"),
         key(
             "sourceMap",
             "{}",
-            "directory in the debug info -> directory here",
+            "maps source directories in debug info to local directories",
         ),
         key(
             "statementSteps",
             "false",
             "steps by statement also end within a line",
         ),
-        key("stepFilters", "true", "which sources steps go through"),
+        key("stepFilters", "true", "sources that steps do not stop in"),
         key("terminateTimeout", "5", "seconds from SIGTERM to SIGKILL"),
     ];
 
@@ -143,7 +143,7 @@ impl Live {
             Some(wanted) => usize::try_from(wanted)
                 .ok()
                 .filter(|wanted| *wanted <= most)
-                .ok_or_else(|| format!("`{key}`: {wanted} is too much; at most {most}")),
+                .ok_or_else(|| format!("`{key}`: {wanted} is out of range; the maximum is {most}")),
         };
         const BYTES: usize = 1 << 20;
         Ok(LivePlan {
@@ -204,14 +204,14 @@ pub fn not_live(key: &str) -> String {
     let all: Vec<&str> = Live::keys().collect();
     match (is_known_key(key), nearest(key, &all)) {
         (true, _) => format!(
-            "`{key}` holds from the start: change it in the launch settings and restart; what can \
-             change while the session runs is {}",
+            "`{key}` cannot change during the session; change it in the launch settings and \
+             restart (settings that can change: {})",
             all.join(", ")
         ),
         (false, Some(nearest)) => {
-            format!("there is no setting `{key}`; did you mean `{nearest}`?")
+            format!("unknown setting `{key}`; did you mean `{nearest}`?")
         }
-        (false, None) => format!("there is no setting `{key}`"),
+        (false, None) => format!("unknown setting `{key}`"),
     }
 }
 
@@ -221,8 +221,8 @@ fn command_prefix(wanted: Option<&str>) -> Result<String, String> {
     let is_mark = |char: char| char.is_ascii_punctuation() && char != '_';
     if prefix.len() > 8 || !prefix.chars().all(is_mark) {
         return Err(format!(
-            "`commandPrefix`: `{prefix}` could begin an expression; it may be punctuation like \
-             `:` or `%`, of 8 characters at most, or empty for no commands"
+            "`commandPrefix`: `{prefix}` could begin an expression; expected up to 8 punctuation \
+             characters, for example `:` or `%`, or nothing to disable commands"
         ));
     }
     Ok(prefix.to_owned())

@@ -30,7 +30,7 @@ impl SignalSettings {
 
 fn rule((name, wanted): (&String, &Wanted)) -> Result<(Signal, SignalRule), String> {
     let signal = Signal::named(name).ok_or_else(|| {
-        format!("`signals`: `{name}` is no signal; they are called SIGUSR1, SIGRTMIN+3, …")
+        format!("`signals`: unknown signal `{name}`; expected a name such as SIGUSR1 or SIGRTMIN+3")
     })?;
     let usual = SignalRule::usual(signal);
     let rule = SignalRule {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_stays_usual() {
+    fn missing_fields_keep_defaults() {
         let read = rules(json!({"SIGSEGV": {"pass": false}, "usr1": {"stop": true}})).unwrap();
         let rule = |stop, pass| SignalRule {
             stop,

@@ -33,12 +33,12 @@ impl SymbolCache {
         match private::folder(&folder) {
             Ok(()) => Ok(Some(folder)),
             Err(Unusable::Io(error)) => {
-                tracing::info!(folder = %folder.display(), %error, "nothing is kept");
+                tracing::info!(folder = %folder.display(), %error, "no cache is used");
                 Ok(None)
             }
             Err(unsafe_folder) => Err(format!(
-                "Nothing is kept between sessions: {unsafe_folder}; set `symbolCache` to a folder \
-                 of yours, or to false\n"
+                "No cache is kept between sessions: {unsafe_folder}. Set `symbolCache` to a \
+                 folder that only you can write to, or to false.\n"
             )),
         }
     }

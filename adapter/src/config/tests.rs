@@ -144,7 +144,7 @@ fn unknown_keys_name_the_nearest() {
 }
 
 #[test]
-fn what_was_meant_is_proposed_where_it_can_be_told() {
+fn misspelled_keys_get_suggestions() {
     let told = |key: &str| {
         let settings = settings::<LaunchSettings>(json!({"program": "p", key: true})).unwrap();
         settings.notes.join("").trim_end().to_owned()
@@ -197,7 +197,7 @@ fn attaching() {
 }
 
 #[test]
-fn the_extension_describes_the_settings_that_there_are() {
+fn extension_describes_all_settings() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vscode-extension/package.json");
     let package: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     let attributes = &package["contributes"]["debuggers"][0]["configurationAttributes"];

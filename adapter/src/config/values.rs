@@ -119,7 +119,9 @@ impl Stdio {
             }
         };
         if paths.len() > 3 {
-            return Err("`stdio` has more than the three entries stdin, stdout, stderr".to_owned());
+            return Err(
+                "`stdio`: expected at most three entries (stdin, stdout, stderr)".to_owned(),
+            );
         }
         paths.resize(3, None);
         let mut paths = paths.into_iter();
@@ -141,7 +143,7 @@ pub fn read_env_file(
     env: &mut BTreeMap<String, Option<String>>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let text = String::from_utf8(engine::read_regular(file, LONGEST_ENV_FILE)?)
-        .map_err(|_| "it is not UTF-8 text")?;
+        .map_err(|_| "not UTF-8")?;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -150,7 +152,7 @@ pub fn read_env_file(
         let line = line.strip_prefix("export ").unwrap_or(line);
         let (name, value) = line
             .split_once('=')
-            .ok_or_else(|| format!("line {} is not NAME=VALUE", index + 1))?;
+            .ok_or_else(|| format!("line {}: expected NAME=VALUE", index + 1))?;
         env.insert(name.trim().to_owned(), Some(env_value(value.trim())));
     }
     Ok(())

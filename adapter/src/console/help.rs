@@ -9,7 +9,7 @@ use crate::session::Session;
 pub const HELP: Command = Command {
     name: "help",
     arguments: "[NAME]",
-    help: "what commands there are, or what one of them does",
+    help: "list commands, or describe one",
     more: "",
     when: RequiredState::Always,
     run: help,
@@ -37,8 +37,7 @@ fn help(call: &mut Call<'_>) -> Result<String, RequestError> {
         .map(|command| vec![call.usage(command), command.help.to_owned()])
         .collect();
     Ok(format!(
-        "{}\n`{prefix}help NAME` says more of a command; the beginning of a name will do. What \
-         does not begin with `{prefix}` is an expression.",
+        "{}\n`{prefix}help NAME` describes a command. Command names may be abbreviated. Input without `{prefix}` is an expression.",
         columns(&rows).join("\n")
     ))
 }

@@ -17,10 +17,10 @@ const MOST_INSTRUCTIONS: usize = 2000;
 pub const MEMORY: Command = Command {
     name: "mem",
     arguments: "EXPRESSION [N]",
-    help: "N bytes of memory, as the program has them",
-    more: "Numbers and pointers are addresses: `:mem p 32` shows what `p` points to; of all else \
-           the place counts: `:mem point`, `:mem &p`. An expression that ends in a number behind \
-           a blank goes into parentheses: `:mem (p + 4)`. N is 64 where nobody says.",
+    help: "dump N bytes of memory, breakpoints removed",
+    more: "A number or pointer is the address: `:mem p 32` dumps the target of `p`. Any other \
+           value is dumped itself: `:mem point`, `:mem &p`. Put an expression that ends in a \
+           blank and a number into parentheses: `:mem (p + 4)`. N is 64 by default.",
     when: RequiredState::Process,
     run: memory,
     complete: Complete::Expression,
@@ -29,7 +29,7 @@ pub const MEMORY: Command = Command {
 fn memory(call: &mut Call<'_>) -> Result<String, RequestError> {
     let (expression, wanted) = expression_and_count(call.arguments);
     if expression.is_empty() {
-        return Err(call.wrong(&MEMORY, "an address is missing"));
+        return Err(call.wrong(&MEMORY, "missing address"));
     }
     let wanted = wanted.unwrap_or(BYTES_SHOWN);
     let addr = call.address(expression)?;
@@ -44,7 +44,7 @@ fn memory(call: &mut Call<'_>) -> Result<String, RequestError> {
     let mut text = lines.finish("");
     let next = LoadAddr(addr.0.wrapping_add(bytes.len() as u64));
     if bytes.len() < wanted.min(MOST_BYTES) {
-        text.push_str(&format!("\n{next} cannot be read"));
+        text.push_str(&format!("\ncannot read {next}"));
     } else if bytes.len() < wanted {
         let prefix = &call.session.settings.command_prefix;
         text.push_str(&format!("\n… more: `{prefix}mem {next} {MOST_BYTES}`"));
@@ -77,9 +77,9 @@ fn expression_and_count(text: &str) -> (&str, Option<usize>) {
 pub const DISASSEMBLY: Command = Command {
     name: "disas",
     arguments: "[EXPRESSION] [N]",
-    help: "N instructions from an address on, or from where the frame is",
-    more: "`:disas main 30`, `:disas $rip`, `:disas 5`. `*` marks the frame's instruction. How \
-           they are written is the setting `disassemblyFlavor`. N is 20 where nobody says.",
+    help: "disassemble N instructions at an address or in the selected frame",
+    more: "`:disas main 30`, `:disas $rip`, `:disas 5`. `*` marks the instruction of the frame. \
+           The setting `disassemblyFlavor` chooses the syntax. N is 20 by default.",
     when: RequiredState::Process,
     run: disassembly,
     complete: Complete::Expression,

@@ -140,15 +140,15 @@ fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError>
             let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
             let meant = nearest(name, &names).unwrap_or("help");
             Err(RequestError::Other(format!(
-                "there is no command `{prefix}{name}`; did you mean `{prefix}{meant}`? \
-                 `{prefix}help` lists them all"
+                "unknown command `{prefix}{name}`; did you mean `{prefix}{meant}`? `{prefix}help` \
+                 lists all commands"
             )))
         }
         several => {
             let names = several.iter().map(|command| command.name);
             let names: Vec<String> = names.map(|name| format!("`{prefix}{name}`")).collect();
             Err(RequestError::Other(format!(
-                "`{prefix}{name}` may be {}",
+                "ambiguous command `{prefix}{name}`; expected {}",
                 names.join(" or ")
             )))
         }
@@ -249,10 +249,7 @@ impl Call<'_> {
 
     /// Returns the error for a wrong argument, with the command's usage.
     fn wrong(&self, command: &Command, mistake: impl std::fmt::Display) -> RequestError {
-        RequestError::Other(format!(
-            "{mistake}; the command is `{}`",
-            self.usage(command)
-        ))
+        RequestError::Other(format!("{mistake}; usage: `{}`", self.usage(command)))
     }
 
     /// Checks for a cancellation; called between parts of a long output.

@@ -13,8 +13,8 @@ const SHOWN: usize = 500;
 pub const MODULES: Command = Command {
     name: "modules",
     arguments: "[TEXT]",
-    help: "the program and its libraries: where they are, and their build-ids",
-    more: "With a text those that have it in their path.",
+    help: "list modules with addresses and build-ids",
+    more: "With TEXT, only modules whose path contains it.",
     when: RequiredState::Process,
     run: |call| list(call, "modules", module_row),
     complete: Complete::Words(names),
@@ -23,9 +23,9 @@ pub const MODULES: Command = Command {
 pub const SYMBOLS: Command = Command {
     name: "symbols",
     arguments: "[TEXT]",
-    help: "how much is known of the program and its libraries",
-    more: "Names of functions, variables and types are read in the background when somebody \
-           needs them, and kept for the next session (setting `symbolCache`).",
+    help: "show symbol status by module",
+    more: "Names of functions, variables and types are indexed in the background on demand, and \
+           cached for the next session (setting `symbolCache`).",
     when: RequiredState::Process,
     run: |call| list(call, "symbols", symbols_row),
     complete: Complete::Words(names),
@@ -53,8 +53,8 @@ fn list(
     let rows: Vec<Vec<String>> = rows.map(|module| row(call.session, module)).collect();
     if rows.is_empty() {
         return Err(RequestError::Other(match text {
-            "" => "nothing is loaded yet".to_owned(),
-            text => format!("none of {} images has `{text}` in its path", modules.len()),
+            "" => "no modules loaded".to_owned(),
+            text => format!("none of {} modules has `{text}` in its path", modules.len()),
         }));
     }
     let mut lines = Lines::at_most(SHOWN);
@@ -80,12 +80,12 @@ fn symbols_row(session: &Session, module: &ModuleInfo) -> Vec<String> {
     let names = match session.debugger.names_status(module.id) {
         _ if module.symbols != SymbolStatus::DebugInfo => String::new(),
         NamesStatus::None => String::new(),
-        NamesStatus::Unread => "names not read yet".to_owned(),
-        NamesStatus::Reading(_, 0) => "names about to be read".to_owned(),
-        NamesStatus::Reading(read, all) => format!("names: {read} of {all} units read"),
-        NamesStatus::Ready => "names ready".to_owned(),
+        NamesStatus::Unread => "names not indexed".to_owned(),
+        NamesStatus::Reading(_, 0) => "names queued for indexing".to_owned(),
+        NamesStatus::Reading(read, all) => format!("names: {read} of {all} units indexed"),
+        NamesStatus::Ready => "names indexed".to_owned(),
         NamesStatus::Partial(read, all) => {
-            format!("names of {read} of {all} units; the rest was cancelled")
+            format!("names of {read} of {all} units indexed; the rest was cancelled")
         }
     };
     let file = module.symbol_file.as_ref();

@@ -13,8 +13,8 @@ const SHOWN: usize = 200;
 pub const MAPS: Command = Command {
     name: "maps",
     arguments: "[EXPRESSION|TEXT]",
-    help: "the program's memory, or the part that holds an address or has a text in its name",
-    more: "`:maps p` shows where the memory is that `p` points to, `:maps libc` what libc takes.",
+    help: "list memory mappings, or those that contain an address or have TEXT in their name",
+    more: "`:maps p` shows the mapping that `p` points into, `:maps libc` those of libc.",
     when: RequiredState::Process,
     run: maps,
     complete: Complete::Expression,
@@ -66,9 +66,9 @@ fn mapping_row(mapping: &Mapping) -> Vec<String> {
 pub const SYMBOL: Command = Command {
     name: "sym",
     arguments: "NAME|EXPRESSION",
-    help: "the symbols of a name, or the one at an address",
-    more: "A name may be the raw one, the readable one, or its end: `:sym push_back`. Of an \
-           expression the address counts that it is, or that it points to: `:sym $rip`.",
+    help: "list symbols by name, or the symbol at an address",
+    more: "NAME is mangled, demangled, or the end of a demangled name: `:sym push_back`. An \
+           expression is an address: `:sym $rip`.",
     when: RequiredState::Process,
     run: symbol,
     complete: Complete::Expression,
@@ -77,7 +77,7 @@ pub const SYMBOL: Command = Command {
 fn symbol(call: &mut Call<'_>) -> Result<String, RequestError> {
     let wanted = call.arguments;
     if wanted.is_empty() {
-        return Err(call.wrong(&SYMBOL, "a name or an address is missing"));
+        return Err(call.wrong(&SYMBOL, "missing name or address"));
     }
     let is_name =
         wanted.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '<'));
@@ -89,14 +89,14 @@ fn symbol(call: &mut Call<'_>) -> Result<String, RequestError> {
         let rows: Vec<Vec<String>> = found.iter().map(symbol_row).collect();
         let mut lines = Lines::at_most(SHOWN);
         columns(&rows).iter().for_each(|row| lines.push(row));
-        return Ok(lines.finish("give more of the name"));
+        return Ok(lines.finish("write a longer name"));
     }
     let addr = call
         .address(wanted)
         .map_err(|error| match (is_name, error) {
             (_, RequestError::Cancelled) => RequestError::Cancelled,
             (true, error) => RequestError::Other(format!(
-                "no image has a symbol `{wanted}`, and as an expression: {error}"
+                "no module has a symbol `{wanted}`; as an expression: {error}"
             )),
             (false, error) => error,
         })?;
@@ -143,10 +143,10 @@ fn symbol_at(call: &mut Call<'_>, addr: LoadAddr) -> Result<String, RequestError
     let holds = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&addr);
     match mappings.iter().find(holds) {
         Some(mapping) => Ok(format!(
-            "{addr} is in no symbol; it is at {:#x} of {}",
+            "no symbol at {addr}; offset {:#x} of {}",
             addr.0.wrapping_sub(mapping.start.0),
             match mapping.path.as_os_str().is_empty() {
-                true => "memory without a file".into(),
+                true => "anonymous memory".into(),
                 false => mapping.path.display().to_string(),
             }
         )),
@@ -159,9 +159,9 @@ fn symbol_at(call: &mut Call<'_>, addr: LoadAddr) -> Result<String, RequestError
 pub const INFO: Command = Command {
     name: "info",
     arguments: "line FILE:LINE|EXPRESSION",
-    help: "the code of a source line, or the line of an address",
-    more: "`:info line main.c:12` shows where the code of that line begins, `:info line $rip` \
-           which line the instruction is of.",
+    help: "show the code of a source line, or the line of an address",
+    more: "`:info line main.c:12` shows the addresses of that line's code, `:info line $rip` the \
+           line of that instruction.",
     when: RequiredState::Process,
     run: info,
     complete: Complete::Words(|_, before| match before {
@@ -173,7 +173,7 @@ pub const INFO: Command = Command {
 fn info(call: &mut Call<'_>) -> Result<String, RequestError> {
     let (what, wanted) = super::split(call.arguments);
     if what != "line" || wanted.is_empty() {
-        return Err(call.wrong(&INFO, "it has to be said what of"));
+        return Err(call.wrong(&INFO, "missing argument"));
     }
     if let Some((file, line)) = file_and_line(wanted) {
         return code_of(call, file, line);
@@ -183,9 +183,9 @@ fn info(call: &mut Call<'_>) -> Result<String, RequestError> {
         Some(code) => Ok(code_row(call, &code).join(" ")),
         None => match call.session.debugger.module_at(addr) {
             Some(_) => Err(RequestError::Other(format!(
-                "{addr} is in code or data without line information; compile it with -g"
+                "no line information for {addr}; compile with -g"
             ))),
-            None => Err(RequestError::Other(format!("no image is at {addr}"))),
+            None => Err(RequestError::Other(format!("no module at {addr}"))),
         },
     }
 }
@@ -207,17 +207,17 @@ fn code_of(call: &mut Call<'_>, file: &str, line: u32) -> Result<String, Request
             .breakpoint_locations(&path, 1, u32::MAX);
         let after = near.iter().find(|place| place.0 > line);
         return Err(RequestError::Other(match (near.is_empty(), after) {
-            (true, _) => format!("no debug info tells of a source file `{file}`"),
+            (true, _) => format!("no source file `{file}` in debug info"),
             (false, Some((next, _))) => {
-                format!("line {line} of {file} has no code; the next one that has is {next}")
+                format!("no code at line {line} of {file}; the next line with code is {next}")
             }
-            (false, None) => format!("line {line} of {file} has no code, nor has any behind it"),
+            (false, None) => format!("no code at line {line} of {file} or after it"),
         }));
     }
     let rows: Vec<Vec<String>> = found.iter().map(|code| code_row(call, code)).collect();
     let mut lines = Lines::at_most(SHOWN);
     columns(&rows).iter().for_each(|row| lines.push(row));
-    Ok(lines.finish("there is no way to see them here"))
+    Ok(lines.finish("not shown"))
 }
 
 fn code_row(call: &mut Call<'_>, code: &LineCode) -> Vec<String> {

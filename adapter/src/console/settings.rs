@@ -11,11 +11,10 @@ use serde_json::{Map, Value};
 pub const SET: Command = Command {
     name: "set",
     arguments: "[NAME [VALUE|default]]",
-    help: "shows and changes settings",
-    more: "A value is written as in a launch configuration; around a mere text the quotes may \
-           be left out: `:set maxDepth 5`, `:set stepFilters [\"*/third_party/*\"]`, \
-           `:set sourceMap {\"/build\": \"/home/me/src\"}`. It holds until the session ends, \
-           also over a restart.",
+    help: "show or change settings",
+    more: "A value is written as in a launch configuration; a plain text needs no quotes: `:set \
+           maxDepth 5`, `:set stepFilters [\"*/third_party/*\"]`, `:set sourceMap {\"/build\": \
+           \"/home/me/src\"}`. It applies until the session ends, restarts included.",
     when: RequiredState::Always,
     run: set,
     complete: Complete::Words(|_, before| match before {

@@ -14,10 +14,9 @@ const NAMED: i32 = 31;
 pub const SIGNALS: Command = Command {
     name: "signals",
     arguments: "[SIGNAL [stop|nostop] [pass|nopass] [print|noprint] [usual]]",
-    help: "what is done when the program gets a signal",
-    more: "`:signals SIGUSR1 nostop nopass print` tells of each SIGUSR1 and keeps it from the \
-           program; `:signals SIGUSR1 usual` goes back to what is done where nobody says \
-           anything. It is the setting `signals`.",
+    help: "show or set signal handling",
+    more: "`:signals SIGUSR1 nostop nopass print` prints each SIGUSR1 and does not pass it to the \
+           program; `:signals SIGUSR1 usual` restores the default. Changes the setting `signals`.",
     when: RequiredState::Always,
     run: signals,
     complete: Complete::Words(|_, before| match before {
@@ -41,7 +40,8 @@ fn signals(call: &mut Call<'_>) -> Result<String, RequestError> {
         return Ok(table(call, shown));
     };
     let Some(signal) = Signal::named(name) else {
-        let mistake = format!("`{name}` is no signal; they are called SIGUSR1, SIGRTMIN+3, …");
+        let mistake =
+            format!("unknown signal `{name}`; expected a name such as SIGUSR1 or SIGRTMIN+3");
         return Err(call.wrong(&SIGNALS, mistake));
     };
     if !rule.is_empty() {
@@ -73,7 +73,7 @@ fn rule_of(
             "noprint" => rule.print = false,
             "usual" => rule = SignalRule::usual(signal),
             other => {
-                let mistake = format!("there is no `{other}` to be done with a signal");
+                let mistake = format!("unknown action `{other}`");
                 return Err(call.wrong(&SIGNALS, mistake));
             }
         }

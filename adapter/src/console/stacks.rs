@@ -19,9 +19,9 @@ const MOST_LINES: usize = 5000;
 pub const ABANDON: Command = Command {
     name: "abandon",
     arguments: "",
-    help: "gives up a function called from the console that has stopped",
-    more: "The thread is back where it was before the call. What the function did until then stays \
-           done, and it keeps the locks that it has taken.",
+    help: "abandon a stopped function that the console called",
+    more: "Restores the thread's state from before the call. Side effects of the function up to \
+           that point remain, and locks that it took stay locked.",
     when: RequiredState::Stopped,
     run: abandon,
     complete: Complete::Words(|_, _| Vec::new()),
@@ -29,7 +29,7 @@ pub const ABANDON: Command = Command {
 
 fn abandon(call: &mut Call<'_>) -> Result<String, RequestError> {
     if !call.arguments.is_empty() {
-        return Err(call.wrong(&ABANDON, "it takes no arguments".to_owned()));
+        return Err(call.wrong(&ABANDON, "unexpected argument".to_owned()));
     }
     let thread = call.thread()?;
     call.session.debugger.abandon_call(thread)?;
@@ -40,8 +40,8 @@ fn abandon(call: &mut Call<'_>) -> Result<String, RequestError> {
 pub const THREADS: Command = Command {
     name: "threads",
     arguments: "[all]",
-    help: "threads, and where each of them is",
-    more: "`*` marks the thread that is looked at. `all` leaves none out.",
+    help: "list threads and their locations",
+    more: "`*` marks the selected thread. `all` lists every thread.",
     when: RequiredState::Process,
     run: threads,
     complete: Complete::Words(all),
@@ -58,7 +58,7 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     let most = match call.arguments {
         "" => THREADS_SHOWN,
         "all" => MOST_LINES,
-        other => return Err(call.wrong(&THREADS, format!("there is no `{other}`"))),
+        other => return Err(call.wrong(&THREADS, format!("unknown argument `{other}`"))),
     };
     let looked_at = call.thread().ok();
     let threads = call.session.debugger.threads();
@@ -118,9 +118,9 @@ fn module_name(session: &Session, id: engine::ModuleId) -> Option<String> {
 pub const BACKTRACE: Command = Command {
     name: "bt",
     arguments: "[all] [N]",
-    help: "the stack of the thread that is looked at, or of all",
-    more: "N is how many frames to show at most: 50, or 10 of each thread with `all`. `*` marks \
-           the frame that is looked at.",
+    help: "print the stack of the selected thread, or of all",
+    more: "N is the maximum number of frames: 50 by default, or 10 per thread with `all`. `*` \
+           marks the selected frame.",
     when: RequiredState::Stopped,
     run: backtrace,
     complete: Complete::Words(all),
@@ -133,14 +133,14 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         ["all"] => (true, None),
         ["all", number] | [number, "all"] => (true, Some(*number)),
         [number] => (false, Some(*number)),
-        _ => return Err(call.wrong(&BACKTRACE, "there are too many words")),
+        _ => return Err(call.wrong(&BACKTRACE, "too many arguments")),
     };
     let levels = match levels.map(|text| (text, count(text))) {
         None if of_all => FRAMES_OF_EACH,
         None => FRAMES_SHOWN,
         Some((_, Some(levels @ 1..))) => levels,
         Some((text, _)) => {
-            let mistake = format!("`{text}` is no number of frames");
+            let mistake = format!("invalid frame count `{text}`");
             return Err(call.wrong(&BACKTRACE, mistake));
         }
     };
@@ -154,7 +154,7 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
                 levels.saturating_mul(4)
             ));
         }
-        return Ok(lines.finish("they are too many to be shown"));
+        return Ok(lines.finish("too many to show"));
     }
     for thread in call.session.debugger.threads() {
         call.go_on()?;
@@ -172,7 +172,7 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
             lines.push(format!("  … {more}: `{prefix}bt all {levels}`"));
         }
     }
-    Ok(lines.finish(&format!("look at the thread, and `{prefix}bt`")))
+    Ok(lines.finish(&format!("select the thread and run `{prefix}bt`")))
 }
 
 /// Adds a thread's innermost frames to `lines`. Returns the number of frames left out, as text;
@@ -206,9 +206,9 @@ fn stack_of(
 pub const REGISTERS: Command = Command {
     name: "regs",
     arguments: "[general|flags|segments|vectors|all]",
-    help: "the registers of the frame that is looked at",
-    more: "Callers have only those registers that are known to be kept for them; vector \
-           registers are the innermost frame's.",
+    help: "print the registers of the selected frame",
+    more: "For a caller, only registers with a known saved value are printed. Vector registers \
+           are those of the innermost frame.",
     when: RequiredState::Stopped,
     run: registers,
     complete: Complete::Words(|_, before| match before {
@@ -234,7 +234,7 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
         "all" => GROUPS.iter().map(|(_, group)| *group).collect(),
         name => {
             let Some((_, group)) = GROUPS.iter().find(|(known, _)| *known == name) else {
-                let mistake = format!("there is no group of registers `{name}`");
+                let mistake = format!("unknown register group `{name}`");
                 return Err(call.wrong(&REGISTERS, mistake));
             };
             vec![*group]
@@ -255,7 +255,7 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
         }
     }
     if rows.is_empty() {
-        return Ok("none of them is known in this frame".to_owned());
+        return Ok("none of these registers is known in this frame".to_owned());
     }
     Ok(columns(&rows).join("\n"))
 }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_said() {
+    fn omitted_lines_are_counted() {
         let mut lines = Lines::at_most(2);
         for number in 0..5 {
             lines.push(number);

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_section_leaves_the_next_may_take() {
+    fn unused_budget_passes_to_the_next_section() {
         let mut budget = Budget::new(1000);
         budget.section(20, |allowed| {
             assert_eq!(allowed, 200);

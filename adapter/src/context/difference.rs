@@ -60,13 +60,13 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_are_told_whole() {
+    fn short_texts_are_shown_whole() {
         let change = change("i", &value("2"), &value("3"));
         assert_eq!((change.before.as_str(), change.after.as_str()), ("2", "3"));
     }
 
     #[test]
-    fn long_texts_are_told_from_where_they_differ() {
+    fn long_texts_start_at_the_difference() {
         let text = |last: &str| format!("{{ü = 1, {} z = {last}}}", "filler = 12345, ".repeat(10));
         let change = change("s", &value(&text("7")), &value(&text("8")));
         assert_eq!(change.before, "…iller = 12345,  z = 7}");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn another_address_is_told_though_it_is_not_shown() {
+    fn changed_hidden_address_is_reported() {
         let pointer = |exact: &str| Value {
             shown: "0x…".to_owned(),
             exact: exact.to_owned(),

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_logged_as_it_is() {
+    fn other_text_is_logged_unchanged() {
         let text = r#"{"seq": 1,  "command":"threads"}"#;
         assert_eq!(without_secrets(text.as_bytes()), text);
         let message = json!({"body": {"variables": [{"name": "args", "value": "7"}]}});

@@ -59,10 +59,10 @@ const STICKY: u32 = 0o1000;
 /// Returns why a parent folder is not safe for the user `us`; `None` if it is.
 fn wrong_parent(facts: Facts, us: u32) -> Option<String> {
     if facts.uid != us && facts.uid != 0 {
-        return Some(format!("belongs to another user (uid {})", facts.uid));
+        return Some(format!("is owned by another user (uid {})", facts.uid));
     }
     let open = facts.mode & OTHERS_WRITE != 0 && facts.mode & STICKY == 0;
-    (open && !facts.is_link).then(|| "can be written to by other users".to_owned())
+    (open && !facts.is_link).then(|| "is writable by other users".to_owned())
 }
 
 /// Returns why the folder itself is not safe for the user `us`; `None` if it is.
@@ -71,11 +71,11 @@ fn wrong_folder(facts: Facts, us: u32) -> Option<String> {
         return Some("is a symbolic link".to_owned());
     }
     if facts.uid != us {
-        return Some(format!("belongs to another user (uid {})", facts.uid));
+        return Some(format!("is owned by another user (uid {})", facts.uid));
     }
     // Other users may have created files in it.
     let open = facts.mode & OTHERS_WRITE != 0;
-    open.then(|| "can be written to by other users".to_owned())
+    open.then(|| "is writable by other users".to_owned())
 }
 
 /// Checks the existing parents of a path, from the root down.
@@ -163,7 +163,7 @@ fn append_to(path: &Path) -> io::Result<File> {
     let real = match named.file_type().is_symlink() {
         false => path.to_owned(),
         true if [0, us].contains(&named.uid()) => path.canonicalize()?,
-        true => return Err(io::Error::other("it is a link of another user")),
+        true => return Err(io::Error::other("a link of another user")),
     };
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = File::options()
@@ -172,10 +172,10 @@ fn append_to(path: &Path) -> io::Result<File> {
         .open(real)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     if metadata.uid() != us {
-        return Err(io::Error::other("it belongs to another user"));
+        return Err(io::Error::other("owned by another user"));
     }
     if metadata.mode() & 0o077 != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;

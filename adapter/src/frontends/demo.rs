@@ -74,13 +74,13 @@ fn build(directory: &Path) -> Result<PathBuf, String> {
                 println!("$ {compiler} -g -O0 -o demo demo.c");
                 return Ok(program);
             }
-            Ok(status) => return Err(format!("{compiler} could not build the demo: {status}")),
+            Ok(status) => return Err(format!("{compiler} failed to build the demo: {status}")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(format!("{compiler}: {error}")),
         }
     }
     Err(format!(
-        "the demo needs a C compiler, and there is none ({}); install one, or name one in CC",
+        "the demo needs a C compiler, but none was found ({}); install one, or set CC",
         compilers.join(", ")
     ))
 }

@@ -4,7 +4,7 @@ use super::Source;
 use serde::{Deserialize, Serialize};
 
 /// The state of a breakpoint.
-#[derive(Serialize, Debug, Default, Clone)]
+#[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct Breakpoint {
     /// Its number.
@@ -33,7 +33,7 @@ pub struct Breakpoint {
 }
 
 /// Why a breakpoint is not verified.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakpointReason {
     /// Pending: a module loaded later may resolve it.
@@ -43,7 +43,7 @@ pub enum BreakpointReason {
 }
 
 /// The result of all requests that set breakpoints.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct BreakpointsResponse {
     /// In the order of the request.
     pub breakpoints: Vec<Breakpoint>,
@@ -62,7 +62,7 @@ pub enum DataAccessType {
 }
 
 /// The result of `dataBreakpointInfo`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct DataBreakpointInfoResponse {
     /// The data id for `setDataBreakpoints`; null if it cannot be watched.
@@ -70,7 +70,7 @@ pub struct DataBreakpointInfoResponse {
     /// A description of the data, or the reason why it cannot be watched.
     pub description: String,
     /// The accesses that can be watched.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access_types: Vec<DataAccessType>,
     /// Whether the id is valid in another session.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,23 +78,33 @@ pub struct DataBreakpointInfoResponse {
 }
 
 /// The `breakpoint` event.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct BreakpointEventBody {
-    /// `changed`, `new` or `removed`.
-    pub reason: &'static str,
+    /// Why it is sent.
+    pub reason: BreakpointEventReason,
     /// The breakpoint.
     pub breakpoint: Breakpoint,
 }
 
+/// The reason of a `breakpoint` event.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum BreakpointEventReason {
+    /// Its state or its locations changed.
+    Changed,
+    /// The adapter has removed it.
+    Removed,
+}
+
 /// The result of `breakpointLocations`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct BreakpointLocationsResponse {
     /// In order.
     pub breakpoints: Vec<BreakpointLocation>,
 }
 
 /// Where a breakpoint could be.
-#[derive(Serialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 pub struct BreakpointLocation {
     /// The line.
     pub line: i64,

@@ -1,7 +1,7 @@
 //! The adapter's capabilities.
 
 use super::ExceptionBreakpointsFilter;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A mode of breakpoints.
 #[derive(Serialize, Debug, Clone)]
@@ -46,9 +46,9 @@ impl ChangedCapabilities {
 }
 
 /// The body of the `initialize` response; each request adds its capabilities
-/// (`Request::advertise`).
-#[derive(Serialize, Debug, Default, Clone)]
-#[serde(rename_all = "camelCase")]
+/// (`Request::advertise`). Lists of static texts are only ever sent.
+#[derive(Serialize, Deserialize, Debug, Default, Clone)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Capabilities {
     pub supports_configuration_done_request: bool,
     pub supports_function_breakpoints: bool,
@@ -58,7 +58,7 @@ pub struct Capabilities {
     pub supports_set_variable: bool,
     pub supports_set_expression: bool,
     pub supports_completions_request: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub completion_trigger_characters: Vec<&'static str>,
     pub supports_value_formatting_options: bool,
     pub support_terminate_debuggee: bool,
@@ -75,9 +75,9 @@ pub struct Capabilities {
     pub supports_instruction_breakpoints: bool,
     pub supports_data_breakpoints: bool,
     pub supports_data_breakpoint_bytes: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub supported_checksum_algorithms: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub breakpoint_modes: Vec<BreakpointMode>,
     pub supports_step_in_targets_request: bool,
     pub supports_goto_targets_request: bool,

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Arguments of `stillpoint/context`.
-#[derive(Deserialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextArguments {
     /// The thread; missing: the one that stopped last.
@@ -161,7 +161,7 @@ pub struct ContextWait {
 }
 
 /// Arguments of `stillpoint/stacks`.
-#[derive(Deserialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StacksArguments {
     /// The thread; missing: all threads.

@@ -1,19 +1,30 @@
 //! The envelopes of messages.
 
-use serde::{Deserialize, Serialize};
+use super::Event;
+use serde::de::DeserializeOwned;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::marker::PhantomData;
 
-/// A message from the client.
+/// A message from the other side.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A request.
+    /// A request; to a client, a reverse request.
     Request(Request),
-    /// A response to a reverse request.
+    /// A response; from a client, to a reverse request.
     Response(Response),
+    /// An event; from a client, a mistake.
+    Event {
+        /// Its sequence number, if it could be read.
+        seq: Option<i64>,
+        /// The event.
+        event: Event,
+    },
 }
 
-/// A request from the client.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Its sequence number.
@@ -24,17 +35,19 @@ pub struct Request {
     pub arguments: Value,
 }
 
-/// The client's response to a reverse request.
+/// A response.
 #[derive(Debug)]
 pub struct Response {
-    /// The sequence number of the request; 0 if the client sends none.
+    /// The sequence number of the request; 0 if a client sends none.
     pub request_seq: u64,
     /// The command of the request.
     pub command: String,
     /// Whether it succeeded.
     pub success: bool,
-    /// The error.
+    /// The error in short.
     pub message: Option<String>,
+    /// Its body, as text.
+    pub body: Option<Box<RawValue>>,
 }
 
 /// A message that cannot be parsed.
@@ -46,6 +59,17 @@ pub struct Malformed {
     pub command: String,
     /// The error.
     pub message: String,
+}
+
+impl Malformed {
+    /// Returns the error for an event from a client.
+    pub fn event(seq: Option<i64>) -> Self {
+        Self {
+            seq,
+            command: String::new(),
+            message: "`type` is \"event\", expected \"request\"".to_owned(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -64,6 +88,10 @@ struct Envelope {
     success: Value,
     #[serde(default)]
     message: Value,
+    #[serde(default)]
+    event: Value,
+    #[serde(default)]
+    body: Option<Box<RawValue>>,
 }
 
 /// Reads one message.
@@ -76,7 +104,7 @@ pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
         return Err(Malformed {
             seq: None,
             command: String::new(),
-            message: "the message is no JSON object".to_owned(),
+            message: "the message is not a JSON object".to_owned(),
         });
     }
     let envelope: Envelope =
@@ -90,9 +118,10 @@ pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
     };
     match envelope.r#type.as_str() {
         Some("request") => {
-            let seq = seq.ok_or_else(|| malformed("`seq` is missing or no number".to_owned()))?;
+            let seq =
+                seq.ok_or_else(|| malformed("`seq` is missing or not a number".to_owned()))?;
             if command.is_empty() {
-                return Err(malformed("`command` is missing or no string".to_owned()));
+                return Err(malformed("`command` is missing or not a string".to_owned()));
             }
             Ok(Incoming::Request(Request {
                 seq,
@@ -105,7 +134,14 @@ pub fn read_message(bytes: &[u8]) -> Result<Incoming, Malformed> {
             command,
             success: envelope.success.as_bool().unwrap_or(false),
             message: envelope.message.as_str().map(str::to_owned),
+            body: envelope.body,
         })),
+        Some("event") => {
+            let name = envelope.event.as_str().unwrap_or_default();
+            let event = Event::read(name, envelope.body.as_deref());
+            let event = event.map_err(|error| malformed(format!("event `{name}`: {error}")))?;
+            Ok(Incoming::Event { seq, event })
+        }
         _ => Err(malformed(format!(
             "`type` is {}, expected \"request\"",
             envelope.r#type
@@ -146,7 +182,7 @@ fn salvage(bytes: &[u8], error: &serde_json::Error) -> Malformed {
     }
 }
 
-/// A message to the client without its `seq`, which the writer adds.
+/// A message to the other side without its `seq`, which the writer adds.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Outgoing<'a> {
@@ -170,7 +206,7 @@ pub enum Outgoing<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         body: Option<Box<RawValue>>,
     },
-    /// A reverse request.
+    /// A request; to a client, a reverse request.
     Request {
         /// Its command.
         command: &'static str,
@@ -205,6 +241,50 @@ impl From<String> for Body {
     fn from(json: String) -> Self {
         let data = Vec::new();
         Self { json, data }
+    }
+}
+
+/// The text of a body that is written without a `T`, part by part.
+#[derive(Debug)]
+pub struct Encoded<T> {
+    json: String,
+    body: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Encoded<T> {
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// It is not a `T`.
+    pub fn decode(&self) -> serde_json::Result<T> {
+        serde_json::from_str(&self.json)
+    }
+}
+
+impl<T> From<String> for Encoded<T> {
+    fn from(json: String) -> Self {
+        let body = PhantomData;
+        Self { json, body }
+    }
+}
+
+impl<T> From<Encoded<T>> for Body {
+    fn from(body: Encoded<T>) -> Self {
+        body.json.into()
+    }
+}
+
+impl<T> Serialize for Encoded<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.json).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Encoded<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self::from(String::from(Box::<str>::from(raw))))
     }
 }
 

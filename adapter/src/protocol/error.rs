@@ -9,7 +9,7 @@ pub type Handled = Result<Option<Body>, RequestError>;
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// The request waits for an inferior call, and is handled again after it.
-    #[error("a call into the program is under way")]
+    #[error("a call into the program is in progress")]
     Calling,
     /// The client cancelled it.
     #[error("cancelled")]
@@ -42,7 +42,7 @@ pub enum RequestError {
     #[error("{0}")]
     Start(String),
     /// A bug in the adapter.
-    #[error("internal error in `{command}`: {message}; the session goes on")]
+    #[error("internal error in `{command}`: {message}; the session continues")]
     Panic {
         /// The request.
         command: String,

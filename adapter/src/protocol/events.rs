@@ -1,8 +1,57 @@
 //! Bodies of events.
 
-use super::Module;
+use super::{BreakpointEventBody, ExitedEventBody, Module, ThreadEventBody};
 use dap::types::ProcessEventStartMethod;
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// An event, as our own client reads it.
+#[derive(Debug)]
+pub enum Event {
+    /// `initialized`.
+    Initialized,
+    /// `stopped`.
+    Stopped(StoppedEventBody),
+    /// `continued`.
+    Continued,
+    /// `exited`.
+    Exited(ExitedEventBody),
+    /// `terminated`.
+    Terminated,
+    /// `thread`.
+    Thread(ThreadEventBody),
+    /// `output`.
+    Output(OutputEventBody),
+    /// `breakpoint`.
+    Breakpoint(BreakpointEventBody),
+    /// One that the client does not use.
+    Other,
+}
+
+impl Event {
+    /// Reads the body of an event.
+    ///
+    /// # Errors
+    /// It is not a body of that event.
+    pub fn read(name: &str, body: Option<&RawValue>) -> serde_json::Result<Self> {
+        fn parse<T: DeserializeOwned>(body: Option<&RawValue>) -> serde_json::Result<T> {
+            serde_json::from_str(body.map_or("null", RawValue::get))
+        }
+        Ok(match name {
+            "initialized" => Self::Initialized,
+            "stopped" => Self::Stopped(parse(body)?),
+            "continued" => Self::Continued,
+            "exited" => Self::Exited(parse(body)?),
+            "terminated" => Self::Terminated,
+            "thread" => Self::Thread(parse(body)?),
+            "output" => Self::Output(parse(body)?),
+            "breakpoint" => Self::Breakpoint(parse(body)?),
+            _ => Self::Other,
+        })
+    }
+}
 
 /// The `invalidated` event.
 #[derive(Serialize, Debug)]
@@ -12,11 +61,11 @@ pub struct InvalidatedEventBody {
 }
 
 /// The `stopped` event.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct StoppedEventBody {
     /// The reason, in the specification's words.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The reason as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -30,7 +79,7 @@ pub struct StoppedEventBody {
     /// Whether all threads are stopped.
     pub all_threads_stopped: bool,
     /// The breakpoints that caused it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hit_breakpoint_ids: Vec<u32>,
 }
 
@@ -72,7 +121,7 @@ pub struct ProgressEndEventBody<'a> {
 }
 
 /// The `output` event.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct OutputEventBody {
     /// The origin of the output.
     pub category: OutputCategory,
@@ -81,7 +130,7 @@ pub struct OutputEventBody {
 }
 
 /// The origin of an output.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputCategory {
     /// The debugger.

@@ -1,31 +1,35 @@
 //! Exceptions on the wire.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Arguments of `setExceptionBreakpoints`.
-#[derive(Deserialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SetExceptionBreakpointsArguments {
     /// Ids of filters.
     pub filters: Vec<String>,
     /// Ids of filters, with conditions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filter_options: Vec<ExceptionFilterOptions>,
     /// Types, grouped in a tree that the adapter does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exception_options: Vec<ExceptionOptions>,
 }
 
 /// One of `setExceptionBreakpoints`.
-#[derive(Deserialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionFilterOptions {
     /// The filter.
     pub filter_id: String,
     /// The condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
 }
 
 /// One of `setExceptionBreakpoints`.
-#[derive(Deserialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionOptions {
     /// The path in the tree.
@@ -36,7 +40,7 @@ pub struct ExceptionOptions {
 }
 
 /// A branch of the tree of exceptions.
-#[derive(Deserialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionPathSegment {
     /// Whether all but `names` are meant.
@@ -47,7 +51,7 @@ pub struct ExceptionPathSegment {
 }
 
 /// Arguments of `exceptionInfo`.
-#[derive(Deserialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionInfoArguments {
     /// The thread that stopped.
@@ -55,21 +59,21 @@ pub struct ExceptionInfoArguments {
 }
 
 /// An exception filter that is offered.
-#[derive(Serialize, Debug, Clone)]
+#[derive(Serialize, Deserialize, Debug, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionBreakpointsFilter {
     /// Its id.
-    pub filter: &'static str,
+    pub filter: Cow<'static, str>,
     /// Its name in the user interface.
-    pub label: &'static str,
+    pub label: Cow<'static, str>,
     /// Its description.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     /// Whether it is enabled by default.
     pub default: bool,
     /// Whether it supports a condition.
     pub supports_condition: bool,
     /// Description of the condition.
-    pub condition_description: &'static str,
+    pub condition_description: Cow<'static, str>,
 }
 
 /// When the program stops at an exception.

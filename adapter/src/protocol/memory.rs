@@ -4,7 +4,7 @@ use super::Source;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::GeneralPurposeConfig;
 use base64::engine::simd::Simd;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,17 +15,36 @@ pub fn base64() -> Simd {
 }
 
 /// The result of `readMemory`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadMemoryResponse {
     /// Address of the first byte.
     pub address: String,
     /// Number of requested bytes that cannot be read.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unreadable_bytes: u64,
-    /// The bytes in base64: the last field, filled when the message is written
-    /// ([`super::Body::data`]).
-    pub data: &'static str,
+    /// The bytes, in base64 on the wire. The last field: the adapter fills it when the message is
+    /// written ([`super::Body::data`]).
+    #[serde(default, with = "as_base64")]
+    pub data: Vec<u8>,
+}
+
+/// Bytes as base64.
+mod as_base64 {
+    use super::base64;
+    use base64::Engine as _;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+    use std::borrow::Cow;
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&base64().encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        base64().decode(text.as_bytes()).map_err(D::Error::custom)
+    }
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -33,7 +52,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// The result of `writeMemory`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct WriteMemoryResponse {
     /// Offset of the first byte written: 0.
@@ -43,7 +62,7 @@ pub struct WriteMemoryResponse {
 }
 
 /// The `memory` event.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryEventBody {
     /// The memory reference.
@@ -55,14 +74,14 @@ pub struct MemoryEventBody {
 }
 
 /// The result of `disassemble`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct DisassembleResponse {
     /// The requested number of instructions.
     pub instructions: Vec<DisassembledInstruction>,
 }
 
 /// One instruction. The `dap` crate's has no presentation hint.
-#[derive(Serialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct DisassembledInstruction {
     /// Its address.
@@ -90,7 +109,7 @@ pub struct DisassembledInstruction {
 }
 
 /// The presentation hint of an instruction.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum InstructionHint {
     /// Not an instruction.

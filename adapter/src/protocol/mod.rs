@@ -9,6 +9,7 @@ mod envelope;
 mod error;
 mod events;
 mod exceptions;
+mod lenient;
 mod memory;
 mod stack;
 mod types;
@@ -18,10 +19,13 @@ pub use arguments::*;
 pub use breakpoints::*;
 pub use capabilities::{BreakpointMode, Capabilities, CapabilitiesEventBody, ChangedCapabilities};
 pub use context::*;
-pub use envelope::{Body, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message};
+pub use envelope::{
+    Body, Encoded, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message,
+};
 pub use error::{Handled, RUNNING, RequestError};
 pub use events::*;
 pub use exceptions::*;
+pub use lenient::read_arguments;
 pub use memory::*;
 pub use stack::*;
 pub use types::*;
@@ -29,13 +33,12 @@ pub use values::*;
 
 pub use dap::events::{ContinuedEventBody, ExitedEventBody, ThreadEventBody};
 pub use dap::requests::{
-    CancelArguments, DisconnectArguments, GotoArguments, NextArguments, RestartFrameArguments,
-    ScopesArguments, SetFunctionBreakpointsArguments, StepInArguments, StepInTargetsArguments,
-    StepOutArguments, TerminateArguments,
+    GotoArguments, RestartFrameArguments, ScopesArguments, SetFunctionBreakpointsArguments,
+    StepInTargetsArguments, TerminateArguments,
 };
 pub use dap::responses::{SourceResponse, ThreadsResponse};
 pub use dap::types::{
-    ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason,
+    FunctionBreakpoint, ProcessEventStartMethod, SteppingGranularity, Thread, ThreadEventReason,
     VariablePresentationHint, VariablePresentationHintAttributes, VariablePresentationHintKind,
     VariablesArgumentsFilter,
 };

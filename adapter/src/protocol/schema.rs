@@ -3,6 +3,7 @@
 use super::*;
 use engine::LoadAddr;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// The official schema.
@@ -103,6 +104,34 @@ pub fn response(schema: &Value, definition: &str, body: &impl Serialize) {
     check(schema, definition, &Answer::of(message, body));
 }
 
+/// Like [`response`], for a body that clients read, too.
+fn two_way<T: Serialize + DeserializeOwned>(schema: &Value, definition: &str, body: &T) {
+    response(schema, definition, body);
+    comes_back(body);
+}
+
+/// Checks that nothing is lost between the adapter and a client but what is only ever sent.
+fn comes_back<T: Serialize + DeserializeOwned>(body: &T) {
+    let mut sent = serde_json::to_value(body).expect("JSON");
+    let read: T = serde_json::from_str(&sent.to_string()).expect("the type that was sent");
+    drop_sent_only(&mut sent);
+    assert_eq!(serde_json::to_value(&read).expect("JSON"), sent);
+}
+
+/// Drops the fields of sources that are not read.
+fn drop_sent_only(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::Object(source)) = fields.get_mut("source") {
+                source.retain(|name, _| name != "checksums" && name != "presentationHint");
+            }
+            fields.values_mut().for_each(drop_sent_only);
+        }
+        Value::Array(values) => values.iter_mut().for_each(drop_sent_only),
+        _ => {}
+    }
+}
+
 fn event(schema: &Value, definition: &str, event: &'static str, body: &impl Serialize) {
     let body = body_of(body).expect("JSON");
     check(schema, definition, &Outgoing::Event { event, body });
@@ -153,13 +182,13 @@ fn responses() {
     };
     response(&schema, "ExceptionInfoResponse", &exception);
     let breakpoints = vec![breakpoint(), Breakpoint::default()];
-    response(
+    two_way(
         &schema,
         "SetBreakpointsResponse",
         &BreakpointsResponse { breakpoints },
     );
     let all_threads_continued = true;
-    response(
+    two_way(
         &schema,
         "ContinueResponse",
         &ContinueResponse {
@@ -181,15 +210,15 @@ fn responses() {
         stack_frames: vec![frame],
         total_frames: 1,
     };
-    response(&schema, "StackTraceResponse", &stack);
+    two_way(&schema, "StackTraceResponse", &stack);
     let scope = Scope {
-        name: "Locals",
-        presentation_hint: Some("locals"),
+        name: "Locals".into(),
+        presentation_hint: Some("locals".into()),
         variables_reference: 1,
         named_variables: Some(1),
         expensive: false,
     };
-    response(
+    two_way(
         &schema,
         "ScopesResponse",
         &ScopesResponse {
@@ -211,11 +240,18 @@ fn responses() {
         value_location_reference: Some(2),
         ..Variable::default()
     };
-    let mut variables = VariablesResponse::for_about(2);
+    let mut variables = VariablesWriter::for_about(2);
     for variable in [variable, Variable::default()] {
         variables.push(&variable).expect("plain data");
     }
     let variables = variables.into_json().expect("UTF-8");
+    let read = Encoded::<VariablesResponse>::from(variables.clone());
+    let read = read.decode().expect("variables").variables;
+    assert_eq!(
+        (read[0].name.as_str(), read[0].indexed_variables),
+        ("x", Some(1))
+    );
+    assert_eq!(read[0].memory_reference.map(|it| it.0), Some(LoadAddr(1)));
     let variables: serde_json::Value = serde_json::from_str(&variables).expect("JSON");
     response(&schema, "VariablesResponse", &variables);
     let location = LocationsResponse {
@@ -259,8 +295,8 @@ fn responses() {
         memory_reference: Some(MemoryReference(LoadAddr(1))),
         value_location_reference: Some(1),
     };
-    response(&schema, "EvaluateResponse", &value);
-    response(
+    two_way(&schema, "EvaluateResponse", &value);
+    two_way(
         &schema,
         "SetVariableResponse",
         &SetVariableResponse {
@@ -272,9 +308,9 @@ fn responses() {
     let read = ReadMemoryResponse {
         address: "0x1f".to_owned(),
         unreadable_bytes: 7,
-        data: "",
+        data: b"bytes".to_vec(),
     };
-    response(&schema, "ReadMemoryResponse", &read);
+    two_way(&schema, "ReadMemoryResponse", &read);
     let instruction = DisassembledInstruction {
         address: "0x1".to_owned(),
         instruction_bytes: Some("c3".to_owned()),
@@ -312,7 +348,7 @@ fn responses() {
             column: Some(1),
         },
     ];
-    response(
+    two_way(
         &schema,
         "BreakpointLocationsResponse",
         &BreakpointLocationsResponse { breakpoints },
@@ -321,7 +357,7 @@ fn responses() {
         id: 1,
         name: "main".to_owned(),
     };
-    response(
+    two_way(
         &schema,
         "ThreadsResponse",
         &ThreadsResponse {
@@ -386,7 +422,7 @@ fn events() {
     };
     event(&schema, "ContinuedEvent", "continued", &continued);
     let stopped = StoppedEventBody {
-        reason: "exception",
+        reason: "exception".into(),
         description: Some("signal SIGSEGV".to_owned()),
         thread_id: 1,
         preserve_focus_hint: false,
@@ -418,7 +454,7 @@ fn events() {
     };
     event(&schema, "ProgressEndEvent", "progressEnd", &ended);
     let changed = BreakpointEventBody {
-        reason: "changed",
+        reason: BreakpointEventReason::Changed,
         breakpoint: breakpoint(),
     };
     event(&schema, "BreakpointEvent", "breakpoint", &changed);

@@ -1,11 +1,12 @@
 //! Stacks, step-in targets and goto targets on the wire.
 
 use super::Source;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A frame of a stack.
-#[derive(Serialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct StackFrame {
     /// Its number.
@@ -32,7 +33,7 @@ pub struct StackFrame {
 }
 
 /// How to show a frame.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum FrameHint {
     /// Not important.
@@ -42,7 +43,7 @@ pub enum FrameHint {
 }
 
 /// The result of `stackTrace`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct StackTraceResponse {
     /// The requested frames.
@@ -52,14 +53,14 @@ pub struct StackTraceResponse {
 }
 
 /// A group of a frame's variables.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Scope {
     /// Its name in the user interface.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its kind, one of the specification's words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub presentation_hint: Option<&'static str>,
+    pub presentation_hint: Option<Cow<'static, str>>,
     /// Its variables reference.
     pub variables_reference: i64,
     /// Number of variables, if known without reading any.
@@ -70,21 +71,21 @@ pub struct Scope {
 }
 
 /// The result of `scopes`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct ScopesResponse {
     /// The scopes.
     pub scopes: Vec<Scope>,
 }
 
 /// The result of `stepInTargets`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct StepInTargetsResponse {
     /// In the order of the calls.
     pub targets: Vec<StepInTarget>,
 }
 
 /// A call that can be stepped into.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct StepInTarget {
     /// Its number, for `stepIn`.
     pub id: i64,
@@ -99,14 +100,14 @@ pub struct StepInTarget {
 }
 
 /// The result of `gotoTargets`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct GotoTargetsResponse {
     /// In the order of their addresses.
     pub targets: Vec<GotoTarget>,
 }
 
 /// A location that a thread can be moved to.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct GotoTarget {
     /// Its number, for `goto`.
@@ -123,7 +124,7 @@ pub struct GotoTarget {
 }
 
 /// The result of `continue`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ContinueResponse {
     /// Whether all threads run now.

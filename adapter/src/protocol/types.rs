@@ -133,14 +133,14 @@ pub struct StartDebuggingRequestArguments {
 }
 
 /// The body of an error response.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct ErrorBody {
     /// The error.
     pub error: ErrorMessage,
 }
 
 /// An error.
-#[derive(Serialize, Debug, Clone)]
+#[derive(Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorMessage {
     /// Its kind.

@@ -2,13 +2,15 @@
 
 use super::VariablePresentationHint;
 use engine::LoadAddr;
-use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A variable. The type in the `dap` crate lacks the location references.
-/// [`VariablesResponse::push`] writes it.
-#[derive(Debug, Default)]
+/// [`VariablesWriter::push`] writes it.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
 pub struct Variable<S = String> {
     /// Its name.
     pub name: S,
@@ -44,12 +46,29 @@ impl Serialize for MemoryReference {
     }
 }
 
+impl<'de> Deserialize<'de> for MemoryReference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        let digits = text.strip_prefix("0x").unwrap_or_default();
+        let address = u64::from_str_radix(digits, 16);
+        let wrong = |_| D::Error::invalid_value(Unexpected::Str(&text), &"an address");
+        Ok(Self(LoadAddr(address.map_err(wrong)?)))
+    }
+}
+
+/// The result of `variables`, as clients read it; [`VariablesWriter`] writes it.
+#[derive(Deserialize, Debug)]
+pub struct VariablesResponse {
+    /// The variables.
+    pub variables: Vec<Variable>,
+}
+
 /// The body of the `variables` response as JSON. There may be very many variables, so each is
 /// serialized before the next one is created.
 #[derive(Debug)]
-pub struct VariablesResponse(Vec<u8>);
+pub struct VariablesWriter(Vec<u8>);
 
-impl VariablesResponse {
+impl VariablesWriter {
     /// Typical size of a variable in bytes.
     const USUAL: usize = 120;
     const HEAD: &[u8] = br#"{"variables":["#;
@@ -150,12 +169,12 @@ impl VariablesResponse {
     /// Never: what is written is UTF-8.
     pub fn into_json(mut self) -> serde_json::Result<String> {
         self.0.extend_from_slice(b"]}");
-        String::from_utf8(self.0).map_err(serde_json::Error::custom)
+        String::from_utf8(self.0).map_err(serde::ser::Error::custom)
     }
 }
 
 /// The result of `evaluate`.
-#[derive(Serialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluateResponse {
     /// The value.
@@ -183,7 +202,7 @@ pub struct EvaluateResponse {
 }
 
 /// The result of `setVariable`.
-#[derive(Serialize, Debug, Default)]
+#[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct SetVariableResponse {
     /// The value as it is now.
@@ -208,7 +227,7 @@ pub struct SetVariableResponse {
 }
 
 /// The result of `setExpression`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct SetExpressionResponse {
     /// The value as it is now.
@@ -236,14 +255,14 @@ pub struct SetExpressionResponse {
 }
 
 /// The result of `completions`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct CompletionsResponse {
     /// The candidates.
     pub targets: Vec<CompletionItem>,
 }
 
 /// One of `completions`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct CompletionItem {
     /// The text to insert.
     pub label: String,
@@ -257,7 +276,7 @@ pub struct CompletionItem {
 }
 
 /// What a completion is, in the specification's words.
-#[derive(Serialize, Debug, Clone, Copy)]
+#[derive(Serialize, Deserialize, Debug, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 pub enum CompletionItemType {
     /// A variable.
@@ -281,7 +300,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn written(variable: &Variable<&str>) -> Value {
-        let mut body = VariablesResponse::for_about(2);
+        let mut body = VariablesWriter::for_about(2);
         body.push(&Variable::<&str>::default()).unwrap();
         body.push(variable).unwrap();
         let mut body: Value = serde_json::from_str(&body.into_json().unwrap()).unwrap();
@@ -318,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_come_back_as_they_were() {
+    fn texts_round_trip() {
         let all: String = (0..0x300).filter_map(char::from_u32).collect();
         let mut texts = vec![all, "a long text, and behind it \"".to_owned()];
         texts.extend((0..0x80_u8).map(|byte| format!("x{}", char::from(byte))));

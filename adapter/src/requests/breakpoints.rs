@@ -26,15 +26,14 @@ const MODES: [BreakpointMode; 2] = [
     BreakpointMode {
         mode: SOFTWARE,
         label: "Software",
-        description: "In code by a trap instruction, on data by single steps (slow); as many as \
-                      one likes",
+        description: "A trap instruction in code; single steps for data (slow). No limit on their \
+                      number",
         applies_to: &["source", "instruction", "data"],
     },
     BreakpointMode {
         mode: HARDWARE,
         label: "Hardware",
-        description: "By the processor's debug registers, of which there are four; the code is \
-                      not written to",
+        description: "Uses one of the processor's four debug registers; the code is not changed",
         applies_to: &["source", "instruction", "data"],
     },
 ];
@@ -156,7 +155,7 @@ pub(super) fn failed(message: String) -> Breakpoint {
 }
 
 pub(super) fn switched_off(count: usize) -> BreakpointsResponse {
-    let breakpoint = failed("the program runs without debugging (noDebug)".to_owned());
+    let breakpoint = failed("breakpoints are disabled (`noDebug`)".to_owned());
     BreakpointsResponse {
         breakpoints: vec![breakpoint; count],
     }

@@ -80,7 +80,7 @@ fn find(
     let bytes = arguments.bytes;
     if arguments.as_address == Some(true) {
         let addr = address(name)
-            .ok_or_else(|| RequestError::Arguments(format!("`{name}` is no address")))?;
+            .ok_or_else(|| RequestError::Arguments(format!("`{name}` is not an address")))?;
         return Ok(session.debugger.watchable_at(addr, bytes.unwrap_or(1))?);
     }
     if let Some(reference) = arguments.variables_reference.filter(|it| *it != 0) {
@@ -123,7 +123,7 @@ impl Request for SetDataBreakpoints {
         for breakpoint in arguments.breakpoints {
             let Some((data, by_steps)) = data_of(session, &breakpoint.data_id) else {
                 places.push(Err(format!(
-                    "nothing is known by the id `{}` (any more)",
+                    "unknown or outdated data id `{}`",
                     breakpoint.data_id
                 )));
                 continue;

@@ -24,7 +24,7 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         ExceptionFilter::CppThrow,
         "cpp_throw",
         "C++: on throw",
-        "Stops where a C++ exception is thrown, also again",
+        "Stops where a C++ exception is thrown or rethrown",
         TYPES,
     ),
     (
@@ -38,7 +38,7 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         ExceptionFilter::CppUncaught,
         "cpp_uncaught",
         "C++: uncaught",
-        "Stops where a C++ exception that nobody catches ends the program",
+        "Stops where an uncaught C++ exception ends the program",
         TYPES,
     ),
     (
@@ -52,18 +52,19 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         ExceptionFilter::Sanitizer,
         "sanitizer",
         "Sanitizer reports",
-        "Stops where AddressSanitizer, ThreadSanitizer or another one has found a mistake",
+        "Stops where AddressSanitizer, ThreadSanitizer or another one reports an error",
         "Text of the summary (* stands for anything)",
     ),
     (
         ExceptionFilter::Signals,
         "signals",
         "Signals",
-        "Stops at all signals but SIGCHLD, timers and the like; deadly ones always stop",
+        "Stops at all signals except SIGCHLD, timers and similar ones; fatal signals always stop",
         "Names (SIGUSR1, SIGRT*), or an expression with $exception, the number",
     ),
 ];
-const TYPES: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or an expression with $exception";
+const TYPES: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or \
+                     an expression with $exception";
 
 /// Returns the filter with an id: an offered one, any signal's name, or the name of another
 /// debugger's filter.
@@ -94,13 +95,13 @@ impl Request for SetExceptionBreakpoints {
         let offered = OFFERED.iter();
         capabilities.exception_breakpoint_filters = offered
             .map(
-                |(filter, id, label, description, condition)| ExceptionBreakpointsFilter {
-                    filter: id,
-                    label,
-                    description,
+                |&(ref filter, id, label, description, condition)| ExceptionBreakpointsFilter {
+                    filter: id.into(),
+                    label: label.into(),
+                    description: description.into(),
                     default: ExceptionFilter::DEFAULT.contains(filter),
                     supports_condition: true,
-                    condition_description: condition,
+                    condition_description: condition.into(),
                 },
             )
             .collect();
@@ -146,7 +147,7 @@ impl Request for SetExceptionBreakpoints {
 fn unknown(id: &str) -> String {
     let ids: Vec<&str> = OFFERED.iter().map(|(_, id, ..)| *id).collect();
     format!(
-        "there is no exception filter `{id}`; there are {}, and signals by their names (SIGUSR1)",
+        "unknown exception filter `{id}`; expected {}, or the name of a signal (SIGUSR1)",
         ids.join(", ")
     )
 }
@@ -158,11 +159,11 @@ fn of_options(options: ExceptionOptions) -> Result<ExceptionBreakpoint, String> 
         "always" => ExceptionFilter::CppThrow,
         "unhandled" | "userUnhandled" => ExceptionFilter::CppUncaught,
         "never" => return Err("never: the program does not stop for it".to_owned()),
-        other => return Err(format!("`breakMode`: there is no `{other}`")),
+        other => return Err(format!("`breakMode`: unknown value `{other}`")),
     };
     let last = options.path.last();
     if last.is_some_and(|segment| segment.negate) {
-        return Err("`negate` is not supported: name the types to stop for".to_owned());
+        return Err("`negate` is not supported; name the types to stop for".to_owned());
     }
     let names = last.map(|segment| segment.names.join(", "));
     Ok(ExceptionBreakpoint {
@@ -191,7 +192,7 @@ impl Request for ExceptionInfo {
         let thread = thread_id(arguments.thread_id)?;
         let Some(info) = session.debugger.exception_info(thread, true) else {
             return Err(RequestError::Other(format!(
-                "thread {thread} did not stop for an exception or a signal"
+                "thread {thread} is not stopped for an exception or a signal"
             )));
         };
         let full_type_name = info.type_name.clone();

@@ -2,8 +2,8 @@
 
 use crate::protocol::RequestError;
 use crate::protocol::{
-    Capabilities, ContinueResponse, NextArguments, StepInArguments, StepOutArguments,
-    SteppingGranularity, ThreadArguments,
+    Capabilities, ContinueResponse, StepArguments, StepInArguments, SteppingGranularity,
+    ThreadArguments,
 };
 use crate::requests::stepping::step_into_target;
 use crate::requests::{Effect, Request};
@@ -95,7 +95,7 @@ pub enum Next {}
 impl Request for Next {
     const COMMAND: &'static str = "next";
     const EFFECT: Effect = Effect::Runs;
-    type Arguments = NextArguments;
+    type Arguments = StepArguments;
     type Body = ();
 
     fn advertise(capabilities: &mut Capabilities) {
@@ -103,8 +103,8 @@ impl Request for Next {
         capabilities.supports_single_thread_execution_requests = true;
     }
 
-    fn handle(session: &mut Session, arguments: NextArguments) -> Result<(), RequestError> {
-        let NextArguments {
+    fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
+        let StepArguments {
             thread_id,
             granularity,
             single_thread,
@@ -154,11 +154,11 @@ pub enum StepOut {}
 impl Request for StepOut {
     const COMMAND: &'static str = "stepOut";
     const EFFECT: Effect = Effect::Runs;
-    type Arguments = StepOutArguments;
+    type Arguments = StepArguments;
     type Body = ();
 
-    fn handle(session: &mut Session, arguments: StepOutArguments) -> Result<(), RequestError> {
-        let StepOutArguments {
+    fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
+        let StepArguments {
             thread_id,
             granularity,
             single_thread,

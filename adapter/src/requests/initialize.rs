@@ -28,7 +28,7 @@ impl Request for Initialize {
             Some("uri") => PathFormat::Uri,
             Some(other) => {
                 return Err(RequestError::Arguments(format!(
-                    "initialize: `pathFormat`: `{other}` is neither `path` nor `uri`"
+                    "initialize: `pathFormat`: unknown value `{other}`; expected `path` or `uri`"
                 )));
             }
         };

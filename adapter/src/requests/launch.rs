@@ -15,7 +15,6 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::core_file;
 use crate::session::debuginfod::Debuginfod;
-use crate::session::events;
 use crate::session::handover;
 use crate::session::opening;
 use crate::session::startup;
@@ -96,8 +95,9 @@ impl Beginning {
             live,
             notes,
         } = settings;
-        let directory = std::env::current_dir()
-            .map_err(|error| RequestError::Start(format!("no working directory: {error}")))?;
+        let directory = std::env::current_dir().map_err(|error| {
+            RequestError::Start(format!("cannot determine the working directory: {error}"))
+        })?;
         let of = match own.core(&common, &directory) {
             Some(plan) => Of::Core {
                 plan,
@@ -220,7 +220,7 @@ fn terminal_kind(session: &mut Session, console: Console) -> Option<&'static str
         Console::External => "external",
     };
     if !session.client.run_in_terminal {
-        let note = "This editor offers no terminal; the program's output comes here.\n";
+        let note = "No terminal support in this editor (`runInTerminal`): output is shown here.\n";
         session.startup.note(note.to_owned());
         return None;
     }
@@ -232,12 +232,12 @@ fn launch_in_terminal(
     plan: &LaunchPlan,
     kind: &'static str,
 ) -> Result<(), RequestError> {
-    let failed = |error| RequestError::Start(format!("no way into a terminal: {error}"));
+    let failed = |error| RequestError::Start(format!("cannot prepare the terminal: {error}"));
     let launch = &plan.launch;
     // In a terminal, only the user of the terminal would see this error.
     if !launch.program.exists() {
         let program = launch.program.clone();
-        let message = "there is no such file".to_owned();
+        let message = "file not found".to_owned();
         return Err(engine::Error::Launch { program, message }.into());
     }
     let rendezvous = Rendezvous::open(session.inbox.clone()).map_err(failed)?;
@@ -261,7 +261,7 @@ fn attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), R
         Target::Program(program) if wait_for => {
             session.debugger.attach_when_started(&program)?;
             session.startup.awaiting();
-            session.console(&format!("Waiting for `{program}` to be started\n"));
+            session.console(&format!("Waiting for `{program}` to start\n"));
             return Ok(());
         }
         Target::Program(program) => the_only_one(session, &program)?,
@@ -279,7 +279,7 @@ fn the_only_one(session: &Session, program: &str) -> Result<i32, RequestError> {
     match found.as_slice() {
         [(pid, _)] => Ok(*pid),
         [] => failed(format!(
-            "no process runs `{program}`; start it, or set `waitFor` to attach when it is started"
+            "no process matches `{program}`; start it, or set `waitFor`"
         )),
         several => {
             let listed = several.iter().take(MOST);
@@ -290,7 +290,7 @@ fn the_only_one(session: &Session, program: &str) -> Result<i32, RequestError> {
                 listed.push("…".to_owned());
             }
             failed(format!(
-                "{} processes run `{program}`; say by `pid` which: {}",
+                "`{program}` matches {} processes; set `pid` to one of: {}",
                 several.len(),
                 listed.join(", ")
             ))
@@ -360,7 +360,7 @@ impl Request for Terminate {
             // A core file has no process to end.
             _ if session.debugger.is_post_mortem() => {
                 session.end_or_detach(None);
-                events::exited(session, ExitStatus::Detached);
+                startup::exited(session, ExitStatus::Detached);
             }
             State::Running | State::Stopped if !asked_before => {
                 session.debugger.terminate()?;

@@ -26,7 +26,7 @@ pub(super) fn referred(
         return Ok(addr);
     }
     let no_address = |why: String| {
-        RequestError::Arguments(format!("`{field}`: `{reference}` is no address{why}"))
+        RequestError::Arguments(format!("`{field}`: `{reference}` is not an address{why}"))
     };
     if reference.trim().is_empty() {
         return Err(no_address(String::new()));
@@ -34,7 +34,7 @@ pub(super) fn referred(
     let evaluated = session
         .debugger
         .evaluate(None, reference.trim(), Purpose::Look)
-        .map_err(|error| no_address(format!(", and as an expression: {error}")))?;
+        .map_err(|error| no_address(format!("; as an expression: {error}")))?;
     let shown = session.debugger.present(&evaluated.value, &<_>::default());
     shown
         .memory
@@ -47,7 +47,7 @@ pub(super) fn moved(addr: LoadAddr, offset: i64) -> Result<LoadAddr, RequestErro
     let moved = addr.0.checked_add_signed(offset).map(LoadAddr);
     moved.ok_or_else(|| {
         RequestError::Arguments(format!(
-            "`offset`: there is no address {offset} bytes from {addr}"
+            "`offset`: {addr} with offset {offset} is out of range"
         ))
     })
 }
@@ -60,13 +60,14 @@ impl Request for ReadMemory {
     const EFFECT: Effect = Effect::Reads;
     const WHEN: RequiredState = RequiredState::Process;
     type Arguments = ReadMemoryArguments;
-    type Body = (ReadMemoryResponse, Vec<u8>);
+    type Body = ReadMemoryResponse;
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_read_memory_request = true;
     }
 
-    fn json((body, data): Self::Body) -> serde_json::Result<Option<Body>> {
+    fn json(mut body: ReadMemoryResponse) -> serde_json::Result<Option<Body>> {
+        let data = std::mem::take(&mut body.data);
         let json = serde_json::to_string(&body)?;
         Ok(Some(Body { json, data }))
     }
@@ -74,7 +75,7 @@ impl Request for ReadMemory {
     fn handle(
         session: &mut Session,
         arguments: ReadMemoryArguments,
-    ) -> Result<Self::Body, RequestError> {
+    ) -> Result<ReadMemoryResponse, RequestError> {
         let ReadMemoryArguments {
             memory_reference,
             offset,
@@ -82,8 +83,7 @@ impl Request for ReadMemory {
         } = arguments;
         if count > MOST {
             return Err(RequestError::Arguments(format!(
-                "readMemory: `count`: {count} bytes are too many for one answer; ask for at most \
-                 {MOST} at a time"
+                "readMemory: `count`: {count} bytes exceed the maximum of {MOST} per request"
             )));
         }
         let base = referred(session, "memoryReference", &memory_reference)?;
@@ -93,12 +93,11 @@ impl Request for ReadMemory {
             Ok(count @ 1..) => session.debugger.read_memory(addr, count)?,
             _ => Vec::new(),
         };
-        let body = ReadMemoryResponse {
+        Ok(ReadMemoryResponse {
             address: addr.to_string(),
             unreadable_bytes: count - bytes.len() as u64,
-            data: "",
-        };
-        Ok((body, bytes))
+            data: bytes,
+        })
     }
 }
 
@@ -120,7 +119,7 @@ impl Request for WriteMemory {
         arguments: WriteMemoryArguments,
     ) -> Result<WriteMemoryResponse, RequestError> {
         let bytes = base64().decode(arguments.data.trim()).map_err(|error| {
-            RequestError::Arguments(format!("writeMemory: `data` is no base64: {error}"))
+            RequestError::Arguments(format!("writeMemory: `data` is not base64: {error}"))
         })?;
         let base = referred(session, "memoryReference", &arguments.memory_reference)?;
         let addr = moved(base, arguments.offset)?;

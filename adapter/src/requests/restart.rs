@@ -27,7 +27,7 @@ impl Request for Restart {
     fn handle(session: &mut Session, arguments: RestartArguments) -> Result<(), RequestError> {
         if !session.startup.has_begun() {
             return Err(RequestError::NoProcess(
-                "there is no program yet; send launch or attach first",
+                "no program; send launch or attach first",
             ));
         }
         let settings = match arguments.arguments {

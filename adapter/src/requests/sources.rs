@@ -46,7 +46,7 @@ impl Request for Source {
         open_regular(&path)
             .and_then(|file| file.take(MOST).read_to_end(&mut text))
             .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => failed("there is no such file".to_owned()),
+                io::ErrorKind::NotFound => failed("file not found".to_owned()),
                 _ => failed(error.to_string()),
             })?;
         Ok(SourceResponse {
@@ -76,7 +76,7 @@ pub(super) fn unknown_source(reference: i64) -> RequestError {
 }
 
 /// The message if there are too many sources of machine code.
-pub(super) const TOO_MUCH_CODE: &str = "too many pieces of code were looked at in this session";
+pub(super) const TOO_MUCH_CODE: &str = "too many generated sources in this session";
 
 /// Lists the sources of all modules.
 pub enum LoadedSources {}

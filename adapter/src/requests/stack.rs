@@ -12,6 +12,7 @@ use crate::session::describe::describe_frame;
 use crate::session::handles::ScopeKind;
 use crate::session::handles::thread_id;
 use crate::sources::MD5;
+use std::borrow::Cow;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -109,9 +110,9 @@ impl Request for Scopes {
         let frame = session.handles.frame(arguments.frame_id)?;
         let has_globals = session.debugger.has_globals(frame);
         let has_returned = session.debugger.has_returned(frame);
-        let mut scope = |name, presentation_hint, kind| Scope {
-            name,
-            presentation_hint,
+        let mut scope = |name, hint: Option<&'static str>, kind| Scope {
+            name: Cow::Borrowed(name),
+            presentation_hint: hint.map(Cow::Borrowed),
             variables_reference: session.handles.scope_id(frame, kind),
             named_variables: matches!(kind, ScopeKind::Returned).then_some(1),
             expensive: matches!(kind, ScopeKind::Globals | ScopeKind::Registers),

@@ -39,13 +39,13 @@ pub enum FrameError {
     #[error("a message's header does not begin with Content-Length")]
     NoLength,
     /// The header has a field that DAP does not have.
-    #[error("`{0}` is no header field of a DAP message")]
+    #[error("`{0}` is not a header field of a DAP message")]
     UnknownField(String),
     /// The length is not a number.
     #[error("`{0}` is not a Content-Length")]
     BadLength(String),
     /// The message is too long.
-    #[error("a message of {0} bytes is too long")]
+    #[error("a message of {0} bytes exceeds the limit")]
     LongBody(usize),
     /// The stream ended inside a message.
     #[error("the stream ended inside a message")]

@@ -43,28 +43,28 @@ pub enum Refusal {
     #[error("{0}")]
     Foreign(#[from] FrameError),
     /// Its first message is not a request, or is too long.
-    #[error("the first message is no `initialize` request of less than {LONGEST} bytes")]
+    #[error("the first message must be an `initialize` request of less than {LONGEST} bytes")]
     NoGreeting,
     /// Its first request is not `initialize`.
     #[error("send `initialize` before `{0}`")]
     TooEarly(String),
     /// It sent no token.
     #[error(
-        "this port demands a token; send it as `token` in the arguments of `initialize`, or in a \
+        "this port requires a token; send it as `token` in the arguments of `initialize`, or in a \
          line `Stillpoint-Token: TOKEN` before the first message"
     )]
     NoToken,
     /// It sent a wrong token.
-    #[error("the token is wrong; use the one that was printed or set where `stillpoint` listens")]
+    #[error("wrong token; use the one that the listening `stillpoint` printed or was given")]
     WrongToken,
     /// It sent no greeting in time.
-    #[error("no `initialize` came within {} s", PATIENCE.as_secs())]
+    #[error("no `initialize` request within {} s", PATIENCE.as_secs())]
     Silent,
     /// It has disconnected.
-    #[error("the client has gone")]
+    #[error("the client disconnected")]
     Gone,
     /// There are too many clients.
-    #[error("there are {0} sessions already; end one, or allow more by --max-sessions")]
+    #[error("the limit of {0} sessions is reached; end one, or raise --max-sessions")]
     Full(usize),
     /// Reading failed.
     #[error("{0}")]
@@ -163,7 +163,7 @@ pub fn turn_away(stream: &Stream, sessions: usize) {
             let message = message.and_then(|message| read_message(&message).ok());
             let request = message.and_then(|message| match message {
                 Incoming::Request(request) => Some(request),
-                Incoming::Response(_) => None,
+                Incoming::Response(_) | Incoming::Event { .. } => None,
             });
             Verdict::Refused(Refusal::Full(sessions), request)
         }
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_demanded_and_compared() {
+    fn tokens_are_required_and_compared() {
         let [same_user, other] = demands();
         let by_line = |token: &str| format!("Stillpoint-Token: {token}\n{}", frame(INITIALIZE));
         let none = frame(INITIALIZE);

@@ -3,7 +3,7 @@
 
 use super::{CancelFlag, Inbound, Inbox, Queued, Weight};
 use crate::files::log;
-use crate::protocol::{Incoming, Request, read_message};
+use crate::protocol::{Incoming, Malformed, Request, read_message};
 use crate::server::codec::{Codec, FrameError};
 use crate::server::stream::Stream;
 use engine::os::host::Alarm;
@@ -143,7 +143,7 @@ impl<News> Intake<News> {
         if !self.alarm_set.swap(true, Ordering::SeqCst)
             && let Err(error) = self.alarm.set(BUSY)
         {
-            tracing::warn!(%error, "cancel is heard late");
+            tracing::warn!(%error, "cancel requests are read late");
         }
     }
 
@@ -212,6 +212,7 @@ impl<News> Intake<News> {
         let inbound = match read_message(bytes) {
             Err(malformed) => Inbound::Malformed(malformed, weight),
             Ok(Incoming::Response(response)) => Inbound::Response(response),
+            Ok(Incoming::Event { seq, .. }) => Inbound::Malformed(Malformed::event(seq), weight),
             Ok(Incoming::Request(request)) => {
                 if request.command == "disconnect" {
                     let before = reader.flags.values();

@@ -63,7 +63,7 @@ impl At {
         match text.to_socket_addrs() {
             Ok(addresses) => Ok(At::Addresses(addresses.collect())),
             Err(error) => Err(format!(
-                "neither ADDRESS:PORT nor a path with a `/` ({error})"
+                "expected ADDRESS:PORT or a path with a `/` ({error})"
             )),
         }
     }
@@ -116,7 +116,7 @@ pub fn listen(how: Listening) -> io::Result<()> {
             other => other?,
         };
         if files[1].any().unwrap_or(false) {
-            tracing::info!("asked to end by the system");
+            tracing::info!("received SIGTERM");
             return Ok(());
         }
         match door.accept() {
@@ -237,7 +237,7 @@ fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
         .find(|address| !address.ip().to_canonical().is_loopback());
     if let (Some(public), false) = (public, token_set) {
         return Err(io::Error::other(format!(
-            "{public} can be reached from other machines; set a token by --token or {}, or listen \
+            "{public} is reachable from other machines; set a token with --token or {}, or listen \
              on 127.0.0.1",
             token::VARIABLE
         )));
@@ -269,7 +269,7 @@ fn unsafe_place(unusable: Unusable) -> io::Error {
     match unusable {
         Unusable::Io(error) => error,
         Unusable::Unsafe(..) => io::Error::other(format!(
-            "{unusable}; listen in a folder that only you can write to"
+            "{unusable}; use a folder that only you can write to"
         )),
     }
 }
@@ -386,7 +386,7 @@ impl Porter {
                     drop(session);
                 });
             }
-            Err(error) => tracing::error!(%error, "no process for a connection"),
+            Err(error) => tracing::error!(%error, "cannot start a process for a connection"),
         }
     }
 
@@ -432,7 +432,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_paths_ports_and_addresses() {
+    fn addresses_are_paths_ports_or_hosts() {
         let address = |text: &str| At::Addresses(vec![text.parse().expect("an address")]);
         assert_eq!(At::parse(""), Ok(At::RuntimeFolder));
         assert_eq!(At::parse("/run/x.sock"), Ok(At::Path("/run/x.sock".into())));
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_limit() {
+    fn number_of_clients_is_limited() {
         let counts = Arc::<Counts>::default();
         let one = |counts| One::of(counts, |it| &it.sessions, 2);
         let (first, second) = (one(&counts), one(&counts));

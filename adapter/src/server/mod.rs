@@ -178,7 +178,7 @@ impl<News: Send + 'static> Connection<News> {
                     tokio::spawn(async move {
                         if let Err(error) = reader.stand_in().await {
                             // The session still reads, but only between two requests.
-                            tracing::info!(%error, "no cancel is seen during a request");
+                            tracing::info!(%error, "cancel requests are not read during a request");
                         }
                     });
                     outbox::write(&output, rest, &queued, &waker).await;

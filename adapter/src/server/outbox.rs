@@ -68,7 +68,7 @@ impl Outbox {
         frame.extend_from_slice(format!("{{\"seq\":{seq}").as_bytes());
         let joint = frame.len();
         if let Err(error) = serde_json::to_writer(&mut *frame, message) {
-            tracing::error!(%error, "a message cannot be written");
+            tracing::error!(%error, "cannot write a message");
             return None;
         }
         // A message is an object that has members already.
@@ -170,7 +170,7 @@ pub async fn write(
     while let Some(frame) = queue.recv().await {
         let taken = frame.len();
         if !broken && let Err(error) = write_all(stream, &frame).await {
-            tracing::warn!(%error, "the client does not listen any more");
+            tracing::warn!(%error, "the client reads no more messages");
             broken = true;
         }
         let before = queued.bytes.fetch_sub(taken, Ordering::Release);

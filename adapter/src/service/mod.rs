@@ -1,6 +1,7 @@
 //! The loop of a session: it handles the client's messages, the debuggee's events and reports of
 //! other threads one at a time, and blocks in one place, `Debugger::wait`.
 
+mod reports;
 mod serve;
 
 pub use serve::{serve, serve_after};
@@ -10,9 +11,8 @@ use crate::protocol::{InvalidatedEventBody, Response};
 use crate::requests::{self, Disconnect, Effect, Request as _, ResponseTiming, Route};
 use crate::server::codec::FrameError;
 use crate::server::{CancelFlag, Inbound, Intake, Refusal};
-use crate::session::{
-    News, Session, children, debuginfod, events, on_news, prefetch, progress, startup,
-};
+use crate::session::news::News;
+use crate::session::{Session, children, debuginfod, prefetch, progress, startup};
 use engine::{Event, ExitStatus, Wait};
 use serde_json::Value;
 use std::any::Any;
@@ -62,9 +62,9 @@ impl Service<'_> {
     fn run(mut self) -> Result<(), ServiceError> {
         while !self.session.is_over() {
             if let Some(signal) = engine::os::asked_to_end() {
-                tracing::info!(?signal, "asked to end by the system");
+                tracing::info!(?signal, "received SIGTERM");
                 self.session.end_or_detach(None);
-                events::exited(&mut self.session, ExitStatus::Detached);
+                startup::exited(&mut self.session, ExitStatus::Detached);
                 self.session.end();
                 break;
             }
@@ -120,12 +120,12 @@ impl Service<'_> {
             Ok(Wait::Event(event)) => {
                 let handled = catch_unwind(AssertUnwindSafe(|| self.on_event(event)));
                 if let Err(panic) = handled {
-                    tracing::error!(message = panic_text(&*panic), "an event was lost");
+                    tracing::error!(message = panic_text(&*panic), "cannot convert an event");
                 }
                 self.last_sent = Some(Instant::now());
             }
             Err(error) => {
-                let text = format!("The session cannot go on: {error}\n");
+                let text = format!("The session failed: {error}\n");
                 self.session.important(&text);
                 self.session.end_or_detach(None);
                 return Err(error.into());
@@ -158,7 +158,7 @@ impl Service<'_> {
     fn prefetch_step(&mut self) -> bool {
         let done = catch_unwind(AssertUnwindSafe(|| prefetch::advance(&mut self.session)));
         done.unwrap_or_else(|panic| {
-            tracing::error!(message = panic_text(&*panic), "nothing is prefetched");
+            tracing::error!(message = panic_text(&*panic), "prefetch failed");
             true
         })
     }
@@ -171,7 +171,7 @@ impl Service<'_> {
                     self.request(route, request, flag);
                 }
             }
-            event => events::on_event(&mut self.session, event),
+            event => startup::on_event(&mut self.session, event),
         }
         // No evaluation is pending any more: its call has ended, or was abandoned.
         while let Some((request, flag, weight)) = self.session.deferred.pop() {
@@ -198,7 +198,7 @@ impl Service<'_> {
                 }
             }
             Inbound::Response(response) => self.on_response(&response),
-            Inbound::News(news) => on_news(&mut self.session, news),
+            Inbound::News(news) => reports::on_news(&mut self.session, news),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
         }
@@ -229,7 +229,7 @@ impl Service<'_> {
     }
 
     fn malformed(&self, malformed: Malformed) {
-        tracing::warn!(?malformed, "a message that cannot be understood");
+        tracing::warn!(?malformed, "invalid message");
         if let Some(seq) = malformed.seq {
             let error = RequestError::Malformed(malformed.message);
             self.session.respond(seq, &malformed.command, Err(error));

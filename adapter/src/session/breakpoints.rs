@@ -1,8 +1,6 @@
 //! The client's breakpoint sets, kept to describe them and to set them again.
 
 use super::Session;
-use super::describe::described;
-use crate::protocol::BreakpointEventBody;
 use engine::{BreakpointId, BreakpointInfo, CodeName, SourceBreakpoint};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -117,10 +115,10 @@ pub fn set_again(session: &mut Session) {
     }
 }
 
-/// Sets the line breakpoints again after a change of the source map; reports each to the client.
-pub fn move_sources(session: &mut Session) {
+/// Sets the line breakpoints again after a change of the source map.
+pub fn move_sources(session: &mut Session) -> Vec<BreakpointInfo> {
     if session.settings.no_debug {
-        return;
+        return Vec::new();
     }
     let sets = std::mem::take(&mut session.breakpoints.sources);
     let mut infos = Vec::new();
@@ -128,8 +126,5 @@ pub fn move_sources(session: &mut Session) {
         infos.extend(set_source(session, key, wanted));
     }
     session.breakpoints.sources = sets;
-    for breakpoint in described(session, &infos).breakpoints {
-        let reason = "changed";
-        session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
-    }
+    infos
 }

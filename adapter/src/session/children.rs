@@ -1,13 +1,13 @@
 //! Child processes of the debuggee: held until a session of their own attaches to them.
 
-use super::settings;
 use crate::config::{Common, Live};
-use crate::protocol::{RawSettings, Response, StartDebuggingRequestArguments};
+use crate::protocol::{RawSettings, RequestError, Response, StartDebuggingRequestArguments};
 use crate::session::Session;
-use crate::session::handover::{self, ChildOffer, Given, HandoverEvent};
-use crate::session::startup;
+use crate::session::handover::{self, ChildOffer};
+use crate::session::news::{Given, HandoverEvent};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -129,34 +129,28 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
     }
 }
 
-/// Handles the child that the parent's session hands over: attaches to it.
-pub fn on_given(session: &mut Session, given: Given) {
+/// Attaches to the child that the parent's session hands over. Returns the result of the attach;
+/// `None` if it was cancelled.
+pub fn on_given(session: &mut Session, given: Given) -> Option<Result<(), RequestError>> {
     if !session.startup.is_awaiting() {
-        // The attach was cancelled.
         if let Ok((_, socket)) = given {
             refuse(&socket);
         }
-        return;
+        return None;
     }
-    let taken = given.map_err(crate::protocol::RequestError::Start);
-    let taken = taken.and_then(|(handover, socket)| {
+    let taken = given.map_err(RequestError::Start);
+    Some(taken.and_then(|(handover, socket)| {
         if let Err(error) = session.debugger.take_over(&handover) {
             refuse(&socket);
             return Err(error.into());
         }
         // If the parent's session has ended, it needs no confirmation.
-        let _ = std::io::Write::write_all(&mut &socket, b"t");
-        Ok(handover.launched)
-    });
-    match taken {
-        Ok(launched) => {
-            session.startup.held_for_parent(launched);
-            // A restart must attach to it like to any other process.
-            session.settings.raw.0.remove("__handover");
-            startup::advance(session);
-        }
-        Err(error) => startup::fail(session, error),
-    }
+        let _ = (&socket).write_all(b"t");
+        session.startup.held_for_parent(handover.launched);
+        // A restart must attach to it like to any other process.
+        session.settings.raw.0.remove("__handover");
+        Ok(())
+    }))
 }
 
 /// Closes the socket, so that the parent's session takes the child back.
@@ -169,12 +163,5 @@ fn refuse(socket: &UnixStream) {
 pub fn change(session: &mut Session, changes: &Map<String, Value>) {
     for offer in session.children.offers.values_mut() {
         offer.change(changes);
-    }
-}
-
-/// Applies settings that changed in the parent's session.
-pub fn on_settings(session: &mut Session, changes: Map<String, Value>) {
-    if let Err(mistake) = settings::change(session, changes) {
-        tracing::warn!(mistake, "settings of the parent's session");
     }
 }

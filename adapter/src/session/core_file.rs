@@ -1,12 +1,11 @@
 //! Core files: opened immediately, or unpacked first on a thread of its own if they are compressed.
 
-use super::{Inbox, News};
+use super::news::{Inbox, News, UnpackResult};
 use crate::config::CorePlan;
 use crate::protocol::RequestError;
 use crate::session::Session;
-use crate::session::progress::Work;
-use crate::session::startup;
-use engine::{CoreFile, Error};
+use crate::session::work::Work;
+use engine::CoreFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,13 +21,6 @@ pub struct Unpacking {
     began: Instant,
     percentage: Arc<AtomicU32>,
     given_up: Arc<AtomicBool>,
-}
-
-/// The result of unpacking.
-#[derive(Debug)]
-pub struct UnpackResult {
-    of: Arc<AtomicBool>,
-    file: Result<CoreFile, Error>,
 }
 
 impl Unpacking {
@@ -105,16 +97,12 @@ fn use_file(
     Ok(())
 }
 
-/// Handles the result of unpacking: opens the file.
-pub fn on_report(session: &mut Session, report: UnpackResult) {
+/// Handles the result of unpacking: opens the file. Returns the result of the launch or attach;
+/// `None` if it was cancelled.
+pub fn on_report(session: &mut Session, report: UnpackResult) -> Option<Result<(), RequestError>> {
     let unpacking = session.startup.being_unpacked();
-    let Some(unpacking) = unpacking.filter(|it| Arc::ptr_eq(&it.given_up, &report.of)) else {
-        return;
-    };
+    let unpacking = unpacking.filter(|it| Arc::ptr_eq(&it.given_up, &report.of))?;
     let (program, attached) = (unpacking.program.clone(), unpacking.attached);
     let used = report.file.map_err(RequestError::from);
-    match used.and_then(|file| use_file(session, file, program.as_deref(), attached)) {
-        Ok(()) => startup::advance(session),
-        Err(error) => startup::fail(session, error),
-    }
+    Some(used.and_then(|file| use_file(session, file, program.as_deref(), attached)))
 }

@@ -2,10 +2,10 @@
 //! `debuginfod-find` for one module after another, each on a thread of its own. The session never
 //! waits for it.
 
-use super::News;
+use super::news::{FetchFailure, FetchResult, News};
 use crate::protocol::InvalidatedEventBody;
 use crate::session::Session;
-use crate::session::progress::Work;
+use crate::session::work::Work;
 use engine::{ModuleInfo, State, SymbolStatus, os};
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
@@ -93,25 +93,9 @@ impl Process {
     }
 }
 
-/// The result of a run.
-#[derive(Debug)]
-pub struct FetchResult {
-    number: u64,
-    outcome: Result<PathBuf, Failure>,
-}
-
-/// Why there is no file.
-#[derive(Debug)]
-enum Failure {
-    /// The tool is not installed.
-    NotInstalled,
-    /// Another failure, as text.
-    Other(String),
-}
-
-impl From<io::Error> for Failure {
+impl From<io::Error> for FetchFailure {
     fn from(error: io::Error) -> Self {
-        Failure::Other(format!("{PROGRAM}: {error}"))
+        FetchFailure::Other(format!("{PROGRAM}: {error}"))
     }
 }
 
@@ -233,8 +217,8 @@ pub fn on_report(session: &mut Session, report: FetchResult) {
     let wanted = fetch.wanted.clone();
     match report.outcome {
         Ok(file) => session.debuginfod.arrived.push((wanted, file)),
-        Err(Failure::Other(why)) => failed(session, &wanted, &why),
-        Err(Failure::NotInstalled) => {
+        Err(FetchFailure::Other(why)) => failed(session, &wanted, &why),
+        Err(FetchFailure::NotInstalled) => {
             session.debuginfod.give_up();
             session.console(&format!(
                 "No debug info is fetched: the program {PROGRAM} is not installed; it is in the \
@@ -280,7 +264,7 @@ fn use_arrived(session: &mut Session) {
 }
 
 /// Runs the program to its end.
-fn fetch(build_id: &str, process: &Process) -> Result<PathBuf, Failure> {
+fn fetch(build_id: &str, process: &Process) -> Result<PathBuf, FetchFailure> {
     let (mut reader, writer) = io::pipe()?;
     let mut command = Command::new(PROGRAM);
     command
@@ -293,7 +277,7 @@ fn fetch(build_id: &str, process: &Process) -> Result<PathBuf, Failure> {
         .stderr(writer)
         .process_group(0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::NotInstalled,
+        io::ErrorKind::NotFound => FetchFailure::NotInstalled,
         _ => error.into(),
     })?;
     // It has our ends of the pipe.
@@ -323,14 +307,14 @@ fn last_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// The file, by the last line that the program has said.
-fn answer(success: bool, said: &str) -> Result<PathBuf, Failure> {
+fn answer(success: bool, said: &str) -> Result<PathBuf, FetchFailure> {
     let lines = said.split(['\n', '\r']).map(str::trim);
     let last = lines.rev().find(|line| !line.is_empty()).unwrap_or("");
     if success && last.starts_with('/') {
         return Ok(PathBuf::from(last));
     }
     let told: String = last.chars().take(MOST_TOLD).collect();
-    Err(Failure::Other(match (success, told.is_empty()) {
+    Err(FetchFailure::Other(match (success, told.is_empty()) {
         (true, true) => format!("{PROGRAM} named no file"),
         (true, false) => format!("{PROGRAM} named no file but said `{told}`"),
         (false, true) => format!("{PROGRAM} failed"),
@@ -349,7 +333,7 @@ mod tests {
         assert_eq!(path("Downloading 9/9\r\n/x\n"), Some("/x".into()));
         assert_eq!(path("x\n"), None);
         assert_eq!(path(""), None);
-        let Err(Failure::Other(why)) = answer(false, "Server query failed: none\n") else {
+        let Err(FetchFailure::Other(why)) = answer(false, "Server query failed: none\n") else {
             panic!("it has failed");
         };
         assert_eq!(why, "Server query failed: none");

@@ -2,15 +2,14 @@
 
 use super::describe::describe_breakpoint;
 use crate::protocol::{
-    Breakpoint, BreakpointEventBody, CapabilitiesEventBody, ChangedCapabilities,
-    ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody, OutputCategory, ProcessEventBody,
-    StoppedEventBody, ThreadEventBody, ThreadEventReason,
+    Breakpoint, BreakpointEventBody, BreakpointEventReason, CapabilitiesEventBody,
+    ChangedCapabilities, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
+    OutputCategory, ProcessEventBody, StoppedEventBody, ThreadEventBody, ThreadEventReason,
 };
 use crate::session::Session;
 use crate::session::children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::main_stop;
-use crate::session::startup;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
     SymbolStatus, ThreadId, Value,
@@ -28,11 +27,8 @@ pub struct ReportedState {
     ended: bool,
 }
 
-/// Handles an event of the engine.
-pub fn on_event(session: &mut Session, event: Event) {
-    let Some(event) = startup::on_event(session, event) else {
-        return;
-    };
+/// Reports an event of the engine. During a launch or attach, `startup` sees events first.
+pub fn report(session: &mut Session, event: Event) {
     match event {
         // The session's loop handles the request that made the call again.
         Event::Launched | Event::Attached | Event::CallEnded => {}
@@ -195,7 +191,7 @@ fn module_unloaded(session: &mut Session, id: ModuleId) {
 fn breakpoint_changed(session: &mut Session, id: BreakpointId) {
     if let Some(info) = session.debugger.breakpoint(id) {
         let breakpoint = describe_breakpoint(session, &info);
-        let reason = "changed";
+        let reason = BreakpointEventReason::Changed;
         session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
     }
 }
@@ -206,7 +202,7 @@ fn breakpoint_removed(session: &mut Session, id: BreakpointId, why: String) {
         message: Some(why),
         ..Breakpoint::default()
     };
-    let reason = "removed";
+    let reason = BreakpointEventReason::Removed;
     session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
 }
 
@@ -222,6 +218,9 @@ fn output(session: &mut Session, stream: OutputStream, bytes: &[u8]) {
 }
 
 fn stopped(session: &mut Session, stop: Stop) {
+    let thread = stop.thread.0;
+    let span = tracing::debug_span!("stop", thread, reason = tracing::field::Empty);
+    let _entered = span.enter();
     if let Some(why) = &stop.abandoned {
         session.call_abandoned(why.clone());
         // It has run since the client saw it, so its stack has changed.
@@ -271,8 +270,9 @@ fn stopped(session: &mut Session, stop: Stop) {
             ("exception", ids, Some(info.reason), Some(text))
         }
     };
+    span.record("reason", reason);
     let body = StoppedEventBody {
-        reason,
+        reason: reason.into(),
         description,
         thread_id: stop.thread.0.into(),
         preserve_focus_hint: false,
@@ -302,7 +302,6 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
     if std::mem::replace(&mut session.reported.ended, true) {
         return;
     }
-    startup::answer(session);
     for (category, rest) in [
         (OutputCategory::Stdout, session.reported.stdout.finish()),
         (OutputCategory::Stderr, session.reported.stderr.finish()),

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_runs_on_takes_its_ids_with_it_and_leaves_the_others() {
+    fn resumed_thread_invalidates_only_its_ids() {
         let mut handles = Handles::default();
         let other = FrameKey {
             thread: ThreadId(8),

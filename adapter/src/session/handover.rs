@@ -5,7 +5,7 @@
 //! session requests or attaches to is detached. Afterwards, the parent's session sends changed
 //! settings over the socket.
 
-use super::{Inbox, News};
+use super::news::{HandoverEvent, Inbox, News};
 use engine::{Handover, LoadAddr};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Map, Value};
@@ -18,35 +18,6 @@ use tempfile::TempDir;
 
 /// Timeout for each message between the two sessions.
 const WORD_PATIENCE: Duration = Duration::from_secs(10);
-
-/// A report about a held child.
-#[derive(Debug)]
-pub enum HandoverEvent {
-    /// A session has connected for the child.
-    Wanted {
-        /// The child's process id.
-        pid: i32,
-        /// The process id of that session.
-        by: i32,
-        /// The connection to that session.
-        socket: UnixStream,
-    },
-    /// The session has attached to the child.
-    Taken {
-        /// The child's process id.
-        pid: i32,
-    },
-    /// No session has connected in time.
-    Unwanted {
-        /// The child's process id.
-        pid: i32,
-    },
-    /// The session failed to attach to the child.
-    Lost {
-        /// The child's process id.
-        pid: i32,
-    },
-}
 
 /// A child that is offered on a socket; the offer ends on drop.
 #[derive(Debug)]
@@ -160,9 +131,6 @@ pub fn give(handover: &Handover, mut socket: &UnixStream) -> io::Result<()> {
         handover.pid, handover.at.0, handover.launched
     )
 }
-
-/// What the new session receives: the child's state, and the connection for its confirmation.
-pub type Given = Result<(Handover, UnixStream), String>;
 
 /// Requests the child from the parent's session, on a thread of its own.
 ///

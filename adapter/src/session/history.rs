@@ -2,6 +2,7 @@
 
 use crate::protocol::{Context, StoppedEventBody};
 use engine::{Named, Objects, ThreadId};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Reasons of stops at arbitrary locations; an attached process may stop anywhere (`entry`).
@@ -29,7 +30,7 @@ pub struct History {
 #[derive(Debug)]
 struct Told {
     thread: ThreadId,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     description: Option<String>,
     text: Option<String>,
     hit_breakpoint_ids: Vec<u32>,
@@ -79,7 +80,7 @@ impl History {
         self.marks = [self.marks[1], self.output.end()];
         self.last = Some(Told {
             thread,
-            reason: body.reason,
+            reason: body.reason.clone(),
             description: body.description.clone(),
             text: body.text.clone(),
             hit_breakpoint_ids: body.hit_breakpoint_ids.clone(),
@@ -100,7 +101,7 @@ impl History {
     /// location.
     pub fn stopped_on_purpose(&self, thread: ThreadId) -> bool {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
-        told.is_some_and(|told| !BY_CHANCE.contains(&told.reason))
+        told.is_some_and(|told| !BY_CHANCE.contains(&&*told.reason))
     }
 
     /// Starts a response that shows all objects itself, whatever earlier responses showed.
@@ -122,7 +123,7 @@ impl History {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
         Context {
             stop_id: self.stops,
-            reason: told.map_or("", |told| told.reason).to_owned(),
+            reason: told.map_or("", |told| &told.reason).to_owned(),
             description: told.and_then(|told| told.description.clone()),
             text: told.and_then(|told| told.text.clone()),
             hit_breakpoint_ids: told
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_compared_with_the_stop_before_however_often_one_looks() {
+    fn changes_refer_to_the_previous_stop() {
         let mut history = History::default();
         let thread = ThreadId(1);
         let look = |history: &mut History, function: &str, text: &str| {
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_variable_shows_is_no_change() {
+    fn value_of_another_variable_is_no_change() {
         let value = |shown: &str, exact: &str, own: &str| Value {
             shown: shown.to_owned(),
             exact: exact.to_owned(),
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_one_of_two_equal_names_counts() {
+    fn inner_of_two_equal_names_counts() {
         let values = values(&[("i", "1"), ("i", "2")]);
         assert_eq!(find(&values, "i").unwrap().shown, "2");
         assert!(find(&values, "j").is_none());
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn output_without_end_is_kept_within_bounds() {
+    fn endless_output_is_bounded() {
         let mut tail = Tail::default();
         for _ in 0..100_000 {
             tail.push("ü line\n");

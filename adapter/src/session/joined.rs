@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_long() {
+    fn joined_output_is_emitted_soon() {
         let (mut joined, now) = (Joined::default(), Instant::now());
         let long = "x".repeat(ENOUGH);
         assert_eq!(joined.push(Stdout, long.clone(), now), [(Stdout, long)]);

@@ -8,6 +8,7 @@ pub mod core_file;
 pub mod debuginfod;
 pub mod deferred;
 pub mod describe;
+mod ending;
 pub mod events;
 pub mod handles;
 pub mod handover;
@@ -15,7 +16,7 @@ pub mod history;
 pub mod joined;
 pub mod main_stop;
 pub mod memory_views;
-mod news;
+pub mod news;
 pub mod opening;
 pub mod prefetch;
 pub mod progress;
@@ -23,9 +24,10 @@ pub mod settings;
 pub mod startup;
 pub mod terminal;
 pub mod watchable;
+pub mod work;
 
 use crate::protocol::{InvalidatedEventBody, RUNNING, RequestError};
-use crate::server::{self, CancelFlag, Outbox};
+use crate::server::{CancelFlag, Outbox};
 use crate::sources::{self, Client, CodeSources, Sources};
 use breakpoints::Breakpoints;
 use children::Children;
@@ -38,6 +40,7 @@ use history::History;
 use joined::Joined;
 use main_stop::MainStop;
 use memory_views::MemoryViews;
+use news::{Inbox, News};
 use prefetch::Prefetch;
 use progress::Progress;
 use settings::ActiveSettings;
@@ -47,11 +50,6 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::thread;
 use watchable::WatchableData;
-
-pub use news::{News, on_news};
-
-/// The session's queue, for reports of other threads.
-pub type Inbox = server::Inbox<News>;
 
 /// The state of the session in which a request or command is allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,7 +160,7 @@ impl Session {
     }
 
     /// Sets the folder of these sources; frames that the client shows may have sources now.
-    fn found_rust(&mut self, folder: Option<PathBuf>) {
+    pub fn found_rust(&mut self, folder: Option<PathBuf>) {
         let tell = folder.is_some() && self.state() == State::Stopped;
         self.sources.found_rust(folder);
         if tell && self.client.invalidated {
@@ -188,7 +186,7 @@ impl Session {
             (RequiredState::Stopped, State::Stopped) => Ok(()),
             (RequiredState::Stopped, State::Running) if self.debugger.has_visible_stop() => Ok(()),
             (_, State::NoProcess) => Err(RequestError::NoProcess(
-                "there is no program yet; send launch or attach first",
+                "no program; send launch or attach first",
             )),
             (_, State::Ended) => Err(RequestError::NoProcess("the program has ended")),
             (_, State::Held) => Err(RequestError::NotStopped(
@@ -216,30 +214,6 @@ impl Session {
     /// Returns true if the client has cancelled the current request.
     pub fn is_cancelled(&self) -> bool {
         self.current.load(Ordering::Relaxed) || engine::os::asked_to_end().is_some()
-    }
-
-    /// Terminates the debuggee or detaches from it; `None`: as it was started.
-    pub fn end_or_detach(&mut self, terminate: Option<bool>) {
-        let terminate = terminate.or(self.settings.terminate_debuggee);
-        let terminate = terminate.unwrap_or(self.startup.ends_with_session());
-        startup::fail(self, RequestError::Cancelled);
-        for request in self.deferred.take_all() {
-            self.respond(request.seq, &request.command, Err(RequestError::Cancelled));
-        }
-        self.debuginfod = Debuginfod::default();
-        self.children = Children::default();
-        if terminate {
-            self.debugger.kill();
-        } else {
-            match self.debugger.detach() {
-                Ok(()) if self.debugger.captures_output() => {
-                    self.console("The program runs on; what it writes from now on is lost.\n");
-                }
-                Ok(()) => {}
-                Err(error) => tracing::debug!(%error, "nothing to detach from"),
-            }
-        }
-        self.handles.clear();
     }
 
     /// Returns true if the session handles no more requests.

@@ -1,11 +1,10 @@
 //! Opens files of `stdio` whose opening may block, as that of a FIFO does until its other end
 //! opens: on a thread of its own, before the program is launched.
 
-use super::News;
+use super::news::{News, OpenResult};
 use crate::protocol::RequestError;
 use crate::session::Session;
-use crate::session::progress::Work;
-use crate::session::startup;
+use crate::session::work::Work;
 use engine::{Error, Launch, OpenStdio};
 use std::sync::Arc;
 use std::thread;
@@ -29,13 +28,6 @@ impl Opening {
             cancellable: true,
         }
     }
-}
-
-/// The result of the opening.
-#[derive(Debug)]
-pub struct OpenResult {
-    of: Arc<()>,
-    files: Result<OpenStdio, Error>,
 }
 
 /// Launches a program, immediately or as soon as its files are open.
@@ -72,22 +64,17 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
     Ok(())
 }
 
-/// Handles the result: launches the program, or fails the request.
-pub fn on_report(session: &mut Session, report: OpenResult) {
+/// Handles the result: launches the program. Returns the result of the launch; `None` if it was
+/// cancelled, and the files are closed.
+pub fn on_report(session: &mut Session, report: OpenResult) -> Option<Result<(), RequestError>> {
     let opening = session.startup.being_opened();
-    // Another launch, or none, is pending now: the files are closed.
-    let Some(opening) = opening.filter(|opening| Arc::ptr_eq(&opening.of, &report.of)) else {
-        return;
-    };
+    let opening = opening.filter(|opening| Arc::ptr_eq(&opening.of, &report.of))?;
     let launch = opening.launch.clone();
     let launched = report
         .files
         .and_then(|files| session.debugger.launch_with(&launch, files));
-    match launched {
-        Ok(()) => {
-            session.startup.held(false);
-            startup::advance(session);
-        }
-        Err(error) => startup::fail(session, error.into()),
+    if launched.is_ok() {
+        session.startup.held(false);
     }
+    Some(launched.map_err(RequestError::from))
 }

@@ -108,7 +108,7 @@ mod tests {
     use std::rc::Rc;
 
     #[test]
-    fn where_threads_run_on_nothing_is_foreseen() {
+    fn running_threads_prevent_prefetch() {
         let stop = |all| Stop {
             thread: ThreadId(1),
             all,

@@ -7,25 +7,13 @@ use crate::session::Session;
 use crate::session::core_file::Unpacking;
 use crate::session::opening::Opening;
 use crate::session::startup;
+use crate::session::work::Work;
 use std::time::{Duration, Instant};
 
 /// Minimum duration of work that is reported.
 const NOTICE: Duration = Duration::from_millis(500);
 /// Minimum interval between two updates.
 const PACE: Duration = Duration::from_millis(250);
-
-/// Work in progress.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Work {
-    /// A description; unique among the work in progress.
-    pub title: String,
-    /// Its start.
-    pub began: Instant,
-    /// Progress in percent, if known.
-    pub percentage: Option<u32>,
-    /// Whether the client may cancel it.
-    pub cancellable: bool,
-}
 
 /// The work that was reported to the client.
 #[derive(Debug, Default)]
@@ -226,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_soon_is_not_told_of() {
+    fn short_work_shows_no_progress() {
         let (mut progress, began) = (Progress::default(), Instant::now());
         let soon = began + NOTICE / 2;
         assert_eq!(progress.due(&work(began, 0)), began + NOTICE);

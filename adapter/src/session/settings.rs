@@ -1,8 +1,11 @@
 //! Settings that can change during the session.
 
+use super::describe::described;
 use super::{Session, breakpoints, children};
 use crate::config::{self, Live, LivePlan, USUAL_PREFIX};
-use crate::protocol::{InvalidatedEventBody, RawSettings};
+use crate::protocol::{
+    BreakpointEventBody, BreakpointEventReason, InvalidatedEventBody, RawSettings,
+};
 use crate::sources::SourceMap;
 use engine::{Flavor, Limits};
 use serde_json::{Map, Value};
@@ -78,7 +81,11 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
     let source_map = hold(session, live);
     if source_map != *session.sources.map() {
         session.sources.set_map(source_map);
-        breakpoints::move_sources(session);
+        let moved = breakpoints::move_sources(session);
+        for breakpoint in described(session, &moved).breakpoints {
+            let reason = BreakpointEventReason::Changed;
+            session.event("breakpoint", &BreakpointEventBody { reason, breakpoint });
+        }
     }
     if session.client.invalidated {
         let areas = &["all"];

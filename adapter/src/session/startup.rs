@@ -10,8 +10,9 @@ use crate::session::Session;
 use crate::session::core_file::Unpacking;
 use crate::session::events;
 use crate::session::main_stop;
+use crate::session::news::LauncherEvent;
 use crate::session::opening::Opening;
-use crate::session::terminal::{LauncherEvent, Rendezvous};
+use crate::session::terminal::Rendezvous;
 use engine::{Event, ExitStatus, Signal, State};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -281,7 +282,7 @@ pub fn advance(session: &mut Session) {
         session.event("initialized", &());
     }
     for event in std::mem::take(&mut session.startup.deferred_events) {
-        events::on_event(session, event);
+        on_event(session, event);
     }
     if session.startup.configured {
         session.startup.stage = Stage::Released;
@@ -323,7 +324,21 @@ pub fn fail(session: &mut Session, error: RequestError) {
 pub fn kill(session: &mut Session) {
     session.debugger.kill();
     // `kill` leaves no event behind. 9 is SIGKILL wherever there are signals.
-    events::exited(session, ExitStatus::Signal(Signal(9)));
+    exited(session, ExitStatus::Signal(Signal(9)));
+}
+
+/// Reports the end of the debuggee, after the response to its launch or attach.
+pub fn exited(session: &mut Session, status: ExitStatus) {
+    answer(session);
+    events::exited(session, status);
+}
+
+/// Completes a launch or attach whose process is held now, or that has failed.
+pub fn finish(session: &mut Session, started: Result<(), RequestError>) {
+    match started {
+        Ok(()) => advance(session),
+        Err(error) => fail(session, error),
+    }
 }
 
 /// When [`on_deadline`] is due.
@@ -409,8 +424,17 @@ pub fn on_report(session: &mut Session, report: LauncherEvent) {
     }
 }
 
-/// The debugger's own news of the launcher; `None` if the event is for others.
-pub fn on_event(session: &mut Session, event: Event) -> Option<Event> {
+/// Handles an event of the engine: reports it to the client, unless it is part of the start.
+pub fn on_event(session: &mut Session, event: Event) {
+    match during_start(session, event) {
+        Some(Event::Exited(status)) => exited(session, status),
+        Some(event) => events::report(session, event),
+        None => {}
+    }
+}
+
+/// Handles an event that is part of the start; returns any other.
+fn during_start(session: &mut Session, event: Event) -> Option<Event> {
     let on_its_way = matches!(session.startup.stage, Stage::Terminal(_) | Stage::Awaited);
     if session.startup.initialized_sent && !on_its_way {
         return Some(event);

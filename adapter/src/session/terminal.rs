@@ -2,7 +2,7 @@
 //! to a socket, sends its process id, waits until the debugger has attached, and then becomes the
 //! debuggee.
 
-use super::{Inbox, News};
+use super::news::{Inbox, LauncherEvent, News};
 use engine::StdioTarget;
 use engine::os::Launcher;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,23 +10,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tempfile::TempDir;
-
-/// A report about the launcher.
-#[derive(Debug)]
-pub enum LauncherEvent {
-    /// The launcher waits for the debugger to attach.
-    Waiting {
-        /// Its process id.
-        pid: i32,
-        /// The connection on which it waits.
-        socket: UnixStream,
-    },
-    /// The launcher became the program, or ended.
-    Gone {
-        /// Why it could not become the program.
-        failure: Option<String>,
-    },
-}
 
 /// A socket on which a launcher is expected; removed on drop.
 #[derive(Debug)]

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_keeps_its_number_and_is_known_again_in_another_session() {
+    fn code_source_is_recognised_in_another_session() {
         let mut codes = CodeSources::default();
         let source = codes.source(&code("f")).expect("a source");
         let other = codes.source(&code("g")).expect("a source");

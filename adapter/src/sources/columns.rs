@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_changes_nothing() {
+    fn missing_file_leaves_columns_unchanged() {
         let mut columns = Columns::default();
         for file in ["/nonexistent.c", "/dev/zero", "/"] {
             assert_eq!(columns.units_at(Path::new(file), 1, 7), 7);

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_folders_the_one_with_the_file() {
+    fn folder_with_the_file_wins() {
         let folder = tempfile::tempdir().unwrap();
         let there = folder.path().join("there");
         std::fs::create_dir(&there).unwrap();

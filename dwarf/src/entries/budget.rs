@@ -34,7 +34,7 @@ impl EntryBudget {
         let read = here.0.saturating_sub(self.start).saturating_add(16);
         if self.taken > read.saturating_mul(PER_BYTE) {
             return Err(Error::Limit(format!(
-                "the entries from {:#x} to {:#x} of their unit refer to more than they can mean",
+                "entries {:#x} to {:#x} of their unit need too much memory for their size",
                 self.start, here.0
             )));
         }

@@ -375,7 +375,7 @@ impl Entries {
     pub(crate) fn entry(&self, die: DieRef) -> Result<(&Unit, Entry), Error> {
         let unit = self
             .whole(die.unit)
-            .ok_or_else(|| Error::Corrupt(format!("unit {} cannot be read", die.unit)))?;
+            .ok_or_else(|| Error::Corrupt(format!("cannot read unit {}", die.unit)))?;
         let entry = self.entry_in(unit, die.offset)?;
         Ok((unit, entry))
     }
@@ -406,7 +406,7 @@ impl Entries {
         let entry = unit.raw.entry(offset)?;
         if entry.is_null() {
             return Err(Error::Corrupt(format!(
-                "reference to nothing in unit {}",
+                "dangling reference in unit {}",
                 unit.index
             )));
         }
@@ -581,7 +581,7 @@ pub(crate) fn flag(entry: &Entry, at: gimli::DwAt) -> bool {
 
 fn next_header(header: Result<Option<UnitHeader<R>>, gimli::Error>) -> Option<UnitHeader<R>> {
     header.unwrap_or_else(|error| {
-        tracing::debug!(%error, "corrupt unit header; the units behind it are lost");
+        tracing::debug!(%error, "corrupt unit header; skipping the rest of the section");
         None
     })
 }

@@ -279,9 +279,7 @@ impl Entries {
 
 #[cold]
 fn corrupt(offset: usize) -> Error {
-    Error::Corrupt(format!(
-        "the entry at {offset:#x} of its unit cannot be read"
-    ))
+    Error::Corrupt(format!("cannot read the entry at {offset:#x} of its unit"))
 }
 
 #[inline]

@@ -67,15 +67,15 @@ pub(crate) fn debug_file_at(path: &Path, image: &Image) -> Result<Image, Error> 
     };
     // Opening a FIFO would block until it has a writer.
     if !path.is_file() {
-        return Err(wrong("it is not a regular file"));
+        return Err(wrong("not a regular file"));
     }
     let (data, _) = mapping::map(path)?;
     let found = Image::parse(path, data)?;
     if found.build_id.is_none() || found.build_id != image.build_id {
-        return Err(wrong("it has another build-id"));
+        return Err(wrong("its build-id differs"));
     }
     if !found.has_section(".debug_info") {
-        return Err(wrong("it has no section .debug_info"));
+        return Err(wrong("no section .debug_info"));
     }
     Ok(found)
 }

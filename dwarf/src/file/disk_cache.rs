@@ -105,7 +105,7 @@ pub(crate) fn write_in_background(
 ) {
     let work = move || {
         if let Err(error) = write(&path, contents) {
-            tracing::info!(file = %path.display(), %error, "cannot be kept");
+            tracing::info!(file = %path.display(), %error, "cannot write a cache file");
         }
     };
     let writing = Writing::new();
@@ -115,7 +115,7 @@ pub(crate) fn write_in_background(
         drop(writing);
     });
     if let Err(error) = spawned {
-        tracing::info!(%error, "no thread to keep files");
+        tracing::info!(%error, "cannot start the thread that writes cache files");
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_finished_goes_in_time() {
+    fn unfinished_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = (folder.path().join(".1.tmp"), folder.path().join(".2.tmp"));
         aged(&old, UNFINISHED * 2);

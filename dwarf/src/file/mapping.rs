@@ -90,7 +90,7 @@ pub(crate) fn give_back(bytes: &'static [u8]) {
             .unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, offset, len)
     };
     if let Err(error) = given {
-        tracing::debug!(%error, "cannot give memory back");
+        tracing::debug!(%error, "cannot release memory");
     }
 }
 
@@ -147,7 +147,7 @@ fn open_known(path: &Path, known: &Metadata) -> io::Result<(File, Metadata)> {
 fn only_regular(metadata: &Metadata) -> io::Result<()> {
     match metadata.is_file() {
         true => Ok(()),
-        false => Err(io::Error::other("it is not a regular file")),
+        false => Err(io::Error::other("not a regular file")),
     }
 }
 
@@ -160,7 +160,7 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = open_regular(path)?.take(most.saturating_add(1));
     file.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        let message = format!("it is longer than {most} bytes");
+        let message = format!("larger than {most} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
@@ -207,7 +207,7 @@ fn map_open(
     if !metadata.is_file() {
         return Err(Error::NotAnImage {
             path: path.to_owned(),
-            message: "it is not a regular file".into(),
+            message: "not a regular file".into(),
         });
     }
     let identity = identity_of(metadata);
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn other_than_regular_files_are_refused_at_once() {
+    fn non_regular_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
         let fifo = fifo(folder.path());
         for path in [fifo.as_path(), folder.path(), &link, Path::new("/dev/null")] {
             let error = open_regular(path).unwrap_err();
-            assert_eq!(error.to_string(), "it is not a regular file", "{path:?}");
+            assert_eq!(error.to_string(), "not a regular file", "{path:?}");
             assert!(read_regular(path, 10).is_err());
             assert!(map(path).is_err());
         }
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_whole_has_a_bound() {
+    fn whole_file_reads_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"0123456789").unwrap();

@@ -61,19 +61,19 @@ impl Image {
         match data.get(..20) {
             Some([0x7f, b'E', b'L', b'F', class, order, ..]) => {
                 if *class != 2 {
-                    return Err(not_an_image("it is a 32-bit ELF file"));
+                    return Err(not_an_image("32-bit ELF file"));
                 }
                 if *order != 1 {
-                    return Err(not_an_image("it is a big-endian ELF file"));
+                    return Err(not_an_image("big-endian ELF file"));
                 }
             }
             Some(head) if head.starts_with(b"#!") => {
-                return Err(not_an_image("it is a script"));
+                return Err(not_an_image("a script, not an ELF file"));
             }
             Some(head) if head.starts_with(b"!<arch>") => {
-                return Err(not_an_image("it is a static library"));
+                return Err(not_an_image("a static library"));
             }
-            _ => return Err(not_an_image("it is not an ELF file")),
+            _ => return Err(not_an_image("not an ELF file")),
         }
         let header = || -> Option<_> {
             Some((
@@ -90,7 +90,7 @@ impl Image {
             ))
         };
         let (kind, machine, entry, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx) =
-            header().ok_or_else(|| not_an_image("its ELF header is truncated"))?;
+            header().ok_or_else(|| not_an_image("truncated ELF header"))?;
         let mut image = Image {
             path: path.to_owned(),
             data,

@@ -86,7 +86,7 @@ mod tests {
     use super::Versioned;
 
     #[test]
-    fn a_version_is_typed_behind_one_or_two_signs() {
+    fn version_follows_one_or_two_at_signs() {
         let typed = Versioned::typed(" foo@@V2").unwrap();
         assert_eq!(
             (typed.name, typed.version, typed.is_default),

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn of_scopes_that_overlap_the_shorter_holds_an_address() {
+    fn shorter_of_overlapping_scopes_wins() {
         let mut scope = block(1, &[(0, 100)]);
         scope.children = vec![
             block(2, &[(10, 50), (60, 70)]),

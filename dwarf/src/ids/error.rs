@@ -15,7 +15,7 @@ pub enum Error {
         message: String,
     },
     /// The file is not an image that this crate reads.
-    #[error("{} is not an executable or library that can be debugged: {message}", path.display())]
+    #[error("{} is not a supported executable or library: {message}", path.display())]
     NotAnImage {
         /// The file.
         path: PathBuf,
@@ -23,7 +23,7 @@ pub enum Error {
         message: String,
     },
     /// The file is not a usable debug file of the image.
-    #[error("{} is no debug file of {}: {message}", path.display(), image.display())]
+    #[error("{} is not a debug file of {}: {message}", path.display(), image.display())]
     WrongDebugFile {
         /// The debug file.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum Error {
     #[error("register {0} is not available in this frame")]
     RegisterUnavailable(String),
     /// An evaluation exceeded a limit on steps, nesting or memory.
-    #[error("debug info too complex: {0}")]
+    #[error("debug info exceeds a limit: {0}")]
     Limit(String),
 }
 

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_found() {
+    fn stored_names_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("deep/er");
         assert!(load(&folder, BUILD_ID, 99).is_none());

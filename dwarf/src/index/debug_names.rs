@@ -115,7 +115,7 @@ impl Table {
         let mut rest = section.split(length)?;
         let version = rest.read_u16()?;
         if version != 5 {
-            return Err(corrupt(format!("version {version} is not known")));
+            return Err(corrupt(format!("unknown version {version}")));
         }
         rest.skip(2)?;
         let mut count = || rest.read_u32().map(|count| count as usize);
@@ -233,11 +233,7 @@ impl Table {
             matches!(header.type_(), UnitType::Skeleton(_))
                 || offset < header.length_including_self() as u64
         });
-        let wrong = || {
-            corrupt(format!(
-                "an entry at {offset:#x} of a unit that ends before"
-            ))
-        };
+        let wrong = || corrupt(format!("an entry at {offset:#x}, outside its unit"));
         let offset = u32::try_from(offset).ok().filter(|_| inside);
         Ok(Some((abbreviation.tag, unit, offset.ok_or_else(wrong)?)))
     }
@@ -282,6 +278,6 @@ fn read_value(pool: &mut R, form: DwForm) -> Result<u64, Error> {
         gimli::DW_FORM_data4 | gimli::DW_FORM_ref4 => pool.read_u32()?.into(),
         gimli::DW_FORM_data8 | gimli::DW_FORM_ref8 => pool.read_u64()?,
         gimli::DW_FORM_udata | gimli::DW_FORM_ref_udata => pool.read_uleb128()?,
-        form => return Err(corrupt(format!("form {form} has no place here"))),
+        form => return Err(corrupt(format!("unexpected form {form}"))),
     })
 }

@@ -43,10 +43,10 @@ impl GdbIndexUnits {
         if data.is_empty() {
             return Ok(None);
         }
-        let version = u32_at(data, 0).ok_or_else(|| at(0, "the header is cut off"))?;
+        let version = u32_at(data, 0).ok_or_else(|| at(0, "truncated header"))?;
         // Linkers write version 7. gdb writes later versions, which lack units.
         if version != 7 {
-            tracing::info!(version, "{SECTION} of a version that is not read");
+            tracing::info!(version, "unsupported version of {SECTION}");
             return Ok(None);
         }
         let mut offsets = Vec::new();
@@ -55,7 +55,7 @@ impl GdbIndexUnits {
                 .map(|offset| offset as usize)
                 .filter(|offset| *offset <= data.len())
                 .filter(|offset| offsets.last().is_none_or(|last| offset >= last))
-                .ok_or_else(|| at(index * 4, "an offset that leads nowhere"))?;
+                .ok_or_else(|| at(index * 4, "an offset outside the section"))?;
             offsets.push(offset);
         }
         let part = |index: usize| {
@@ -106,13 +106,13 @@ impl GdbIndexUnits {
             .enumerate()
             .map(|(index, slot)| {
                 let entries = read_slot(slot, pool, &units);
-                entries.ok_or_else(|| at(slots_at + index * 8, "a name that is not in the pool"))
+                entries.ok_or_else(|| at(slots_at + index * 8, "a name outside the string pool"))
             })
             .try_fold(Vec::new, |mut all, entries| {
                 let entries = entries?;
                 // Relaxed: the counter orders no other memory.
                 if left.fetch_sub(entries.len() as i64, Ordering::Relaxed) < 0 {
-                    return Err(at(slots_at, "more names than its units can have"));
+                    return Err(at(slots_at, "more names than its units can define"));
                 }
                 all.extend(entries);
                 Ok(all)

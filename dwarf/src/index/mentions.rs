@@ -342,7 +342,7 @@ __attribute__((noinline)) int only_second(int n) { return shared(n) + only_first
 
     /// A search finds the same entries for each name as the index of all names.
     #[test]
-    fn a_search_finds_what_the_index_has() {
+    fn search_equals_the_index() {
         let folder = tempfile::tempdir().unwrap();
         let mut sources = Vec::new();
         let mut write = |name: String, text: &str| {

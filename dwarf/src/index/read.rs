@@ -439,7 +439,7 @@ fn main() {
 
     /// The index has the same entries as a read of every attribute of every entry.
     #[test]
-    fn the_index_has_what_a_plain_walk_finds() {
+    fn index_equals_a_plain_walk() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("program.cpp"), CPP).unwrap();
         std::fs::write(folder.path().join("program.rs"), RUST).unwrap();

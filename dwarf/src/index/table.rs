@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_left_out() {
+    fn duplicates_are_dropped() {
         let one = (5, 1, 20);
         let other = (0xff00_0005, 3, 4);
         let names = sorted(&[one, other, one, (5, 1, 21), other]);

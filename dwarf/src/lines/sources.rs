@@ -365,7 +365,7 @@ impl DebugInfo {
                 let Some((head, next)) = program_head(section, offset) else {
                     tracing::debug!(
                         offset,
-                        "corrupt line program; asking the units for the others"
+                        "corrupt line program; reading the other file names from units"
                     );
                     self.heads_by_units(section, offset, &mut heads);
                     break;

@@ -154,7 +154,7 @@ fn locate_entry(
 
 pub(crate) fn unit_of(info: &DebugInfo, index: u32) -> Result<&Unit, Error> {
     info.whole(index)
-        .ok_or_else(|| Error::Corrupt(format!("unit {index} cannot be read")))
+        .ok_or_else(|| Error::Corrupt(format!("cannot read unit {index}")))
 }
 
 /// Returns the location of a variable that is only declared here (`extern`): that of its definition
@@ -189,7 +189,7 @@ fn locate_declared(
     match symbol {
         Some(symbol) => Ok(Location::Memory(frame.bias.load(symbol.addr))),
         None => Err(Error::Unsupported(format!(
-            "{} is declared here and defined in another image",
+            "{} is only declared here; another module defines it",
             variable.name
         ))),
     }
@@ -224,12 +224,14 @@ fn locate_member_in(
     };
     let value = entry
         .attr_value(gimli::DW_AT_data_member_location)
-        .ok_or_else(|| Error::Corrupt("a member without a place".into()))?;
+        .ok_or_else(|| Error::Corrupt("a member without a location".into()))?;
     if let Some(offset) = value.udata_value() {
         return Ok(object + offset);
     }
     let Some(expression) = scope.expression_at(value)? else {
-        return Err(Error::Unsupported("a member that has no place here".into()));
+        return Err(Error::Unsupported(
+            "a member without a location at this address".into(),
+        ));
     };
     let machine = scope.machine(0);
     let mut evaluation = Evaluation::new(expression.0, unit.raw.encoding());
@@ -372,7 +374,7 @@ impl<'a> Scope<'a> {
                 let target = self
                     .info
                     .reference(self.unit, Attribute::DebugInfoRef(*value))
-                    .ok_or_else(|| Error::Corrupt("an implicit pointer to nothing".into()))?;
+                    .ok_or_else(|| Error::Corrupt("an implicit pointer without a target".into()))?;
                 Location::ImplicitPointer {
                     target,
                     offset: *byte_offset,
@@ -411,7 +413,7 @@ impl<'a> Scope<'a> {
 impl Machine<'_> {
     fn scope(&self) -> Result<&Scope<'_>, Error> {
         self.scope.as_ref().ok_or_else(|| {
-            Error::Corrupt("an operation that call frame information cannot have".into())
+            Error::Corrupt("an operation that is invalid in call frame information".into())
         })
     }
 
@@ -424,12 +426,14 @@ impl Machine<'_> {
 
     fn run(&self, mut evaluation: Evaluation<R>) -> Result<Vec<gimli::Piece<R>>, Error> {
         if self.depth >= MAX_DEPTH {
-            return Err(Error::Limit("expressions nest too deep".into()));
+            return Err(Error::Limit("expressions nested too deeply".into()));
         }
         if let Some(scope) = &self.scope {
             let expressions = scope.expressions.get() + 1;
             if expressions > MAX_EXPRESSIONS {
-                return Err(Error::Limit("an expression of too many others".into()));
+                return Err(Error::Limit(
+                    "an expression with too many nested expressions".into(),
+                ));
             }
             scope.expressions.set(expressions);
         }
@@ -480,7 +484,7 @@ impl Machine<'_> {
                 EvaluationResult::RequiresTls(offset) => {
                     let tls = self.scope()?.frame.tls;
                     let address = tls(offset).ok_or_else(|| {
-                        Error::Unsupported("the thread's storage of this image is not known".into())
+                        Error::Unsupported("unknown thread-local storage of this module".into())
                     })?;
                     evaluation.resume_with_tls(address.0)
                 }
@@ -527,7 +531,9 @@ impl Machine<'_> {
             }
             .map_err(evaluation_error)?;
         }
-        Err(Error::Limit("an expression of too many operations".into()))
+        Err(Error::Limit(
+            "an expression with too many operations".into(),
+        ))
     }
 
     fn indexed(&self, index: DebugAddrIndex<usize>) -> Result<u64, Error> {
@@ -594,7 +600,7 @@ impl Machine<'_> {
 fn evaluation_error(error: gimli::Error) -> Error {
     match error {
         gimli::Error::TooManyIterations => {
-            Error::Limit("an expression of too many operations".into())
+            Error::Limit("an expression with too many operations".into())
         }
         gimli::Error::UnsupportedEvaluation => {
             Error::Unsupported("an operation of location descriptions".into())

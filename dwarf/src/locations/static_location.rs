@@ -135,7 +135,7 @@ impl Memory for NoMemory {
 }
 
 fn unsupported(what: &str) -> Error {
-    Error::Unsupported(format!("{what} cannot be told without the process"))
+    Error::Unsupported(format!("{what}: unknown without a process"))
 }
 
 impl Module {
@@ -219,7 +219,7 @@ impl Places<'_> {
         match symbol {
             Some(symbol) => Ok(StaticLocation::Memory(Term::Image(symbol.addr))),
             None => Err(Error::Unsupported(format!(
-                "{} is declared here and defined in another image",
+                "{} is only declared here; another module defines it",
                 variable.name
             ))),
         }
@@ -275,7 +275,7 @@ impl Places<'_> {
                     });
                 }
                 _ if done.is_some() => {
-                    return Err(Error::Corrupt("operations behind a location".into()));
+                    return Err(Error::Corrupt("operations after a location".into()));
                 }
                 Operation::Register { register } => {
                     done = Some(StaticLocation::Register(Register(register.0)));
@@ -294,7 +294,9 @@ impl Places<'_> {
                 operation => self.step(scope, operation, &mut stack, depth)?,
             }
         }
-        Err(Error::Limit("an expression of too many operations".into()))
+        Err(Error::Limit(
+            "an expression with too many operations".into(),
+        ))
     }
 
     fn pop(&self, stack: &mut Vec<Term>) -> Result<Term, Error> {
@@ -374,15 +376,15 @@ impl Places<'_> {
             }
             (_, Operation::TLS) => match self.pop(stack)? {
                 Term::Constant(offset) => Term::ThreadLocal(offset),
-                _ => return Err(unsupported("this thread-local place")),
+                _ => return Err(unsupported("this thread-local location")),
             },
             (_, Operation::EntryValue { .. } | Operation::ParameterRef { .. }) => {
-                return Err(unsupported("what the caller knows"));
+                return Err(unsupported("a value from the caller's frame"));
             }
             _ => return Err(unsupported("this kind of location")),
         };
         if term.size() > MAX_OPERANDS {
-            return Err(Error::Limit("a location of too many operands".into()));
+            return Err(Error::Limit("a location with too many operands".into()));
         }
         stack.push(term);
         Ok(())
@@ -391,7 +393,7 @@ impl Places<'_> {
     /// Returns the value of `DW_AT_frame_base` of the frame's function.
     fn frame_base(&self, depth: u32) -> Result<Term, Error> {
         if depth >= MAX_DEPTH {
-            return Err(Error::Limit("expressions nest too deep".into()));
+            return Err(Error::Limit("expressions nested too deeply".into()));
         }
         let function = self
             .frame
@@ -423,7 +425,7 @@ impl Places<'_> {
                 Ok(Term::Register(register).plus(offset as u64))
             }
             Some(CfaRule::Expression(_)) => Err(unsupported("this frame's address")),
-            None => Err(unsupported("the address of a frame without rules")),
+            None => Err(unsupported("the address of a frame without unwind rules")),
         }
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     use super::declared_path;
 
     #[test]
-    fn what_the_source_calls_it() {
+    fn thread_local_names_match_the_source() {
         for (qualified, declared) in [
             (
                 "a::m::NAME::{constant#0}::{closure#1}::__RUST_STD_INTERNAL_VAL",

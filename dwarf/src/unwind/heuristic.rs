@@ -245,7 +245,7 @@ fn frame_pointer(
     let machine = registers.machine();
     let nothing = || {
         Error::Unsupported(format!(
-            "no unwind information covers {}, and its frame pointer leads nowhere",
+            "no unwind information for {}, and no valid frame pointer",
             address.addr()
         ))
     };

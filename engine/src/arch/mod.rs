@@ -1,17 +1,58 @@
-//! Instruction sets: data and pure functions.
+//! Instruction sets, behind one seam: an [`Arch`] is a value, and selects the functions of its
+//! folder. All folders have the same files and functions. Pure functions, without processes.
 
-pub(crate) mod debug_registers;
+pub(crate) mod body;
+mod convention;
+#[cfg(test)]
+pub(crate) mod fixed;
+pub(crate) mod flow;
+mod instruction;
+mod simulation;
+mod text;
+pub(crate) mod watch;
 pub(crate) mod x86_64;
-pub(crate) mod x86_64_access;
-pub(crate) mod x86_64_body;
-pub(crate) mod x86_64_entry;
-pub(crate) mod x86_64_flow;
-pub(crate) mod x86_64_heuristic_unwind;
-mod x86_64_simulation;
 
-pub(crate) use x86_64_simulation::Simulation;
+pub(crate) use convention::Landing;
+pub(crate) use instruction::{Access, Flow, Instruction, Operand, PointerChain, TargetSource};
+pub(crate) use simulation::Simulation;
+pub use text::Flavor;
+pub(crate) use text::Formatter;
 
-use dwarf::{LoadAddr, Register};
+use dwarf::{FileAddr, HeuristicUnwind, LoadAddr, Machine, Memory, Module, Register};
+
+/// Maximum length in bytes of an instruction of any set.
+pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
+/// Maximum length in bytes of the breakpoint instruction of any set.
+pub(crate) const MAX_BREAKPOINT_BYTES: usize = 4;
+/// Maximum length in bytes of the jump of a fast breakpoint of any set.
+pub(crate) const MAX_JUMP_BYTES: usize = 5;
+
+/// An instruction set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arch {
+    X86_64,
+    /// Instructions of four bytes, for tests.
+    #[cfg(test)]
+    Fixed,
+}
+
+/// Evaluates an expression with `$set` as the module of an instruction set.
+macro_rules! in_set {
+    ($arch:expr, $set:ident => $value:expr) => {
+        match $arch {
+            $crate::arch::Arch::X86_64 => {
+                use $crate::arch::x86_64 as $set;
+                $value
+            }
+            #[cfg(test)]
+            $crate::arch::Arch::Fixed => {
+                use $crate::arch::fixed as $set;
+                $value
+            }
+        }
+    };
+}
+use in_set;
 
 /// A thread's general-purpose registers, as far as instructions need them.
 pub trait RegisterFile: Copy {
@@ -25,4 +66,189 @@ pub trait RegisterFile: Copy {
     fn set_sp(&mut self, sp: u64);
     /// Sets the program counter.
     fn set_pc(&mut self, pc: LoadAddr);
+}
+
+/// The set of processes on this machine.
+impl Default for Arch {
+    fn default() -> Self {
+        Self::HOST
+    }
+}
+
+impl Arch {
+    /// The instruction set of processes on this machine.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const HOST: Arch = Arch::X86_64;
+
+    /// Returns the instruction set of an image; `None` if it is not supported.
+    pub(crate) fn of(machine: Machine) -> Option<Arch> {
+        match machine {
+            Machine::X86_64 => Some(Arch::X86_64),
+            Machine::Aarch64 | Machine::Other(_) => None,
+        }
+    }
+
+    /// Returns a register's name; empty if it has none.
+    pub(crate) fn register_name(self, register: Register) -> String {
+        in_set!(self, set => set::registers::name(register))
+    }
+
+    /// Returns the breakpoint instruction.
+    pub(crate) fn breakpoint(self) -> &'static [u8] {
+        in_set!(self, set => set::BREAKPOINT)
+    }
+
+    /// Returns the address of a breakpoint instruction from the pc after its execution.
+    pub(crate) fn breakpoint_address(self, pc: LoadAddr) -> LoadAddr {
+        in_set!(self, set => LoadAddr(pc.0.wrapping_sub(set::PC_BEHIND_BREAKPOINT)))
+    }
+
+    /// Returns the pc after the execution of a breakpoint instruction.
+    pub(crate) fn pc_after_breakpoint(self, addr: LoadAddr) -> LoadAddr {
+        in_set!(self, set => addr + set::PC_BEHIND_BREAKPOINT)
+    }
+
+    /// Returns the first byte of the jump that makes a breakpoint fast; `None` if the set has no
+    /// fast breakpoints, and always traps.
+    pub(crate) fn jump_patch(self) -> Option<u8> {
+        in_set!(self, set => set::JUMP_PATCH)
+    }
+
+    /// Returns the target of the jump of a fast breakpoint at `addr`, also if a breakpoint has
+    /// already replaced its beginning; `None` if the bytes are neither.
+    pub(crate) fn jump_patch_target(self, addr: LoadAddr, bytes: &[u8]) -> Option<LoadAddr> {
+        in_set!(self, set => set::relocate::jump_patch_target(addr, bytes))
+    }
+
+    /// Returns the instruction that enters the kernel.
+    pub(crate) fn system_call_instruction(self) -> &'static [u8] {
+        in_set!(self, set => set::SYSTEM_CALL_INSTRUCTION)
+    }
+
+    /// Returns the number that all addresses of instructions are multiples of.
+    pub(crate) fn alignment(self) -> usize {
+        in_set!(self, set => set::ALIGNMENT)
+    }
+
+    /// Decodes one instruction; `None` if the bytes are none, or too few.
+    ///
+    /// In code of an image, `addr` and the addresses of the result are the image's.
+    pub(crate) fn decode(self, bytes: &[u8], addr: LoadAddr) -> Option<Instruction> {
+        in_set!(self, set => set::decode::decode(bytes, addr))
+    }
+
+    /// Reads and decodes the instruction at `addr`.
+    pub(crate) fn read(self, memory: &dyn Memory, addr: LoadAddr) -> Option<Instruction> {
+        let mut bytes = [0; MAX_INSTRUCTION_BYTES];
+        let longest = in_set!(self, set => set::MAX_INSTRUCTION_BYTES);
+        // Fewer bytes are readable near the end of a mapping.
+        let len = (1..=longest)
+            .rev()
+            .find(|len| memory.read(addr, &mut bytes[..*len]).is_ok())?;
+        self.decode(&bytes[..len], addr)
+    }
+
+    /// Returns a decoder of code that begins at `start`.
+    pub(crate) fn decoder(self, bytes: &[u8], start: LoadAddr) -> Decoder<'_> {
+        match self {
+            Arch::X86_64 => Decoder::X86_64(x86_64::decode::Decoder::new(bytes, start)),
+            #[cfg(test)]
+            Arch::Fixed => Decoder::Fixed(fixed::decode::Decoder::new(bytes, start)),
+        }
+    }
+
+    /// Decodes code from `start` on. Where bytes are no instruction, decoding continues behind
+    /// them.
+    pub(crate) fn decode_all(
+        self,
+        bytes: &[u8],
+        start: LoadAddr,
+    ) -> impl Iterator<Item = Result<Instruction, Undecodable>> {
+        let mut decoder = self.decoder(bytes, start);
+        let mut offset = 0;
+        std::iter::from_fn(move || {
+            let decoded = decoder.at(offset)?;
+            offset += match &decoded {
+                Ok(instruction) => instruction.len(),
+                Err(bad) => bad.len.max(1),
+            };
+            Some(decoded)
+        })
+    }
+
+    /// Returns the size of a pad for a relocated instruction and the jump back.
+    pub(crate) fn pad_bytes(self) -> u64 {
+        in_set!(self, set => set::relocate::PAD_BYTES as u64)
+    }
+
+    /// Returns candidate unwind rules for code of an image without call frame information: first
+    /// that of the path from the function's start to `addr`, if the start is known, then those of
+    /// the paths to a return, shortest first. `is_return`: `addr` is a return address.
+    pub(crate) fn heuristic_unwinds(
+        self,
+        module: &Module,
+        addr: FileAddr,
+        is_return: bool,
+    ) -> Vec<HeuristicUnwind> {
+        in_set!(self, set => set::heuristic_unwind::ways_back(module, addr, is_return))
+    }
+
+    /// Returns the registers that a function reads before it writes them: its arguments, with or
+    /// without debug info. `code` returns its instructions, `None` outside it. Arguments that are
+    /// only passed on to a call are not found.
+    pub(crate) fn arguments_read(
+        self,
+        entry: LoadAddr,
+        code: impl FnMut(LoadAddr) -> Option<Instruction>,
+    ) -> Vec<Register> {
+        in_set!(self, set => set::entry::taken(entry, code))
+    }
+
+    /// Finds the store of the first argument in a prologue. Returns the instruction's address, the
+    /// base register, and the offset.
+    pub(crate) fn first_argument_store(
+        self,
+        entry: LoadAddr,
+        code: impl FnMut(LoadAddr) -> Option<Instruction>,
+    ) -> Option<(LoadAddr, Register, i64)> {
+        in_set!(self, set => set::entry::first_kept(entry, code))
+    }
+
+    /// Returns the chain of loads for the value of `wanted` after `code`, which is a function from
+    /// its start up to the pc. `None`: the instructions alone do not determine it.
+    pub(crate) fn pointer_chain(
+        self,
+        wanted: Register,
+        code: &[Instruction],
+        registers: &impl RegisterFile,
+    ) -> Option<PointerChain> {
+        in_set!(self, set => set::access::way_to(wanted, code, registers))
+    }
+}
+
+/// Decodes code in any order.
+// One is made at a time, on the stack.
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum Decoder<'a> {
+    X86_64(x86_64::decode::Decoder<'a>),
+    #[cfg(test)]
+    Fixed(fixed::decode::Decoder<'a>),
+}
+
+impl Decoder<'_> {
+    /// Decodes the instruction at an offset of the code; `None` at its end.
+    pub fn at(&mut self, offset: usize) -> Option<Result<Instruction, Undecodable>> {
+        match self {
+            Self::X86_64(decoder) => decoder.at(offset),
+            #[cfg(test)]
+            Self::Fixed(decoder) => decoder.at(offset),
+        }
+    }
+}
+
+/// Bytes that are no instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Undecodable {
+    pub addr: LoadAddr,
+    pub len: usize,
 }

@@ -188,7 +188,7 @@ impl Captured {
     pub(crate) fn set_room(&mut self, room: usize) -> Result<(), NotCompilable> {
         let too_few = |block: &Block| block.most().is_some_and(|most| room < most.min(LEAST_TEXT));
         if self.blocks.iter().any(too_few) {
-            return Err("there is too much to tell at once".into());
+            return Err("too many values for one record".into());
         }
         self.room = room;
         Ok(())
@@ -283,7 +283,7 @@ fn is_polymorphic(ty: &Ty) -> bool {
 
 fn depends_on_class(ty: &Ty) -> NotCompilable {
     NotCompilable(format!(
-        "of what class the `{}` is that it leads to is looked up",
+        "the dynamic class of a `{}` must be looked up",
         ty.name()
     ))
 }
@@ -292,12 +292,12 @@ fn depends_on_class(ty: &Ty) -> NotCompilable {
 fn shown_size(ty: &Ty) -> Result<u64, NotCompilable> {
     let size = match ty.shape() {
         Shape::Array(array) => shown_of_array(&array),
-        Shape::Text => return Err("a string has no bytes in the program".into()),
-        Shape::Function => return Err("it is code".into()),
-        Shape::Void => return Err("nobody knows what is there".into()),
+        Shape::Text => return Err("a string literal is not in the program's memory".into()),
+        Shape::Function => return Err("a function is not a value".into()),
+        Shape::Void => return Err("unknown type".into()),
         _ => ty
             .size()
-            .ok_or_else(|| NotCompilable(format!("the size of `{}` is not known", ty.name())))?,
+            .ok_or_else(|| NotCompilable(format!("unknown size of `{}`", ty.name())))?,
     };
     match size {
         ..=MAX_BYTES => Ok(size),
@@ -356,7 +356,7 @@ impl Gathered<'_> {
         }
         if value.bits.is_some() {
             if !matches!(size, 1 | 2 | 4 | 8) {
-                return Err("a bit field of this size".into());
+                return Err("a bit-field of this size".into());
             }
             let width = Width {
                 size: size as u8,
@@ -379,7 +379,7 @@ impl Gathered<'_> {
 
     fn push(&mut self, when: &BoolExpr, at: Address, extent: Extent) -> Result<(), NotCompilable> {
         if self.blocks.len() == MAX_BLOCKS {
-            return Err("it leads to too many others".into());
+            return Err("too many pointers to follow".into());
         }
         self.blocks.push(Block {
             when: when.clone(),
@@ -397,7 +397,7 @@ impl Gathered<'_> {
         depth: usize,
     ) -> Result<(), NotCompilable> {
         if depth == DEEPEST {
-            return Err("it has too much in it".into());
+            return Err("nested too deeply".into());
         }
         match value.ty.shape() {
             Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Unit | Shape::MemberPointer(_) => {
@@ -407,7 +407,7 @@ impl Gathered<'_> {
             Shape::Pointer(of, _) => match followed(value)? {
                 Some(pointee) => {
                     let RuntimeLocation::Memory(address) = &pointee.place else {
-                        return Err("a reference to what is nowhere".into());
+                        return Err("a reference to a value that is not in memory".into());
                     };
                     let size = shown_size(&of)? as usize;
                     self.push(when, address.clone(), Extent::Bytes(size))?;
@@ -418,7 +418,7 @@ impl Gathered<'_> {
             Shape::Array(array) => self.array(value, &array, when, depth),
             Shape::Composite(ty) => self.composite(value, &ty, when, depth),
             Shape::Void | Shape::Function | Shape::Text | Shape::Broken(_) => Err(NotCompilable(
-                format!("a `{}` is no value", value.ty.name()),
+                format!("a `{}` is not a value", value.ty.name()),
             )),
         }
     }
@@ -483,7 +483,7 @@ impl Gathered<'_> {
         }
         let Some(composite) = ty.composite() else {
             return Err(NotCompilable(format!(
-                "a `{}` is no value",
+                "a `{}` is not a value",
                 value.ty.name()
             )));
         };
@@ -525,7 +525,7 @@ impl Gathered<'_> {
         when: &BoolExpr,
         depth: usize,
     ) -> Result<(), NotCompilable> {
-        let says_more = || NotCompilable(format!("`{}` says more than its bytes", value.ty.name()));
+        let says_more = || NotCompilable(format!("`{}` has a pretty-printer", value.ty.name()));
         let row = self.compiler.row(value)?.ok_or_else(says_more)?;
         let limits = Limits::default();
         let (most, size) = match row.text {
@@ -543,7 +543,7 @@ impl Gathered<'_> {
                 self.look_into(&element, when, depth + 1)?;
                 if self.blocks.len() > before {
                     return Err(NotCompilable(format!(
-                        "elements of `{}` lead elsewhere",
+                        "elements of `{}` contain pointers",
                         value.ty.name()
                     )));
                 }
@@ -563,7 +563,7 @@ impl Gathered<'_> {
 
 /// Returns the longest word that begins at a byte and lies in one place.
 fn widest(place: &RuntimeLocation, at: u64, left: u64) -> Result<(Int, Width), NotCompilable> {
-    let mut outcome = Err("it has no bytes".into());
+    let mut outcome = Err("it has size 0".into());
     for size in [8u8, 4, 2, 1] {
         if u64::from(size) <= left {
             let width = Width {

@@ -52,7 +52,7 @@ fn named(value: &RuntimeValue, path: &'static [&'static str]) -> Result<(Int, Ty
 fn target_of(pointer: &Ty) -> Result<Ty, NotCompilable> {
     match pointer.shape() {
         Shape::Pointer(of, _) => Ok(of),
-        _ => Err("a pointer is expected in it".into()),
+        _ => Err("expected a pointer in it".into()),
     }
 }
 
@@ -67,12 +67,7 @@ impl Compiler<'_> {
         }
         let name = &*ty.ty.name;
         let head = &name[..name.find('<').filter(|at| *at > 0).unwrap_or(name.len())];
-        let other = || {
-            NotCompilable(format!(
-                "a `{}` is looked into in a way of its own",
-                value.ty.name()
-            ))
-        };
+        let other = || NotCompilable(format!("a `{}` has a special layout", value.ty.name()));
         let last = head.rsplit("::").next().unwrap_or(head);
         let row = match std_class(head) {
             Some((Library::Libstdcxx, "vector")) => self.vector(value)?,
@@ -151,7 +146,7 @@ impl Compiler<'_> {
         }
         if !to.starts_with('[') {
             return Err(NotCompilable(format!(
-                "a `{}` is looked into in a way of its own",
+                "a `{}` has a special layout",
                 value.ty.name()
             )));
         }
@@ -337,8 +332,8 @@ impl Compiler<'_> {
             invalid => Int::Unless(Box::new(invalid.clone()), Box::new(int)),
         };
         let units = |bytes: Int| match row.text {
-            Some(2) => Err("text of wide characters"),
-            Some(4) => Err("text of wide characters"),
+            Some(2) => Err("a wide-character string"),
+            Some(4) => Err("a wide-character string"),
             _ => Ok(bytes),
         };
         Ok(Some(match (name, arguments) {

@@ -128,7 +128,7 @@ impl<'a> CodeScope<'a> {
         let location = loaded.module.locate_static(variable, function, pc);
         let location = location.map_err(|error| NotCompilable(error.to_string()))?;
         if location == StaticLocation::OptimizedOut {
-            return Err("it is optimized out here".into());
+            return Err("optimized out at this location".into());
         }
         let place = RuntimeLocation::of(location, loaded.bias, thread_local(loaded))?;
         let ty = variable
@@ -216,7 +216,7 @@ impl Scope for CodeScope<'_> {
             let entry = match functions.as_slice() {
                 [] => module.function_symbols(name).first().map(|it| it.addr),
                 [function] if name.contains("::") || function.name == name => Some(function.entry),
-                _ => return Err("it may be one of more functions".into()),
+                _ => return Err("ambiguous: several functions match".into()),
             };
             if let Some(entry) = entry {
                 return Ok(Some(function_at(name, loaded.bias.load(entry))));

@@ -71,7 +71,7 @@ impl<'a> Compiler<'a> {
         let value = self.any_value(node)?;
         // A step may use an operand more than once; the limit prevents exponential growth.
         if value.place.parts() > super::MAX_PARTS {
-            return Err("it is too long".into());
+            return Err("the expression is too long".into());
         }
         Ok(value)
     }
@@ -92,7 +92,7 @@ impl<'a> Compiler<'a> {
             )),
             Kind::Name(name) => self
                 .name(name)?
-                .ok_or_else(|| NotCompilable(format!("`{name}` is not known here"))),
+                .ok_or_else(|| NotCompilable(format!("unknown name `{name}`"))),
             Kind::Register(name) => self.register(name),
             Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
             Kind::SizeOf(inner) => self.size_of_node(inner),
@@ -107,9 +107,9 @@ impl<'a> Compiler<'a> {
             Kind::Index(object, index) => self.index(object, index),
             Kind::Cast(cast, ty, inner) => self.cast_node(*cast, ty, inner),
             Kind::Call(function, arguments) => self.call(function, arguments),
-            Kind::Sequence(..) => Err("`,` computes what is not used".into()),
-            Kind::Repeat(..) | Kind::Range(..) => Err("it is a row of elements".into()),
-            Kind::Assign(..) | Kind::Step(..) => Err("it changes the program".into()),
+            Kind::Sequence(..) => Err("`,` discards a value".into()),
+            Kind::Repeat(..) | Kind::Range(..) => Err("the result is a range of elements".into()),
+            Kind::Assign(..) | Kind::Step(..) => Err("the expression has side effects".into()),
         }
     }
 
@@ -167,7 +167,7 @@ impl<'a> Compiler<'a> {
 
     fn ty(&self, name: &TypeName) -> Result<Ty, NotCompilable> {
         let base = self.type_named(&name.base);
-        let base = base.ok_or_else(|| NotCompilable(format!("no type `{}` here", name.base)))?;
+        let base = base.ok_or_else(|| NotCompilable(format!("unknown type `{}`", name.base)))?;
         Ok(name.of(base))
     }
 
@@ -212,8 +212,8 @@ impl<'a> Compiler<'a> {
             ));
         }
         Err(match name {
-            "thread" => "`$thread` is the system's to tell".into(),
-            name => NotCompilable(format!("`${name}` is not among the general registers")),
+            "thread" => "`$thread` is known only to the debugger".into(),
+            name => NotCompilable(format!("`${name}` is not a general-purpose register")),
         })
     }
 
@@ -249,7 +249,7 @@ impl<'a> Compiler<'a> {
             (Unary::Minus, Number::Float(float)) => {
                 Ok(self.float(Float::Negated(Box::new(float)), single))
             }
-            (Unary::Complement, Number::Float(_)) => Err("`~` is not possible with floats".into()),
+            (Unary::Complement, Number::Float(_)) => Err("`~` is not defined for floats".into()),
         }
     }
 
@@ -265,7 +265,7 @@ impl<'a> Compiler<'a> {
             condition => Box::new(condition),
         };
         let (yes, no) = (self.value(yes)?, self.value(no)?);
-        let differ = || NotCompilable::from("the sides of `?:` are of different types");
+        let differ = || NotCompilable::from("the branches of `?:` have different types");
         let simple = |ty: &Ty| {
             matches!(
                 ty.shape(),
@@ -277,7 +277,7 @@ impl<'a> Compiler<'a> {
         }
         let (a, b) = (self.operand(&yes)?, self.operand(&no)?);
         if a.scalar.size == 16 {
-            return Err("it has 128 bits".into());
+            return Err("128-bit integers are not supported".into());
         }
         let place = match (a.number, b.number) {
             (Number::Int(a, width), Number::Int(b, other)) if width == other => {
@@ -309,7 +309,7 @@ impl<'a> Compiler<'a> {
                     let composite = of.composite();
                     if of.visualizer().is_some() || composite.is_some_and(|it| it.polymorphic) {
                         return Err(NotCompilable(format!(
-                            "where `{name}` is depends on what is in the `{}`",
+                            "the location of `{name}` depends on the contents of the `{}`",
                             object.ty.name()
                         )));
                     }
@@ -324,18 +324,18 @@ impl<'a> Compiler<'a> {
 
     fn member(&self, object: &Node, name: &str) -> Result<RuntimeValue, NotCompilable> {
         if let Kind::Register(_) = inner(object).kind {
-            return Err("it is a part of a register".into());
+            return Err("parts of registers are not supported".into());
         }
         let value = self.value(object)?;
         self.find_member(&value, name)?
-            .ok_or_else(|| NotCompilable(format!("`{}` has no member `{name}`", self.said(object))))
+            .ok_or_else(|| NotCompilable(format!("no member `{name}` in `{}`", self.said(object))))
     }
 
     fn deref(&self, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
         let value = referent(self.value(inner)?)?;
         match value.ty.shape() {
             Shape::Pointer(of, _) => match of.shape() {
-                Shape::Void => Err("nobody knows what it points to".into()),
+                Shape::Void => Err("unknown target type of a pointer".into()),
                 _ => pointee(&value, of),
             },
             Shape::Array(array) => {
@@ -344,7 +344,7 @@ impl<'a> Compiler<'a> {
             }
             Shape::Function => Ok(value),
             _ => Err(NotCompilable(format!(
-                "`{}` is no pointer",
+                "`{}` is not a pointer",
                 self.said(inner)
             ))),
         }
@@ -367,7 +367,7 @@ impl<'a> Compiler<'a> {
     fn index(&self, object: &Node, index: &Node) -> Result<RuntimeValue, NotCompilable> {
         let mut value = self.value(object)?;
         if let Kind::Range(..) = index.kind {
-            return Err("it is a row of elements".into());
+            return Err("the result is a range of elements".into());
         }
         let by = self.value(index)?;
         let by = self.index_number(&by, index)?;
@@ -400,7 +400,7 @@ impl<'a> Compiler<'a> {
                 }
                 Shape::Pointer(of, PointerKind::Raw) => {
                     let size = of.size();
-                    let size = size.ok_or("the size of what it points to is not known")?;
+                    let size = size.ok_or("unknown size of the pointer's target")?;
                     let address = super::code::Address::pointed(address_in(&value)?);
                     let mut address = address.indexed(by, size);
                     address.guarded = true;
@@ -410,7 +410,7 @@ impl<'a> Compiler<'a> {
             }
         }
         Err(NotCompilable(format!(
-            "`{}` ({}) is indexed in a way of its own",
+            "indexing `{}` ({}) is not supported",
             self.said(object),
             value.ty.name()
         )))
@@ -427,7 +427,7 @@ impl<'a> Compiler<'a> {
             return Err("the index has 128 bits".into());
         }
         match operand.number {
-            Number::Float(_) => Err("a float is no index".into()),
+            Number::Float(_) => Err("cannot use a float as an index".into()),
             Number::Int(Int::Constant(by), Width::WORD) if by as i64 >= 0 => Ok(Int::Constant(by)),
             Number::Int(int, Width::WORD) => {
                 let negative = BoolExpr::compare(Order::Lt, true, int.clone(), Int::Constant(0));
@@ -445,7 +445,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<RuntimeValue, NotCompilable> {
         let ty = self.ty(name)?;
         if let Kind::Call(..) = inner(node).kind {
-            return Err("it calls a function".into());
+            return Err("the expression calls a function".into());
         }
         if name.layers.last() == Some(&Layer::Reference) {
             return Err("a cast to a reference".into());
@@ -462,7 +462,7 @@ impl<'a> Compiler<'a> {
             }
             let classes = [&to, &from].map(|it| matches!(it.shape(), Shape::Composite(_)));
             if cast != Cast::Bits && classes == [true, true] && !to.same_as(&from) {
-                return Err("a cast among classes may move the pointer".into());
+                return Err("a cast between classes may adjust the pointer".into());
             }
         }
         self.cast(&ty, &value)
@@ -470,8 +470,7 @@ impl<'a> Compiler<'a> {
 
     fn size_of(&self, ty: &Ty) -> Result<RuntimeValue, NotCompilable> {
         let size = ty.size();
-        let size =
-            size.ok_or_else(|| NotCompilable(format!("the size of `{}` is not known", ty.name())))?;
+        let size = size.ok_or_else(|| NotCompilable(format!("unknown size of `{}`", ty.name())))?;
         RuntimeValue::constant(arith::size(size, self.language))
     }
 
@@ -482,7 +481,7 @@ impl<'a> Compiler<'a> {
         let Some(value) = self.name(name)? else {
             let ty = self.type_named(name);
             return self
-                .size_of(&ty.ok_or_else(|| NotCompilable(format!("`{name}` is not known here")))?);
+                .size_of(&ty.ok_or_else(|| NotCompilable(format!("unknown name `{name}`")))?);
         };
         match value.ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => self.size_of(&of),
@@ -502,7 +501,7 @@ impl<'a> Compiler<'a> {
 
     fn call(&self, function: &Node, arguments: &[Node]) -> Result<RuntimeValue, NotCompilable> {
         match &inner(function).kind {
-            Kind::Register(name) => Err(NotCompilable(format!("`${name}` looks at the callers"))),
+            Kind::Register(name) => Err(NotCompilable(format!("`${name}` unwinds the stack"))),
             Kind::Member(object, name) => {
                 let value = self.value(object)?;
                 self.method(&value, name, arguments)
@@ -526,7 +525,7 @@ impl<'a> Compiler<'a> {
 pub(super) fn within(index: Int, len: Int) -> Result<Int, NotCompilable> {
     match BoolExpr::compare(Order::Ge, false, index.clone(), len) {
         BoolExpr::Constant(false) => Ok(index),
-        BoolExpr::Constant(true) => Err("the index is beyond the elements".into()),
+        BoolExpr::Constant(true) => Err("the index is out of range".into()),
         beyond => Ok(Int::Unless(Box::new(beyond), Box::new(index))),
     }
 }

@@ -59,7 +59,7 @@ impl Expression {
 
     fn said_of(&self, object: &Node, ty: &Ty, what: &str, name: &str, names: &[String]) -> String {
         let object = self.text().get(object.span.clone()).unwrap_or_default();
-        let message = format!("`{object}` ({}) has no {what} `{name}`", ty.name());
+        let message = format!("no {what} `{name}` in `{object}` ({})", ty.name());
         with_suggestion(message, name, names)
     }
 

@@ -194,10 +194,10 @@ fn registers(set: u32) -> impl Iterator<Item = dwarf::Register> + use<> {
 
 fn check(needs: Needs) -> Result<(), NotCompilable> {
     if needs.parts > MAX_PARTS {
-        return Err("it is too long".into());
+        return Err("the expression is too long".into());
     }
     if needs.general > emit::POOL.len() || needs.vectors > emit::VECTOR_POOL {
-        return Err("it nests deeper than there are registers".into());
+        return Err("the expression needs too many registers".into());
     }
     Ok(())
 }
@@ -212,7 +212,7 @@ fn dry_run<T>(
         stack_pointer: 0,
         vectors: 0,
     };
-    let failed = |error: IcedError| NotCompilable(format!("the assembler refuses it: {error}"));
+    let failed = |error: IcedError| NotCompilable(format!("cannot assemble it: {error}"));
     let mut asm = CodeAssembler::new(64).map_err(failed)?;
     let to = Exits {
         yes: asm.create_label(),

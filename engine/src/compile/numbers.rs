@@ -76,8 +76,10 @@ pub(super) fn width(scalar: Scalar) -> Result<Width, NotCompilable> {
             size,
             signed: scalar.is_signed(),
         }),
-        16 => Err("it has 128 bits".into()),
-        size => Err(NotCompilable(format!("it is an integer of {size} bytes"))),
+        16 => Err("128-bit integers are not supported".into()),
+        size => Err(NotCompilable(format!(
+            "unsupported integer size: {size} bytes"
+        ))),
     }
 }
 
@@ -103,10 +105,10 @@ pub(super) fn int_of(value: &RuntimeValue, width: Width) -> Result<Int, NotCompi
         2 => 2,
         3 | 4 => 4,
         5..=8 => 8,
-        _ => return Err("a bit field over nine bytes".into()),
+        _ => return Err("a bit-field that spans nine bytes".into()),
     };
     if u32::from(size) > u32::from(width.size) * 8 || size == 0 {
-        return Err("a bit field wider than its type".into());
+        return Err("a bit-field wider than its type".into());
     }
     let all = Width {
         size: bytes,
@@ -131,7 +133,7 @@ pub(super) fn word_of(value: &RuntimeValue) -> Result<Int, NotCompilable> {
         Shape::Scalar(scalar) => Some(scalar),
         _ => of_enumeration(&value.ty),
     };
-    let scalar = scalar.ok_or_else(|| NotCompilable::from("a bit field of this type"))?;
+    let scalar = scalar.ok_or_else(|| NotCompilable::from("a bit-field of this type"))?;
     int_of(value, width(scalar)?)
 }
 
@@ -179,14 +181,14 @@ impl Compiler<'_> {
                 }
                 _ => {
                     return Err(NotCompilable(format!(
-                        "a `{}` is no number",
+                        "expected a number, found `{}`",
                         value.ty.name()
                     )));
                 }
             };
             return self.scalar(&value, scalar);
         }
-        Err("it is behind too many references".into())
+        Err("too many references to follow".into())
     }
 
     fn scalar(&self, value: &RuntimeValue, scalar: Scalar) -> Result<Operand, NotCompilable> {
@@ -210,7 +212,7 @@ impl Compiler<'_> {
                     scalar::Float::Double => false,
                     _ => {
                         return Err(NotCompilable(format!(
-                            "`{}` is a float of its own",
+                            "unsupported float type `{}`",
                             value.ty.name()
                         )));
                     }
@@ -244,7 +246,7 @@ impl Compiler<'_> {
                     false => f64::from_bits(bits as u64),
                 })
             }
-            _ => return Err("it is a float in a general register".into()),
+            _ => return Err("a float in a general-purpose register".into()),
         })
     }
 
@@ -262,7 +264,7 @@ impl Compiler<'_> {
         }
         let no_cast = || {
             NotCompilable(format!(
-                "a `{}` cannot be made a `{}`",
+                "cannot convert `{}` to `{}`",
                 value.ty.name(),
                 ty.name()
             ))
@@ -308,7 +310,7 @@ impl Compiler<'_> {
                 RuntimeLocation::Int(Int::Float(Box::new(float), width), width)
             }
             (_, Number::Int(..)) if from.scalar.size == 16 => {
-                return Err("it has 128 bits".into());
+                return Err("128-bit integers are not supported".into());
             }
             (_, Number::Int(int, have)) => {
                 let width = width(to)?;

@@ -74,8 +74,7 @@ impl Compiler<'_> {
             }
             _ => {}
         }
-        let unknown =
-            |node: &Node| NotCompilable(format!("`{}` is not known here", self.said(node)));
+        let unknown = |node: &Node| NotCompilable(format!("unknown name `{}`", self.said(node)));
         let a = a.ok_or_else(|| unknown(left))?;
         let b = b.ok_or_else(|| unknown(right))?;
         if let Some(order) = order(operator)
@@ -200,9 +199,11 @@ impl Compiler<'_> {
             (Some(known), None) if fits(known, b) => Ok(Some(b)),
             (None, Some(known)) if fits(known, a) => Ok(Some(a)),
             (Some(_), None) | (None, Some(_)) if operator.is_comparison() => Ok(None),
-            (Some(_), None) | (None, Some(_)) => Err("the number does not fit the type".into()),
+            (Some(_), None) | (None, Some(_)) => {
+                Err("the number is out of range for the type".into())
+            }
             _ if a == b => Ok(Some(a)),
-            _ => Err("the types do not mix in Rust".into()),
+            _ => Err("mismatched types".into()),
         }
     }
 
@@ -214,7 +215,7 @@ impl Compiler<'_> {
         a: Operand,
         b: Operand,
     ) -> Result<RuntimeValue, NotCompilable> {
-        let too_wide = || NotCompilable::from("it has 128 bits");
+        let too_wide = || NotCompilable::from("128-bit integers are not supported");
         let mut order = order(operator).ok_or_else(too_wide)?;
         let (known, other) = match (a.known, b.known) {
             (Some(known), None) => {
@@ -255,7 +256,7 @@ impl Compiler<'_> {
         (by, by_width, right): (Int, Width, &Operand),
     ) -> Result<RuntimeValue, NotCompilable> {
         if left.scalar.size == 16 || right.scalar.size == 16 {
-            return Err("it has 128 bits".into());
+            return Err("128-bit integers are not supported".into());
         }
         let width = promoted(width, self.language);
         let operation = match operator {
@@ -265,10 +266,10 @@ impl Compiler<'_> {
         let bits = u64::from(width.size) * 8;
         if let Int::Constant(by) = by {
             if by_width.signed && (by as i64) < 0 {
-                return Err("a shift by less than zero".into());
+                return Err("negative shift count".into());
             }
             if by >= bits {
-                return Err("a shift by the width or more".into());
+                return Err("shift count is out of range".into());
             }
         }
         Ok(self.integer(Int::binary(operation, value, by, width, false), width))
@@ -281,7 +282,7 @@ impl Compiler<'_> {
         b: Operand,
     ) -> Result<RuntimeValue, NotCompilable> {
         if [&a, &b].iter().any(|it| it.scalar.size == 16) {
-            return Err("it has 128 bits".into());
+            return Err("128-bit integers are not supported".into());
         }
         let single = is_single(&a) && is_single(&b);
         let (a, b) = (a.float(), b.float());
@@ -293,8 +294,8 @@ impl Compiler<'_> {
             Binary::Sub => Operation::Sub,
             Binary::Mul => Operation::Mul,
             Binary::Div => Operation::Div,
-            Binary::Rem => return Err("the rest of floats is computed by a function".into()),
-            _ => return Err("it is not possible with floats".into()),
+            Binary::Rem => return Err("the remainder of floats needs a call".into()),
+            _ => return Err("the operator is not defined for floats".into()),
         };
         let float = Float::Binary(operation, Box::new(a), Box::new(b));
         Ok(self.float(float, single))
@@ -319,9 +320,13 @@ impl Compiler<'_> {
                     (None, _) => {
                         let operand = self.operand(value)?;
                         match operand.number {
-                            _ if operand.scalar.size > 8 => Err("an address has 64 bits".into()),
+                            _ if operand.scalar.size > 8 => {
+                                Err("the value is out of range for an address".into())
+                            }
                             Number::Int(int, _) => Ok(int),
-                            Number::Float(_) => Err(NotCompilable::from("a float is no address")),
+                            Number::Float(_) => {
+                                Err(NotCompilable::from("cannot use a float as an address"))
+                            }
                         }
                     }
                 };
@@ -338,7 +343,9 @@ impl Compiler<'_> {
                 _ if operand.scalar.size > 8 => return Err("the index has 128 bits".into()),
                 Number::Int(Int::Constant(by), _) => Int::Constant(by),
                 Number::Int(..) => self.index_of(operand)?,
-                Number::Float(_) => return Err(NotCompilable::from("a float is no index")),
+                Number::Float(_) => {
+                    return Err(NotCompilable::from("cannot use a float as an index"));
+                }
             };
             let address = match by {
                 Int::Constant(by) => {
@@ -383,7 +390,7 @@ impl Compiler<'_> {
             (Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::Shl | Binary::Shr, ..)
             | (Binary::Rem, Some(_), None) => Ok(None),
             _ => Err(NotCompilable(format!(
-                "`{}` is not possible with pointers",
+                "`{}` is not defined for pointers",
                 operator.symbol()
             ))),
         }
@@ -397,7 +404,7 @@ impl Compiler<'_> {
                 Ok(Int::Unless(Box::new(negative), Box::new(int)))
             }
             Number::Int(int, _) => Ok(int),
-            Number::Float(_) => Err("a float is no index".into()),
+            Number::Float(_) => Err("cannot use a float as an index".into()),
         }
     }
 
@@ -425,17 +432,17 @@ impl Compiler<'_> {
                     ) && may_be_text(&it.ty)
                 };
                 return match may(a) && may(b) {
-                    true => Err("texts of the program are compared".into()),
+                    true => Err("comparing two strings of the program is not supported".into()),
                     false => Ok(None),
                 };
             }
         };
         if !matches!(order, Order::Eq | Order::Ne) {
-            return Err("the order of texts".into());
+            return Err("ordering of strings is not supported".into());
         }
         if text.len() > MAX_COMPARED_BYTES {
             return Err(NotCompilable(format!(
-                "the text is longer than {MAX_COMPARED_BYTES} bytes"
+                "the string is longer than {MAX_COMPARED_BYTES} bytes"
             )));
         }
         let same = self.is_text(other, &text)?;
@@ -459,7 +466,7 @@ impl Compiler<'_> {
         match value.ty.shape() {
             Shape::Pointer(of, PointerKind::Raw) if is_char(&of) => {
                 if text.contains(&0) {
-                    return Err("the text has a NUL in it".into());
+                    return Err("the string contains a NUL".into());
                 }
                 let address = Address::pointed(address_in(value)?);
                 Ok(BoolExpr::Bytes(Box::new(address), with_end()))
@@ -470,7 +477,7 @@ impl Compiler<'_> {
                 };
                 let count = array.count.ok_or("an array of unknown length")?;
                 if text.contains(&0) {
-                    return Err("the text has a NUL in it".into());
+                    return Err("the string contains a NUL".into());
                 }
                 let bytes = match (text.len() as u64).cmp(&count) {
                     std::cmp::Ordering::Less => with_end(),
@@ -496,7 +503,7 @@ impl Compiler<'_> {
                     Ok(row.invalid.choice(BoolExpr::Deopt, same))
                 }
                 _ => Err(NotCompilable(format!(
-                    "a `{}` is compared with text in a way of its own",
+                    "comparing a `{}` with a string is not supported",
                     value.ty.name()
                 ))),
             },

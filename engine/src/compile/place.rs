@@ -69,7 +69,7 @@ impl RuntimeValue {
                     RuntimeLocation::Memory(Address::of(Base::Zero, addr.0 as i64)),
                 )
             }),
-            _ => Err("it has no place of its own".into()),
+            _ => Err("a computed value has no location".into()),
         }
     }
 
@@ -102,11 +102,11 @@ impl RuntimeLocation {
             StaticLocation::Register(register) => in_register(register)?,
             StaticLocation::Value(term) => RuntimeLocation::Int(terms.number(&term)?, Width::WORD),
             StaticLocation::Constant(bytes) => RuntimeLocation::Bytes(Bytes::new(&bytes)),
-            StaticLocation::OptimizedOut => return Err("it is optimized out here".into()),
+            StaticLocation::OptimizedOut => return Err("optimized out at this location".into()),
             StaticLocation::Pieces(pieces) => {
                 let pieces = pieces.into_iter().map(|piece| {
                     if piece.bits % 8 != 0 || piece.bit_offset % 8 != 0 {
-                        return Err("it is in pieces that are not of whole bytes".into());
+                        return Err("it is stored in pieces of single bits".into());
                     }
                     let place = RuntimeLocation::of(piece.location, bias, thread_local).ok();
                     Ok(Piece {
@@ -135,7 +135,7 @@ impl RuntimeLocation {
         if bytes == 0 {
             return Ok(self);
         }
-        let beyond = || NotCompilable::from("it is beyond what there is of the value");
+        let beyond = || NotCompilable::from("out of the bounds of the value");
         Ok(match self {
             RuntimeLocation::Memory(address) => RuntimeLocation::Memory(address.plus(bytes)),
             RuntimeLocation::Register(register, at) => {
@@ -165,7 +165,7 @@ impl RuntimeLocation {
     /// Returns the bytes from an offset on as a canonical number.
     pub(super) fn raw(&self, at: u64, width: Width) -> Result<Int, NotCompilable> {
         let size = u64::from(width.size);
-        let beyond = || NotCompilable::from("it is beyond what there is of the value");
+        let beyond = || NotCompilable::from("out of the bounds of the value");
         Ok(match self {
             RuntimeLocation::Memory(address) => {
                 Int::Load(Box::new(address.clone().plus(at)), width)
@@ -196,7 +196,7 @@ impl RuntimeLocation {
                 }
                 Int::Vector(*number, skip as u8, width)
             }
-            RuntimeLocation::Float(_) => return Err("it is a float that nothing holds".into()),
+            RuntimeLocation::Float(_) => return Err("a computed float has no location".into()),
             RuntimeLocation::Pieces(..) => self.piece(at, size)?.raw(0, width)?,
         })
     }
@@ -210,16 +210,16 @@ impl RuntimeLocation {
         for piece in pieces.iter() {
             if from < piece.bytes {
                 if from.saturating_add(size) > piece.bytes {
-                    return Err("it is in more than one piece".into());
+                    return Err("it is stored in several pieces".into());
                 }
                 let place = piece.place.clone();
                 return place
-                    .ok_or_else(|| NotCompilable::from("it is optimized out here"))?
+                    .ok_or_else(|| NotCompilable::from("optimized out at this location"))?
                     .offset(from);
             }
             from -= piece.bytes;
         }
-        Err("it is optimized out here".into())
+        Err("optimized out at this location".into())
     }
 }
 
@@ -228,7 +228,7 @@ fn in_register(register: Register) -> Result<RuntimeLocation, NotCompilable> {
     match (register.0, vector) {
         (0..16, _) => Ok(RuntimeLocation::Register(register, 0)),
         (_, Some(number @ 0..16)) => Ok(RuntimeLocation::Vector(number as u8, 0)),
-        _ => Err("it is in a register that is not general".into()),
+        _ => Err("it is in an unsupported register".into()),
     }
 }
 
@@ -247,9 +247,7 @@ impl Terms {
             }
             Term::ThreadLocal(offset) => {
                 let begin = self.thread_local.ok_or_else(|| {
-                    NotCompilable::from(
-                        "it is thread-local, of an image without a fixed place for it",
-                    )
+                    NotCompilable::from("it is thread-local in a module without static storage")
                 })?;
                 Address::of(Base::Thread, begin.wrapping_add(*offset as i64))
             }
@@ -264,7 +262,7 @@ impl Terms {
             Term::Load(address, size) => {
                 let size = match size {
                     1 | 2 | 4 | 8 => *size,
-                    _ => return Err("its location reads an odd number of bytes".into()),
+                    _ => return Err("its location reads an unsupported number of bytes".into()),
                 };
                 let width = Width {
                     size,
@@ -273,7 +271,9 @@ impl Terms {
                 Int::Load(Box::new(self.address(address)?), width)
             }
             Term::Register(register) if register.0 < 16 => Int::Register(*register, 0, Width::WORD),
-            Term::Register(_) => return Err("it depends on a register that is not general".into()),
+            Term::Register(_) => {
+                return Err("its location depends on an unsupported register".into());
+            }
             Term::Binary(operator, left, right) => {
                 let operation = match operator {
                     TermOperator::Add => Operation::Add,

@@ -74,7 +74,7 @@ pub(super) fn part(
     );
     let depends = |_| {
         NotCompilable(format!(
-            "what is in a `{}` depends on its contents",
+            "the layout of a `{}` depends on its contents",
             value.ty.name()
         ))
     };
@@ -89,7 +89,7 @@ pub(super) fn part(
         Some(offset) if offset <= size => value.place.clone().offset(offset)?,
         // A static member.
         None => RuntimeLocation::Memory(Address::of(Base::Zero, addr.0 as i64)),
-        Some(_) => return Err("a member lies beyond its object".into()),
+        Some(_) => return Err("a member outside its object".into()),
     };
     Ok(Some(RuntimeValue {
         bits: found.bits,

@@ -37,7 +37,7 @@ impl Compiler<'_> {
             return Ok(Some(BoolExpr::Constant(first.is_some_and(is_it))));
         };
         if part.variants.len() > MAX_VARIANTS {
-            return Err("an enum of too many variants".into());
+            return Err("an enum with too many variants".into());
         }
         let tag = probe::part(value, |target, object| {
             members::member(target, object, ty, discriminant).map(Some)
@@ -100,7 +100,7 @@ impl Compiler<'_> {
                 continue;
             };
             if found.is_some() {
-                return Err(NotCompilable(format!("more than one variant has `{name}`")));
+                return Err(NotCompilable(format!("several variants have `{name}`")));
             }
             found = Some((holder.name.clone(), member));
         }
@@ -199,7 +199,7 @@ fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<BoolExpr, 
         (-(1i128 << (bits - 1))..1i128 << bits).contains(&number)
     };
     if !fits(low) || !fits(high) {
-        return Err("a discriminant that its type does not hold".into());
+        return Err("a discriminant out of range for its type".into());
     }
     let canonical = |number: i128| Int::Constant(width.canonical(number as u64));
     if low == high {
@@ -211,7 +211,7 @@ fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<BoolExpr, 
         false => number >= 0,
     };
     if !as_typed(low) || !as_typed(high) {
-        return Err("discriminants in a range of the other sign".into());
+        return Err("discriminants in a range of mixed signs".into());
     }
     let bound = |order, number| BoolExpr::compare(order, signed, tag.clone(), canonical(number));
     Ok(bound(Order::Ge, low).and(bound(Order::Le, high)))

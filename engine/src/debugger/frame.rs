@@ -177,7 +177,7 @@ impl Debugger {
         let old = set.get(place.register).unwrap_or(0);
         let value = register_parts::written(old, bytes);
         if bytes.len() > 8 || !set.set(place.register, value) {
-            return Err(Error::Unsupported("this register cannot be written".into()));
+            return Err(Error::Unsupported("cannot write this register".into()));
         }
         if !self.inferior.set_registers_of(place.thread, set) {
             return Err(Error::NoSuchThread(place.thread.0));
@@ -197,7 +197,7 @@ impl Debugger {
         match there && self.inferior.os.set_extended_registers(place.thread, &area) {
             true => Ok(()),
             false => Err(Error::Unsupported(
-                "the processor does not take this register's value".into(),
+                "the processor rejects this value for the register".into(),
             )),
         }
     }
@@ -343,11 +343,11 @@ impl FrameScope<'_> {
     /// Returns the address of this thread's copy of an image's thread-local variables.
     fn thread_storage(&self, bias: LoadBias) -> Result<LoadAddr, Error> {
         let place = self.frame.ok_or_else(|| {
-            Error::Unsupported("each thread has its own: choose a stack frame of one".into())
+            Error::Unsupported("thread-local variable; select a stack frame".into())
         })?;
         let mut images = self.modules.loaded.iter();
         let image = images.find(|loaded| loaded.bias == bias);
-        let image = image.ok_or_else(|| Error::Unsupported("the image is gone".into()))?;
+        let image = image.ok_or_else(|| Error::Unsupported("the module was unloaded".into()))?;
         let registers = &place.physical.registers;
         crate::images::tls::block(self.modules, &self.memory, registers, image)
     }
@@ -658,7 +658,7 @@ impl Target for FrameScope<'_> {
 
     fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> Result<(), Error> {
         if self.os.core().is_some() {
-            return Err(Error::PostMortem("its memory cannot be changed"));
+            return Err(Error::PostMortem("memory is read-only"));
         }
         self.pages.clear();
         match self.memory.patches.write(addr, bytes, self.os) == bytes.len() {
@@ -672,11 +672,12 @@ impl Target for FrameScope<'_> {
 
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
         if self.os.core().is_some() {
-            return Err(Error::PostMortem("its registers cannot be changed"));
+            return Err(Error::PostMortem("registers are read-only"));
         }
         if place.level != 0 {
             return Err(Error::Unsupported(
-                "a caller's register cannot be changed: only the innermost frame's can".into(),
+                "cannot write a caller's register: only those of the innermost frame are writable"
+                    .into(),
             ));
         }
         if let Some(frame) = self.frame {

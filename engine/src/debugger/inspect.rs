@@ -180,7 +180,7 @@ impl Debugger {
             }
             value.address().ok_or_else(|| {
                 Error::Unsupported(format!(
-                    "a value of type `{}` that is not in memory has no address",
+                    "cannot take the address of a `{}` that is not in memory",
                     value.ty.name()
                 ))
             })

@@ -129,7 +129,7 @@ impl Debugger {
             WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
                 self.inferior.process = None;
                 self.emit(Event::LaunchFailed(
-                    "the terminal's launcher ended before it became the program".into(),
+                    "the launcher in the terminal exited before it executed the program".into(),
                 ));
                 return;
             }

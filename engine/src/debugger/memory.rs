@@ -2,7 +2,7 @@
 //! runs.
 
 use super::{Debugger, State};
-use crate::arch::x86_64;
+use crate::arch::MAX_INSTRUCTION_BYTES;
 use crate::ids::error::Error;
 use crate::inferior::Inferior;
 use crate::memory::PatchedCode as _;
@@ -90,7 +90,7 @@ impl Debugger {
     ) -> Result<usize, Error> {
         let pid = self.process_with_memory()?;
         if self.is_post_mortem() {
-            return Err(Error::PostMortem("its memory cannot be changed"));
+            return Err(Error::PostMortem("memory is read-only"));
         }
         if bytes.is_empty() {
             return Ok(0);
@@ -120,7 +120,7 @@ impl Debugger {
 
     /// Drops cached reads of memory that has been written, and copies of code in it.
     fn memory_was_written(&mut self, addr: LoadAddr, len: usize) {
-        let first = addr.0.saturating_sub(x86_64::MAX_INSTRUCTION_BYTES as u64);
+        let first = addr.0.saturating_sub(MAX_INSTRUCTION_BYTES as u64);
         let end = LoadAddr(addr.0.saturating_add(len as u64));
         self.inferior.pads.forget_in(LoadAddr(first), end);
         self.inferior.pages.clear();
@@ -138,9 +138,9 @@ impl Debugger {
     fn no_memory(&self, what: &'static str, addr: LoadAddr, mappings: &[Mapping]) -> Error {
         let why = match mapping_at(addr, mappings) {
             _ if self.inferior.pads.distance(addr) == 0 => {
-                "nothing of the program is there".to_owned()
+                "the program has no memory there".to_owned()
             }
-            None if self.is_post_mortem() => "the core file has nothing there".to_owned(),
+            None if self.is_post_mortem() => "not in the core file".to_owned(),
             None => nothing_at(addr, mappings),
             Some(mapping) => why_not(what, mapping, self.is_post_mortem()),
         };
@@ -179,8 +179,8 @@ fn is_guard(mapping: &Mapping) -> bool {
 fn nothing_at(addr: LoadAddr, mappings: &[Mapping]) -> String {
     let above = mappings.iter().filter(|mapping| mapping.start > addr);
     match above.map(|mapping| mapping.start).min() {
-        Some(next) => format!("nothing is mapped there; the next memory begins at {next}"),
-        None => "nothing is mapped there, nor above".to_owned(),
+        Some(next) => format!("nothing is mapped there; the next mapping begins at {next}"),
+        None => "nothing is mapped there or above".to_owned(),
     }
 }
 
@@ -189,21 +189,21 @@ fn why_not(what: &str, mapping: &Mapping, post_mortem: bool) -> String {
     let name = mapping.path.display();
     match mapping.path.to_str() {
         _ if is_guard(mapping) => {
-            format!("from {start} to {end} is a guard: mapped with no access")
+            format!("guard pages from {start} to {end}: mapped without access")
         }
-        _ if post_mortem => format!("the core file was written without it ({start} to {end})"),
-        Some("[vsyscall]") => "the kernel's [vsyscall] page can only be executed".to_owned(),
+        _ if post_mortem => format!("the core file omits {start} to {end}"),
+        Some("[vsyscall]") => "the kernel's [vsyscall] page is execute-only".to_owned(),
         Some("[vvar]" | "[vvar_vclock]") => {
-            format!("{name} is the kernel's own, which it shows to the program only")
+            format!("{name} belongs to the kernel; only the program can read it")
         }
         _ if mapping.path.starts_with(Path::new("/dev")) && mapping.shared => {
-            format!("{name} is a device's, which the kernel shows to the program only")
+            format!("{name} is a device mapping; only the program can read it")
         }
         _ if what == "write" && mapping.shared && !mapping.writable => {
-            format!("{name} is mapped shared and read-only: the file would change with it")
+            format!("{name} is mapped shared and read-only: a write would change the file")
         }
-        Some("") => format!("the system refuses it ({start} to {end})"),
-        _ => format!("the system refuses it ({start} to {end}, {name})"),
+        Some("") => format!("the kernel refuses access ({start} to {end})"),
+        _ => format!("the kernel refuses access ({start} to {end}, {name})"),
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_goes_past_read_only_pages_and_ends_at_guards_holes_and_shared_files() {
+    fn writes_end_at_guards_holes_and_shared_files() {
         let maps = [
             mapping(0x1000, 0x2000, "rw"),
             mapping(0x2000, 0x3000, "rx"),
@@ -243,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_is_there() {
+    fn refusal_names_the_mapping() {
         let maps = [mapping(0x1000, 0x2000, ""), mapping(0x8000, 0x9000, "rs")];
         assert_eq!(
             nothing_at(LoadAddr(0x10), &maps),
-            "nothing is mapped there; the next memory begins at 0x1000"
+            "nothing is mapped there; the next mapping begins at 0x1000"
         );
-        assert!(nothing_at(LoadAddr(0x9000), &maps).contains("nor above"));
+        assert!(nothing_at(LoadAddr(0x9000), &maps).contains("or above"));
         assert!(why_not("read", &maps[0], false).contains("guard"));
         assert!(why_not("write", &maps[1], false).contains("read-only"));
         assert!(why_not("read", &maps[1], true).contains("core file"));

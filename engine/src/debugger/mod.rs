@@ -345,7 +345,7 @@ impl Debugger {
             self.drop_events();
             return Err(Error::Attach {
                 pid,
-                message: "it ended while we attached".into(),
+                message: "process exited during attach".into(),
             });
         }
         // Threads so far are reported by `threads`, not by events.
@@ -407,6 +407,7 @@ impl Debugger {
             self.images.modules.load_initial(pid, &memory);
             self.images.modules.refresh(pid, &memory)
         };
+        self.inferior.arch = self.images.modules.arch();
         debug_assert!(change.removed.is_empty());
         let infos: Vec<ModuleInfo> = self
             .images
@@ -448,8 +449,8 @@ impl Debugger {
         }
         for file in dwarf::truncated_files() {
             self.emit(Event::Note(format!(
-                "{} was cut short while it was being debugged; what had not been read of it is \
-                 lost: restart the program\n",
+                "{} was truncated while in use; debug info not read yet is lost. Restart the \
+                 program.\n",
                 file.display()
             )));
         }

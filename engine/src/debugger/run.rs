@@ -122,7 +122,7 @@ impl Debugger {
         match self.state() {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Stopped | State::Held => {
-                self.abort_call(Error::eval("the call was interrupted"));
+                self.abort_call(Error::eval("call interrupted"));
                 return Ok(());
             }
             State::Running => {}
@@ -136,7 +136,7 @@ impl Debugger {
             return Ok(());
         }
         if self.calls.pending.is_some() {
-            self.abort_call(Error::eval("the call was interrupted"));
+            self.abort_call(Error::eval("call interrupted"));
         }
         if self.inferior.non_stop {
             self.inferior.pause_threads(thread);

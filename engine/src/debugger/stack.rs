@@ -290,7 +290,7 @@ impl Debugger {
         }
         stack.complete = stack.next.is_none() || stack.physical.len() >= DEEPEST;
         if stack.physical.len() >= DEEPEST {
-            stack.broken = Some(format!("after {DEEPEST} frames, which are a loop"));
+            stack.broken = Some(format!("after {DEEPEST} frames (a loop)"));
         }
     }
 
@@ -426,7 +426,7 @@ impl Debugger {
             && self.views.reported_stacks.insert(reason.clone())
         {
             let note = format!(
-                "The stack of thread {} cannot be followed further {reason}\n",
+                "Cannot unwind the stack of thread {} further {reason}\n",
                 thread.0
             );
             self.emit(Event::Note(note));
@@ -453,7 +453,8 @@ impl Debugger {
                 continue;
             };
             let note = format!(
-                "{} has no variables and inlined calls for some of its code: {} cannot be read ({} such files). Put the .dwo files, or a .dwp package, beside it.\n",
+                "{} lacks variables and inlined calls for some of its code: cannot read {} ({} \
+                 such files). Put the .dwo files or a .dwp package beside it.\n",
                 loaded.module.path().display(),
                 first.display(),
                 missing.len()

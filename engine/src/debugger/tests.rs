@@ -71,7 +71,7 @@ fn pc(fake: &Fake, thread: ThreadId) -> LoadAddr {
 }
 
 #[test]
-fn a_trap_that_was_taken_away_meanwhile_is_executed_again_as_what_it_was() {
+fn removed_trap_executes_the_original_instruction() {
     let (mut debugger, fake) = running();
     debugger.inferior.sites.add(SITE, Owner::Step(OTHER), &fake);
     trap(&fake, OTHER, SITE);
@@ -85,7 +85,7 @@ fn a_trap_that_was_taken_away_meanwhile_is_executed_again_as_what_it_was() {
 }
 
 #[test]
-fn a_trap_of_the_programs_own_stops_behind_it() {
+fn trap_of_the_program_stops_after_it() {
     let (mut debugger, fake) = running();
     fake.0.borrow_mut().memory[4] = 0xcc;
     trap(&fake, OTHER, SITE);
@@ -149,7 +149,7 @@ fn a_real_time_signal_passes() {
 }
 
 #[test]
-fn a_thread_may_stop_before_its_parent_tells_of_it() {
+fn thread_may_stop_before_the_clone_event() {
     let (mut debugger, fake) = running();
     let new = ThreadId(9);
     {
@@ -167,7 +167,7 @@ fn a_thread_may_stop_before_its_parent_tells_of_it() {
 }
 
 #[test]
-fn a_thread_may_end_before_its_parent_tells_of_it() {
+fn thread_may_end_before_the_clone_event() {
     let (mut debugger, fake) = running();
     let new = ThreadId(9);
     fake.0.borrow_mut().stops.extend([
@@ -188,7 +188,7 @@ fn a_thread_may_end_before_its_parent_tells_of_it() {
 }
 
 #[test]
-fn a_forked_child_is_cleaned_and_let_go_whoever_tells_first() {
+fn forked_child_is_cleaned_and_detached_in_any_order() {
     for child_first in [true, false] {
         let (mut debugger, fake) = running();
         debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
@@ -213,7 +213,7 @@ fn a_forked_child_is_cleaned_and_let_go_whoever_tells_first() {
 }
 
 #[test]
-fn a_forked_child_that_nobody_has_seen_yet_is_cleaned_where_the_debugger_leaves() {
+fn detach_cleans_an_unseen_forked_child() {
     let (mut debugger, fake) = running();
     debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     let child = ThreadId(20);
@@ -232,7 +232,7 @@ fn a_forked_child_that_nobody_has_seen_yet_is_cleaned_where_the_debugger_leaves(
 }
 
 #[test]
-fn the_leaders_end_is_the_end() {
+fn exit_of_the_leader_ends_the_process() {
     let (mut debugger, fake) = running();
     {
         let mut script = fake.0.borrow_mut();
@@ -255,7 +255,7 @@ fn the_leaders_end_is_the_end() {
 }
 
 #[test]
-fn killed_while_everything_is_being_stopped() {
+fn kill_during_stop_all_ends_the_process() {
     let (mut debugger, fake) = running();
     {
         let mut script = fake.0.borrow_mut();
@@ -277,7 +277,7 @@ fn killed_while_everything_is_being_stopped() {
 }
 
 #[test]
-fn detaching_gives_the_code_back_and_the_signal_on() {
+fn detach_restores_code_and_passes_the_signal() {
     let (mut debugger, fake) = running();
     debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     fake.0
@@ -297,7 +297,7 @@ fn detaching_gives_the_code_back_and_the_signal_on() {
 }
 
 #[test]
-fn a_pause_reports_once_and_keeps_nothing_running() {
+fn pause_reports_once_and_stops_all() {
     let (mut debugger, fake) = running();
     debugger.interrupt(LEADER).unwrap();
     let (_, reason) = next_stop(&mut debugger).unwrap();
@@ -310,7 +310,7 @@ fn a_pause_reports_once_and_keeps_nothing_running() {
 }
 
 #[test]
-fn a_stop_from_outside_lasts_until_it_is_ended_outside() {
+fn group_stop_lasts_until_sigcont() {
     let (mut debugger, fake) = running();
     let stopped = WaitStatus::GroupStop(Signal(libc::SIGSTOP));
     fake.0
@@ -374,7 +374,7 @@ fn the_next_process_of_a_name_is_attached_to() {
 }
 
 #[test]
-fn non_stop_a_thread_stops_steps_and_goes_on_alone() {
+fn non_stop_thread_stops_steps_and_resumes_alone() {
     let (mut debugger, fake) = running();
     debugger.set_non_stop(true);
     debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
@@ -430,7 +430,7 @@ fn write(fake: &Fake, thread: ThreadId, byte: u8) {
 }
 
 #[test]
-fn a_watch_is_set_on_running_threads_by_a_stop_that_nobody_sees() {
+fn watch_is_set_on_running_threads_silently() {
     let (mut debugger, fake) = running();
     assert!(watch(&mut debugger).verified);
     assert!(next(&mut debugger).is_none());
@@ -473,7 +473,7 @@ fn a_change_during_a_stop_is_reported_after_it() {
 }
 
 #[test]
-fn a_write_that_changes_nothing_goes_on_alone() {
+fn unchanged_write_resumes_without_a_report() {
     let (mut debugger, fake) = running();
     watch(&mut debugger);
     assert!(next(&mut debugger).is_none());

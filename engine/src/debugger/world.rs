@@ -61,7 +61,7 @@ impl Debugger {
             match self.inferior.next_stop() {
                 Some((thread, status)) => self.on_stop(thread, status),
                 None if Instant::now() >= patience => {
-                    tracing::warn!("some threads cannot be stopped (they wait in the kernel)");
+                    tracing::warn!("cannot stop some threads: blocked in the kernel");
                     return;
                 }
                 None => match self.inferior.os.wait(Some(until), WaitInterest::default()) {

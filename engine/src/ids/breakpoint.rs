@@ -46,7 +46,8 @@ impl HitCondition {
         let (operator, number) = trimmed.split_at(digits);
         let wrong = || {
             format!(
-                "hit condition `{text}` is none of: N, == N, >= N, > N, <= N, < N, % N (N a whole number), once"
+                "invalid hit condition `{text}`; expected N, == N, >= N, > N, <= N, < N, % N or \
+                 once"
             )
         };
         let number: u64 = number.trim().parse().map_err(|_| wrong())?;
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hit_conditions_read_as_people_type_them() {
+    fn hit_conditions_accept_common_spellings() {
         let stops = |text: &str| -> Vec<u64> {
             let condition = HitCondition::parse(text).unwrap();
             (1..=6).filter(|hits| condition.holds(*hits)).collect()

@@ -14,7 +14,7 @@ pub enum Error {
     #[error("there is no program being debugged")]
     NoProcess,
     /// A program is being debugged already.
-    #[error("a program is being debugged already")]
+    #[error("a program is already being debugged")]
     AlreadyStarted,
     /// No thread of that id.
     #[error("there is no thread {0}")]
@@ -98,7 +98,7 @@ pub enum Error {
     #[error("<optimized out>")]
     OptimizedOut,
     /// A call into the program is under way; ask again after [`crate::Event::CallEnded`].
-    #[error("a call into the program is under way")]
+    #[error("a call into the program is in progress")]
     Calling,
     /// The operation was cancelled by the client.
     #[error("cancelled")]

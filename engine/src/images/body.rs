@@ -1,8 +1,9 @@
 //! The location of a breakpoint on a function: after the prologue as the line table marks it,
 //! unless calls can skip that address or pass it more than once.
 
-use crate::arch::x86_64_body::{self, Body, Code, MAX_INSTRUCTION};
-use dwarf::{FileAddr, Function, Machine, Module, SimpleLocation, VariableKind};
+use crate::arch::body::{self, Body, Code};
+use crate::arch::{Arch, MAX_INSTRUCTION_BYTES};
+use dwarf::{FileAddr, Function, Module, SimpleLocation, VariableKind};
 
 /// Maximum number of bytes read of each part of a function.
 const MAX_PART_BYTES: usize = 1 << 24;
@@ -14,7 +15,7 @@ pub fn passed_by_each_call(module: &Module, function: &Function) -> FileAddr {
 
 /// Returns such an address that a call passes only once, if there is one.
 pub fn passed_once(module: &Module, function: &Function) -> FileAddr {
-    in_body(module, function, x86_64_body::passed_once)
+    in_body(module, function, body::passed_once)
 }
 
 fn in_body(
@@ -23,11 +24,14 @@ fn in_body(
     choose: impl Fn(&Code<'_>, Body) -> FileAddr,
 ) -> FileAddr {
     let marked = module.body_start(function);
-    if marked == function.entry || module.machine() != Machine::X86_64 {
+    if marked == function.entry {
         return marked;
     }
+    let Some(arch) = Arch::of(module.machine()) else {
+        return marked;
+    };
     let mut variables = function.scope.variables.iter();
-    let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION]| {
+    let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION_BYTES]| {
         let mut ranges = function.ranges.iter();
         let rest = ranges
             .find(|range| range.contains(addr))
@@ -37,6 +41,7 @@ fn in_body(
         module.read_image(addr, bytes).map_or(0, |()| len)
     };
     let code = Code {
+        arch,
         read: &read,
         parts: &|| code_of(module, function),
         spills_parameters: variables.any(|it| {
@@ -44,7 +49,7 @@ fn in_body(
                 && matches!(it.place, Some(SimpleLocation::FrameOffset(_)))
         }),
     };
-    let body = x86_64_body::passed_by_each_call(&code, function.entry, marked);
+    let body = body::passed_by_each_call(&code, function.entry, marked);
     choose(&code, body)
 }
 

@@ -58,14 +58,14 @@ impl Indexer {
             .thread_name(|index| format!("names {index}"))
             .start_handler(|_| crate::os::lower_thread_priority())
             .build()
-            .inspect_err(|error| tracing::warn!(%error, "no threads for names"))
+            .inspect_err(|error| tracing::warn!(%error, "cannot start indexing threads"))
             .ok()?;
         let work = move || {
             for module in modules {
                 let began = Instant::now();
                 let _ = tell.send(News::Began(Arc::clone(&module), began));
                 threads.install(|| module.index_names());
-                tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are ready");
+                tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are indexed");
                 let _ = tell.send(News::Ready);
                 waker.wake();
             }
@@ -73,7 +73,7 @@ impl Indexer {
         std::thread::Builder::new()
             .name("names".into())
             .spawn(work)
-            .inspect_err(|error| tracing::warn!(%error, "no thread for names"))
+            .inspect_err(|error| tracing::warn!(%error, "cannot start an indexing thread"))
             .ok()?;
         self.news = Some(news);
         Some(queue)
@@ -107,7 +107,7 @@ impl Indexer {
                 let began = Instant::now();
                 let found = module.find_function(&name);
                 tracing::info!(image = %module.path().display(), %name, functions = found.functions.len(),
-                    inlined = found.inlined.len(), took = ?began.elapsed(), "looked for a function");
+                    inlined = found.inlined.len(), took = ?began.elapsed(), "function search finished");
                 let _ = tell.send((module.identity(), name));
                 waker.wake();
             }
@@ -115,7 +115,7 @@ impl Indexer {
         std::thread::Builder::new()
             .name("functions".into())
             .spawn(work)
-            .inspect_err(|error| tracing::warn!(%error, "no thread to look for functions"))
+            .inspect_err(|error| tracing::warn!(%error, "cannot start the function search thread"))
             .ok()?;
         self.searched = Some(searched);
         Some(queue)
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_at_the_address_of_a_former_one_is_another_one() {
+    fn image_at_a_reused_address_is_a_new_one() {
         let os = live_backend().unwrap();
         let mut indexer = Indexer::default();
         let former = module();

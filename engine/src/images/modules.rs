@@ -3,12 +3,13 @@
 pub mod announce;
 mod list;
 
+use crate::arch::Arch;
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
 use dwarf::{
-    AddrRange, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap,
+    AddrRange, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Memory, Module, ModuleMap,
     SymbolStatus,
 };
 use list::{Entry, LoaderList};
@@ -135,6 +136,13 @@ impl Modules {
         self.loaded.iter().find(|loaded| loaded.is_program)
     }
 
+    /// Returns the instruction set of the program, or of this machine while there is none.
+    pub(crate) fn arch(&self) -> Arch {
+        let program = self.loaded.first();
+        let arch = program.and_then(|loaded| Arch::of(loaded.module.machine()));
+        arch.unwrap_or(Arch::HOST)
+    }
+
     /// Removes all images (the process executed another program, or is gone). Returns them.
     pub fn clear(&mut self) -> Vec<Loaded> {
         self.forget_entries();
@@ -253,7 +261,7 @@ impl Modules {
     /// # Errors
     /// The file has none for that image, or the image was unloaded.
     pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
-        let gone = || Error::Unsupported("the image is not loaded any more".into());
+        let gone = || Error::Unsupported("the module was unloaded".into());
         let known = self.loaded.iter_mut().find(|loaded| loaded.id == id);
         let loaded = known.ok_or_else(gone)?;
         loaded.module = loaded.module.with_debug_file(file)?;
@@ -295,14 +303,14 @@ impl Modules {
             && is_it(&module)
         {
             if named.is_ok() {
-                self.note(path, replaced_note(path, "the old file is used"));
+                self.note(path, replaced_note(path, "the old file stays in use"));
             }
             return Some(module);
         }
         match named {
             Ok(module) if replaced.is_none() && is_named => Some(module),
             Ok(_) => {
-                self.note(path, replaced_note(path, "its symbols are not used"));
+                self.note(path, replaced_note(path, "its symbols are ignored"));
                 Module::from_memory(path, start, memory).ok()
             }
             Err(error) => {
@@ -322,7 +330,7 @@ impl Modules {
         match opened {
             Ok(module) => {
                 if file.replaced.is_some() && path.exists() {
-                    self.note(path, replaced_note(path, "the old file is used"));
+                    self.note(path, replaced_note(path, "the old file stays in use"));
                 }
                 Some(module)
             }
@@ -508,11 +516,9 @@ impl ModuleMap for Modules {
         addr: FileAddr,
         is_return: bool,
     ) -> Vec<HeuristicUnwind> {
-        match module.machine() {
-            Machine::X86_64 => {
-                crate::arch::x86_64_heuristic_unwind::ways_back(module, addr, is_return)
-            }
-            _ => Vec::new(),
+        match Arch::of(module.machine()) {
+            Some(arch) => arch.heuristic_unwinds(module, addr, is_return),
+            None => Vec::new(),
         }
     }
 }
@@ -520,8 +526,8 @@ impl ModuleMap for Modules {
 fn replaced_note(path: &Path, what: &str) -> String {
     let path = path.display();
     format!(
-        "{path} was replaced on disk since the program started; {what}: restart the program to \
-         debug the new one\n"
+        "{path} was replaced on disk after the program started; {what}. Restart the program to \
+         debug the new file.\n"
     )
 }
 

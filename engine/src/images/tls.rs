@@ -1,9 +1,9 @@
-//! Thread-local storage on x86-64, by the data that glibc provides for thread libraries
+//! Thread-local storage, by the data that glibc provides for thread libraries
 //! (`_thread_db_*`).
 
 use crate::ids::error::Error;
 use crate::images::modules::{Loaded, Modules};
-use dwarf::{LoadAddr, Memory, Registers, register::x86_64};
+use dwarf::{LoadAddr, Memory, Registers};
 
 /// Maximum plausible number of generations and modules in a dtv.
 const MAX_MODULES: u64 = 1 << 20;
@@ -20,16 +20,17 @@ pub(crate) fn block(
     image: &Loaded,
 ) -> Result<LoadAddr, Error> {
     let unknown = |what: &str| Error::Unsupported(format!("thread-local storage: {what}"));
-    let thread = registers
-        .get(x86_64::FS_BASE)
-        .ok_or_else(|| unknown("the thread pointer is not known here"))?;
+    let thread = modules
+        .arch()
+        .thread_pointer(registers)
+        .ok_or_else(|| unknown("unknown thread pointer"))?;
     if thread == 0 {
         return Err(no_storage());
     }
     let storage = image
         .module
         .thread_storage()
-        .ok_or_else(|| unknown("the image has none"))?;
+        .ok_or_else(|| unknown("the module has none"))?;
     if image.is_program {
         // The program's copy ends at the thread pointer (ELF Handling For Thread-Local Storage,
         // variant II), rounded by the alignment of the variables.
@@ -40,18 +41,17 @@ pub(crate) fn block(
             let below = storage.size.wrapping_add(padding);
             return Ok(LoadAddr(thread.wrapping_sub(below)));
         }
-        return Err(unknown("the alignment is no power of two"));
+        return Err(unknown("the alignment is not a power of two"));
     }
     let read = |addr: LoadAddr| {
         memory
             .read_uint(addr, 8)
-            .map_err(|_| unknown("the loader's data cannot be read"))
+            .map_err(|_| unknown("cannot read the loader's data"))
     };
-    let glibc = Glibc::find(modules, memory)
-        .ok_or_else(|| unknown("this C library does not say where its copies are"))?;
+    let glibc = Glibc::find(modules, memory).ok_or_else(|| unknown("unsupported C library"))?;
     let map = modules
         .link_map(memory, image.bias)
-        .ok_or_else(|| unknown("the loader does not list the image"))?;
+        .ok_or_else(|| unknown("the loader does not list the module"))?;
     let id = read(map + glibc.module_id)?;
     let table = LoadAddr(read(LoadAddr(thread.wrapping_add(glibc.table)))?);
     if id == 0 || id > MAX_MODULES || table.0 == 0 {
@@ -76,7 +76,7 @@ pub(crate) fn block(
 }
 
 fn no_storage() -> Error {
-    Error::Unsupported("the thread has no storage for it yet".into())
+    Error::Unsupported("not allocated in this thread yet".into())
 }
 
 /// Offsets in structures of glibc, in bytes.

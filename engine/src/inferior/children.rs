@@ -263,7 +263,8 @@ impl Inferior {
             (Child::Vfork, WaitStatus::Signal(signal)) => {
                 // It runs in the debuggee's memory: it is moved past our traps, like a thread.
                 let registers = self.os.registers(child);
-                let site = registers.map(|registers| registers.pc() - 1);
+                let arch = self.arch;
+                let site = registers.map(|registers| arch.breakpoint_address(registers.pc()));
                 match (
                     registers,
                     site.filter(|site| self.sites.get(*site).is_some()),
@@ -519,7 +520,7 @@ impl Inferior {
     pub(crate) fn hand_over(&mut self, pid: i32, to: i32) -> Result<Handover, Error> {
         let gone = || Error::Attach {
             pid,
-            message: "it has ended, or was let go".into(),
+            message: "it has exited or was detached".into(),
         };
         let mut signal = self.held_child(pid).ok_or_else(gone)?;
         let child = ThreadId(pid);

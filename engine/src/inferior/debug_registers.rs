@@ -2,7 +2,8 @@
 //! which of them a thread has hit.
 
 use super::Inferior;
-use crate::arch::debug_registers::{self, SLOTS, Slot, Trigger, control};
+use crate::arch::Arch;
+use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 
@@ -23,7 +24,7 @@ pub(crate) fn code_slot(addr: LoadAddr) -> Slot {
 /// What the debug registers of every thread watch.
 #[derive(Default)]
 pub(crate) struct DebugRegisters {
-    slots: [Option<Slot>; SLOTS],
+    slots: [Option<Slot>; MAX_SLOTS],
     /// The version of `slots`; a thread with another one has to be updated. 0: never used.
     generation: u32,
     /// Whether the kernel refuses to set debug registers.
@@ -33,7 +34,7 @@ pub(crate) struct DebugRegisters {
 impl DebugRegisters {
     /// Changes what is watched. Returns true if that is a change; threads get it when they are
     /// resumed.
-    pub fn set(&mut self, slots: [Option<Slot>; SLOTS]) -> bool {
+    pub fn set(&mut self, slots: [Option<Slot>; MAX_SLOTS]) -> bool {
         let changed = slots != self.slots;
         self.slots = slots;
         self.generation += u32::from(changed);
@@ -41,9 +42,13 @@ impl DebugRegisters {
     }
 
     /// Returns the values for threads' debug registers, and their version.
-    fn registers(&self) -> (u32, [u64; SLOTS], u64) {
+    fn registers(&self) -> (u32, [u64; MAX_SLOTS], u64) {
         let addresses = self.slots.map(|slot| slot.map_or(0, |slot| slot.addr.0));
-        (self.generation, addresses, control(&self.slots))
+        (
+            self.generation,
+            addresses,
+            Arch::HOST.watch_control(&self.slots),
+        )
     }
 
     /// Returns the only slot, as a bit, that a thread with this version of the debug registers can
@@ -104,7 +109,10 @@ impl Inferior {
             let only = self.debug_registers.only_slot(armed);
             let hits = match only.filter(|_| code == TRAP_HWBKPT) {
                 Some(only) => only,
-                None => debug_registers::hits(self.os.debug_status(thread)),
+                None => {
+                    let status = self.os.debug_status(thread);
+                    self.arch.watch_hits(status)
+                }
             };
             if let Some(state) = self.thread_mut(thread) {
                 state.debug_register_hits |= hits;
@@ -131,7 +139,7 @@ impl Inferior {
         if let Some(state) = self.thread_mut(thread)
             && std::mem::take(&mut state.debug_register_generation) != 0
         {
-            self.os.set_debug_registers(thread, &[0; SLOTS], 0);
+            self.os.set_debug_registers(thread, &[0; MAX_SLOTS], 0);
         }
     }
 

@@ -3,7 +3,7 @@
 //! miss the site and the thread needs no second stop. Indirect calls are emulated: a copy would
 //! push the pad's address.
 
-use crate::arch::x86_64::{self, SLOT_SIZE};
+use crate::arch::{Arch, Flow};
 use crate::os::{Backend, Mapping, RegisterSet};
 use dwarf::{LoadAddr, Memory};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl DisplacedPads {
     /// Returns how a thread with `registers` passes the instruction at `site`.
     pub fn past_site(
         &mut self,
-        site: LoadAddr,
+        (arch, site): (Arch, LoadAddr),
         registers: &RegisterSet,
         memory: &dyn Memory,
         os: &dyn Backend,
@@ -79,30 +79,22 @@ impl DisplacedPads {
             registers.set_pc(*start);
             return PastSite::Go(registers);
         }
-        let Some(instruction) = x86_64::read(memory, site) else {
+        let Some(instruction) = arch.read(memory, site) else {
             return PastSite::Impossible;
         };
-        if let Some(after) = x86_64::emulate(&instruction, &registers, memory) {
-            return PastSite::Go(after);
-        }
-        if x86_64::is_call(&instruction) && instruction.op0_kind() != iced_x86::OpKind::NearBranch64
-        {
-            let Some(call) = x86_64::call(&instruction, &registers, memory) else {
-                return PastSite::Impossible;
-            };
-            let sp = registers.sp().wrapping_sub(8);
-            if !os.write_memory(LoadAddr(sp), &call.return_address.0.to_le_bytes()) {
+        if let Some(after) = instruction.emulate(&registers, memory) {
+            if let Some((addr, word)) = after.store
+                && !os.write_memory(addr, &word.to_le_bytes())
+            {
                 return PastSite::Impossible;
             }
-            registers.set_sp(sp);
-            registers.set_pc(call.target);
-            return PastSite::Go(registers);
+            return PastSite::Go(after.registers);
         }
-        if self.refused {
+        if self.refused || matches!(instruction.flow, Flow::IndirectCall(_)) {
             return PastSite::Impossible;
         }
         let near = |region: &&mut Region| {
-            region.start.0.abs_diff(site.0) < REACH && region.used + SLOT_SIZE as u64 <= REGION
+            region.start.0.abs_diff(site.0) < REACH && region.used + arch.pad_bytes() <= REGION
         };
         let Some(region) = self.regions.iter_mut().find(near) else {
             return match free_place(site, REGION, &mappings()) {
@@ -111,13 +103,13 @@ impl DisplacedPads {
             };
         };
         let start = region.start + region.used;
-        let Some(relocated) = x86_64::relocate(&instruction, start) else {
+        let Some(relocated) = instruction.relocate(start) else {
             return PastSite::Impossible;
         };
         if !os.write_memory(start, &relocated.bytes) {
             return PastSite::Impossible;
         }
-        region.used += SLOT_SIZE as u64;
+        region.used += arch.pad_bytes();
         self.starts.insert(site, start);
         self.slots.insert(
             start,
@@ -220,6 +212,7 @@ pub fn free_place(site: LoadAddr, len: u64, mappings: &[Mapping]) -> Option<Load
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::fake::{BASE, Fake};
 
     fn mapping(start: u64, end: u64) -> Mapping {
         Mapping {
@@ -246,5 +239,67 @@ mod tests {
             maps.iter()
                 .all(|map| place.0 + REGION <= map.start.0 || place.0 >= map.end.0)
         );
+    }
+
+    /// How a thread passes an instruction of the fake set at [`SITE`]: the pc, the link register
+    /// and the words of the pad.
+    fn passed(word: [u8; 4]) -> Option<(u64, Option<u64>, Vec<[u8; 4]>)> {
+        use crate::arch::fixed::LINK;
+        use crate::memory::ProcessMemory;
+        const SITE: LoadAddr = LoadAddr(BASE);
+        const PADS: LoadAddr = LoadAddr(BASE + 0x100);
+        let fake = Fake::default();
+        fake.0.borrow_mut().memory = vec![0; 0x200];
+        fake.write_memory(SITE, &word);
+        let sites = crate::inferior::site::Sites::default();
+        let memory = ProcessMemory::uncached(&fake, &sites);
+        let mut registers = RegisterSet::zeroed();
+        registers.set_pc(SITE);
+        registers.set(LINK, 0x7000);
+        registers.set(dwarf::Register(3), 0x9000);
+        let mut pads = DisplacedPads::default();
+        let at = (Arch::Fixed, SITE);
+        let mut past = pads.past_site(at, &registers, &memory, &fake, Vec::new);
+        if let PastSite::NeedsRegion(_) = past {
+            pads.add_region(PADS);
+            past = pads.past_site(at, &registers, &memory, &fake, Vec::new);
+        }
+        let PastSite::Go(after) = past else {
+            return None;
+        };
+        let mut words = Vec::new();
+        if after.pc() == PADS {
+            words.resize(2, [0; 4]);
+            for (nth, word) in (0..).zip(&mut words) {
+                fake.read_memory(PADS + 4 * nth, word);
+            }
+            assert_eq!(pads.origin(PADS), Some(PadPosition::Before(SITE)));
+            assert_eq!(pads.origin(PADS + 4), Some(PadPosition::Behind(SITE + 4)));
+        }
+        Some((after.pc().0, after.get(LINK), words))
+    }
+
+    #[test]
+    fn pads_do_not_depend_on_an_instruction_set() {
+        use crate::arch::fixed::{
+            CALL, CALL_REGISTER, JUMP, LOAD_NEAR, NOP, RETURN, STORE, SYSTEM_CALL, to, with,
+        };
+        let emulated = |pc, link| Some((pc, Some(link), Vec::new()));
+        assert_eq!(passed(to(NOP, 0)), emulated(BASE + 4, 0x7000));
+        assert_eq!(passed(to(CALL, 0x40)), emulated(BASE + 0x40, BASE + 4));
+        assert_eq!(passed(to(RETURN, 0)), emulated(0x7000, 0x7000));
+        assert_eq!(
+            passed(with(CALL_REGISTER, 3, 0)),
+            emulated(0x9000, BASE + 4)
+        );
+        // A load keeps its operand, and a jump leads back.
+        let back = to(JUMP, -0x100);
+        let moved = |word| Some((BASE + 0x100, Some(0x7000), vec![word, back]));
+        assert_eq!(passed(to(LOAD_NEAR, 0x20)), moved(to(LOAD_NEAR, -0xe0)));
+        let store = with(STORE, 7, 8);
+        assert_eq!(passed(store), moved(store));
+        assert_eq!(passed(to(SYSTEM_CALL, 0)), None);
+        // A call through a register that the set does not have.
+        assert_eq!(passed(with(CALL_REGISTER, 90, 0)), None);
     }
 }

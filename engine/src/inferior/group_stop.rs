@@ -22,7 +22,7 @@ impl Inferior {
             && let Some(process) = &mut self.process
             && std::mem::take(&mut process.told_of_group_stop)
         {
-            let text = "The program has been continued (SIGCONT).\n";
+            let text = "The program was continued by SIGCONT.\n";
             self.notices.push(Notice::Remark(text.into()));
         }
     }
@@ -58,8 +58,8 @@ impl Inferior {
             && !std::mem::replace(&mut process.told_of_group_stop, true)
         {
             let text = format!(
-                "A signal (SIGSTOP or the like) has stopped the program from outside; it goes on \
-                 when it gets SIGCONT: `kill -CONT {}`\n",
+                "The program was stopped from outside by a signal such as SIGSTOP; it runs again \
+                 after SIGCONT: `kill -CONT {}`\n",
                 process.pid
             );
             self.notices.push(Notice::Remark(text));

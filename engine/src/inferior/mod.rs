@@ -15,6 +15,7 @@ pub(crate) mod site;
 pub(crate) mod thread;
 mod trap;
 
+use crate::arch::Arch;
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::images::modules::announce::Announcements;
 use crate::inferior::displaced::DisplacedPads;
@@ -69,6 +70,8 @@ pub enum State {
 
 /// The process under control: everything that reads, writes, stops or resumes it.
 pub(crate) struct Inferior {
+    /// The instruction set of the program.
+    pub arch: Arch,
     pub os: Box<dyn Backend>,
     pub process: Option<Process>,
     /// Traps and jumps in the program's code.
@@ -115,6 +118,7 @@ impl Inferior {
     /// Creates the control of a process that is launched or attached to later.
     pub fn new(os: Box<dyn Backend>) -> Self {
         Self {
+            arch: Arch::HOST,
             os,
             process: None,
             sites: Sites::default(),

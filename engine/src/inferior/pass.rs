@@ -9,7 +9,6 @@
 //! trap until then.
 
 use super::Inferior;
-use crate::arch::x86_64;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::thread::Thread;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
@@ -197,8 +196,8 @@ impl Inferior {
             return None;
         }
         site.filter(|site| !site.covers_trap())?;
-        let instruction = x86_64::read(&self.memory(), pc)?;
-        x86_64::can_be_stepped(&instruction).then_some(Rest::Covered(pc))
+        let instruction = self.arch.read(&self.memory(), pc)?;
+        instruction.can_be_stepped().then_some(Rest::Covered(pc))
     }
 
     /// Executes the rest of a pass.

@@ -211,13 +211,16 @@ impl Inferior {
     /// Returns the address of a `syscall` instruction in the program: the vdso always has one.
     pub(crate) fn system_call_instruction(&mut self) -> Option<LoadAddr> {
         if self.system_call_at.is_none() {
+            let call = self.arch.system_call_instruction();
             let mappings = self.os.mappings(self.process.as_ref()?.pid);
             let vdso = mappings.iter().find(|it| it.path.as_os_str() == "[vdso]")?;
             let len = vdso.end - vdso.start;
             let mut bytes = vec![0; len.min(1 << 16) as usize];
             let read = self.os.read_memory(vdso.start, &mut bytes);
             bytes.truncate(read);
-            let offset = bytes.windows(2).position(|pair| pair == [0x0f, 0x05])?;
+            let offset = bytes
+                .windows(call.len())
+                .position(|window| window == call)?;
             self.system_call_at = Some(vdso.start + offset as u64);
         }
         self.system_call_at

@@ -3,7 +3,7 @@
 
 use super::displaced::{PastSite, REGION};
 use super::{Inferior, StopCause};
-use crate::arch::debug_registers;
+
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
@@ -97,7 +97,7 @@ impl Inferior {
             && registers.pc() == addr
             && self.debug_registers.has_code(addr)
         {
-            debug_registers::pass(registers);
+            self.arch.pass_execute_trigger(registers);
             unwritten = true;
         }
         if let (Some(addr), Some(mut registers)) = (passed, registers)
@@ -106,7 +106,7 @@ impl Inferior {
         {
             if site.covers_trap() {
                 // At another address, the program's trap would be taken for one of ours.
-                registers.set_pc(addr + 1);
+                registers.set_pc(self.arch.pc_after_breakpoint(addr));
                 if let Some(state) = self.thread_mut(thread) {
                     state.signal = signal;
                 }
@@ -190,8 +190,9 @@ impl Inferior {
             let memory = crate::memory::ProcessMemory::uncached(os, &self.sites);
             match self
                 .pads
-                .past_site(site, registers, &memory, os, || os.mappings(pid))
-            {
+                .past_site((self.arch, site), registers, &memory, os, || {
+                    os.mappings(pid)
+                }) {
                 PastSite::Go(registers) => return Some(registers),
                 PastSite::Impossible => return None,
                 PastSite::NeedsRegion(addr) => {

@@ -3,6 +3,7 @@
 
 use super::displaced::REGION;
 use super::{Child, Inferior};
+use crate::arch::Flow;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
@@ -100,11 +101,10 @@ impl Inferior {
         registers: &RegisterSet,
     ) -> bool {
         let memory = self.memory();
-        let indirect = crate::arch::x86_64::read(&memory, site).is_none_or(|instruction| {
-            crate::arch::x86_64::is_call(&instruction)
-                && crate::arch::x86_64::relocate(&instruction, site).is_none()
-        });
-        !indirect && self.registers_past_site(thread, site, registers).is_some()
+        let instruction = self.arch.read(&memory, site);
+        let pushes =
+            instruction.is_none_or(|instruction| matches!(instruction.flow, Flow::IndirectCall(_)));
+        !pushes && self.registers_past_site(thread, site, registers).is_some()
     }
 
     /// Removes all instrumentation from the stopped process.

@@ -2,7 +2,7 @@
 //! owners' conditions are evaluated by code in the debuggee (`native`), a jump to that code
 //! replaces the trap; it is removed as soon as the site gets another owner.
 
-use crate::arch::x86_64::{BREAKPOINT, JUMP, MAX_INSTRUCTION_BYTES, NEAR_JUMP};
+use crate::arch::{Arch, MAX_BREAKPOINT_BYTES, MAX_INSTRUCTION_BYTES, MAX_JUMP_BYTES};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::inferior::jump_patch::Attempts;
@@ -46,15 +46,19 @@ impl Owner {
     }
 }
 
+/// The bytes of a trap instruction, or those under it; unused ones are zero.
+type TrapBytes = [u8; MAX_BREAKPOINT_BYTES];
+
 /// An address that holds a trap instruction.
 #[derive(Debug)]
 pub struct Site {
-    /// The program's byte under the trap. Updated when something writes there.
-    original: Cell<u8>,
+    arch: Arch,
+    /// The program's bytes under the trap. Updated when something writes there.
+    original: Cell<TrapBytes>,
     owners: SmallVec<[Owner; 1]>,
     diversion: Cell<Option<PatchedBytes>>,
     /// The program's bytes under the last jump.
-    covered: Cell<Option<[u8; JUMP]>>,
+    covered: Cell<Option<[u8; MAX_JUMP_BYTES]>>,
     /// When to try to replace the trap by a jump.
     pub attempts: Cell<Attempts>,
 }
@@ -63,7 +67,7 @@ pub struct Site {
 #[derive(Clone, Copy, Debug)]
 struct PatchedBytes {
     /// The program's bytes under the jump.
-    original: [u8; JUMP],
+    original: [u8; MAX_JUMP_BYTES],
     jump: JumpBytes,
     /// The length of the longest chain of jumps that have to be restored after this one, because
     /// its last bytes belong to the next.
@@ -74,7 +78,7 @@ struct PatchedBytes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JumpBytes {
     /// All bytes that the processor decodes.
-    pub bytes: [u8; JUMP],
+    pub bytes: [u8; MAX_JUMP_BYTES],
     /// The number of bytes written for this jump: at least its first.
     pub own: usize,
 }
@@ -99,13 +103,13 @@ impl Site {
 
     /// Returns whether the program has a trap instruction of its own here.
     pub fn covers_trap(&self) -> bool {
-        self.original.get() == BREAKPOINT
+        self.original.get().starts_with(self.arch.breakpoint())
     }
 
     /// Counts a hit that did not stop. Returns true if a jump should replace the trap now.
     pub fn is_jump_due(&self) -> bool {
         let mut attempts = self.attempts.get();
-        let is_due = attempts.is_due();
+        let is_due = self.arch.jump_patch().is_some() && attempts.is_due();
         self.attempts.set(attempts);
         is_due
     }
@@ -119,34 +123,37 @@ impl Site {
 }
 
 impl Site {
-    /// Replaces the jump by the trap while threads may run. The first byte is written first: from
-    /// then on threads trap, and control never enters at the bytes after it.
+    /// Replaces the jump by the trap while threads may run. The trap is written first: from then on
+    /// threads trap, and control never enters at the bytes after it.
     fn restore_trap(&self, addr: LoadAddr, os: &dyn Backend) {
         let Some(PatchedBytes { original, jump, .. }) = self.diversion.take() else {
             return;
         };
         let own = jump.own();
-        let mut now = [0; JUMP];
+        let mut now = [0; MAX_JUMP_BYTES];
         let now = &mut now[..own.len()];
+        let trap = self.arch.breakpoint();
+        let len = trap.len();
         let is_ours = os.read_memory(addr, now) == now.len()
-            && [NEAR_JUMP, BREAKPOINT].contains(&now[0])
-            && now[1..] == own[1..];
+            && (now[..len] == own[..len] || now[..len] == *trap)
+            && now[len..] == own[len..];
         if is_ours {
-            os.write_memory(addr, &[BREAKPOINT]);
-            os.write_memory(addr + 1, &original[1..own.len()]);
+            os.write_memory(addr, trap);
+            os.write_memory(addr + len as u64, &original[len..own.len()]);
         }
         os.guard(addr, None);
-        os.guard(addr, Some(&original[..1]));
+        os.guard(addr, Some(&original[..len]));
     }
 }
 
 /// All sites of the process.
 #[derive(Default)]
 pub struct Sites {
+    arch: Arch,
     sites: BTreeMap<LoadAddr, Site>,
     /// Original bytes of removed sites. A child forked before the removal still has the traps in
     /// its copy and may be seen only later.
-    removed_sites: BTreeMap<LoadAddr, (u8, Option<[u8; JUMP]>)>,
+    removed_sites: BTreeMap<LoadAddr, (TrapBytes, Option<[u8; MAX_JUMP_BYTES]>)>,
 }
 
 impl Sites {
@@ -170,19 +177,22 @@ impl Sites {
         }
         // A thread that runs through a jump would never reach this site.
         self.end_diversions_over(addr, os);
-        let mut original = [0];
-        if os.read_memory(addr, &mut original) != 1 {
+        let trap = self.arch.breakpoint();
+        let mut original = TrapBytes::default();
+        let under = &mut original[..trap.len()];
+        if os.read_memory(addr, under) != trap.len() {
             return false;
         }
-        os.guard(addr, Some(&original));
-        if !os.write_memory(addr, &[BREAKPOINT]) {
+        os.guard(addr, Some(under));
+        if !os.write_memory(addr, trap) {
             os.guard(addr, None);
             return false;
         }
         self.sites.insert(
             addr,
             Site {
-                original: Cell::new(original[0]),
+                arch: self.arch,
+                original: Cell::new(original),
                 owners: SmallVec::from_elem(owner, 1),
                 diversion: Cell::new(None),
                 covered: Cell::new(None),
@@ -214,9 +224,11 @@ impl Sites {
             return;
         };
         self.end_diversions_over(addr, os);
-        let mut now = [0];
-        if os.read_memory(addr, &mut now) == 1 && now[0] == BREAKPOINT {
-            os.write_memory(addr, &[site.original.get()]);
+        let trap = self.arch.breakpoint();
+        let mut now = TrapBytes::default();
+        let now = &mut now[..trap.len()];
+        if os.read_memory(addr, now) == now.len() && now == trap {
+            os.write_memory(addr, &site.original.get()[..trap.len()]);
         }
     }
 
@@ -262,15 +274,16 @@ impl Sites {
 
     /// Inserts a removed trap again.
     pub fn plant(&self, addr: LoadAddr, os: &dyn Backend) {
-        let mut now = [0];
+        let trap = self.arch.breakpoint();
+        let mut now = TrapBytes::default();
         if let Some(site) = self.sites.get(&addr)
-            && os.read_memory(addr, &mut now) == 1
+            && os.read_memory(addr, &mut now[..trap.len()]) == trap.len()
         {
-            if site.original.replace(now[0]) != now[0] {
+            if site.original.replace(now) != now {
                 os.guard(addr, None);
-                os.guard(addr, Some(&now));
+                os.guard(addr, Some(&now[..trap.len()]));
             }
-            os.write_memory(addr, &[BREAKPOINT]);
+            os.write_memory(addr, trap);
         }
     }
 
@@ -281,8 +294,8 @@ impl Sites {
         let Some(site) = self.sites.get(&addr) else {
             return false;
         };
-        let mut original = [0; JUMP];
-        if os.read_memory(addr, &mut original) != JUMP {
+        let mut original = [0; MAX_JUMP_BYTES];
+        if os.read_memory(addr, &mut original) != MAX_JUMP_BYTES {
             return false;
         }
         // The bytes that stay determine the target.
@@ -292,11 +305,13 @@ impl Sites {
         let former = site.diversion.get();
         match former {
             Some(former) if former.jump.own != jump.own => return false,
-            None if original[0] != BREAKPOINT => return false,
+            None if !original.starts_with(self.arch.breakpoint()) => return false,
             Some(former) => original = former.original,
             None => self.hide(addr, &mut original),
         }
-        let behind = self.sites.range(addr + jump.own as u64..addr + JUMP as u64);
+        let behind = self
+            .sites
+            .range(addr + jump.own as u64..addr + MAX_JUMP_BYTES as u64);
         let rank = |site: &Site| site.diversion.get().map_or(0, |it| it.rank);
         let rank = behind.map(|(_, site)| rank(site).saturating_add(1)).max();
         let rank = rank.unwrap_or(0);
@@ -305,13 +320,15 @@ impl Sites {
         }
         os.guard(addr, None);
         os.guard_jump(addr, &original[..jump.own().len()], rank);
-        // The first byte is written last, for a child of `vfork` that may be running.
+        // The trap is overwritten last, for a child of `vfork` that may be running.
         let own = jump.own();
-        if !os.write_memory(addr + 1, &own[1..]) || !os.write_memory(addr, &own[..1]) {
+        let len = self.arch.breakpoint().len();
+        let behind = addr + len as u64;
+        if !os.write_memory(behind, &own[len..]) || !os.write_memory(addr, &own[..len]) {
             if former.is_none() {
-                os.write_memory(addr + 1, &original[1..own.len()]);
+                os.write_memory(behind, &original[len..own.len()]);
                 os.guard(addr, None);
-                os.guard(addr, Some(&original[..1]));
+                os.guard(addr, Some(&original[..len]));
             }
             return false;
         }
@@ -327,7 +344,7 @@ impl Sites {
     /// Inserts the trap at a site whose jump is to be changed next.
     pub fn pause_jump(&self, addr: LoadAddr, os: &dyn Backend) {
         if self.get(addr).is_some_and(Site::has_jump) {
-            os.write_memory(addr, &[BREAKPOINT]);
+            os.write_memory(addr, self.arch.breakpoint());
         }
     }
 
@@ -351,7 +368,7 @@ impl Sites {
         let from = LoadAddr(
             start
                 .0
-                .saturating_sub((JUMP + MAX_INSTRUCTION_BYTES) as u64),
+                .saturating_sub((MAX_JUMP_BYTES + MAX_INSTRUCTION_BYTES) as u64),
         );
         if start < end {
             for addr in self.sites.range(from..end).map(|(addr, _)| *addr) {
@@ -404,23 +421,20 @@ impl Sites {
         let former = former.map(|(addr, (original, covered))| (*addr, *original, *covered));
         let mut originals = Vec::new();
         for (addr, original, covered) in present.chain(former) {
-            let mut now = [0; JUMP];
+            let mut now = [0; MAX_JUMP_BYTES];
             let count = read(addr, &mut now);
-            let [first, distance @ ..] = now;
-            let target = addr + JUMP as u64;
-            let target = target
-                .0
-                .wrapping_add_signed(i32::from_le_bytes(distance).into());
+            let now = &now[..count];
+            let target = self.arch.jump_patch_target(addr, now);
+            let addresses = (0..).map(|offset| addr + offset);
+            let trap = self.arch.breakpoint();
             // A jump is removed by its first byte first.
             match covered {
-                Some(covered)
-                    if count == JUMP
-                        && [NEAR_JUMP, BREAKPOINT].contains(&first)
-                        && is_ours(LoadAddr(target)) =>
-                {
-                    originals.extend((0..).map(|offset| addr + offset).zip(covered));
+                Some(covered) if target.is_some_and(&is_ours) => {
+                    originals.extend(addresses.zip(covered));
                 }
-                _ if count > 0 && first == BREAKPOINT => originals.push((addr, original)),
+                _ if now.starts_with(trap) => {
+                    originals.extend(addresses.zip(original).take(trap.len()));
+                }
                 _ => {}
             }
         }
@@ -438,25 +452,22 @@ impl PatchedCode for Sites {
         if end <= addr {
             return;
         }
+        // Where other bytes are there, the program has overwritten ours.
+        let mut restore = |at: LoadAddr, ours: &[u8], original: &[u8]| {
+            for (index, (ours, original)) in ours.iter().zip(original).enumerate() {
+                let offset = (at.0 + index as u64).wrapping_sub(addr.0);
+                let byte = usize::try_from(offset).ok();
+                if let Some(byte) = byte.and_then(|offset| buffer.get_mut(offset))
+                    && byte == ours
+                {
+                    *byte = *original;
+                }
+            }
+        };
         for (at, site) in self.sites.range(before(addr)..end) {
-            if let Some(PatchedBytes { original, jump, .. }) = site.diversion.get() {
-                let own = original.iter().zip(jump.own());
-                for (index, (original, jump)) in own.enumerate() {
-                    let offset = (at.0 + index as u64).wrapping_sub(addr.0);
-                    let byte = usize::try_from(offset).ok();
-                    if let Some(byte) = byte.and_then(|offset| buffer.get_mut(offset))
-                        && byte == jump
-                    {
-                        *byte = *original;
-                    }
-                }
-            } else if *at >= addr
-                && let Some(byte) = buffer.get_mut((*at - addr) as usize)
-            {
-                // Otherwise the program has overwritten the trap.
-                if *byte == BREAKPOINT {
-                    *byte = site.original.get();
-                }
+            match site.diversion.get() {
+                Some(PatchedBytes { original, jump, .. }) => restore(*at, jump.own(), &original),
+                None => restore(*at, self.arch.breakpoint(), &site.original.get()),
             }
         }
     }
@@ -467,17 +478,32 @@ impl PatchedCode for Sites {
     fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize {
         let end = LoadAddr(addr.0.saturating_add(bytes.len() as u64));
         self.end_diversions(addr, end, os);
-        let covered = || self.sites.range(addr..end.max(addr));
+        let trap = self.arch.breakpoint();
+        let first = LoadAddr(addr.0.saturating_sub(trap.len() as u64 - 1));
+        let covered = || self.sites.range(first..end.max(first));
         let mut real = Cow::Borrowed(bytes);
         for (at, _) in covered() {
-            real.to_mut()[(*at - addr) as usize] = BREAKPOINT;
+            for (offset, byte) in (at.0..).zip(trap) {
+                let index = usize::try_from(offset.wrapping_sub(addr.0)).ok();
+                if let Some(index) = index.filter(|index| *index < bytes.len()) {
+                    real.to_mut()[index] = *byte;
+                }
+            }
         }
         let written = os.write_memory_partly(addr, &real);
         for (at, site) in covered() {
-            let byte = bytes[..written].get((*at - addr) as usize);
-            if let Some(byte) = byte.filter(|byte| site.original.replace(**byte) != **byte) {
+            let former = site.original.get();
+            let mut original = former;
+            for (offset, byte) in (at.0..).zip(&mut original[..trap.len()]) {
+                let index = usize::try_from(offset.wrapping_sub(addr.0)).ok();
+                if let Some(new) = index.and_then(|index| bytes[..written].get(index)) {
+                    *byte = *new;
+                }
+            }
+            if original != former {
+                site.original.set(original);
                 os.guard(*at, None);
-                os.guard(*at, Some(&[*byte]));
+                os.guard(*at, Some(&original[..trap.len()]));
             }
         }
         written
@@ -486,7 +512,7 @@ impl PatchedCode for Sites {
 
 /// Returns the lowest address of a jump that reaches an address.
 fn before(addr: LoadAddr) -> LoadAddr {
-    LoadAddr(addr.0.saturating_sub(JUMP as u64 - 1))
+    LoadAddr(addr.0.saturating_sub(MAX_JUMP_BYTES as u64 - 1))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::Inferior;
 use super::debug_registers::TRAP_HWBKPT;
-use crate::arch::x86_64::BREAKPOINT;
+use crate::arch::MAX_BREAKPOINT_BYTES;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, ThreadId};
 use crate::os::WaitStatus;
@@ -58,11 +58,13 @@ impl Inferior {
         Some(match code {
             SI_KERNEL if let Some(trap) = self.detour_trap(thread) => trap,
             SI_KERNEL => {
-                let trap = self.user_registers(thread)?.pc() - 1;
-                let mut byte = [0];
+                let arch = self.arch;
+                let trap = arch.breakpoint_address(self.user_registers(thread)?.pc());
+                let mut now = [0; MAX_BREAKPOINT_BYTES];
+                let now = &mut now[..arch.breakpoint().len()];
                 if self.sites.get(trap).is_some() {
                     SigtrapKind::Site(trap)
-                } else if self.os.read_memory(trap, &mut byte) == 1 && byte[0] != BREAKPOINT {
+                } else if self.os.read_memory(trap, now) == now.len() && now != arch.breakpoint() {
                     // A site that was removed after the hit.
                     SigtrapKind::Stale(trap)
                 } else {

@@ -37,7 +37,7 @@ pub(crate) fn live_backend() -> Result<Box<dyn Backend>, Error> {
     return Ok(Box::new(linux::LinuxBackend::new()?));
     #[cfg(not(target_os = "linux"))]
     return Err(Error::Unsupported(
-        "live processes cannot be debugged on this system yet".into(),
+        "debugging live processes is not supported on this system".into(),
     ));
 }
 

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_has_a_reason_and_stands_once() {
+    fn every_entry_is_unique_with_a_reason() {
         let mut names = Vec::new();
         for line in LISTED.lines().filter(|line| !line.starts_with('#')) {
             let name = line.split_once(": ").map(|(name, _)| name);

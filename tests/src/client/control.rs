@@ -100,7 +100,7 @@ impl DapClient {
     pub fn await_detour(&mut self) {
         self.wait_event_where("breakpoint", |event| {
             let message = event["breakpoint"]["message"].as_str();
-            message.is_some_and(|it| it.starts_with("the program itself checks it"))
+            message.is_some_and(|it| it.starts_with("evaluated in the program"))
         });
     }
 

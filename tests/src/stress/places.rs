@@ -189,10 +189,11 @@ fn busy_ones(program: &Program, tried: Vec<Place>, mark: &str) -> BTreeSet<Place
 /// Returns whether a breakpoint that is hit often stays a trap, by its message; `None` if the
 /// message does not say.
 pub fn stays_on_trap(says: &str) -> Option<bool> {
-    if says.starts_with("the program itself checks it") {
+    if says.starts_with("evaluated in the program") {
         return Some(false);
     }
-    says.starts_with("each hit stops").then_some(true)
+    says.starts_with("evaluated by the debugger")
+        .then_some(true)
 }
 
 /// Returns the place of a `breakpoint` event for a location that is hit often, and whether it stays

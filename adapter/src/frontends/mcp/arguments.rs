@@ -47,7 +47,8 @@ pub struct Launch {
 #[derive(Deserialize, JsonSchema, Debug, Clone)]
 #[serde(
     untagged,
-    expecting = "\"FILE:LINE\", a function's name, or an object with `location` or `exception`, and if wanted `condition`, `hitCondition`, `message`"
+    expecting = "\"FILE:LINE\", a function name, or an object with `location` or `exception` and \
+                 optional `condition`, `hitCondition`, `message`"
 )]
 #[schemars(inline)]
 pub enum FirstBreakpoint {

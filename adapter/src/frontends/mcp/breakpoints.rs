@@ -6,7 +6,16 @@ use super::arguments::{
 use super::error::ToolError;
 use super::session::Session;
 use super::set::{Group, Place, Set, groups_of};
-use serde_json::{Value, json};
+use crate::protocol::{
+    self, BreakpointEventReason, BreakpointLocationsArguments, DataAccessType,
+    DataBreakpointInfoArguments, SetBreakpointsArguments, SetDataBreakpointsArguments,
+    SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments,
+    SetInstructionBreakpointsArguments, Source,
+};
+use crate::requests::{
+    BreakpointLocations, DataBreakpointInfo, SetBreakpoints, SetDataBreakpoints,
+    SetExceptionBreakpoints, SetFunctionBreakpoints, SetInstructionBreakpoints,
+};
 use std::time::Duration;
 
 /// How long to wait for a search for functions before it is reported as unfinished.
@@ -45,7 +54,7 @@ impl Session {
                     _ => {
                         return Err(ToolError::new(
                             "BAD_ARGUMENTS",
-                            "one of `location`, `watch` and `exception` is needed",
+                            "missing argument; set one of `location`, `watch`, `exception`",
                         ));
                     }
                 };
@@ -125,7 +134,7 @@ impl Session {
             }
             (Some(_), _) => Err(ToolError::new(
                 "BAD_ARGUMENTS",
-                "`breakpoints`: `message` needs `location`",
+                "`breakpoints`: `message` requires `location`",
             )),
             (None, location) => {
                 let breakpoint = Breakpoint {
@@ -158,14 +167,14 @@ impl Session {
             let is_data = matches!(set.place, Place::Data(..));
             if is_data {
                 text.push_str(&format!(
-                    "{}; it is gone with the process before; set it again at a stop\n",
+                    "{}; removed: its process has ended; set it again at a stop\n",
                     set.title()
                 ));
             }
             !is_data && !set.temporary
         });
         for set in &mut all {
-            set.told = Value::Null;
+            set.told = protocol::Breakpoint::default();
             set.shown.clear();
         }
         let numbers: Vec<u32> = all.iter().map(|set| set.number).collect();
@@ -198,9 +207,9 @@ impl Session {
     pub fn names(&self, ids: &[u32]) -> Vec<String> {
         let breakpoints = self.breakpoints();
         let known = breakpoints.all.iter();
-        let hit = known.filter(|set| ids.iter().any(|id| i64::from(*id) == set.id()));
+        let hit = known.filter(|set| set.id().is_some_and(|id| ids.contains(&id)));
         hit.map(|set| match set.temporary {
-            true => format!("at the place to run to ({})", set.place.text()),
+            true => format!("at the run-to location ({})", set.place.text()),
             false => format!("{} ({})", set.number, set.place.text()),
         })
         .collect()
@@ -237,7 +246,8 @@ impl Session {
 
     async fn remove(&self, id: Option<u32>) -> Result<String, ToolError> {
         let Some(id) = id else {
-            let message = "`id` is missing: the number of the breakpoint, 0 for all";
+            let message =
+                "`id` is missing; set it to the number of the breakpoint, or to 0 for all";
             return Err(ToolError::new("BAD_ARGUMENTS", message));
         };
         match self.take_out(|set| id == 0 || set.number == id).await? {
@@ -268,9 +278,11 @@ impl Session {
         if !set.is_looked_for() {
             return Ok(set);
         }
-        let id = set.id();
+        let Some(id) = set.id() else {
+            return Ok(set);
+        };
         self.link
-            .wait(PATIENCE, |told| told.breakpoints.contains_key(&id))
+            .wait(PATIENCE, |state| state.breakpoints.contains_key(&id))
             .await;
         self.take_news();
         self.set_of(number)
@@ -337,7 +349,7 @@ impl Session {
             let message = match lines.is_empty() {
                 true => format!("{file}:{line}: {said}"),
                 false => format!(
-                    "{file}:{line} has no code; valid lines: {}",
+                    "no code at {file}:{line}; valid lines: {}",
                     lines.join(", ")
                 ),
             };
@@ -346,7 +358,7 @@ impl Session {
         if set.is_verified() {
             return None;
         }
-        if set.told["reason"] != "failed" {
+        if !set.has_failed() {
             return None;
         }
         let code = match (&set.place, said) {
@@ -364,13 +376,15 @@ impl Session {
         let mut lines = Vec::new();
         // For a line beyond the end of a file, its last lines are the nearest.
         for first in [line.saturating_sub(NEAR).max(1), 1] {
-            let arguments = json!({
-                "source": {"path": file}, "line": first, "endLine": line.saturating_add(NEAR)
-            });
-            let places = self.link.request("breakpointLocations", arguments).await;
-            let places = places.unwrap_or_default();
-            let places = places["breakpoints"].as_array().into_iter().flatten();
-            lines = places.filter_map(|place| place["line"].as_i64()).collect();
+            let arguments = BreakpointLocationsArguments {
+                source: source(file),
+                line: first,
+                end_line: Some(line.saturating_add(NEAR)),
+                ..BreakpointLocationsArguments::default()
+            };
+            let places = self.link.request::<BreakpointLocations>(&arguments).await;
+            let places = places.map_or_else(|_| Vec::new(), |places| places.breakpoints);
+            lines = places.iter().map(|place| place.line).collect();
             if !lines.is_empty() {
                 break;
             }
@@ -385,65 +399,83 @@ impl Session {
     async fn watchable(&self, name: &str, access: Option<Access>) -> Result<Place, ToolError> {
         let frame = self.frame_id(None, None).await?;
         let access = match access {
-            None | Some(Access::Write) => "write",
-            Some(Access::Read) => "read",
-            Some(Access::ReadWrite) => "readWrite",
+            None | Some(Access::Write) => DataAccessType::Write,
+            Some(Access::Read) => DataAccessType::Read,
+            Some(Access::ReadWrite) => DataAccessType::ReadWrite,
         };
-        let asked = json!({"name": name, "frameId": frame});
-        let info = self.link.request("dataBreakpointInfo", asked).await;
+        let asked = DataBreakpointInfoArguments {
+            name: name.to_owned(),
+            frame_id: Some(frame),
+            ..DataBreakpointInfoArguments::default()
+        };
+        let info = self.link.request::<DataBreakpointInfo>(&asked).await;
         let info = info.map_err(|error| error.or_code("CANNOT_SET"))?;
-        match info["dataId"].as_str() {
-            Some(id) => Ok(Place::Data(name.to_owned(), id.to_owned(), access)),
-            None => Err(ToolError::new(
-                "CANNOT_SET",
-                info["description"]
-                    .as_str()
-                    .unwrap_or("it has no place in memory"),
-            )),
+        match info.data_id {
+            Some(id) => Ok(Place::Data(name.to_owned(), id, access)),
+            None => Err(ToolError::new("CANNOT_SET", info.description)),
         }
     }
 
     /// Sends the adapter the complete set of a group's breakpoints.
     async fn sync(&self, group: &Group) -> Result<(), ToolError> {
-        let (numbers, wanted): (Vec<u32>, Vec<Value>) = {
+        // The response begins with the filters that are on by default.
+        let mut before = 0;
+        let wanted: Vec<Set> = {
             let breakpoints = self.breakpoints();
-            let of_group = breakpoints
-                .all
-                .iter()
-                .filter(|set| set.place.group() == *group);
-            of_group.map(|set| (set.number, set.to_protocol())).unzip()
+            let all = breakpoints.all.iter();
+            all.filter(|set| set.place.group() == *group)
+                .cloned()
+                .collect()
         };
-        let (command, arguments, before) = match group {
-            Group::Source(file) => (
-                "setBreakpoints",
-                json!({"source": {"path": file}, "breakpoints": wanted}),
-                0,
-            ),
-            Group::Functions => ("setFunctionBreakpoints", json!({"breakpoints": wanted}), 0),
-            Group::Addresses => (
-                "setInstructionBreakpoints",
-                json!({"breakpoints": wanted}),
-                0,
-            ),
-            Group::Data => ("setDataBreakpoints", json!({"breakpoints": wanted}), 0),
+        let link = &self.link;
+        let told = match group {
+            Group::Source(file) => {
+                let arguments = SetBreakpointsArguments {
+                    source: source(file),
+                    breakpoints: Some(wanted.iter().filter_map(Set::on_line).collect()),
+                    lines: None,
+                };
+                link.request::<SetBreakpoints>(&arguments).await
+            }
+            Group::Functions => {
+                let breakpoints = wanted.iter().filter_map(Set::on_function).collect();
+                let arguments = SetFunctionBreakpointsArguments { breakpoints };
+                link.request::<SetFunctionBreakpoints>(&arguments).await
+            }
+            Group::Addresses => {
+                let breakpoints = wanted.iter().filter_map(Set::on_instruction).collect();
+                let arguments = SetInstructionBreakpointsArguments { breakpoints };
+                link.request::<SetInstructionBreakpoints>(&arguments).await
+            }
+            Group::Data => {
+                let breakpoints = wanted.iter().filter_map(Set::on_data).collect();
+                let arguments = SetDataBreakpointsArguments { breakpoints };
+                link.request::<SetDataBreakpoints>(&arguments).await
+            }
             Group::Exceptions => {
-                let named =
-                    |filter: &&String| !wanted.iter().any(|wanted| wanted["filterId"] == **filter);
-                let usual: Vec<&String> = self.usual_filters.iter().filter(named).collect();
-                let arguments = json!({"filters": usual, "filterOptions": wanted});
-                ("setExceptionBreakpoints", arguments, usual.len())
+                let options: Vec<_> = wanted.iter().filter_map(Set::on_exception).collect();
+                let is_usual = |id: &&String| !options.iter().any(|it| it.filter_id == **id);
+                let usual: Vec<String> = self
+                    .usual_filters
+                    .iter()
+                    .filter(is_usual)
+                    .cloned()
+                    .collect();
+                before = usual.len();
+                let arguments = SetExceptionBreakpointsArguments {
+                    filters: usual,
+                    filter_options: options,
+                    ..SetExceptionBreakpointsArguments::default()
+                };
+                link.request::<SetExceptionBreakpoints>(&arguments).await
             }
         };
-        let answer = self.link.request(command, arguments).await?;
-        let told = answer["breakpoints"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .skip(before);
+        let told = told?.breakpoints.into_iter().skip(before);
+        let numbers = wanted.iter().map(|set| set.number);
         let mut breakpoints = self.breakpoints();
-        for (number, told) in numbers.into_iter().zip(told) {
+        for (number, told) in numbers.zip(told) {
             if let Some(set) = breakpoints.all.iter_mut().find(|set| set.number == number) {
-                set.told = told.clone();
+                set.told = told;
             }
         }
         Ok(())
@@ -451,20 +483,28 @@ impl Session {
 
     /// Takes the changes of breakpoints from the link.
     fn take_news(&self) {
-        let news = std::mem::take(&mut self.link.told().breakpoints);
+        let news = std::mem::take(&mut self.link.state().breakpoints);
         let mut breakpoints = self.breakpoints();
-        for (id, told) in news {
-            if told["removed"] == true {
-                let gone = breakpoints.all.extract_if(.., |set| set.id() == id);
-                let why = told["message"].as_str().unwrap_or_default();
+        for (id, change) in news {
+            let told = change.breakpoint;
+            if change.reason == BreakpointEventReason::Removed {
+                let gone = breakpoints.all.extract_if(.., |set| set.id() == Some(id));
+                let why = told.message.as_deref().unwrap_or_default();
                 let gone = gone.filter(|set| !set.temporary);
                 let gone: Vec<String> = gone
-                    .map(|set| format!("{}; it is gone: {why}", set.title()))
+                    .map(|set| format!("{}; removed: {why}", set.title()))
                     .collect();
                 breakpoints.gone.extend(gone);
-            } else if let Some(set) = breakpoints.all.iter_mut().find(|set| set.id() == id) {
+            } else if let Some(set) = breakpoints.all.iter_mut().find(|set| set.id() == Some(id)) {
                 set.told = told;
             }
         }
+    }
+}
+
+fn source(path: &str) -> Source {
+    Source {
+        path: Some(path.to_owned()),
+        ..Source::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of tools: a code for programs, and a sentence with the remedy.
 
-use serde_json::Value;
+use crate::client::ClientError;
+use crate::protocol::ErrorMessage;
 use std::fmt;
 
 /// Why a tool failed.
@@ -28,7 +29,7 @@ impl ToolError {
     pub fn no_session() -> Self {
         Self::new(
             "NO_SESSION",
-            "nothing is being debugged; begin with debug_launch or debug_attach",
+            "no debug session; call debug_launch or debug_attach",
         )
     }
 
@@ -36,7 +37,7 @@ impl ToolError {
     pub fn lost() -> Self {
         Self::new(
             "SESSION_LOST",
-            "the debugger's process has ended by itself, and the program with it; call debug_launch again",
+            "the debug adapter exited unexpectedly and ended the program; call debug_launch",
         )
     }
 
@@ -44,7 +45,8 @@ impl ToolError {
     pub fn running() -> Self {
         Self::new(
             "NOT_STOPPED",
-            "the program is running; debug_continue {\"action\": \"wait\"} waits for its next stop, {\"action\": \"pause\"} stops it where it is",
+            "the program is running; call debug_continue with {\"action\": \"wait\"} to wait for \
+             its next stop, or {\"action\": \"pause\"} to stop it",
         )
     }
 
@@ -52,7 +54,8 @@ impl ToolError {
     pub fn held() -> Self {
         Self::new(
             "NOT_STARTED",
-            "the program is held before its first instruction; set breakpoints, then call debug_continue (or {\"action\": \"run-to\", \"to\": \"main\"})",
+            "the program is held before its first instruction; set breakpoints, then call \
+             debug_continue (or {\"action\": \"run-to\", \"to\": \"main\"})",
         )
     }
 
@@ -61,21 +64,20 @@ impl ToolError {
         Self::new(
             "PROGRAM_ENDED",
             format!(
-                "the program has ended ({how}); debug_output has its output, debug_launch starts it again"
+                "the program has ended ({how}); read its output with debug_output, or call \
+                 debug_launch"
             ),
         )
     }
 
     /// Converts the adapter's error response.
-    pub fn of_answer(answer: &Value) -> Self {
-        let error = &answer["body"]["error"];
-        let text = error["format"].as_str().or(answer["message"].as_str());
-        let text = text.unwrap_or("the request failed").to_owned();
-        match error["id"].as_u64() {
+    fn of_response(error: ErrorMessage) -> Self {
+        let text = error.format;
+        match Some(error.id) {
             Some(2) => Self::new("CANCELLED", "cancelled"),
             Some(3) if text.contains("held") => Self::held(),
             Some(3) => Self::running(),
-            Some(4) if text.contains("ended") => Self::ended("its exit was told before"),
+            Some(4) if text.contains("ended") => Self::ended("reported before"),
             Some(4) => Self::no_session(),
             Some(7) => Self::new("BAD_ARGUMENTS", text),
             Some(9) => Self::new("START_FAILED", text),
@@ -83,13 +85,15 @@ impl ToolError {
             _ if text.contains("optimized out") => Self::new(
                 "OPTIMIZED_OUT",
                 format!(
-                    "{text}: the compiler keeps no value here; look at a caller's frame, stop at another line, or compile with -O0 or -Og"
+                    "{text}: no value at this location; read it in a caller's frame, stop at \
+                     another line, or compile with -O0 or -Og"
                 ),
             ),
             _ if text.starts_with("no variable") => Self::new(
                 FAILED,
                 format!(
-                    "{text}; debug_variables lists what the frame has, debug_stack the frames (`frame` chooses one)"
+                    "{text}; list variables with debug_variables, frames with debug_stack \
+                     (`frame` selects one)"
                 ),
             ),
             _ => Self::new(FAILED, text),
@@ -101,6 +105,16 @@ impl ToolError {
         match self.code {
             FAILED => Self { code, ..self },
             _ => self,
+        }
+    }
+}
+
+impl From<ClientError> for ToolError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Ended | ClientError::Broken(_) => Self::lost(),
+            ClientError::Refused(error) => Self::of_response(error),
+            ClientError::Malformed { .. } => Self::new("INTERNAL", error.to_string()),
         }
     }
 }

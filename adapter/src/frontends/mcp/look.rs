@@ -5,8 +5,12 @@ use super::error::ToolError;
 use super::output::Stream;
 use super::session::Session;
 use super::text::{self, Lines};
-use crate::protocol::Stacks;
-use serde_json::{Value, json};
+use crate::protocol::{
+    self, EvaluateArguments, EvaluateResponse, ReadMemoryArguments, ScopesArguments,
+    SetExpressionArguments, Stacks, StacksArguments, ValueFormat, VariablesArguments,
+};
+use crate::requests::{self, ReadMemory, Scopes, SetExpression};
+use serde_json::json;
 
 /// Maximum number of bytes that `debug_read` returns.
 const MOST_BYTES: u32 = 4096;
@@ -18,10 +22,6 @@ fn budget(given: Option<i64>, usual: usize) -> usize {
     given.map_or(usual, |given| {
         usize::try_from(given).unwrap_or(0).clamp(200, 1 << 20)
     })
-}
-
-fn string(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 impl Session {
@@ -36,17 +36,23 @@ impl Session {
         }
         let thread = self.thread_id(asked.thread)?;
         let levels = asked.levels.unwrap_or(20).clamp(1, 1000);
-        let arguments = json!({
-            "threadId": thread, "startFrame": asked.start, "levels": levels,
-            "addresses": asked.addresses,
-        });
-        let stacks = self.stacks(arguments).await?;
+        let arguments = StacksArguments {
+            thread_id: Some(thread),
+            start_frame: Some(i64::from(asked.start)),
+            levels: Some(i64::from(levels)),
+            addresses: asked.addresses,
+            ..StacksArguments::default()
+        };
+        let stacks = self.stacks(&arguments).await?;
         let thread = stacks.threads.first();
         let frames = thread.map_or(&[][..], |thread| &thread.stack);
         let Some(last) = frames.last() else {
             return Err(ToolError::new(
                 "NO_SUCH_FRAME",
-                format!("the stack has no frame {}; it begins with 0", asked.start),
+                format!(
+                    "no frame {} in this stack; frames begin with 0",
+                    asked.start
+                ),
             ));
         };
         let mut lines = Lines::new(budget(asked.budget, 6000));
@@ -66,10 +72,8 @@ impl Session {
         Ok(text)
     }
 
-    async fn stacks(&self, arguments: Value) -> Result<Stacks, ToolError> {
-        let stacks = self.link.request("stillpoint/stacks", arguments).await?;
-        serde_json::from_value(stacks)
-            .map_err(|error| ToolError::new("INTERNAL", error.to_string()))
+    async fn stacks(&self, arguments: &StacksArguments) -> Result<Stacks, ToolError> {
+        self.link.request::<requests::Stacks>(arguments).await
     }
 
     async fn threads(&self, asked: &Stack) -> Result<String, ToolError> {
@@ -77,12 +81,15 @@ impl Session {
             true => asked.levels.unwrap_or(20).clamp(1, 1000),
             false => 0,
         };
-        let arguments = json!({
-            "levels": levels, "folded": true, "addresses": asked.addresses,
-        });
-        let stacks = self.stacks(arguments).await?;
+        let arguments = StacksArguments {
+            levels: Some(i64::from(levels)),
+            folded: true,
+            addresses: asked.addresses,
+            ..StacksArguments::default()
+        };
+        let stacks = self.stacks(&arguments).await?;
         let mut lines = Lines::new(budget(asked.budget, 6000));
-        let mut told = self.link.told();
+        let mut told = self.link.state();
         let stopped = told.thread;
         let mut seen: Vec<(String, usize)> = Vec::new();
         for thread in &stacks.threads {
@@ -105,7 +112,7 @@ impl Session {
                     part.push('\n');
                     part.push_str(stack.trim_end());
                     if thread.has_more {
-                        part.push_str("\n  … more frames: a larger `levels`");
+                        part.push_str("\n  … more frames: raise `levels`");
                     }
                     seen.push((stack, number));
                 }
@@ -116,7 +123,7 @@ impl Session {
         }
         let mut text = lines.text;
         if lines.omitted > 0 || stacks.omitted > 0 {
-            text.push_str("… more threads: a larger budget\n");
+            text.push_str("… more threads: raise the budget\n");
         }
         let waits = stacks.threads.iter();
         let waits = waits.filter_map(|it| Some((it.thread_id, it.waits_for.as_ref()?.owner)));
@@ -132,60 +139,56 @@ impl Session {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
         let most = budget(asked.budget, 6000);
         let count = asked.count.unwrap_or(50).clamp(1, 10_000);
-        let format = json!({
-            "hex": asked.hex, "addresses": asked.addresses, "pointees": true,
-            "length": (most / 8).clamp(100, 4000),
-        });
+        let format = ValueFormat {
+            hex: Some(asked.hex),
+            ..format(asked.addresses, (most / 8).clamp(100, 4000))
+        };
         let (reference, all, mut text) = match &asked.expression {
             Some(expression) => {
                 let value = self.value_of(frame, expression, &format).await?;
-                let members = value["namedVariables"].as_u64().unwrap_or(0);
-                let elements = value["indexedVariables"].as_u64().unwrap_or(0);
-                let line = format!("{}\n", value_line(expression, &value, "result"));
-                (
-                    value["variablesReference"].clone(),
-                    members + elements,
-                    line,
-                )
+                let members = value.named_variables.unwrap_or(0);
+                let elements = value.indexed_variables.unwrap_or(0);
+                let type_name = value.type_name.as_deref();
+                let line = format!("{}\n", value_line(expression, &value.result, type_name));
+                (value.variables_reference, members + elements, line)
             }
             None => {
                 let (reference, name) = self.scope(frame, asked.scope).await?;
                 (reference, 0, format!("{name}:\n"))
             }
         };
-        if reference.as_i64().unwrap_or(0) == 0 {
+        if reference == 0 {
             return Ok(text);
         }
-        let mut arguments = json!({"variablesReference": reference, "format": format});
-        if asked.filter.is_none() {
-            arguments["start"] = json!(asked.start);
+        let (start, count_asked) = match asked.filter {
             // One more shows whether there are more.
-            arguments["count"] = json!(count + 1);
-        } else {
+            None => (Some(i64::from(asked.start)), i64::from(count) + 1),
             // The maximum of one answer; without a count, the children would come in buckets.
-            arguments["count"] = json!(i32::MAX);
-        }
-        let variables = self.link.request("variables", arguments).await?;
-        let variables = variables["variables"]
-            .as_array()
-            .map_or(&[][..], Vec::as_slice);
-        let fits = |variable: &&Value| {
-            let name = string(&variable["name"]);
-            asked
-                .filter
-                .as_ref()
-                .is_none_or(|filter| name.contains(filter.as_str()))
+            Some(_) => (None, i64::from(i32::MAX)),
+        };
+        let arguments = VariablesArguments {
+            variables_reference: reference,
+            start,
+            count: Some(count_asked),
+            format: Some(format),
+            ..VariablesArguments::default()
+        };
+        let variables = self.link.client().variables(&arguments).await?;
+        let fits = |variable: &&protocol::Variable| {
+            let filter = asked.filter.as_ref();
+            filter.is_none_or(|filter| variable.name.contains(filter.as_str()))
         };
         let skipped = if asked.filter.is_some() {
             asked.start as usize
         } else {
             0
         };
-        let fitting: Vec<&Value> = variables.iter().filter(fits).skip(skipped).collect();
+        let fitting: Vec<_> = variables.iter().filter(fits).skip(skipped).collect();
         let mut lines = Lines::new(most.saturating_sub(text.len()));
         let mut told = 0;
         for variable in fitting.iter().take(count as usize) {
-            let line = value_line(string(&variable["name"]), variable, "value");
+            let type_name = variable.r#type.as_deref();
+            let line = value_line(&variable.name, &variable.value, type_name);
             if !lines.push(&format!("  {line}")) {
                 break;
             }
@@ -201,41 +204,41 @@ impl Session {
                 all => format!(" of {all}"),
             };
             text.push_str(&format!(
-                "… more{of}: the same with \"start\": {next}, or a larger budget\n"
+                "… more{of}: repeat with \"start\": {next}, or raise the budget\n"
             ));
         }
         Ok(text)
     }
 
-    async fn scope(&self, frame: i64, scope: Scope) -> Result<(Value, &'static str), ToolError> {
+    async fn scope(&self, frame: i64, scope: Scope) -> Result<(i64, &'static str), ToolError> {
         let name = match scope {
             Scope::Locals => "Locals",
             Scope::Globals => "Globals",
             Scope::Registers => "Registers",
         };
-        let scopes = self
-            .link
-            .request("scopes", json!({"frameId": frame}))
-            .await?;
-        let mut scopes = scopes["scopes"].as_array().into_iter().flatten();
-        let found = scopes.find(|scope| scope["name"] == name);
+        let arguments = ScopesArguments { frame_id: frame };
+        let scopes = self.link.request::<Scopes>(&arguments).await?.scopes;
+        let found = scopes.iter().find(|scope| scope.name == name);
         let found = found.ok_or_else(|| {
             let message = format!("this frame has no {}", name.to_lowercase());
             ToolError::new("NO_SUCH_SCOPE", message)
         })?;
-        Ok((found["variablesReference"].clone(), name))
+        Ok((found.variables_reference, name))
     }
 
     async fn value_of(
         &self,
         frame: i64,
         expression: &str,
-        format: &Value,
-    ) -> Result<Value, ToolError> {
-        let arguments = json!({
-            "expression": expression, "frameId": frame, "context": "watch", "format": format,
-        });
-        let value = self.link.request("evaluate", arguments).await;
+        format: &ValueFormat,
+    ) -> Result<EvaluateResponse, ToolError> {
+        let arguments = EvaluateArguments {
+            expression: expression.to_owned(),
+            frame_id: Some(frame),
+            context: Some("watch".to_owned()),
+            format: Some(format.clone()),
+        };
+        let value = self.link.request::<requests::Evaluate>(&arguments).await;
         value.map_err(|error| error.or_code("EVALUATION_FAILED"))
     }
 
@@ -245,18 +248,15 @@ impl Session {
     /// Not stopped, no such frame, or a wrong expression.
     pub async fn evaluate(&self, asked: Evaluate) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
-        let format = json!({
-            "addresses": asked.addresses, "pointees": true,
-            "length": budget(asked.budget, 2000),
-        });
+        let format = format(asked.addresses, budget(asked.budget, 2000));
         let value = self.value_of(frame, &asked.expression, &format).await?;
-        let mut text = value_line(&asked.expression, &value, "result");
+        let shown = &value.result;
+        let mut text = value_line(&asked.expression, shown, value.type_name.as_deref());
         text.push('\n');
-        let shown = string(&value["result"]);
         if shown.ends_with("...") || shown.contains(", ...") {
             let call = json!({"expression": asked.expression});
             text.push_str(&format!(
-                "… cut: a larger budget, or debug_variables {call}\n"
+                "… truncated: raise the budget, or call debug_variables {call}\n"
             ));
         }
         Ok(text)
@@ -268,19 +268,22 @@ impl Session {
     /// Not stopped, no such variable, or a value that does not fit.
     pub async fn write(&self, asked: Write) -> Result<String, ToolError> {
         let frame = self.frame_id(asked.thread, asked.frame).await?;
-        let format = json!({"addresses": asked.addresses, "pointees": true});
+        let format = ValueFormat {
+            length: None,
+            ..format(asked.addresses, 0)
+        };
         let before = self.value_of(frame, &asked.location, &format).await?;
-        let arguments = json!({
-            "expression": asked.location, "value": asked.value, "frameId": frame,
-            "format": format,
-        });
-        let after = self.link.request("setExpression", arguments).await;
+        let arguments = SetExpressionArguments {
+            expression: asked.location.clone(),
+            value: asked.value,
+            frame_id: Some(frame),
+            format: Some(format),
+        };
+        let after = self.link.request::<SetExpression>(&arguments).await;
         let after = after.map_err(|error| error.or_code("CANNOT_WRITE"))?;
         Ok(format!(
             "{}: {} -> {}\n",
-            asked.location,
-            string(&before["result"]),
-            string(&after["value"])
+            asked.location, before.result, after.value
         ))
     }
 
@@ -298,10 +301,13 @@ impl Session {
             false => self.place_of(frame, location).await?,
         };
         let count = asked.count.unwrap_or(size).clamp(1, MOST_BYTES);
-        let arguments = json!({"memoryReference": reference, "offset": 0, "count": count});
-        let memory = self.link.request("readMemory", arguments).await;
-        let memory = memory.map_err(|error| error.or_code("CANNOT_READ"))?;
-        let bytes = base64(string(&memory["data"]));
+        let arguments = ReadMemoryArguments {
+            memory_reference: reference,
+            offset: 0,
+            count: u64::from(count),
+        };
+        let memory = self.link.request::<ReadMemory>(&arguments).await;
+        let bytes = memory.map_err(|error| error.or_code("CANNOT_READ"))?.data;
         if bytes.is_empty() {
             let message = format!("nothing is mapped at {location}");
             return Err(ToolError::new("CANNOT_READ", message));
@@ -311,28 +317,29 @@ impl Session {
             text.push_str(&row_of(row * 16, bytes));
         }
         if (bytes.len() as u64) < u64::from(count) {
-            text.push_str("… what follows cannot be read\n");
+            text.push_str("… the next bytes cannot be read\n");
         }
         Ok(text)
     }
 
     /// Returns the address of an expression's bytes, and their number.
     async fn place_of(&self, frame: i64, expression: &str) -> Result<(String, u32), ToolError> {
-        let format = json!({"length": 40});
+        let format = ValueFormat {
+            length: Some(40),
+            ..ValueFormat::default()
+        };
         let pointer = self
             .value_of(frame, &format!("&({expression})"), &format)
             .await?;
         let size = self
             .value_of(frame, &format!("sizeof({expression})"), &format)
             .await;
-        let size = size
-            .ok()
-            .and_then(|size| string(&size["result"]).parse().ok());
-        match pointer["memoryReference"].as_str() {
-            Some(reference) => Ok((reference.to_owned(), size.unwrap_or(USUAL_BYTES))),
+        let size = size.ok().and_then(|size| size.result.parse().ok());
+        match pointer.memory_reference {
+            Some(at) => Ok((at.0.to_string(), size.unwrap_or(USUAL_BYTES))),
             None => Err(ToolError::new(
                 "CANNOT_READ",
-                format!("`{expression}` has no place in memory"),
+                format!("`{expression}` is not in memory"),
             )),
         }
     }
@@ -345,7 +352,7 @@ impl Session {
             OutputStream::Console => Stream::Console,
         });
         let most = budget(asked.budget, 4000);
-        let told = self.link.told();
+        let told = self.link.state();
         let is_tail = asked.since.is_none();
         let read = told
             .output
@@ -354,7 +361,7 @@ impl Session {
         if read.skipped > 0 && stream.is_none() {
             let hint = match is_tail {
                 true => ": debug_output {\"since\": 0}",
-                false => " are not kept any more",
+                false => " no longer kept",
             };
             text.push_str(&format!("… {} bytes before this{hint}\n", read.skipped));
         }
@@ -363,7 +370,7 @@ impl Session {
             text.push('\n');
         }
         let more = if read.next < told.output.end() {
-            "; there is more"
+            "; more follows"
         } else {
             ""
         };
@@ -372,12 +379,21 @@ impl Session {
     }
 }
 
+/// Returns the format of values of about this size in bytes, with the number of a pointer's target.
+fn format(addresses: bool, length: usize) -> ValueFormat {
+    ValueFormat {
+        hex: None,
+        addresses: Some(addresses),
+        pointees: Some(true),
+        length: i64::try_from(length).ok(),
+    }
+}
+
 /// Formats `name = value  (type)`.
-fn value_line(name: &str, value: &Value, key: &str) -> String {
-    let shown = string(&value[key]);
-    match string(&value["type"]) {
-        "" => format!("{name} = {shown}"),
-        type_name => format!("{name} = {shown}  ({type_name})"),
+fn value_line(name: &str, shown: &str, type_name: Option<&str>) -> String {
+    match type_name {
+        None | Some("") => format!("{name} = {shown}"),
+        Some(type_name) => format!("{name} = {shown}  ({type_name})"),
     }
 }
 
@@ -392,42 +408,9 @@ fn row_of(offset: usize, bytes: &[u8]) -> String {
     format!("  +{offset:<5} {:<47}  {characters}\n", hex.join(" "))
 }
 
-/// Decodes base64, up to the first invalid character.
-fn base64(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0_u32, 0);
-    for digit in text.bytes().map_while(digit) {
-        bits = bits << 6 | u32::from(digit);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-    }
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_of_every_length() {
-        assert_eq!(base64(""), b"");
-        assert_eq!(base64("YQ=="), b"a");
-        assert_eq!(base64("YWI="), b"ab");
-        assert_eq!(base64("YWJj"), b"abc");
-        assert_eq!(base64("+/8A"), [0xfb, 0xff, 0]);
-    }
 
     #[test]
     fn rows_of_bytes() {

@@ -25,7 +25,13 @@ use std::sync::Arc;
 use tools::Tools;
 
 /// What clients may tell their models of us.
-const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Usual way: debug_launch with `breakpoints`, read the stop it tells of, then debug_continue (step-over, step-into, step-out, run-to) until the cause is seen; each reply has source, variables, what changed, stack and output, so no further call is needed to look around. Many hits of one place are better told by debug_logpoint or a condition than by many stops. Errors begin with a code and say what helps.";
+const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Typical use: debug_launch with \
+                            `breakpoints`, read the stop in the reply, then debug_continue \
+                            (step-over, step-into, step-out, run-to) until the cause is found. \
+                            Each reply has source, variables, changes, stack and output, so that \
+                            no further call is needed to inspect the stop. For many hits of one \
+                            location, use debug_logpoint or a condition instead of many stops. \
+                            Errors begin with a code and name the remedy.";
 
 /// Serves the client on stdin and stdout until it disconnects. The debuggee ends with it.
 pub fn mcp() -> ExitCode {
@@ -94,10 +100,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Err(near) = tools::find(&request.name) {
-            let message = format!(
-                "there is no tool `{}`; did you mean `{near}`?",
-                request.name
-            );
+            let message = format!("unknown tool `{}`; did you mean `{near}`?", request.name);
             return Err(ErrorData::invalid_params(message, None));
         }
         let arguments = request.arguments.unwrap_or_default();

@@ -1,5 +1,7 @@
 //! The program's output, which can be read on from any position.
 
+use crate::protocol::OutputCategory;
+
 /// Maximum number of bytes kept; older output is dropped.
 const KEPT: usize = 1 << 20;
 
@@ -35,11 +37,11 @@ pub enum Stream {
 
 impl Stream {
     /// Returns the stream of an `output` event's category.
-    pub fn of(category: Option<&str>) -> Self {
+    pub fn of(category: OutputCategory) -> Self {
         match category {
-            Some("stdout") => Self::Stdout,
-            Some("stderr") => Self::Stderr,
-            _ => Self::Console,
+            OutputCategory::Stdout => Self::Stdout,
+            OutputCategory::Stderr => Self::Stderr,
+            OutputCategory::Console | OutputCategory::Important => Self::Console,
         }
     }
 }
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_leads_on() {
+    fn cursor_continues_the_output() {
         let output = written();
         assert_eq!(
             output.read(0, None, 100, true),
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_ago_is_gone_and_counted() {
+    fn dropped_output_is_counted() {
         let mut output = Output::default();
         for _ in 0..100_000 {
             output.push(Stream::Stdout, "0123456789ü\n");

@@ -5,8 +5,8 @@ use super::error::ToolError;
 use super::link::Phase;
 use super::session::Session;
 use super::text;
-use crate::protocol::Context;
-use serde_json::json;
+use crate::protocol::{ContextArguments, StepArguments, StepInArguments, ThreadArguments};
+use crate::requests::{self, Next, Pause, StepIn, StepOut};
 use std::time::Duration;
 
 /// The result of waiting for a stop.
@@ -30,7 +30,7 @@ impl Session {
     /// The program is not in a state for this action, or the adapter refused it.
     pub async fn go_on(&self, asked: &Continue) -> Result<u64, ToolError> {
         let (phase, stops) = {
-            let told = self.link.told();
+            let told = self.link.state();
             (told.phase.clone(), told.stops)
         };
         match (&phase, asked.action) {
@@ -42,8 +42,8 @@ impl Session {
             (Phase::Stopped, Action::Wait | Action::Pause) => return Ok(stops - 1),
             (Phase::Running, Action::Wait) => return Ok(stops),
             (Phase::Running, Action::Pause) => {
-                let thread = json!({"threadId": self.thread_id(asked.thread)?});
-                self.link.request("pause", thread).await?;
+                let thread = thread(self.thread_id(asked.thread)?);
+                self.link.request::<Pause>(&thread).await?;
                 return Ok(stops);
             }
             (Phase::Running, _) => return Err(ToolError::running()),
@@ -51,32 +51,51 @@ impl Session {
             (Phase::Held, _) => return Err(ToolError::held()),
             (Phase::Stopped, _) => {}
         }
-        let command = match asked.action {
-            Action::Continue => "continue",
+        match asked.action {
             Action::RunTo => {
                 let Some(place) = &asked.to else {
-                    let message = "`to` is missing: FILE:LINE, a function's name, or an address";
+                    let message =
+                        "`to` is missing; set it to FILE:LINE, a function name, or an address";
                     return Err(ToolError::new("BAD_ARGUMENTS", message));
                 };
                 self.add_temporary(place).await?;
-                "continue"
             }
-            Action::StepOver => "next",
-            Action::StepInto => "stepIn",
-            Action::StepOut => "stepOut",
+            Action::Continue | Action::StepOver | Action::StepInto | Action::StepOut => {}
             Action::Pause | Action::Wait | Action::Restart => return Ok(stops),
-        };
+        }
         if phase == Phase::Held {
             self.let_go().await?;
         } else {
-            let thread = json!({"threadId": self.thread_id(asked.thread)?});
-            let went = self.link.request(command, thread).await;
-            if let Err(error) = went {
+            let thread = self.thread_id(asked.thread)?;
+            if let Err(error) = self.resume(asked.action, thread).await {
                 self.remove_temporary().await?;
                 return Err(error.or_code("CANNOT_CONTINUE"));
             }
         }
         Ok(stops)
+    }
+
+    async fn resume(&self, action: Action, thread_id: i64) -> Result<(), ToolError> {
+        let step = StepArguments {
+            thread_id,
+            ..StepArguments::default()
+        };
+        match action {
+            Action::StepOver => self.link.request::<Next>(&step).await,
+            Action::StepOut => self.link.request::<StepOut>(&step).await,
+            Action::StepInto => {
+                let step = StepInArguments {
+                    thread_id,
+                    ..StepInArguments::default()
+                };
+                self.link.request::<StepIn>(&step).await
+            }
+            _ => {
+                let thread = thread(thread_id);
+                let resumed = self.link.request::<requests::Continue>(&thread).await;
+                resumed.map(drop)
+            }
+        }
     }
 
     /// Waits for a stop beyond the first `stops`, for the time `limit` at most.
@@ -87,7 +106,7 @@ impl Session {
                 over(&told.phase) || (told.stops > stops && told.phase == Phase::Stopped)
             })
             .await;
-        match &self.link.told().phase {
+        match &self.link.state().phase {
             Phase::Stopped => Waited::Stopped,
             Phase::Ended(how) => Waited::Ended(how.clone()),
             Phase::Lost => Waited::Lost,
@@ -108,12 +127,12 @@ impl Session {
         let mut text = match waited {
             Waited::Stopped => match self.tell_stop(budget, addresses).await {
                 Err(error) if error.code == "NOT_STOPPED" => {
-                    "running (it stopped, and another call has let it go on since)\n".to_owned()
+                    "running (stopped, then resumed by another call)\n".to_owned()
                 }
                 told => told?,
             },
             Waited::Running(limit) => format!(
-                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} waits on, {{\"action\": \"pause\"}} stops it; debug_output has what it writes\n",
+                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} keeps waiting, {{\"action\": \"pause\"}} stops it; debug_output has its output\n",
                 limit.as_secs_f64()
             ),
             Waited::Ended(how) => self.tell_end(&how, budget),
@@ -121,7 +140,7 @@ impl Session {
         };
         let news = self.news();
         if !news.is_empty() {
-            text.push_str("breakpoints that are no longer as they were told:\n");
+            text.push_str("changed breakpoints:\n");
             for line in news {
                 text.push_str(&format!("  {line}\n"));
             }
@@ -130,13 +149,15 @@ impl Session {
     }
 
     async fn tell_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
-        let asked = json!({"budget": budget, "addresses": addresses});
-        let context = self.link.request("stillpoint/context", asked).await?;
-        let context: Context = serde_json::from_value(context)
-            .map_err(|error| ToolError::new("INTERNAL", error.to_string()))?;
+        let asked = ContextArguments {
+            budget,
+            addresses,
+            ..ContextArguments::default()
+        };
+        let context = self.link.request::<requests::Context>(&asked).await?;
         self.show(&context);
         let names = self.names(&context.hit_breakpoint_ids);
-        let text = text::stop(&context, &names, &mut self.link.told());
+        let text = text::stop(&context, &names, &mut self.link.state());
         self.remove_temporary().await?;
         Ok(text)
     }
@@ -145,7 +166,7 @@ impl Session {
         let most = usize::try_from(budget.unwrap_or(2000))
             .unwrap_or(0)
             .clamp(200, 1 << 20);
-        let told = self.link.told();
+        let told = self.link.state();
         let read = told.output.read(0, None, most, true);
         let mut text = format!("ended: {how}\n");
         if !read.text.is_empty() {
@@ -165,5 +186,12 @@ impl Session {
     /// Returns how long `debug_continue` waits for a stop.
     pub fn limit(asked: &Continue) -> Duration {
         seconds(asked.timeout, 30.0)
+    }
+}
+
+fn thread(thread_id: i64) -> ThreadArguments {
+    ThreadArguments {
+        thread_id,
+        ..ThreadArguments::default()
     }
 }

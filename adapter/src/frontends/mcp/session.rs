@@ -5,7 +5,11 @@ use super::breakpoints::Breakpoints;
 use super::error::ToolError;
 use super::link::{Link, Phase};
 use super::run::Waited;
-use crate::protocol::Context;
+use crate::client::Pending;
+use crate::protocol::{
+    Context, InitializeArguments, NoArguments, RawSettings, StackTraceArguments, StacksArguments,
+};
+use crate::requests::{self, ConfigurationDone, Initialize, Request, StackTrace, Stacks};
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,7 +31,7 @@ pub struct Session {
     /// The frame that the last report of a stop showed: thread and level.
     shown: Mutex<(i64, u64)>,
     /// The `launch` or `attach` request until its response.
-    starting: Mutex<Option<super::link::Asked>>,
+    starting: Mutex<Option<Pending<()>>>,
 }
 
 impl Session {
@@ -46,7 +50,8 @@ impl Session {
         if let Some(stdin) = &asked.stdin {
             settings["stdio"] = json!({"stdin": stdin});
         }
-        let session = Self::start("launch", settings, &asked.settings, &asked.program).await;
+        let session =
+            Self::start::<requests::Launch>(settings, &asked.settings, &asked.program).await;
         let session = session.map_err(|error| error.or_code("LAUNCH_FAILED"))?;
         Ok(Self {
             launched: Some(asked.clone()),
@@ -66,7 +71,7 @@ impl Session {
             (Some(pid), None, None) => (json!({"pid": pid}), format!("process {pid}")),
             (None, Some(program), None) => (json!({"program": program}), program.clone()),
             _ => {
-                let message = "one of `pid`, `program` and `core` is needed (with `core`, `program` may be the executable)";
+                let message = "missing argument; set one of `pid`, `program`, `core` (with `core`, `program` may name the executable)";
                 return Err(ToolError::new("BAD_ARGUMENTS", message));
             }
         };
@@ -74,51 +79,58 @@ impl Session {
         if asked.core.is_none() {
             settings["stopOnEntry"] = json!(true);
         }
-        let session = Self::start("attach", settings, &asked.settings, &name).await;
+        let session = Self::start::<requests::Attach>(settings, &asked.settings, &name).await;
         session.map_err(|error| error.or_code("ATTACH_FAILED"))
     }
 
-    async fn start(
-        command: &str,
-        mut settings: Value,
+    async fn start<R>(
+        settings: Value,
         more: &Map<String, Value>,
         program: &str,
-    ) -> Result<Self, ToolError> {
+    ) -> Result<Self, ToolError>
+    where
+        R: Request<Arguments = RawSettings, Body = ()>,
+    {
         if more.get("nonStop").is_some_and(|it| *it != json!(false)) {
-            let message = "`settings.nonStop`: these tools stop all threads together";
+            let message =
+                "`settings.nonStop` is not supported by these tools: all threads stop together";
             return Err(ToolError::new("BAD_ARGUMENTS", message));
         }
-        for (key, value) in more {
-            settings[key] = value.clone();
-        }
+        let mut settings = match settings {
+            Value::Object(settings) => settings,
+            _ => Map::new(),
+        };
+        settings.extend(more.clone());
         let link = Link::start();
         let link = link.map_err(|error| ToolError::new("START_FAILED", error.to_string()))?;
-        let client = json!({
-            "clientID": "stillpoint-mcp",
-            "adapterID": "stillpoint",
-            "supportsVariableType": true,
-            "supportsVariablePaging": true,
-            "supportsMemoryReferences": true,
-        });
-        let capabilities = link.request("initialize", client).await?;
-        let filters = capabilities["exceptionBreakpointFilters"].as_array();
-        let usual = filters.into_iter().flatten();
-        let usual = usual.filter(|filter| filter["default"] == true);
-        let usual = usual.filter_map(|filter| filter["filter"].as_str().map(str::to_owned));
-        let usual_filters = usual.collect();
-        let starting = link.send(command, settings)?;
-        // A failed launch sends a response and no `initialized` event.
-        let held = link
-            .wait(START, |told| told.initialized || starting.is_answered())
-            .await;
-        if !held || !link.told().initialized {
-            let failure = match held {
-                true => starting.body().await.err(),
-                false => None,
-            };
+        let client = InitializeArguments {
+            client_id: Some("stillpoint-mcp".to_owned()),
+            supports_variable_type: Some(true),
+            supports_variable_paging: Some(true),
+            supports_memory_references: Some(true),
+            ..InitializeArguments::default()
+        };
+        let capabilities = link.request::<Initialize>(&client).await?;
+        let filters = capabilities.exception_breakpoint_filters.into_iter();
+        let usual = filters.filter(|filter| filter.default);
+        let usual_filters = usual.map(|filter| filter.filter.into_owned()).collect();
+        let mut starting = link.send::<R>(&RawSettings(settings))?;
+        // A start that fails has a response and no `initialized` event.
+        let failure = tokio::select! {
+            biased;
+            is_held = link.wait(START, |state| state.initialized) => match is_held {
+                true => None,
+                false => Some(None),
+            },
+            started = &mut starting => Some(started.err()),
+        };
+        if let Some(failure) = failure {
             link.close(None).await;
-            let late = "the program could not be taken hold of in time";
-            return Err(failure.unwrap_or_else(|| ToolError::new("START_FAILED", late)));
+            let late = || {
+                let message = "timed out while starting the session";
+                ToolError::new("START_FAILED", message)
+            };
+            return Err(failure.map_or_else(late, ToolError::from));
         }
         Ok(Self {
             link,
@@ -140,8 +152,9 @@ impl Session {
         let Some(starting) = starting else {
             return Ok(());
         };
-        self.link.request("configurationDone", json!({})).await?;
-        starting.body().await.map(drop)
+        let done = NoArguments {};
+        self.link.request::<ConfigurationDone>(&done).await?;
+        Ok(starting.await?)
     }
 
     /// Ends the session; `terminate`: whether the program ends with it (`None`: as usual).
@@ -159,7 +172,7 @@ impl Session {
 
     /// Returns true if the program has ended or the adapter's process has exited.
     pub fn is_over(&self) -> bool {
-        matches!(self.link.told().phase, Phase::Ended(_) | Phase::Lost)
+        matches!(self.link.state().phase, Phase::Ended(_) | Phase::Lost)
     }
 
     /// Records the frame that a report showed.
@@ -173,7 +186,7 @@ impl Session {
     /// # Errors
     /// It is not stopped.
     pub fn stopped(&self) -> Result<(), ToolError> {
-        match &self.link.told().phase {
+        match &self.link.state().phase {
             Phase::Stopped => Ok(()),
             Phase::Running => Err(ToolError::running()),
             Phase::Held => Err(ToolError::held()),
@@ -187,7 +200,7 @@ impl Session {
     /// # Errors
     /// There is no thread of that number.
     pub fn thread_id(&self, number: Option<usize>) -> Result<i64, ToolError> {
-        let told = self.link.told();
+        let told = self.link.state();
         let Some(number) = number else {
             return Ok(told.thread);
         };
@@ -195,9 +208,7 @@ impl Session {
         id.copied().ok_or_else(|| {
             ToolError::new(
                 "NO_SUCH_THREAD",
-                format!(
-                    "there is no thread {number}; debug_stack {{\"threads\": true}} lists them"
-                ),
+                format!("no thread {number}; list threads with debug_stack {{\"threads\": true}}"),
             )
         })
     }
@@ -219,17 +230,28 @@ impl Session {
             Some(level) => u64::from(level),
             None if shown.0 == id => shown.1,
             None => {
-                let arguments = json!({"threadId": id, "levels": 0});
-                let stacks = self.link.request("stillpoint/stacks", arguments).await?;
-                stacks["threads"][0]["frame"]["level"].as_u64().unwrap_or(0)
+                let arguments = StacksArguments {
+                    thread_id: Some(id),
+                    levels: Some(0),
+                    ..StacksArguments::default()
+                };
+                let stacks = self.link.request::<Stacks>(&arguments).await?;
+                let frame = stacks.threads.first().and_then(|it| it.frame.as_ref());
+                frame.map_or(0, |frame| frame.level)
             }
         };
-        let arguments = json!({"threadId": id, "startFrame": level, "levels": 1});
-        let stack = self.link.request("stackTrace", arguments).await?;
-        stack["stackFrames"][0]["id"].as_i64().ok_or_else(|| {
+        let arguments = StackTraceArguments {
+            thread_id: id,
+            start_frame: i64::try_from(level).ok(),
+            levels: Some(1),
+            format: None,
+        };
+        let stack = self.link.request::<StackTrace>(&arguments).await?;
+        let frame = stack.stack_frames.first();
+        frame.map(|frame| frame.id).ok_or_else(|| {
             ToolError::new(
                 "NO_SUCH_FRAME",
-                format!("there is no frame {level}; debug_stack lists them"),
+                format!("no frame {level}; list frames with debug_stack"),
             )
         })
     }
@@ -239,7 +261,7 @@ impl Session {
     /// # Errors
     /// The program cannot be resumed.
     pub async fn first_stop(&self, limit: Option<f64>) -> Result<Waited, ToolError> {
-        let stops = self.link.told().stops;
+        let stops = self.link.state().stops;
         self.let_go().await?;
         Ok(self.wait(stops, seconds(limit, 30.0)).await)
     }

@@ -1,7 +1,10 @@
 //! A breakpoint as agents see it: location, options, state.
 
 use super::text::near;
-use serde_json::{Value, json};
+use crate::protocol::{
+    Breakpoint, BreakpointReason, DataAccessType, DataBreakpoint, ExceptionFilterOptions,
+    FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
+};
 
 /// A breakpoint that is set.
 #[derive(Clone, Debug)]
@@ -15,7 +18,7 @@ pub struct Set {
     /// Whether it is removed at the next stop.
     pub(super) temporary: bool,
     /// The adapter's last description of it, with its id.
-    pub(super) told: Value,
+    pub(super) told: Breakpoint,
     /// Its line as last reported to the agent; empty before the first report.
     pub(super) shown: String,
 }
@@ -30,7 +33,7 @@ pub enum Place {
     /// An instruction.
     Address(String),
     /// Data: the expression, the adapter's data id, the type of access.
-    Data(String, String, &'static str),
+    Data(String, String, DataAccessType),
     /// An exception filter.
     Exception(String),
 }
@@ -76,7 +79,14 @@ impl Place {
         match self {
             Self::Line(file, line) => format!("{file}:{line}"),
             Self::Function(name) | Self::Address(name) => name.clone(),
-            Self::Data(expression, _, access) => format!("watch {access} of {expression}"),
+            Self::Data(expression, _, access) => {
+                let access = match access {
+                    DataAccessType::Read => "read",
+                    DataAccessType::Write => "write",
+                    DataAccessType::ReadWrite => "readWrite",
+                };
+                format!("watch {access} of {expression}")
+            }
             Self::Exception(filter) => format!("exception {filter}"),
         }
     }
@@ -91,47 +101,94 @@ impl Set {
             hits: None,
             message: None,
             temporary: false,
-            told: Value::Null,
+            told: Breakpoint::default(),
             shown: String::new(),
         }
     }
 
-    pub(super) fn id(&self) -> i64 {
-        self.told["id"].as_i64().unwrap_or(-1)
+    pub(super) fn id(&self) -> Option<u32> {
+        self.told.id
     }
 
     pub(super) fn is_verified(&self) -> bool {
-        self.told["verified"] == true
+        self.told.verified
     }
 
     pub(super) fn said(&self) -> &str {
-        self.told["message"].as_str().unwrap_or_default()
+        self.told.message.as_deref().unwrap_or_default()
     }
 
     /// Returns true while names are searched; the result is reported later.
     pub(super) fn is_looked_for(&self) -> bool {
-        self.said().starts_with("looking for")
+        self.said().starts_with("searching")
     }
 
-    pub(super) fn to_protocol(&self) -> Value {
-        let mut value = match &self.place {
-            Place::Line(_, line) => json!({"line": line}),
-            Place::Function(name) => json!({"name": name}),
-            Place::Address(address) => json!({"instructionReference": address}),
-            Place::Data(_, id, access) => json!({"dataId": id, "accessType": access}),
-            Place::Exception(filter) => json!({"filterId": filter}),
+    /// Returns true if it cannot be resolved, now or later.
+    pub(super) fn has_failed(&self) -> bool {
+        self.told.reason == Some(BreakpointReason::Failed)
+    }
+
+    /// Returns it for `setBreakpoints`, if it is on a line.
+    pub(super) fn on_line(&self) -> Option<SourceBreakpoint> {
+        let Place::Line(_, line) = &self.place else {
+            return None;
         };
-        let options = [
-            ("condition", &self.condition),
-            ("hitCondition", &self.hits),
-            ("logMessage", &self.message),
-        ];
-        for (key, text) in options {
-            if let Some(text) = text {
-                value[key] = json!(text);
-            }
-        }
-        value
+        Some(SourceBreakpoint {
+            line: *line,
+            condition: self.condition.clone(),
+            hit_condition: self.hits.clone(),
+            log_message: self.message.clone(),
+            ..SourceBreakpoint::default()
+        })
+    }
+
+    /// Returns it for `setFunctionBreakpoints`, if it is on a function.
+    pub(super) fn on_function(&self) -> Option<FunctionBreakpoint> {
+        let Place::Function(name) = &self.place else {
+            return None;
+        };
+        Some(FunctionBreakpoint {
+            name: name.clone(),
+            condition: self.condition.clone(),
+            hit_condition: self.hits.clone(),
+        })
+    }
+
+    /// Returns it for `setInstructionBreakpoints`, if it is on an instruction.
+    pub(super) fn on_instruction(&self) -> Option<InstructionBreakpoint> {
+        let Place::Address(address) = &self.place else {
+            return None;
+        };
+        Some(InstructionBreakpoint {
+            instruction_reference: address.clone(),
+            condition: self.condition.clone(),
+            hit_condition: self.hits.clone(),
+            ..InstructionBreakpoint::default()
+        })
+    }
+
+    /// Returns it for `setDataBreakpoints`, if it is on data.
+    pub(super) fn on_data(&self) -> Option<DataBreakpoint> {
+        let Place::Data(_, id, access) = &self.place else {
+            return None;
+        };
+        Some(DataBreakpoint {
+            data_id: id.clone(),
+            access_type: Some(*access),
+            condition: self.condition.clone(),
+            hit_condition: self.hits.clone(),
+        })
+    }
+
+    /// Returns it for `setExceptionBreakpoints`, if it is an exception filter.
+    pub(super) fn on_exception(&self) -> Option<ExceptionFilterOptions> {
+        let Place::Exception(filter) = &self.place else {
+            return None;
+        };
+        Some(ExceptionFilterOptions {
+            filter_id: filter.clone(),
+            condition: self.condition.clone(),
+        })
     }
 
     /// Returns true if it is on a line without code, or was moved to another line.
@@ -140,7 +197,7 @@ impl Set {
             return false;
         };
         match self.is_verified() {
-            true => self.told["line"] != *line,
+            true => self.told.line != Some(*line),
             false => self.said().starts_with("no code at line"),
         }
     }
@@ -169,18 +226,17 @@ impl Set {
     pub(super) fn line(&self) -> String {
         let mut line = self.title();
         match (self.is_verified(), &self.place) {
-            (true, Place::Line(file, line_asked)) if self.told["line"] != *line_asked => {
+            (true, Place::Line(file, line_asked)) if self.told.line != Some(*line_asked) => {
                 line.push_str(&format!(
-                    "; line {line_asked} has no code, so it is at {}:{}",
+                    "; line {line_asked} has no code, moved to {}:{}",
                     near(file, None),
-                    self.told["line"]
+                    self.told.line.unwrap_or_default()
                 ));
             }
             (true, Place::Function(_)) => {
-                if let (Some(path), Some(at)) = (
-                    self.told["source"]["path"].as_str(),
-                    self.told["line"].as_i64(),
-                ) {
+                let source = self.told.source.as_ref();
+                let path = source.and_then(|source| source.path.as_deref());
+                if let (Some(path), Some(at)) = (path, self.told.line) {
                     line.push_str(&format!(", at {path}:{at}"));
                 }
             }

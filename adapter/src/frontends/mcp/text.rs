@@ -1,13 +1,13 @@
 //! Text of stops for agents: identical in every run.
 
-use super::link::Told;
+use super::link::SessionState;
 use crate::protocol::{Context, ContextFrame, ContextThread, VariableKind};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Formats a stop; `names` are the breakpoints that were hit.
-pub fn stop(context: &Context, names: &[String], told: &mut Told) -> String {
+pub fn stop(context: &Context, names: &[String], told: &mut SessionState) -> String {
     let mut text = format!("stop {}: ", context.stop_id);
     text.push_str(match context.reason.as_str() {
         "" => "thread that did not cause the stop",
@@ -53,7 +53,7 @@ pub fn stop(context: &Context, names: &[String], told: &mut Told) -> String {
     changes(&mut text, context);
     stack_of(&mut text, context, home);
     if !context.output.is_empty() || context.omitted.output > 0 {
-        text.push_str("output since the stop before:\n");
+        text.push_str("output since the previous stop:\n");
         if context.omitted.output > 0 {
             let _ = writeln!(
                 text,
@@ -93,7 +93,7 @@ fn variables(text: &mut String, context: &Context) {
     if context.omitted.variables > 0 {
         let _ = writeln!(
             text,
-            "  … {} more: debug_variables, or a larger budget",
+            "  … {} more: debug_variables, or raise the budget",
             context.omitted.variables
         );
     }
@@ -118,7 +118,7 @@ fn changes(text: &mut String, context: &Context) {
     if context.omitted.changes > 0 {
         let _ = writeln!(
             text,
-            "  … {} more: a larger budget",
+            "  … {} more: raise the budget",
             context.omitted.changes
         );
     }
@@ -153,7 +153,7 @@ pub fn frame_line(frame: &ContextFrame, home: Option<&str>) -> String {
 
 /// Formats a thread: its number, its name, the kernel's id, and the owner of the mutex that it
 /// waits for.
-pub fn thread(thread: &ContextThread, told: &mut Told) -> String {
+pub fn thread(thread: &ContextThread, told: &mut SessionState) -> String {
     let number = told.number(thread.thread_id);
     let mut text = format!(
         "thread {number} \"{}\" (tid {})",
@@ -170,7 +170,7 @@ pub fn thread(thread: &ContextThread, told: &mut Told) -> String {
 }
 
 /// Finds cycles among waiting threads; returns a line for each cycle.
-pub fn deadlock(waits: &[(i64, i64)], told: &mut Told) -> String {
+pub fn deadlock(waits: &[(i64, i64)], told: &mut SessionState) -> String {
     let owner = |thread: i64| {
         let wait = waits.iter().find(|(waiting, _)| *waiting == thread);
         wait.map(|(_, owner)| *owner)
@@ -215,7 +215,7 @@ fn stack_of(text: &mut String, context: &Context, home: Option<&str>) {
     }
 }
 
-fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut Told) {
+fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut SessionState) {
     let own = context.waits_for.as_ref();
     let own = own.map(|wait| (context.thread_id, wait.owner));
     let others = context.threads.iter();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_says_all_and_how_to_get_the_rest() {
+    fn stop_text_is_complete_with_hints() {
         let line = |line, text: &str| SourceLine {
             line,
             text: text.to_owned(),
@@ -373,7 +373,7 @@ mod tests {
             },
             ..Context::default()
         };
-        let mut told = Told::default();
+        let mut told = SessionState::default();
         let text = stop(&context, &["1 (b.c:7)".to_owned()], &mut told);
         let expected = r#"stop 3: breakpoint 1 (b.c:7)
 at total(level=0) at /a/b.c:7
@@ -383,7 +383,7 @@ source:
 >    7 |     return;
 variables:
   argument sum = 6  (int)
-  … 2 more: debug_variables, or a larger budget
+  … 2 more: debug_variables, or raise the budget
 changed since stop 2:
   sum: 3 -> 6
 stack:
@@ -391,7 +391,7 @@ stack:
   #1 main(level=1) at main.c:9
   … #2 to #4: 3 frames of libraries (x … y)
   … 5 more: debug_stack {"start":5}
-output since the stop before:
+output since the previous stop:
   … 10 bytes before this: debug_output
   hello
 other threads:

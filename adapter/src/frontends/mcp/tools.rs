@@ -48,43 +48,60 @@ const TOOLS: [Described; 12] = [
     described::<arguments::Launch>(
         "debug_launch",
         "Start a program under the debugger",
-        "Starts a native program (C, C++, Rust) under the debugger. With `breakpoints` it runs to its first stop and the reply tells all about that: reason, source, variables, stack, output. Without, it is held before its first instruction: set breakpoints, then call debug_continue. One program at a time; it ends with debug_stop or with this server. Crashes, panics and uncaught exceptions stop it by themselves.",
+        "Starts a native program (C, C++, Rust) under the debugger. With `breakpoints`, it runs \
+         to its first stop, and the reply describes that stop: reason, source, variables, stack, \
+         output. Without, it is held before its first instruction: set breakpoints, then call \
+         debug_continue. One program at a time; debug_stop or the end of this server ends it. \
+         Crashes, panics and uncaught exceptions always stop it.",
         false,
     ),
     described::<arguments::Attach>(
         "debug_attach",
         "Attach to a process, or open a core file",
-        "Stops a running process and tells where it is, or opens the core file of a crashed one (which can only be looked at).",
+        "Stops a running process and describes the stop, or opens the core file of a crashed one \
+         (for inspection only).",
         false,
     ),
     described::<arguments::Breakpoint>(
         "debug_breakpoint",
         "Add, remove, list breakpoints",
-        "Adds a breakpoint on a line, a function, the data of an expression (`watch`) or an exception, with a condition or hit count if wanted; removes or lists breakpoints. Works at any time. A line without code is an error that names valid lines; a wrong condition is told at once.",
+        "Adds a breakpoint on a line, a function, the data of an expression (`watch`) or an \
+         exception, with an optional condition or hit count; removes or lists breakpoints. Works \
+         at any time. A line without code is an error that names valid lines; an invalid \
+         condition is an error, too.",
         false,
     ),
     described::<arguments::Logpoint>(
         "debug_logpoint",
         "Write a message at a line without stopping",
-        "Writes a message with values each time a line is reached, without stopping: one run instead of many stops. debug_output has the messages; debug_breakpoint lists and removes logpoints too.",
+        "Writes a message with values each time a line is reached, without stopping: one run \
+         instead of many stops. debug_output has the messages; debug_breakpoint lists and removes \
+         logpoints too.",
         false,
     ),
     described::<arguments::Continue>(
         "debug_continue",
         "Run, step, pause, wait",
-        "Lets the program go on (continue, step-over, step-into, step-out, run-to) and waits for its next stop; or pauses a running one, or waits for it; or restarts it with its breakpoints. The reply tells all about the stop: reason, source around the line, arguments and locals, what changed, stack, new output, other threads. If nothing stops within `timeout` it says that the program is running; when it has ended, how.",
+        "Resumes the program (continue, step-over, step-into, step-out, run-to) and waits for its \
+         next stop; or pauses a running one, or waits for it; or restarts it with its \
+         breakpoints. The reply describes the stop: reason, source around the line, arguments and \
+         locals, changes, stack, new output, other threads. If nothing stops within `timeout`, \
+         the reply is that the program is running; if it has ended, its exit code or signal.",
         false,
     ),
     described::<arguments::Stack>(
         "debug_stack",
         "Stack of a thread, or all threads",
-        "The frames of a thread with their arguments; with `threads` all threads and where they are, with `all` all their stacks, and whose mutex a thread waits for. Levels and thread numbers are what other tools take as `frame` and `thread`.",
+        "The frames of a thread with their arguments; with `threads`, all threads with their \
+         locations; with `all`, all their stacks, and the owner of a mutex that a thread waits \
+         for. Other tools take levels and thread numbers as `frame` and `thread`.",
         true,
     ),
     described::<arguments::Variables>(
         "debug_variables",
         "Variables of a frame, members of a value",
-        "Arguments and locals of a frame, globals, registers; or the members or elements of a value by an expression. Long lists come in parts (`start`, `count`).",
+        "Arguments and locals of a frame, globals, registers; or the members or elements of a \
+         value by an expression. Long lists come in parts (`start`, `count`).",
         true,
     ),
     described::<arguments::Read>(
@@ -96,25 +113,29 @@ const TOOLS: [Described; 12] = [
     described::<arguments::Write>(
         "debug_write",
         "Change a variable or memory",
-        "Changes a local, a global, a member, a register or what is at an address; the reply has the previous and the new value.",
+        "Changes a local, a global, a member, a register or memory at an address; the reply has \
+         the previous and the new value.",
         false,
     ),
     described::<arguments::Evaluate>(
         "debug_evaluate",
         "Evaluate an expression",
-        "The value of an expression in the language of the program, at a frame. Containers, strings and enums are shown as people write them; functions of the program may be called.",
+        "The value of an expression in the language of the program, at a frame. Containers, \
+         strings and enums are shown in readable form; functions of the program may be called.",
         false,
     ),
     described::<arguments::Output>(
         "debug_output",
         "What the program wrote",
-        "The end of what the program and the debugger have written, or what came behind a cursor of an earlier reply. Works at any time, also after the program's end.",
+        "The last output of the program and the debugger, or what followed a cursor of an earlier \
+         reply. Works at any time, also after the program's end.",
         true,
     ),
     described::<arguments::Stop>(
         "debug_stop",
         "End the session",
-        "Ends the session: a launched program is ended, one that was attached to runs on; `detach` lets either run on.",
+        "Ends the session: a launched program is killed, an attached one is detached; with \
+         `detach`, either is detached.",
         false,
     ),
 ];
@@ -212,7 +233,7 @@ impl Tools {
             Some(running) if !running.is_over() => Err(ToolError::new(
                 "SESSION_ACTIVE",
                 format!(
-                    "{} is being debugged; call debug_stop first",
+                    "already debugging {}; call debug_stop first",
                     running.program
                 ),
             )),
@@ -231,7 +252,8 @@ impl Tools {
         self.keep(&session).await?;
         let Some(places) = &asked.breakpoints else {
             return Ok(format!(
-                "{} is held before its first instruction; set breakpoints, then call debug_continue\n",
+                "{} is held before its first instruction; set breakpoints, then call \
+                 debug_continue\n",
                 asked.program
             ));
         };
@@ -255,7 +277,8 @@ impl Tools {
     async fn restart(&self, asked: &arguments::Continue) -> Result<String, ToolError> {
         let former = self.session().await?;
         let Some(launch) = former.launched.clone() else {
-            let message = "what was attached to cannot be started again; call debug_stop, then debug_launch or debug_attach";
+            let message = "cannot restart an attached process; call debug_stop, then debug_launch \
+                           or debug_attach";
             return Err(ToolError::new("CANNOT_RESTART", message));
         };
         former.close(None).await;
@@ -300,9 +323,12 @@ impl Tools {
         let terminate = asked.detach.map(|detach| !detach);
         session.close(terminate).await;
         Ok(match (was_over, asked.detach) {
-            (true, _) => format!("the session of {} is over\n", session.program),
-            (false, Some(true)) => format!("{} runs on without the debugger\n", session.program),
-            (false, _) => format!("the session of {} is ended\n", session.program),
+            (true, _) => format!("session of {} ended\n", session.program),
+            (false, Some(true)) => format!("{} was detached\n", session.program),
+            (false, _) => format!(
+                "session of {} ended; the program was killed\n",
+                session.program
+            ),
         })
     }
 }
@@ -312,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_parameter_of_every_tool_says_what_it_is_for() {
+    fn every_tool_parameter_has_a_description() {
         let tools = list().unwrap();
         assert_eq!(tools.len(), 12);
         for tool in tools {
@@ -328,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_arguments_name_the_place() {
+    fn invalid_arguments_name_the_field() {
         let read = |text: &str| {
             let arguments = serde_json::from_str(text).unwrap();
             super::read::<arguments::Continue>(arguments)
@@ -347,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_told() {
+    fn nearest_tool_name_is_suggested() {
         assert_eq!(find("debug_stack"), Ok(()));
         assert_eq!(find("debug_breakpoints"), Err("debug_breakpoint"));
     }

@@ -1,10 +1,13 @@
 //! `stillpoint core`: the state in a core file, without an editor.
 
-use super::client::{Client, Failure};
+use super::driver::Driver;
 use super::report::Report;
-use super::{say_report, show_output};
+use super::{say_report, settings, show_output};
+use crate::client::ClientError;
+use crate::protocol::{Event, NoArguments, StoppedEventBody};
+use crate::requests::{Attach, Threads};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,35 +30,32 @@ pub struct Options {
 
 /// Prints all threads, starting with the one that ended the process.
 pub fn core(options: Options) -> ExitCode {
-    super::serve_client(move |client| session(client, &options))
+    super::serve_client(async move |driver: &mut Driver| session(driver, &options).await)
 }
 
-fn session(client: &mut Client, options: &Options) -> Result<u8, Failure> {
-    super::initialize(client)?;
+async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientError> {
     let attach = json!({"coreFile": options.core, "program": options.program});
-    let attach = client.send("attach", &attach)?;
-    client.await_initialized(attach)?;
-    client.request("configurationDone", &json!({}))?;
-    client.answer(attach)?;
+    let starting = driver.start::<Attach>(&settings(attach)).await?;
+    driver.run_started(starting).await?;
     let stopped = loop {
-        let mut event = client.event()?;
-        match event["event"].as_str().unwrap_or_default() {
-            "output" => show_output(&event["body"], options.json),
-            "stopped" => break event["body"].take(),
+        match driver.event().await? {
+            Event::Output(output) => show_output(&output, options.json),
+            Event::Stopped(stopped) => break stopped,
             _ => {}
         }
     };
-    let report = Report::gather(client, &stopped, &options.prints)?;
+    let client = &driver.client;
+    let report = Report::gather(client, &stopped, &options.prints).await?;
     say_report(&report, options.json);
-    let mut threads = client.request("threads", &json!({}))?;
-    let Value::Array(threads) = threads["threads"].take() else {
-        return Ok(0);
-    };
-    for thread in threads {
-        if thread["id"] != stopped["threadId"] {
-            let there = json!({"threadId": thread["id"], "reason": "another thread"});
-            say_report(&Report::gather(client, &there, &[])?, options.json);
-        }
+    let threads = client.request::<Threads>(&NoArguments {}).await?.threads;
+    for thread in threads.iter().filter(|it| it.id != stopped.thread_id) {
+        let there = StoppedEventBody {
+            reason: "another thread".into(),
+            thread_id: thread.id,
+            ..StoppedEventBody::default()
+        };
+        let report = Report::gather(client, &there, &[]).await?;
+        say_report(&report, options.json);
     }
     Ok(0)
 }

@@ -1,16 +1,23 @@
 //! `stillpoint run`: prints a program's stops without an editor. It is a client of the DAP server
 //! in the same process, with real messages.
 
-mod client;
 pub mod core;
+mod driver;
 mod report;
 
+use crate::client::ClientError;
+use crate::protocol::{
+    Breakpoint, BreakpointsResponse, Event, FunctionBreakpoint, OutputCategory, OutputEventBody,
+    RawSettings, SetBreakpointsArguments, SetFunctionBreakpointsArguments, Source,
+    SourceBreakpoint, ThreadArguments,
+};
+use crate::requests::{Continue, Launch, SetBreakpoints, SetFunctionBreakpoints};
 use crate::server::stream::Stream;
 use crate::service::{self, ServiceError};
 use clap::Args;
-use client::{Client, Failure};
+use driver::Driver;
 use report::Report;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -40,12 +47,26 @@ pub struct Options {
 
 /// Runs a program to its end; the exit code is the program's.
 pub fn run(options: Options) -> ExitCode {
-    serve_client(move |client| session(client, &options))
+    serve_client(async move |driver: &mut Driver| session(driver, &options).await)
+}
+
+/// Why a session without an editor failed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// A request failed, or the server has disconnected.
+    #[error("{0}")]
+    Client(#[from] ClientError),
+    /// No runtime is available.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The client's thread panicked.
+    #[error("the client failed")]
+    Panicked,
 }
 
 /// Runs a server and its client, from the client's `initialize` to its `disconnect`.
 fn serve_client(
-    session: impl FnOnce(&mut Client) -> Result<u8, Failure> + Send + 'static,
+    session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
 ) -> ExitCode {
     let (ours, theirs) = match UnixStream::pair() {
         Ok(ends) => ends,
@@ -56,9 +77,7 @@ fn serve_client(
     let end = Stream::both_of(theirs)
         .map_err(ServiceError::from)
         .and_then(service::serve);
-    let driven = driver
-        .join()
-        .unwrap_or_else(|_| Err(Failure::new("the client failed")));
+    let driven = driver.join().unwrap_or(Err(Failure::Panicked));
     match (driven, end) {
         (Ok(code), _) => ExitCode::from(code),
         (Err(_), Err(error)) => complain(&error),
@@ -90,117 +109,131 @@ fn place(text: &str) -> Place<'_> {
 
 /// Runs the client, from `initialize` to `disconnect`.
 fn drive(
-    session: impl FnOnce(&mut Client) -> Result<u8, Failure>,
-    stream: UnixStream,
+    session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError>,
+    socket: UnixStream,
 ) -> Result<u8, Failure> {
-    let mut client = Client::new(stream);
-    let driven = session(&mut client);
-    let ended = client.request("disconnect", &json!({"terminateDebuggee": true}));
-    let code = driven?;
-    ended.map(|_| code)
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    runtime.block_on(async {
+        let mut driver = Driver::connect(socket)?;
+        let driven = session(&mut driver).await;
+        let ended = driver.end().await;
+        let code = driven?;
+        ended?;
+        Ok(code)
+    })
 }
 
-fn initialize(client: &mut Client) -> Result<(), Failure> {
-    let arguments = json!({
-        "clientID": "stillpoint-run",
-        "adapterID": "stillpoint",
-        "supportsVariableType": true,
-        "supportsVariablePaging": true,
-    });
-    client.request("initialize", &arguments).map(drop)
+/// Returns the settings of a launch or attach.
+fn settings(settings: Value) -> RawSettings {
+    match settings {
+        Value::Object(settings) => RawSettings(settings),
+        _ => RawSettings(Map::new()),
+    }
 }
 
-fn session(client: &mut Client, options: &Options) -> Result<u8, Failure> {
-    initialize(client)?;
-    let mut launch = json!({"program": options.command[0], "args": options.command[1..]});
+async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientError> {
+    let (program, args) = options.command.split_first().unzip();
+    let mut launch = json!({"program": program, "args": args});
     // The program inherits stdin, if it can be opened a second time.
     if std::fs::File::open("/dev/stdin").is_ok() {
         launch["stdio"] = json!({"stdin": "/dev/stdin"});
     }
-    let launch = client.send("launch", &launch)?;
-    client.await_initialized(launch)?;
-    set_breakpoints(client, options)?;
-    client.request("configurationDone", &json!({}))?;
-    client.answer(launch)?;
+    let starting = driver.start::<Launch>(&settings(launch)).await?;
+    set_breakpoints(driver, options).await?;
+    driver.run_started(starting).await?;
 
     let mut code = 0;
     loop {
-        let event = client.event()?;
-        let body = &event["body"];
-        match event["event"].as_str().unwrap_or_default() {
-            "output" => show_output(body, options.json),
-            "stopped" => {
-                let report = Report::gather(client, body, &options.prints)?;
+        match driver.event().await? {
+            Event::Output(output) => show_output(&output, options.json),
+            Event::Stopped(stopped) => {
+                let report = Report::gather(&driver.client, &stopped, &options.prints).await?;
                 say_report(&report, options.json);
-                let thread = json!({"threadId": body["threadId"]});
-                client.request("continue", &thread)?;
+                let thread = ThreadArguments {
+                    thread_id: stopped.thread_id,
+                    ..ThreadArguments::default()
+                };
+                driver.client.request::<Continue>(&thread).await?;
             }
-            "exited" => {
-                code = u8::try_from(body["exitCode"].as_i64().unwrap_or(1)).unwrap_or(255);
+            Event::Exited(exited) => {
+                code = u8::try_from(exited.exit_code).unwrap_or(255);
                 if options.json {
                     say_json(&json!({"event": "exited", "code": code}));
                 }
             }
-            "terminated" => return Ok(code),
+            Event::Terminated => return Ok(code),
             _ => {}
         }
     }
 }
 
-fn set_breakpoints(client: &mut Client, options: &Options) -> Result<(), Failure> {
+async fn set_breakpoints(driver: &Driver, options: &Options) -> Result<(), ClientError> {
     let default = ["main".to_owned()];
     let breaks = match options.breaks.is_empty() {
         true => &default[..],
         false => &options.breaks,
     };
-    let mut files: Vec<(&str, Vec<Value>)> = Vec::new();
+    let mut files: Vec<(&str, Vec<u32>)> = Vec::new();
     let mut functions = Vec::new();
     for text in breaks {
         match place(text) {
-            Place::Function(name) => functions.push(json!({"name": name})),
+            Place::Function(name) => functions.push(name),
             Place::Line(file, line) => match files.iter_mut().find(|(known, _)| *known == file) {
-                Some((_, lines)) => lines.push(json!({"line": line})),
-                None => files.push((file, vec![json!({"line": line})])),
+                Some((_, lines)) => lines.push(line),
+                None => files.push((file, vec![line])),
             },
         }
     }
     for (file, lines) in files {
-        let arguments = json!({"source": {"path": file}, "breakpoints": lines});
-        let set = client.request("setBreakpoints", &arguments)?;
-        warn_unset(
-            &set,
-            lines.iter().map(|line| format!("{file}:{}", line["line"])),
-        );
+        let breakpoints = lines.iter().map(|line| SourceBreakpoint {
+            line: i64::from(*line),
+            ..SourceBreakpoint::default()
+        });
+        let arguments = SetBreakpointsArguments {
+            source: Source {
+                path: Some(file.to_owned()),
+                ..Source::default()
+            },
+            breakpoints: Some(breakpoints.collect()),
+            lines: None,
+        };
+        let set = driver.client.request::<SetBreakpoints>(&arguments).await?;
+        warn_unset(&set, lines.iter().map(|line| format!("{file}:{line}")));
     }
-    let arguments = json!({"breakpoints": functions});
-    let set = client.request("setFunctionBreakpoints", &arguments)?;
-    let names = functions
-        .iter()
-        .filter_map(|function| function["name"].as_str());
-    warn_unset(&set, names.map(str::to_owned));
+    let breakpoints = functions.iter().map(|name| FunctionBreakpoint {
+        name: (*name).to_owned(),
+        ..FunctionBreakpoint::default()
+    });
+    let arguments = SetFunctionBreakpointsArguments {
+        breakpoints: breakpoints.collect(),
+    };
+    let set = driver
+        .client
+        .request::<SetFunctionBreakpoints>(&arguments)
+        .await?;
+    warn_unset(&set, functions.iter().map(|name| (*name).to_owned()));
     Ok(())
 }
 
 /// Prints a warning for each pending breakpoint.
-fn warn_unset(set: &Value, names: impl Iterator<Item = String>) {
-    let breakpoints = set["breakpoints"].as_array().into_iter().flatten();
-    for (breakpoint, name) in breakpoints.zip(names) {
-        if breakpoint["verified"] != true {
-            let why = breakpoint["message"].as_str().unwrap_or("no such place");
-            eprintln!("stillpoint: {name}: {why}");
-        }
+fn warn_unset(set: &BreakpointsResponse, names: impl Iterator<Item = String>) {
+    let pending = |(breakpoint, _): &(&Breakpoint, String)| !breakpoint.verified;
+    for (breakpoint, name) in set.breakpoints.iter().zip(names).filter(pending) {
+        let why = breakpoint.message.as_deref().unwrap_or("not found");
+        eprintln!("stillpoint: {name}: {why}");
     }
 }
 
-fn show_output(body: &Value, json: bool) {
-    let text = body["output"].as_str().unwrap_or_default();
+fn show_output(OutputEventBody { category, output }: &OutputEventBody, json: bool) {
     if json {
-        say_json(&json!({"event": "output", "category": body["category"], "text": text}));
+        say_json(&json!({"event": "output", "category": category, "text": output}));
         return;
     }
-    match body["category"].as_str() {
-        Some("stdout") => say(text),
-        _ => eprint!("{text}"),
+    match category {
+        OutputCategory::Stdout => say(output),
+        _ => eprint!("{output}"),
     }
 }
 

@@ -1,6 +1,11 @@
 //! The report of a stop.
 
-use super::client::{Client, Failure};
+use crate::client::{Client, ClientError};
+use crate::protocol::{
+    EvaluateArguments, NoArguments, ScopesArguments, StackFrame, StackTraceArguments,
+    StoppedEventBody, Variable, VariablesArguments,
+};
+use crate::requests::{Evaluate, Scopes, StackTrace, Threads};
 use engine::read_regular;
 use serde_json::{Value, json};
 use std::fmt;
@@ -12,17 +17,17 @@ const CONTEXT: usize = 3;
 /// Maximum size of a source file in bytes.
 const LONGEST: u64 = 32 << 20;
 /// Maximum number of frames shown.
-const FRAMES: usize = 32;
+const FRAMES: i64 = 32;
 
 /// The report of a stop.
 pub struct Report {
     reason: String,
     thread: String,
-    frames: Vec<Value>,
+    frames: Vec<StackFrame>,
     /// The level of the frame shown.
     level: usize,
     source: Vec<(usize, String)>,
-    variables: Vec<Value>,
+    variables: Vec<Variable>,
     prints: Vec<(String, Result<String, String>)>,
 }
 
@@ -31,65 +36,67 @@ impl Report {
     ///
     /// # Errors
     /// The server has disconnected.
-    pub fn gather(
-        client: &mut Client,
-        stopped: &Value,
+    pub async fn gather(
+        client: &Client,
+        stopped: &StoppedEventBody,
         prints: &[String],
-    ) -> Result<Self, Failure> {
-        let thread_id = &stopped["threadId"];
-        let mut threads = client.request("threads", &json!({}))?;
-        let named = threads["threads"].as_array().into_iter().flatten();
-        let name = named
-            .filter(|thread| thread["id"] == *thread_id)
-            .find_map(|thread| thread["name"].as_str());
-        let thread = format!("{thread_id} ({})", name.unwrap_or("?"));
-        threads.take();
-        let stack = json!({"threadId": thread_id, "startFrame": 0, "levels": FRAMES});
-        let mut stack = client.request("stackTrace", &stack)?;
-        let frames = list(&mut stack["stackFrames"]);
+    ) -> Result<Self, ClientError> {
+        let thread_id = stopped.thread_id;
+        let threads = client.request::<Threads>(&NoArguments {}).await?.threads;
+        let own = threads.iter().find(|thread| thread.id == thread_id);
+        let name = own.map_or("?", |thread| &thread.name);
+        let arguments = StackTraceArguments {
+            thread_id,
+            start_frame: Some(0),
+            levels: Some(FRAMES),
+            format: None,
+        };
+        let stack = client.request::<StackTrace>(&arguments).await?;
+        let frames = stack.stack_frames;
         // A program that aborts does so in a library.
         let level = frames.iter().position(has_source).unwrap_or(0);
         let shown = frames.get(level);
-        let frame_id = shown.map_or(Value::Null, |frame| frame["id"].clone());
+        let frame_id = shown.map(|frame| frame.id);
         let variables = match frame_id {
-            Value::Null => Vec::new(),
-            _ => locals(client, &frame_id)?,
+            None => Vec::new(),
+            Some(frame_id) => locals(client, frame_id).await?,
         };
-        let prints = prints.iter().map(|expression| {
-            let arguments =
-                json!({"expression": expression, "frameId": frame_id, "context": "watch"});
-            let shown = client.request("evaluate", &arguments);
-            let shown = shown.map(|body| text(&body["result"]).to_owned());
-            (
-                expression.clone(),
-                shown.map_err(|failure| failure.to_string()),
-            )
-        });
-        let prints = prints.collect();
+        let mut evaluated = Vec::new();
+        for expression in prints {
+            let arguments = EvaluateArguments {
+                expression: expression.clone(),
+                frame_id,
+                context: Some("watch".to_owned()),
+                format: None,
+            };
+            let shown = client.request::<Evaluate>(&arguments).await;
+            let shown = shown.map(|body| body.result);
+            evaluated.push((expression.clone(), shown.map_err(|error| error.to_string())));
+        }
         Ok(Self {
             reason: reason(stopped),
-            thread,
+            thread: format!("{thread_id} ({name})"),
             level,
             source: shown.map(source_lines).unwrap_or_default(),
             frames,
             variables,
-            prints,
+            prints: evaluated,
         })
     }
 
     /// Formats the report as one JSON object.
     pub fn to_json(&self) -> Value {
         let frames = self.frames.iter().map(|frame| {
-            let file = &frame["source"]["path"];
+            let file = path(frame);
             json!({
-                "function": frame["name"],
+                "function": frame.name,
                 "file": file,
-                "line": if file.is_null() { json!(0) } else { frame["line"].clone() },
-                "address": frame["instructionPointerReference"],
+                "line": if file.is_none() { 0 } else { frame.line },
+                "address": frame.instruction_pointer_reference,
             })
         });
         let variables = self.variables.iter().map(|variable| {
-            json!({"name": variable["name"], "type": variable["type"], "value": variable["value"]})
+            json!({"name": variable.name, "type": variable.r#type, "value": variable.value})
         });
         let source = self.source.iter();
         let prints = self.prints.iter().map(|(expression, shown)| match shown {
@@ -108,45 +115,42 @@ impl Report {
     }
 }
 
+/// Returns the path of a frame's source file.
+fn path(frame: &StackFrame) -> Option<&str> {
+    frame.source.as_ref()?.path.as_deref()
+}
+
 /// Returns true if a frame's source file exists.
-fn has_source(frame: &Value) -> bool {
-    Path::new(text(&frame["source"]["path"])).is_file()
+fn has_source(frame: &StackFrame) -> bool {
+    path(frame).is_some_and(|path| Path::new(path).is_file())
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn list(value: &mut Value) -> Vec<Value> {
-    match value.take() {
-        Value::Array(list) => list,
-        _ => Vec::new(),
+fn reason(stopped: &StoppedEventBody) -> String {
+    match (&stopped.description, &stopped.text) {
+        (Some(description), Some(text)) => format!("{description}: {text}"),
+        (Some(text), None) | (None, Some(text)) => text.clone(),
+        (None, None) => stopped.reason.clone().into_owned(),
     }
 }
 
-fn reason(stopped: &Value) -> String {
-    match (&stopped["description"], &stopped["text"]) {
-        (Value::String(description), Value::String(text)) => format!("{description}: {text}"),
-        (Value::String(text), _) | (_, Value::String(text)) => text.clone(),
-        _ => text(&stopped["reason"]).to_owned(),
-    }
-}
-
-fn locals(client: &mut Client, frame_id: &Value) -> Result<Vec<Value>, Failure> {
-    let mut scopes = client.request("scopes", &json!({"frameId": frame_id}))?;
-    let scopes = list(&mut scopes["scopes"]);
-    let Some(scope) = scopes.iter().find(|scope| scope["name"] == "Locals") else {
+async fn locals(client: &Client, frame_id: i64) -> Result<Vec<Variable>, ClientError> {
+    let scopes = client
+        .request::<Scopes>(&ScopesArguments { frame_id })
+        .await?;
+    let Some(scope) = scopes.scopes.iter().find(|scope| scope.name == "Locals") else {
         return Ok(Vec::new());
     };
-    let reference = json!({"variablesReference": scope["variablesReference"]});
-    let mut variables = client.request("variables", &reference)?;
-    Ok(list(&mut variables["variables"]))
+    let arguments = VariablesArguments {
+        variables_reference: scope.variables_reference,
+        ..VariablesArguments::default()
+    };
+    client.variables(&arguments).await
 }
 
 /// Returns the lines around a frame's line, if the file exists.
-fn source_lines(frame: &Value) -> Vec<(usize, String)> {
-    let line = frame["line"].as_u64().unwrap_or(0) as usize;
-    let path = Path::new(text(&frame["source"]["path"]));
+fn source_lines(frame: &StackFrame) -> Vec<(usize, String)> {
+    let line = usize::try_from(frame.line).unwrap_or(0);
+    let path = Path::new(path(frame).unwrap_or_default());
     let Ok(bytes) = read_regular(path, LONGEST) else {
         return Vec::new();
     };
@@ -163,11 +167,11 @@ fn source_lines(frame: &Value) -> Vec<(usize, String)> {
 }
 
 /// Formats `function at file:line`, as far as known.
-fn place(frame: &Value) -> String {
-    let name = text(&frame["name"]);
-    match frame["source"]["path"].as_str() {
-        Some(path) => format!("{name} at {path}:{}", frame["line"]),
-        None => format!("{name} ({})", text(&frame["instructionPointerReference"])),
+fn place(frame: &StackFrame) -> String {
+    let name = &frame.name;
+    match path(frame) {
+        Some(path) => format!("{name} at {path}:{}", frame.line),
+        None => format!("{name} ({})", frame.instruction_pointer_reference),
     }
 }
 
@@ -177,7 +181,7 @@ impl fmt::Display for Report {
         if let Some(top) = self.frames.get(self.level) {
             writeln!(f, "{}", place(top))?;
             for (number, line) in &self.source {
-                let mark = match top["line"] == *number {
+                let mark = match usize::try_from(top.line) == Ok(*number) {
                     true => '>',
                     false => ' ',
                 };
@@ -192,10 +196,10 @@ impl fmt::Display for Report {
             writeln!(f, "variables")?;
         }
         for variable in &self.variables {
-            let (name, value) = (text(&variable["name"]), text(&variable["value"]));
-            match text(&variable["type"]) {
-                "" => writeln!(f, "  {name} = {value}")?,
-                type_name => writeln!(f, "  {name} = {value}  ({type_name})")?,
+            let (name, value) = (&variable.name, &variable.value);
+            match variable.r#type.as_deref() {
+                None | Some("") => writeln!(f, "  {name} = {value}")?,
+                Some(type_name) => writeln!(f, "  {name} = {value}  ({type_name})")?,
             }
         }
         if !self.prints.is_empty() {

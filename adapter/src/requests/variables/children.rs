@@ -4,7 +4,7 @@ use super::MOST;
 use crate::protocol::RequestError;
 use crate::protocol::{
     MemoryReference, Variable, VariablePresentationHint, VariablePresentationHintKind,
-    VariablesResponse,
+    VariablesWriter,
 };
 use crate::session::Session;
 use crate::session::describe::{BUCKET, push, read_only, variable};
@@ -25,9 +25,9 @@ pub(super) fn all_of(
     which: ChildFilter,
     range: Range<u64>,
     limits: &Limits,
-) -> Result<VariablesResponse, RequestError> {
+) -> Result<VariablesWriter, RequestError> {
     let count = (range.end - range.start).min(MOST) as usize;
-    let mut body = VariablesResponse::for_about(count);
+    let mut body = VariablesWriter::for_about(count);
     children(session, of, which, range, limits, &mut body)?;
     Ok(body)
 }
@@ -39,7 +39,7 @@ pub(super) fn children(
     which: ChildFilter,
     mut range: Range<u64>,
     limits: &Limits,
-    body: &mut VariablesResponse,
+    body: &mut VariablesWriter,
 ) -> Result<(), RequestError> {
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
@@ -78,7 +78,7 @@ fn write_numbers(
     numbers: &Numbers,
     format: NumberFormat,
     many: bool,
-    body: &mut VariablesResponse,
+    body: &mut VariablesWriter,
 ) -> Result<(), RequestError> {
     let type_name = session.client.variable_type.then(|| numbers.type_name());
     let placed = session.client.memory_references && !many;

@@ -10,8 +10,9 @@ pub(super) use set::child_named;
 
 use crate::protocol::RequestError;
 use crate::protocol::{
-    Body, Capabilities, ValueFormat, Variable, VariablePresentationHint,
+    Body, Capabilities, Encoded, ValueFormat, Variable, VariablePresentationHint,
     VariablePresentationHintKind, VariablesArguments, VariablesArgumentsFilter, VariablesResponse,
+    VariablesWriter,
 };
 use crate::requests::{Effect, Request};
 use crate::session::Session;
@@ -21,7 +22,6 @@ use crate::session::prefetch;
 use children::{all_of, buckets, children};
 use engine::{ChildFilter, RegisterGroup};
 use scopes::{in_hex, open_register, register_groups, scope};
-use serde::Serialize;
 use std::ops::Range;
 
 /// Maximum number of children per response.
@@ -34,32 +34,31 @@ impl Request for Variables {
     const COMMAND: &'static str = "variables";
     const EFFECT: Effect = Effect::Reads;
     type Arguments = VariablesArguments;
-    type Body = Json;
+    type Body = Encoded<VariablesResponse>;
 
     fn advertise(capabilities: &mut Capabilities) {
         capabilities.supports_value_formatting_options = true;
     }
 
-    fn json(Json(body): Json) -> serde_json::Result<Option<Body>> {
+    fn json(body: Self::Body) -> serde_json::Result<Option<Body>> {
         Ok(Some(body.into()))
     }
 
-    fn handle(session: &mut Session, arguments: VariablesArguments) -> Result<Json, RequestError> {
+    fn handle(
+        session: &mut Session,
+        arguments: VariablesArguments,
+    ) -> Result<Self::Body, RequestError> {
         let body = Self::of(session, arguments)?.into_json();
-        body.map(Json)
+        body.map(Encoded::from)
             .map_err(|error| RequestError::Other(error.to_string()))
     }
 }
-
-/// A body that is already serialized.
-#[derive(Serialize)]
-pub struct Json(String);
 
 impl Variables {
     fn of(
         session: &mut Session,
         arguments: VariablesArguments,
-    ) -> Result<VariablesResponse, RequestError> {
+    ) -> Result<VariablesWriter, RequestError> {
         let container = session.handles.container(arguments.variables_reference)?;
         let limits = limits(session, arguments.format.as_ref());
         session.history.begin_reply();
@@ -192,7 +191,7 @@ fn left_out(arguments: &VariablesArguments, given: &Range<u64>, all: u64) -> u64
 fn more(left: u64, next: u64) -> Variable {
     Variable {
         name: "…".to_owned(),
-        value: format!("{left} more; ask for them from {next} on (`start`, `count`)"),
+        value: format!("{left} more; request them with `start` {next} and `count`"),
         presentation_hint: Some(VariablePresentationHint {
             kind: Some(VariablePresentationHintKind::Virtual),
             ..read_only()
@@ -201,8 +200,8 @@ fn more(left: u64, next: u64) -> Variable {
     }
 }
 
-fn written(variables: &[Variable]) -> Result<VariablesResponse, RequestError> {
-    let mut body = VariablesResponse::for_about(variables.len());
+fn written(variables: &[Variable]) -> Result<VariablesWriter, RequestError> {
+    let mut body = VariablesWriter::for_about(variables.len());
     for variable in variables {
         push(&mut body, variable)?;
     }
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn omitted_variables_are_counted() {
         let left = |start, count, all| {
             let arguments = VariablesArguments {
                 start,

@@ -57,7 +57,7 @@ pub fn changed(session: &mut Session, value: &Value) {
 type Target = (Option<FrameKey>, Option<String>, Value);
 
 fn no_variable(name: &str) -> RequestError {
-    RequestError::Other(format!("there is no variable `{name}` here"))
+    RequestError::Other(format!("no variable `{name}` in this scope"))
 }
 
 /// Finds a variable by its name in a scope or value.
@@ -72,8 +72,7 @@ pub(in crate::requests) fn child_named(
     match container {
         Container::Locals(frame) => in_scope(frame, session.debugger.locals(frame)?, name),
         Container::Returned(_) => {
-            let message =
-                "what was returned is in registers: it can be neither changed nor watched";
+            let message = "the return value is in registers: it can be neither changed nor watched";
             Err(RequestError::Other(message.to_owned()))
         }
         Container::Globals(frame) => in_scope(frame, session.debugger.globals(frame)?, name),

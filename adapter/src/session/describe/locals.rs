@@ -1,7 +1,7 @@
 //! A frame's variables in responses.
 
 use super::{limits, variable};
-use crate::protocol::{RequestError, Variable, VariablesResponse};
+use crate::protocol::{RequestError, Variable, VariablesWriter};
 use crate::session::Session;
 use engine::{FrameKey, Limits, Named};
 
@@ -36,7 +36,7 @@ pub struct Locals {
     frame: FrameKey,
     limits: Limits,
     rest: std::vec::IntoIter<Named>,
-    body: VariablesResponse,
+    body: VariablesWriter,
 }
 
 impl Locals {
@@ -49,7 +49,7 @@ impl Locals {
         Ok(Self {
             frame,
             limits: limits(session, None),
-            body: VariablesResponse::for_about(locals.len()),
+            body: VariablesWriter::for_about(locals.len()),
             rest: locals.into_iter(),
         })
     }
@@ -75,7 +75,7 @@ impl Locals {
     ///
     /// # Errors
     /// The client has cancelled the request.
-    pub fn finish(mut self, session: &mut Session) -> Result<VariablesResponse, RequestError> {
+    pub fn finish(mut self, session: &mut Session) -> Result<VariablesWriter, RequestError> {
         self.go_on(session, usize::MAX)?;
         Ok(self.body)
     }
@@ -86,7 +86,7 @@ impl Locals {
 /// # Errors
 /// Never for variables of this crate.
 pub fn push<S: AsRef<str>>(
-    body: &mut VariablesResponse,
+    body: &mut VariablesWriter,
     variable: &Variable<S>,
 ) -> Result<(), RequestError> {
     let pushed = body.push(variable);

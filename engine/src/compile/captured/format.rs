@@ -116,9 +116,9 @@ impl Target for KeptMemory<'_> {
         self.target.images()
     }
     fn write_memory(&mut self, _: LoadAddr, _: &[u8]) -> Result<(), Error> {
-        Err(Error::eval("what was kept is not changed"))
+        Err(Error::eval("saved values do not change"))
     }
     fn write_register(&mut self, _: RegisterPlace, _: &[u8]) -> Result<(), Error> {
-        Err(Error::eval("what was kept is not changed"))
+        Err(Error::eval("saved values do not change"))
     }
 }

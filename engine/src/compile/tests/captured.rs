@@ -163,9 +163,12 @@ void fill(void) {
             &machine,
             &[
                 ("too_large", "a `struct large` is too large"),
-                ("function", "it is code"),
+                ("function", "a function is not a value"),
                 ("function(1)", "it calls `function`"),
-                ("\"text\"", "a string has no bytes in the program"),
+                (
+                    "\"text\"",
+                    "a string literal is not in the program's memory",
+                ),
             ],
         );
     }
@@ -250,23 +253,20 @@ extern "C" void fill() { reinterpret_cast<std::size_t *>(&broken)[1] = 1ul << 40
         refuses(
             &machine,
             &[
-                (
-                    "map",
-                    "a `std::map<int, int>` is looked into in a way of its own",
-                ),
+                ("map", "a `std::map<int, int>` has a special layout"),
                 (
                     "names",
-                    "elements of `std::vector<std::string>` lead elsewhere",
+                    "elements of `std::vector<std::string>` contain pointers",
                 ),
                 (
                     "with_virtual",
-                    "what is in a `Virtual` depends on its contents",
+                    "the layout of a `Virtual` depends on its contents",
                 ),
             ],
         );
         // A declared class has no definition to look up.
         if knows_classes {
-            let looked_up = "of what class the `Shape` is that it leads to is looked up";
+            let looked_up = "the dynamic class of a `Shape` must be looked up";
             refuses(&machine, &[("shape", looked_up), ("really", looked_up)]);
         }
     }

@@ -183,11 +183,11 @@ extern "C" void fill() {}
         refuse(
             &machine,
             &[
-                (&deep, "it is too long"),
+                (&deep, "the expression is too long"),
                 ("map.size() == 1", "`size()` walks the container"),
                 (
                     "owner->own == 5",
-                    "where `own` is depends on what is in the `std::unique_ptr<Derived>`",
+                    "the location of `own` depends on the contents of the `std::unique_ptr<Derived>`",
                 ),
             ],
         );

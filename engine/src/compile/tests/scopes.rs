@@ -123,7 +123,7 @@ fn without_optimization() {
     }
     assert_eq!(
         program.first("// outer", "nobody == 1"),
-        Err("`nobody` is not known here".into())
+        Err("unknown name `nobody`".into())
     );
 }
 

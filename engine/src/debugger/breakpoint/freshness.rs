@@ -38,14 +38,14 @@ impl Debugger {
         let told = match recorded.zip(checksum(local)) {
             Some((recorded, now)) => (recorded != now).then(|| {
                 let local = local.display();
-                format!("{local} is not what was compiled any more: lines may be off")
+                format!("{local} differs from the compiled file: line numbers may be wrong")
             }),
             None => {
                 let module = &self.images.modules.get(bound.module)?.module;
                 let built = fs::metadata(module.path()).and_then(|data| data.modified());
                 built.is_ok_and(|built| modified > built).then(|| {
                     let (local, program) = (local.display(), module.path().display());
-                    format!("{local} is newer than {program}: lines may be off")
+                    format!("{local} is newer than {program}: line numbers may be wrong")
                 })
             }
         };

@@ -162,7 +162,7 @@ impl Debugger {
             return;
         };
         breakpoint.spent = true;
-        breakpoint.failure = Some("it has stopped once, as its hit condition says".into());
+        breakpoint.failure = Some("disabled after its first stop (`once`)".into());
         breakpoint.bound.clear();
         breakpoint.lacking.clear();
         self.inferior

@@ -53,7 +53,8 @@ impl Debugger {
         };
         let sp = registers.sp();
         if owners.contains(&Owner::Chosen) {
-            let returned = registers.get(dwarf::register::x86_64::RAX);
+            let results = self.images.modules.arch().convention().integer_results;
+            let returned = results.first().and_then(|it| registers.get(*it));
             self.on_chosen(thread, (addr, sp), returned.map(LoadAddr));
         }
         if !owners.contains(&Owner::Chooser) {

@@ -119,7 +119,7 @@ impl Debugger {
         self.watch_info(id, &mut info);
         if self.is_post_mortem() {
             info.verified = false;
-            info.message = Some("this is a core file: nothing runs into a breakpoint".into());
+            info.message = Some("this is a core file: breakpoints cannot be hit".into());
         }
         Some(info)
     }
@@ -182,7 +182,7 @@ impl Debugger {
         let known: FxHashSet<LoadAddr> = breakpoint.bound.iter().map(|it| it.addr).collect();
         let bound = resolved.bound;
         breakpoint.pending = match state {
-            State::NoProcess => Some("the program is not loaded yet".into()),
+            State::NoProcess => Some("pending: the program is not loaded yet".into()),
             _ => resolved.why,
         };
         breakpoint.note = resolved.note;
@@ -202,7 +202,7 @@ impl Debugger {
             } else {
                 breakpoint.pending = Some(match state {
                     State::Ended => "the program has ended".into(),
-                    _ => format!("the code at {} cannot be written to", place.addr),
+                    _ => format!("cannot write the code at {}", place.addr),
                 });
             }
         }

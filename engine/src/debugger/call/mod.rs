@@ -132,10 +132,10 @@ impl Debugger {
         purpose: Purpose,
     ) -> Result<(), Error> {
         if self.is_post_mortem() {
-            return Err(Error::PostMortem("its functions cannot be called"));
+            return Err(Error::PostMortem("functions cannot be called"));
         }
         if self.calls.pending.is_some() {
-            return refused("another call is under way");
+            return refused("another call is in progress");
         }
         let call = self.prepare_call(thread, call)?;
         let counted = match (purpose, self.inferior.non_stop) {
@@ -208,7 +208,7 @@ impl Debugger {
             self.inferior.user_registers(thread),
             self.inferior.os.extended_registers(thread),
         ) else {
-            return refused("the registers cannot be read");
+            return refused("cannot read the registers");
         };
         let mut registers = saved.outside_system_call();
         let mut vectors = extended.clone();
@@ -249,7 +249,7 @@ impl Debugger {
         copies.push((top, back.0.to_le_bytes().to_vec()));
         for (addr, bytes) in &copies {
             if !bytes.is_empty() && !self.inferior.os.write_memory(LoadAddr(*addr), bytes) {
-                return refused("there is no room on the stack");
+                return refused("not enough stack space");
             }
         }
         registers.set_sp(top);
@@ -322,7 +322,7 @@ impl Debugger {
             self.abort_call(Error::Cancelled);
         } else if Instant::now() >= call.deadline {
             let why = format!(
-                "`{}` had not returned after {} s; it was interrupted, and the thread is where it was",
+                "`{}` timed out after {} s (`callTimeout`); thread state restored",
                 call.call.name,
                 self.calls.limit.as_secs_f32()
             );
@@ -414,7 +414,7 @@ impl Debugger {
                 return CallStop::Going(Vote::Run);
             }
             Some(StopCause::ProgramTrap) => {
-                return CallStop::Failed("ran into a trap of its own".into());
+                return CallStop::Failed("executed a trap instruction".into());
             }
             Some(StopCause::Signal(signal)) => signal,
             Some(StopCause::Nothing) => return CallStop::Going(Vote::Run),
@@ -424,7 +424,8 @@ impl Debugger {
             return CallStop::Failed(match signal.0 {
                 libc::SIGSEGV => "died of SIGSEGV".to_owned(),
                 libc::SIGABRT => {
-                    "was aborted (SIGABRT): a failed assertion, a panic or an exception that nobody catches".to_owned()
+                    "was aborted (SIGABRT): a failed assertion, a panic or an uncaught exception"
+                        .to_owned()
                 }
                 libc::SIGFPE => "died of SIGFPE".to_owned(),
                 libc::SIGBUS => "died of SIGBUS".to_owned(),
@@ -574,7 +575,7 @@ impl Debugger {
         let st0 = || self.inferior.os.st0(thread);
         sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
             Error::eval(format!(
-                "`{}` has returned; how a `{}` is returned is not known here",
+                "`{}` has returned, but reading a returned `{}` is not supported",
                 call.name,
                 call.returns.name()
             ))
@@ -609,21 +610,21 @@ impl PreparedCall {
     /// Returns the error for a call that did `what` instead of returning.
     pub(crate) fn given_up(&self, what: &str) -> Error {
         Error::eval(format!(
-            "`{}` {what}; the call was given up, and the thread is where it was",
+            "`{}` {what}; call aborted, thread state restored",
             self.name
         ))
     }
 }
 
 /// Why a call was dropped whose thread is gone.
-pub(crate) const ENDED: &str = "the program ended in it, or became another";
+pub(crate) const ENDED: &str = "the program ended or executed another program during the call";
 
 /// What a call did whose exception would leave it.
 const UNCAUGHT: &str = "threw an exception that it does not catch";
 
 /// Returns the error of a call that cannot begin because writing the thread's registers failed.
 pub(crate) fn unwritable() -> Error {
-    Error::Unsupported("cannot call: the registers cannot be written".into())
+    Error::Unsupported("cannot call: writing the registers failed".into())
 }
 
 pub(crate) fn refused<T>(why: &str) -> Result<T, Error> {

@@ -65,8 +65,8 @@ impl Debugger {
         let place = pc.and_then(|pc| self.place_of(pc));
         let place = place.map_or_else(String::new, |place| format!(" at {place}"));
         let why = Error::eval(format!(
-            "`{name}` stopped{cause}{place}; the evaluation is abandoned, and the thread returns \
-             to where it was when `{}` returns",
+            "`{name}` stopped{cause}{place}; evaluation abandoned; the thread returns to its \
+             previous state when `{}` returns",
             call.call.name
         ));
         self.plant_return_trap(call.call.back.0, Owner::Suspended);
@@ -160,11 +160,13 @@ impl Debugger {
         self.stopped_thread(thread)?;
         self.drop_left_calls(thread);
         if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
-            return Err(Error::Unsupported(format!("the call must go on: {why}")));
+            return Err(Error::Unsupported(format!(
+                "cannot abandon the call: {why}"
+            )));
         }
         let Some(last) = self.take_suspended(thread) else {
             return Err(Error::Unsupported(
-                "this thread is in no function called from the console".into(),
+                "no call from the console in this thread".into(),
             ));
         };
         let outcome = Err(last.call.given_up("did not return"));

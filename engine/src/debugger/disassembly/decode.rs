@@ -1,10 +1,9 @@
 //! Decodes memory into instructions, forwards and backwards. The start of a preceding instruction
 //! is found only by decoding from an earlier known start.
 
-use crate::arch::x86_64::MAX_INSTRUCTION_BYTES;
+use crate::arch::{Arch, Decoder, Instruction, MAX_INSTRUCTION_BYTES};
 use crate::debugger::Debugger;
 use dwarf::{AddrRange, LoadAddr};
-use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 /// Maximum distance in bytes from a function's start to an address that is decoded from there.
 const FAR: u64 = 1 << 16;
@@ -52,7 +51,7 @@ impl Debugger {
             .unwrap_or_default();
         let end = addr + bytes.len() as u64;
         let stops = self.starts_in(addr, end);
-        let mut rows = decoded(&bytes, addr, &stops, count);
+        let mut rows = decoded(self.arch(), &bytes, addr, &stops, count);
         let mut next = rows.last().map_or(addr, Row::end);
         while rows.len() < count {
             rows.push(Row::unreadable(next));
@@ -66,7 +65,7 @@ impl Debugger {
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let bytes = self.read_memory(range.start, len).unwrap_or_default();
         let stops = self.starts_in(range.start, range.end);
-        decoded(&bytes, range.start, &stops, usize::MAX)
+        decoded(self.arch(), &bytes, range.start, &stops, usize::MAX)
     }
 
     /// Returns `count` rows that end at an address.
@@ -84,10 +83,10 @@ impl Debugger {
         let known = self.code_start(start) == Some(start);
         let first = match known {
             true => start,
-            false => guessed_start(&bytes, start, stops[0]),
+            false => guessed_start(self.arch(), &bytes, start, stops[0]),
         };
         let skipped = (first - start) as usize;
-        let mut rows = decoded(&bytes[skipped..], first, &stops, usize::MAX);
+        let mut rows = decoded(self.arch(), &bytes[skipped..], first, &stops, usize::MAX);
         if rows.len() > count {
             rows.drain(..rows.len() - count);
         }
@@ -96,6 +95,10 @@ impl Debugger {
         let padding = (1..=missing as u64).rev();
         let padding = padding.map(|back| Row::unreadable(LoadAddr(top.0.saturating_sub(back))));
         padding.chain(rows).collect()
+    }
+
+    fn arch(&self) -> Arch {
+        self.images.modules.arch()
     }
 
     /// Returns the start of the function, or other piece of code, that contains an address.
@@ -157,15 +160,21 @@ impl Debugger {
 
 /// Decodes at most `count` rows. An instruction ends at the latest at the next of the `stops` (in
 /// order), where another one is known to begin.
-fn decoded(bytes: &[u8], start: LoadAddr, stops: &[LoadAddr], count: usize) -> Vec<Row> {
+fn decoded(
+    arch: Arch,
+    bytes: &[u8],
+    start: LoadAddr,
+    stops: &[LoadAddr],
+    count: usize,
+) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut stops = stops.iter().copied().peekable();
-    let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
+    let mut decoder = arch.decoder(bytes, start);
     let mut at = 0;
     while at < bytes.len() && rows.len() < count {
         let addr = start + at as u64;
         while stops.next_if(|stop| *stop <= addr).is_some() {}
-        let instruction = decode_at(&mut decoder, at, addr);
+        let instruction = decode_at(&mut decoder, at);
         let room = stops
             .peek()
             .map_or(MAX_INSTRUCTION_BYTES as u64, |stop| *stop - addr);
@@ -181,7 +190,7 @@ fn decoded(bytes: &[u8], start: LoadAddr, stops: &[LoadAddr], count: usize) -> V
             }
             // Bytes before the known start are data or padding.
             Some(_) => room as usize,
-            None => 1,
+            None => to_next(arch, addr).min(bytes.len() - at),
         };
         rows.push(Row {
             addr,
@@ -193,31 +202,37 @@ fn decoded(bytes: &[u8], start: LoadAddr, stops: &[LoadAddr], count: usize) -> V
     rows
 }
 
-fn decode_at(decoder: &mut Decoder<'_>, at: usize, addr: LoadAddr) -> Option<Instruction> {
-    decoder.set_position(at).ok()?;
-    decoder.set_ip(addr.0);
-    let instruction = decoder.decode();
-    (!instruction.is_invalid()).then_some(instruction)
+fn decode_at(decoder: &mut Decoder<'_>, at: usize) -> Option<Instruction> {
+    decoder.at(at)?.ok()
+}
+
+/// Returns the number of bytes to the next address where an instruction may begin.
+fn to_next(arch: Arch, addr: LoadAddr) -> usize {
+    arch.alignment() - (addr.0 as usize) % arch.alignment()
 }
 
 /// Guesses where to begin decoding so that an instruction begins at `stop`. Decoding resynchronizes
 /// after a few instructions: of the starts that arrive at `stop`, takes the one with the fewest
 /// invalid bytes.
-fn guessed_start(bytes: &[u8], start: LoadAddr, stop: LoadAddr) -> LoadAddr {
+fn guessed_start(arch: Arch, bytes: &[u8], start: LoadAddr, stop: LoadAddr) -> LoadAddr {
     let len = ((stop - start) as usize).min(bytes.len());
     let bytes = &bytes[..len];
     let mistakes = |skip: usize| {
-        let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
+        let mut decoder = arch.decoder(bytes, start);
         let (mut at, mut bad, mut missed) = (skip, 0, false);
         while at < len {
-            let instruction = decode_at(&mut decoder, at, start + at as u64);
+            let instruction = decode_at(&mut decoder, at);
             missed = instruction.is_none();
             bad += usize::from(missed);
-            at += instruction.map_or(1, |instruction| instruction.len());
+            at += match instruction {
+                Some(instruction) => instruction.len(),
+                None => to_next(arch, start + at as u64),
+            };
         }
         (missed, bad)
     };
-    let skips = 0..MAX_INSTRUCTION_BYTES.min(len.max(1));
+    let first = to_next(arch, start) % arch.alignment();
+    let skips = (first..MAX_INSTRUCTION_BYTES.min(len.max(1))).step_by(arch.alignment());
     let best = skips.min_by_key(|skip| (mistakes(*skip), *skip));
     start + best.unwrap_or(0) as u64
 }
@@ -235,10 +250,16 @@ mod tests {
     }
 
     #[test]
-    fn a_known_start_ends_what_would_reach_over_it() {
+    fn known_start_truncates_an_overlapping_row() {
         // An odd number of padding zeros (add %al, (%rax)); then push %rbp; mov %rsp, %rbp.
         let bytes = [0, 0, 0, 0x55, 0x48, 0x89, 0xe5];
-        let rows = decoded(&bytes, LoadAddr(0x10), &[LoadAddr(0x13)], usize::MAX);
+        let rows = decoded(
+            Arch::X86_64,
+            &bytes,
+            LoadAddr(0x10),
+            &[LoadAddr(0x13)],
+            usize::MAX,
+        );
         let expected = [
             (0x10, 2, true),
             (0x12, 1, false),
@@ -249,28 +270,57 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_instruction_are_rows_of_their_own() {
+    fn invalid_bytes_have_rows_of_their_own() {
         // (bad), nop, and a truncated instruction: call.
-        let rows = decoded(&[0x06, 0x90, 0xe8, 0, 0], LoadAddr(0), &[], usize::MAX);
+        let bytes = [0x06, 0x90, 0xe8, 0, 0];
+        let rows = decoded(Arch::X86_64, &bytes, LoadAddr(0), &[], usize::MAX);
         let expected = [(0, 1, false), (1, 1, true), (2, 1, false), (3, 2, true)];
         assert_eq!(shown(&rows), expected);
-        assert_eq!(decoded(&[0x90; 9], LoadAddr(0), &[], 4).len(), 4);
+        assert_eq!(
+            decoded(Arch::X86_64, &[0x90; 9], LoadAddr(0), &[], 4).len(),
+            4
+        );
     }
 
     #[test]
-    fn code_that_nothing_is_known_of_is_decoded_in_step() {
+    fn unknown_code_is_decoded_in_step() {
         // movabs $0x0606060606060606, %rax, four times: only one start is sensible.
         let one = [0x48, 0xb8, 6, 6, 6, 6, 6, 6, 6, 6];
         let mut bytes = vec![6, 6, 6];
         bytes.extend(one.repeat(4));
         let stop = LoadAddr(0x100 + bytes.len() as u64);
-        let start = guessed_start(&bytes, LoadAddr(0x100), stop);
+        let start = guessed_start(Arch::X86_64, &bytes, LoadAddr(0x100), stop);
         assert_eq!(start, LoadAddr(0x103));
-        assert_eq!(guessed_start(&[], LoadAddr(5), LoadAddr(5)), LoadAddr(5));
+        assert_eq!(
+            guessed_start(Arch::X86_64, &[], LoadAddr(5), LoadAddr(5)),
+            LoadAddr(5)
+        );
         // Two zeros are one instruction: odd starts do not arrive.
         let mut bytes = vec![0; 40];
         bytes[1..3].fill(6);
-        let start = guessed_start(&bytes, LoadAddr(0x100), LoadAddr(0x128));
+        let start = guessed_start(Arch::X86_64, &bytes, LoadAddr(0x100), LoadAddr(0x128));
         assert_eq!(start.0 % 2, 0);
+    }
+
+    #[test]
+    fn instructions_of_a_fixed_length_stay_aligned() {
+        use crate::arch::fixed::{NOP, RETURN, to};
+        // nop; no instruction; return; half of one
+        let bytes = [to(NOP, 0), [0xff; 4], to(RETURN, 0)].concat();
+        let bytes = [&bytes[..], &[1, 2]].concat();
+        let rows = decoded(Arch::Fixed, &bytes, LoadAddr(0x100), &[], usize::MAX);
+        let expected = [
+            (0x100, 4, true),
+            (0x104, 4, false),
+            (0x108, 4, true),
+            (0x10c, 2, false),
+        ];
+        assert_eq!(shown(&rows), expected);
+        // A known start between two instructions.
+        let rows = decoded(Arch::Fixed, &bytes, LoadAddr(0x100), &[LoadAddr(0x102)], 2);
+        assert_eq!(shown(&rows)[0], (0x100, 2, false));
+        let bytes = [[0xff; 4], to(NOP, 0), to(RETURN, 0)].concat();
+        let start = guessed_start(Arch::Fixed, &bytes[1..], LoadAddr(0x101), LoadAddr(0x10c));
+        assert_eq!(start, LoadAddr(0x104));
     }
 }

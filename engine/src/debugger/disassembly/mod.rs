@@ -4,6 +4,7 @@ mod decode;
 mod listing;
 mod text;
 
+pub use crate::arch::Flavor;
 pub use listing::Listing;
 
 use crate::debugger::Debugger;
@@ -15,16 +16,6 @@ use text::{Names, Writer};
 
 /// Maximum number of instructions per request.
 pub const MAX_INSTRUCTIONS: usize = 1 << 18;
-
-/// Assembly syntax.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Flavor {
-    /// `mov eax, [rbp-0x4]`
-    #[default]
-    Intel,
-    /// `mov -0x4(%rbp), %eax`
-    Att,
-}
 
 /// One instruction, or a byte that is not one.
 #[derive(Clone, Debug)]
@@ -69,8 +60,8 @@ impl Debugger {
         let skipped = wanted.first.unsigned_abs();
         if wanted.count > MAX_INSTRUCTIONS || skipped > MAX_INSTRUCTIONS as u64 {
             return Err(Error::Unsupported(format!(
-                "at most {MAX_INSTRUCTIONS} instructions are disassembled at a time, and as far away; ask for \
-                 fewer"
+                "too many instructions: at most {MAX_INSTRUCTIONS} per request, and at most as \
+                 far from the address"
             )));
         }
         let skipped = skipped as usize;
@@ -91,7 +82,7 @@ impl Debugger {
     fn written(&self, rows: Vec<Row>, flavor: Flavor, names: bool) -> Vec<Disassembled> {
         let lines = Lines::of(self, &rows);
         let mut names = names.then(|| Names::new(&self.images.modules));
-        let mut writer = Writer::new(flavor);
+        let mut writer = Writer::new(self.images.modules.arch(), flavor);
         rows.into_iter()
             .map(|row| Disassembled {
                 address: row.addr,

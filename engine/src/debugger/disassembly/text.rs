@@ -1,9 +1,9 @@
-//! Instructions as text: Intel or AT&T syntax, and symbol names for addresses.
+//! Instructions as text, with symbol names for addresses.
 
 use super::Flavor;
+use crate::arch::{Arch, Formatter, Instruction};
 use crate::images::modules::Modules;
 use dwarf::LoadAddr;
-use iced_x86::{Formatter, FormatterOptions, GasFormatter, Instruction, IntelFormatter, OpKind};
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -63,66 +63,41 @@ impl<'a> Names<'a> {
 }
 
 /// Formats instructions.
-pub struct Writer(Box<dyn Formatter>);
+pub struct Writer(Formatter);
 
 impl Writer {
-    pub fn new(flavor: Flavor) -> Self {
-        let mut formatter: Box<dyn Formatter> = match flavor {
-            Flavor::Intel => Box::new(IntelFormatter::new()),
-            Flavor::Att => Box::new(GasFormatter::new()),
-        };
-        set(formatter.options_mut());
-        Self(formatter)
+    pub fn new(arch: Arch, flavor: Flavor) -> Self {
+        Self(Formatter::new(arch, flavor))
     }
 
     /// Returns the text of an instruction, followed by the symbol of the address in it.
     pub fn text(&mut self, instruction: &Instruction, names: Option<&mut Names<'_>>) -> String {
-        let mut text = String::new();
-        self.0.format(instruction, &mut text);
-        let is_branch = matches!(
-            instruction.op0_kind(),
-            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
-        );
-        let addr = match is_branch {
-            true => instruction.near_branch_target(),
-            false if instruction.is_ip_rel_memory_operand() => {
-                let addr = instruction.ip_rel_memory_address();
+        let mut text = self.0.text(instruction);
+        let addr = match (instruction.direct_target(), instruction.operand_near_pc()) {
+            (Some(target), _) => target,
+            (None, Some(addr)) => {
                 // Writing to a String cannot fail.
-                let _ = write!(text, "  # {addr:#x}");
+                let _ = write!(text, "  # {:#x}", addr.0);
                 addr
             }
-            false => return text,
+            (None, None) => return text,
         };
-        if let Some(name) = names.and_then(|names| names.of_address(LoadAddr(addr))) {
+        if let Some(name) = names.and_then(|names| names.of_address(addr)) {
             let _ = write!(text, " {name}");
         }
         text
     }
 }
 
-fn set(options: &mut FormatterOptions) {
-    options.set_hex_prefix("0x");
-    options.set_hex_suffix("");
-    options.set_uppercase_hex(false);
-    options.set_small_hex_numbers_in_decimal(false);
-    options.set_space_after_operand_separator(true);
-    options.set_rip_relative_addresses(true);
-    options.set_branch_leading_zeros(false);
-    options.set_displacement_leading_zeros(false);
-    options.set_show_branch_size(false);
-    options.set_gas_space_after_memory_operand_comma(false);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::x86_64::decode;
-
     #[test]
     fn both_spellings() {
         let text = |flavor, bytes: &[u8]| {
-            let instruction = decode(bytes, LoadAddr(0x401000));
-            Writer::new(flavor).text(&instruction, None)
+            let arch = Arch::X86_64;
+            let instruction = arch.decode(bytes, LoadAddr(0x401000)).unwrap();
+            Writer::new(arch, flavor).text(&instruction, None)
         };
         for (bytes, intel, att) in [
             (
@@ -147,5 +122,18 @@ mod tests {
             assert_eq!(text(Flavor::Intel, bytes), intel);
             assert_eq!(text(Flavor::Att, bytes), att);
         }
+    }
+
+    #[test]
+    fn another_instruction_set() {
+        use crate::arch::fixed::{CALL, LOAD_NEAR, NOP, to};
+        let mut writer = Writer::new(Arch::Fixed, Flavor::Att);
+        let mut text = |bytes: [u8; 4]| {
+            let instruction = Arch::Fixed.decode(&bytes, LoadAddr(0x1000)).unwrap();
+            writer.text(&instruction, None)
+        };
+        assert_eq!(text(to(NOP, 0)), "nop");
+        assert_eq!(text(to(CALL, -0x10)), "call 0xff0");
+        assert_eq!(text(to(LOAD_NEAR, 0x20)), "load  # 0x1020");
     }
 }

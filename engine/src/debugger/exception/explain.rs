@@ -1,8 +1,7 @@
 //! Explanations of fatal signals: the memory that was accessed and the pointer used, and the
 //! message of an abort.
 
-use crate::arch::x86_64;
-use crate::arch::x86_64_access::{Access, Operand, accesses, divisor, way_to};
+use crate::arch::{Access, Instruction, Operand};
 use crate::debugger::Debugger;
 use crate::ids::FrameKey;
 use crate::ids::{SignalInfo, ThreadId};
@@ -11,7 +10,6 @@ use crate::inspect::value::text::read_terminated;
 use crate::os::{Mapping, RegisterSet};
 use crate::stops::exception::Reader;
 use dwarf::{LoadAddr, Memory};
-use iced_x86::{Instruction, Mnemonic};
 
 const BUS_ADRALN: i32 = 1;
 const BUS_ADRERR: i32 = 2;
@@ -40,9 +38,11 @@ impl Debugger {
             (libc::SIGABRT, _) => self.explain_abort(thread),
             (libc::SIGSYS, _) if info.code > 0 => {
                 self.inferior.user_registers(thread).map(|registers| {
-                    let number = registers.to_registers();
-                    let number = number.get(dwarf::register::x86_64::RAX).unwrap_or(0) as i64;
-                    format!("a system call that a seccomp filter forbids (rax is {number})")
+                    let arch = self.images.modules.arch();
+                    let register = arch.convention().system_call;
+                    let name = arch.register_name(register);
+                    let number = registers.get(register).unwrap_or(0) as i64;
+                    format!("system call forbidden by a seccomp filter ({name} = {number})")
                 })
             }
             _ => None,
@@ -55,14 +55,18 @@ impl Debugger {
 
     fn instruction(&mut self, thread: ThreadId) -> Option<(Instruction, RegisterSet)> {
         let registers = self.inferior.user_registers(thread)?;
-        let instruction = x86_64::read(&self.inferior.memory(), registers.pc())?;
+        let instruction = self
+            .images
+            .modules
+            .arch()
+            .read(&self.inferior.memory(), registers.pc())?;
         Some((instruction, registers))
     }
 
     fn explain_fault(&mut self, thread: ThreadId, code: i32, addr: LoadAddr) -> Option<String> {
         let registers = self.inferior.user_registers(thread)?;
         let instruction = self.instruction(thread).map(|(instruction, _)| instruction);
-        let touched = instruction.map_or_else(Vec::new, |it| accesses(&it, &registers));
+        let touched = instruction.map_or_else(Vec::new, |it| it.accesses(&registers));
         if code == SI_KERNEL {
             return Some(self.explain_protection(thread, instruction, &touched));
         }
@@ -117,13 +121,13 @@ impl Debugger {
                     None => String::new(),
                 };
                 if !mapping.readable && !mapping.writable && !mapping.executable {
-                    format!("memory{of} that is kept from any use (a guard page)")
+                    format!("a guard page{of}")
                 } else if is_jump && !mapping.executable {
-                    format!("memory{of} that is no code")
+                    format!("memory{of} is not executable")
                 } else if !mapping.writable && mapping.readable {
-                    format!("memory{of} that can only be read")
+                    format!("memory{of} is read-only")
                 } else {
-                    format!("memory{of} that this is not allowed for")
+                    format!("memory{of} does not permit this access")
                 }
             }
         };
@@ -145,21 +149,21 @@ impl Debugger {
             let behind = names.map_or_else(String::new, |(_, target)| format!(" (`{target}`)"));
             let verb = if access.write { "write to" } else { "read of" };
             return format!(
-                "{verb} address {:#x}{behind}: no address can be that (it is not canonical){place}",
+                "{verb} address {:#x}{behind}: not a canonical address{place}",
                 access.at
             );
         }
         let askew = |it: &&Access| it.size >= 16 && !it.at.is_multiple_of(it.size);
         if let Some(access) = touched.iter().find(askew) {
             return format!(
-                "address {:#x} is no multiple of {}, as this instruction wants it{place}",
+                "address {:#x} is not a multiple of {}, as this instruction requires{place}",
                 access.at, access.size
             );
         }
         match instruction {
             Some(instruction) => format!(
                 "`{}` is not allowed here (general protection){place}",
-                format!("{:?}", instruction.mnemonic()).to_lowercase()
+                instruction.mnemonic()
             ),
             None => format!("general protection{place}"),
         }
@@ -176,11 +180,12 @@ impl Debugger {
                 "access to address {addr}, which is misaligned{place}"
             )),
             (BUS_ADRERR, Some(mapping)) if mapping.path.is_absolute() => Some(format!(
-                "access to address {addr}: beyond the end of {}, which is mapped there and has become shorter{place}",
+                "access to address {addr}: beyond the end of {}, which was truncated after it was \
+                 mapped{place}",
                 mapping.path.display()
             )),
             _ => Some(format!(
-                "access to address {addr}, which has no memory{place}"
+                "access to address {addr}: no memory behind the mapping{place}"
             )),
         }
     }
@@ -190,14 +195,15 @@ impl Debugger {
             1 => match self.divisor(thread) {
                 Some(0) | None => "integer division by zero",
                 Some(_) => {
-                    "integer division whose quotient is too large (as of the least number by -1)"
+                    "integer division overflow: the quotient is too large (for example, INT_MIN / \
+                     -1)"
                 }
             },
             2 => "integer overflow",
             3 => "floating-point division by zero",
             4 => "floating-point overflow",
             5 => "floating-point underflow",
-            6 => "floating-point result that is not exact",
+            6 => "inexact floating-point result",
             7 => "invalid floating-point operation",
             8 => "subscript out of range",
             _ => "arithmetic error",
@@ -207,7 +213,7 @@ impl Debugger {
 
     fn divisor(&mut self, thread: ThreadId) -> Option<u64> {
         let (instruction, registers) = self.instruction(thread)?;
-        match divisor(&instruction, &registers)? {
+        match instruction.divisor(&registers)? {
             Operand::Value(value) => Some(value),
             Operand::Memory(addr, size) => self
                 .inferior
@@ -218,13 +224,22 @@ impl Debugger {
     }
 
     fn explain_illegal(&self, addr: LoadAddr) -> String {
-        let instruction = x86_64::read(&self.inferior.memory(), addr);
-        match instruction.map(|it| it.mnemonic()) {
-            Some(Mnemonic::Ud2) => {
-                "`ud2`: the compiler has put a trap here, for code that must not be reached or a check that failed".to_owned()
+        match self
+            .images
+            .modules
+            .arch()
+            .read(&self.inferior.memory(), addr)
+        {
+            Some(trap) if trap.is_compiler_trap() => {
+                format!(
+                    "`{}`: a trap that the compiler inserts for unreachable code and failed checks",
+                    trap.mnemonic()
+                )
             }
-            Some(_) => format!("an instruction at {addr} that this processor does not have or allow"),
-            None => format!("there is no instruction at {addr}"),
+            Some(_) => format!(
+                "illegal instruction at {addr}: not supported or privileged on this processor"
+            ),
+            None => format!("no valid instruction at {addr}"),
         }
     }
 
@@ -247,7 +262,7 @@ impl Debugger {
                 Some(thrown) => {
                     let text = thrown.message.as_ref();
                     let text = text.map_or_else(String::new, |text| format!(": {text}"));
-                    format!("nobody catches {}{text}", thrown.readable())
+                    format!("uncaught {}{text}", thrown.readable())
                 }
                 None => "std::terminate was called".to_owned(),
             });
@@ -264,12 +279,9 @@ impl Debugger {
             ),
             (
                 "panic_with_hook",
-                "a Rust panic while another one was being dealt with",
+                "a Rust panic in a panic hook or panic handler",
             ),
-            (
-                "rust_panic",
-                "a Rust panic, of a program that aborts on panics",
-            ),
+            ("rust_panic", "a Rust panic (built with panic=abort)"),
             ("handle_alloc_error", "Rust: out of memory"),
             (
                 "std::process::abort",
@@ -277,11 +289,11 @@ impl Debugger {
             ),
             (
                 "__stack_chk_fail",
-                "stack smashing: a function has written beyond its local variables",
+                "stack smashing: a function wrote past the end of a local array",
             ),
             (
                 "__fortify_fail",
-                "a buffer overflow that the C library has noticed",
+                "buffer overflow detected by the C library",
             ),
             ("__assert_fail", "an assertion failed"),
         ] {
@@ -321,14 +333,15 @@ impl Debugger {
         let (base, offset) = access.base.filter(|_| access.is_plain)?;
         let registers = self.inferior.user_registers(thread)?;
         let code = self.code_before(registers.pc());
-        let way = code.and_then(|code| way_to(base, &code, &registers));
-        let register = x86_64::dwarf_register(base);
+        let way = code.and_then(|code| {
+            let arch = self.images.modules.arch();
+            arch.pointer_chain(base, &code, &registers)
+        });
         let frame = FrameKey { thread, level: 0 };
         self.in_frame(frame, |scope| {
-            Ok(match (way, register) {
-                (Some(way), _) => scope.names_of(&way, offset),
-                (None, Some(register)) => scope.names_in(register, offset),
-                (None, None) => None,
+            Ok(match way {
+                Some(way) => scope.names_of(&way, offset),
+                None => scope.names_in(base, offset),
             })
         })
         .ok()?
@@ -344,17 +357,9 @@ impl Debugger {
                 .filter(|len| (1..MAX_FUNCTION_BYTES).contains(len))?;
         let mut bytes = vec![0; len as usize];
         self.inferior.memory().read(entry, &mut bytes).ok()?;
-        let mut code = Vec::new();
-        let mut at = 0;
-        while at < bytes.len() {
-            let instruction = x86_64::decode(&bytes[at..], entry + at as u64);
-            if instruction.is_invalid() {
-                return None;
-            }
-            at += instruction.len();
-            code.push(instruction);
-        }
-        (at == bytes.len()).then_some(code)
+        let arch = self.images.modules.arch();
+        let code = arch.decode_all(&bytes, entry);
+        code.map(Result::ok).collect()
     }
 
     fn function_name(&mut self, thread: ThreadId, level: usize) -> Option<String> {
@@ -412,12 +417,9 @@ fn stack_overflow(mappings: &[Mapping], addr: u64, sp: u64) -> Option<String> {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let below = above.start.0 - addr;
     Some(match below > NEAR_STACK {
-        true => format!(
-            "{:.1} MiB more than the thread's stack has are wanted",
-            mib(below)
-        ),
+        true => format!("{:.1} MiB below the end of the thread's stack", mib(below)),
         false => format!(
-            "the thread has used all {:.1} MiB of its stack",
+            "all {:.1} MiB of the thread's stack are used",
             mib(above.end.0 - above.start.0)
         ),
     })

@@ -28,7 +28,7 @@ impl Debugger {
             StopReason::Trap => Some(ExceptionInfo {
                 id: "SIGTRAP".to_owned(),
                 reason: "signal SIGTRAP".to_owned(),
-                text: "the program ran into a trap instruction of its own".to_owned(),
+                text: "the program executed a trap instruction".to_owned(),
                 expression: Some(crate::stops::exception::condition::NAME),
                 ..ExceptionInfo::default()
             }),

@@ -13,6 +13,7 @@ use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inspect::value::text::read_terminated;
+use crate::os::RegisterSet;
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::event::{Event, StopReason};
 pub(crate) use crate::stops::exception::condition::Condition;
@@ -21,11 +22,18 @@ use crate::stops::exception::report::SanitizerReport;
 use crate::stops::exception::{
     Begun, Doomed, Exception, ExceptionBreakpoint, Point, Subject, Watched, find,
 };
-use dwarf::register::x86_64::{RDI, RSI};
+
 use dwarf::{LoadAddr, Memory};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Debugger {
+    /// Returns the first two arguments of a function that a thread is at the entry of.
+    fn first_arguments(&self, registers: &RegisterSet) -> Option<(u64, u64)> {
+        let registers_of_arguments = self.images.modules.arch().convention().integers;
+        let mut arguments = registers_of_arguments.iter().map(|it| registers.get(*it));
+        arguments.next()?.zip(arguments.next()?)
+    }
+
     /// Replaces the filters. Returns the state of each, in order.
     pub fn set_exception_breakpoints(
         &mut self,
@@ -174,7 +182,7 @@ impl Debugger {
         let Some(registers) = self.inferior.user_registers(thread) else {
             return;
         };
-        let payload = registers.get(RDI).zip(registers.get(RSI));
+        let payload = self.first_arguments(&registers);
         if let (Some(payload), Some(back)) = (payload, self.os_word(registers.sp())) {
             let sp = registers.sp();
             self.stops
@@ -312,7 +320,7 @@ impl Debugger {
             self.pump_output(crate::debugger::OUTPUT_DRAIN_LIMIT);
         }
         let registers = self.inferior.user_registers(thread)?;
-        let (first, second) = (registers.get(RDI)?, registers.get(RSI)?);
+        let (first, second) = self.first_arguments(&registers)?;
         let terminating = match point {
             Point::Terminate => self.words_near(thread),
             _ => Vec::new(),
@@ -366,13 +374,11 @@ impl Debugger {
     /// Returns words that may be the address of the handled exception: callee-saved registers of
     /// the callers, and words on the stack.
     fn words_near(&mut self, thread: ThreadId) -> Vec<u64> {
-        use dwarf::register::x86_64::{RBP, RBX};
-        let saved = [RBX, RBP].into_iter().chain((12..16).map(dwarf::Register));
-        let saved: Vec<dwarf::Register> = saved.collect();
         let mut words = Vec::new();
         let Ok((mut address, mut registers)) = self.innermost(thread) else {
             return words;
         };
+        let saved = registers.machine().callee_saved();
         let stack = registers.get(registers.machine().sp());
         for _ in 0..3 {
             words.extend(saved.iter().filter_map(|register| registers.get(*register)));

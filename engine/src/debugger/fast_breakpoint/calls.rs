@@ -48,7 +48,7 @@ impl Debugger {
             if let Some(site) = self.inferior.sites.get(addr) {
                 site.keep_trap();
             }
-            let asked = format!("each hit stops the thread for a moment: {CALLED_THROUGH}");
+            let asked = format!("evaluated by the debugger, some µs per hit: {CALLED_THROUGH}");
             if self.stops.breakpoints.set_evaluation_note(id, asked) {
                 self.emit(crate::stops::event::Event::BreakpointChanged(id));
             }

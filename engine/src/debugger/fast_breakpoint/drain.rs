@@ -78,7 +78,7 @@ impl Debugger {
             {
                 return;
             }
-            let text = "log messages are lost: their threads were ended in the midst of them\n";
+            let text = "Some log messages are lost: their threads ended while writing them.\n";
             self.emit(Event::Note(text.to_owned()));
         }
     }

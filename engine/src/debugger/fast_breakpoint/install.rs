@@ -39,13 +39,13 @@ impl Debugger {
             }
             self.inferior.jumps.making = false;
             let asked = match outcome {
-                Ok(()) => "the program itself checks it".to_owned(),
+                Ok(()) => "evaluated in the program".to_owned(),
                 Err(Refusal { why, is_lasting }) => {
                     tracing::info!(%addr, why, is_lasting, "a breakpoint stays on its trap");
                     if let Some(site) = self.inferior.sites.get(addr).filter(|_| is_lasting) {
                         site.keep_trap();
                     }
-                    format!("each hit stops the thread for a moment: {why}")
+                    format!("evaluated by the debugger, some µs per hit: {why}")
                 }
             };
             if self.stops.breakpoints.set_evaluation_note(id, asked) {
@@ -101,10 +101,14 @@ impl Debugger {
         let mut ready = Vec::new();
         for site in places {
             if !self.inferior.find_detour_room(thread, site) {
-                return Err("the program cannot be given memory for code near it".into());
+                return Err("cannot map memory for code near it".into());
             }
             if let (Some(hit), None) = (hit, count) {
-                let at = self.inferior.jumps.new_counter(site).ok_or("no room")?;
+                let at = self
+                    .inferior
+                    .jumps
+                    .new_counter(site)
+                    .ok_or("no memory left for code near it")?;
                 count = Some(Count { at, hit });
             }
             ready.push(self.prepare(site, id, condition.as_deref(), count)?);
@@ -117,14 +121,14 @@ impl Debugger {
                 .any(|it| this.inferior.may_resume_pass(it.site))
             {
                 return Err(Refusal::passing(
-                    "a signal's handler returns to a hit that is counted already",
+                    "a signal handler returns to a hit that is already counted",
                 ));
             }
             let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_in_detours(id);
             if let Some(count) = count
                 && !this.inferior.os.write_memory(count.at, &hits.to_le_bytes())
             {
-                return Err("the program's memory cannot be written".into());
+                return Err("cannot write the program's memory".into());
             }
             let written = ready
                 .iter()
@@ -164,7 +168,7 @@ impl Debugger {
         let owners = self.inferior.sites.get(site).map(|it| it.owners());
         if owners != Some(&[Owner::User(id)]) {
             return Err(Refusal::passing(
-                "others are interested in one of its places",
+                "a location is shared with a step or breakpoint",
             ));
         }
         let window = self.window_at(site)?;
@@ -173,7 +177,7 @@ impl Debugger {
             .debug_registers
             .has_code_in(site + 1, window.reaches_to(site))
         {
-            return Err(Refusal::passing("another breakpoint follows it closely"));
+            return Err(Refusal::passing("another breakpoint is too close"));
         }
         let scope = CodeScope::at(
             &self.images.modules,
@@ -202,13 +206,17 @@ impl Debugger {
             (Some(count), ..) => HitAction::Count(count),
             _ => HitAction::Stop,
         };
-        let region = self.inferior.jumps.near(site).ok_or("no room")?;
+        let region = self
+            .inferior
+            .jumps
+            .near(site)
+            .ok_or("no memory left for code near it")?;
         let start = region.start + region.used;
         let trampoline = Trampoline::build(start, site, &window, condition.as_ref(), then)
-            .map_err(|_| "its instructions cannot be moved")?;
+            .map_err(|_| "instructions cannot be relocated")?;
         let used = region.used + (trampoline.bytes.len() as u64).next_multiple_of(64);
         if used > REGION {
-            return Err("its code is too long".into());
+            return Err("the compiled code is too long".into());
         }
         region.used = used;
         Ok(JumpPatch {
@@ -234,7 +242,7 @@ impl Debugger {
             .images
             .modules
             .at(addr)
-            .ok_or("it is in no known function")?;
+            .ok_or("not in a known function")?;
         let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.inferior.memory())?;
         let behind = self
             .inferior
@@ -272,7 +280,7 @@ fn message_of(segments: &[Segment], scope: &CodeScope<'_>) -> Result<Message, St
         .collect();
     let least: usize = values.iter().map(|value| value.least()).sum();
     let left = log_ring::MAX_RECORD_VALUE_BYTES.checked_sub(least);
-    let left = left.ok_or("its message has too many values")?;
+    let left = left.ok_or("the log message has too many values")?;
     let texts: usize = values.iter().map(|value| value.texts()).sum();
     // All texts get the same room; a hit with a longer one is a deopt.
     let room = left.checked_div(texts).unwrap_or(0) & !7;

@@ -164,7 +164,7 @@ impl EvalContext for FrameScope<'_> {
 
     fn call(&mut self, call: Call) -> Error {
         if self.frame.is_none() {
-            return Error::Unsupported("there is no thread that could call".into());
+            return Error::Unsupported("no thread to call on".into());
         }
         self.replay.borrow_mut().wanted = Some(call);
         Error::Calling

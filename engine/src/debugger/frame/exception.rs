@@ -1,7 +1,7 @@
 //! The subject of a stop for expressions, and the names of pointers that caused a fault.
 
 use super::FrameScope;
-use crate::arch::x86_64_access::PointerChain;
+use crate::arch::PointerChain;
 use crate::ids::error::Error;
 use crate::inspect::eval::EvalContext;
 use crate::inspect::language::{c, template};
@@ -16,13 +16,13 @@ impl FrameScope<'_> {
     pub fn exception(&self) -> Result<Value, Error> {
         let unknown = |name: &str| {
             Error::eval(format!(
-                "`{}` is no type of the debug info: the exception cannot be shown",
+                "cannot show the exception: no debug info for its type `{}`",
                 template::readable(name)
             ))
         };
         match self.subject {
             None => Err(Error::eval(
-                "no exception: the program did not stop for one",
+                "no exception: the program is not stopped at one",
             )),
             Some(Subject::Cpp(thrown)) => {
                 let name = &thrown.type_name;
@@ -30,16 +30,16 @@ impl FrameScope<'_> {
                 Ok(Value::new(ty, ValueLocation::Memory(thrown.object, None)))
             }
             Some(Subject::Panic(panic)) => {
-                let (at, name) = panic.value.ok_or_else(|| {
-                    Error::eval("the panic's payload is of a type that is not known here")
-                })?;
+                let (at, name) = panic
+                    .value
+                    .ok_or_else(|| Error::eval("the panic's payload has an unknown type"))?;
                 let found = self.type_named(name);
                 let (module, bias, id) = found.ok_or_else(|| unknown(name))?;
                 let ty = Ty::dwarf(&module, bias, id);
                 Ok(Value::new(ty, ValueLocation::Memory(at, None)))
             }
             Some(Subject::Report(_)) => Err(Error::eval(
-                "a sanitizer's report is no value; see what it says",
+                "a sanitizer report has no value; read its text in the output",
             )),
             Some(Subject::Signal(signal)) => {
                 let int = Scalar {
@@ -66,7 +66,7 @@ impl FrameScope<'_> {
 
     /// Returns the expressions of the pointer that came by `way`, and of the data at `offset` bytes
     /// from its target.
-    pub fn names_of(&self, way: &PointerChain, offset: i64) -> Option<(String, String)> {
+    pub(crate) fn names_of(&self, way: &PointerChain, offset: i64) -> Option<(String, String)> {
         let root = LoadAddr(way.root);
         let local = self.locals().ok()?.into_iter().find_map(|local| {
             let value = local.value.ok()?;

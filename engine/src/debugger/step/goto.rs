@@ -133,7 +133,7 @@ impl Debugger {
             }
             Some((function.id, loaded.id, inlined))
         };
-        const ELSEWHERE: &str = "the line is not in the function that the thread is in";
+        const ELSEWHERE: &str = "the line is not in the thread's current function";
         match (place(registers.pc()), place(target.addr)) {
             (Some(here), Some(there)) => {
                 if (here.0, here.1) != (there.0, there.1) {
@@ -141,8 +141,8 @@ impl Debugger {
                 }
                 if !here.2.starts_with(&there.2) {
                     return refuse(
-                        "the line is in an inlined call, whose variables exist only once it was \
-                         entered",
+                        "the line is in an inlined call that was not entered: its variables are \
+                         not set up",
                     );
                 }
             }
@@ -162,9 +162,7 @@ impl Debugger {
         };
         let (from, to) = (frame(registers.pc()), frame(target.addr));
         if from.is_none() || from != to {
-            return refuse(
-                "the stack frame is not laid out there as it is here: the program would crash",
-            );
+            return refuse("the stack frame has another layout there: the program would crash");
         }
         registers.set_pc(target.addr);
         if !self.inferior.set_registers_of(thread, registers) {

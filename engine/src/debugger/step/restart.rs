@@ -1,7 +1,6 @@
 //! Restart of a frame: the thread returns to its function's first instruction, with the present
 //! values of the parameters.
 
-use crate::arch::{x86_64, x86_64_entry};
 use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::frame::Parameter;
 use crate::debugger::stack::{PhysicalFrame, ThreadStack};
@@ -14,10 +13,7 @@ use crate::inspect::eval::{Argument, ArgumentPassing, in_registers};
 use crate::inspect::inlined::calls_beginning_at;
 use crate::inspect::value::{Shape, Ty, Value};
 use crate::stops::event::StopReason;
-use dwarf::register::x86_64::XMM0;
-use dwarf::{
-    FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Register, Registers,
-};
+use dwarf::{FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Registers};
 use std::sync::Arc;
 
 /// Offset in bytes from the return address to the function's frame.
@@ -29,37 +25,35 @@ const PANICKING: [&str; 3] = ["rust_panic", "begin_panic", "rust_begin_unwind"];
 impl ThreadStack {
     /// Returns whether a frame can be restarted, judging by the stack; otherwise why not.
     pub fn restarts(&self, index: usize, inner: usize) -> Result<(), &'static str> {
-        let frame = self.physical.get(index).ok_or("there is no such frame")?;
+        let frame = self.physical.get(index).ok_or("no such frame")?;
         if frame.is_signal {
-            return Err("it is not a function's, but the kernel's");
+            return Err("it is a signal frame of the kernel");
         }
         if frame.is_console_call {
-            return Err("it is not a function's, but stands for a call from the console");
+            return Err("it marks a call from the console");
         }
         if frame.is_tail_call {
-            return Err("it is gone: its last act was to call what it seems to wait for");
+            return Err("its frame was replaced by a tail call");
         }
         if frame.function.is_none() {
-            return Err("there is no debug info that tells what it was given");
+            return Err("no debug info for its arguments");
         }
         if inner + 1 < frame.hidden + frame.levels {
-            return Err("it was inlined; restart the function that it is part of");
+            return Err("it is inlined; restart the function that contains it");
         }
         if index >= self.firm {
             return Err(match self.physical.get(self.firm) {
-                Some(frame) if frame.is_signal => {
-                    "a signal's handler that has not returned is in between"
-                }
+                Some(frame) if frame.is_signal => "a younger frame is a signal handler",
                 Some(frame) if frame.is_console_call => {
-                    "a function called from the console that has not returned is in between"
+                    "a younger frame is a call from the console"
                 }
-                _ => "for it, or for what it has called, there is no call frame information",
+                _ => "no call frame information for it or a younger frame",
             });
         }
         let mut outer = self.physical.iter().skip(index + 1);
         match self.next.is_some() || outer.any(|frame| !frame.is_tail_call) {
             true => Ok(()),
-            false => Err("nothing has called it"),
+            false => Err("it has no caller"),
         }
     }
 }
@@ -95,7 +89,7 @@ impl Debugger {
             Some((function, _)) => format!("`{}`", function.name),
             None => "this frame".to_owned(),
         };
-        let refused = |why: &str| Error::Unsupported(format!("{name} cannot be restarted: {why}"));
+        let refused = |why: &str| Error::Unsupported(format!("cannot restart {name}: {why}"));
         stack.restarts(index, inner).map_err(refused)?;
         self.restart_machine_frame(key, index)
             .map_err(|error| match error {
@@ -119,11 +113,11 @@ impl Debugger {
             let caller =
                 self.caller_of(&self.physical_frame(begun.address, begun.registers.clone(), 0))?;
             let Some((back, outer)) = caller.caller else {
-                return refuse("nothing has called it");
+                return refuse("it has no caller");
             };
             let top = begun.cfa - RETURN_ADDRESS;
             if self.memory_word(top) != Some(back.addr().0) {
-                return refuse("its return address is not where it should be");
+                return refuse("its return address is not at the expected location");
             }
             let mut extended = self
                 .inferior
@@ -134,7 +128,7 @@ impl Debugger {
             for register in outer.machine().callee_saved() {
                 match outer.get(*register) {
                     Some(value) => drop(registers.set(*register, value)),
-                    None => return refuse("its caller's registers are not all known"),
+                    None => return refuse("some registers of its caller are unknown"),
                 }
             }
             handed.write(&mut registers, &mut extended);
@@ -142,7 +136,7 @@ impl Debugger {
             registers.set_pc(entry);
             if !handed.stack.is_empty() && !self.inferior.os.write_memory(begun.cfa, &handed.stack)
             {
-                return refuse("its arguments on the stack cannot be written");
+                return refuse("cannot write its arguments on the stack");
             }
             if !self.inferior.os.set_extended_registers(thread, &extended)
                 || !self.inferior.set_registers_of(thread, registers)
@@ -171,7 +165,7 @@ impl Debugger {
     }
 
     fn begun(&self, thread: ThreadId, index: usize) -> Result<Begun, Error> {
-        let unknown = || Error::Unsupported("its frame is not known".into());
+        let unknown = || Error::Unsupported("its frame is unknown".into());
         let stack = self.views.stacks.get(&thread).ok_or_else(unknown)?;
         let frame = stack.physical.get(index).ok_or_else(unknown)?;
         let (function, bias) = frame.function.clone().ok_or_else(unknown)?;
@@ -205,7 +199,7 @@ impl Debugger {
         let panics = |name: &str| PANICKING.iter().any(|of| name.contains(of));
         match younger.any(|frame| name(frame).is_some_and(panics)) {
             true => Err(Error::Unsupported(
-                "it panics, and the next panic would be taken for one in a panic".into(),
+                "it is panicking: the next panic would count as a panic inside a panic".into(),
             )),
             false => Ok(()),
         }
@@ -219,7 +213,7 @@ impl Debugger {
         let lookup = begun.bias.file(begun.address.lookup());
         let body = begun.module.body_start(function);
         if !function.optimized && (function.entry..body).contains(&lookup) {
-            return refuse("it has not kept its arguments yet; step to its first line".into());
+            return refuse("its arguments are not stored yet; step to its first line".into());
         }
         let mut handed = HandedOver::default();
         let returns = function.return_type;
@@ -232,7 +226,7 @@ impl Debugger {
             Passing::Registers(_) => {}
             Passing::Memory => handed.word(self.result_place(begun)?),
             Passing::Unknown => {
-                return refuse("how it returns its result is not known".into());
+                return refuse("its return convention is unknown".into());
             }
         }
         let parameters = self.in_frame(key, |scope| Ok(scope.parameters()))?;
@@ -247,13 +241,14 @@ impl Debugger {
         }
         let memory = self.inferior.memory();
         let inside = |at| function.contains(begun.bias.file(at));
-        let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
-        let taken = x86_64_entry::taken(begun.bias.load(function.entry), code);
+        let arch = self.images.modules.arch();
+        let code = |at| arch.read(&memory, at).filter(|_| inside(at));
+        let taken = arch.arguments_read(begun.bias.load(function.entry), code);
         let used = handed.used();
         match taken.iter().find(|register| !used.contains(register)) {
             Some(register) => refuse(format!(
-                "it takes something in {} that no parameter tells of",
-                register_name(*register)
+                "it reads {}, which no known parameter uses",
+                arch.register_name(*register)
             )),
             None => Ok(handed),
         }
@@ -265,9 +260,10 @@ impl Debugger {
         let memory = self.inferior.memory();
         let place = || {
             let inside = |at| begun.function.contains(begun.bias.file(at));
-            let code = |at| x86_64::read(&memory, at).filter(|_| inside(at));
+            let arch = self.images.modules.arch();
+            let code = |at| arch.read(&memory, at).filter(|_| inside(at));
             let entry = begun.bias.load(begun.function.entry);
-            let (at, base, offset) = x86_64_entry::first_kept(entry, code)?;
+            let (at, base, offset) = arch.first_argument_store(entry, code)?;
             // The registers of the frame equal those of the prologue only if they lead to the same
             // canonical frame address by the unwind rules of that instruction.
             let stored = self.physical_frame(FrameAddress::Pc(at), begun.registers.clone(), 0);
@@ -280,11 +276,7 @@ impl Debugger {
             (own.contains(&slot) && !own.contains(&place)).then_some(place)
         };
         let place = place().filter(|_| !begun.function.optimized);
-        place.ok_or_else(|| {
-            Error::Unsupported(
-                "where it is to put its result is not known: debug info does not tell".into(),
-            )
-        })
+        place.ok_or_else(|| Error::Unsupported("the address for its result is unknown".into()))
     }
 }
 
@@ -293,12 +285,12 @@ fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> R
     let language = begun.function.language;
     let value = parameter
         .value
-        .map_err(|error| format!("is not known: {error}"))?;
+        .map_err(|error| format!("is unknown: {error}"))?;
     let bytes = || match value.ty.size() {
         Some(0) => Ok(Vec::new()),
         _ => match &parameter.bytes {
             Ok(bytes) => Ok(bytes.to_vec()),
-            Err(error) => Err(format!("is not known: {error}")),
+            Err(error) => Err(format!("is unknown: {error}")),
         },
     };
     let before = handed.used();
@@ -320,7 +312,7 @@ fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> R
         }
         Passing::Unknown => {
             let ty = value.ty.name();
-            return Err(format!("is a `{ty}`, and how that is passed is not known"));
+            return Err(format!("has the unsupported type `{ty}`"));
         }
     }
     let mut used = handed.used();
@@ -340,7 +332,7 @@ fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> R
     };
     match !begun.function.optimized || parameter.at_entry.as_ref().is_some_and(agrees) {
         true => Ok(()),
-        false => Err("is not passed as usual: the compiler has optimized its calls".into()),
+        false => Err("is not passed by the standard convention: its calls are optimized".into()),
     }
 }
 
@@ -350,14 +342,5 @@ fn caller_s(value: &Value, begun: &Begun) -> Result<u64, String> {
     let place = value.address().filter(|addr| !own.contains(&addr.0));
     place
         .map(|addr| addr.0)
-        .ok_or_else(|| "is not where its caller has put it".into())
-}
-
-fn register_name(register: Register) -> String {
-    if let Some(vector) = register.0.checked_sub(XMM0.0) {
-        return format!("xmm{vector}");
-    }
-    let mut names = dwarf::Machine::X86_64.register_names().iter();
-    let found = names.find(|(number, _)| *number == register);
-    found.map_or_else(String::new, |(_, name)| (*name).to_owned())
+        .ok_or_else(|| "was moved from where its caller put it".into())
 }

@@ -74,7 +74,7 @@ impl Debugger {
         let out = self.way_out(thread)?;
         let coroutine = self.coroutine_of(thread);
         let start = Start::at(&self.images.modules, registers.pc(), self.hidden_at(thread));
-        let start = start.ok_or_else(|| Error::Unsupported("there are no lines here".into()))?;
+        let start = start.ok_or_else(|| Error::Unsupported("no line information here".into()))?;
         let memory = self.inferior.memory();
         let view = self.view(&registers, &memory);
         let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, false, &view);

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_is_read_unless_something_has_gone() {
+    fn only_new_entries_are_read_unless_one_was_removed() {
         let mut words = Words::default();
         let mut list = LoaderList::default();
         let many: Vec<u64> = (0..1000).map(|index| 0x1_0000 + 0x100 * index).collect();

@@ -6,7 +6,7 @@ use dwarf::LoadAddr;
 
 /// Why a breakpoint with a hit count or a message has no jump.
 pub(crate) const CALLED_THROUGH: &str =
-    "a condition calls functions that may come by, which is not to be counted";
+    "a condition calls functions that may pass it, and such hits must not count";
 
 /// The hit counters in the program, and their saved values.
 pub(crate) struct Counted(pub(crate) Vec<(LoadAddr, u64)>);

@@ -100,7 +100,9 @@ impl Coverage {
                     };
                     match layout.lay(link, image, &image.mappings) {
                         Ok(()) => "jump",
-                        Err(Refused::Neighbors) => "trap: its neighbors leave it nowhere to lead",
+                        Err(Refused::Neighbors) => {
+                            "trap: no jump target is free beside its neighbors"
+                        }
                         Err(Refused::NoMemory) => TRAP_ALONE,
                     }
                 }
@@ -129,7 +131,7 @@ fn place(
 ) -> Result<&'static str, PatchRefusal> {
     let window = PatchedRange::at(site, code, &[])?;
     Trampoline::build(site + AWAY, site, &window, None, HitAction::Stop)
-        .map_err(|_| "its instructions cannot be moved")?;
+        .map_err(|_| "instructions cannot be relocated")?;
     if window.overlapped_bytes.is_empty() {
         return Ok(match window.instructions.len() {
             1 => "one instruction is long enough",
@@ -137,12 +139,12 @@ fn place(
         });
     }
     let reach = springboard::reach(site, &window.overlapped_bytes);
-    let reach = reach.ok_or("a jump of so few bytes leads to no memory of programs")?;
+    let reach = reach.ok_or("a jump with so few free bytes reaches no user memory")?;
     if Springboards::default()
         .missing_pages(&reach, mappings)
         .is_empty()
     {
-        return Err("a jump of so few bytes leads to what is mapped");
+        return Err("a jump with so few free bytes reaches only mapped memory");
     }
     Ok(match window.overlapped_bytes.len() {
         1 => "four bytes of the jump are free",

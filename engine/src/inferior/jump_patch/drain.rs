@@ -16,14 +16,14 @@ impl Inferior {
         thread: ThreadId,
         near: LoadAddr,
     ) -> Result<(), &'static str> {
-        const NO: &str = "the program cannot share memory with the debugger";
+        const NO: &str = "cannot map shared memory in the program";
         if self.jumps.ring.is_some() {
             return Ok(());
         }
         let pid = self.pid().ok_or(NO)?;
         // A forbidden system call could kill it.
         if self.os.is_confined(pid) {
-            return Err("the program may not do all system calls (seccomp)");
+            return Err("a seccomp filter restricts the program's system calls");
         }
         if !self.find_detour_room(thread, near) {
             return Err(NO);

@@ -40,7 +40,7 @@ impl FunctionCode {
         addr: LoadAddr,
         memory: &dyn Memory,
     ) -> Result<Self, PatchRefusal> {
-        const UNKNOWN: PatchRefusal = "it is in no known function";
+        const UNKNOWN: PatchRefusal = "not in a known function";
         /// Maximum size of a function in bytes.
         const MAX_FUNCTION_BYTES: u64 = 1 << 24;
         let function = module.function_at(bias.file(addr)).ok_or(UNKNOWN)?;
@@ -49,7 +49,7 @@ impl FunctionCode {
         for range in &function.ranges {
             let len = range.end - range.start;
             if len > MAX_FUNCTION_BYTES {
-                return Err("its function is too long");
+                return Err("the function is too long");
             }
             let (start, end) = (bias.load(range.start), bias.load(range.end));
             let mut bytes = vec![0; len as usize];
@@ -76,7 +76,7 @@ impl FunctionCode {
                 padding,
             });
             let here = module.landing_pads(range.start);
-            let here = here.map_err(|_| "where exceptions come back to is not known")?;
+            let here = here.map_err(|_| "landing pads of exceptions are unknown")?;
             pads.extend(here.into_iter().map(|pad| bias.load(pad)));
         }
         Ok(Self::new(runs, pads, memory))
@@ -108,11 +108,11 @@ impl FunctionCode {
     /// target). `None` if no reason is known; see [`Self::targets_are_known`].
     pub fn other_entry_into(&self, places: Range<LoadAddr>) -> Option<PatchRefusal> {
         if self.other_entry_into.range(places.clone()).next().is_some() {
-            return Some("an exception may come back to what follows it");
+            return Some("an exception may land on the next instruction");
         }
         let targets = self.targets.as_ref()?;
         let target = targets.range(places).next();
-        target.map(|_| "the function jumps to what follows it")
+        target.map(|_| "a branch targets the next instruction")
     }
 }
 

@@ -46,11 +46,11 @@ impl Inferior {
             ..
         } = detour;
         if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
-            return Err("the program's memory cannot be written".into());
+            return Err("cannot write the program's memory".into());
         }
         if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
             return Err(Refusal::passing(
-                "a stack has addresses inside of what a jump would cover",
+                "a thread's stack returns into the bytes of the jump",
             ));
         }
         for trap in trampoline.traps() {

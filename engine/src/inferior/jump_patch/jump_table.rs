@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_of_a_table_stay_and_all_else_may_go() {
+    fn table_targets_stay_other_bytes_may_change() {
         let code = llvm(TABLE);
         let arms = code.len() as u64;
         let free = |offsets: &[u64]| free_at_arms(&code, &Words::distances(offsets));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_known_of_compilers_that_do_not_optimize() {
+    fn tables_of_unoptimized_code_are_found() {
         let mut code = vec![0x48, 0x8d, 0x14, 0x85, 0, 0, 0, 0];
         lea(&mut code, 0x05, TABLE);
         // mov (%rdx,%rax),%eax; cltq; lea table(%rip),%rdx; add %rdx,%rax; notrack jmp *%rax

@@ -3,7 +3,7 @@
 //! of the next jump; so the target of one depends on the target of the next.
 
 use super::springboard::{self, Springboards};
-use crate::arch::x86_64::{BREAKPOINT, JUMP, NEAR_JUMP};
+use crate::arch::x86_64::{INT3 as BREAKPOINT, JUMP, NEAR_JUMP};
 use crate::inferior::site::JumpBytes;
 use crate::os::Mapping;
 use dwarf::{LoadAddr, Memory};

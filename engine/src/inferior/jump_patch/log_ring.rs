@@ -90,7 +90,7 @@ impl Message {
                     };
                     match captured.format_values(values, target, &limits, text) {
                         Some(rest) => values = rest,
-                        None => text.push_str("<the program has written over it>"),
+                        None => text.push_str("<overwritten by the program>"),
                     }
                 }
             }

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_refused_detour_took_is_free_again() {
+    fn refused_patch_frees_its_memory() {
         let region = |start, used, counters| Region {
             start: LoadAddr(start),
             used,

@@ -16,13 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 type Plan = BTreeMap<LoadAddr, Laid>;
 
 /// Why a jump with few bytes of its own has no possible target.
-const TAKEN: &str = "too few bytes are there before what others come to, and where a jump of so few \
-                     could lead no memory can be had";
+const TAKEN: &str = "too few bytes before the next branch target, and no memory can be mapped \
+                     where a shorter jump leads";
 /// The same with neighboring jumps involved.
-const CLOSE: &str = "another breakpoint is close to it, and there are too few places where the jumps \
-                     of both could lead";
+const CLOSE: &str = "another breakpoint is too close, and no targets for both jumps are free";
 /// The neighbors have changed since.
-const CHANGED: &str = "a breakpoint close to it has changed";
+const CHANGED: &str = "a close breakpoint has changed";
 
 impl Inferior {
     /// Decides the targets of these patches' jumps and of others that share bytes with them; makes
@@ -98,7 +97,7 @@ impl Inferior {
             if let Some(board) = laid.springboard
                 && !(self.os).write_memory(board, &far_jump(detour.trampoline.start))
             {
-                return Err("the program's memory cannot be written".into());
+                return Err("cannot write the program's memory".into());
             }
         }
         for site in plan.keys() {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_bytes_decide_where_a_jump_leads() {
+    fn overlapped_bytes_determine_the_jump_target() {
         let behind = SITE.0 + 5;
         let exact = behind - 0x100;
         assert_eq!(
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_mapped_where_nothing_is_and_nothing_grows() {
+    fn springboards_avoid_mappings_and_stacks() {
         let boards = Springboards::default();
         let start = 0x1_0000_0000;
         let maps = [mapping(0x1_0000_0000, 0x1_0000_3000, "")];

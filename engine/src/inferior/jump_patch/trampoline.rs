@@ -100,7 +100,7 @@ pub struct CannotRelocate;
 
 impl From<IcedError> for CannotRelocate {
     fn from(error: IcedError) -> Self {
-        tracing::debug!(%error, "a trampoline cannot be made");
+        tracing::debug!(%error, "cannot build a trampoline");
         Self
     }
 }
@@ -419,7 +419,7 @@ impl Trampoline {
             self.states
                 .push((self.bytes.len() as u32, TrampolineState::InRelocated(addr)));
             // An instruction relocated to several can be left only at its end.
-            let first = x86_64::decode(&bytes, here).len();
+            let first = x86_64::decoded(&bytes, here).len();
             if first < bytes.len() {
                 let inside = self.bytes.len() + first;
                 self.states.push((inside as u32, TrampolineState::Inside));

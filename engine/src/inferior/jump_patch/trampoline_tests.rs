@@ -322,7 +322,7 @@ const CODES: [(&str, Code); 12] = [
 ];
 
 #[test]
-fn the_covered_instructions_do_what_they_do() {
+fn relocated_instructions_behave_the_same() {
     for (name, code) in CODES {
         let machine = machine();
         let alone = run(&machine, code, None);
@@ -346,7 +346,7 @@ fn the_covered_instructions_do_what_they_do() {
 }
 
 #[test]
-fn hits_are_counted_and_stop_where_they_should() {
+fn trampoline_counts_and_stops() {
     use HitCondition::{AtLeast, AtMost, Every, Exactly, LessThan, MoreThan};
     for hit in [
         Every(3),
@@ -423,7 +423,7 @@ fn message(machine: &Machine, texts: &[&str]) -> Message {
 }
 
 #[test]
-fn records_tell_all_and_wait_for_room() {
+fn records_are_complete_and_wait_for_space() {
     for (name, code) in CODES {
         let machine = machine();
         let alone = run(&machine, code, None).seen;
@@ -457,7 +457,7 @@ fn records_tell_all_and_wait_for_room() {
 }
 
 #[test]
-fn a_full_ring_asks_or_says_that_it_has_counted() {
+fn full_ring_traps_before_or_after_the_count() {
     let machine = machine();
     let (_, code) = CODES[0];
     let alone = run(&machine, code, None).seen;

@@ -33,7 +33,7 @@ impl PatchedRange {
         code: &FunctionCode,
         others: &[LoadAddr],
     ) -> Result<PatchedRange, PatchRefusal> {
-        let run = code.run_at(site).ok_or("it is in no known function")?;
+        let run = code.run_at(site).ok_or("not in a known function")?;
         let from = (site - run.start) as usize;
         let mut decoder = Decoder::with_ip(64, &run.bytes[from..], site.0, DecoderOptions::NONE);
         let mut instructions: Vec<Instruction> = Vec::new();
@@ -59,7 +59,7 @@ impl PatchedRange {
         let there = run.bytes[from..].iter().chain(&run.behind).take(JUMP);
         let kept: Vec<u8> = there.skip(free).copied().collect();
         if free + kept.len() < JUMP {
-            return Err("nothing is behind it");
+            return Err("no room for a jump");
         }
         Ok(PatchedRange {
             instructions,
@@ -91,15 +91,17 @@ fn admit(
     let bytes = LoadAddr(instruction.ip())..LoadAddr(instruction.next_ip());
     let is_inside = |other: &LoadAddr| *other != site && bytes.contains(other);
     if others.iter().any(is_inside) {
-        return Err("another breakpoint is in the midst of it");
+        return Err("another breakpoint is inside its instructions");
     }
     if instruction.ip() > site.0 && !code.targets_are_known() {
-        return Err("the function jumps by a table, maybe to what follows it");
+        return Err("an unresolved jump table may target the next instruction");
     }
     // The instruction at the site may be entered after a prefix.
     let inside = instruction.ip().max(site.0 + 1)..instruction.next_ip();
     match code.other_entry_into(LoadAddr(inside.start)..LoadAddr(inside.end)) {
-        Some(_) if instruction.ip() == site.0 => Err("the function jumps into the midst of it"),
+        Some(_) if instruction.ip() == site.0 => {
+            Err("a branch targets the middle of its instruction")
+        }
         Some(why) => Err(why),
         None => Ok(ends),
     }
@@ -108,7 +110,7 @@ fn admit(
 /// Returns whether an instruction ends the control flow; fails if it cannot be relocated.
 fn check(instruction: &Instruction) -> Result<bool, PatchRefusal> {
     if instruction.is_invalid() {
-        return Err("what follows it is no code");
+        return Err("invalid code follows it");
     }
     match instruction.flow_control() {
         FlowControl::Next => match instruction.mnemonic() {
@@ -116,9 +118,7 @@ fn check(instruction: &Instruction) -> Result<bool, PatchRefusal> {
             Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Hlt => {
                 Err("a system call follows it")
             }
-            Mnemonic::Endbr64 | Mnemonic::Endbr32 => {
-                Err("the processor wants to see the `endbr64` that is there")
-            }
+            Mnemonic::Endbr64 | Mnemonic::Endbr32 => Err("`endbr64` must stay in place"),
             _ => Ok(false),
         },
         FlowControl::ConditionalBranch if instruction.op0_kind() == OpKind::NearBranch64 => {
@@ -138,7 +138,7 @@ fn check(instruction: &Instruction) -> Result<bool, PatchRefusal> {
         FlowControl::Return if matches!(instruction.code(), Code::Retnq | Code::Retnq_imm16) => {
             Ok(true)
         }
-        _ => Err("an instruction follows it that cannot be run elsewhere"),
+        _ => Err("the next instructions cannot be relocated"),
     }
 }
 

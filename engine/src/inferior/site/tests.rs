@@ -1,6 +1,7 @@
 //! Tests of sites in fake memory.
 
 use super::*;
+use crate::arch::x86_64::{INT3 as BREAKPOINT, JUMP, NEAR_JUMP};
 use crate::os::fake::Fake;
 
 const SITE: LoadAddr = LoadAddr(crate::os::fake::BASE + 0x10);
@@ -26,7 +27,7 @@ fn cleaned(sites: &Sites, mut copy: [u8; 8]) -> [u8; 8] {
 }
 
 #[test]
-fn what_is_written_where_a_jump_is_becomes_the_programs() {
+fn write_over_a_jump_changes_original_bytes() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
     fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
@@ -43,7 +44,7 @@ fn what_is_written_where_a_jump_is_becomes_the_programs() {
 }
 
 #[test]
-fn copies_that_were_made_before_sites_came_and_went_are_cleaned() {
+fn child_copies_with_old_sites_are_cleaned() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
     let own = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -102,7 +103,7 @@ fn bytes(fake: &Fake) -> [u8; 16] {
 const PROGRAM: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 
 #[test]
-fn jumps_that_share_bytes_go_before_those_bytes_change() {
+fn overlapping_jumps_are_removed_first() {
     for gone in 0..4 {
         let fake = Fake::default();
         let (mut sites, at) = chain(&fake);
@@ -146,7 +147,7 @@ fn a_second_owner_ends_a_jump_but_not_those_behind_it() {
 }
 
 #[test]
-fn where_a_jump_leads_is_changed_from_the_last_to_the_first() {
+fn jump_targets_change_from_last_to_first() {
     let fake = Fake::default();
     let (mut sites, at) = chain(&fake);
     let changed = |bytes, own| JumpBytes { bytes, own };
@@ -197,4 +198,54 @@ fn copies_with_jumps_that_share_bytes_are_cleaned() {
         }
         assert_eq!(copy, PROGRAM);
     }
+}
+
+/// A trap of four bytes: reads and writes that meet only a part of it.
+#[test]
+fn longer_traps_are_hidden_and_written_under_as_a_whole() {
+    let fake = Fake::default();
+    fake.0.borrow_mut().memory = vec![0; 0x40];
+    fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    let mut sites = Sites {
+        arch: Arch::Fixed,
+        ..Sites::default()
+    };
+    assert!(sites.add(SITE, Owner::Loader, &fake));
+    let read = |from: u64, len: usize| {
+        let mut bytes = vec![0; len];
+        fake.read_memory(SITE + from, &mut bytes);
+        bytes
+    };
+    let trap = Arch::Fixed.breakpoint();
+    assert_eq!(read(0, 4), trap);
+    assert_eq!(read(4, 1), [5]);
+    for from in 0..4 {
+        let mut seen = read(from, 3);
+        sites.hide(SITE + from, &mut seen);
+        let own: Vec<u8> = (1..=8).skip(from as usize).take(3).collect();
+        assert_eq!(seen, own, "from byte {from}");
+    }
+    assert_eq!(sites.write(SITE + 2, &[0x33, 0x44, 0x55], &fake), 3);
+    assert_eq!(read(0, 5), [trap, &[0x55]].concat());
+    assert!(!sites.get(SITE).unwrap().covers_trap());
+    let copy = |addr: LoadAddr, bytes: &mut [u8]| fake.read_memory(addr, bytes);
+    let originals = sites.originals(copy, |_| true);
+    let own = [1, 2, 0x33, 0x44];
+    assert_eq!(
+        originals,
+        (0..).map(|at| SITE + at).zip(own).collect::<Vec<_>>()
+    );
+    assert!(
+        !sites.get(SITE).unwrap().is_jump_due(),
+        "there are no jumps"
+    );
+    sites.lift(SITE, &fake);
+    assert_eq!(read(0, 4), own);
+    fake.write_memory(SITE, trap);
+    sites.plant(SITE, &fake);
+    assert!(sites.get(SITE).unwrap().covers_trap(), "the program's own");
+    fake.write_memory(SITE, &own);
+    sites.plant(SITE, &fake);
+    sites.remove(SITE, Owner::Loader, &fake);
+    assert_eq!(read(0, 8), [1, 2, 0x33, 0x44, 0x55, 6, 7, 8]);
 }

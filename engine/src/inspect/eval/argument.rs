@@ -107,21 +107,21 @@ impl Evaluator<'_> {
         });
         if constructor.is_some() && self.destructor(class).is_none() && is_destroyed(&value.ty) {
             let why = format!(
-                "a copy of a `{name}` must be destroyed after the call, and the program has no \
-                 destructor that could be called; call a function that takes it by reference or pointer"
+                "cannot pass `{name}` by value: no callable destructor; call a function that \
+                 takes a reference or pointer"
             );
             return Err(error(why, &node.span));
         }
         let (Some(constructor), Some(addr)) = (constructor, addr) else {
             let why = format!(
-                "a `{name}` is passed by a copy that its copy constructor makes, and the program \
-                 has none that could be called; call a function that takes it by reference or pointer"
+                "cannot pass `{name}` by value: no callable copy constructor; call a function \
+                 that takes a reference or pointer"
             );
             return Err(error(why, &node.span));
         };
         if returns.size().is_none_or(|size| size > MAX_ARGUMENT_BYTES) {
             return Err(error(
-                format!("a `{name}` is too large to pass"),
+                format!("cannot pass `{name}`: too large"),
                 &node.span,
             ));
         }
@@ -259,10 +259,10 @@ impl Evaluator<'_> {
                 return match ty.map(Ty::name).as_deref() {
                     Some("&str" | "&[u8]") => Ok(vec![Argument::copy(bytes), Argument::word(len)]),
                     Some(name) => Err(Error::eval(format!(
-                        "a string typed here is a `&str`, and a `{name}` is expected"
+                        "expected `{name}`, found a string literal (`&str`)"
                     ))),
                     None => Err(Error::eval(
-                        "nobody knows whether a `&str` is expected here",
+                        "cannot pass a string literal: unknown parameter type",
                     )),
                 };
             }
@@ -317,7 +317,7 @@ impl Evaluator<'_> {
         let name = value.ty.name();
         let size = value.ty.size().unwrap_or(u64::MAX);
         if size > MAX_ARGUMENT_BYTES {
-            return Err(Error::eval(format!("a `{name}` is too large to pass")));
+            return Err(Error::eval(format!("cannot pass `{name}`: too large")));
         }
         if language != Language::Rust && sysv::is_by_address(&value.ty) {
             // A copy that belongs to the call.
@@ -335,9 +335,7 @@ impl Evaluator<'_> {
                 return Ok(vec![Argument { bytes, how }]);
             }
             Passing::Unknown => {
-                return Err(Error::eval(format!(
-                    "how a `{name}` is passed is not known here"
-                )));
+                return Err(Error::eval(format!("unsupported argument type `{name}`")));
             }
         };
         let bytes = value.bytes(target)?.to_vec();

@@ -171,7 +171,7 @@ fn check_types(a: Int, b: Int, left: Operand, right: Operand) -> Result<(), Stri
     let unfit = |literal: Int, other: Int| match fits(literal, other.size, other.signed) {
         true => Ok(()),
         false => Err(format!(
-            "{} does not fit `{}`",
+            "{} is out of range for `{}`",
             literal.value(),
             name(other)
         )),
@@ -188,7 +188,7 @@ fn check_types(a: Int, b: Int, left: Operand, right: Operand) -> Result<(), Stri
                 false => ("right", a),
             };
             Err(format!(
-                "`{}` and `{}` do not mix in Rust; cast the {side} side with `as {}`",
+                "mismatched types `{}` and `{}`; cast the {side} operand with `as {}`",
                 name(a),
                 name(b),
                 name(to)
@@ -230,7 +230,7 @@ fn check_overflow(operator: Binary, a: Int, b: Int) -> Result<(), String> {
     }
     let name = integer(a, Language::Rust).ty.name();
     Err(format!(
-        "`{}` overflows `{name}` here; cast to a wider type first",
+        "`{}` overflows `{name}`; cast an operand to a wider type",
         operator.symbol()
     ))
 }
@@ -335,16 +335,19 @@ fn shift(
     language: Language,
 ) -> Result<Value, String> {
     let (Some(value), Some(by)) = (left.int(), right.int()) else {
-        return Err("a float cannot be shifted".into());
+        return Err("cannot shift a float".into());
     };
     let value = promoted(value, language);
     if by.is_negative() {
-        return Err("a shift by less than zero".into());
+        return Err("negative shift count".into());
     }
     let width = u128::from(value.size) * 8;
     // C leaves shifts by the width or more undefined; here all bits are shifted out.
     if language == Language::Rust && by.bits >= width {
-        return Err(format!("a shift of {width} bits by {}", by.bits));
+        return Err(format!(
+            "shift count {} is out of range: width is {width}",
+            by.bits
+        ));
     }
     let by = by.bits.min(width);
     let bits = match operator {
@@ -372,10 +375,7 @@ fn float_binary(
         Binary::Div => a / b,
         Binary::Rem => a % b,
         _ => {
-            return Err(format!(
-                "`{}` is not possible with floats",
-                operator.symbol()
-            ));
+            return Err(format!("`{}` is not defined for floats", operator.symbol()));
         }
     };
     Ok(float_value(
@@ -407,7 +407,7 @@ pub fn unary(operator: Unary, operand: Operand, language: Language) -> Result<Va
                 && !operand.literal
             {
                 let name = integer(int, language).ty.name();
-                return Err(format!("`-` of this is no `{name}`"));
+                return Err(format!("`-` overflows `{name}`"));
             }
             let bits = int.bits.wrapping_neg();
             Ok(integer(Int::new(bits, int.size, int.signed), language))
@@ -416,7 +416,7 @@ pub fn unary(operator: Unary, operand: Operand, language: Language) -> Result<Va
             let int = promoted(int, language);
             Ok(integer(Int::new(!int.bits, int.size, int.signed), language))
         }
-        (Unary::Complement, Number::Float(_)) => Err("`~` is not possible with floats".into()),
+        (Unary::Complement, Number::Float(_)) => Err("`~` is not defined for floats".into()),
         (Unary::Plus, Number::Float(value)) => Ok(float_value(value, is_single(operand), language)),
         (Unary::Minus, Number::Float(value)) => {
             Ok(float_value(-value, is_single(operand), language))

@@ -36,7 +36,7 @@ impl Evaluator<'_> {
     fn may_change(&self, node: &Node) -> Result<(), Error> {
         match self.purpose {
             Purpose::Look | Purpose::Decide => Err(error(
-                "an assignment is not possible here, where values are only looked at",
+                "assignments are allowed only on the console and in watches",
                 &node.span,
             )),
             Purpose::Change | Purpose::Command => Ok(()),
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         if matches!(self.purpose, Purpose::Look | Purpose::Decide) {
-            let why = format!("{refused}; on the console it can be called");
+            let why = format!("{refused}; assign on the console to call it");
             return Err(error(why, &node.span));
         }
         // A reversed span as the key: the result of the value's own call may be stored under the
@@ -172,8 +172,8 @@ impl Evaluator<'_> {
             (None, None) if members::names(target, &held).is_empty() => {}
             _ => {
                 let what = match payload {
-                    Some(_) => "has not one field without a name",
-                    None => "has fields; assign to them, or give its one field as `Variant(value)`",
+                    Some(_) => "does not have exactly one unnamed field",
+                    None => "has fields; assign `Variant(value)`, or assign to its fields",
                 };
                 return Err(error(format!("`{name}` {what}"), &node.span));
             }
@@ -190,7 +190,7 @@ impl Evaluator<'_> {
             (None, _) => {}
             _ => {
                 return Err(error(
-                    format!("`{name}` is told by more than one value of its tag"),
+                    format!("cannot assign `{name}`: several tag values mean it"),
                     &node.span,
                 ));
             }

@@ -139,9 +139,9 @@ impl Evaluator<'_> {
             }
             _ => {
                 let usage = match any {
-                    true => "write `$any_caller_is(\"function\")`",
+                    true => "usage: `$any_caller_is(\"function\")`",
                     false => {
-                        "write `$caller_is(\"function\")`, or with the number of frames up behind it"
+                        "usage: `$caller_is(\"function\")` or `$caller_is(\"function\", frames)`"
                     }
                 };
                 return Err(Error::eval(usage)).at(node);
@@ -149,7 +149,7 @@ impl Evaluator<'_> {
         };
         let text = self.evaluate(name)?;
         let Some(text) = convert::string(self.context.as_target(), &text).at(name)? else {
-            return Err(Error::eval("a function's name in quotes is expected")).at(name);
+            return Err(Error::eval("expected a function name in quotes")).at(name);
         };
         let holds = self
             .context

@@ -65,7 +65,10 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
             literal: false,
         });
     }
-    Err(Error::eval(format!("a `{}` is no number", value.ty.name())))
+    Err(Error::eval(format!(
+        "expected a number, found `{}`",
+        value.ty.name()
+    )))
 }
 
 /// Casts `value` to `ty`, possibly with loss.
@@ -110,7 +113,7 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
             };
             match value.number {
                 Number::Int(int) => int.value() as u128,
-                Number::Float(_) => return Err(Error::eval("a float is no address")),
+                Number::Float(_) => return Err(Error::eval("cannot use a float as an address")),
             }
         }
         Shape::Pointer(of, PointerKind::Reference) => {
@@ -141,7 +144,7 @@ fn pointer_bytes(ty: &Ty, bits: u128) -> Value {
 
 fn no_cast(value: &Value, ty: &Ty) -> Error {
     Error::eval(format!(
-        "a `{}` cannot be made a `{}`",
+        "cannot convert `{}` to `{}`",
         value.ty.name(),
         ty.name()
     ))
@@ -217,7 +220,7 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
                         Number::Float(value) => value,
                     };
                     let unsupported =
-                        || Error::Unsupported(format!("a `{}` cannot be written yet", name()));
+                        || Error::Unsupported(format!("writing a `{}` is not supported", name()));
                     format.encode(number).ok_or_else(unsupported)?
                 }
                 (ScalarKind::Bool, _) => match from.number {
@@ -225,11 +228,11 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
                         bits: bits @ (0 | 1),
                         ..
                     }) => bits,
-                    _ => return Err(Error::eval("a truth value is `true` or `false`")),
+                    _ => return Err(Error::eval("expected `true` or `false`")),
                 },
                 (ScalarKind::Complex(_), _) => {
                     return Err(Error::Unsupported(format!(
-                        "a `{}` cannot be written yet",
+                        "writing a `{}` is not supported",
                         name()
                     )));
                 }
@@ -246,20 +249,23 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
                 && ty.language() == Language::Rust
                 && char::from_u32(bits as u32).is_none()
             {
-                return Err(Error::eval(format!("{bits:#x} is no character")));
+                return Err(Error::eval(format!("{bits:#x} is not a character")));
             }
             Ok(few(bits, size))
         }
         Shape::Enumeration(enum_ty) => {
             let Number::Int(int) = operand(target, value)?.number else {
-                return Err(Error::eval(format!("a float is no `{}`", name())));
+                return Err(Error::eval(format!(
+                    "cannot convert a float to `{}`",
+                    name()
+                )));
             };
             let known = enum_ty
                 .enumeration()
                 .is_some_and(|it| it.enumerators.iter().any(|it| it.value == int.value()));
             if !known && ty.language() == Language::Rust {
                 return Err(Error::eval(format!(
-                    "{} is the number of no variant of `{}`",
+                    "no variant of `{1}` has the number {0}",
                     int.value(),
                     name()
                 )));
@@ -274,19 +280,21 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
             Ok(few(bits, size))
         }
         Shape::Pointer(..) if matches!(value.ty, Ty::Text) => Err(Error::eval(
-            "a string that is only typed here has no address in the program; \
-             write into a character array, or assign another pointer",
+            "a string literal has no address in the program; assign to a character array, or \
+             assign another pointer",
         )),
         Shape::Pointer(..) => {
             let bits = match value.ty.shape() {
                 Shape::Pointer(..) => value.raw(target)?,
                 _ => match operand(target, value)?.number {
                     Number::Int(int) => int.bits,
-                    Number::Float(_) => return Err(Error::eval("a float is no address")),
+                    Number::Float(_) => {
+                        return Err(Error::eval("cannot use a float as an address"));
+                    }
                 },
             };
             if bits >> 64 != 0 {
-                return Err(Error::eval("an address has 64 bits"));
+                return Err(Error::eval("the value is out of range for an address"));
             }
             Ok(few(bits, size))
         }
@@ -296,7 +304,7 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
             let exact = ty.language() == Language::Rust;
             if text.len() > room || exact && text.len() != room {
                 return Err(Error::eval(format!(
-                    "{} characters do not fit `{}`",
+                    "{} characters do not fit into `{}`",
                     text.len(),
                     name()
                 )));
@@ -313,12 +321,9 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
             {
                 return value.bytes(target);
             }
-            Err(Error::eval(format!(
-                "only another `{}` can be assigned to it",
-                name()
-            )))
+            Err(Error::eval(format!("expected a `{}`", name())))
         }
-        _ => Err(Error::eval(format!("a `{}` cannot be assigned to", name()))),
+        _ => Err(Error::eval(format!("cannot assign to a `{}`", name()))),
     }
 }
 
@@ -361,11 +366,11 @@ fn in_range(
     };
     Err(Error::eval(match to.bits {
         Some(bits) => format!(
-            "{shown} does not fit {} bits of `{}` ({low} to {high})",
+            "{shown} is out of range for {} bits of `{}` ({low} to {high})",
             bits.size,
             name()
         ),
-        None => format!("{shown} does not fit `{}` ({low} to {high})", name()),
+        None => format!("{shown} is out of range for `{}` ({low} to {high})", name()),
     }))
 }
 
@@ -394,7 +399,9 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
         } => {
             if register.level != 0 {
                 return Err(Error::Unsupported(
-                    "it is in a register of a caller, which cannot be written".into(),
+                    "cannot write a caller's register: only those of the innermost frame are \
+                     writable"
+                        .into(),
                 ));
             }
             let mut all = bytes.to_vec();
@@ -412,8 +419,7 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
         | ValueLocation::ImplicitPointer
         | ValueLocation::Failed(_) => {
             return Err(Error::Unsupported(
-                "it has no place of its own in memory or a register, so it cannot be assigned to"
-                    .into(),
+                "cannot assign to a computed value: not in memory or a register".into(),
             ));
         }
     }
@@ -427,8 +433,8 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
 pub fn index(operand: Operand) -> Result<i64, Error> {
     match operand.number {
         Number::Int(int) => {
-            i64::try_from(int.value()).map_err(|_| Error::eval("the index is beyond 64 bits"))
+            i64::try_from(int.value()).map_err(|_| Error::eval("the index exceeds 64 bits"))
         }
-        Number::Float(_) => Err(Error::eval("a float cannot be an index")),
+        Number::Float(_) => Err(Error::eval("cannot use a float as an index")),
     }
 }

@@ -113,7 +113,10 @@ impl<'a> Evaluator<'a> {
                 self.evaluate(second)
             }
             Kind::Repeat(from, count) => self.repeat(from, count, node),
-            Kind::Range(..) => Err(error("a range stands only in `[…]`", &node.span)),
+            Kind::Range(..) => Err(error(
+                "a range is allowed only in an index, for example `v[1..4]`",
+                &node.span,
+            )),
             Kind::Call(function, arguments) => self.call(function, arguments, None, node),
         }
     }
@@ -136,7 +139,7 @@ impl<'a> Evaluator<'a> {
                 .name(name)
                 .at(node)?
                 .ok_or_else(|| self.no_variable(node)),
-            _ => Err(error("this is no value", &node.span)),
+            _ => Err(error("not a value", &node.span)),
         }
     }
 
@@ -151,7 +154,7 @@ impl<'a> Evaluator<'a> {
             return self.context.exception().at(node);
         }
         let known = self.context.register(name);
-        known.ok_or_else(|| error(format!("no register `${name}` here"), &node.span))
+        known.ok_or_else(|| error(format!("no register `${name}` on this machine"), &node.span))
     }
 
     fn unary(&mut self, operator: Unary, inner: &Node, node: &Node) -> Result<Value, Error> {
@@ -242,7 +245,7 @@ impl<'a> Evaluator<'a> {
                 Ok(operand.is_true())
             }
             Err(Error::Eval { .. }) => Err(error(
-                format!("a `{}` is neither true nor false", value.ty.name()),
+                format!("cannot use a `{}` as a condition", value.ty.name()),
                 &node.span,
             )),
             Err(other) => Err(other),
@@ -341,7 +344,8 @@ impl<'a> Evaluator<'a> {
         match value.ty.shape() {
             Shape::Pointer(of, _) => match of.shape() {
                 Shape::Void => Err(Error::eval(format!(
-                    "`{}` points to nobody knows what; cast it first, as in `*(int *){0}`",
+                    "cannot dereference `{}`: unknown target type; cast it, for example `*(int \
+                     *){0}`",
                     self.source_text(inner)
                 ))),
                 _ => value.pointee(target, of),
@@ -364,7 +368,7 @@ impl<'a> Evaluator<'a> {
 
     fn no_pointer(&self, node: &Node, value: &Value) -> Error {
         Error::eval(format!(
-            "`{}` ({}) is no pointer",
+            "cannot dereference `{}`: `{}` is not a pointer",
             self.source_text(node),
             value.ty.name()
         ))
@@ -383,17 +387,17 @@ impl<'a> Evaluator<'a> {
     fn address_of_value(&self, value: Value, inner: &Node) -> Result<Value, Error> {
         let value = value.referent(self.context.as_target())?;
         if value.bits.is_some() {
-            return Err(Error::eval("a bit field has no address"));
+            return Err(Error::eval("cannot take the address of a bit-field"));
         }
         match &value.place {
             ValueLocation::Memory(addr, _) => Ok(Value::pointer_to(value.ty.clone(), *addr)),
             ValueLocation::Register { .. } => Err(Error::eval(format!(
-                "`{}` is in a register and has no address",
+                "cannot take the address of `{}`: stored in a register",
                 self.source_text(inner)
             ))),
             ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
             _ => Err(Error::eval(format!(
-                "`{}` is not in memory and has no address",
+                "cannot take the address of `{}`: not in memory",
                 self.source_text(inner)
             ))),
         }
@@ -427,7 +431,7 @@ impl<'a> Evaluator<'a> {
                     let is_it = |have: &Value| key.is(target, have);
                     return match map.find(target, is_it)? {
                         Some(found) => Ok(Some(found)),
-                        None => Err(Error::eval("there is no such key")),
+                        None => Err(Error::eval("key not found")),
                     };
                 }
                 _ => {}
@@ -451,7 +455,7 @@ impl<'a> Evaluator<'a> {
                     .ok()
                     .filter(|index| *index < len)
                     .ok_or_else(|| {
-                        Error::eval(format!("there are {len} elements, none is [{index}]"))
+                        Error::eval(format!("index {index} is out of range: length is {len}"))
                     })
             };
             match visualize::view(target, &value) {
@@ -482,7 +486,7 @@ impl<'a> Evaluator<'a> {
                     return match (items.into_iter().next(), lost) {
                         (Some(item), _) => Ok(item.value),
                         (None, Some(error)) => Err(error),
-                        (None, None) => Err(Error::eval("the element is not there")),
+                        (None, None) => Err(Error::eval("element not found")),
                     };
                 }
                 Some(View::Fields { .. } | View::Plain(_)) | None => {}
@@ -503,7 +507,7 @@ impl<'a> Evaluator<'a> {
                 Shape::Pointer(of, PointerKind::Raw) => {
                     let Some(size) = of.size() else {
                         return Err(Error::eval(format!(
-                            "the size of what `{}` points to is not known",
+                            "unknown size of the target of `{}`",
                             self.source_text(object)
                         )));
                     };
@@ -524,10 +528,7 @@ impl<'a> Evaluator<'a> {
     fn size_of(&self, ty: &Ty) -> Result<Value, Error> {
         match ty.size() {
             Some(size) => Ok(arith::size(size, self.language)),
-            None => Err(Error::eval(format!(
-                "the size of `{}` is not known",
-                ty.name()
-            ))),
+            None => Err(Error::eval(format!("unknown size of `{}`", ty.name()))),
         }
     }
 

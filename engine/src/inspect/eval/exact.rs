@@ -43,7 +43,7 @@ impl Refusal {
         match self {
             Refusal::Argument(why) => why,
             _ => format!(
-                "a `{}` is expected, not a `{}`; cast it if that is meant",
+                "expected `{}`, found `{}`; cast it if intended",
                 ty.name(),
                 value.ty.name()
             ),
@@ -81,8 +81,8 @@ impl Evaluator<'_> {
             let rank = self.accepts(ty, value, known.function.language)?;
             if is_instance && rank < EXACT {
                 return Err(Refusal::Argument(format!(
-                    "`{}` is made for a `{}`, not for a `{}`, and the program has no other that \
-                     fits; cast the argument, or write the template's arguments",
+                    "no instance of `{}` takes this argument: expected `{}`, found `{}`; cast the \
+                     argument, or write the template's arguments",
                     known.function.name,
                     ty.name(),
                     value.ty.name()
@@ -153,8 +153,8 @@ fn accepts_cpp(parameter: &Ty, argument: &Value) -> Result<u32, Refusal> {
         if is_rvalue && argument.address().is_some() && matches!(from.shape(), Shape::Composite(_))
         {
             return Err(Refusal::Argument(format!(
-                "a `{}` may move out of the object that it refers to; call a function that takes \
-                 it by `const &` or by value",
+                "`{}` may move from the object; call a function that takes it by `const &` or by \
+                 value",
                 parameter.name()
             )));
         }
@@ -168,7 +168,7 @@ fn accepts_cpp(parameter: &Ty, argument: &Value) -> Result<u32, Refusal> {
             }
             Shape::Scalar(_) | Shape::Enumeration(_) if is_number => {
                 Err(Refusal::Argument(format!(
-                    "a `{}` does not refer to a `{}`; give a variable of that type",
+                    "cannot bind `{}` to a `{}`; pass a variable of that type",
                     parameter.name(),
                     from.name()
                 )))
@@ -226,7 +226,7 @@ fn pointees(to: &Ty, from: &Ty) -> Result<u32, Refusal> {
         return Ok(2);
     }
     Err(Refusal::Argument(format!(
-        "a pointer to `{}` is not one to `{}`; cast it if that is meant",
+        "expected a pointer to `{1}`, found a pointer to `{0}`; cast it if intended",
         from.name(),
         to.name()
     )))

@@ -77,7 +77,7 @@ impl Evaluator<'_> {
         if let Some(count) = &format.count {
             let wanted = self.evaluate(count)?;
             let wanted = convert::index(self.operand_of(&wanted, count)?).at(count)?;
-            let wanted = u64::try_from(wanted).map_err(|_| Error::eval("a count below zero"));
+            let wanted = u64::try_from(wanted).map_err(|_| Error::eval("negative count"));
             value = self.repeated(&value, wanted.at(count)?, true).at(node)?;
         }
         if format.text {
@@ -122,11 +122,11 @@ impl Evaluator<'_> {
                 _ => (value.place, value.ty),
             };
             let ValueLocation::Memory(addr, _) = place else {
-                return Err(Error::eval("what is repeated must be in memory"));
+                return Err(Error::eval("cannot repeat a value that is not in memory"));
             };
             if element.size().is_none_or(|size| size == 0) {
                 return Err(Error::eval(format!(
-                    "the size of `{}` is not known; cast the pointer first",
+                    "unknown size of `{}`; cast the pointer",
                     element.name()
                 )));
             }
@@ -163,7 +163,10 @@ impl Evaluator<'_> {
                 Ty::Text,
                 ValueLocation::Bytes(Bytes::new(&bytes)),
             )),
-            None => Err(Error::eval(format!("a `{}` is no text", value.ty.name()))),
+            None => Err(Error::eval(format!(
+                "expected text, found `{}`",
+                value.ty.name()
+            ))),
         }
     }
 

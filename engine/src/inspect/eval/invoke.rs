@@ -159,7 +159,7 @@ impl Evaluator<'_> {
         };
         match (best.first(), best.iter().skip(1).find(|it| is_as_near(it))) {
             (Some(one), Some(other)) if one.function.entry != other.function.entry => Err(format!(
-                "both `{}`{} and `{}`{} fit; write more of the name of the one that is meant",
+                "ambiguous call: candidates are `{}`{} and `{}`{}; write a more qualified name",
                 one.function.name,
                 said_place(one),
                 other.function.name,
@@ -198,7 +198,7 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         let chooser = Callee {
-            name: &format!("the function that chooses `{name}`"),
+            name: &format!("resolver of `{name}`"),
             entry: bias.load(addr),
             language: Language::C,
             types: &[],
@@ -269,7 +269,7 @@ impl Evaluator<'_> {
                 None => return Err(Error::OptimizedOut),
             },
             _ => {
-                let why = format!("a `{}` cannot be called", function.ty.name());
+                let why = format!("cannot call a `{}`", function.ty.name());
                 return Err(error(why, &node.span));
             }
         };
@@ -291,7 +291,7 @@ impl Evaluator<'_> {
         let (types, returns) = match (known, returns) {
             (Some((types, of, variadic)), _) => {
                 if given.len() < types.len() || given.len() > types.len() && !variadic {
-                    let why = format!("it takes {} arguments", types.len());
+                    let why = format!("expected {} arguments", types.len());
                     return Err(error(why, &node.span));
                 }
                 for (ty, value) in types.iter().zip(given) {
@@ -304,7 +304,7 @@ impl Evaluator<'_> {
             (None, Some(of)) => (Vec::new(), of.clone()),
             (None, None) => {
                 let why = format!(
-                    "nobody knows what `{said}` returns; cast the call, as in `(int){said}`"
+                    "unknown return type of `{said}`; cast the call, for example `(int){said}`"
                 );
                 return Err(error(why, &node.span));
             }
@@ -330,7 +330,7 @@ impl Evaluator<'_> {
         let Callee { name, returns, .. } = callee;
         if self.purpose == Purpose::Look {
             return Err(error(
-                format!("`{name}` would run in the program; only the console and watches call"),
+                format!("calls are allowed only on the console and in watches: `{name}`"),
                 &node.span,
             ));
         }
@@ -367,7 +367,7 @@ impl Evaluator<'_> {
                 Passing::Memory => true,
                 Passing::Unknown => {
                     return Err(error(
-                        format!("how a `{}` is returned is not known here", returns.name()),
+                        format!("unsupported return type `{}`", returns.name()),
                         &node.span,
                     ));
                 }
@@ -615,13 +615,10 @@ fn said_refusal(known: &ResolvedFunction, why: Refusal) -> String {
 fn not_in_program(class: &Arc<DwarfTy>, name: &str, other: &str) -> String {
     let own = Ty::Dwarf(Arc::clone(class)).name();
     let remedy = match class.ty.name.contains('<') && class.language() == Language::Cpp {
-        true => "use it in the program, or make all of its functions there (`template struct …;`)",
+        true => "use it in the program, or instantiate the class there (`template struct …;`)",
         false => "use it in the program",
     };
-    format!(
-        "the program has no `{name}` of `{own}` that could be called, only that of `{other}`, which \
-         takes objects of its own; {remedy}"
-    )
+    format!("no callable `{name}` of `{own}` in the program, only that of `{other}`; {remedy}")
 }
 
 fn said_place(known: &ResolvedFunction) -> String {

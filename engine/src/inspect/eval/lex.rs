@@ -134,10 +134,7 @@ impl Lexer<'_> {
                 self.at += 1;
                 let name = self.take_while(is_name_part).to_owned();
                 if name.is_empty() {
-                    return Err(error(
-                        "a register's name is expected after `$`",
-                        start..self.at,
-                    ));
+                    return Err(error("expected a register name after `$`", start..self.at));
                 }
                 TokenKind::Register(name)
             }
@@ -167,7 +164,7 @@ impl Lexer<'_> {
                 let Some(symbol) = symbol else {
                     let end = start + char.len_utf8();
                     return Err(error(
-                        format!("`{}` is no part of an expression", char.escape_debug()),
+                        format!("unexpected character `{}`", char.escape_debug()),
                         start..end,
                     ));
                 };
@@ -212,7 +209,7 @@ impl Lexer<'_> {
         let rest = self.text.get(self.at + skip..).unwrap_or_default();
         let Some(len) = rest.find(closing) else {
             return Err(error(
-                format!("this string has no closing `{closing}`"),
+                format!("unterminated string literal: missing `{closing}`"),
                 start..self.at,
             ));
         };
@@ -271,7 +268,7 @@ impl Lexer<'_> {
         let suffix = self.take_while(is_name_part).to_ascii_lowercase();
         match (text.parse(), suffix.as_str()) {
             (Ok(value), "" | "f" | "l" | "f32" | "f64") => Ok(TokenKind::Float(value, suffix)),
-            _ => Err(error("this is no number", start..self.at)),
+            _ => Err(error("invalid number literal", start..self.at)),
         }
     }
 
@@ -297,9 +294,9 @@ impl Lexer<'_> {
         let span = start..self.at;
         let value = u128::from_str_radix(&digits, radix).map_err(|_| {
             let message = if digits.is_empty() {
-                "digits are missing in this number"
+                "missing digits in number literal"
             } else {
-                "this number does not fit 128 bits"
+                "number literal exceeds 128 bits"
             };
             error(message, span.clone())
         })?;
@@ -313,7 +310,10 @@ impl Lexer<'_> {
             _ if crate::inspect::language::rust::builtin(&suffix).is_some() => {
                 Ok(TokenKind::Int(value, suffix, radix == 10))
             }
-            _ => Err(error(format!("`{suffix}` is no suffix of a number"), span)),
+            _ => Err(error(
+                format!("invalid suffix `{suffix}` of a number literal"),
+                span,
+            )),
         }
     }
 
@@ -321,10 +321,7 @@ impl Lexer<'_> {
         let start = self.at;
         self.at += 1;
         let Some(first) = self.peek().filter(|char| *char != '\'' && *char != '\n') else {
-            return Err(error(
-                "a character is expected between the quotes",
-                start..self.at,
-            ));
+            return Err(error("empty character literal", start..self.at));
         };
         let value = if first == '\\' {
             self.escape()?
@@ -333,7 +330,10 @@ impl Lexer<'_> {
             u32::from(first)
         };
         if self.peek() != Some('\'') {
-            return Err(error("this character has no closing `'`", start..self.at));
+            return Err(error(
+                "unterminated character literal: missing `'`",
+                start..self.at,
+            ));
         }
         self.at += 1;
         Ok(TokenKind::Char(value, prefix))
@@ -345,7 +345,12 @@ impl Lexer<'_> {
         let mut bytes = Vec::new();
         loop {
             match self.peek() {
-                None => return Err(error("this string has no closing `\"`", start..self.at)),
+                None => {
+                    return Err(error(
+                        "unterminated string literal: missing `\"`",
+                        start..self.at,
+                    ));
+                }
                 Some(char) if char == quote => {
                     self.at += 1;
                     return Ok(bytes);
@@ -361,7 +366,7 @@ impl Lexer<'_> {
                         (Some(char), _) => {
                             bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
                         }
-                        (None, _) => return Err(error("no such character", start..self.at)),
+                        (None, _) => return Err(error("invalid character code", start..self.at)),
                     }
                 }
                 Some(char) => {
@@ -377,7 +382,7 @@ impl Lexer<'_> {
         let start = self.at;
         self.at += 1;
         let Some(char) = self.peek() else {
-            return Err(error("a character is missing after `\\`", start..self.at));
+            return Err(error("incomplete escape sequence", start..self.at));
         };
         self.at += char.len_utf8();
         let simple = match char {
@@ -395,7 +400,10 @@ impl Lexer<'_> {
                 self.at += 1;
                 let value = self.escape_digits(16, 6, start)?;
                 if self.peek() != Some('}') {
-                    return Err(error("`\\u{` has no closing `}`", start..self.at));
+                    return Err(error(
+                        "unterminated escape sequence `\\u{`: missing `}`",
+                        start..self.at,
+                    ));
                 }
                 self.at += 1;
                 return Ok(value);
@@ -406,7 +414,7 @@ impl Lexer<'_> {
                 self.at -= 1;
                 return self.escape_digits(8, 3, start);
             }
-            _ => return Err(error("no such escape", start..self.at)),
+            _ => return Err(error("unknown escape sequence", start..self.at)),
         };
         Ok(u32::from(simple))
     }
@@ -420,7 +428,7 @@ impl Lexer<'_> {
             .count();
         let value = u32::from_str_radix(&rest[..len], radix);
         self.at += len;
-        value.map_err(|_| error("digits are missing in this escape", start..self.at))
+        value.map_err(|_| error("missing digits in escape sequence", start..self.at))
     }
 }
 

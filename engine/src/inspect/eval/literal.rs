@@ -33,7 +33,7 @@ impl Parser<'_> {
             };
             if !fits {
                 return Err(error(
-                    format!("{value} does not fit `{suffix}`"),
+                    format!("{value} is out of range for `{suffix}`"),
                     span.clone(),
                 ));
             }
@@ -54,7 +54,7 @@ impl Parser<'_> {
         let ty = c::builtin(name).unwrap_or(Ty::Void);
         if value >> 64 != 0 {
             return Err(error(
-                format!("{value} does not fit `{name}`"),
+                format!("{value} is out of range for `{name}`"),
                 span.clone(),
             ));
         }

@@ -121,7 +121,7 @@ impl Elements<'_> {
                 match (items.into_iter().next(), lost) {
                     (Some(item), _) => Ok(item.value),
                     (None, Some(error)) => Err(error),
-                    (None, None) => Err(Error::eval("the element is not there")),
+                    (None, None) => Err(Error::eval("element not found")),
                 }
             }
         }
@@ -156,7 +156,7 @@ impl Elements<'_> {
         }
         match self.reach() {
             len @ SEARCHED.. if len > SEARCHED => Err(Error::eval(format!(
-                "it is not among the first {SEARCHED} of {len} elements"
+                "not found among the first {SEARCHED} of {len} elements"
             ))),
             _ => Ok(None),
         }
@@ -256,7 +256,7 @@ impl Evaluator<'_> {
                 ("has_value", ..) => Ok(self.truth_value(engaged)),
                 (_, true, _) => part(&["_M_payload", "_M_payload", "_M_value"], "__val_").map(Some),
                 ("value_or", false, [other]) => Ok(Some(other.clone())),
-                _ => Err(Error::eval("there is no value in it")),
+                _ => Err(Error::eval("no value: the optional is empty")),
             };
         }
         let is = IS.iter().find(|it| it.0 == name);
@@ -277,9 +277,9 @@ impl Evaluator<'_> {
                 members::find(target, &payload, "0")
             }
             ("unwrap_or", "None" | "Err", [other]) => Ok(Some(other.clone())),
-            (_, "Some" | "None" | "Ok" | "Err", _) if name != "unwrap_or" => {
-                Err(Error::eval(format!("it is `{variant}`")))
-            }
+            (_, "Some" | "None" | "Ok" | "Err", _) if name != "unwrap_or" => Err(Error::eval(
+                format!("cannot unwrap: the value is `{variant}`"),
+            )),
             _ => Ok(None),
         }
     }
@@ -331,7 +331,7 @@ impl Evaluator<'_> {
             Number::Int(int) => u32::try_from(int.bits).ok().and_then(char::from_u32),
             Number::Float(_) => None,
         };
-        let char = char.ok_or_else(|| Error::eval("a string or character is expected"))?;
+        let char = char.ok_or_else(|| Error::eval("expected a string or character"))?;
         Ok(char.to_string().into_bytes())
     }
 
@@ -340,7 +340,7 @@ impl Evaluator<'_> {
         u64::try_from(index)
             .ok()
             .filter(|index| *index < len)
-            .ok_or_else(|| Error::eval(format!("there are {len} elements, none is [{index}]")))
+            .ok_or_else(|| Error::eval(format!("index {index} is out of range: length is {len}")))
     }
 
     fn of_elements(
@@ -358,13 +358,13 @@ impl Evaluator<'_> {
             (Ask::Len, ..) => self.length(elements.len()?),
             (Ask::IsEmpty, ..) => self.truth_value(elements.is_empty()),
             (Ask::First | Ask::Last, ..) if elements.is_empty() => {
-                return Err(Error::eval("it is empty"));
+                return Err(Error::eval("no element: the container is empty"));
             }
             (Ask::First, ..) => Some(elements.nth(target, 0)?),
             (Ask::Last, ..) => Some(elements.nth(target, elements.len()? - 1)?),
             (Ask::At, [key], _) if elements.is_map() => match elements.find(target, key)? {
                 Some(found) => Some(found),
-                None => return Err(Error::eval("there is no such key")),
+                None => return Err(Error::eval("key not found")),
             },
             (Ask::At, [index], _) => {
                 let index = self.place_in(index, elements.reach())?;
@@ -445,7 +445,7 @@ impl Evaluator<'_> {
             ("abs", Number::Int(int), None) if int.signed => {
                 let bits = int.value().unsigned_abs();
                 if bits >> (u32::from(int.size) * 8 - 1) != 0 {
-                    return Err(Error::eval("`abs` overflows here"));
+                    return Err(Error::eval("`abs` overflows"));
                 }
                 int_value(Int::new(bits, int.size, true))
             }
@@ -467,7 +467,7 @@ impl Evaluator<'_> {
                     });
                 match exact {
                     Some(exact) => int_value(exact),
-                    None => return Err(Error::eval("`pow` overflows here")),
+                    None => return Err(Error::eval("`pow` overflows")),
                 }
             }
             ("count_ones", Number::Int(int), None) => {

@@ -3,7 +3,7 @@
 mod argument;
 pub(crate) mod arith;
 mod assign;
-mod call;
+pub(crate) mod call;
 mod complete;
 mod convert;
 pub(crate) mod evaluate;
@@ -99,7 +99,7 @@ pub trait EvalContext: Target {
     /// The program did not stop for an exception, or its type is unknown.
     fn exception(&self) -> Result<Value, Error> {
         Err(Error::eval(
-            "no exception: the program did not stop for one",
+            "no exception: the program is not stopped at one",
         ))
     }
     /// Returns the functions with a name that are visible from here; several if it is overloaded.
@@ -119,7 +119,7 @@ pub trait EvalContext: Target {
     }
     /// Requests a call; the returned error ends the evaluation.
     fn call(&mut self, call: Call) -> Error {
-        Error::Unsupported(format!("`{}` cannot be called here", call.name))
+        Error::Unsupported(format!("cannot call `{}` here", call.name))
     }
     /// Returns the enumeration of a bare enumerator, as in the frame's unit.
     fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {

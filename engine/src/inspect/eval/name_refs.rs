@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_stand_for_themselves_are_found() {
+    fn plain_names_are_found() {
         let found = |text: &str| {
             let expression = Expression::parse(text, Language::Cpp).unwrap();
             let all = expression.mentioned();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_the_dollar_is_known() {
+    fn names_after_dollar_are_known() {
         for name in [
             "rax",
             "eax",

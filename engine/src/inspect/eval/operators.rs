@@ -175,7 +175,7 @@ impl Evaluator<'_> {
             _ if any_literal => {
                 let other = if is_literal(a) { b } else { a };
                 Err(Error::eval(format!(
-                    "a `{}` cannot be compared with a string",
+                    "cannot compare `{}` with a string",
                     other.ty.name()
                 )))
             }
@@ -212,7 +212,7 @@ impl Evaluator<'_> {
                 (None, Shape::Pointer(..)) => Ok(value.raw(target)? as u64),
                 (None, _) => match convert::operand(target, value)?.number {
                     Number::Int(int) => Ok(int.value() as u64),
-                    Number::Float(_) => Err(Error::eval("a float is no address")),
+                    Number::Float(_) => Err(Error::eval("cannot use a float as an address")),
                 },
             }
         };
@@ -253,7 +253,7 @@ impl Evaluator<'_> {
             (Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::Shl | Binary::Shr, ..)
             | (Binary::Rem, Some(_), None) => Ok(None),
             _ => Err(Error::eval(format!(
-                "`{}` is not possible with pointers",
+                "`{}` is not defined for pointers",
                 operator.symbol()
             ))),
         }

@@ -27,8 +27,8 @@ pub(super) fn may_move(value: &Value) -> Result<(), String> {
     match dropped(&value.ty, &mut PARTS.clone()) {
         None => Ok(()),
         Some(part) => Err(format!(
-            "a `{}` would be moved into the call, which drops it ({}), and the program would drop \
-             it again; call a function that takes a reference (`&…`)",
+            "cannot move a `{}` into the call: it would be dropped twice ({}); call a function \
+             that takes a reference (`&…`)",
             value.ty.name(),
             because(&value.ty, &part)
         )),
@@ -45,16 +45,16 @@ pub(super) fn may_copy(ty: &Ty) -> Result<(), String> {
         Language::Rust => match dropped(ty, &mut PARTS.clone()) {
             None => Ok(()),
             Some(part) => Err(format!(
-                "a copy of a `{name}` would be dropped twice ({}), and what was there not at all; \
-                 assign to its elements or fields, or call a method that changes it",
+                "cannot assign a `{name}`: the copy would be dropped twice and the old value \
+                 never ({}); assign to its elements or fields, or call a method that changes it",
                 because(ty, &part)
             )),
         },
         Language::Cpp => match assigned_by_function(ty, &mut PARTS.clone()) {
             None => Ok(()),
             Some(part) => Err(format!(
-                "a `{name}` is assigned by an `operator=` ({}), and the program has none that can \
-                 be called here; assign to its members, or call a member function",
+                "cannot assign a `{name}`: no callable `operator=` ({}); assign to its members, \
+                 or call a member function",
                 because(ty, &part)
             )),
         },
@@ -64,8 +64,8 @@ pub(super) fn may_copy(ty: &Ty) -> Result<(), String> {
 
 fn because(whole: &Ty, part: &str) -> String {
     match *whole.name() == *part {
-        true => "it has a destructor or owns memory".to_owned(),
-        false => format!("a `{part}` in it"),
+        true => "has a destructor or owns memory".to_owned(),
+        false => format!("contains a `{part}`"),
     }
 }
 

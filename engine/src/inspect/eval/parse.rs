@@ -26,7 +26,7 @@ pub fn parse(text: &str, language: Language) -> Result<(Node, Format), Error> {
         text,
     };
     if parser.peek() == &TokenKind::End {
-        return Err(error("an expression is expected", 0..text.len()));
+        return Err(error("expected an expression", 0..text.len()));
     }
     let mut node = parser.expression(power::ASSIGN)?;
     let mut format = Format::default();
@@ -133,7 +133,7 @@ impl Parser<'_> {
             return Ok(());
         }
         Err(error(
-            format!("`{symbol}` is expected {}", self.before()),
+            format!("expected `{symbol}` {}", self.before()),
             self.token(0).span.clone(),
         ))
     }
@@ -148,11 +148,8 @@ impl Parser<'_> {
     pub(super) fn unexpected(&self) -> Error {
         let span = self.token(0).span.clone();
         match self.peek() {
-            TokenKind::End => error("the expression ends too early", span),
-            _ => error(
-                format!("`{}` is not expected here", &self.text[span.clone()]),
-                span,
-            ),
+            TokenKind::End => error("unexpected end of expression", span),
+            _ => error(format!("unexpected `{}`", &self.text[span.clone()]), span),
         }
     }
 
@@ -174,7 +171,7 @@ impl Parser<'_> {
     ) -> Result<Box<Node>, Error> {
         let depth = below.iter().copied().max().unwrap_or(0) + 1;
         if depth > DEEPEST {
-            return Err(error("the expression is nested too deeply", span));
+            return Err(error("expression nested too deeply", span));
         }
         Ok(Box::new(Node { kind, span, depth }))
     }
@@ -212,7 +209,7 @@ impl Parser<'_> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(error(
-                "the expression is nested too deeply",
+                "expression nested too deeply",
                 self.token(0).span.clone(),
             ));
         }
@@ -461,7 +458,7 @@ impl Parser<'_> {
                     let TokenKind::Name(mut name) = token.kind else {
                         self.at -= 1;
                         return Err(error(
-                            format!("a member's name is expected {}", self.before()),
+                            format!("expected a member name {}", self.before()),
                             token.span,
                         ));
                     };

@@ -49,7 +49,7 @@ impl Parser<'_> {
             words.push(word);
         }
         if words.is_empty() {
-            return Err(error("a type is expected", self.token(0).span.clone()));
+            return Err(error("expected a type", self.token(0).span.clone()));
         }
         let mut layers = Vec::new();
         while self.language != Language::Rust {
@@ -68,7 +68,7 @@ impl Parser<'_> {
                 (_, "[") => {
                     self.at += 1;
                     let TokenKind::Int(count, ..) = *self.peek() else {
-                        return Err(error("a number is expected", self.token(0).span.clone()));
+                        return Err(error("expected a number", self.token(0).span.clone()));
                     };
                     self.at += 1;
                     self.expect("]")?;
@@ -95,10 +95,7 @@ impl Parser<'_> {
         let start = self.token(0).span.start;
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(error(
-                "the type is nested too deeply",
-                self.token(0).span.clone(),
-            ));
+            return Err(error("type nested too deeply", self.token(0).span.clone()));
         }
         let array = self.accept("[");
         if !array {
@@ -111,7 +108,7 @@ impl Parser<'_> {
         if array {
             self.expect(";")?;
             let TokenKind::Int(count, ..) = *self.peek() else {
-                return Err(error("a number is expected", self.token(0).span.clone()));
+                return Err(error("expected a number", self.token(0).span.clone()));
             };
             self.at += 1;
             self.expect("]")?;
@@ -140,7 +137,7 @@ impl Parser<'_> {
         }
         loop {
             let TokenKind::Name(name) = self.peek() else {
-                return Err(error("a name is expected", self.token(0).span.clone()));
+                return Err(error("expected a name", self.token(0).span.clone()));
             };
             path.push_str(name);
             self.at += 1;

@@ -27,7 +27,7 @@ impl Evaluator<'_> {
         let by = self.evaluate(count)?;
         let by = convert::index(self.operand_of(&by, count)?).at(count)?;
         let by = u64::try_from(by)
-            .map_err(|_| Error::eval("a count below zero"))
+            .map_err(|_| Error::eval("negative count"))
             .at(count)?;
         let is_place = matches!(inner(from).kind, Kind::Deref(_) | Kind::Index(..));
         self.repeated(&value, by, !is_place).at(node)
@@ -44,7 +44,7 @@ impl Evaluator<'_> {
             let Some(node) = node else { return Ok(None) };
             let value = self.evaluate(node)?;
             let index = convert::index(self.operand_of(&value, node)?).at(node)?;
-            let index = u64::try_from(index).map_err(|_| Error::eval("an index below zero"));
+            let index = u64::try_from(index).map_err(|_| Error::eval("negative index"));
             Ok(Some(index.at(node)?))
         };
         let first = end(from)?.unwrap_or(0);
@@ -63,10 +63,10 @@ impl Evaluator<'_> {
                 .ok_or_else(|| Error::eval("a range over a pointer needs an end"))?;
             match len {
                 _ if first > last => Err(Error::eval(format!(
-                    "the range begins at {first} and ends at {last}"
+                    "invalid range: {first} is greater than {last}"
                 ))),
                 Some(len) if last > len => Err(Error::eval(format!(
-                    "there are {len} elements, the range ends at {last}"
+                    "range end {last} is out of range: length is {len}"
                 ))),
                 _ => Ok(first..last),
             }
@@ -118,9 +118,6 @@ impl Evaluator<'_> {
                 _ => break,
             }
         }
-        Err(Error::eval(format!(
-            "a `{}` has no parts in a row",
-            value.ty.name()
-        )))
+        Err(Error::eval(format!("cannot slice a `{}`", value.ty.name())))
     }
 }

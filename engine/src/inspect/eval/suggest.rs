@@ -30,7 +30,7 @@ impl Evaluator<'_> {
             Kind::Name(name) => name.as_str(),
             _ => "",
         };
-        let mut message = format!("no variable `{name}` here");
+        let mut message = format!("no variable `{name}` in this frame");
         let known = self.context.names();
         let own: Vec<String> = self.own_members();
         let all = known.iter().chain(&own).map(String::as_str);
@@ -78,7 +78,7 @@ impl Evaluator<'_> {
         if names.is_empty() {
             return error(format!("`{said}` ({ty}) has no members"), &span);
         }
-        let message = format!("`{said}` ({ty}) has no member `{name}`");
+        let message = format!("no member `{name}` in `{said}` ({ty})");
         error(with_suggestion(message, name, &names), &span)
     }
 
@@ -90,7 +90,7 @@ impl Evaluator<'_> {
             .collect();
         let said = self.source_text(object);
         let message = format!(
-            "`{said}` ({}) has no method `{name}` that can be answered without running the program",
+            "no method `{name}` of `{said}` ({}) can be evaluated without a call",
             value.ty.name()
         );
         error(

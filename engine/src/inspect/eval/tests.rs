@@ -130,19 +130,19 @@ fn c() {
             ("true + true", "int 2"),
             (
                 "1 = 2",
-                "error: an assignment is not possible here, where values are only looked at",
+                "error: assignments are allowed only on the console and in watches",
             ),
-            ("x", "error: no variable `x` here"),
-            ("1 +", "error: the expression ends too early"),
-            ("(1", "error: `)` is expected at the end"),
-            ("1 2", "error: `2` is not expected here"),
-            ("", "error: an expression is expected"),
-            ("1.5 << 2", "error: `<<` is not possible with floats"),
-            ("'", "error: a character is expected between the quotes"),
-            ("\"abc", "error: this string has no closing `\"`"),
-            ("0x", "error: digits are missing in this number"),
-            ("12abc", "error: `abc` is no suffix of a number"),
-            ("f(1)", "error: no variable `f` here"),
+            ("x", "error: no variable `x` in this frame"),
+            ("1 +", "error: unexpected end of expression"),
+            ("(1", "error: expected `)` at the end"),
+            ("1 2", "error: unexpected `2`"),
+            ("", "error: expected an expression"),
+            ("1.5 << 2", "error: `<<` is not defined for floats"),
+            ("'", "error: empty character literal"),
+            ("\"abc", "error: unterminated string literal: missing `\"`"),
+            ("0x", "error: missing digits in number literal"),
+            ("12abc", "error: invalid suffix `abc` of a number literal"),
+            ("f(1)", "error: no variable `f` in this frame"),
             // Literals as C types them.
             ("0xffffffff", "unsigned int 4294967295"),
             ("0x1fu", "unsigned int 31"),
@@ -156,7 +156,10 @@ fn c() {
             ("-1 < 1u", "int 0"),
             ("u8\"x\" == \"x\"", "int 1"),
             ("R\"(a\\b\"c)\" == \"a\\\\b\\\"c\"", "int 1"),
-            ("R\"x(a)\"", "error: this string has no closing `)x\"`"),
+            (
+                "R\"x(a)\"",
+                "error: unterminated string literal: missing `)x\"`",
+            ),
             // Commas and format specifiers.
             ("(1, 2)", "int 2"),
             ("1, 2 + 3, x", "int 0x5"),
@@ -167,22 +170,22 @@ fn c() {
             ("8,o", "int 0o10"),
             ("97,c", "int 'a'"),
             ("'a',d", "char 97"),
-            ("1,y", "error: no variable `y` here"),
+            ("1,y", "error: no variable `y` in this frame"),
             // Casts.
             ("static_cast<unsigned char>(257)", "unsigned char 1 '\\x01'"),
             ("reinterpret_cast<int *>(16)", "int * 0x10"),
             ("double(3) / 2", "double 1.5"),
-            ("static_cast<nothing>(1)", "error: no type `nothing` here"),
-            ("1 ? 2, 3 : 4", "error: `:` is expected before `,`"),
+            ("static_cast<nothing>(1)", "error: unknown type `nothing`"),
+            ("1 ? 2, 3 : 4", "error: expected `:` before `,`"),
             ("- -1", "int 1"),
             ("1 - --1", "int 0"),
             ("++1", "int 1"),
             (
                 "x++",
-                "error: an assignment is not possible here, where values are only looked at",
+                "error: assignments are allowed only on the console and in watches",
             ),
-            ("f(", "error: the expression ends too early"),
-            ("1[..2]", "error: a `int` has no parts in a row"),
+            ("f(", "error: unexpected end of expression"),
+            ("1[..2]", "error: cannot slice a `int`"),
         ],
     );
 }
@@ -196,20 +199,23 @@ fn rust() {
             ("254u8 + 1", "u8 255"),
             (
                 "255u8 + 1",
-                "error: `+` overflows `u8` here; cast to a wider type first",
+                "error: `+` overflows `u8`; cast an operand to a wider type",
             ),
             (
                 "2147483647 + 1",
-                "error: `+` overflows `i32` here; cast to a wider type first",
+                "error: `+` overflows `i32`; cast an operand to a wider type",
             ),
             ("2147483647 as i64 + 1", "i64 2147483648"),
             (
                 "1u8 + 1i32",
-                "error: `u8` and `i32` do not mix in Rust; cast the left side with `as i32`",
+                "error: mismatched types `u8` and `i32`; cast the left operand with `as i32`",
             ),
-            ("1u8 + 300", "error: 300 does not fit `u8`"),
+            ("1u8 + 300", "error: 300 is out of range for `u8`"),
             ("-128i8", "i8 -128"),
-            ("1u8 << 8", "error: a shift of 8 bits by 8"),
+            (
+                "1u8 << 8",
+                "error: shift count 8 is out of range: width is 8",
+            ),
             ("if 1 < 2 { 3 } else { 4 }", "i32 3"),
             ("if false {1} else if true {2} else {3}", "i32 2"),
             ("if true {1}", "error: an `if` without `else` has no value"),
@@ -220,7 +226,7 @@ fn rust() {
             ("3.5 % 2.0", "f64 1.5"),
             ("(-5i32).abs()", "i32 5"),
             ("2i32.pow(10)", "i32 1024"),
-            ("2u8.pow(8)", "error: `pow` overflows here"),
+            ("2u8.pow(8)", "error: `pow` overflows"),
             ("3u8.max(7)", "u8 7"),
             ("2.25f64.sqrt()", "f64 1.5"),
             ("255u8,x", "u8 0xff"),
@@ -247,9 +253,9 @@ fn rust() {
             ),
             (
                 "340282366920938463463374607431768211456",
-                "error: this number does not fit 128 bits",
+                "error: number literal exceeds 128 bits",
             ),
-            ("300u8", "error: 300 does not fit `u8`"),
+            ("300u8", "error: 300 is out of range for `u8`"),
             ("i8::MIN", "i8 -128"),
             ("u64::MAX", "u64 18446744073709551615"),
             ("i128::MIN", "i128 -170141183460469231731687303715884105728"),
@@ -268,16 +274,13 @@ fn mistakes_are_marked() {
     };
     assert_eq!(
         marked("1 + foo * 2"),
-        "no variable `foo` here\n  1 + foo * 2\n      ^^^"
+        "no variable `foo` in this frame\n  1 + foo * 2\n      ^^^"
     );
     assert_eq!(
         marked("'é' + x"),
-        "no variable `x` here\n  'é' + x\n        ^"
+        "no variable `x` in this frame\n  'é' + x\n        ^"
     );
-    assert_eq!(
-        marked("1 +"),
-        "the expression ends too early\n  1 +\n     ^"
-    );
+    assert_eq!(marked("1 +"), "unexpected end of expression\n  1 +\n     ^");
 }
 
 #[test]

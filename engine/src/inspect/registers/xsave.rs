@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_registers_are_put_together_and_taken_apart() {
+    fn wide_registers_are_composed_and_split() {
         for (len, high) in [(2696, 1664), (2440, 1408)] {
             let mut area = vec![0; len];
             area[XCR0] = 0xe7;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_processor_does_not_have_is_not_there() {
+    fn unsupported_registers_are_absent() {
         let mut area = vec![0; 832];
         area[XCR0] = 7;
         assert_eq!(bytes_of("ymm15", &area).map(|it| it.len()), Some(32));

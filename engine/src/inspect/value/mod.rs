@@ -260,13 +260,13 @@ impl Value {
     pub fn bytes(&self, target: &dyn Target) -> Result<Bytes, Error> {
         let Some(size) = self.ty.size() else {
             return Err(Error::Unsupported(format!(
-                "the size of `{}` is not known",
+                "unknown size of `{}`",
                 self.ty.name()
             )));
         };
         if size > MAX_VALUE_BYTES {
             return Err(Error::Unsupported(format!(
-                "{size} bytes are too many to read at once"
+                "cannot read {size} bytes at once: too large"
             )));
         }
         match self.bits {

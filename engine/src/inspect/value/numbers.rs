@@ -104,7 +104,7 @@ mod tests {
     use crate::inspect::value::scalar::ScalarKind;
 
     #[test]
-    fn nobody_makes_room_for_what_lies_between_numbers() {
+    fn sparse_numbers_allocate_nothing_between() {
         let int = Ty::Builtin(Scalar::new(ScalarKind::Signed, 4), "int");
         for stride in [1 << 30, 1 << 40, 1 << 52, u64::MAX / 1023, u64::MAX] {
             let row = ElementArray {

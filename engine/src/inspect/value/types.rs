@@ -427,7 +427,7 @@ fn strip_slow(ty: &Arc<DwarfTy>) -> Ty {
             other => return other,
         }
     }
-    Ty::Broken("a type made of itself".into())
+    Ty::Broken("a type that contains itself".into())
 }
 
 fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
@@ -497,7 +497,7 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
         | TypeKind::Const(_)
         | TypeKind::Volatile(_)
         | TypeKind::Restrict(_)
-        | TypeKind::Atomic(_) => Shape::Broken("a type made of itself".into()),
+        | TypeKind::Atomic(_) => Shape::Broken("a type that contains itself".into()),
     }
 }
 

@@ -139,7 +139,7 @@ impl Collection {
     pub fn known_len(&self) -> Result<u64, Error> {
         match self.more {
             true => Err(Error::Unsupported(format!(
-                "there are more than {} elements; the program keeps no number of them",
+                "more than {} elements; the container does not store its length",
                 self.len
             ))),
             false => Ok(self.len),
@@ -171,7 +171,7 @@ impl Collection {
         match found {
             _ if cancelled => Err(Error::Cancelled),
             None if self.len > most && seen >= most => Err(Error::Unsupported(format!(
-                "it is not among the first {most} of {} elements; the others are too far away",
+                "not found among the first {most} of {} elements",
                 self.len
             ))),
             found => Ok(found),
@@ -193,7 +193,7 @@ impl Collection {
             return Ok((items, None));
         }
         if range.start > Self::FARTHEST {
-            let error = format!("elements behind {} are too far away", Self::FARTHEST);
+            let error = format!("elements after {} cannot be reached", Self::FARTHEST);
             return Ok((items, Some(Error::Unsupported(error))));
         }
         let wanted = end - range.start;
@@ -214,8 +214,8 @@ impl Collection {
             Ok(()) if (items.len() as u64) < wanted => {
                 let found = range.start + items.len() as u64;
                 let error = match self.more {
-                    true => format!("it ends before element {found}"),
-                    false => format!("{} elements were to be there, {found} are", self.len),
+                    true => format!("the container ends before element {found}"),
+                    false => format!("expected {} elements, found {found}", self.len),
                 };
                 Ok((items, Some(Error::Unsupported(error))))
             }

@@ -46,7 +46,7 @@ pub fn listen(waker: &Waker) {
         let waker = waker.clone();
         let listener = thread::Builder::new().name("ending".to_owned());
         if let Err(error) = listener.stack_size(64 << 10).spawn(move || hear(&waker)) {
-            tracing::warn!(%error, "no thread to hear SIGTERM with");
+            tracing::warn!(%error, "cannot start the SIGTERM thread");
         }
     });
 }
@@ -59,7 +59,7 @@ fn hear(waker: &Waker) {
     ASKED.store(signal, Ordering::Relaxed);
     waker.wake();
     thread::sleep(END_TIMEOUT);
-    tracing::error!("the session does not end: the process does");
+    tracing::error!("the session does not end; exiting the process");
     // A launched debuggee dies with its tracer, an attached one is restored by the guardian.
     // SAFETY: ends all threads at once; nothing of this process is used afterwards.
     unsafe { libc::_exit(1) }

@@ -14,7 +14,7 @@
 //! these one or two milliseconds is killed by the SIGTRAP.
 
 use super::descriptors;
-use crate::arch::x86_64::JUMP;
+use crate::arch::MAX_JUMP_BYTES;
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -141,7 +141,7 @@ impl Guardian {
     /// rank are restored first.
     pub fn add(&self, addr: LoadAddr, original: &[u8], ours: u8, rank: u8) {
         let mut word = [0; 8];
-        let count = original.len().min(JUMP);
+        let count = original.len().min(MAX_JUMP_BYTES);
         word[..count].copy_from_slice(&original[..count]);
         word[RANK] = rank;
         word[OURS] = ours;
@@ -156,7 +156,7 @@ impl Guardian {
                 bytes.store(u64::from_le_bytes(word), Ordering::Release);
             }
             None => {
-                tracing::warn!(%addr, "too many breakpoints to guard this one against our death");
+                tracing::warn!(%addr, "too many breakpoints: the guardian cannot restore this one");
             }
         }
     }
@@ -181,7 +181,10 @@ impl Guardian {
         match (place(tid), armed) {
             (None, true) => match place(0) {
                 Some(free) => free.store(tid, Ordering::Release),
-                None => tracing::warn!(tid, "too many threads to guard this one's debug registers"),
+                None => tracing::warn!(
+                    tid,
+                    "too many threads: the guardian cannot clear this one's debug registers"
+                ),
             },
             (Some(place), false) => place.store(0, Ordering::Release),
             (Some(_), true) | (None, false) => {}

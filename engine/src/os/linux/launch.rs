@@ -266,7 +266,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
             Some((_, WaitStatus::Execed(_))) => break,
             Some((_, WaitStatus::Exited(_) | WaitStatus::Killed(_))) | None => {
                 return Err(fail(
-                    "the kernel could not load it (a damaged or truncated file?)".into(),
+                    "the kernel cannot load it; the file may be damaged or truncated".into(),
                 ));
             }
             // The kernel kills a process that it cannot load.
@@ -299,13 +299,11 @@ unsafe fn child_failed(report: i32, stage: Stage) -> ! {
 /// Checks a program for errors that can be found before launching it.
 fn check_program(path: &Path) -> Result<(), String> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            "there is no such file; check `program` (has it been built?)".to_owned()
-        }
+        io::ErrorKind::NotFound => "file not found; check `program` and build it".to_owned(),
         _ => error.to_string(),
     })?;
     if metadata.is_dir() {
-        return Err("it is a directory; `program` must name the executable in it".into());
+        return Err("a directory; set `program` to the executable in it".into());
     }
     Ok(())
 }
@@ -313,17 +311,19 @@ fn check_program(path: &Path) -> Result<(), String> {
 fn exec_message(path: &Path, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES) => {
-            "it is not executable (permission denied); `chmod +x` it, or point `program` at the built executable".into()
+            "not executable (permission denied); run `chmod +x`, or set `program` to the built \
+             executable"
+                .into()
         }
         Some(libc::ENOEXEC) => match elf_machine(path) {
             Some(machine) if machine == std::env::consts::ARCH => {
-                "the kernel could not load it (a damaged or truncated file?)".into()
+                "the kernel cannot load it; the file may be damaged or truncated".into()
             }
             Some(machine) => format!(
-                "it is built for another machine ({machine}), this one is {}",
+                "wrong architecture: built for {machine}, this machine is {}",
                 std::env::consts::ARCH
             ),
-            None => "it is not an executable this system can run (no ELF file, no `#!` line)".into(),
+            None => "not an executable: neither an ELF file nor a script with a `#!` line".into(),
         },
         Some(libc::ENOENT) => {
             "its interpreter (dynamic loader or `#!` line) does not exist on this system".into()

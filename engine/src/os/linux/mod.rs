@@ -36,7 +36,7 @@ use super::{
     Backend, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitInterest,
     WaitStatus,
 };
-use crate::arch::x86_64::{BREAKPOINT, NEAR_JUMP};
+use crate::arch::Arch;
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -193,7 +193,7 @@ impl Backend for LinuxBackend {
             return Err(Error::Attach {
                 pid,
                 message: format!(
-                    "it is a thread of process {}; attach to that",
+                    "a thread of process {}; attach to that process",
                     procfs::status_number(pid, "Tgid").unwrap_or(0)
                 ),
             });
@@ -201,7 +201,7 @@ impl Backend for LinuxBackend {
         if pid == std::process::id() as i32 || front::is_front(pid) {
             return Err(Error::Attach {
                 pid,
-                message: "it is this debugger itself".into(),
+                message: "the debugger cannot attach to itself".into(),
             });
         }
         ptrace::seize(pid, exit_kill).map_err(|error| fail(&error))?;
@@ -455,7 +455,8 @@ impl Backend for LinuxBackend {
             match Guardian::start(&memory) {
                 Ok(guardian) => self.guardian = Some(guardian),
                 Err(error) => {
-                    tracing::warn!(%error, "no guardian: our death would be the debuggee's")
+                    tracing::warn!(%error, "no guardian: SIGKILL of the debugger would kill the \
+                                            debuggee")
                 }
             }
         }
@@ -472,7 +473,7 @@ impl Backend for LinuxBackend {
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {
         let shared = Shared::open(pid, descriptor, usize::try_from(len).ok()?);
         shared
-            .inspect_err(|error| tracing::info!(%error, "no memory is shared with the program"))
+            .inspect_err(|error| tracing::info!(%error, "cannot share memory with the program"))
             .ok()
     }
 
@@ -483,15 +484,19 @@ impl Backend for LinuxBackend {
     fn guard(&self, addr: LoadAddr, original: Option<&[u8]>) {
         if let Some(guardian) = &self.guardian {
             match original {
-                Some(original) => guardian.add(addr, original, BREAKPOINT, 0),
+                Some(original) => {
+                    if let [first, ..] = Arch::HOST.breakpoint() {
+                        guardian.add(addr, original, *first, 0);
+                    }
+                }
                 None => guardian.remove(addr),
             }
         }
     }
 
     fn guard_jump(&self, addr: LoadAddr, original: &[u8], rank: u8) {
-        if let Some(guardian) = &self.guardian {
-            guardian.add(addr, original, NEAR_JUMP, rank);
+        if let (Some(guardian), Some(first)) = (&self.guardian, Arch::HOST.jump_patch()) {
+            guardian.add(addr, original, first, rank);
         }
     }
 
@@ -595,7 +600,9 @@ impl Backend for LinuxBackend {
         self.end_duty(pid);
         match Keeper::start(pid, duty) {
             Ok(keeper) => self.keepers.push((pid, keeper)),
-            Err(error) => tracing::warn!(pid, %error, "our death would leave it as it is"),
+            Err(error) => {
+                tracing::warn!(pid, %error, "no keeper: it is left alone if the debugger is killed")
+            }
         }
     }
 

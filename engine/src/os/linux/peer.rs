@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn the_other_end_is_found_in_the_table() {
+    fn peer_is_found_in_the_table() {
         let ours = at(0x1267);
         assert_eq!(user_in(TABLE, at(0x9c40), ours), Some(1000));
         // Closed, without a process, or missing.
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_of_our_own() {
+    fn kernel_reports_our_socket() {
         let us = nix::unistd::getuid().as_raw();
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(address) else {

@@ -222,8 +222,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mappings_of_ourselves_hold_our_code() {
-        let here = mappings_of_ourselves_hold_our_code as fn() as usize as u64;
+    fn own_mappings_contain_own_code() {
+        let here = own_mappings_contain_own_code as fn() as usize as u64;
         let maps = mappings(std::process::id() as i32);
         let ours = maps
             .iter()

@@ -73,9 +73,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_says_of_one_mapping_what_it_says_of_all() {
+    fn single_mapping_query_agrees_with_maps() {
         let maps = File::open("/proc/self/maps").unwrap();
-        let here = the_kernel_says_of_one_mapping_what_it_says_of_all as fn() as usize as u64;
+        let here = single_mapping_query_agrees_with_maps as fn() as usize as u64;
         let Some(found) = query(&maps, here) else {
             // The kernel is older than 6.11.
             return;

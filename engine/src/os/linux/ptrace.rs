@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_killed_leader_whose_threads_are_to_be_told_of_first() {
+    fn killed_leader_is_reaped_after_its_threads() {
         // A test runs on a thread beside the main thread.
         let mut sleeper = Command::new(env::current_exe().expect("this test"));
         sleeper.args(["--exact", "os::linux::ptrace::tests::sleeper"]);

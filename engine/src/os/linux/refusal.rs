@@ -6,7 +6,7 @@ use std::io;
 /// Returns why a process cannot be attached to, and the remedy.
 pub fn of_process(pid: i32, error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(libc::ESRCH) => return "there is no such process".into(),
+        Some(libc::ESRCH) => return "no such process".into(),
         Some(libc::EPERM) => {}
         _ => return error.to_string(),
     }
@@ -15,9 +15,7 @@ pub fn of_process(pid: i32, error: &io::Error) -> String {
     }
     if let Some(tracer) = procfs::status_number(pid, "TracerPid").filter(|tracer| *tracer != 0) {
         let name = procfs::thread_name(tracer, tracer);
-        return format!(
-            "it is already traced by process {tracer} ({name}); detach that debugger first"
-        );
+        return format!("already traced by process {tracer} ({name}); detach it first");
     }
     let (ours, theirs) = (
         procfs::status_number(std::process::id() as i32, "Uid"),
@@ -25,7 +23,7 @@ pub fn of_process(pid: i32, error: &io::Error) -> String {
     );
     if ours != theirs && ours != Some(0) {
         return format!(
-            "it belongs to user {}, we are user {}; run the debugger as that user or as root",
+            "owned by user {}, debugger runs as user {}; run it as that user or as root",
             theirs.unwrap_or(-1),
             ours.unwrap_or(-1)
         );
@@ -35,11 +33,10 @@ pub fn of_process(pid: i32, error: &io::Error) -> String {
     }
     match yama() {
         Some(scope) if scope > 0 => format!(
-            "the system forbids it (kernel.yama.ptrace_scope is {scope}); \
-             `sysctl kernel.yama.ptrace_scope=0` as root allows it, or let the debugger launch \
-             the program"
+            "ptrace is restricted (kernel.yama.ptrace_scope = {scope}); run `sysctl \
+             kernel.yama.ptrace_scope=0` as root, or launch the program from the debugger"
         ),
-        _ => "the system forbids it (a kernel thread, a process that changed its user, another \
+        _ => "ptrace is denied (a kernel thread, a process that changed its user, another \
               container, or CAP_SYS_PTRACE is missing); try as root"
             .into(),
     }
@@ -48,19 +45,19 @@ pub fn of_process(pid: i32, error: &io::Error) -> String {
 /// Returns why a launched program cannot be traced, and the remedy.
 pub fn of_launch(error: &io::Error) -> String {
     match yama() {
-        _ if is_ptrace_blocked() => format!("tracing is not permitted: {BY_SANDBOX}"),
+        _ if is_ptrace_blocked() => format!("ptrace is denied: {BY_SANDBOX}"),
         Some(scope) if scope > 1 => format!(
-            "tracing is not permitted: kernel.yama.ptrace_scope is {scope}; \
-             `sysctl kernel.yama.ptrace_scope=1` as root allows it (a 3 stays until a reboot)"
+            "ptrace is denied (kernel.yama.ptrace_scope = {scope}); run `sysctl \
+             kernel.yama.ptrace_scope=1` as root (3 stays until a reboot)"
         ),
         _ => format!(
-            "tracing is not permitted ({error}); in a container, allow CAP_SYS_PTRACE \
-             (`docker run --cap-add=SYS_PTRACE`)"
+            "ptrace is denied ({error}); in a container, allow CAP_SYS_PTRACE (`docker run \
+             --cap-add=SYS_PTRACE`)"
         ),
     }
 }
 
-const BY_SANDBOX: &str = "the sandbox that we run in forbids ptrace (a seccomp filter); in a \
+const BY_SANDBOX: &str = "a seccomp filter of the debugger's sandbox forbids ptrace; in a \
                           container, allow it (`docker run --cap-add=SYS_PTRACE`, or \
                           `--security-opt seccomp=unconfined`)";
 
@@ -81,14 +78,14 @@ fn yama() -> Option<i32> {
 /// Describes a zombie process.
 fn ended(pid: i32) -> String {
     if procfs::threads(pid).len() > 1 {
-        return "its main thread has ended (pthread_exit) while others run on; such a process \
-                cannot be attached to, launch it under the debugger"
+        return "its main thread has ended (pthread_exit) while others run; launch the program \
+                from the debugger"
             .into();
     }
     let parent = procfs::status_number(pid, "PPid").unwrap_or(0);
     let name = procfs::thread_name(parent, parent);
     format!(
-        "it has ended (it is a zombie): its parent, process {parent} ({name}), has not asked for \
-         its exit status yet; attach to that, or launch the program under the debugger"
+        "it has ended (a zombie: its parent, process {parent} ({name}), has not read its exit \
+         status); attach to the parent, or launch the program from the debugger"
     )
 }

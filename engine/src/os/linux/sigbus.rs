@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_short_is_an_error_and_no_crash() {
+    fn truncated_file_is_an_error_not_a_crash() {
         survive_truncated_files();
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

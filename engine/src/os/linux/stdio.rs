@@ -84,7 +84,7 @@ fn open_file(path: &Path, index: usize, patience: Patience) -> io::Result<OwnedF
     let file = options.custom_flags(flags).open(path)?;
     if patience == Patience::None {
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file any more"));
+            return Err(io::Error::other("not a regular file any more"));
         }
         // The program expects a blocking file.
         set_flags(file.as_raw_fd(), |flags| flags & !libc::O_NONBLOCK)?;

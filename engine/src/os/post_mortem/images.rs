@@ -148,8 +148,7 @@ impl Images {
             images.program = program.map(Path::to_owned);
             if program.is_none() {
                 images.notes.push(format!(
-                    "the core file does not say where the program `{}` was; say so by the \
-                     setting `program`\n",
+                    "The core file lacks the path of the program `{}`; set `program` to it.\n",
                     core.said.name
                 ));
             }
@@ -160,9 +159,8 @@ impl Images {
                 .map(|path| path.display().to_string())
                 .collect();
             images.notes.push(format!(
-                "stacks may be wrong beyond functions of these libraries, which are not here as \
-                 the process had them: {} (they are looked for beside the file that the setting \
-                 `program` names, too)\n",
+                "Stacks may be wrong beyond functions of these libraries, whose builds were not \
+                 found: {}. Put them beside the file that `program` names.\n",
                 names.join(", ")
             ));
         }
@@ -199,7 +197,7 @@ impl Images {
         for path in wanted.into_iter().chain([name.as_path()]) {
             if !path.is_file() {
                 if Some(path) == wanted {
-                    wrong = Some(format!("{} is not there", path.display()));
+                    wrong = Some(format!("{} does not exist", path.display()));
                 }
                 continue;
             }
@@ -240,14 +238,14 @@ impl Images {
         }
         if !is_program {
             self.notes
-                .extend(wrong.map(|wrong| format!("{wrong}; it is not used\n")));
+                .extend(wrong.map(|wrong| format!("{wrong}; ignored\n")));
             return None;
         }
-        let wrong = wrong.unwrap_or_else(|| format!("{} is not here", name.display()));
+        let wrong = wrong.unwrap_or_else(|| format!("{} was not found", name.display()));
         let id = id.map_or(String::new(), |id| format!(" of build-id {}", hex(&id)));
         self.notes.push(format!(
-            "{wrong}; without the program{id} there are no names and no variables: say by the \
-             setting `program` where it is\n"
+            "{wrong}; names and variables are unavailable without the program{id}: set `program` \
+             to its path\n"
         ));
         // A core file may contain the whole image (core(5), `coredump_filter`).
         let module = Module::from_memory(&name, start, &Dumped(core)).ok()?;
@@ -306,11 +304,10 @@ impl Mapped<'_> {
 
 fn another_build(path: &Path, module: &Module, wanted: Option<&[u8]>) -> String {
     format!(
-        "{} is another build than the one in the core file (its build-id is {}, that in the core \
-         file {})",
+        "{} is not the build in the core file (its build-id is {}, that in the core file {})",
         path.display(),
         module.build_id().map_or("missing".into(), hex),
-        wanted.map_or("missing, and its headers are others".into(), hex),
+        wanted.map_or("missing, and its headers differ".into(), hex),
     )
 }
 

@@ -55,14 +55,12 @@ impl Core {
             message: message.to_owned(),
         };
         let header = header(file.data).map_err(|message| wrong(&message))?;
-        let cut = "it is cut short: not even its headers are whole (a limit on the size of core \
-                   files, `ulimit -c`, or a full disk)";
+        let cut = "truncated: its headers are incomplete (a limit on the size of core files, \
+                   `ulimit -c`, or a full disk)";
         let headers = header.program_headers(ENDIAN, file.data);
         let headers = headers.map_err(|_| wrong(cut))?;
         if headers.len() > MAX_SEGMENTS {
-            return Err(wrong(
-                "it has more segments than a process can have mappings",
-            ));
+            return Err(wrong("more segments than a process can have mappings"));
         }
         let mut core = Core {
             path: file.path.clone(),
@@ -107,17 +105,17 @@ impl Core {
         core.segments.sort_by_key(|segment| segment.start);
         if core.said.threads.is_empty() {
             return Err(wrong(match missing {
-                0 => "it has no threads: nothing says where the program was",
+                0 => "it records no threads",
                 _ => {
-                    "it is cut short, and what says where its threads were is missing (a limit on \
-                     the size of core files, `ulimit -c`, or a full disk)"
+                    "truncated: its thread records are missing (a limit on the size of core \
+                     files, `ulimit -c`, or a full disk)"
                 }
             }));
         }
         if missing > 0 {
             core.notes.push(format!(
-                "{} is cut short: {missing} bytes of memory are missing and read as not \
-                 available (a limit on the size of core files, `ulimit -c`, or a full disk)\n",
+                "{} is truncated: {missing} bytes of memory are missing and cannot be read (a \
+                 limit on the size of core files, `ulimit -c`, or a full disk)\n",
                 core.path.display()
             ));
         }
@@ -260,7 +258,7 @@ impl Core {
             1 => "",
             _ => "s",
         });
-        text.push_str("; it can be looked at, not run\n");
+        text.push_str("; it can be inspected, not run\n");
         text
     }
 }
@@ -282,41 +280,36 @@ impl Notes {
 fn header(data: &'static [u8]) -> Result<&'static FileHeader64<LittleEndian>, String> {
     match data {
         [] => {
-            return Err(
-                "it is empty: there was no room for it, or a limit of 0 (`ulimit -c`)".into(),
-            );
+            return Err("empty: the disk was full, or the limit was 0 (`ulimit -c`)".into());
         }
         [0x7f, b'E', b'L', b'F', class, order, ..] => {
             if (*class, *order) != (2, 1) {
                 return Err(
-                    "it is of a 32-bit or big-endian program; x86-64 is what this debugger reads"
-                        .into(),
+                    "core file of a 32-bit or big-endian program; only x86-64 is supported".into(),
                 );
             }
         }
-        _ => return Err("it is no core file: it does not begin as an ELF file does".into()),
+        _ => return Err("not a core file: no ELF header".into()),
     }
     let header = FileHeader64::<LittleEndian>::parse(data)
-        .map_err(|error| format!("its ELF header cannot be read: {error}"))?;
+        .map_err(|error| format!("cannot read its ELF header: {error}"))?;
     match header.e_type(ENDIAN) {
         elf::ET_CORE => {}
         elf::ET_EXEC | elf::ET_DYN => {
-            return Err("it is no core file but a program or library; the setting for a program is `program`".into());
+            return Err("not a core file but a program or library; set `program` to it".into());
         }
         other => {
             return Err(format!(
-                "it is no core file but an ELF file of type {}",
+                "not a core file but an ELF file of type {}",
                 other.0
             ));
         }
     }
     match header.e_machine(ENDIAN) {
         elf::EM_X86_64 => Ok(header),
-        elf::EM_AARCH64 => {
-            Err("it is of an AArch64 program; x86-64 is what this debugger reads".into())
-        }
+        elf::EM_AARCH64 => Err("core file of an AArch64 program; only x86-64 is supported".into()),
         other => Err(format!(
-            "it is of a program for machine {} (ELF e_machine); x86-64 is what this debugger reads",
+            "core file of a program for machine {} (ELF e_machine); only x86-64 is supported",
             other.0
         )),
     }

@@ -207,14 +207,14 @@ fn every_thread_has_a_number_of_its_own() {
 }
 
 #[test]
-fn a_core_file_taken_of_a_living_process_has_no_reason() {
+fn core_of_a_living_process_has_no_reason() {
     let core = Writer::default().thread(1, 19).read().unwrap();
     let ending = core.ending();
     assert!(matches!(ending, Some((_, None))), "{ending:?}");
 }
 
 #[test]
-fn memory_is_what_the_file_has() {
+fn memory_is_read_from_the_file() {
     let process = Writer::default()
         .thread(1, 11)
         .memory(0x3000, 0x2000, RW, &[3; 0x1000])
@@ -314,13 +314,17 @@ fn nothing_comes_from_another_build() {
     let process = writer.open();
     let core = process.core().unwrap();
     assert!(core.images().is_empty());
-    assert!(said(core).contains("is another build"), "{}", said(core));
+    assert!(
+        said(core).contains("is not the build in the core file"),
+        "{}",
+        said(core)
+    );
     let mut buffer = [0; 64];
     assert_eq!(process.read_memory(LoadAddr(0x1000_1800), &mut buffer), 0);
 }
 
 #[test]
-fn what_a_cut_takes_is_counted() {
+fn truncation_is_counted() {
     let writer = Writer::default()
         .thread(1, 11)
         .memory(0x1000, 0x1000, RW, &[1; 0x1000])
@@ -358,7 +362,7 @@ fn look(core: Core) {
 }
 
 #[test]
-fn no_bytes_do_harm() {
+fn corrupt_bytes_are_harmless() {
     let path = std::env::current_exe().unwrap();
     let whole = Writer::default()
         .thread(12, 11)
@@ -394,7 +398,7 @@ fn no_bytes_do_harm() {
 }
 
 #[test]
-fn no_compressed_bytes_do_harm() {
+fn corrupt_compressed_bytes_are_harmless() {
     let plain: Vec<u8> = (0..6000_u32).map(|at| (at * at / 7) as u8).collect();
     let zstd = ruzstd::encoding::compress_to_vec(
         plain.as_slice(),

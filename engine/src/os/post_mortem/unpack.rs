@@ -60,7 +60,7 @@ impl CoreFile {
         for (magic, name, command) in FOREIGN {
             if data.starts_with(magic) {
                 return Err(wrong(format!(
-                    "it is compressed with {name}; unpack it first (`{command} {}`)",
+                    "compressed with {name}; unpack it first (`{command} {}`)",
                     path.display()
                 )));
             }
@@ -106,7 +106,7 @@ impl CoreFile {
         };
         let no_room = |error: io::Error| {
             wrong(format!(
-                "no room to unpack it in {}: {error} (TMPDIR says where)",
+                "not enough space to unpack it in {}: {error}; set TMPDIR to another folder",
                 folder.display()
             ))
         };
@@ -131,20 +131,18 @@ impl CoreFile {
             }
         }));
         let mut notes = Vec::new();
-        match unpacked.unwrap_or_else(|_| Err(Failure::Damaged("its decoder failed".into()))) {
+        match unpacked.unwrap_or_else(|_| Err(Failure::Damaged("the decoder failed".into()))) {
             Ok(()) if target.len == 0 => {
-                return Err(wrong(
-                    "it cannot be unpacked: there is nothing in it".into(),
-                ));
+                return Err(wrong("cannot unpack it: no content".into()));
             }
             Ok(()) => {}
             Err(Failure::Cancelled) => return Err(Error::Cancelled),
             Err(Failure::NoRoom(error)) => return Err(no_room(error)),
             Err(Failure::Damaged(why)) if target.len == 0 => {
-                return Err(wrong(format!("it cannot be unpacked: {why}")));
+                return Err(wrong(format!("cannot unpack it: {why}")));
             }
             Err(Failure::Damaged(why)) => notes.push(format!(
-                "{} could not be unpacked to its end, it is damaged or cut short: {why}\n",
+                "{} is damaged or truncated and was unpacked in part: {why}\n",
                 self.path.display()
             )),
         }

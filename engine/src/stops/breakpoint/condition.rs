@@ -18,7 +18,7 @@ pub fn parse(text: &str, language: Language) -> Result<Expression, Error> {
     let expression = Expression::parse(text, language)?;
     if let Some(unknown) = expression.unknown_register() {
         return Err(Error::Eval {
-            message: format!("no register `${}` here", unknown.name),
+            message: format!("no register `${}` on this machine", unknown.name),
             span: unknown.span,
         });
     }
@@ -43,7 +43,7 @@ pub fn parse_message(message: &str, language: Language) -> Result<Vec<Segment>, 
                 let rest = &message[index + 1..];
                 let Some(length) = closing_brace(rest) else {
                     return Err(Error::eval(format!(
-                        "`{{` at character {} is never closed; write \\{{ for a brace",
+                        "unclosed `{{` at character {}; write `\\{{` for a literal brace",
                         index + 1
                     )));
                 };

@@ -147,22 +147,18 @@ impl Named {
         }
         let name = &self.name;
         let late = self.passed_by.then(|| {
-            format!(
-                "`{name}` is still looked for in the debug info; calls until it is found are passed"
-            )
+            format!("still searching debug info for `{name}`; calls before it is found are missed")
         });
         resolved.why = match (found, unread.is_empty()) {
             (true, _) => resolved.choosers.first().map(|_| {
-format!(
-                    "`{name}` is chosen when it is looked up, and no choice is known; the breakpoint binds at the next look-up"
+                format!(
+                    "pending: `{name}` is an indirect function (IFUNC) that was not resolved yet"
                 )
             }),
-            (false, true) => Some(format!(
-                "no loaded image has a function `{name}`; the breakpoint binds when one is loaded that does"
-            )),
+            (false, true) => Some(format!("pending: no function `{name}` in a loaded module")),
             (false, false) => late
                 .clone()
-                .or_else(|| Some(format!("looking for `{name}` in the debug info"))),
+                .or_else(|| Some(format!("searching debug info for `{name}`"))),
         };
         resolved.note = late.filter(|_| found);
         let unread = unread.into_iter().map(|loaded| Arc::clone(&loaded.module));

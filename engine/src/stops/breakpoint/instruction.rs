@@ -3,7 +3,7 @@
 
 use super::BoundLocation;
 use super::resolve::{Resolved, bind};
-use crate::arch::x86_64;
+use crate::arch::Arch;
 use crate::ids::ModuleId;
 use crate::images::modules::{Loaded, Modules};
 use crate::os::Mapping;
@@ -24,7 +24,7 @@ pub(crate) fn resolve(
 ) -> Resolved {
     let is_code = |map: &&Mapping| map.executable && (map.start..map.end).contains(&addr);
     if mappings.iter().find(is_code).is_none() {
-        return refused(format!("there is no code at {addr}"));
+        return refused(format!("no code at {addr}"));
     }
     let Some(loaded) = modules.at(addr) else {
         return Resolved {
@@ -40,9 +40,7 @@ pub(crate) fn resolve(
         };
     };
     if let Some(begin) = covered_by(addr, loaded, memory) {
-        return refused(format!(
-            "{addr} is inside of the instruction that begins at {begin}"
-        ));
+        return refused(format!("{addr} is inside the instruction at {begin}"));
     }
     Resolved {
         bound: vec![bind(loaded, loaded.bias.file(addr))],
@@ -59,6 +57,7 @@ pub(crate) fn refused(why: String) -> Resolved {
 
 /// Returns the instruction that contains an address at which none begins.
 fn covered_by(addr: LoadAddr, loaded: &Loaded, memory: &dyn Memory) -> Option<LoadAddr> {
+    let arch = Arch::of(loaded.module.machine())?;
     let here = loaded.bias.file(addr);
     let function = loaded.module.function_at(here)?;
     let range = function.ranges.iter().find(|it| it.contains(here))?;
@@ -67,7 +66,7 @@ fn covered_by(addr: LoadAddr, loaded: &Loaded, memory: &dyn Memory) -> Option<Lo
         return None;
     }
     while at < addr {
-        let next = LoadAddr(x86_64::read(memory, at)?.next_ip());
+        let next = arch.read(memory, at)?.next();
         if next > addr {
             return Some(at);
         }

@@ -328,7 +328,7 @@ impl Breakpoints {
                 breakpoint.failure = None;
             }
         }
-        self.end_data("the process that it was in is gone")
+        self.end_data("its process has ended")
     }
 
     /// Returns what the program itself can evaluate of a breakpoint: its condition, and the hits at
@@ -340,7 +340,7 @@ impl Breakpoints {
         &self,
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
-        let breakpoint = self.all.get(&id).ok_or("it is gone")?;
+        let breakpoint = self.all.get(&id).ok_or("the breakpoint was removed")?;
         Ok((breakpoint.program.condition.clone(), breakpoint.hit))
     }
 
@@ -490,11 +490,9 @@ impl Breakpoints {
     }
 }
 
-const PROGRAM_REPLACED: &str =
-    "the process runs another program now: what was at the address is gone";
+const PROGRAM_REPLACED: &str = "the process executed another program; set the breakpoint again";
 
-const NO_LOCATION_YET: &str =
-    "no image that is loaded has it yet; it binds when one is loaded that does";
+const NO_LOCATION_YET: &str = "pending: not found in a loaded module";
 
 /// How the location of a stop is shown.
 #[derive(Clone, Default, Debug)]

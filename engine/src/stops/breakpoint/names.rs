@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) const MAX_LOCATIONS: usize = 16;
 
 /// Message of a breakpoint until its names have been searched everywhere.
-const READING: &str = "looking for the names in it in the debug info";
+const READING: &str = "searching debug info for its names";
 
 /// The result of the check of a breakpoint's names.
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl NameScope<'_> {
         let text = asked.text();
         match mentioned.iter().find(|it| !self.may_know(it, language)) {
             Some(wrong) => Some(format!(
-                "{what} `{text}`: {} (unless a library that is loaded later has it)",
+                "{what} `{text}`: {} (unless a library loaded later defines it)",
                 self.no_such(wrong)
             )),
             None => {
@@ -99,7 +99,7 @@ impl NameScope<'_> {
     fn no_such(&self, wrong: &NameRef<'_>) -> String {
         let name = wrong.name;
         if wrong.what == Meaning::Type {
-            return format!("no type `{name}` here");
+            return format!("no type `{name}` at this location");
         }
         let mut known = self.scope.locals();
         known.extend(self.scope.unit_statics());
@@ -110,7 +110,7 @@ impl NameScope<'_> {
             }
             _ => "variable",
         };
-        let mut message = format!("no {kind} `{name}` here");
+        let mut message = format!("no {kind} `{name}` at this location");
         if let Some(nearest) = nearest(name, known.iter().map(String::as_str)) {
             message += &format!("; did you mean `{nearest}`?");
         }

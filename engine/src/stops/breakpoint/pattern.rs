@@ -22,7 +22,7 @@ pub struct Pattern {
 }
 
 /// The matches in one image.
-struct ModuleMatches {
+pub(super) struct ModuleMatches {
     /// The first addresses.
     addresses: Vec<FileAddr>,
     /// The number of matches.
@@ -78,13 +78,13 @@ impl Pattern {
         let left_out = total.saturating_sub(bound.len());
         let why = (total == 0).then(|| {
             format!(
-                "no function of a loaded image matches `{}`; the breakpoint binds when an image is loaded that has some",
+                "pending: no function in a loaded module matches `{}`",
                 self.regex
             )
         });
         let note = (left_out > 0).then(|| {
             format!(
-                "the breakpoint is on {} of the {total} functions that match; {left_out} are left out",
+                "set on {} of {total} matching functions; {left_out} left out",
                 bound.len()
             )
         });

@@ -7,11 +7,12 @@ use super::indirect::Chooser;
 use super::inlined::calls_on_line;
 use super::locations::{instance, places_on};
 use super::sources::{Files, files_of, no_such_source};
-use crate::arch::x86_64_flow::{self, Callee, Candidate};
+use crate::arch::Arch;
+use crate::arch::flow::{self, Callee, Candidate};
 use crate::images::body;
 use crate::images::modules::{Loaded, Modules};
 use crate::inspect::inlined::calls_at_body;
-use dwarf::{FileAddr, Function, LineLocation, Machine, Module, SourceFile, SourceLocation};
+use dwarf::{FileAddr, Function, LineLocation, Module, SourceFile, SourceLocation};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -225,7 +226,7 @@ fn shown_at(module: &Module, addr: FileAddr, hidden: usize) -> Option<SourceLoca
 
 fn by_end(path: &Path) -> String {
     format!(
-        "taken for {}, the only source in the debug info whose path ends alike",
+        "matched to {}, the only source in debug info with the same path suffix",
         path.display()
     )
 }
@@ -275,7 +276,7 @@ fn next_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
 }
 
 /// Returns one location for each function instance: the one that is entered first (see
-/// [`x86_64_flow::first_reached`]).
+/// [`flow::first_reached`]).
 pub(super) fn first_of_each_instance(
     module: &Module,
     locations: Vec<LineLocation>,
@@ -290,7 +291,7 @@ pub(super) fn first_of_each_instance(
     let mut kept = Vec::new();
     for mut group in instances.into_values() {
         if group.len() > 1
-            && module.machine() == Machine::X86_64
+            && let Some(arch) = Arch::of(module.machine())
             && let Some(function) = group
                 .first()
                 .and_then(|location| module.function_at(location.addr))
@@ -304,7 +305,7 @@ pub(super) fn first_of_each_instance(
                 })
                 .collect();
             let returns = returns_in(module);
-            let first = x86_64_flow::first_reached(&code, function.entry, &candidates, returns);
+            let first = flow::first_reached(arch, &code, function.entry, &candidates, returns);
             group.retain(|location| first.contains(&location.addr));
         }
         kept.append(&mut group);
@@ -326,15 +327,17 @@ pub(super) fn with_entries_inside(
         let inner = function
             .as_ref()
             .map(|it| statements_inside(module, it, &location));
-        let (Some(function), Some(inner)) = (function, inner.filter(|it| !it.is_empty())) else {
+        let inner = inner.filter(|it| !it.is_empty());
+        let arch = Arch::of(module.machine());
+        let (Some(arch), Some(function), Some(inner)) = (arch, function, inner) else {
             found.push(location);
             continue;
         };
         let code = body::code_of(module, &function);
         let here = (location.addr, &inner[..]);
         let own = instance(location.addr);
-        let places = x86_64_flow::entered_inside(
-            &code,
+        let places = flow::entered_inside(
+            (arch, &code),
             function.entry,
             here,
             &addresses,
@@ -359,9 +362,7 @@ fn statements_inside(
     let range = ranges.find(|range| range.contains(location.addr));
     let mut at = module.row_at(location.addr).map(|row| row.range.end);
     let mut found = Vec::new();
-    if module.machine() != Machine::X86_64 {
-        return found;
-    }
+
     while let Some(addr) = at
         && range.is_some_and(|range| range.contains(addr))
         && let Some(row) = module.row_at(addr)
@@ -407,6 +408,7 @@ fn returns_in(module: &Module) -> impl FnMut(Callee) -> bool + '_ {
 fn returns(module: &Module, callee: Callee) -> Option<bool> {
     /// Maximum size of a function to decode, in bytes: one that never returns is short.
     const MAX_FUNCTION_BYTES: u64 = 1 << 12;
+    let arch = Arch::of(module.machine())?;
     let start = match callee {
         Callee::At(addr) => addr,
         Callee::In(place) => module.relocated(place)?,
@@ -417,7 +419,7 @@ fn returns(module: &Module, callee: Callee) -> Option<bool> {
     }
     let mut code = vec![0; symbol.size as usize];
     module.read_image(start, &mut code)?;
-    Some(x86_64_flow::returns(start, &code))
+    Some(flow::returns(arch, start, &code))
 }
 
 /// Moves a location at a function's entry to the end of its prologue, where arguments can be read.
@@ -460,7 +462,7 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
         .map(u32::to_string)
         .collect();
     format!(
-        "no code at line {line}; the nearest lines with code are {}",
+        "no code at line {line}; nearest lines with code: {}",
         near.join(", ")
     )
 }

@@ -103,14 +103,15 @@ pub fn no_such_source(source: &Path, modules: &Modules) -> String {
             count => format!(" and {} more", count - 1),
         };
         return format!(
-            "no loaded image was compiled from {}; the debug info has {first}{more} (if that is the same file, map it with `sourceMap`)",
+            "pending: no loaded module was built from {}; candidates: {first}{more} (same file? \
+             add it to `sourceMap`)",
             source.display()
         );
     }
     match modules.program() {
         Some(program) if program.module.symbol_status() != dwarf::SymbolStatus::DebugInfo => {
             format!(
-                "{} has no debug info: compile with -g",
+                "{} has no debug info; compile it with -g",
                 program.module.path().display()
             )
         }
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_alike_by_whole_components() {
+    fn path_suffixes_match_by_whole_components() {
         let alike = |a: &str, b: &str| alike(Path::new(a), Path::new(b));
         assert_eq!(alike("/home/me/p/src/a.c", "/build/p/src/a.c"), 3);
         assert_eq!(alike("/src/a.c", "/xsrc/a.c"), 1);

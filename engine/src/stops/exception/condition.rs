@@ -119,7 +119,8 @@ pub fn fits(patterns: &[Pattern], subject: &Subject) -> bool {
 
 fn wrong(text: &str) -> String {
     format!(
-        "condition `{text}` is no list of names or patterns (`std::runtime_error, my::*`), and no expression with `{NAME}`"
+        "invalid condition `{text}`; expected names or patterns (`std::runtime_error, my::*`) or \
+         an expression with `{NAME}`"
     )
 }
 
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said() {
+    fn invalid_conditions_are_errors() {
         assert_eq!(names("a, b | c").unwrap().len(), 3);
         assert_eq!(names("std::map<int, char>, b").unwrap().len(), 2);
         for wrong in ["x > 3", "", "a,,b", "f(", "=", "std::map<int", "\"a\""] {

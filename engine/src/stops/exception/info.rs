@@ -44,7 +44,7 @@ pub(crate) fn describe(exception: &Exception, stderr: &[u8]) -> ExceptionInfo {
         Point::Raise | Point::Throw => "C++ exception thrown",
         Point::Rethrow => "C++ exception rethrown",
         Point::Catch | Point::CatchOrEnd => "C++ exception caught",
-        Point::Terminate if exception.subject.is_some() => "C++ exception that nobody catches",
+        Point::Terminate if exception.subject.is_some() => "uncaught C++ exception",
         Point::Terminate => "the C++ run-time library ends the program",
         Point::Panic | Point::PanicBegins => "Rust panic",
         Point::Report | Point::Mistake => "report",
@@ -67,7 +67,7 @@ fn of_cpp(thrown: &Thrown) -> ExceptionInfo {
 }
 
 fn of_panic(panic: &Panic) -> ExceptionInfo {
-    let unknown = || "a payload that is no text".to_owned();
+    let unknown = || "a payload that is not text".to_owned();
     ExceptionInfo {
         id: "panic".to_owned(),
         message: Some(panic.message.clone().unwrap_or_else(unknown)),

@@ -290,9 +290,9 @@ impl Exceptions {
         let verified = watched.failure.is_none() && (of_signals || places > 0);
         let pending = || {
             Some(match has_process {
-                false => "the program is not loaded yet".to_owned(),
+                false => "pending: the program is not loaded yet".to_owned(),
                 true => format!(
-                    "no image that is loaded has {}; it binds when one is loaded that does",
+                    "pending: no loaded module has {}",
                     match watched.filter {
                         ExceptionFilter::RustPanic => "Rust's panics",
                         ExceptionFilter::Sanitizer => "a sanitizer",

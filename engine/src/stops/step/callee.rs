@@ -2,11 +2,10 @@
 //! functions that filtered code may call.
 
 use super::View;
-use crate::arch::x86_64;
+use crate::arch::{Arch, Flow, Instruction, TargetSource};
 use crate::images::body;
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{Function, LoadAddr, Memory};
-use iced_x86::{FlowControl, Instruction};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -59,11 +58,11 @@ fn has_lines(loaded: &Loaded, function: &Function) -> bool {
 fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
     let mut at = stub;
     for _ in 0..MAX_STUB_INSTRUCTIONS {
-        let instruction = x86_64::read(view.memory, at)?;
-        match instruction.flow_control() {
-            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+        let instruction = view.arch().read(view.memory, at)?;
+        match instruction.flow {
+            Flow::Jump(_) | Flow::IndirectJump(_) => {
                 // Only targets that do not depend on unknown registers can be predicted.
-                let target = x86_64::target(&instruction, view.registers, view.memory)?;
+                let target = instruction.target(view.registers, view.memory)?;
                 let loaded = view.modules.at(stub)?;
                 let inside = view.modules.at(target).is_some_and(|it| it.id == loaded.id);
                 let function = loaded.module.function_at(loaded.bias.file(target));
@@ -73,7 +72,7 @@ fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
                 }
                 return Some(target);
             }
-            FlowControl::Next => at = LoadAddr(instruction.next_ip()),
+            Flow::Next => at = instruction.next(),
             _ => return None,
         }
     }
@@ -96,6 +95,7 @@ fn by_name(modules: &Modules, stub: LoadAddr) -> Option<LoadAddr> {
 
 /// The code of functions, read from their images, or else from the process.
 pub struct Code<'a> {
+    arch: Arch,
     modules: &'a Modules,
     memory: &'a dyn Memory,
     /// Bytes around the last requested address.
@@ -110,6 +110,7 @@ impl<'a> Code<'a> {
     /// Returns a reader that has read nothing yet.
     pub fn new(view: &View<'a>) -> Self {
         Self {
+            arch: view.arch(),
             modules: view.modules,
             memory: view.memory,
             bytes: Vec::new(),
@@ -121,8 +122,7 @@ impl<'a> Code<'a> {
     pub fn at(&mut self, addr: LoadAddr) -> Option<Instruction> {
         let known = |code: &Self| {
             let offset = usize::try_from(addr.0.checked_sub(code.start.0)?).ok()?;
-            let instruction = x86_64::decode(code.bytes.get(offset..)?, addr);
-            (!instruction.is_invalid()).then_some(instruction)
+            code.arch.decode(code.bytes.get(offset..)?, addr)
         };
         if let Some(instruction) = known(self) {
             return Some(instruction);
@@ -137,7 +137,7 @@ impl<'a> Code<'a> {
             Some(()) => known(self),
             None => {
                 self.bytes.clear();
-                x86_64::read(self.memory, addr)
+                self.arch.read(self.memory, addr)
             }
         }
     }
@@ -217,18 +217,17 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
         let Some(instruction) = code.at(at) else {
             continue;
         };
-        let target = near_target(&instruction);
-        let next = LoadAddr(instruction.next_ip());
-        match instruction.flow_control() {
-            FlowControl::Call => {
-                if target.is_some_and(|target| !enter(target, &mut todo, &mut found)) {
+        let next = instruction.next();
+        match instruction.flow {
+            Flow::Call(target) => {
+                if !enter(target, &mut todo, &mut found) {
                     // It may be passed functions to call.
                     found.indirect.push(at);
                 }
                 todo.push(next);
             }
-            FlowControl::IndirectCall => {
-                match x86_64::fixed_target(&instruction, view.memory) {
+            Flow::IndirectCall(_) => {
+                match instruction.fixed_target(view.memory) {
                     Some(target) => {
                         enter(target, &mut todo, &mut found);
                     }
@@ -237,39 +236,29 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
                 todo.push(next);
             }
             // A jump may be a tail call.
-            FlowControl::UnconditionalBranch => match target {
-                Some(target) if target.0.abs_diff(at.0) > 1 << 16 => {
-                    enter(target, &mut todo, &mut found);
-                }
-                Some(target) => todo.push(target),
-                None => {}
-            },
-            FlowControl::ConditionalBranch => {
-                todo.extend(target);
-                todo.push(next);
+            Flow::Jump(target) if target.0.abs_diff(at.0) > 1 << 16 => {
+                enter(target, &mut todo, &mut found);
             }
-            FlowControl::IndirectBranch => match x86_64::fixed_target(&instruction, view.memory) {
-                Some(target) => {
-                    enter(target, &mut todo, &mut found);
+            Flow::Jump(target) => todo.push(target),
+            Flow::ConditionalJump(target) => todo.extend([target, next]),
+            Flow::IndirectJump(source) => {
+                match (instruction.fixed_target(view.memory), source) {
+                    (Some(target), _) => {
+                        enter(target, &mut todo, &mut found);
+                    }
+                    // A jump table within this function.
+                    (None, TargetSource::Computed) => todo.extend(rows_around(view, at)),
+                    // A tail call through a vtable.
+                    (None, _) => found.indirect.push(at),
                 }
-                None if is_through_object(&instruction) => found.indirect.push(at),
-                // A jump table within this function.
-                None => todo.extend(rows_around(view, at)),
-            },
-            FlowControl::Return | FlowControl::Exception | FlowControl::Interrupt => {}
+            }
+            Flow::Return | Flow::Fault | Flow::Interrupt => {}
             _ => todo.push(next),
         }
     }
     found.bodies.truncate(MAX_TRAPS);
     found.indirect.truncate(MAX_TRAPS);
     found
-}
-
-/// Returns whether a jump's target is a word at an address in a register, as in a tail call through
-/// a vtable.
-fn is_through_object(instruction: &Instruction) -> bool {
-    instruction.op0_kind() == iced_x86::OpKind::Memory
-        && instruction.memory_index() == iced_x86::Register::None
 }
 
 /// Returns the addresses of the rows of the function around an address; all are instructions.
@@ -291,20 +280,12 @@ fn is_own(view: &View<'_>, target: LoadAddr) -> bool {
     loaded.is_some_and(|it| !it.is_of_the_system()) && behind_stub(view, target).is_none()
 }
 
-/// Returns the target of a direct branch or call.
-pub fn near_target(instruction: &Instruction) -> Option<LoadAddr> {
-    let near = instruction.op0_kind() == iced_x86::OpKind::NearBranch64;
-    near.then(|| LoadAddr(instruction.near_branch64()))
-}
-
 /// Returns what a call may reach through pointers to functions among its arguments in registers.
 pub fn given(view: &View<'_>) -> ReachableCalls {
-    use dwarf::Register;
-    // rdi, rsi, rdx, rcx, r8, r9 (System V ABI, x86-64).
-    let arguments = [5, 4, 1, 2, 8, 9];
-    let values = arguments.map(|number| view.registers.get(Register(number)));
+    let arguments = view.arch().convention().integers.iter();
+    let values = arguments.filter_map(|register| view.registers.get(*register));
     let mut found = ReachableCalls::default();
-    for target in values.into_iter().flatten().map(LoadAddr) {
+    for target in values.map(LoadAddr) {
         let own = |loaded: &Loaded| {
             let function = loaded.module.function_at(loaded.bias.file(target));
             let is_entry = function.is_some_and(|it| loaded.bias.load(it.entry) == target);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_is_left_out_and_the_program_is_not() {
+    fn default_filter_covers_libraries_only() {
         let filters = StepFilters::default();
         assert!(skips(&filters, "/rustc/59807616e/library/core/src/iter.rs"));
         assert!(skips(
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_looked_for_once() {
+    fn source_is_matched_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.c");
         std::fs::write(&path, "").unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_pattern_that_fits_counts() {
+    fn last_matching_pattern_decides() {
         let own = ["*/third_party/*", "!/usr/include/mine/*", "a+b?.c"].map(String::from);
         let filters = StepFilters::new(&own).unwrap();
         assert!(skips(&filters, "/src/third_party/x.c"));

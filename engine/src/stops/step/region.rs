@@ -7,9 +7,8 @@ mod tests;
 use passes::Passes;
 pub use passes::{Loop, Part};
 
-use super::callee::near_target;
+use crate::arch::{Flow, Instruction};
 use dwarf::LoadAddr;
-use iced_x86::{FlowControl, Instruction};
 use rustc_hash::FxHashSet;
 
 /// Maximum number of instructions; a larger line is left in several parts.
@@ -72,13 +71,10 @@ impl Region {
             };
             region.instructions.push(at);
             let before = todo.len();
-            let next = LoadAddr(instruction.next_ip());
-            let target = near_target(&instruction);
-            match instruction.flow_control() {
-                FlowControl::Return => region.returns.push(at),
-                FlowControl::Call | FlowControl::IndirectCall
-                    if crate::arch::x86_64::is_call(&instruction) =>
-                {
+            let next = instruction.next();
+            match instruction.flow {
+                Flow::Return => region.returns.push(at),
+                Flow::Call(_) | Flow::IndirectCall(_) => {
                     region.calls.push(Call {
                         at,
                         back: next,
@@ -87,21 +83,19 @@ impl Region {
                     // A call that never returns has no successor.
                     todo.extend(ours(next).then_some(next));
                 }
-                FlowControl::UnconditionalBranch => match target {
-                    Some(target) if ours(target) => todo.push(target),
-                    _ => region.jumps.push(at),
+                Flow::Jump(target) => match ours(target) {
+                    true => todo.push(target),
+                    false => region.jumps.push(at),
                 },
-                FlowControl::ConditionalBranch => {
+                Flow::ConditionalJump(target) => {
                     todo.push(next);
-                    match target {
-                        Some(target) if ours(target) => todo.push(target),
-                        _ => region.unclear.push(at),
+                    match ours(target) {
+                        true => todo.push(target),
+                        false => region.unclear.push(at),
                     }
                 }
-                FlowControl::IndirectBranch | FlowControl::XbeginXabortXend => {
-                    region.unclear.push(at);
-                }
-                FlowControl::Exception => {}
+                Flow::IndirectJump(_) | Flow::Transaction(_) => region.unclear.push(at),
+                Flow::Fault => {}
                 _ => todo.push(next),
             }
             let follow = todo.iter().skip(before);

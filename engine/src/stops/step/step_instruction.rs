@@ -1,7 +1,7 @@
 //! A step by one instruction, optionally over a call.
 
 use super::{Plan, Target, Verdict, View};
-use crate::arch::x86_64;
+use crate::arch::Instruction;
 
 /// Ends after one instruction.
 pub struct StepInstruction;
@@ -10,12 +10,12 @@ impl StepInstruction {
     /// Returns the plan and its first verdict for the instruction at the pc.
     pub fn begin(view: &View<'_>, over_calls: bool) -> (Self, Verdict) {
         let call = over_calls
-            .then(|| x86_64::read(view.memory, view.registers.pc()))
+            .then(|| view.arch().read(view.memory, view.registers.pc()))
             .flatten()
-            .filter(x86_64::is_call);
+            .filter(Instruction::is_call);
         let verdict = match call {
             Some(call) => Verdict::RunTo(vec![Target {
-                addr: dwarf::LoadAddr(call.next_ip()),
+                addr: call.next(),
                 sp: view.registers.sp(),
             }]),
             None => Verdict::Step,

@@ -1,16 +1,15 @@
 //! A step over or into, by lines: runs to the exits of the line or to what it calls, until another
 //! line begins in the same frame, or the frame is left.
 
-use super::callee::{Code, ReachableCalls, body_of, function_at, given, near_target, reach};
+use super::callee::{Code, ReachableCalls, body_of, function_at, given, reach};
 use super::coroutine::Coroutine;
 use super::filter::StepFilters;
 use super::region::{Loop, Region};
 use super::start::{Start, inlined_at};
 use super::{Plan, Target, Verdict, View};
-use crate::arch::x86_64;
+use crate::arch::Instruction;
 use crate::inspect::inlined::calls_at_body;
 use dwarf::{FrameAddress, LoadAddr};
-use iced_x86::Instruction;
 
 /// How a step handles calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,11 +161,12 @@ impl StepRange {
     }
 
     fn one_instruction(&mut self, view: &View<'_>) -> Verdict {
-        let Some(instruction) = x86_64::read(view.memory, view.registers.pc()) else {
+        let instruction = view.arch().read(view.memory, view.registers.pc());
+        let Some(instruction) = instruction else {
             // The processor will raise the fault.
             return Verdict::Abandon;
         };
-        if x86_64::is_call(&instruction) {
+        if instruction.is_call() {
             return self.run_on(view);
         }
         self.phase = Phase::Stepping(Box::new(instruction));
@@ -215,8 +215,9 @@ impl StepRange {
             Mode::IntoInlined(at, _) => wanted.indirect.push(at),
             Mode::Into => {
                 for call in &self.region.calls {
-                    let near = near_target(&call.instruction);
-                    match near.or_else(|| x86_64::fixed_target(&call.instruction, view.memory)) {
+                    let call_to = &call.instruction;
+                    let direct = call_to.direct_target();
+                    match direct.or_else(|| call_to.fixed_target(view.memory)) {
                         Some(target) => self.want(view, target, call.at, &mut wanted),
                         None => wanted.indirect.push(call.at),
                     }
@@ -256,7 +257,7 @@ impl StepRange {
     /// Handles an arrival in the step's frame, or just after the instruction `by` has left it.
     fn arrived(&mut self, view: &View<'_>, by: Option<&Instruction>) -> Verdict {
         let pc = view.registers.pc();
-        let returned = by.is_some_and(x86_64::is_return);
+        let returned = by.is_some_and(Instruction::is_return);
         if returned {
             return self.left(view);
         }
@@ -269,7 +270,7 @@ impl StepRange {
         let passes = &self.region.passes;
         let (begun, is_seen) = match by {
             None => (passes.begun_at(pc), passes.statements.contains(&pc)),
-            Some(jump) => self.jumped(view, LoadAddr(jump.ip()), pc),
+            Some(jump) => self.jumped(view, jump.addr, pc),
         };
         match is_seen {
             true => {
@@ -388,15 +389,12 @@ impl StepRange {
     /// Handles a jump out of the function: a tail call, or a jump through a procedure linkage
     /// table.
     fn jumped_away(&mut self, view: &View<'_>) -> Verdict {
-        let sp = view.registers.sp();
         if self.out.is_none() {
-            let Ok(back) = view.memory.read_uint(LoadAddr(sp), 8) else {
+            let back = view.arch().return_at_entry(view.registers, view.memory);
+            let Some(back) = back else {
                 return Verdict::Done { hidden: 0 };
             };
-            self.out = Some(Target {
-                addr: LoadAddr(back),
-                sp: sp.wrapping_add(8),
-            });
+            self.out = Some(back.into());
         }
         self.phase = Phase::InTailCall;
         self.wanted = ReachableCalls::default();
@@ -442,8 +440,8 @@ impl StepRange {
                 false => Verdict::Done { hidden },
             };
         }
-        let instruction = x86_64::read(view.memory, pc);
-        let target = instruction.and_then(|it| x86_64::target(&it, view.registers, view.memory));
+        let instruction = view.arch().read(view.memory, pc);
+        let target = instruction.and_then(|it| it.target(view.registers, view.memory));
         let Some(target) = target else {
             return Verdict::KeepRunning;
         };

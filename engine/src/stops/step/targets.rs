@@ -1,7 +1,7 @@
 //! Targets of "step into": the calls of the line that a thread is at.
 
 use super::View;
-use super::callee::{Code, body_of, function_at, near_target};
+use super::callee::{Code, body_of, function_at};
 use super::region::Region;
 use super::start::{Start, inlined_at};
 use crate::arch::Simulation;
@@ -43,7 +43,7 @@ impl Entry {
 
 /// Returns the real calls of a region that belong to the line itself, not to calls inlined into it.
 pub(crate) fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)> {
-    let mut simulation = Simulation::new(view.registers, view.memory);
+    let mut simulation = Simulation::new(view.arch(), view.registers, view.memory);
     let mut code = Code::new(view);
     let mut found = Vec::new();
     let mut expected = view.registers.pc();
@@ -55,8 +55,9 @@ pub(crate) fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(Str
             // Control enters here from elsewhere.
             simulation.forget();
         }
-        expected = LoadAddr(instruction.next_ip());
-        let target = near_target(&instruction).or_else(|| simulation.target(&instruction));
+        expected = instruction.next();
+        let direct = instruction.direct_target();
+        let target = direct.or_else(|| simulation.target(&instruction));
         simulation.execute(&instruction);
         if !region.calls.iter().any(|call| call.at == at) {
             continue;

@@ -4,11 +4,10 @@ use super::callee::Reaches;
 use super::filter::StepFilters;
 use super::start::Start;
 use super::{Target, Verdict};
-use crate::arch::x86_64;
+use crate::arch::{Arch, Landing};
 use crate::images::modules::Modules;
 use crate::os::RegisterSet;
-use dwarf::{FrameAddress, Language, LoadAddr, Memory, Register, Registers, Unwinder, Unwound};
-use iced_x86::Mnemonic;
+use dwarf::{FrameAddress, Language, LoadAddr, Memory, Registers, Unwinder, Unwound};
 use std::cell::RefCell;
 
 /// Maximum number of frames of Rust's library between a frame to show and its callee.
@@ -33,7 +32,30 @@ pub struct UnwindTarget {
     pub cfa: Option<LoadAddr>,
 }
 
+impl UnwindTarget {
+    fn at(landing: Landing) -> Self {
+        Self {
+            target: landing.into(),
+            cfa: None,
+        }
+    }
+}
+
+impl From<Landing> for Target {
+    fn from(landing: Landing) -> Self {
+        Self {
+            addr: landing.addr,
+            sp: landing.sp,
+        }
+    }
+}
+
 impl View<'_> {
+    /// Returns the instruction set of the program.
+    pub(crate) fn arch(&self) -> Arch {
+        self.modules.arch()
+    }
+
     /// Returns the verdict to run to `targets` and to `out`; if calls are run through, also to
     /// where an exception or a long jump may end them.
     pub fn run_to(
@@ -118,78 +140,31 @@ impl View<'_> {
 
     /// Returns the C++ handler that is about to run.
     fn handler(&self) -> Option<UnwindTarget> {
-        let sp = self.registers.sp();
-        let back = self.memory.read_uint(LoadAddr(sp), 8).ok()?;
+        let back = self.arch().return_at_entry(self.registers, self.memory)?;
         let (address, registers) = self.innermost();
         let caller = self.unwind(address, &registers).and_then(|it| it.caller);
         let frame = caller.and_then(|(address, registers)| self.unwind(address, &registers));
         Some(UnwindTarget {
-            target: Target {
-                addr: LoadAddr(back),
-                sp: sp.wrapping_add(8),
-            },
+            target: back.into(),
             cfa: frame.map(|frame| frame.cfa),
         })
     }
 
-    /// Returns the target of `longjmp` from its first argument: in the C libraries of Linux, the
-    /// stack pointer and the pc are words 6 and 7 of the buffer, which glibc (`PTR_MANGLE`) rotates
-    /// and xors with a per-thread word.
+    /// Returns the target of `longjmp` from its arguments.
     fn long_jump(&self) -> Option<UnwindTarget> {
-        let buffer = self.registers.get(Register(5))?;
-        let word = |index: u64| {
-            let addr = LoadAddr(buffer.wrapping_add(index * 8));
-            self.memory.read_uint(addr, 8).ok()
-        };
-        let (sp, pc) = (word(6)?, word(7)?);
-        let fs = self.registers.get(dwarf::register::x86_64::FS_BASE)?;
-        let key = LoadAddr(fs.wrapping_add(0x30));
-        let key = self.memory.read_uint(key, 8).ok()?;
-        let clear = |word: u64| word.rotate_right(17) ^ key;
-        let is_code = |pc: u64| self.modules.at(LoadAddr(pc)).is_some();
-        let (sp, pc) = if is_code(clear(pc)) {
-            (clear(sp), clear(pc))
-        } else {
-            (sp, pc)
-        };
-        is_code(pc).then_some(UnwindTarget {
-            target: Target {
-                addr: LoadAddr(pc),
-                sp,
-            },
-            cfa: None,
-        })
+        let landings = self.arch().long_jumps(self.registers, self.memory)?;
+        let is_code = |landing: &Landing| self.modules.at(landing.addr).is_some();
+        landings.into_iter().find(is_code).map(UnwindTarget::at)
     }
 
     /// Returns where a thread resumes after the function of a context (`makecontext`) has returned:
-    /// in the context that its own is linked to, at the point where that was left. glibc's code
-    /// there begins with `mov rsp, rbx`, and rbx points to the linked context.
+    /// in the context that its own is linked to, at the point where that was left.
     pub fn linked_context(&self) -> Option<UnwindTarget> {
-        /// Offset in `ucontext_t` (bits/types and sys/ucontext.h) of `uc_mcontext.gregs[REG_RSP]`,
-        /// followed by `[REG_RIP]`.
-        const SP_IN_CONTEXT: u64 = 160;
-        let first = x86_64::read(self.memory, self.registers.pc())?;
-        let from_rbx = first.mnemonic() == Mnemonic::Mov
-            && first.op0_register() == iced_x86::Register::RSP
-            && first.op1_register() == iced_x86::Register::RBX;
-        if !from_rbx {
-            return None;
-        }
-        let rbx = self.registers.get(Register(3))?;
-        let context = self.memory.read_uint(LoadAddr(rbx), 8).ok()?;
-        let word = |offset: u64| {
-            let addr = LoadAddr(context.wrapping_add(offset));
-            self.memory.read_uint(addr, 8).ok()
-        };
-        let (sp, pc) = (word(SP_IN_CONTEXT)?, word(SP_IN_CONTEXT + 8)?);
-        self.modules.at(LoadAddr(pc))?;
-        Some(UnwindTarget {
-            target: Target {
-                addr: LoadAddr(pc),
-                sp,
-            },
-            cfa: None,
-        })
+        let pc = self.registers.pc();
+        let arch = self.arch();
+        let landing = arch.linked_context(pc, self.registers, self.memory)?;
+        self.modules.at(landing.addr)?;
+        Some(UnwindTarget::at(landing))
     }
 
     /// Returns where Rust's `catch_unwind`, which is about to return the panic, was called.

@@ -34,8 +34,8 @@ impl Debugger {
             ValueLocation::Register { .. } => {
                 return refused("is in a register here, not in memory");
             }
-            ValueLocation::Bytes(_) => return refused("is no variable: it has no place in memory"),
-            ValueLocation::Pieces(..) => return refused("is in several places here"),
+            ValueLocation::Bytes(_) => return refused("is a computed value, not in memory"),
+            ValueLocation::Pieces(..) => return refused("is split between several locations here"),
             ValueLocation::OptimizedOut => return refused("is optimized out here"),
             ValueLocation::ImplicitPointer => return refused("points to something optimized out"),
             ValueLocation::Failed(error) => return Err((**error).clone()),
@@ -45,10 +45,10 @@ impl Debugger {
             None => value.ty.size(),
         };
         let Some(bytes) = bytes.or(own) else {
-            return refused("has no size that is known");
+            return refused("has an unknown size");
         };
         if bytes == 0 {
-            return refused("has no bytes");
+            return refused("has size 0");
         }
         let language = match frame {
             Some(frame) => self.in_frame(frame, |scope| {

@@ -59,8 +59,8 @@ impl Debugger {
             (Some(answer), None) => answer,
             (None, Some(local)) => {
                 return Err(Error::eval(format!(
-                    "`{}` is of the frame of `{}` that the data breakpoint was set in, which has \
-                     ended; set it again",
+                    "`{}` is a local of `{}`, whose frame has returned; set the data breakpoint \
+                     again",
                     local.name, own.name
                 )));
             }

@@ -56,10 +56,8 @@ impl Debugger {
         if set < places {
             info.verified = set > 0;
             info.message = Some(match self.inferior.debug_registers.refused {
-                true => "the system does not let debug registers be set".to_owned(),
-                false => format!(
-                    "the processor has four debug registers: {set} of {places} places have one"
-                ),
+                true => "the kernel refuses to set debug registers".to_owned(),
+                false => format!("out of debug registers: {set} of {places} locations set"),
             });
         }
     }

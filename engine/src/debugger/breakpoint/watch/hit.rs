@@ -139,7 +139,7 @@ impl Debugger {
         match (it.old == it.new, it.access) {
             (false, _) => format!("{name}: {before} -> {after}"),
             (true, DataAccess::Read) => format!("{name} was read: {after}"),
-            (true, _) => format!("{name} was read, or written as it was: {after}"),
+            (true, _) => format!("{name} was read, or written without a change: {after}"),
         }
     }
 
@@ -211,7 +211,7 @@ impl Debugger {
         self.stops.breakpoints.all.remove(&id);
         self.stops.breakpoints.data.retain(|other| *other != id);
         self.distribute_slots(&[]);
-        let text = format!("the frame of `{name}` has ended, and its data breakpoint with it");
+        let text = format!("data breakpoint on `{name}` removed: its frame has returned");
         self.emit(Event::BreakpointRemoved(id, text.clone()));
         text
     }
@@ -265,7 +265,7 @@ impl Debugger {
             .collect();
         for id in ended {
             if let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) {
-                breakpoint.pending = Some("the image that it was in is unloaded".into());
+                breakpoint.pending = Some("its module was unloaded".into());
             }
             self.forget_watch(id);
             self.emit(Event::BreakpointChanged(id));

@@ -79,14 +79,11 @@ impl Debugger {
         let data = &wanted.data;
         let mut old = vec![0; usize::try_from(data.bytes).unwrap_or(0)];
         let problem = if self.inferior.process.is_none() {
-            Some("there is no program".to_owned())
+            Some("there is no program being debugged".to_owned())
         } else if self.inferior.os.read_memory(data.addr, &mut old) < old.len() {
-            Some(format!(
-                "{} bytes at {} cannot be read",
-                data.bytes, data.addr
-            ))
+            Some(format!("cannot read {} bytes at {}", data.bytes, data.addr))
         } else if data.scope.as_ref().is_some_and(|it| !self.is_alive(it)) {
-            Some(format!("the frame of `{}` has ended", data.name))
+            Some(format!("the frame of `{}` has returned", data.name))
         } else {
             None
         };
@@ -191,24 +188,26 @@ impl Debugger {
         };
         let why = match watch.by_steps || self.inferior.debug_registers.refused {
             true => "",
-            false => ": the processor's four debug registers are not enough",
+            false => ": out of debug registers",
         };
         let said = match (watch.means, watch.access) {
             (WatchMechanism::Slots(_), DataAccess::Read) => Some(
-                "the processor stops at reads and writes alike; what changes the value is passed \
-                 over"
+                "the processor reports reads and writes alike; accesses that change the value do \
+                 not stop"
                     .to_owned(),
             ),
             (WatchMechanism::Slots(_), _) => None,
             (WatchMechanism::Steps, _) => Some(format!(
-                "watched by single steps, which is slow (some ten thousand instructions a \
-                 second){why}"
+                "watched in software by single steps: some ten thousand instructions per \
+                 second{why}"
             )),
             (WatchMechanism::Nothing, DataAccess::Write) => Some(format!(
                 "{} bytes are too many to watch{why}",
                 watch.data.bytes
             )),
-            (WatchMechanism::Nothing, _) => Some(format!("single steps do not show reads{why}")),
+            (WatchMechanism::Nothing, _) => {
+                Some(format!("reads cannot be watched in software{why}"))
+            }
         };
         info.verified = !info.failed && watch.means != WatchMechanism::Nothing;
         info.message = info.message.take().filter(|_| info.failed).or(said);

@@ -92,7 +92,7 @@ fn check(links: &[Link], laid: &[Laid], mappings: &[Mapping]) {
 
 /// Tests all chains of up to four links with these distances, at some addresses.
 #[test]
-fn jumps_that_share_bytes_all_lead_somewhere() {
+fn overlapping_jumps_all_have_targets() {
     let (mut all, mut laid) = (0, 0);
     for number in 0..4_u64.pow(3) {
         let distances = [0, 2, 4].map(|shift| 1 + (number >> shift) % 4);
@@ -126,7 +126,7 @@ fn programs_at_low_addresses_have_no_memory_far_before_them() {
 }
 
 #[test]
-fn jumps_that_are_there_stay_where_they_lead() {
+fn existing_jumps_keep_their_targets() {
     let mut boards = Springboards::default();
     let links = chain(IMAGE, &[3, 4]);
     let there = lay(&links[..2], &mut boards, IMAGE).expect("a place");
@@ -145,7 +145,7 @@ fn jumps_that_are_there_stay_where_they_lead() {
 }
 
 #[test]
-fn the_search_for_places_ends() {
+fn target_search_is_bounded() {
     let everywhere = [mapping(LoadAddr(0x1_0000), 0x7fff_ffff_0000)];
     for distances in [[1, 1, 1], [2, 2, 2], [3, 3, 3], [4, 4, 4]] {
         let mut links = chain(IMAGE, &distances);

@@ -47,7 +47,7 @@ fn in_code(bytes: &[u8], offset: u64) -> Result<(u64, Vec<u8>), PatchRefusal> {
 const WHOLE: Vec<u8> = Vec::new();
 
 #[test]
-fn as_many_instructions_as_the_jump_is_long() {
+fn window_covers_the_jump() {
     // movl $1,-4(%rbp); push %rbp; mov %rsp,%rbp; sub $16,%rsp; ret
     let code = [
         0xc7, 0x45, 0xfc, 1, 0, 0, 0, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xc3,
@@ -58,7 +58,7 @@ fn as_many_instructions_as_the_jump_is_long() {
 }
 
 #[test]
-fn what_a_loop_comes_back_to_stays() {
+fn loop_target_stays() {
     // 0: nop; 1: mov %rsp,%rbp; 4: sub $16,%rsp; 8: jmp 1
     let code = [
         0x90, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xeb, 0xf7, 0xc3,
@@ -69,17 +69,17 @@ fn what_a_loop_comes_back_to_stays() {
 }
 
 #[test]
-fn what_is_branched_into_behind_a_prefix_is_left_alone() {
+fn branch_behind_a_prefix_is_refused() {
     // 0: je 3; 2: lock cmpxchg %ecx,(%rdi): the branch skips the prefix.
     let code = [
         0x74, 0x01, 0xf0, 0x0f, 0xb1, 0x8f, 0, 0, 0, 0, 0x90, 0x90, 0xc3,
     ];
     let refused = in_code(&code, 2).unwrap_err();
-    assert_eq!(refused, "the function jumps into the midst of it");
+    assert_eq!(refused, "a branch targets the middle of its instruction");
 }
 
 #[test]
-fn what_a_label_stands_for_may_be_come_to() {
+fn address_taken_label_is_an_entry() {
     // 0: nop; 1: mov %rsp,%rbp; 4: lea 1(%rip),%rax; 11: ret
     let code = [
         0x90, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x05, 0xf6, 0xff, 0xff, 0xff, 0xc3,
@@ -88,7 +88,7 @@ fn what_a_label_stands_for_may_be_come_to() {
 }
 
 #[test]
-fn exceptions_come_back_to_landing_pads() {
+fn landing_pads_are_entries() {
     let code = [0x90, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xc3];
     let pads = |pads| window(0, &function(&code, 0, pads));
     assert_eq!(pads(&[]), Ok((8, WHOLE)));
@@ -98,7 +98,7 @@ fn exceptions_come_back_to_landing_pads() {
 }
 
 #[test]
-fn calls_are_last() {
+fn call_ends_the_window() {
     // 0: push %rbp; 1: call *%rax; 3: mov %eax,%ecx; 5: call 10; 10: ret
     let code = [0x55, 0xff, 0xd0, 0x89, 0xc1, 0xe8, 0, 0, 0, 0, 0xc3];
     assert_eq!(in_code(&code, 0), Ok((3, vec![0x89, 0xc1])));
@@ -129,11 +129,11 @@ fn ends_of_functions_have_padding_or_share_with_the_next_one() {
         padding: 0,
     };
     let last = FunctionCode::new(vec![run], BTreeSet::new(), &Nothing);
-    assert_eq!(window(0, &last), Err("nothing is behind it"));
+    assert_eq!(window(0, &last), Err("no room for a jump"));
 }
 
 #[test]
-fn tables_may_lead_anywhere_but_into_an_instruction() {
+fn unknown_table_allows_one_instruction() {
     // 0: movl $1,-4(%rbp); 7: mov %rsp,%rbp; 10: jmp *%rax; 12: ...
     let code = [
         0xc7, 0x45, 0xfc, 1, 0, 0, 0, 0x48, 0x89, 0xe5, 0xff, 0xe0, 0x55, 0x48, 0x89, 0xe5, 0xc3,
@@ -147,7 +147,7 @@ fn tables_may_lead_anywhere_but_into_an_instruction() {
 }
 
 #[test]
-fn what_the_processor_or_the_kernel_looks_at_stays_in_its_place() {
+fn endbr64_and_syscall_stay_in_place() {
     let endbr = [0xf3, 0x0f, 0x1e, 0xfa];
     let first = [endbr.as_slice(), &[0x55, 0xc3]].concat();
     assert!(in_code(&first, 0).is_err());
@@ -163,7 +163,7 @@ fn what_the_processor_or_the_kernel_looks_at_stays_in_its_place() {
 }
 
 #[test]
-fn bytes_that_are_no_code_take_no_jump() {
+fn invalid_code_is_refused() {
     let code = [0x90, 0x06, 0x06, 0x06, 0x06, 0x06];
     assert!(in_code(&code, 1).is_err());
     // The branch targets are unknown then, too.
@@ -174,7 +174,7 @@ fn bytes_that_are_no_code_take_no_jump() {
 /// For all functions of four of these instructions and a branch to any address, at every site: a
 /// changed byte is reached only over the site.
 #[test]
-fn no_byte_changes_that_others_come_to() {
+fn bytes_with_other_entries_never_change() {
     const INSTRUCTIONS: [&[u8]; 9] = [
         &[0x90],
         &[0x89, 0xc1],

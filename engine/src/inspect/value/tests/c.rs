@@ -46,7 +46,8 @@ fn texts() {
         ("wides", "L\"wide\""),
         ("null_node", "0x0"),
         ("bad_node", "0x10"),
-        ("all", "{a = 7, b = 1000000007, in = {x = 13, y = 2.5}, arr = {1, 2, 3, 4, 5, 6, 7, 8}, name = \"hello\", next = ~"),
+        ("all", "{a = 7, b = 1000000007, in = {x = 13, y = 2.5}, arr = {1, 2, 3, 4, 5, 6, 7, 8}, \
+                 name = \"hello\", next = ~"),
         ("number", "{i = 1065353216, f = 1}"),
         ("fields", "{a = 5, b = -3, c = 737894400291, d = true}"),
         ("color", "GREEN"),
@@ -267,16 +268,19 @@ fn expressions() {
             ("all.name != \"hello\"", "0"),
             ("names[1]", "~\"two\""),
             ("$rax", "4294967298"),
-            ("foo", "error: no variable `foo` here"),
+            ("foo", "error: no variable `foo` in this frame"),
             (
                 "root.zz",
-                "error: `root` (struct node) has no member `zz`; it has v, l, r",
+                "error: no member `zz` in `root` (struct node); it has v, l, r",
             ),
             ("i.x", "error: `i` (int) has no members"),
-            ("*i", "error: `i` (int) is no pointer"),
+            (
+                "*i",
+                "error: cannot dereference `i`: `int` is not a pointer",
+            ),
             ("add(1, 2)", "~cast the call"),
             ("fields.b + 1", "-2"),
-            ("&fields.b", "error: a bit field has no address"),
+            ("&fields.b", "error: cannot take the address of a bit-field"),
             ("ul + 1", "0"),
             ("big + 1", "1267650600228229401496703205377"),
             ("i == 42 ? text : bad", "~say"),
@@ -296,11 +300,11 @@ fn assignments() {
             ("fields", "{a = 5, b = -16, c = 737894400291, d = true}"),
             (
                 "fields.a = 9",
-                "error: 9 does not fit 3 bits of `unsigned int` (0 to 7)",
+                "error: 9 is out of range for 3 bits of `unsigned int` (0 to 7)",
             ),
             (
                 "uc = 300",
-                "error: 300 does not fit `unsigned char` (0 to 255)",
+                "error: 300 is out of range for `unsigned char` (0 to 255)",
             ),
             ("uc = 'B'", "66 'B'"),
             ("color = RED", "RED"),
@@ -315,10 +319,10 @@ fn assignments() {
             ("root = leaf", "{v = 3, l = 0x0, r = 0x0}"),
             ("root_pointer = 0", "0x0"),
             ("$rax = 7", "7"),
-            ("1 = 2", "~error: it has no place"),
+            ("1 = 2", "~error: cannot assign to a computed value"),
             ("matrix[2][1] = i", "16"),
             ("sc = -128", "-128 '\\x80'"),
-            ("s16 = -40000", "~error: -40000 does not fit `short"),
+            ("s16 = -40000", "~error: -40000 is out of range for `short"),
         ]);
         assert_eq!(program.register.get(), 7);
         let value = program.eval("i");

@@ -126,7 +126,7 @@ fn expressions() {
             ("mode == On", "true"),
             ("(ns::Mode)0", "Off"),
             ("numbers[99999]", "499995"),
-            ("numbers[100000]", "~error: there are 100000 elements"),
+            ("numbers[100000]", "~error: index 100000 is out of range"),
             ("strings[1]", "\"two\""),
             ("strings[1] == \"two\"", "true"),
             ("small == \"small\"", "true"),

@@ -159,7 +159,10 @@ const NODES: &[(&str, &str)] = &[
         "(more than 65536) {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ...}",
     ),
     ("long_forward[69999]", "69999"),
-    ("long_forward[70000]", "error: it ends before element 70000"),
+    (
+        "long_forward[70000]",
+        "error: the container ends before element 70000",
+    ),
     ("map", "{1: \"one\", 2: \"two\"} (2)"),
     ("no_map", "{}"),
     ("nested", "{\"k\": {1, 2}} (1)"),
@@ -344,7 +347,7 @@ fn uncounted(program: &mut Program) {
     let names: Vec<&str> = children.iter().map(|child| &*child.name).collect();
     assert_eq!(names[5..], ["[65535]", "<more>"]);
     let why = children[6].value.as_ref().err().map(ToString::to_string);
-    assert!(why.is_some_and(|why| why.starts_with("there are more than 65536 elements")));
+    assert!(why.is_some_and(|why| why.starts_with("more than 65536 elements")));
 }
 
 const EXPRESSIONS: &[(&str, &str)] = &[

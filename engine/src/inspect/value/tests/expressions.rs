@@ -36,11 +36,14 @@ fn methods_of_rust_types() {
             ("vec.len()", "3"),
             ("vec.is_empty()", "false"),
             ("empty_vec.is_empty()", "true"),
-            ("empty_vec.first()", "error: it is empty"),
+            (
+                "empty_vec.first()",
+                "error: no element: the container is empty",
+            ),
             ("vec.first()", "1"),
             ("vec.last() + 1", "4"),
             ("vec.get(1)", "2"),
-            ("vec.get(3)", "error: there are 3 elements, none is [3]"),
+            ("vec.get(3)", "error: index 3 is out of range: length is 3"),
             ("vec.contains(3) && !vec.contains(4)", "true"),
             ("vec.capacity() >= 3", "true"),
             ("*vec.as_ptr()", "1"),
@@ -55,7 +58,7 @@ fn methods_of_rust_types() {
             ("some.is_some()", "true"),
             ("none.is_none()", "true"),
             ("some.unwrap() + 1", "43"),
-            ("none.unwrap()", "error: it is `None`"),
+            ("none.unwrap()", "error: cannot unwrap: the value is `None`"),
             ("none.unwrap_or(7)", "7"),
             ("some_string.unwrap().len()", "1"),
             ("ok.is_err()", "false"),
@@ -65,12 +68,12 @@ fn methods_of_rust_types() {
             ("i.abs()", "42"),
             (
                 "vec.lenn()",
-                "error: `vec` (alloc::vec::Vec<i32, alloc::alloc::Global>) has no method `lenn` \
-                 that can be answered without running the program; did you mean `len`?",
+                "error: no method `lenn` of `vec` (alloc::vec::Vec<i32, alloc::alloc::Global>) \
+                 can be evaluated without a call; did you mean `len`?",
             ),
             (
                 "point.xx",
-                "error: `point` (fixture::Point) has no member `xx`; it has x, y",
+                "error: no member `xx` in `point` (fixture::Point); it has x, y",
             ),
         ]);
     });
@@ -87,9 +90,9 @@ fn parts_of_rust_types() {
             ("long[99998..].len()", "2"),
             (
                 "vec[2..9]",
-                "error: there are 3 elements, the range ends at 9",
+                "error: range end 9 is out of range: length is 3",
             ),
-            ("vec[2..1]", "error: the range begins at 2 and ends at 1"),
+            ("vec[2..1]", "error: invalid range: 2 is greater than 1"),
             ("&string[1..3]", "\"el\""),
             ("vec,2", "[1, 2]"),
             ("vec,[1]", "[1]"),
@@ -97,7 +100,7 @@ fn parts_of_rust_types() {
             ("tuple.0 + 1", "2"),
             ("matrix[1][0]", "3"),
             ("if some.is_some() { some.unwrap() } else { 0 }", "42"),
-            ("byte + i", "~`u8` and `i32` do not mix in Rust"),
+            ("byte + i", "~mismatched types `u8` and `i32`"),
             ("byte as i32 + i", "-35"),
             ("size + 1", "10"),
             ("simple == Simple::B", "true"),
@@ -118,8 +121,11 @@ fn variants_are_assigned() {
             ("none_bool = Some(true)", "Some(true)"),
             ("none_bool = None", "None"),
             ("some_ref = None", "None"),
-            ("some = Some(300000000000)", "~does not fit `i32`"),
-            ("some = Nothing", "error: no variable `Nothing` here"),
+            ("some = Some(300000000000)", "~is out of range for `i32`"),
+            (
+                "some = Nothing",
+                "error: no variable `Nothing` in this frame",
+            ),
         ]);
     });
 }
@@ -192,7 +198,7 @@ fn parts_of_c_types() {
             ("i", "42"),
             ("uc += 300", "109 'm'"),
             ("uc = 'A'", "65 'A'"),
-            ("nowheree", "error: no variable `nowheree` here"),
+            ("nowheree", "error: no variable `nowheree` in this frame"),
         ]);
     });
 }

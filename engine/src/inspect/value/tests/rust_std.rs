@@ -158,7 +158,7 @@ fn children(program: &mut Program) {
         ("map[\"one\"]", "1"),
         ("number_map[5].y", "2"),
         ("tree[2]", "\"two\""),
-        ("tree[3]", "~error: there is no such key"),
+        ("tree[3]", "~error: key not found"),
         ("big_tree[99999]", "299997"),
         ("wrapped[5]", "14"),
         ("list[1]", "\"two\""),

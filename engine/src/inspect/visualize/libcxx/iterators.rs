@@ -43,9 +43,7 @@ fn node(
 }
 
 fn no_element() -> Result<Ty, Error> {
-    Err(Error::Unsupported(
-        "the type of the nodes is not known".into(),
-    ))
+    Err(Error::Unsupported("unknown node type".into()))
 }
 
 pub fn list(ask: &Ask<'_>) -> Result<View, Error> {

@@ -43,7 +43,7 @@ pub fn tuple(ask: &Ask<'_>) -> Result<View, Error> {
         Err(_) => return Ok(standard::tuple(Vec::new())),
     };
     let Shape::Composite(ty) = leaves.ty.shape() else {
-        return Err(Error::Unsupported("no tuple".into()));
+        return Err(Error::Unsupported("not a tuple".into()));
     };
     let bases = ty.composite().map_or(&[][..], |it| &it.bases);
     let elements = bases.iter().map(|base| {

@@ -15,7 +15,7 @@ pub fn unique(ask: &Ask<'_>) -> Result<View, Error> {
     let elements = tuple_elements(ask.target, &tuple)?;
     let pointer = elements
         .first()
-        .ok_or_else(|| Error::Unsupported("no pointer".into()))?;
+        .ok_or_else(|| Error::Unsupported("not a pointer".into()))?;
     owners::owned(ask, pointer)
 }
 

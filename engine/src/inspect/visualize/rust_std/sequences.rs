@@ -174,7 +174,7 @@ impl Walk for Links {
             let back = back.map_or(Ok(0), |back| word(target, &back))?;
             if back != previous {
                 return Err(Error::Unsupported(
-                    "<a node's `prev` does not lead to the one before it>".into(),
+                    "<invalid: a node's `prev` is not its predecessor>".into(),
                 ));
             }
             previous = node.address().unwrap_or_default().0;

@@ -21,7 +21,7 @@ const EXCEPTION_TYPE: u64 = 112;
 
 /// The error for an unknown type.
 pub fn unknown() -> Error {
-    Error::Unsupported("its type is not known".into())
+    Error::Unsupported("unknown type".into())
 }
 
 /// Returns the demangled name of the symbol that begins at an address.

@@ -44,7 +44,7 @@ pub(in crate::inspect::visualize) fn reverse(ask: &Ask<'_>) -> Result<View, Erro
         _ => either(ask.target, &current, &["_M_current", "__i_", "__i"])?,
     };
     let Shape::Pointer(element, _) = pointer.ty.shape() else {
-        return Err(Error::Unsupported("no pointer".into()));
+        return Err(Error::Unsupported("not a pointer".into()));
     };
     let behind = word(ask.target, &pointer)?;
     if behind == 0 {

@@ -83,7 +83,7 @@ impl Visualizer for Classes {
 
     fn view(&self, target: &dyn Target, value: &Value) -> Result<View, Error> {
         let Shape::Composite(ty) = value.ty.shape() else {
-            return Err(Error::Unsupported("no class".into()));
+            return Err(Error::Unsupported("not a class".into()));
         };
         let name = before_arguments(&ty.ty.name);
         let class = std_class(name).map_or(name, |(_, class)| class);
@@ -209,7 +209,7 @@ pub(super) fn last_number(ty: &Ty) -> Option<u64> {
 pub(super) fn pointee(target: &dyn Target, pointer: &Value) -> Result<Value, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(of, _) => pointer.pointee(target, of),
-        _ => Err(Error::Unsupported("no pointer".into())),
+        _ => Err(Error::Unsupported("not a pointer".into())),
     }
 }
 
@@ -299,7 +299,7 @@ pub(super) fn stored(value: Value) -> Value {
 /// Returns text of `len` units at the target of a pointer.
 pub(super) fn text(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
     let Shape::Pointer(element, _) = pointer.ty.shape() else {
-        return Err(Error::Unsupported("no pointer".into()));
+        return Err(Error::Unsupported("not a pointer".into()));
     };
     text_at(LoadAddr(word(target, pointer)?), &element, len)
 }
@@ -320,7 +320,7 @@ pub(super) fn text_at(at: LoadAddr, element: &Ty, len: u64) -> Result<View, Erro
 /// Returns `len` elements at the target of a pointer.
 pub(super) fn sequence(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
     let Shape::Pointer(element, _) = pointer.ty.shape() else {
-        return Err(Error::Unsupported("no pointer".into()));
+        return Err(Error::Unsupported("not a pointer".into()));
     };
     let at = word(target, pointer)?;
     let bytes = len.checked_mul(element.size().unwrap_or(0));
@@ -377,7 +377,7 @@ pub(super) fn between(
     end: u64,
 ) -> Result<View, Error> {
     let Shape::Pointer(element, _) = start.ty.shape() else {
-        return Err(Error::Unsupported("no pointer".into()));
+        return Err(Error::Unsupported("not a pointer".into()));
     };
     let at = word(target, start)?;
     let size = element.size().unwrap_or(0).max(1);
@@ -473,7 +473,7 @@ pub(super) fn complex(value: &Value, real: &Value) -> Result<View, Error> {
             let ty = Ty::Builtin(scalar, "complex");
             Ok(View::Pointee(Value::new(ty, value.place.clone())))
         }
-        _ => Err(Error::Unsupported("no complex number".into())),
+        _ => Err(Error::Unsupported("not a complex number".into())),
     }
 }
 
@@ -515,6 +515,6 @@ pub(super) fn code_at(target: &dyn Target, pointer: &Value) -> Result<Option<Loa
             let addr = pointer.raw(target)? as u64;
             Ok((addr != 0).then_some(LoadAddr(addr)))
         }
-        _ => Err(Error::Unsupported("no pointer".into())),
+        _ => Err(Error::Unsupported("not a pointer".into())),
     }
 }

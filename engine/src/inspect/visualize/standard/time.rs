@@ -39,7 +39,7 @@ pub(in crate::inspect::visualize) fn time_point(ask: &Ask<'_>) -> Result<View, E
 
 fn ticks_of(target: &dyn Target, ticks: &Value) -> Result<(Number, String), Error> {
     let Shape::Scalar(scalar) = ticks.ty.shape() else {
-        return Err(Error::Unsupported("the ticks are no number".into()));
+        return Err(Error::Unsupported("the tick count is not a number".into()));
     };
     let number = scalar.number(ticks.raw(target)?);
     let text = match number {
@@ -52,7 +52,7 @@ fn ticks_of(target: &dyn Target, ticks: &Value) -> Result<(Number, String), Erro
 
 /// Returns the seconds per tick as a fraction, from `std::ratio<1, 1000>`.
 fn period(duration: &Ty) -> Result<(u64, u64), Error> {
-    let unknown = || Error::Unsupported("a period that is no `std::ratio`".into());
+    let unknown = || Error::Unsupported("the period is not a `std::ratio`".into());
     let Ty::Dwarf(ratio) = argument(duration, 1)?.strip() else {
         return Err(unknown());
     };

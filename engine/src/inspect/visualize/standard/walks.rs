@@ -155,7 +155,7 @@ struct Node {
 }
 
 fn torn(node: LoadAddr) -> Error {
-    Error::Unsupported(format!("the node at {:#x} is none of this tree", node.0))
+    Error::Unsupported(format!("the node at {:#x} is not in this tree", node.0))
 }
 
 impl Tree {
@@ -317,6 +317,6 @@ impl Walk for Blocks {
 pub fn target_type(pointer: &Value) -> Result<Ty, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(of, _) => Ok(of),
-        _ => Err(Error::Unsupported("no pointer".into())),
+        _ => Err(Error::Unsupported("not a pointer".into())),
     }
 }

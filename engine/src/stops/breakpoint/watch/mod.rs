@@ -5,7 +5,8 @@ pub(crate) mod frame;
 pub(crate) mod hardware;
 
 use super::BreakpointOptions;
-use crate::arch::debug_registers::{SLOTS, Slot, Trigger, cover};
+use crate::arch::Arch;
+use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::inferior::debug_registers::code_slot;
@@ -127,8 +128,8 @@ impl Watches {
         &mut self,
         code: &[(BreakpointId, LoadAddr)],
         refused: bool,
-    ) -> [Option<Slot>; SLOTS] {
-        let mut slots = [None; SLOTS];
+    ) -> [Option<Slot>; MAX_SLOTS] {
+        let mut slots = [None; MAX_SLOTS];
         let mut code = code.iter().peekable();
         let mut take_code = |slots: &mut _, until: Option<BreakpointId>| {
             while let Some((_, addr)) =
@@ -144,7 +145,7 @@ impl Watches {
                 continue;
             }
             let changes_only = watch.access == DataAccess::Write;
-            let wanted = cover(
+            let wanted = Arch::HOST.watch(
                 watch.data.addr,
                 watch.data.bytes,
                 watch.trigger(),
@@ -173,7 +174,7 @@ impl Watches {
 }
 
 /// Assigns slots to all of `wanted`, or to none.
-fn take_slots(slots: &mut [Option<Slot>; SLOTS], wanted: &[Slot]) -> Option<u8> {
+fn take_slots(slots: &mut [Option<Slot>; MAX_SLOTS], wanted: &[Slot]) -> Option<u8> {
     let mut taken = *slots;
     let mut mask = 0;
     for slot in wanted {

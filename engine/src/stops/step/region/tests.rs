@@ -6,7 +6,7 @@
 //! code. `[2: … ]` contains a call on line 2 that was inlined.
 
 use super::Region;
-use crate::arch::x86_64;
+use crate::arch::Arch;
 use crate::stops::step::filter::StepFilters;
 use crate::stops::step::start::Start;
 use crate::stops::step::step_range::{Mode, StepRange};
@@ -180,7 +180,7 @@ impl Code {
                     .bytes
                     .get(at.0 as usize..)
                     .filter(|it| !it.is_empty())?;
-                Some(x86_64::decode(rest, at))
+                Arch::X86_64.decode(rest, at)
             },
             |at| (at.0 as usize) < self.bytes.len(),
             |at| place(at).is_none(),
@@ -204,7 +204,7 @@ impl Code {
 }
 
 #[test]
-fn where_lines_can_be_left() {
+fn exits_of_lines_are_found() {
     for (what, text, from, expected) in [
         ("the next line", "1 nop; 2 nop ret", 0, &[1][..]),
         ("rows of one line are one", "1 nop; 1 nop; 2 ret", 0, &[2]),
@@ -271,7 +271,7 @@ fn where_lines_can_be_left() {
 }
 
 #[test]
-fn a_loop_that_leaves_the_line_comes_back_to_it() {
+fn loop_leaving_the_line_returns_to_it() {
     for (what, text, from, expected) in [
         (
             "by a header that is no statement",
@@ -337,7 +337,7 @@ fn a_loop_that_leaves_the_line_comes_back_to_it() {
 }
 
 #[test]
-fn inlined_calls_are_gone_over_or_entered() {
+fn inlined_calls_are_stepped_over_or_into() {
     // Row 1 is inlined, called on line 1.
     let code = assembled("1 nop; [1: 10 nop ]; 1 nop; 2 ret");
     assert_eq!(code.exits(0, Mode::Over, false), [3]);
@@ -367,7 +367,7 @@ fn inlined_calls_are_gone_over_or_entered() {
 }
 
 #[test]
-fn statements_of_a_line_are_places_if_asked_for() {
+fn statements_are_locations_if_requested() {
     let code = assembled("1.3 nop; 1.3- nop; 1.8- nop call; 0 nop; 1.3 nop; 2.1 ret");
     assert_eq!(code.exits(0, Mode::Over, false), [5]);
     assert_eq!(code.exits(0, Mode::Over, true), [2]);
@@ -381,7 +381,7 @@ fn statements_of_a_line_are_places_if_asked_for() {
 }
 
 #[test]
-fn other_ways_out_are_told_apart() {
+fn other_exits_are_distinguished() {
     let code = assembled("1 call je 1 switch; 1 leave; 2 ret; 1 ret");
     let region = code.region(0, &code.step(0, Mode::Over, false));
     let at = |offset: u64| LoadAddr(offset);
@@ -393,4 +393,31 @@ fn other_ways_out_are_told_apart() {
     assert_eq!(region.instructions, [at(0), at(5), at(7), at(9)]);
     let region = code.region(3, &code.step(3, Mode::Over, false));
     assert_eq!(region.returns, [at(15)]);
+}
+
+/// Plans do not depend on an instruction set: these instructions have four bytes each.
+#[test]
+fn the_region_of_a_line_in_another_instruction_set() {
+    use crate::arch::fixed::{CALL, CALL_REGISTER, JUMP_IF, NOP, RETURN, TRAP, to, with};
+    // 0: nop; 4: call 0x100; 8: jump_if 16; 12: call_at; 16: (another line) trap; 20: return
+    let code = [
+        to(NOP, 0),
+        to(CALL, 0xfc),
+        to(JUMP_IF, 8),
+        with(CALL_REGISTER, 3, 0),
+        to(TRAP, 0),
+        to(RETURN, 0),
+    ];
+    let code = code.concat();
+    let instruction = |at: LoadAddr| Arch::Fixed.decode(code.get(at.0 as usize..)?, at);
+    let is_ours = |at: LoadAddr| (at.0 as usize) < code.len();
+    let region = Region::of(LoadAddr(0), instruction, is_ours, |at| at.0 < 16);
+    assert_eq!(region.exits, [LoadAddr(16)]);
+    let calls: Vec<_> = region.calls.iter().map(|it| (it.at.0, it.back.0)).collect();
+    assert_eq!(calls, [(4, 8), (12, 16)]);
+    let targets = region.calls.iter().map(|it| it.instruction.direct_target());
+    assert_eq!(targets.collect::<Vec<_>>(), [Some(LoadAddr(0x100)), None]);
+    assert!(region.unclear.is_empty() && region.returns.is_empty());
+    let region = Region::of(LoadAddr(16), instruction, is_ours, |at| at.0 >= 16);
+    assert_eq!(region.returns, [LoadAddr(20)]);
 }

@@ -37,7 +37,7 @@ fn value<'a>(variables: &'a [Value], name: &str) -> &'a str {
 }
 
 #[test]
-fn it_is_what_would_be_read() {
+fn prefetched_variables_equal_read_ones() {
     let fixture = Fixture::of("c/many_locals.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     for pass in 0..20 {
@@ -57,7 +57,7 @@ fn it_is_what_would_be_read() {
 }
 
 #[test]
-fn who_asks_otherwise_is_told_otherwise() {
+fn other_arguments_bypass_the_prefetch() {
     let fixture = Fixture::of("c/many_locals.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     client.continue_to(&fixture, "all");
@@ -83,7 +83,7 @@ fn who_asks_otherwise_is_told_otherwise() {
 }
 
 #[test]
-fn changes_are_seen_by_who_asks_next() {
+fn change_invalidates_the_prefetch() {
     let fixture = Fixture::of("c/many_locals.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     let changes: [fn(&mut DapClient, &Value, i64); 4] = [

@@ -26,7 +26,7 @@ fn said(client: &DapClient) -> String {
 }
 
 #[test]
-fn they_stop_where_the_function_says_so() {
+fn condition_call_result_decides_the_stop() {
     for (condition, stops) in [
         ("is_it(i) == 1", vec!["7"]),
         ("is_even(i)", vec!["0", "2", "4", "6", "8"]),
@@ -55,7 +55,7 @@ fn they_stop_where_the_function_says_so() {
 }
 
 #[test]
-fn hits_and_messages_come_after_the_call() {
+fn hits_and_messages_follow_the_condition_call() {
     let (fixture, mut client) = launched(&[], &[]);
     let third = json!({"condition": "is_even(i)", "hitCondition": "3"});
     let told = json!({"condition": "is_even(number)", "logMessage": "even {number}"});
@@ -72,7 +72,7 @@ fn hits_and_messages_come_after_the_call() {
 }
 
 #[test]
-fn what_goes_wrong_in_a_call_is_told_at_the_breakpoint() {
+fn failed_condition_call_is_reported_at_the_breakpoint() {
     for (condition, why) in [
         ("crash()", "SIGSEGV"),
         ("forever()", "had not returned"),
@@ -98,7 +98,7 @@ fn what_goes_wrong_in_a_call_is_told_at_the_breakpoint() {
 }
 
 #[test]
-fn threads_that_race_lose_nothing() {
+fn racing_threads_lose_no_hit() {
     let (threads, rounds) = (16, 150);
     let arguments = [
         threads.to_string(),
@@ -127,7 +127,7 @@ fn threads_that_race_lose_nothing() {
 }
 
 #[test]
-fn who_is_stopped_or_let_go_is_in_no_call() {
+fn stop_or_detach_finds_no_thread_in_a_condition_call() {
     let fixture = Fixture::of("c/asked.c");
     let debuggee = Debuggee::start(&fixture, &["4", "1000000000", "beat"]);
     let mut client = DapClient::spawn();

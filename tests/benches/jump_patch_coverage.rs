@@ -1,9 +1,9 @@
-//! Of all statement lines of an image, at how many a jump can stand in place of the trap, so that
-//! the program itself answers a breakpoint's question, and why not at the others:
+//! Counts the statement lines of an image at which a jump can replace the trap, so that conditions
+//! run in the program, and the reasons for the others:
 //!
-//!     cargo bench -p stillpoint-tests --bench detours -- IMAGE...
+//!     cargo bench -p stillpoint-tests --bench jump_patch_coverage -- IMAGE...
 //!
-//! without arguments of this program itself. No process is needed.
+//! Without arguments: for this program. Needs no process.
 
 use dwarf::Module;
 use engine::Coverage;

@@ -1,44 +1,14 @@
 //! The debug registers of x86-64 (Intel SDM volume 3, §19.2): four addresses; a thread traps when
 //! it executes, writes, or accesses one of them.
 
-use super::RegisterFile;
+use super::super::RegisterFile;
+use super::super::watch::{MAX_SLOTS, Slot, Slots, Trigger};
 use dwarf::LoadAddr;
 use dwarf::register::x86_64::RFLAGS;
-use smallvec::SmallVec;
-
-/// Number of debug registers for addresses.
-pub const SLOTS: usize = 4;
-
-/// The kind of access that traps. There is none for reads alone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trigger {
-    /// Before the instruction at the address is executed.
-    Execute,
-    /// After an instruction that writes there.
-    Write,
-    /// After an instruction that reads or writes there.
-    Access,
-}
-
-/// The setting of one debug register.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot {
-    /// A multiple of `len`.
-    pub addr: LoadAddr,
-    /// 1, 2, 4 or 8 bytes; 1 for [`Trigger::Execute`].
-    pub len: u8,
-    /// The kind of access.
-    pub trigger: Trigger,
-}
 
 /// Returns the slots that watch a range: exactly it, or, with `loosely`, some neighbouring bytes
-/// too if that takes fewer slots. `None` if [`SLOTS`] are not enough.
-pub fn cover(
-    addr: LoadAddr,
-    bytes: u64,
-    trigger: Trigger,
-    loosely: bool,
-) -> Option<SmallVec<[Slot; SLOTS]>> {
+/// too if that takes fewer slots. `None` if four are not enough.
+pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, loosely: bool) -> Option<Slots> {
     let end = addr.0.checked_add(bytes)?;
     let exact = pieces(addr.0, end, trigger, |at| {
         let fits = |len: &u64| at.is_multiple_of(*len) && at + len <= end;
@@ -54,15 +24,10 @@ pub fn cover(
     }
 }
 
-fn pieces(
-    mut at: u64,
-    end: u64,
-    trigger: Trigger,
-    len_at: impl Fn(u64) -> u64,
-) -> Option<SmallVec<[Slot; SLOTS]>> {
-    let mut slots = SmallVec::new();
+fn pieces(mut at: u64, end: u64, trigger: Trigger, len_at: impl Fn(u64) -> u64) -> Option<Slots> {
+    let mut slots = Slots::new();
     while at < end {
-        if slots.len() == SLOTS {
+        if slots.len() == MAX_SLOTS {
             return None;
         }
         let len = len_at(at);
@@ -78,7 +43,7 @@ fn pieces(
 }
 
 /// Returns DR7 for these slots.
-pub fn control(slots: &[Option<Slot>; SLOTS]) -> u64 {
+pub fn control(slots: &[Option<Slot>; MAX_SLOTS]) -> u64 {
     let mut control = 0;
     for (index, slot) in slots.iter().enumerate() {
         let Some(slot) = slot else { continue };
@@ -122,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_divided_by_alignment() {
+    fn ranges_are_split_by_alignment() {
         assert_eq!(covered(16, 4, false).unwrap(), [(16, 4)]);
         assert_eq!(covered(16, 16, false).unwrap(), [(16, 8), (24, 8)]);
         assert_eq!(covered(17, 4, false).unwrap(), [(17, 1), (18, 2), (20, 1)]);
@@ -133,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_slots_do_where_neighbours_may_be_watched_too() {
+    fn neighbours_share_debug_registers() {
         assert_eq!(covered(17, 4, true).unwrap(), [(16, 8)]);
         assert_eq!(covered(17, 1, true).unwrap(), [(17, 1)]);
         assert_eq!(covered(16, 7, true).unwrap(), [(16, 8)]);
@@ -141,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_control_register_is_as_the_manual_has_it() {
+    fn control_register_matches_the_manual() {
         let slot = |addr, len, trigger| {
             Some(Slot {
                 addr: LoadAddr(addr),
@@ -156,7 +121,7 @@ mod tests {
             slot(3, 1, Trigger::Execute),
         ];
         assert_eq!(control(&slots), 0b0000_1011_0000_1101 << 16 | 0b0101_0001);
-        assert_eq!(control(&[None; SLOTS]), 0);
+        assert_eq!(control(&[None; MAX_SLOTS]), 0);
         assert_eq!(hits(0xffff_0ff5), 0b0101);
     }
 }

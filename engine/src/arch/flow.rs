@@ -1,7 +1,7 @@
 //! Control flow within a function, and the addresses of a line that it reaches first.
 
-use dwarf::FileAddr;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+use super::{Arch, Flow, Instruction, TargetSource};
+use dwarf::{FileAddr, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One of several addresses in a function where a line begins.
@@ -22,13 +22,14 @@ pub struct Candidate {
 ///
 /// Execution does not continue after a call for which `returns` is false.
 pub fn first_reached(
+    arch: Arch,
     code: &[(FileAddr, Vec<u8>)],
     entry: FileAddr,
     candidates: &[Candidate],
     returns: impl FnMut(Callee) -> bool,
 ) -> Vec<FileAddr> {
-    let graph = Graph::new(code, returns);
-    let exits = graph.scope_exits(code, entry, candidates);
+    let graph = Graph::new(arch, code, returns);
+    let exits = graph.scope_exits((arch, code), entry, candidates);
     let mut kept: Vec<FileAddr> = candidates.iter().map(|it| it.addr).collect();
     kept.retain(|addr| !exits.contains(&addr.0));
     kept.sort_unstable();
@@ -57,14 +58,14 @@ pub fn first_reached(
 /// same function or inlined copy. Otherwise the result is the last of `inner` alone, if the code at
 /// `first` leads nowhere else either.
 pub fn entered_inside(
-    code: &[(FileAddr, Vec<u8>)],
+    (arch, code): (Arch, &[(FileAddr, Vec<u8>)]),
     entry: FileAddr,
     (first, inner): (FileAddr, &[FileAddr]),
     entered: &[FileAddr],
     own: impl Fn(FileAddr) -> bool,
     returns: impl FnMut(Callee) -> bool,
 ) -> Vec<FileAddr> {
-    let graph = Graph::new(code, returns);
+    let graph = Graph::new(arch, code, returns);
     let walls: FxHashSet<u64> = entered.iter().map(|it| it.0).collect();
     let missed = |addr: &&FileAddr| graph.reaches(entry.0, addr.0, &walls);
     let missed: FxHashSet<u64> = inner.iter().filter(missed).map(|it| it.0).collect();
@@ -99,18 +100,13 @@ pub fn entered_inside(
 }
 
 /// Returns whether the candidate is a single jump.
-fn is_lone_jump(code: &[(FileAddr, Vec<u8>)], candidate: &Candidate) -> bool {
+fn is_lone_jump((arch, code): (Arch, &[(FileAddr, Vec<u8>)]), candidate: &Candidate) -> bool {
     let instruction = code.iter().find_map(|(start, bytes)| {
         let at = candidate.addr.0.checked_sub(start.0)?;
         let bytes = bytes.get(usize::try_from(at).ok()?..)?;
-        (!bytes.is_empty())
-            .then(|| Decoder::with_ip(64, bytes, candidate.addr.0, DecoderOptions::NONE).decode())
+        arch.decode(bytes, LoadAddr(candidate.addr.0))
     });
-    instruction.is_some_and(|it| {
-        it.flow_control() == FlowControl::UnconditionalBranch
-            && it.op0_kind() == OpKind::NearBranch64
-            && it.next_ip() == candidate.end.0
-    })
+    instruction.is_some_and(|it| matches!(it.flow, Flow::Jump(_)) && it.next().0 == candidate.end.0)
 }
 
 /// The callee of a call, as far as the instruction determines it.
@@ -123,33 +119,22 @@ pub enum Callee {
 }
 
 fn callee(call: &Instruction) -> Option<Callee> {
-    if call.op0_kind() == OpKind::NearBranch64 {
-        return Some(Callee::At(FileAddr(call.near_branch64())));
+    match call.flow {
+        Flow::Call(target) => Some(Callee::At(FileAddr(target.0))),
+        Flow::IndirectCall(TargetSource::Word(word)) => Some(Callee::In(FileAddr(word.0))),
+        _ => None,
     }
-    call.is_ip_rel_memory_operand()
-        .then(|| Callee::In(FileAddr(call.ip_rel_memory_address())))
 }
 
 /// Returns whether a function, whose whole code this is, can return or jump elsewhere.
-pub fn returns(start: FileAddr, code: &[u8]) -> bool {
-    let inside = |target: u64| target.wrapping_sub(start.0) < code.len() as u64;
-    let mut decoder = Decoder::with_ip(64, code, start.0, DecoderOptions::NONE);
-    let mut instruction = Instruction::default();
-    while decoder.can_decode() {
-        decoder.decode_out(&mut instruction);
-        let leaves = match instruction.flow_control() {
-            FlowControl::Return | FlowControl::IndirectBranch => true,
-            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                instruction.op0_kind() != OpKind::NearBranch64
-                    || !inside(instruction.near_branch64())
-            }
-            _ => instruction.is_invalid(),
-        };
-        if leaves {
-            return true;
-        }
-    }
-    false
+pub fn returns(arch: Arch, start: FileAddr, code: &[u8]) -> bool {
+    let leaves = |target: LoadAddr| target.0.wrapping_sub(start.0) >= code.len() as u64;
+    let mut instructions = arch.decode_all(code, LoadAddr(start.0));
+    instructions.any(|decoded| match decoded.map(|it| it.flow) {
+        Ok(Flow::Return | Flow::IndirectJump(_)) | Err(_) => true,
+        Ok(Flow::Jump(target) | Flow::ConditionalJump(target)) => leaves(target),
+        Ok(_) => false,
+    })
 }
 
 /// The control flow graph of a function's instructions.
@@ -166,29 +151,31 @@ pub(super) struct Graph {
 
 impl Graph {
     pub(super) fn new(
+        arch: Arch,
         code: &[(FileAddr, Vec<u8>)],
         mut returns: impl FnMut(Callee) -> bool,
     ) -> Self {
         let mut next = FxHashMap::default();
         let (mut indirect, mut orphans) = (FxHashSet::default(), FxHashSet::default());
         let mut targets = FxHashSet::default();
-        let mut instruction = Instruction::default();
         for (start, bytes) in code {
-            let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
-            while decoder.can_decode() {
-                decoder.decode_out(&mut instruction);
-                let behind = Some(instruction.next_ip());
-                let target = (instruction.op0_kind() == OpKind::NearBranch64)
-                    .then(|| instruction.near_branch64());
-                let successors = match instruction.flow_control() {
-                    FlowControl::UnconditionalBranch => [target, None],
-                    FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
-                        [behind, target]
+            for decoded in arch.decode_all(bytes, LoadAddr(start.0)) {
+                let instruction = match decoded {
+                    Ok(instruction) => instruction,
+                    Err(bad) => {
+                        orphans.insert(bad.addr.0.wrapping_add(bad.len as u64));
+                        next.insert(bad.addr.0, [None, None]);
+                        continue;
                     }
-                    FlowControl::Return | FlowControl::IndirectBranch | FlowControl::Exception => {
-                        [None, None]
-                    }
-                    FlowControl::Call | FlowControl::IndirectCall
+                };
+                let addr = instruction.addr.0;
+                let behind = Some(instruction.next().0);
+                let target = instruction.direct_target().map(|target| target.0);
+                let successors = match instruction.flow {
+                    Flow::Jump(_) => [target, None],
+                    Flow::ConditionalJump(_) | Flow::Transaction(_) => [behind, target],
+                    Flow::Return | Flow::IndirectJump(_) | Flow::Fault => [None, None],
+                    Flow::Call(_) | Flow::IndirectCall(_)
                         if callee(&instruction).is_some_and(|callee| !returns(callee)) =>
                     {
                         [None, None]
@@ -196,13 +183,13 @@ impl Graph {
                     _ => [behind, None],
                 };
                 targets.extend(target);
-                if instruction.flow_control() == FlowControl::IndirectBranch {
-                    indirect.insert(instruction.ip());
+                if matches!(instruction.flow, Flow::IndirectJump(_)) {
+                    indirect.insert(addr);
                 }
                 if !successors.contains(&behind) {
                     orphans.extend(behind);
                 }
-                next.insert(instruction.ip(), successors);
+                next.insert(addr, successors);
             }
         }
         orphans.retain(|addr| !targets.contains(addr));
@@ -271,7 +258,7 @@ impl Graph {
     /// a `for` or an `if` without braces to the line of its last statement.
     fn scope_exits(
         &self,
-        code: &[(FileAddr, Vec<u8>)],
+        code: (Arch, &[(FileAddr, Vec<u8>)]),
         entry: FileAddr,
         candidates: &[Candidate],
     ) -> FxHashSet<u64> {
@@ -451,17 +438,24 @@ mod tests {
                 end: FileAddr(*end),
             })
             .collect();
-        let kept = first_reached(&code, FileAddr(0), &candidates, |_| true);
+        let kept = first_reached(Arch::X86_64, &code, FileAddr(0), &candidates, |_| true);
         kept.iter().map(|addr| addr.0).collect()
     }
 
     #[test]
-    fn a_line_that_is_jumped_into_is_stopped_at_once_a_pass() {
+    fn line_with_jump_into_it_stops_once_per_pass() {
         let places = |code: &[u8], first: u64, inner: u64, own: bool| {
             let code = [(FileAddr(0), code.to_vec())];
             let first = FileAddr(first);
             let inside = (first, &[FileAddr(inner)][..]);
-            let places = entered_inside(&code, FileAddr(0), inside, &[first], |_| own, |_| true);
+            let places = entered_inside(
+                (Arch::X86_64, &code),
+                FileAddr(0),
+                inside,
+                &[first],
+                |_| own,
+                |_| true,
+            );
             places.iter().map(|addr| addr.0).collect::<Vec<_>>()
         };
         // 0: jne 4; 2: jmp 6; 4: inc eax; 6: nop; 7: ret

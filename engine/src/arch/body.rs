@@ -1,21 +1,21 @@
 //! The start of a function's body according to its control flow. A compiler's mark after the
 //! prologue may be jumped over, or be in a loop.
 
-use super::x86_64_flow::Graph;
-use dwarf::FileAddr;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use super::flow::Graph;
+use super::{Arch, Flow, Instruction, MAX_INSTRUCTION_BYTES};
+use dwarf::{FileAddr, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum length of an instruction in bytes.
-pub const MAX_INSTRUCTION: usize = 15;
 /// Maximum number of instructions in a prologue. Loops in it (stack probes) are decoded once.
 const MAX_PROLOGUE: usize = 512;
 
 /// A function's code.
 pub struct Code<'a> {
+    /// Its instruction set.
+    pub arch: Arch,
     /// Reads the bytes from an address of it on, at most those of an instruction. Returns their
     /// number.
-    pub read: &'a dyn Fn(FileAddr, &mut [u8; MAX_INSTRUCTION]) -> usize,
+    pub read: &'a dyn Fn(FileAddr, &mut [u8; MAX_INSTRUCTION_BYTES]) -> usize,
     /// Returns all of it, in parts.
     pub parts: &'a dyn Fn() -> Vec<(FileAddr, Vec<u8>)>,
     /// Whether its parameters are in the frame only, where the prologue stores them.
@@ -97,13 +97,12 @@ pub fn passed_once(code: &Code<'_>, body: Body) -> FileAddr {
     // In unoptimized code an argument that is not yet stored has another value.
     let stores = |addr: FileAddr| {
         let instruction = code.decode(addr.0);
-        instruction
-            .is_none_or(|it| it.op0_kind() == OpKind::Memory && it.mnemonic() != Mnemonic::Cmp)
+        instruction.is_none_or(|it| it.may_store())
     };
     if code.spills_parameters && stores(before) {
         return body.addr;
     }
-    let graph = Graph::new(&(code.parts)(), |_| true);
+    let graph = Graph::new(code.arch, &(code.parts)(), |_| true);
     let is_repeated = |addr: FileAddr| graph.leads(addr.0, addr.0, &FxHashSet::default());
     match is_repeated(body.addr) && !is_repeated(before) {
         true => before,
@@ -121,18 +120,13 @@ enum Next {
 }
 
 fn next(instruction: &Instruction) -> Next {
-    let target =
-        (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch64());
-    let behind = Some(instruction.next_ip());
-    match instruction.flow_control() {
-        FlowControl::UnconditionalBranch if target.is_some() => Next::To([target, None]),
-        FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
-            Next::To([behind, target])
-        }
-        FlowControl::UnconditionalBranch | FlowControl::Return | FlowControl::IndirectBranch => {
-            Next::Leaves
-        }
-        FlowControl::Exception => Next::Fails,
+    let behind = Some(instruction.next().0);
+    match instruction.flow {
+        Flow::Jump(target) => Next::To([Some(target.0), None]),
+        Flow::ConditionalJump(target) => Next::To([behind, Some(target.0)]),
+        Flow::Transaction(target) => Next::To([behind, target.map(|target| target.0)]),
+        Flow::IndirectJump(_) | Flow::Return => Next::Leaves,
+        Flow::Fault => Next::Fails,
         _ => Next::To([behind, None]),
     }
 }
@@ -140,11 +134,9 @@ fn next(instruction: &Instruction) -> Next {
 impl Code<'_> {
     /// Decodes the instruction at an address of the function.
     fn decode(&self, addr: u64) -> Option<Instruction> {
-        let mut bytes = [0; MAX_INSTRUCTION];
+        let mut bytes = [0; MAX_INSTRUCTION_BYTES];
         let len = (self.read)(FileAddr(addr), &mut bytes);
-        let bytes = bytes.get(..len).filter(|it| !it.is_empty())?;
-        let instruction = Decoder::with_ip(64, bytes, addr, DecoderOptions::NONE).decode();
-        (!instruction.is_invalid()).then_some(instruction)
+        self.arch.decode(bytes.get(..len)?, LoadAddr(addr))
     }
 }
 
@@ -154,13 +146,14 @@ mod tests {
 
     /// Returns the stop address of a function with this code at 0, marked at `marked`.
     fn stop(code: &[u8], marked: u64, spills_parameters: bool) -> u64 {
-        let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION]| {
+        let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION_BYTES]| {
             let rest = code.get(addr.0 as usize..).unwrap_or_default();
             let len = rest.len().min(bytes.len());
             bytes[..len].copy_from_slice(&rest[..len]);
             len
         };
         let code = Code {
+            arch: Arch::X86_64,
             read: &read,
             parts: &|| vec![(FileAddr(0), code.to_vec())],
             spills_parameters,
@@ -170,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_prologue_is_left_behind() {
+    fn body_follows_a_straight_prologue() {
         // push rbp; mov rbp,rsp; nop; pop rbp; ret
         let code = [0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3];
         assert_eq!(stop(&code, 4, true), 4);
@@ -201,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_in_a_loop_gives_way_to_what_leads_there() {
+    fn mark_in_a_loop_yields_to_its_predecessor() {
         // 0: xor eax,eax; 2: test edi,edi; 4: je 10; 6: dec edi; 8: jmp 2; 10: ret
         let code = [
             0x31, 0xc0, 0x85, 0xff, 0x74, 4, 0xff, 0xcf, 0xeb, 0xf8, 0xc3,

@@ -2,9 +2,11 @@
 //! additions before them on a copy of the registers. Whatever is not simulated makes its result
 //! unknown.
 
-use super::RegisterFile;
+use super::super::RegisterFile;
+use super::Decoded as Instruction;
+use super::decode::is_call;
 use dwarf::{LoadAddr, Memory, Register as Number};
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 /// The known general-purpose registers, in iced's order.
 pub struct Simulation<'a> {
@@ -90,7 +92,7 @@ impl<'a> Simulation<'a> {
 
     /// Simulates an instruction's effect on the registers.
     pub fn execute(&mut self, instruction: &Instruction) {
-        if crate::arch::x86_64::is_call(instruction) {
+        if is_call(instruction) {
             for (index, value) in self.known.iter_mut().enumerate() {
                 if !KEPT.contains(&index) {
                     *value = None;
@@ -129,7 +131,7 @@ impl<'a> Simulation<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::x86_64::decode;
+    use crate::arch::x86_64::decoded as decode;
     use crate::os::RegisterSet;
 
     /// An object at 0x2000 whose vtable, at 0x3000, has 0x5555 as its third entry.
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_through_a_vtable_is_foreseen_unless_a_call_comes_between() {
+    fn vtable_call_is_predicted_without_calls_between() {
         let mut registers = RegisterSet::zeroed();
         registers.set_sp(0x1ff0);
         let load = decode(&[0x48, 0x8b, 0x04, 0x24], LoadAddr(0)); // mov rax, [rsp]

@@ -51,7 +51,7 @@ fn breakpoints_of_an_unknown_source_are_not_verified() {
 }
 
 #[test]
-fn names_of_frames_keep_the_place_of_unnamed_parameters() {
+fn frame_names_keep_unnamed_parameters() {
     let fixture = Fixture::of("cpp/unnamed.cpp");
     let mut client = DapClient::stopped_at(&fixture, "add");
     let thread = client.thread();
@@ -87,7 +87,7 @@ fn the_type_of_a_function_is_that_of_its_declaration() {
 }
 
 #[test]
-fn a_semicolon_on_the_console_is_no_mistake() {
+fn semicolon_on_the_console_is_accepted() {
     let fixture = Fixture::of("cpp/unnamed.cpp");
     let mut client = DapClient::stopped_at(&fixture, "add");
     assert_eq!(evaluated(&mut client, "total + 1;", "repl")["result"], "1");
@@ -95,7 +95,7 @@ fn a_semicolon_on_the_console_is_no_mistake() {
 }
 
 #[test]
-fn an_object_with_virtual_functions_shows_its_class_first_and_the_vtable_last() {
+fn polymorphic_object_shows_class_first_vtable_last() {
     let fixture = Fixture::of("cpp/unnamed.cpp");
     let mut client = DapClient::stopped_at(&fixture, "end");
     let square = local(&mut client, "square");
@@ -152,7 +152,7 @@ fn structs_without_a_size_of_their_own_show_all_their_elements() {
 }
 
 #[test]
-fn the_raw_value_comes_behind_the_buckets_of_elements() {
+fn raw_value_follows_the_element_buckets() {
     let fixture = Fixture::of("rust/unsized.rs");
     let mut client = DapClient::stopped_at(&fixture, "look");
     let crowd = local(&mut client, "crowd");
@@ -176,7 +176,7 @@ fn the_raw_value_comes_behind_the_buckets_of_elements() {
 }
 
 #[test]
-fn a_program_is_stopped_at_its_main_also_after_a_restart() {
+fn stop_at_main_survives_a_restart() {
     let fixture = Fixture::of("rust/unsized.rs");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"stopAtMain": true}));
@@ -202,7 +202,7 @@ fn a_program_is_stopped_at_its_main_also_after_a_restart() {
 }
 
 #[test]
-fn the_end_by_a_signal_is_told_by_its_name() {
+fn death_by_signal_names_the_signal() {
     let fixture = Fixture::of("c/call_null.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
@@ -222,7 +222,7 @@ fn the_end_by_a_signal_is_told_by_its_name() {
 }
 
 #[test]
-fn sources_that_only_the_system_has_and_that_are_not_here_are_not_listed() {
+fn missing_system_sources_are_not_listed() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let answer = client.ask("loadedSources", json!({}));

@@ -6,14 +6,13 @@
 //! of the function need not be known. If it is known, the instructions from there to the pc give
 //! the same, also in functions that align the stack or never return.
 
-use crate::arch::x86_64::{MAX_INSTRUCTION_BYTES, decode, is_call};
+use super::decode::{decoded, is_call};
+use super::{Decoded as Instruction, MAX_INSTRUCTION_BYTES};
 use dwarf::{
     CfaLocation, FileAddr, HeuristicUnwind, LoadAddr, Module, RegisterOffset,
     register::x86_64 as number,
 };
-use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
-};
+use iced_x86::{Code, FlowControl, InstructionInfoFactory, OpAccess, OpKind, Register};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
@@ -239,7 +238,7 @@ fn instruction_at(module: &Module, addr: FileAddr) -> Option<Instruction> {
     let len = (1..=MAX_INSTRUCTION_BYTES)
         .rev()
         .find(|len| module.read_image(addr, &mut bytes[..*len]).is_some())?;
-    let instruction = decode(&bytes[..len], LoadAddr(addr.0));
+    let instruction = decoded(&bytes[..len], LoadAddr(addr.0));
     (!instruction.is_invalid()).then_some(instruction)
 }
 

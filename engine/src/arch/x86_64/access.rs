@@ -1,28 +1,15 @@
 //! Memory operands of instructions, and the origin of a register's value.
 
-use super::RegisterFile;
-use super::x86_64::register_value;
+use super::super::RegisterFile;
+use super::super::instruction::{Access, Instruction, Operand, PointerChain};
+use super::decode::{dwarf_register, is_call, register_value};
+use super::{Decoded, own};
 use dwarf::LoadAddr;
-use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Code, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A memory operand.
-#[derive(Clone, Copy, Debug)]
-pub struct Access {
-    /// Its address before the instruction.
-    pub at: u64,
-    /// Size in bytes; 0 if it varies.
-    pub size: u64,
-    /// Whether it is written.
-    pub write: bool,
-    /// The base register, and the operand's offset from its value.
-    pub base: Option<(Register, i64)>,
-    /// Whether the address has no index register.
-    pub is_plain: bool,
-}
-
 /// Returns the memory operands of an instruction that has not been executed.
-pub fn accesses(instruction: &Instruction, registers: &impl RegisterFile) -> Vec<Access> {
+pub fn accesses(instruction: &Decoded, registers: &impl RegisterFile) -> Vec<Access> {
     let mut factory = InstructionInfoFactory::new();
     let info = factory.info(instruction);
     let used = info.used_memory().iter();
@@ -34,6 +21,7 @@ pub fn accesses(instruction: &Instruction, registers: &impl RegisterFile) -> Vec
             register => register_value(register, registers),
         })?;
         let has_base = !matches!(used.base(), Register::None | Register::RIP);
+        let base = dwarf_register(used.base()).filter(|_| has_base);
         Some(Access {
             at,
             size: used.memory_size().size() as u64,
@@ -44,7 +32,7 @@ pub fn accesses(instruction: &Instruction, registers: &impl RegisterFile) -> Vec
                     | OpAccess::ReadWrite
                     | OpAccess::ReadCondWrite
             ),
-            base: has_base.then(|| (used.base(), used.displacement() as i64)),
+            base: base.map(|base| (base, used.displacement() as i64)),
             is_plain: used.index() == Register::None,
         })
     })
@@ -52,7 +40,7 @@ pub fn accesses(instruction: &Instruction, registers: &impl RegisterFile) -> Vec
 }
 
 /// Returns the divisor of an integer division.
-pub fn divisor(instruction: &Instruction, registers: &impl RegisterFile) -> Option<Operand> {
+pub fn divisor(instruction: &Decoded, registers: &impl RegisterFile) -> Option<Operand> {
     if !matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
         return None;
     }
@@ -68,47 +56,26 @@ pub fn divisor(instruction: &Instruction, registers: &impl RegisterFile) -> Opti
     }
 }
 
-/// The operand of an instruction.
-#[derive(Clone, Copy, Debug)]
-pub enum Operand {
-    Value(u64),
-    /// The given number of bytes in memory.
-    Memory(LoadAddr, u64),
-}
-
-/// A chain of loads that produced a register's value: from `root`, then at an offset from each
-/// loaded address.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct PointerChain {
-    /// An address in the frame or in an image.
-    pub root: u64,
-    /// Offset added to each loaded address.
-    pub offsets: Vec<i64>,
-}
-
 /// Maximum number of loads; expressions in a source have fewer.
 const MAX_POINTERS: usize = 8;
 
 /// Returns the chain of loads for the value of `wanted` after `code`, which is a function from its
 /// start up to the pc. `None`: the instructions alone do not determine it.
 pub fn way_to(
-    wanted: Register,
+    wanted: dwarf::Register,
     code: &[Instruction],
     registers: &impl RegisterFile,
 ) -> Option<PointerChain> {
-    let end = code.last()?.next_ip();
-    let targets: FxHashSet<u64> = code
-        .iter()
-        .filter(|instruction| instruction.op0_kind() == OpKind::NearBranch64)
-        .map(Instruction::near_branch64)
-        .collect();
+    let end = code.last()?.next();
+    let targets: FxHashSet<LoadAddr> = code.iter().filter_map(Instruction::direct_target).collect();
     let mut ways: FxHashMap<Register, PointerChain> = FxHashMap::default();
     let mut factory = InstructionInfoFactory::new();
     for instruction in code {
         // A branch from elsewhere may bring other values.
-        if targets.contains(&instruction.ip()) {
+        if targets.contains(&instruction.addr) {
             ways.clear();
         }
+        let instruction = own(instruction)?;
         let loaded = loaded(instruction, &ways, registers);
         for used in factory.info(instruction).used_registers() {
             if matches!(
@@ -121,7 +88,7 @@ pub fn way_to(
                 ways.remove(&used.register().full_register());
             }
         }
-        if super::x86_64::is_call(instruction) {
+        if is_call(instruction) {
             ways.clear();
         }
         ways.extend(loaded);
@@ -129,11 +96,13 @@ pub fn way_to(
     if targets.contains(&end) {
         return None;
     }
-    ways.remove(&wanted.full_register())
+    let mut ways = ways.into_iter();
+    let (_, way) = ways.find(|(register, _)| dwarf_register(*register) == Some(wanted))?;
+    Some(way)
 }
 
 fn loaded(
-    instruction: &Instruction,
+    instruction: &Decoded,
     ways: &FxHashMap<Register, PointerChain>,
     registers: &impl RegisterFile,
 ) -> Option<(Register, PointerChain)> {

@@ -107,7 +107,7 @@ fn assert_unharmed(debuggee: &Debuggee, fixture: &Fixture, before: &[u8]) {
 }
 
 #[test]
-fn behind_a_disconnect_in_the_same_write() {
+fn request_after_disconnect_in_the_same_write() {
     let fixture = Fixture::of("c/spin.c");
     for set_before in [false, true] {
         let (mut client, debuggee, before, address) = attached(&fixture);
@@ -126,7 +126,7 @@ fn behind_a_disconnect_in_the_same_write() {
 }
 
 #[test]
-fn behind_the_answer_to_a_disconnect() {
+fn request_after_the_disconnect_response() {
     let fixture = Fixture::of("c/spin.c");
     for _ in 0..3 {
         let (mut client, debuggee, before, address) = attached(&fixture);
@@ -140,7 +140,7 @@ fn behind_the_answer_to_a_disconnect() {
 }
 
 #[test]
-fn behind_a_disconnect_that_ends_a_call() {
+fn request_after_a_disconnect_during_a_call() {
     let fixture = Fixture::of("c/spin.c");
     let (mut client, debuggee, before, address) = attached(&fixture);
     client.set_breakpoints(&fixture, &["beat"]);
@@ -168,7 +168,7 @@ fn behind_a_disconnect_that_ends_a_call() {
 }
 
 #[test]
-fn behind_a_disconnect_that_ends_the_program() {
+fn request_after_a_disconnect_that_kills() {
     let fixture = Fixture::of("c/spin.c");
     for configured in [false, true] {
         let mut client = DapClient::spawn();
@@ -186,7 +186,7 @@ fn behind_a_disconnect_that_ends_the_program() {
 }
 
 #[test]
-fn what_was_launched_and_is_left_alive_stays_as_it_is() {
+fn program_left_alive_is_unchanged() {
     let fixture = Fixture::of("c/spin.c");
     for configured in [false, true] {
         let folder = tempfile::tempdir().expect("a folder");
@@ -215,7 +215,7 @@ fn what_was_launched_and_is_left_alive_stays_as_it_is() {
 }
 
 #[test]
-fn behind_sigterm() {
+fn request_after_sigterm() {
     let fixture = Fixture::of("c/spin.c");
     for _ in 0..3 {
         let (mut client, debuggee, before, address) = attached(&fixture);
@@ -229,7 +229,7 @@ fn behind_sigterm() {
 }
 
 #[test]
-fn before_the_end_of_input() {
+fn request_before_end_of_input() {
     let fixture = Fixture::of("c/spin.c");
     let (mut client, debuggee, before, address) = attached(&fixture);
     let set: Vec<_> = requests(&fixture, &address)
@@ -243,7 +243,7 @@ fn before_the_end_of_input() {
 }
 
 #[test]
-fn behind_other_signals() {
+fn request_after_other_signals() {
     let fixture = Fixture::of("c/spin.c");
     for signal in [Signal::SIGINT, Signal::SIGHUP] {
         let (mut client, debuggee, before, address) = attached(&fixture);
@@ -279,7 +279,7 @@ fn harmless(fixture: &Fixture, address: &str) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn behind_a_terminate() {
+fn request_after_terminate() {
     let fixture = Fixture::of("c/spin.c");
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
@@ -301,7 +301,7 @@ fn behind_a_terminate() {
 }
 
 #[test]
-fn behind_the_death_of_the_program() {
+fn request_after_death_of_the_program() {
     let fixture = Fixture::of("c/spin.c");
     for _ in 0..3 {
         let mut client = DapClient::spawn();
@@ -319,7 +319,7 @@ fn behind_the_death_of_the_program() {
 }
 
 #[test]
-fn behind_the_disconnect_of_a_core_file() {
+fn request_after_disconnect_of_a_core() {
     let fixture = Fixture::of("c/crash.c");
     let folder = tempfile::tempdir().expect("a folder");
     let Some(core) = core_of(&fixture, folder.path()) else {
@@ -337,7 +337,7 @@ fn behind_the_disconnect_of_a_core_file() {
 }
 
 #[test]
-fn behind_the_programs_own_end() {
+fn request_after_exit_of_the_program() {
     let fixture = Fixture::of("c/exit_code.c");
     let (mut client, _) = DapClient::run_to_end(&fixture, json!({}));
     let set = client.set_breakpoints(&fixture, &["exit"]);

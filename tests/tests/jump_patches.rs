@@ -27,7 +27,7 @@ fn everywhere() -> Vec<Fixture> {
 }
 
 #[test]
-fn hits_are_counted_to_the_last() {
+fn all_hits_are_counted() {
     for fixture in everywhere() {
         let last = json!({"hitCondition": MANY.to_string()});
         let mut client = with(&fixture, "once", last);
@@ -44,7 +44,7 @@ fn hits_are_counted_to_the_last() {
 }
 
 #[test]
-fn hits_are_counted_once_wherever_the_program_is_paused() {
+fn pause_at_any_pc_counts_each_hit_once() {
     const HITS: u64 = 40_000_000;
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
@@ -60,7 +60,7 @@ fn hits_are_counted_once_wherever_the_program_is_paused() {
 }
 
 #[test]
-fn every_so_many_hits_the_program_stops_where_it_should() {
+fn hit_condition_stops_at_the_right_hits() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = with(&fixture, "once", json!({"hitCondition": "% 1000000"}));
     for million in 1..=3 {
@@ -75,7 +75,7 @@ fn every_so_many_hits_the_program_stops_where_it_should() {
 }
 
 #[test]
-fn who_is_stopped_meanwhile_sees_the_program_as_it_is() {
+fn stop_at_a_jump_patch_shows_original_state() {
     for fixture in everywhere() {
         let mut client = DapClient::spawn();
         client.launch(&fixture, json!({"args": ["on", "1000000000"]}));
@@ -131,7 +131,7 @@ fn nothing_is_strange(args: [&str; 2], marker: &str) {
 }
 
 #[test]
-fn handlers_of_signals_see_the_program_only() {
+fn signal_handlers_see_no_jump_patch() {
     nothing_is_strange(["timer", &(10 * MANY).to_string()], "hit");
 }
 
@@ -139,7 +139,7 @@ fn handlers_of_signals_see_the_program_only() {
 /// has to be the program's again in its own place. Whenever the breakpoint is another one, there is
 /// a jump again.
 #[test]
-fn handlers_do_not_see_where_an_instruction_is_repeated() {
+fn signal_handlers_see_no_relocated_instruction() {
     for fixture in everywhere() {
         let mut client = DapClient::spawn();
         client.launch(&fixture, json!({"args": ["fill", "1000000000"]}));
@@ -166,7 +166,7 @@ fn handlers_do_not_see_where_an_instruction_is_repeated() {
 
 /// A thread is inside the instructions that a jump would cover when the jump is first tried.
 #[test]
-fn a_jump_that_a_thread_is_in_the_way_of_comes_later() {
+fn jump_waits_for_a_thread_inside_its_bytes() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["inside", MANY.to_string()]}));
@@ -179,9 +179,7 @@ fn a_jump_that_a_thread_is_in_the_way_of_comes_later() {
     client.continue_();
     client.wait_event_where("breakpoint", |event| {
         let message = event["breakpoint"]["message"].as_str();
-        message.is_some_and(|it| {
-            it.contains("a stack has addresses inside of what a jump would cover")
-        })
+        message.is_some_and(|it| it.contains("a thread's stack returns into the bytes of the jump"))
     });
     client.await_detour();
     client.expect_stopped("breakpoint");
@@ -193,12 +191,12 @@ fn a_jump_that_a_thread_is_in_the_way_of_comes_later() {
 
 /// A handler comes by the line where its own interrupted frame is in the midst of it.
 #[test]
-fn who_was_interrupted_in_a_line_finds_it_again() {
+fn interrupted_thread_returns_into_its_line() {
     nothing_is_strange(["within", "50000000"], "long");
 }
 
 #[test]
-fn who_is_paused_in_a_question_has_its_vector_registers() {
+fn pause_in_a_condition_keeps_vector_registers() {
     const HALVES: u64 = 30_000_000;
     for fixture in everywhere() {
         let mut client = DapClient::spawn();
@@ -220,7 +218,7 @@ fn who_is_paused_in_a_question_has_its_vector_registers() {
 
 /// Faults of the program are at their own address, and a restarted instruction is not a hit.
 #[test]
-fn faults_that_a_handler_mends_are_the_programs_own() {
+fn faults_of_the_program_reach_its_handler() {
     for fixture in everywhere() {
         let mut client = DapClient::spawn();
         client.launch(&fixture, json!({"args": ["knock", "10000"]}));
@@ -241,7 +239,7 @@ fn faults_that_a_handler_mends_are_the_programs_own() {
 
 /// The same with hits that trap; a return from a handler to the interrupted address is not a hit.
 #[test]
-fn handlers_do_not_see_how_a_trap_is_passed() {
+fn signal_handlers_see_no_displaced_step() {
     const HITS: u64 = 2_000;
     // The kernel looks for its time now and then: it may see none of so many passes.
     const MOST: u64 = 500 * HITS;
@@ -273,7 +271,7 @@ fn handlers_do_not_see_how_a_trap_is_passed() {
 }
 
 #[test]
-fn what_conditions_cannot_read_is_told_where_it_is_asked() {
+fn unreadable_memory_in_a_condition_is_reported() {
     // The pointer is none from the middle on.
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
@@ -293,7 +291,7 @@ fn what_conditions_cannot_read_is_told_where_it_is_asked() {
 }
 
 #[test]
-fn who_is_paused_as_a_question_fails_has_done_nothing_wrong() {
+fn pause_at_a_condition_fault_reports_no_signal() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["gone", "1000"]}));
@@ -310,7 +308,7 @@ fn who_is_paused_as_a_question_fails_has_done_nothing_wrong() {
 }
 
 #[test]
-fn conditions_of_all_kinds_hold_where_they_should() {
+fn compiled_conditions_hold_as_interpreted() {
     let fixture = Fixture::of("c/detours.c");
     for condition in [
         "i == 2999999",
@@ -334,7 +332,7 @@ fn conditions_of_all_kinds_hold_where_they_should() {
 }
 
 #[test]
-fn forked_children_have_the_program_as_it_was() {
+fn forked_child_has_original_code() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = with(&fixture, "fork", json!({"hitCondition": "> 2000000000"}));
     assert_eq!(client.expect_exit(), 0);
@@ -345,7 +343,7 @@ fn forked_children_have_the_program_as_it_was() {
 /// A child of `vfork` evaluates conditions in the shared memory without a stop; faults in them are
 /// not reported.
 #[test]
-fn children_of_vfork_are_not_harmed() {
+fn vfork_child_is_not_harmed() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["vfork", "100000"]}));
@@ -358,7 +356,7 @@ fn children_of_vfork_are_not_harmed() {
 }
 
 #[test]
-fn other_breakpoints_and_steps_are_not_passed_over() {
+fn steps_and_breakpoints_in_patched_bytes_stop() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = with(&fixture, "once", json!({"hitCondition": "1000000"}));
     client.expect_stopped("breakpoint");
@@ -409,7 +407,7 @@ fn attached_to(debuggee: &Debuggee, fixture: &Fixture) -> DapClient {
 }
 
 #[test]
-fn detaching_leaves_nothing() {
+fn detach_removes_all_patches() {
     let fixture = Fixture::of("c/detours.c");
     let (debuggee, before, client) = attached(&fixture);
     client.disconnect_with(json!({"terminateDebuggee": false}));
@@ -418,7 +416,7 @@ fn detaching_leaves_nothing() {
 }
 
 #[test]
-fn an_edited_condition_is_the_one_that_is_asked() {
+fn edited_condition_replaces_the_compiled_one() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["on", "2000000"]}));
@@ -441,7 +439,7 @@ fn an_edited_condition_is_the_one_that_is_asked() {
 
 /// Calls and detaching happen in a thread that may be inside `fork`.
 #[test]
-fn calls_and_detaching_leave_a_fork_that_is_under_way_as_it_is() {
+fn calls_and_detach_spare_a_fork_in_progress() {
     let fixture = Fixture::of("c/detours.c");
     let debuggee = Debuggee::start(&fixture, &["forks", "20"]);
     debuggee.read_line();
@@ -456,7 +454,7 @@ fn calls_and_detaching_leave_a_fork_that_is_under_way_as_it_is() {
 }
 
 #[test]
-fn a_killed_adapter_leaves_nothing() {
+fn kill_of_the_adapter_removes_all_patches() {
     let fixture = Fixture::of("c/detours.c");
     for _ in 0..5 {
         let (debuggee, before, mut client) = attached(&fixture);
@@ -468,7 +466,7 @@ fn a_killed_adapter_leaves_nothing() {
 }
 
 #[test]
-fn no_message_is_lost_and_all_are_in_order() {
+fn log_messages_are_complete_and_ordered() {
     const MESSAGES: u64 = 300_000;
     for fixture in everywhere() {
         let mut client = DapClient::spawn();
@@ -491,7 +489,7 @@ fn no_message_is_lost_and_all_are_in_order() {
 }
 
 #[test]
-fn messages_come_before_the_stop_that_follows_them() {
+fn log_messages_precede_the_next_stop() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["once", "100000"]}));
@@ -508,7 +506,7 @@ fn messages_come_before_the_stop_that_follows_them() {
 /// A thread that is paused while it runs into a trap stops first, with its trap pending: its pc
 /// must not be moved in between.
 #[test]
-fn who_is_paused_on_running_into_a_trap_goes_on_as_the_program_does() {
+fn pause_at_trap_resumes_correctly() {
     let fixture = Fixture::of("c/threads.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["4", "1000000000"]}));

@@ -29,7 +29,7 @@ fn said(
 
 #[track_caller]
 fn by_itself(asked: Option<&str>) {
-    let itself = asked.is_some_and(|it| it.starts_with("the program itself checks it"));
+    let itself = asked.is_some_and(|it| it.starts_with("evaluated in the program"));
     assert!(itself, "{asked:?}");
 }
 
@@ -170,7 +170,7 @@ fn text_of_rust() {
 }
 
 #[test]
-fn hit_conditions_of_messages_hold_to_the_last() {
+fn logpoint_hit_conditions_are_exact() {
     let fixture = Fixture::of("c/detour_logs.c");
     let args = ["values", &MESSAGES.to_string()];
     for (hit, condition, holds) in [
@@ -196,7 +196,7 @@ fn hit_conditions_of_messages_hold_to_the_last() {
 
 /// Hits that the interpreter evaluates are included in the count.
 #[test]
-fn hits_that_are_asked_are_counted_too() {
+fn interpreted_hits_are_counted() {
     let fixture = Fixture::of("c/detour_logs.c");
     let args = ["objects", &MESSAGES.to_string()];
     let breakpoint = json!({"logMessage": "{i} {a} {b}", "hitCondition": "% 11"});
@@ -236,7 +236,7 @@ fn threads_count_together() {
 }
 
 #[test]
-fn a_single_message_is_said_once_and_no_more() {
+fn single_message_is_emitted_once() {
     let fixture = Fixture::of("c/detour_logs.c");
     let args = ["values", &MESSAGES.to_string()];
     let breakpoint = json!({
@@ -248,7 +248,7 @@ fn a_single_message_is_said_once_and_no_more() {
 
 /// A condition that could not be compiled is compiled again after it has changed.
 #[test]
-fn an_edited_condition_is_tried_again() {
+fn edited_condition_is_compiled_again() {
     let fixture = Fixture::of("c/detour_logs.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["values", "1000000000"]}));
@@ -263,11 +263,11 @@ fn an_edited_condition_is_tried_again() {
     client.configure();
     told(
         &mut client,
-        "each hit stops the thread for a moment: `$thread` is the system's to tell",
+        "evaluated by the debugger, some µs per hit: `$thread` is known only to the debugger",
     );
     let reads = json!({"condition": "i == 3000000"});
     client.set_breakpoints_with(&fixture, vec![("values", reads)]);
-    told(&mut client, "the program itself checks it");
+    told(&mut client, "evaluated in the program");
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), "3000000");
     client.disconnect_with(json!({"terminateDebuggee": true}));

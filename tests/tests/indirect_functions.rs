@@ -49,7 +49,7 @@ fn linked(source: &str, ways: &[&'static [&'static str]]) -> Vec<Fixture> {
 }
 
 #[test]
-fn a_chosen_function_is_stopped_in_and_its_chooser_is_not() {
+fn ifunc_breakpoint_hits_the_implementation_only() {
     let now: &[&str] = &["-Wl,-z,now"];
     let lazy: &[&str] = &["-Wl,-z,lazy"];
     let fixtures = [
@@ -81,7 +81,7 @@ fn a_chosen_function_is_stopped_in_and_its_chooser_is_not() {
 }
 
 #[test]
-fn the_implementation_of_a_function_of_the_c_library_is_stopped_in() {
+fn ifunc_of_the_c_library_hits_the_implementation() {
     for fixture in linked("c/chosen_inside.c", &[&["-Wl,-z,now"], &["-static"]]) {
         let mut client = DapClient::spawn();
         client.launch(&fixture, json!({"symbolCache": false}));
@@ -102,7 +102,7 @@ fn the_implementation_of_a_function_of_the_c_library_is_stopped_in() {
 }
 
 #[test]
-fn a_version_is_the_function_that_it_was_given_to() {
+fn symbol_version_selects_its_function() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/c/versions.map");
     let script: &'static str = Box::leak(format!("-Wl,--version-script={script}").into());
     let extra: &'static [&'static str] = Box::leak(Box::new([script]));

@@ -1,13 +1,12 @@
 //! Arguments of a function: the registers that it takes them from, and where unoptimized code
 //! stores them.
 
-use super::x86_64::{dwarf_register, is_call};
+use super::super::instruction::{Flow, Instruction};
+use super::decode::dwarf_register;
+use super::{Decoded, own};
 use dwarf::register::x86_64::{RCX, RDI, RDX, RSI, XMM0};
 use dwarf::{LoadAddr, Register};
-use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-    Register as Name,
-};
+use iced_x86::{Code, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register as Name};
 use rustc_hash::FxHashMap;
 
 /// Maximum number of instructions to examine.
@@ -57,12 +56,15 @@ pub fn taken(
         let Some(instruction) = code(at) else {
             continue;
         };
-        if is_call(&instruction) {
+        if instruction.is_call() {
             continue;
         }
+        let Some(decoded) = own(&instruction) else {
+            continue;
+        };
         let (mut reads, mut writes) = (0, 0);
-        let made_anew = made_anew(&instruction);
-        for used in factory.info(&instruction).used_registers() {
+        let made_anew = made_anew(decoded);
+        for used in factory.info(decoded).used_registers() {
             let bit = bit(used.register());
             let is_new = made_anew == Some(used.register().full_register());
             match used.access() {
@@ -78,15 +80,11 @@ pub fn taken(
         }
         taken |= reads & !before;
         let after = before | writes;
-        let near = instruction.op0_kind() == OpKind::NearBranch64;
-        let target = near.then(|| (LoadAddr(instruction.near_branch64()), after));
-        match instruction.flow_control() {
-            FlowControl::UnconditionalBranch => todo.extend(target),
-            FlowControl::ConditionalBranch => {
-                todo.extend(target);
-                todo.push((LoadAddr(instruction.next_ip()), after));
-            }
-            FlowControl::Next => todo.push((LoadAddr(instruction.next_ip()), after)),
+        let next = (instruction.next(), after);
+        match instruction.flow {
+            Flow::Jump(target) => todo.push((target, after)),
+            Flow::ConditionalJump(target) => todo.extend([(target, after), next]),
+            Flow::Next => todo.push(next),
             _ => {}
         }
     }
@@ -99,7 +97,7 @@ pub fn taken(
 
 /// Returns the register that an instruction sets to a value that does not depend on the old one in
 /// practice: it is combined with itself, or only unused bits of it remain.
-fn made_anew(instruction: &Instruction) -> Option<Name> {
+fn made_anew(instruction: &Decoded) -> Option<Name> {
     let (to, from) = (instruction.op0_register(), instruction.op1_register());
     let other = to != from;
     let is_new = match instruction.mnemonic() {
@@ -125,7 +123,8 @@ pub fn first_kept(
     // The registers that hold the argument.
     let mut holders = vec![Name::RDI];
     for _ in 0..PROLOGUE {
-        let instruction = code(at)?;
+        let next = code(at)?;
+        let instruction = own(&next)?;
         let is_held = holders.contains(&instruction.op1_register());
         let is_store = instruction.code() == Code::Mov_rm64_r64
             && instruction.op0_kind() == OpKind::Memory
@@ -135,7 +134,7 @@ pub fn first_kept(
             let base = dwarf_register(instruction.memory_base())?;
             return Some((at, base, instruction.memory_displacement64() as i64));
         }
-        for used in factory.info(&instruction).used_registers() {
+        for used in factory.info(instruction).used_registers() {
             if used.access() != OpAccess::Read {
                 holders.retain(|holder| *holder != used.register().full_register());
             }
@@ -145,29 +144,29 @@ pub fn first_kept(
         if is_copy && is_held {
             holders.push(instruction.op0_register());
         }
-        if holders.is_empty() || instruction.flow_control() != FlowControl::Next {
+        if holders.is_empty() || next.flow != Flow::Next {
             return None;
         }
-        at = LoadAddr(instruction.next_ip());
+        at = next.next();
     }
     None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::x86_64::decode;
+    use super::super::decode::decode;
     use super::*;
 
     fn reading(bytes: &[u8]) -> impl FnMut(LoadAddr) -> Option<Instruction> {
         let bytes = bytes.to_vec();
         move |at| {
             let rest = bytes.get(at.0 as usize..).filter(|rest| !rest.is_empty())?;
-            Some(decode(rest, at))
+            decode(rest, at)
         }
     }
 
     #[test]
-    fn what_is_read_before_it_is_written_was_handed_over() {
+    fn register_read_before_written_is_an_argument() {
         // xor esi, esi; mov eax, edi; jmp +2; mov eax, edx (never); movaps xmm1, xmm0; ret
         let code = [
             0x31, 0xf6, 0x89, 0xf8, 0xeb, 0x02, 0x89, 0xd0, 0x0f, 0x28, 0xc8, 0xc3,
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_that_has_not_written_is_enough() {
+    fn one_path_without_a_write_suffices() {
         // test edi, edi; je +2; xor ecx, ecx; mov eax, ecx; jne -4 (a loop); ret
         let code = [
             0x85, 0xff, 0x74, 0x02, 0x31, 0xc9, 0x89, 0xc8, 0x75, 0xfa, 0xc3,
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_anew_was_not_handed_over() {
+    fn overwritten_register_is_no_argument() {
         // pxor xmm0, xmm0; cvtsi2sd xmm1, rdi; movss xmm2, xmm1; addsd xmm3, xmm0
         let code = [
             0x66, 0x0f, 0xef, 0xc0, 0xf2, 0x48, 0x0f, 0x2a, 0xcf, 0xf3, 0x0f, 0x10, 0xd1, 0xf2,
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_hands_on_what_nobody_has_looked_at() {
+    fn call_passes_unread_registers_on() {
         // call +0; mov eax, edi
         let code = [0xe8, 0, 0, 0, 0, 0x89, 0xf8];
         assert_eq!(taken(LoadAddr(0), reading(&code)), []);

@@ -1,0 +1,100 @@
+//! One session of `run` or `core`: the client, and the events that it has not handled yet.
+
+use crate::client::{Client, ClientError, Pending};
+use crate::protocol::{DisconnectArguments, Event, InitializeArguments, NoArguments, RawSettings};
+use crate::requests::{ConfigurationDone, Disconnect, Initialize, Request};
+use std::collections::VecDeque;
+use std::os::unix::net;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// A session, from `initialize` to `disconnect`.
+pub struct Driver {
+    /// The client.
+    pub client: Client,
+    events: UnboundedReceiver<Event>,
+    /// Events that arrived before `initialized`.
+    early: VecDeque<Event>,
+}
+
+impl Driver {
+    /// Connects to the server at the other end of a socket. Must be called in a Tokio runtime.
+    ///
+    /// # Errors
+    /// The socket cannot be waited for.
+    pub fn connect(socket: net::UnixStream) -> std::io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let (input, output) = UnixStream::from_std(socket)?.into_split();
+        let (listener, events) = unbounded_channel();
+        Ok(Self {
+            client: Client::connect(input, output, listener),
+            events,
+            early: VecDeque::new(),
+        })
+    }
+
+    /// Starts a launch or an attach, and waits until breakpoints can be set.
+    /// [`Driver::run_started`] ends that.
+    ///
+    /// # Errors
+    /// It failed, or the server has disconnected.
+    pub async fn start<R>(&mut self, settings: &RawSettings) -> Result<Pending<()>, ClientError>
+    where
+        R: Request<Arguments = RawSettings, Body = ()>,
+    {
+        let initialize = InitializeArguments {
+            client_id: Some("stillpoint-run".to_owned()),
+            supports_variable_type: Some(true),
+            supports_variable_paging: Some(true),
+            ..InitializeArguments::default()
+        };
+        self.client.request::<Initialize>(&initialize).await?;
+        let mut starting = self.client.send::<R>(settings)?;
+        loop {
+            // A start that fails sends no `initialized`.
+            let event = tokio::select! {
+                biased;
+                event = self.events.recv() => event.ok_or_else(|| self.client.end())?,
+                started = &mut starting => return started.map(|()| starting),
+            };
+            match event {
+                Event::Initialized => return Ok(starting),
+                event => self.early.push_back(event),
+            }
+        }
+    }
+
+    /// Lets the program run, and waits for the response to its launch or attach.
+    ///
+    /// # Errors
+    /// It failed, or the server has disconnected.
+    pub async fn run_started(&self, starting: Pending<()>) -> Result<(), ClientError> {
+        self.client
+            .request::<ConfigurationDone>(&NoArguments {})
+            .await?;
+        starting.await
+    }
+
+    /// Waits for the next event.
+    ///
+    /// # Errors
+    /// The server has disconnected.
+    pub async fn event(&mut self) -> Result<Event, ClientError> {
+        match self.early.pop_front() {
+            Some(event) => Ok(event),
+            None => self.events.recv().await.ok_or_else(|| self.client.end()),
+        }
+    }
+
+    /// Ends the session; its program ends with it.
+    ///
+    /// # Errors
+    /// The server has disconnected.
+    pub async fn end(&self) -> Result<(), ClientError> {
+        let terminate = DisconnectArguments {
+            terminate_debuggee: Some(true),
+            ..DisconnectArguments::default()
+        };
+        self.client.request::<Disconnect>(&terminate).await
+    }
+}

@@ -1,0 +1,188 @@
+//! How arguments are read: loose notations of clients are accepted.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
+use std::collections::HashSet;
+
+/// Parses arguments; absent and null ones count as `{}`. Loose notations are accepted where the
+/// meaning is clear (`null` for absent, `"1"` for 1, 1.0 for 1), and a hint that is invalid is
+/// ignored.
+///
+/// # Errors
+/// The arguments are invalid; the text names the path of the field.
+pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
+    let mut arguments = match arguments {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        Value::Object(_) => arguments,
+        _ => return Err("`arguments` must be an object".to_owned()),
+    };
+    let mut mended = HashSet::new();
+    loop {
+        let error = match serde_path_to_error::deserialize(&arguments) {
+            Ok(read) => return Ok(read),
+            Err(error) => error,
+        };
+        let path = error.path().to_string();
+        let hopeless = match mended.insert(path.clone()) {
+            true => !mend(&mut arguments, error.path(), coerce),
+            false => !mend(&mut arguments, error.path(), drop_hint),
+        };
+        if hopeless && !mend(&mut arguments, error.path(), drop_hint) {
+            return Err(match path.as_str() {
+                "." => error.inner().to_string(),
+                _ => format!("`{path}`: {}", error.inner()),
+            });
+        }
+    }
+}
+
+/// The repair of a field that cannot be parsed.
+enum Mended {
+    As(Value),
+    Dropped,
+    No,
+}
+
+/// Repairs the value at `path`; false if that is not possible.
+fn mend(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Mended) -> bool {
+    let segments: Vec<&Segment> = path.iter().collect();
+    let Some((last, parents)) = segments.split_last() else {
+        return false;
+    };
+    let mut parent = root;
+    for segment in parents {
+        let next = match segment {
+            Segment::Map { key } => parent.get_mut(key),
+            Segment::Seq { index } => parent.get_mut(index),
+            _ => return false,
+        };
+        match next {
+            Some(next) => parent = next,
+            None => return false,
+        }
+    }
+    let (slot, key) = match last {
+        Segment::Map { key } => (parent.get_mut(key), key.as_str()),
+        Segment::Seq { index } => (parent.get_mut(index), ""),
+        _ => return false,
+    };
+    let Some(slot) = slot else { return false };
+    match how(key, slot) {
+        Mended::As(value) => *slot = value,
+        Mended::Dropped => match parent.as_object_mut() {
+            Some(object) => drop(object.remove(key)),
+            None => return false,
+        },
+        Mended::No => return false,
+    }
+    true
+}
+
+/// Returns the value in its usual notation, if it has another one.
+fn coerce(key: &str, value: &Value) -> Mended {
+    match value {
+        Value::Null => Mended::Dropped,
+        Value::String(text) => match text.trim() {
+            "true" => Mended::As(Value::Bool(true)),
+            "false" => Mended::As(Value::Bool(false)),
+            text => text
+                .parse::<i64>()
+                .map_or(Mended::No, |number| Mended::As(number.into())),
+        },
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => {
+                Mended::As((float as i64).into())
+            }
+            _ if key == "hitCondition" => Mended::As(Value::String(number.to_string())),
+            _ => Mended::No,
+        },
+        _ => Mended::No,
+    }
+}
+
+/// Drops a field that does not change the meaning of a request.
+fn drop_hint(key: &str, _value: &Value) -> Mended {
+    const HINTS: &[&str] = &[
+        "adapterData",
+        "adapterID",
+        "allThreads",
+        "checksums",
+        "clientID",
+        "clientName",
+        "context",
+        "filter",
+        "format",
+        "granularity",
+        "hex",
+        "locale",
+        "name",
+        "origin",
+        "presentationHint",
+        "restart",
+        "singleThread",
+        "sourceModified",
+        "sources",
+    ];
+    match HINTS.contains(&key) || key.starts_with("supports") {
+        true => Mended::Dropped,
+        false => Mended::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::*;
+    use serde_json::json;
+
+    #[test]
+    fn absent_null_and_empty_are_the_same() {
+        for arguments in [Value::Null, json!({}), json!({"restart": null, "x": 1})] {
+            let read: DisconnectArguments = read_arguments(arguments).unwrap();
+            assert_eq!(read.terminate_debuggee, None);
+        }
+        assert!(read_arguments::<NoArguments>(json!([1])).is_err());
+    }
+
+    #[test]
+    fn loose_spellings_are_understood() {
+        let read: StackTraceArguments = read_arguments(json!({
+            "threadId": "7", "startFrame": 1.0, "levels": null, "format": "x"
+        }))
+        .unwrap();
+        assert_eq!(
+            (read.thread_id, read.start_frame, read.levels),
+            (7, Some(1), None)
+        );
+        let read: SetBreakpointsArguments = read_arguments(json!({
+            "source": {"path": "a.c", "checksums": 3, "sourceReference": null, "name": 5},
+            "breakpoints": [{"line": 3, "hitCondition": 2}]
+        }))
+        .unwrap();
+        assert_eq!(
+            read.breakpoints.unwrap()[0].hit_condition.as_deref(),
+            Some("2")
+        );
+        let read: StepArguments =
+            read_arguments(json!({"threadId": 1, "granularity": "furlong"})).unwrap();
+        assert!(read.granularity.is_none());
+        let read: InitializeArguments =
+            read_arguments(json!({"locale": 5, "supportsX": []})).unwrap();
+        assert!(read.client_id.is_none());
+        let read: SetExceptionBreakpointsArguments =
+            read_arguments(json!({"filters": null})).unwrap();
+        assert!(read.filters.is_empty());
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        let wrong = json!({"source": {"path": "a.c"}, "breakpoints": [{"line": 1}, {"line": "x"}]});
+        let error = read_arguments::<SetBreakpointsArguments>(wrong).unwrap_err();
+        assert!(error.contains("breakpoints[1].line"), "{error}");
+        let error = read_arguments::<ScopesArguments>(json!({})).unwrap_err();
+        assert!(error.contains("frameId"), "{error}");
+        let error = read_arguments::<ScopesArguments>(json!({"frameId": {}})).unwrap_err();
+        assert!(error.contains("frameId"), "{error}");
+    }
+}

@@ -1,0 +1,33 @@
+//! The end of the debuggee by the session.
+
+use crate::protocol::RequestError;
+use crate::session::Session;
+use crate::session::children::Children;
+use crate::session::debuginfod::Debuginfod;
+use crate::session::startup;
+
+impl Session {
+    /// Terminates the debuggee or detaches from it; `None`: as it was started.
+    pub fn end_or_detach(&mut self, terminate: Option<bool>) {
+        let terminate = terminate.or(self.settings.terminate_debuggee);
+        let terminate = terminate.unwrap_or(self.startup.ends_with_session());
+        startup::fail(self, RequestError::Cancelled);
+        for request in self.deferred.take_all() {
+            self.respond(request.seq, &request.command, Err(RequestError::Cancelled));
+        }
+        self.debuginfod = Debuginfod::default();
+        self.children = Children::default();
+        if terminate {
+            self.debugger.kill();
+        } else {
+            match self.debugger.detach() {
+                Ok(()) if self.debugger.captures_output() => {
+                    self.console("The program runs on; what it writes from now on is lost.\n");
+                }
+                Ok(()) => {}
+                Err(error) => tracing::debug!(%error, "nothing to detach from"),
+            }
+        }
+        self.handles.clear();
+    }
+}

@@ -1,0 +1,63 @@
+//! Calling conventions, and what C libraries do in assembly.
+
+use super::{Arch, RegisterFile, in_set};
+use dwarf::{LoadAddr, Memory, Register, Registers};
+
+/// The registers that have a meaning between functions.
+pub(crate) struct Convention {
+    /// The first integers and addresses among the arguments.
+    pub integers: &'static [Register],
+    /// Integer results.
+    pub integer_results: &'static [Register],
+    /// The number of a system call.
+    pub system_call: Register,
+}
+
+/// Where execution continues, and the stack pointer there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Landing {
+    pub addr: LoadAddr,
+    pub sp: u64,
+}
+
+impl Arch {
+    /// Returns the registers of the calling convention.
+    pub(crate) fn convention(self) -> &'static Convention {
+        in_set!(self, set => &set::convention::CONVENTION)
+    }
+
+    /// Returns where a thread at the entry of a function returns to.
+    pub(crate) fn return_at_entry(
+        self,
+        registers: &impl RegisterFile,
+        memory: &dyn Memory,
+    ) -> Option<Landing> {
+        in_set!(self, set => set::convention::return_at_entry(registers, memory))
+    }
+
+    /// Returns the pointer to a thread's own storage.
+    pub(crate) fn thread_pointer(self, registers: &Registers) -> Option<u64> {
+        in_set!(self, set => set::convention::thread_pointer(registers))
+    }
+
+    /// Returns where `longjmp` may resume a thread that is at its entry: the first of these that is
+    /// code.
+    pub(crate) fn long_jumps(
+        self,
+        registers: &impl RegisterFile,
+        memory: &dyn Memory,
+    ) -> Option<[Landing; 2]> {
+        in_set!(self, set => set::convention::long_jumps(registers, memory))
+    }
+
+    /// Returns where a thread resumes after the function of a context (`makecontext`) has returned:
+    /// in the context that its own is linked to, at the point where that was left.
+    pub(crate) fn linked_context(
+        self,
+        pc: LoadAddr,
+        registers: &impl RegisterFile,
+        memory: &dyn Memory,
+    ) -> Option<Landing> {
+        in_set!(self, set => set::convention::linked_context(pc, registers, memory))
+    }
+}

@@ -1,0 +1,31 @@
+//! Two argument registers; the return address is in a register.
+
+use super::super::RegisterFile;
+use super::super::convention::{Convention, Landing};
+use super::LINK;
+use dwarf::{LoadAddr, Memory, Register, Registers};
+
+pub const CONVENTION: Convention = Convention {
+    integers: &[Register(0), Register(1)],
+    integer_results: &[Register(0)],
+    system_call: Register(8),
+};
+
+pub fn return_at_entry(registers: &impl RegisterFile, _: &dyn Memory) -> Option<Landing> {
+    Some(Landing {
+        addr: LoadAddr(registers.get(LINK)?),
+        sp: registers.sp(),
+    })
+}
+
+pub fn thread_pointer(_: &Registers) -> Option<u64> {
+    None
+}
+
+pub fn long_jumps(_: &impl RegisterFile, _: &dyn Memory) -> Option<[Landing; 2]> {
+    None
+}
+
+pub fn linked_context(_: LoadAddr, _: &impl RegisterFile, _: &dyn Memory) -> Option<Landing> {
+    None
+}

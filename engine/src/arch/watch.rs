@@ -1,0 +1,63 @@
+//! Hardware watchpoints and breakpoints: a fixed number of slots per thread, each with an address; a
+//! thread traps when it executes, writes, or accesses what is there.
+
+use super::{Arch, RegisterFile, in_set};
+use dwarf::LoadAddr;
+use smallvec::SmallVec;
+
+/// Number of slots, of the set that has most.
+pub const MAX_SLOTS: usize = 4;
+
+/// Some slots.
+pub type Slots = SmallVec<[Slot; MAX_SLOTS]>;
+
+/// The kind of access that traps. There is none for reads alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// Before the instruction at the address is executed.
+    Execute,
+    /// At an instruction that writes there.
+    Write,
+    /// At an instruction that reads or writes there.
+    Access,
+}
+
+/// The setting of one slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// A multiple of `len`.
+    pub addr: LoadAddr,
+    /// A power of two; 1 for [`Trigger::Execute`].
+    pub len: u8,
+    /// The kind of access.
+    pub trigger: Trigger,
+}
+
+impl Arch {
+    /// Returns the slots that watch a range: exactly it, or, with `loosely`, some neighbouring
+    /// bytes too if that takes fewer slots. `None` if there are not enough.
+    pub fn watch(
+        self,
+        addr: LoadAddr,
+        bytes: u64,
+        trigger: Trigger,
+        loosely: bool,
+    ) -> Option<Slots> {
+        in_set!(self, set => set::watch::cover(addr, bytes, trigger, loosely))
+    }
+
+    /// Returns the value of the control register for these slots.
+    pub fn watch_control(self, slots: &[Option<Slot>; MAX_SLOTS]) -> u64 {
+        in_set!(self, set => set::watch::control(slots))
+    }
+
+    /// Returns which slots were hit according to the status register, one bit each.
+    pub fn watch_hits(self, status: u64) -> u8 {
+        in_set!(self, set => set::watch::hits(status))
+    }
+
+    /// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`].
+    pub fn pass_execute_trigger(self, registers: &mut impl RegisterFile) {
+        in_set!(self, set => set::watch::pass(registers))
+    }
+}

@@ -1,0 +1,48 @@
+//! x86-64. The jump patches and the code that they lead to use its decoder themselves.
+
+pub(super) mod access;
+pub(super) mod convention;
+pub(super) mod decode;
+pub(super) mod entry;
+pub(super) mod heuristic_unwind;
+pub(super) mod registers;
+pub(super) mod relocate;
+pub(super) mod simulation;
+pub(super) mod text;
+pub(super) mod watch;
+
+pub(crate) use decode::decoded;
+pub(crate) use relocate::{can_push_and_jump, copy, far_jump, jump};
+
+use super::instruction::{Code, Instruction};
+
+/// A decoded instruction.
+pub(crate) type Decoded = iced_x86::Instruction;
+
+/// `int3`
+pub(crate) const INT3: u8 = 0xcc;
+/// The breakpoint instruction.
+pub(super) const BREAKPOINT: &[u8] = &[INT3];
+/// Distance of the pc after a breakpoint from its address.
+pub(super) const PC_BEHIND_BREAKPOINT: u64 = 1;
+/// Instructions begin anywhere.
+pub(super) const ALIGNMENT: usize = 1;
+/// Maximum length of an instruction in bytes.
+pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
+/// `syscall`
+pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0x0f, 0x05];
+/// Opcode of `jmp rel32`.
+pub(crate) const NEAR_JUMP: u8 = 0xe9;
+/// First byte of the jump of a fast breakpoint.
+pub(super) const JUMP_PATCH: Option<u8> = Some(NEAR_JUMP);
+/// Length of `jmp rel32`, which reaches ±2 GiB.
+pub(crate) const JUMP: usize = 5;
+
+/// Returns an instruction as it was decoded here; `None` if it is of another set.
+fn own(instruction: &Instruction) -> Option<&Decoded> {
+    match instruction.code() {
+        Code::X86_64(code) => Some(code),
+        #[cfg(test)]
+        Code::Fixed(_) => None,
+    }
+}
