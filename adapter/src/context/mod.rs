@@ -10,10 +10,10 @@ mod stacks;
 pub use budget::cut;
 pub use stacks::gather_stacks;
 
+use crate::protocol::RequestError;
 use crate::protocol::{
     Changes, Context, ContextArguments, ContextThread, ContextVariable, ContextWait, VariableKind,
 };
-use crate::protocol::{RUNNING, RequestError};
 use crate::session::Session;
 use crate::session::describe::{limits_of, present};
 use crate::session::handles::thread_id;
@@ -51,10 +51,7 @@ pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context
     let thread = match (asked.thread_id, frame) {
         (_, Some(frame)) => frame.thread,
         (Some(id), None) => thread_id(id)?,
-        (None, None) => session
-            .history
-            .thread()
-            .ok_or(RequestError::NotStopped(RUNNING))?,
+        (None, None) => session.history.thread().ok_or(RequestError::Running)?,
     };
     let mut budget = Budget::new(size);
     let frames = session.debugger.stack(thread, 0, Some(FRAMES.0))?.frames;

@@ -22,7 +22,7 @@ pub use context::*;
 pub use envelope::{
     Body, Encoded, Incoming, Malformed, Outgoing, Request, Response, body_of, read_message,
 };
-pub use error::{Handled, RUNNING, RequestError};
+pub use error::{ErrorKind, Handled, RequestError};
 pub use events::*;
 pub use exceptions::*;
 pub use lenient::read_arguments;

@@ -371,7 +371,7 @@ fn failures() {
     let schema = schema();
     for error in [
         RequestError::Cancelled,
-        RequestError::NotStopped("running"),
+        RequestError::Running,
         RequestError::Start("no such file".to_owned()),
     ] {
         let message = Outgoing::Response {
@@ -386,7 +386,7 @@ fn failures() {
             &Answer::of(message, &error.body()),
         );
     }
-    assert_eq!(RequestError::NotStopped("running").message(), "notStopped");
+    assert_eq!(RequestError::Running.message(), "notStopped");
     assert_eq!(RequestError::Cancelled.message(), "cancelled");
 }
 

@@ -90,9 +90,9 @@ impl Request for Evaluate {
             value,
             numbers,
             expression,
-        } = evaluated.map_err(|error| match (&error, context) {
+        } = evaluated.map_err(|error| match context {
             // The console shows the message below its expression.
-            (engine::Error::Eval { .. }, Some("repl")) => {
+            Some("repl") if error.span().is_some() => {
                 RequestError::Other(engine::eval::with_marks(&error, expression))
             }
             _ => error.into(),
@@ -102,9 +102,9 @@ impl Request for Evaluate {
             session.debugger.remember_result(&value);
         }
         let shown = Shown::new(session, frame, Some(expression), value, &limits);
-        if shown.is_error {
+        if let Some(error) = shown.error {
             let text = shown.text.trim_start_matches('<').trim_end_matches('>');
-            return Err(RequestError::Other(text.to_owned()));
+            return Err(RequestError::of_value(&error, text.to_owned()));
         }
         Ok(EvaluateResponse {
             result: shown.text,

@@ -26,9 +26,7 @@ impl Request for Restart {
 
     fn handle(session: &mut Session, arguments: RestartArguments) -> Result<(), RequestError> {
         if !session.startup.has_begun() {
-            return Err(RequestError::NoProcess(
-                "no program; send launch or attach first",
-            ));
+            return Err(RequestError::NoProcess);
         }
         let settings = match arguments.arguments {
             Some(settings) => settings,

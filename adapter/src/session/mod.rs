@@ -26,7 +26,7 @@ pub mod terminal;
 pub mod watchable;
 pub mod work;
 
-use crate::protocol::{InvalidatedEventBody, RUNNING, RequestError};
+use crate::protocol::{InvalidatedEventBody, RequestError};
 use crate::server::{CancelFlag, Outbox};
 use crate::sources::{self, Client, CodeSources, Sources};
 use breakpoints::Breakpoints;
@@ -185,14 +185,10 @@ impl Session {
             | (RequiredState::Process, State::Held | State::Running | State::Stopped) => Ok(()),
             (RequiredState::Stopped, State::Stopped) => Ok(()),
             (RequiredState::Stopped, State::Running) if self.debugger.has_visible_stop() => Ok(()),
-            (_, State::NoProcess) => Err(RequestError::NoProcess(
-                "no program; send launch or attach first",
-            )),
-            (_, State::Ended) => Err(RequestError::NoProcess("the program has ended")),
-            (_, State::Held) => Err(RequestError::NotStopped(
-                "the program is held at its start until configurationDone",
-            )),
-            (_, State::Running) => Err(RequestError::NotStopped(RUNNING)),
+            (_, State::NoProcess) => Err(RequestError::NoProcess),
+            (_, State::Ended) => Err(RequestError::Ended),
+            (_, State::Held) => Err(RequestError::Held),
+            (_, State::Running) => Err(RequestError::Running),
         }
     }
 

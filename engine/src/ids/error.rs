@@ -94,9 +94,20 @@ pub enum Error {
         /// Where in the text, in bytes; empty where no place is to blame.
         span: Range<usize>,
     },
+    /// A name in an expression that is not in scope.
+    #[error("{message}")]
+    UnknownName {
+        /// The name, and a similar one if there is one.
+        message: String,
+        /// Its position in the text, in bytes.
+        span: Range<usize>,
+    },
     /// A value that is not there at this place of the program.
     #[error("<optimized out>")]
     OptimizedOut,
+    /// The target of a pointer that exists in debug info only has no value.
+    #[error("<points to something optimized out>")]
+    PointeeOptimizedOut,
     /// A call into the program is under way; ask again after [`crate::Event::CallEnded`].
     #[error("a call into the program is in progress")]
     Calling,
@@ -109,6 +120,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the position of the error in the text of an expression, in bytes; `None` if it is
+    /// not about the text.
+    pub fn span(&self) -> Option<&Range<usize>> {
+        match self {
+            Error::Eval { span, .. } | Error::UnknownName { span, .. } => Some(span),
+            _ => None,
+        }
+    }
+
     /// An evaluation error without a place.
     pub fn eval(message: impl Into<String>) -> Self {
         Error::Eval {

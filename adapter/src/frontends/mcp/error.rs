@@ -1,7 +1,7 @@
 //! Errors of tools: a code for programs, and a sentence with the remedy.
 
 use crate::client::ClientError;
-use crate::protocol::ErrorMessage;
+use crate::protocol::{ErrorKind, ErrorMessage};
 use std::fmt;
 
 /// Why a tool failed.
@@ -72,31 +72,38 @@ impl ToolError {
 
     /// Converts the adapter's error response.
     fn of_response(error: ErrorMessage) -> Self {
+        let kind = ErrorKind::of(&error);
         let text = error.format;
-        match Some(error.id) {
-            Some(2) => Self::new("CANCELLED", "cancelled"),
-            Some(3) if text.contains("held") => Self::held(),
-            Some(3) => Self::running(),
-            Some(4) if text.contains("ended") => Self::ended("reported before"),
-            Some(4) => Self::no_session(),
-            Some(7) => Self::new("BAD_ARGUMENTS", text),
-            Some(9) => Self::new("START_FAILED", text),
-            Some(10) => Self::new("INTERNAL", text),
-            _ if text.contains("optimized out") => Self::new(
+        match kind {
+            ErrorKind::Cancelled => Self::new("CANCELLED", "cancelled"),
+            ErrorKind::Held => Self::held(),
+            ErrorKind::Running => Self::running(),
+            ErrorKind::Ended => Self::ended("reported before"),
+            ErrorKind::NoProcess => Self::no_session(),
+            ErrorKind::Arguments => Self::new("BAD_ARGUMENTS", text),
+            ErrorKind::Start => Self::new("START_FAILED", text),
+            ErrorKind::Panic => Self::new("INTERNAL", text),
+            ErrorKind::OptimizedOut => Self::new(
                 "OPTIMIZED_OUT",
                 format!(
                     "{text}: no value at this location; read it in a caller's frame, stop at \
                      another line, or compile with -O0 or -Og"
                 ),
             ),
-            _ if text.starts_with("no variable") => Self::new(
+            ErrorKind::UnknownName => Self::new(
                 FAILED,
                 format!(
                     "{text}; list variables with debug_variables, frames with debug_stack \
                      (`frame` selects one)"
                 ),
             ),
-            _ => Self::new(FAILED, text),
+            ErrorKind::Other
+            | ErrorKind::UnknownCommand
+            | ErrorKind::Malformed
+            | ErrorKind::StaleId
+            | ErrorKind::Calling
+            | ErrorKind::SessionEnded
+            | ErrorKind::TooEarly => Self::new(FAILED, text),
         }
     }
 
@@ -122,5 +129,31 @@ impl From<ClientError> for ToolError {
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::RequestError;
+
+    #[test]
+    fn codes_follow_the_kind_and_not_the_text() {
+        let code = |error: RequestError| {
+            let error = ClientError::Refused(error.body().error);
+            ToolError::from(error).code
+        };
+        assert_eq!(code(RequestError::Held), "NOT_STARTED");
+        assert_eq!(code(RequestError::Running), "NOT_STOPPED");
+        assert_eq!(code(RequestError::Ended), "PROGRAM_ENDED");
+        assert_eq!(code(RequestError::NoProcess), "NO_SESSION");
+        let text = || "any text".to_owned();
+        assert_eq!(code(RequestError::OptimizedOut(text())), "OPTIMIZED_OUT");
+        assert_eq!(code(RequestError::Start(text())), "START_FAILED");
+        let misleading = "no variable is held, ended or optimized out";
+        assert_eq!(code(RequestError::Other(misleading.to_owned())), FAILED);
+        let unknown = RequestError::UnknownName(text()).body().error;
+        let unknown = ToolError::of_response(unknown).message;
+        assert!(unknown.contains("debug_variables"), "{unknown}");
     }
 }

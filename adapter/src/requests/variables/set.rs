@@ -57,7 +57,7 @@ pub fn changed(session: &mut Session, value: &Value) {
 type Target = (Option<FrameKey>, Option<String>, Value);
 
 fn no_variable(name: &str) -> RequestError {
-    RequestError::Other(format!("no variable `{name}` in this scope"))
+    RequestError::UnknownName(format!("no variable `{name}` in this scope"))
 }
 
 /// Finds a variable by its name in a scope or value.

@@ -116,8 +116,8 @@ fn bracketed(error: &engine::Error) -> String {
 pub struct Shown {
     /// Its text, in one line.
     pub text: String,
-    /// Whether the text is an error.
-    pub is_error: bool,
+    /// Why the text is an error instead of a value.
+    pub error: Option<engine::Error>,
     /// Its type, for clients that show types.
     pub type_name: Option<Arc<str>>,
     /// Presentation hint.
@@ -149,7 +149,7 @@ impl Shown {
             named,
             indexed,
             writable,
-            is_error,
+            error,
             memory,
             function,
         } = match limits.pointees {
@@ -174,7 +174,7 @@ impl Shown {
         let count = |count: u64| (counted && count > 0).then(|| count.min(i32::MAX as u64) as i64);
         Self {
             text,
-            is_error,
+            error,
             type_name: session.client.variable_type.then_some(type_name),
             presentation_hint: (!writable).then(read_only),
             variables_reference,

@@ -39,7 +39,10 @@ impl Evaluator<'_> {
         {
             message += &format!("; did you mean `{nearest}`?");
         }
-        error(message, &node.span)
+        Error::UnknownName {
+            message,
+            span: node.span.clone(),
+        }
     }
 
     /// Returns the names of the members of `this` or `self`.
@@ -130,7 +133,7 @@ pub(crate) fn with_suggestion(mut message: String, name: &str, names: &[String])
 /// Returns an error's message with the source below it, and marks below the position of the error.
 pub fn with_marks(error: &Error, text: &str) -> String {
     let message = error.to_string();
-    let Error::Eval { span, .. } = error else {
+    let Some(span) = error.span() else {
         return message;
     };
     // Long texts and those with several lines would not line up.

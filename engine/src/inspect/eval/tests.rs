@@ -284,6 +284,21 @@ fn mistakes_are_marked() {
 }
 
 #[test]
+fn unknown_name_is_an_error_of_its_own() {
+    let fails = |text: &str| {
+        let evaluated = Expression::parse(text, Language::C)
+            .and_then(|it| it.evaluate(&mut Nowhere(Language::C), Purpose::Look));
+        evaluated.expect_err(text)
+    };
+    for text in ["1 + foo", "1 + foo(2)", "1 + foo.bar"] {
+        let error = fails(text);
+        assert!(matches!(error, Error::UnknownName { .. }), "{error:?}");
+        assert_eq!(error.span(), Some(&(4..7)), "{text}");
+    }
+    assert!(matches!(fails("1 / 0"), Error::Eval { .. }));
+}
+
+#[test]
 fn places_of_mistakes() {
     let place = |text| match Expression::parse(text, Language::C) {
         Err(Error::Eval { span, .. }) => span,

@@ -22,9 +22,9 @@ const HIDDEN: &str = "0x…";
 
 /// Appends a value as one line to `out`. Returns true if the text is an error.
 pub fn write(target: &dyn Target, value: &Value, limits: &Limits, out: &mut String) -> bool {
-    let (text, is_error) = written(target, value, limits, None);
+    let (text, error) = written(target, value, limits, None);
     out.push_str(&text);
-    is_error
+    error.is_some()
 }
 
 fn written(
@@ -32,7 +32,7 @@ fn written(
     value: &Value,
     limits: &Limits,
     objects: Option<&mut Objects>,
-) -> (String, bool) {
+) -> (String, Option<Error>) {
     let mut writer = Writer {
         target,
         limits,
@@ -42,12 +42,11 @@ fn written(
         out: String::with_capacity(24),
         level: 0,
     };
-    let outcome = writer.value(value, 0);
-    let is_error = outcome.is_err();
+    let error = writer.value(value, 0).err();
     let mut text = writer.out;
-    if let Err(error) = outcome {
+    if let Some(error) = &error {
         text.clear();
-        text.push_str(&bracketed(&error));
+        text.push_str(&bracketed(error));
     } else if text.len() > limits.text {
         let end = (0..=limits.text)
             .rev()
@@ -56,7 +55,7 @@ fn written(
         text.truncate(end);
         text.push_str("...");
     }
-    (text, is_error)
+    (text, error)
 }
 
 /// Formats a value for display.
@@ -81,12 +80,13 @@ fn presented(
     limits: &Limits,
     objects: Option<&mut Objects>,
 ) -> Presentation {
-    let (text, is_error) = written(target, value, limits, objects);
+    let (text, error) = written(target, value, limits, objects);
+    let is_error = error.is_some();
     let mut presentation = Presentation {
         text,
         type_name: function_type(target, value).unwrap_or_else(|| value.ty.name()),
         memory: value.address(),
-        is_error,
+        error,
         ..Presentation::default()
     };
     if is_error

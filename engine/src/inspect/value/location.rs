@@ -209,9 +209,7 @@ impl ValueLocation {
             ValueLocation::Bytes(bytes) => slice(bytes, 0, len),
             ValueLocation::Pieces(parts, offset) => read_parts(target, parts, *offset, len),
             ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
-            ValueLocation::ImplicitPointer => Err(Error::Unsupported(
-                "<points to something optimized out>".into(),
-            )),
+            ValueLocation::ImplicitPointer => Err(Error::PointeeOptimizedOut),
             ValueLocation::Failed(error) => Err((**error).clone()),
         }
     }

@@ -115,8 +115,8 @@ pub struct Presentation {
     pub memory: Option<LoadAddr>,
     /// Whether it can be assigned to.
     pub writable: bool,
-    /// Whether the text is an error instead of a value.
-    pub is_error: bool,
+    /// Why the text is an error instead of a value.
+    pub error: Option<Error>,
     /// Position of the function that it is or points to.
     pub function: Option<dwarf::SourceLocation>,
 }

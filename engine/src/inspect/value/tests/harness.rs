@@ -389,7 +389,7 @@ fn expect_same_text(target: &dyn Target, numbers: &Numbers) {
             assert_eq!(text, presented.text);
             assert_eq!(numbers.type_name(), presented.type_name);
             assert_eq!(Some(numbers.address(index)), presented.memory);
-            assert!(presented.writable && !presented.is_error);
+            assert!(presented.writable && presented.error.is_none());
         }
     }
 }

@@ -222,7 +222,8 @@ fn assignments(program: &mut Program) {
     let children = children_of(program, &value, ChildFilter::All, 0..u64::MAX).unwrap();
     let limits = Limits::default();
     for child in &children {
-        assert!(!present(program, child.value.as_ref().unwrap(), &limits).is_error);
+        let presented = present(program, child.value.as_ref().unwrap(), &limits);
+        assert!(presented.error.is_none());
     }
     eprintln!("100,000 children of a Vec: {:?}", started.elapsed());
 }
