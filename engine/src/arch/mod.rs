@@ -7,6 +7,7 @@ mod convention;
 pub(crate) mod fixed;
 pub(crate) mod flow;
 mod instruction;
+mod registers;
 mod simulation;
 mod text;
 pub(crate) mod watch;
@@ -14,6 +15,7 @@ pub(crate) mod x86_64;
 
 pub(crate) use convention::Landing;
 pub(crate) use instruction::{Access, Flow, Instruction, Operand, PointerChain, TargetSource};
+pub(crate) use registers::Part;
 pub(crate) use simulation::Simulation;
 pub use text::Flavor;
 pub(crate) use text::Formatter;
@@ -29,7 +31,8 @@ pub(crate) const MAX_JUMP_BYTES: usize = 5;
 
 /// An instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Arch {
+pub enum Arch {
+    /// x86-64
     X86_64,
     /// Instructions of four bytes, for tests.
     #[cfg(test)]
@@ -80,17 +83,24 @@ impl Arch {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const HOST: Arch = Arch::X86_64;
 
+    /// All instruction sets.
+    pub(crate) const ALL: &[Arch] = &[Arch::X86_64];
+
+    /// Returns what `dwarf` calls the set.
+    pub(crate) fn machine(self) -> Machine {
+        match self {
+            Arch::X86_64 => Machine::X86_64,
+            #[cfg(test)]
+            Arch::Fixed => Machine::Other(0),
+        }
+    }
+
     /// Returns the instruction set of an image; `None` if it is not supported.
     pub(crate) fn of(machine: Machine) -> Option<Arch> {
         match machine {
             Machine::X86_64 => Some(Arch::X86_64),
             Machine::Aarch64 | Machine::Other(_) => None,
         }
-    }
-
-    /// Returns a register's name; empty if it has none.
-    pub(crate) fn register_name(self, register: Register) -> String {
-        in_set!(self, set => set::registers::name(register))
     }
 
     /// Returns the breakpoint instruction.

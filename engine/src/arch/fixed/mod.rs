@@ -9,6 +9,7 @@ pub(super) mod access;
 pub(super) mod convention;
 pub(super) mod decode;
 pub(super) mod entry;
+pub(super) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
