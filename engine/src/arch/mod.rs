@@ -13,7 +13,7 @@ mod text;
 pub(crate) mod watch;
 pub(crate) mod x86_64;
 
-pub(crate) use convention::Landing;
+pub(crate) use convention::{Convention, Landing};
 pub(crate) use instruction::{Access, Flow, Instruction, Operand, PointerChain, TargetSource};
 pub(crate) use registers::Part;
 pub(crate) use simulation::Simulation;
@@ -28,6 +28,12 @@ pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
 pub(crate) const MAX_BREAKPOINT_BYTES: usize = 4;
 /// Maximum length in bytes of the jump of a fast breakpoint of any set.
 pub(crate) const MAX_JUMP_BYTES: usize = 5;
+
+/// A jump to itself, in the set of processes on this machine.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const SPIN_LOOP: [u8; 2] = x86_64::SPIN_LOOP;
+/// Its length in bytes.
+pub const SPIN_LOOP_BYTES: usize = SPIN_LOOP.len();
 
 /// An instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
