@@ -109,6 +109,12 @@ impl Arch {
         }
     }
 
+    /// Returns the instruction set with this number in ELF files (`e_machine`).
+    pub(crate) fn of_elf(machine: u16) -> Option<Arch> {
+        let is_it = |arch: &&Arch| in_set!(**arch, set => set::ELF_MACHINE) == machine;
+        Self::ALL.iter().find(is_it).copied()
+    }
+
     /// Returns the breakpoint instruction.
     pub(crate) fn breakpoint(self) -> &'static [u8] {
         in_set!(self, set => set::BREAKPOINT)
@@ -209,6 +215,17 @@ impl Arch {
         in_set!(self, set => set::heuristic_unwind::ways_back(module, addr, is_return))
     }
 
+    /// Returns the calls of a function in code that begins at `start`; `None` if the code may refer
+    /// to it in other ways.
+    pub(crate) fn direct_calls(
+        self,
+        code: &[u8],
+        start: FileAddr,
+        function: FileAddr,
+    ) -> Option<Vec<DirectCall>> {
+        in_set!(self, set => set::callers::direct_calls(code, start, function))
+    }
+
     /// Returns the registers that a function reads before it writes them: its arguments, with or
     /// without debug info. `code` returns its instructions, `None` outside it. Arguments that are
     /// only passed on to a call are not found.
@@ -260,6 +277,14 @@ impl Decoder<'_> {
             Self::Fixed(decoder) => decoder.at(offset),
         }
     }
+}
+
+/// A direct call in an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DirectCall {
+    pub addr: FileAddr,
+    /// Its return address.
+    pub back: FileAddr,
 }
 
 /// Bytes that are no instruction.

@@ -7,7 +7,7 @@ use super::{BoundLocation, Search};
 use crate::debugger::Debugger;
 use crate::event::Event;
 use crate::ids::{BreakpointId, ModuleId, ThreadId};
-use crate::images::modules::{Loaded, Modules, announce};
+use crate::images::modules::{Loaded, Modules};
 use crate::inferior::site::Owner;
 use crate::os::Backend;
 use dwarf::{FileAddr, LoadAddr, Module, SymbolKind};
@@ -157,17 +157,17 @@ impl Debugger {
         if !owners.contains(&Owner::Chooser) {
             return;
         }
-        let back = announce::return_address(&self.memory(), LoadAddr(sp));
-        if let Some(back) = back
+        let arch = self.images.modules.arch();
+        if let Some(back) = arch.return_at_entry(&registers, &self.memory())
             && self
                 .inferior
                 .sites
-                .add(back, Owner::Chosen, &*self.inferior.os)
+                .add(back.addr, Owner::Chosen, &*self.inferior.os)
         {
             self.stops.choices.calls.push(Call {
                 thread,
                 chooser: addr,
-                back: (back, sp.wrapping_add(8)),
+                back: (back.addr, back.sp),
             });
         }
     }

@@ -1,6 +1,7 @@
 //! x86-64. The jump patches and the code that they lead to use its decoder themselves.
 
 pub(super) mod access;
+pub(super) mod callers;
 pub(super) mod convention;
 pub(super) mod decode;
 pub(super) mod entry;
@@ -20,6 +21,8 @@ use super::instruction::{Code, Instruction};
 /// A decoded instruction.
 pub(super) type Decoded = iced_x86::Instruction;
 
+/// `EM_X86_64`
+pub(super) const ELF_MACHINE: u16 = 62;
 /// `int3`
 pub(crate) const INT3: u8 = 0xcc;
 /// The breakpoint instruction.
