@@ -267,6 +267,82 @@ fn names_are_found_behind_declared_test_modules_and_by_super() {
     assert_eq!(depth_of(Path::new("a/mod.rs")), 1);
 }
 
+/// Returns the sources of a crate that have one of these words, also as a part of a longer one, in
+/// their code, besides those that begin with one of `allowed`.
+fn sources_with(name: &str, words: &[&str], allowed: &[&str]) -> Vec<String> {
+    let folder = root().join(name).join("src");
+    let mut files = Vec::new();
+    sources(&folder, &mut files);
+    let is_named = |path: &PathBuf| {
+        let inside = path.strip_prefix(&folder).expect("a source of the crate");
+        let shown = inside.display().to_string();
+        let is_test = shown.ends_with("tests.rs") || shown.contains("tests/");
+        if is_test || allowed.iter().any(|start| shown.starts_with(start)) {
+            return None;
+        }
+        let code = code_of(&std::fs::read_to_string(path).expect("a source"));
+        let code = code.to_lowercase();
+        let found = words.iter().find(|word| code.contains(**word))?;
+        Some(format!("{name}/src/{shown} names {found}"))
+    };
+    files.iter().filter_map(is_named).collect()
+}
+
+/// Conditions compiled to machine code, and the jumps to them, exist per instruction set.
+const COMPILED: [&str; 2] = ["compile/", "jump_patch/"];
+
+#[test]
+fn instruction_sets_are_named_below_their_seam_only() {
+    let sets = ["x86_64", "aarch64"];
+    let seam = [
+        "arch/",
+        // The kernel's registers.
+        "os/linux/registers_",
+        // Why a core file, or a program, of another machine cannot be used.
+        "os/post_mortem/reader.rs",
+    ];
+    let allowed: Vec<&str> = seam.into_iter().chain(COMPILED).collect();
+    assert_eq!(
+        sources_with("engine", &sets, &allowed),
+        Vec::<String>::new()
+    );
+    assert_eq!(sources_with("adapter", &sets, &[]), Vec::<String>::new());
+}
+
+#[test]
+fn decoders_are_named_by_their_instruction_set_only() {
+    let decoders = ["iced_x86"];
+    let allowed: Vec<&str> = ["arch/x86_64/"].into_iter().chain(COMPILED).collect();
+    assert_eq!(
+        sources_with("engine", &decoders, &allowed),
+        Vec::<String>::new()
+    );
+    // Where the processor of this machine is asked for, at compile time.
+    assert_eq!(
+        sources_with(
+            "engine",
+            &["target_arch"],
+            &["arch/mod.rs", "os/linux/mod.rs"]
+        ),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn instruction_sets_have_the_same_files() {
+    let files = |set: &str| {
+        let mut files = Vec::new();
+        let folder = root().join("engine/src/arch").join(set);
+        sources(&folder, &mut files);
+        let names = files.iter().filter_map(|file| file.file_name());
+        let mut names: Vec<_> = names.map(|name| name.to_owned()).collect();
+        names.retain(|name| name != "tests.rs");
+        names.sort();
+        names
+    };
+    assert_eq!(files("x86_64"), files("fixed"));
+}
+
 /// Returns all words of the crates' sources, comments left out, and the names of their files.
 fn words_of_sources() -> BTreeSet<String> {
     let mut files = Vec::new();

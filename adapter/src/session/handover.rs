@@ -124,12 +124,11 @@ fn await_session(
 /// # Errors
 /// The session has ended.
 pub fn give(handover: &Handover, mut socket: &UnixStream) -> io::Result<()> {
-    let [first, second] = handover.original;
-    writeln!(
-        socket,
-        "{} {} {first} {second} {}",
-        handover.pid, handover.at.0, handover.launched
-    )
+    let mut line = format!("{} {} {}", handover.pid, handover.at.0, handover.launched);
+    for byte in handover.original {
+        line.push_str(&format!(" {byte}"));
+    }
+    writeln!(socket, "{line}")
 }
 
 /// Requests the child from the parent's session, on a thread of its own.
@@ -177,10 +176,14 @@ fn receive(path: &Path) -> io::Result<(Handover, UnixStream, BufReader<UnixStrea
 
 fn read(line: &str) -> Option<Handover> {
     let mut words = line.split_ascii_whitespace();
-    Some(Handover {
+    let mut handover = Handover {
         pid: words.next()?.parse().ok()?,
         at: LoadAddr(words.next()?.parse().ok()?),
-        original: [words.next()?.parse().ok()?, words.next()?.parse().ok()?],
         launched: words.next()?.parse().ok()?,
-    })
+        original: Default::default(),
+    };
+    for byte in &mut handover.original {
+        *byte = words.next()?.parse().ok()?;
+    }
+    Some(handover)
 }

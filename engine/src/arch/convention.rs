@@ -7,8 +7,14 @@ use dwarf::{LoadAddr, Memory, Register, Registers};
 pub(crate) struct Convention {
     /// The first integers and addresses among the arguments.
     pub integers: &'static [Register],
+    /// The number of vector registers that take arguments, from the first one on.
+    pub vectors: u16,
     /// Integer results.
     pub integer_results: &'static [Register],
+    /// The number of vector registers that hold results.
+    pub vector_results: u16,
+    /// Number of bytes below the stack pointer that a function may use.
+    pub red_zone: u64,
     /// The number of a system call.
     pub system_call: Register,
 }
@@ -33,6 +39,30 @@ impl Arch {
         memory: &dyn Memory,
     ) -> Option<Landing> {
         in_set!(self, set => set::convention::return_at_entry(registers, memory))
+    }
+
+    /// Sets the registers, and the area of extended ones, as they are where a function begins.
+    pub(crate) fn set_arguments(
+        self,
+        registers: &mut impl RegisterFile,
+        extended: &mut [u8],
+        integers: &[u64],
+        vectors: &[[u8; 8]],
+    ) {
+        for (register, word) in self.convention().integers.iter().zip(integers) {
+            registers.set(*register, *word);
+        }
+        in_set!(self, set => set::convention::set_vectors(registers, extended, vectors));
+    }
+
+    /// Sets the return address of a function that is about to be entered. Returns a word of memory
+    /// that has to be written for that: its address and value.
+    pub(crate) fn set_return_address(
+        self,
+        registers: &mut impl RegisterFile,
+        back: LoadAddr,
+    ) -> Option<(LoadAddr, u64)> {
+        in_set!(self, set => set::convention::set_return_address(registers, back))
     }
 
     /// Returns the pointer to a thread's own storage.

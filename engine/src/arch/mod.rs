@@ -7,13 +7,15 @@ mod convention;
 pub(crate) mod fixed;
 pub(crate) mod flow;
 mod instruction;
+mod registers;
 mod simulation;
 mod text;
 pub(crate) mod watch;
 pub(crate) mod x86_64;
 
-pub(crate) use convention::Landing;
+pub(crate) use convention::{Convention, Landing};
 pub(crate) use instruction::{Access, Flow, Instruction, Operand, PointerChain, TargetSource};
+pub(crate) use registers::Part;
 pub(crate) use simulation::Simulation;
 pub use text::Flavor;
 pub(crate) use text::Formatter;
@@ -27,9 +29,16 @@ pub(crate) const MAX_BREAKPOINT_BYTES: usize = 4;
 /// Maximum length in bytes of the jump of a fast breakpoint of any set.
 pub(crate) const MAX_JUMP_BYTES: usize = 5;
 
+/// A jump to itself, in the set of processes on this machine.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const SPIN_LOOP: [u8; 2] = x86_64::SPIN_LOOP;
+/// Its length in bytes.
+pub const SPIN_LOOP_BYTES: usize = SPIN_LOOP.len();
+
 /// An instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Arch {
+pub enum Arch {
+    /// x86-64
     X86_64,
     /// Instructions of four bytes, for tests.
     #[cfg(test)]
@@ -80,6 +89,18 @@ impl Arch {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const HOST: Arch = Arch::X86_64;
 
+    /// All instruction sets.
+    pub(crate) const ALL: &[Arch] = &[Arch::X86_64];
+
+    /// Returns what `dwarf` calls the set.
+    pub(crate) fn machine(self) -> Machine {
+        match self {
+            Arch::X86_64 => Machine::X86_64,
+            #[cfg(test)]
+            Arch::Fixed => Machine::Other(0),
+        }
+    }
+
     /// Returns the instruction set of an image; `None` if it is not supported.
     pub(crate) fn of(machine: Machine) -> Option<Arch> {
         match machine {
@@ -88,9 +109,10 @@ impl Arch {
         }
     }
 
-    /// Returns a register's name; empty if it has none.
-    pub(crate) fn register_name(self, register: Register) -> String {
-        in_set!(self, set => set::registers::name(register))
+    /// Returns the instruction set with this number in ELF files (`e_machine`).
+    pub(crate) fn of_elf(machine: u16) -> Option<Arch> {
+        let is_it = |arch: &&Arch| in_set!(**arch, set => set::ELF_MACHINE) == machine;
+        Self::ALL.iter().find(is_it).copied()
     }
 
     /// Returns the breakpoint instruction.
@@ -193,6 +215,17 @@ impl Arch {
         in_set!(self, set => set::heuristic_unwind::ways_back(module, addr, is_return))
     }
 
+    /// Returns the calls of a function in code that begins at `start`; `None` if the code may refer
+    /// to it in other ways.
+    pub(crate) fn direct_calls(
+        self,
+        code: &[u8],
+        start: FileAddr,
+        function: FileAddr,
+    ) -> Option<Vec<DirectCall>> {
+        in_set!(self, set => set::callers::direct_calls(code, start, function))
+    }
+
     /// Returns the registers that a function reads before it writes them: its arguments, with or
     /// without debug info. `code` returns its instructions, `None` outside it. Arguments that are
     /// only passed on to a call are not found.
@@ -244,6 +277,14 @@ impl Decoder<'_> {
             Self::Fixed(decoder) => decoder.at(offset),
         }
     }
+}
+
+/// A direct call in an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DirectCall {
+    pub addr: FileAddr,
+    /// Its return address.
+    pub back: FileAddr,
 }
 
 /// Bytes that are no instruction.

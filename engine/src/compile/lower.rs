@@ -3,6 +3,7 @@
 use super::code::{BoolExpr, Float, Int, Order, Width};
 use super::numbers::{Number, address_in, pointee, referent};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
+use crate::arch::Arch;
 use crate::inspect::eval::Expression;
 use crate::inspect::eval::evaluate::{DEREFERENCES, enumerator, extreme, inner};
 use crate::inspect::eval::tree::{Cast, Kind, Node, Unary};
@@ -203,7 +204,7 @@ impl<'a> Compiler<'a> {
                 RuntimeLocation::Register(*register, 0),
             ));
         }
-        if let Some((whole, skip, ty)) = register_parts::part(name, self.language)
+        if let Some((whole, skip, ty)) = register_parts::part(Arch::X86_64, name, self.language)
             && let Some((register, _)) = general(&whole)
         {
             return Ok(RuntimeValue::new(

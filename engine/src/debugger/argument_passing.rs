@@ -1,27 +1,15 @@
-//! Arguments where a function looks for them: System V psABI for x86-64, §3.2.3.
+//! Arguments where a function looks for them.
 
+use crate::arch::{Arch, Convention};
 use crate::inspect::abi::sysv::{Class, RegisterPart};
 use crate::inspect::eval::{Argument, ArgumentPassing};
 use crate::os::RegisterSet;
 use dwarf::Register;
-use dwarf::register::x86_64::{RAX, RCX, RDI, RDX, RFLAGS, RSI, XMM0};
-
-/// Registers of the first integers and addresses.
-const INTEGERS: [Register; 6] = [RDI, RSI, RDX, RCX, Register(8), Register(9)];
-/// Vector registers that take arguments.
-const VECTORS: usize = 8;
-/// Where FXSAVE, and so XSAVE, keeps xmm0 (Intel SDM vol. 1, §10.5.1).
-const XMM: usize = 160;
-/// Where it says which x87 registers are in use.
-const X87_TAGS: usize = 4;
-/// The word of an XSAVE area that says which parts are in it (§13.4.2); x87 and SSE are 1 and 2.
-const XSTATE_BV: usize = 512;
-/// The direction and the trap flag.
-const FLAGS_CLEARED: u64 = 0x500;
 
 /// What the registers and the stack hold when a function begins.
 #[derive(Default, Debug)]
 pub struct HandedOver {
+    arch: Arch,
     integers: Vec<u64>,
     vectors: Vec<[u8; 8]>,
     /// The bytes right above the return address.
@@ -29,9 +17,13 @@ pub struct HandedOver {
 }
 
 impl HandedOver {
+    fn convention(&self) -> &'static Convention {
+        self.arch.convention()
+    }
+
     /// A number or an address, in the next register for those if there is one.
     pub fn word(&mut self, word: u64) {
-        if self.integers.len() < INTEGERS.len() {
+        if self.integers.len() < self.convention().integers.len() {
             self.integers.push(word);
         }
     }
@@ -58,8 +50,8 @@ impl HandedOver {
             }
         };
         let wants = |class| parts.iter().filter(|it| it.class == class).count();
-        let fits = self.integers.len() + wants(Class::Integer) <= INTEGERS.len()
-            && self.vectors.len() + wants(Class::Sse) <= VECTORS;
+        let fits = self.integers.len() + wants(Class::Integer) <= self.convention().integers.len()
+            && self.vectors.len() + wants(Class::Sse) <= usize::from(self.convention().vectors);
         for part in &parts {
             let mut word = [0; 8];
             let held = bytes.iter().skip(part.offset as usize);
@@ -75,30 +67,15 @@ impl HandedOver {
 
     /// The registers that hold arguments.
     pub fn used(&self) -> Vec<Register> {
-        let vectors = (0..self.vectors.len() as u16).map(|nth| Register(XMM0.0 + nth));
-        let integers = INTEGERS.into_iter().take(self.integers.len());
-        integers.chain(vectors).collect()
+        let first = self.arch.machine().first_vector();
+        let vectors = (0..self.vectors.len() as u16).map(|nth| Register(first.0 + nth));
+        let integers = self.convention().integers.iter().copied();
+        integers.take(self.integers.len()).chain(vectors).collect()
     }
 
-    /// Sets the registers, and an XSAVE area, as they are where a function begins.
+    /// Sets the registers, and the area of extended ones, as they are where a function begins.
     pub fn write(&self, registers: &mut RegisterSet, extended: &mut [u8]) {
-        for (register, word) in INTEGERS.iter().zip(&self.integers) {
-            registers.set(*register, *word);
-        }
-        for (nth, word) in self.vectors.iter().enumerate() {
-            let at = XMM + 16 * nth;
-            if let Some(slot) = extended.get_mut(at..at + 16) {
-                slot.fill(0);
-                slot[..8].copy_from_slice(word);
-            }
-        }
-        if let Some(parts) = extended.get_mut(XSTATE_BV) {
-            *parts |= 3;
-            // The x87 stack is empty where a function begins (psABI §3.2.1).
-            extended[X87_TAGS] = 0;
-        }
-        registers.set(RAX, self.vectors.len() as u64);
-        let flags = registers.get(RFLAGS).unwrap_or(0);
-        registers.set(RFLAGS, flags & !FLAGS_CLEARED);
+        self.arch
+            .set_arguments(registers, extended, &self.integers, &self.vectors);
     }
 }

@@ -1,9 +1,10 @@
 //! Processes that the debuggee creates, for the client.
 
 use super::{Debugger, State, Vote};
+use crate::arch::{SPIN_LOOP, SPIN_LOOP_BYTES};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
-use crate::inferior::{Child, FollowFork, Handover, IN_PLACE, Process};
+use crate::inferior::{Child, FollowFork, Handover, Process};
 use crate::os::Duty;
 use crate::stops::event::{Event, StopReason};
 
@@ -98,9 +99,9 @@ impl Debugger {
     /// As for [`Debugger::attach`].
     pub fn take_over(&mut self, handover: &Handover) -> Result<(), Error> {
         self.attach_as(handover.pid, handover.launched, |debugger| {
-            let mut bytes = [0; 2];
+            let mut bytes = [0; SPIN_LOOP_BYTES];
             debugger.inferior.os.read_memory(handover.at, &mut bytes);
-            if bytes == IN_PLACE {
+            if bytes == SPIN_LOOP {
                 debugger
                     .inferior
                     .os

@@ -15,7 +15,6 @@ use crate::ids::error::Error;
 use crate::images::modules::{Loaded, Modules};
 use crate::inspect::eval::EvalContext;
 use crate::inspect::registers::parts as register_parts;
-use crate::inspect::registers::xsave;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Named, RegisterPlace, Target, Ty, Value};
 use crate::memory::{PageCache, ProcessMemory};
@@ -167,7 +166,12 @@ impl Debugger {
     }
 
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
-        if xsave::holds(place.register) {
+        if self
+            .images
+            .modules
+            .arch()
+            .is_extended_register(place.register)
+        {
             return self.write_extended(place, bytes);
         }
         let mut set = self
@@ -185,7 +189,7 @@ impl Debugger {
         Ok(())
     }
 
-    /// Writes the first bytes of a register in the XSAVE area.
+    /// Writes the first bytes of an extended register.
     fn write_extended(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
         let gone = Error::NoSuchThread(place.thread.0);
         let mut area = self
@@ -193,7 +197,8 @@ impl Debugger {
             .os
             .extended_registers(place.thread)
             .ok_or(gone)?;
-        let there = xsave::write(place.register, &mut area, bytes);
+        let arch = self.images.modules.arch();
+        let there = arch.write_extended_register(place.register, &mut area, bytes);
         match there && self.inferior.os.set_extended_registers(place.thread, &area) {
             true => Ok(()),
             false => Err(Error::Unsupported(
@@ -483,47 +488,48 @@ impl FrameScope<'_> {
         };
         let registers = self.seen_registers(place);
         let machine = registers.machine();
+        let arch = self.modules.arch();
         let names: Vec<String> = match group {
             RegisterGroup::General | RegisterGroup::Segment => {
                 let wanted = group == RegisterGroup::Segment;
                 let names = machine.register_names().iter().map(|(_, name)| *name);
-                let names = names.filter(|name| register_parts::is_segment(name) == wanted);
+                let names = names.filter(|name| arch.is_segment_register(name) == wanted);
                 names.map(str::to_owned).collect()
             }
             RegisterGroup::Flags => {
+                let whole = arch.flags().map_or("", |flags| flags.name);
                 let flags = register_parts::flags(registers, |register| at(place, register));
+                let flag = |name: &str| name.split(' ').next().unwrap_or(name).to_owned();
                 let named = flags.into_iter().map(|(name, value)| Named {
                     name: name.to_owned(),
-                    expression: Some(format!("$rflags.{}", &name[..2])),
+                    expression: Some(format!("${whole}.{}", flag(name))),
                     value: Ok(value),
                     is_parameter: false,
                     declaration: None,
                 });
                 return named.collect();
             }
-            RegisterGroup::Vector => match self.extended(place) {
-                Some(area) => xsave::vectors(&area),
-                None => (0..16).map(|number| format!("xmm{number}")).collect(),
-            },
-            RegisterGroup::Float => xsave::floats(),
+            RegisterGroup::Vector => arch.vector_registers(self.extended(place).as_deref()),
+            RegisterGroup::Float => arch.float_registers(),
         };
         self.registers_named(names)
     }
 
     /// Returns the parts of a register of a frame: smaller ones, or the lanes of a vector.
     pub fn register_parts(&self, register: &str) -> Vec<Named> {
-        let parts = register_parts::parts_of(register);
+        let arch = self.modules.arch();
+        let parts = arch.parts_of_register(register);
         if !parts.is_empty() {
             return self.registers_named(parts);
         }
         let Some(whole) = self.register(register) else {
             return Vec::new();
         };
-        if !xsave::is_vector(register) {
+        if !arch.is_vector_register(register) {
             return Vec::new();
         }
         let views = register_parts::views().filter_map(|view| {
-            let value = register_parts::member(&whole, view, self.language())?;
+            let value = register_parts::member(arch, &whole, view, self.language())?;
             Some(Named {
                 name: view.to_owned(),
                 expression: Some(format!("${register}.{view}")),
@@ -535,15 +541,16 @@ impl FrameScope<'_> {
         views.collect()
     }
 
-    /// Returns the XSAVE area of the thread with the evaluation's writes; known for the innermost
+    /// Returns the extended registers of the thread with the evaluation's writes; known for the innermost
     /// frame only.
     fn extended(&self, place: FramePosition<'_>) -> Option<Cow<'_, [u8]>> {
         let read = || self.os.extended_registers(place.key.thread);
         let area = self.extended.get_or_init(read).as_deref();
         let mut area = Cow::Borrowed(area.filter(|_| place.index == 0)?);
         for (written, bytes) in &self.register_writes {
-            if xsave::holds(written.register) {
-                xsave::write(written.register, area.to_mut(), bytes);
+            let arch = self.modules.arch();
+            if arch.is_extended_register(written.register) {
+                arch.write_extended_register(written.register, area.to_mut(), bytes);
             }
         }
         Some(area)

@@ -4,7 +4,7 @@ use super::Debugger;
 use crate::ids::ModuleId;
 use crate::ids::ThreadId;
 use crate::images::modules::Modules;
-use crate::images::modules::announce::{self, FUNCTION};
+use crate::images::modules::announce::FUNCTION;
 use crate::inferior::Process;
 use crate::inferior::site::Owner;
 use crate::memory::ProcessMemory;
@@ -66,21 +66,18 @@ impl Debugger {
         if !self.inferior.process.as_ref().is_some_and(watched) {
             return;
         }
-        let Some(sp) = self
-            .inferior
-            .user_registers(thread)
-            .map(|it| LoadAddr(it.sp()))
-        else {
+        let Some(registers) = self.inferior.user_registers(thread) else {
             return;
         };
+        let arch = self.images.modules.arch();
         let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
         let (Some(back), Some(process)) = (
-            announce::return_address(&memory, sp),
+            arch.return_at_entry(&registers, &memory),
             self.inferior.process.as_mut(),
         ) else {
             return;
         };
-        if !process.announcements.note(back, is_addition)
+        if !process.announcements.note(back.addr, is_addition)
             || !is_function(&self.images.modules, addr)
         {
             return;

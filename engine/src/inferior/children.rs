@@ -8,6 +8,7 @@
 
 use super::Notice;
 use super::{Inferior, State};
+use crate::arch::{SPIN_LOOP, SPIN_LOOP_BYTES};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::site::Owner;
@@ -90,7 +91,7 @@ pub struct Handover {
     /// Address of the jump.
     pub at: LoadAddr,
     /// The program's bytes at that address.
-    pub original: [u8; 2],
+    pub original: [u8; SPIN_LOOP_BYTES],
     /// Whether it comes from a program that we launched, and dies with its debugger.
     pub launched: bool,
 }
@@ -106,7 +107,7 @@ impl Given {
     fn duty(&self) -> Duty {
         Duty::Mend {
             at: self.handover.at,
-            bytes: IN_PLACE,
+            bytes: SPIN_LOOP,
             original: self.handover.original,
             launched: self.handover.launched,
             to: self.to,
@@ -136,8 +137,6 @@ pub struct Following {
     pub lost: Vec<UnclaimedHandover>,
 }
 
-/// A jump to itself (x86-64: `jmp` with a displacement of −2).
-pub(crate) const IN_PLACE: [u8; 2] = [0xeb, 0xfe];
 /// Maximum number of children held at once; further ones are detached.
 const MAX_HELD_CHILDREN: usize = 64;
 /// Interval of attempts on a process that another tracer still has.
@@ -403,9 +402,8 @@ impl Inferior {
     /// Allows another debugger to trace a child: with Yama, only ancestors may trace a process, and
     /// a tracer that it names itself.
     fn allow_tracer(&mut self, child: ThreadId, to: i32, registers: &RegisterSet) {
-        const SYSCALL: [u8; 2] = [0x0f, 0x05];
         let at = registers.pc();
-        self.write_pair(child.0, at, SYSCALL);
+        self.write_code(child.0, at, self.arch.system_call_instruction());
         let call = registers.for_system_call(SystemCall::AllowTracer { pid: to }, at);
         self.os.set_registers(child, &call);
         self.os.resume(child, Resume::Step, Signal(0));
@@ -414,8 +412,9 @@ impl Inferior {
             .set_registers(child, &registers.outside_system_call());
     }
 
-    fn write_pair(&self, pid: i32, at: LoadAddr, bytes: [u8; 2]) {
-        let writes = [(at, bytes[0]), (at + 1, bytes[1])];
+    fn write_code(&self, pid: i32, at: LoadAddr, bytes: &[u8]) {
+        let addresses = (0..).map(|offset| at + offset);
+        let writes: Vec<_> = addresses.zip(bytes.iter().copied()).collect();
         self.os.write_memory_of(pid, &writes);
     }
 
@@ -427,7 +426,7 @@ impl Inferior {
                 let Handover {
                     pid, at, original, ..
                 } = lost.handover;
-                let mended = self.os.restore_code(pid, at, &IN_PLACE, &original);
+                let mended = self.os.restore_code(pid, at, &SPIN_LOOP, &original);
                 if mended || now >= lost.last {
                     self.os.end_duty(pid);
                     continue;
@@ -541,7 +540,7 @@ impl Inferior {
             self.set_child(child, None);
             return Err(gone());
         };
-        let (at, mut original) = (registers.pc(), [0; 2]);
+        let (at, mut original) = (registers.pc(), [0; SPIN_LOOP_BYTES]);
         if self.os.read_memory_of(pid, at, &mut original) != original.len() {
             self.let_child_go(child, signal);
             return Err(gone());
@@ -560,7 +559,7 @@ impl Inferior {
         // Before it jumps in place: if the debugger were killed, it would do so forever.
         self.os.leave_duty(pid, given.duty());
         self.following.given.push(given);
-        self.write_pair(pid, at, IN_PLACE);
+        self.write_code(pid, at, &SPIN_LOOP);
         self.let_child_go(child, signal);
         Ok(handover)
     }

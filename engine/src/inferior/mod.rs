@@ -24,7 +24,7 @@ use crate::inferior::site::Sites;
 use crate::inferior::thread::Thread;
 use crate::memory::PageCache;
 use crate::os::{Backend, Ready, WaitStatus};
-pub(crate) use children::{Child, Following, IN_PLACE};
+pub(crate) use children::{Child, Following};
 pub use children::{Follow, FollowFork, Handover};
 use debug_registers::DebugRegisters;
 use dwarf::LoadAddr;

@@ -1,6 +1,6 @@
 //! The operating system, behind [`Backend`]. There is no `cfg(target_os)` outside this module.
 
-use crate::arch::RegisterFile;
+use crate::arch::{RegisterFile, SPIN_LOOP_BYTES};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -124,9 +124,9 @@ pub enum Duty {
         /// Address of the loop.
         at: LoadAddr,
         /// The loop.
-        bytes: [u8; 2],
+        bytes: [u8; SPIN_LOOP_BYTES],
         /// The original bytes.
-        original: [u8; 2],
+        original: [u8; SPIN_LOOP_BYTES],
         /// Whether it was launched, and is to be killed.
         launched: bool,
         /// Pid of the other debugger.

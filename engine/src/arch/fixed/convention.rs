@@ -7,9 +7,22 @@ use dwarf::{LoadAddr, Memory, Register, Registers};
 
 pub const CONVENTION: Convention = Convention {
     integers: &[Register(0), Register(1)],
+    vectors: 0,
     integer_results: &[Register(0)],
+    vector_results: 0,
+    red_zone: 0,
     system_call: Register(8),
 };
+
+pub fn set_vectors(_: &mut impl RegisterFile, _: &mut [u8], _: &[[u8; 8]]) {}
+
+pub fn set_return_address(
+    registers: &mut impl RegisterFile,
+    back: LoadAddr,
+) -> Option<(LoadAddr, u64)> {
+    registers.set(LINK, back.0);
+    None
+}
 
 pub fn return_at_entry(registers: &impl RegisterFile, _: &dyn Memory) -> Option<Landing> {
     Some(Landing {

@@ -6,9 +6,11 @@
 //! jumps these are the signed distance in bytes; for the others a register and an offset.
 
 pub(super) mod access;
+pub(super) mod callers;
 pub(super) mod convention;
 pub(super) mod decode;
 pub(super) mod entry;
+pub(super) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
@@ -28,6 +30,8 @@ pub(crate) struct Decoded {
     pub word: u32,
 }
 
+/// `EM_NONE`
+pub(super) const ELF_MACHINE: u16 = 0;
 /// The breakpoint instruction.
 pub(super) const BREAKPOINT: &[u8] = &[0, 0, 0, TRAP];
 /// It leaves the pc where it is.

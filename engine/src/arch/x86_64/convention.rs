@@ -3,15 +3,57 @@
 use super::super::RegisterFile;
 use super::super::convention::{Convention, Landing};
 use super::decode::read;
-use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RSI};
+use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
 use dwarf::{LoadAddr, Memory, Register, Registers};
 use iced_x86::Mnemonic;
 
 pub const CONVENTION: Convention = Convention {
     integers: &[RDI, RSI, RDX, RCX, Register(8), Register(9)],
+    vectors: 8,
     integer_results: &[RAX, RDX],
+    vector_results: 2,
+    red_zone: 128,
     system_call: RAX,
 };
+
+/// Where FXSAVE, and so XSAVE, keeps xmm0 (Intel SDM vol. 1, §10.5.1).
+const XMM: usize = 160;
+/// Where it says which x87 registers are in use.
+const X87_TAGS: usize = 4;
+/// The word of an XSAVE area that says which parts are in it (§13.4.2); x87 and SSE are 1 and 2.
+const XSTATE_BV: usize = 512;
+/// The direction and the trap flag.
+const FLAGS_CLEARED: u64 = 0x500;
+
+/// Sets the vector registers of arguments, and what else a function expects.
+pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 8]]) {
+    for (nth, word) in vectors.iter().enumerate() {
+        let at = XMM + 16 * nth;
+        if let Some(slot) = extended.get_mut(at..at + 16) {
+            slot.fill(0);
+            slot[..8].copy_from_slice(word);
+        }
+    }
+    if let Some(parts) = extended.get_mut(XSTATE_BV) {
+        *parts |= 3;
+        // The x87 stack is empty where a function begins (psABI §3.2.1).
+        extended[X87_TAGS] = 0;
+    }
+    // A function with variable arguments reads the number of vectors there.
+    registers.set(RAX, vectors.len() as u64);
+    let flags = registers.get(RFLAGS).unwrap_or(0);
+    registers.set(RFLAGS, flags & !FLAGS_CLEARED);
+}
+
+/// Pushes it.
+pub fn set_return_address(
+    registers: &mut impl RegisterFile,
+    back: LoadAddr,
+) -> Option<(LoadAddr, u64)> {
+    let sp = registers.sp().wrapping_sub(8);
+    registers.set_sp(sp);
+    Some((LoadAddr(sp), back.0))
+}
 
 fn word(memory: &dyn Memory, base: u64, offset: u64) -> Option<u64> {
     let addr = LoadAddr(base.wrapping_add(offset));

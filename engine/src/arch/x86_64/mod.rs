@@ -1,9 +1,11 @@
 //! x86-64. The jump patches and the code that they lead to use its decoder themselves.
 
 pub(super) mod access;
+pub(super) mod callers;
 pub(super) mod convention;
 pub(super) mod decode;
 pub(super) mod entry;
+pub(super) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
@@ -19,6 +21,8 @@ use super::instruction::{Code, Instruction};
 /// A decoded instruction.
 pub(crate) type Decoded = iced_x86::Instruction;
 
+/// `EM_X86_64`
+pub(super) const ELF_MACHINE: u16 = 62;
 /// `int3`
 pub(crate) const INT3: u8 = 0xcc;
 /// The breakpoint instruction.
@@ -29,6 +33,8 @@ pub(super) const PC_BEHIND_BREAKPOINT: u64 = 1;
 pub(super) const ALIGNMENT: usize = 1;
 /// Maximum length of an instruction in bytes.
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
+/// `jmp` with a displacement of −2.
+pub(super) const SPIN_LOOP: [u8; 2] = [0xeb, 0xfe];
 /// `syscall`
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0x0f, 0x05];
 /// Opcode of `jmp rel32`.

@@ -4,7 +4,6 @@
 
 use crate::debugger::Debugger;
 use crate::ids::{BreakpointId, ThreadId};
-use crate::images::modules::announce;
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::indirect::{Call, Chooser, relocated};
 use crate::stops::breakpoint::resolve::at_symbol;
@@ -60,17 +59,17 @@ impl Debugger {
         if !owners.contains(&Owner::Chooser) {
             return;
         }
-        let back = announce::return_address(&self.inferior.memory(), LoadAddr(sp));
-        if let Some(back) = back
+        let arch = self.images.modules.arch();
+        if let Some(back) = arch.return_at_entry(&registers, &self.inferior.memory())
             && self
                 .inferior
                 .sites
-                .add(back, Owner::Chosen, &*self.inferior.os)
+                .add(back.addr, Owner::Chosen, &*self.inferior.os)
         {
             self.stops.choices.calls.push(Call {
                 thread,
                 chooser: addr,
-                back: (back, sp.wrapping_add(8)),
+                back: (back.addr, back.sp),
             });
         }
     }

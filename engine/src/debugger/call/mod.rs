@@ -1,5 +1,5 @@
-//! Calls of the program's functions on a stopped thread while all others stay stopped (System V
-//! psABI for x86-64, §3.2). The session keeps running; [`Event::CallEnded`] reports the end, with
+//! Calls of the program's functions on a stopped thread while all others stay stopped.
+//! The session keeps running; [`Event::CallEnded`] reports the end, with
 //! the thread's state restored. A call typed by the user stops at breakpoints (`suspended`).
 
 mod suspended;
@@ -29,8 +29,6 @@ pub use suspended::SuspendedCall;
 /// Default timeout of a call.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes below the stack pointer that leaf functions use (psABI §3.2.2).
-const RED_ZONE: u64 = 128;
 /// What an evaluation has done so far. It is restarted after each call, and nothing in here is done
 /// twice.
 #[derive(Default)]
@@ -213,7 +211,8 @@ impl Debugger {
         let mut registers = saved.outside_system_call();
         let mut vectors = extended.clone();
         let reserved = self.calls.replay.get_mut().reserved;
-        let base = saved.sp().wrapping_sub(RED_ZONE) & !15;
+        let arch = self.images.modules.arch();
+        let base = saved.sp().wrapping_sub(arch.convention().red_zone) & !15;
         let mut top = base.wrapping_sub(reserved);
         let mut result = None;
         let mut copies: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -245,14 +244,15 @@ impl Debugger {
         top = top.wrapping_sub(handed.stack.len() as u64) & !15;
         copies.push((top, std::mem::take(&mut handed.stack)));
         let after = top;
-        top = top.wrapping_sub(8);
-        copies.push((top, back.0.to_le_bytes().to_vec()));
+        registers.set_sp(top);
+        if let Some((at, word)) = arch.set_return_address(&mut registers, back) {
+            copies.push((at.0, word.to_le_bytes().to_vec()));
+        }
         for (addr, bytes) in &copies {
             if !bytes.is_empty() && !self.inferior.os.write_memory(LoadAddr(*addr), bytes) {
                 return refused("not enough stack space");
             }
         }
-        registers.set_sp(top);
         registers.set_pc(call.entry);
         handed.write(&mut registers, &mut vectors);
         Ok(PreparedCall {

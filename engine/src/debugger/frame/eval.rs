@@ -1,10 +1,11 @@
 //! A frame as a context of expressions.
 
 use super::FrameScope;
+use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::eval::{Call, EvalContext, ResolvedFunction};
+use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
-use crate::inspect::registers::xsave;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};
 use dwarf::{Language, LoadBias, Module, TypeId};
 use std::ops::Range;
@@ -69,6 +70,10 @@ impl EvalContext for FrameScope<'_> {
         Ok(None)
     }
 
+    fn arch(&self) -> Arch {
+        self.modules.arch()
+    }
+
     fn register(&self, name: &str) -> Option<Value> {
         let place = self.frame?;
         if let Some(value) = self.of_thread(name) {
@@ -79,16 +84,16 @@ impl EvalContext for FrameScope<'_> {
         if let Some(part) = register_parts::value(registers, name, self.language(), at) {
             return Some(part);
         }
-        if let Some(register) = xsave::named(name) {
+        let arch = self.modules.arch();
+        if let Some(register) = arch.extended_register_named(name) {
             let area = self.extended(place)?;
-            return xsave::value(register, &area, self.language(), at);
+            return extended::value(arch, register, &area, self.language(), at);
         }
         let alias = match name {
-            "eflags" => Some(dwarf::register::x86_64::RFLAGS),
             "pc" => Some(registers.machine().pc()),
             "sp" => Some(registers.machine().sp()),
             "fp" => Some(registers.machine().frame_pointer()),
-            _ => None,
+            name => arch.register_alias(name),
         };
         let (register, name) = registers
             .machine()

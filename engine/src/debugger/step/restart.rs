@@ -16,9 +16,6 @@ use crate::stops::event::StopReason;
 use dwarf::{FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Registers};
 use std::sync::Arc;
 
-/// Offset in bytes from the return address to the function's frame.
-const RETURN_ADDRESS: u64 = 8;
-
 /// Functions of Rust's library in which a panic is in progress.
 const PANICKING: [&str; 3] = ["rust_panic", "begin_panic", "rust_begin_unwind"];
 
@@ -115,8 +112,10 @@ impl Debugger {
             let Some((back, outer)) = caller.caller else {
                 return refuse("it has no caller");
             };
-            let top = begun.cfa - RETURN_ADDRESS;
-            if self.memory_word(top) != Some(back.addr().0) {
+            let arch = self.images.modules.arch();
+            registers.set_sp(begun.cfa.0);
+            let stored = arch.set_return_address(&mut registers, back.addr());
+            if stored.is_some_and(|(at, word)| self.memory_word(at) != Some(word)) {
                 return refuse("its return address is not at the expected location");
             }
             let mut extended = self
@@ -132,7 +131,6 @@ impl Debugger {
                 }
             }
             handed.write(&mut registers, &mut extended);
-            registers.set_sp(top.0);
             registers.set_pc(entry);
             if !handed.stack.is_empty() && !self.inferior.os.write_memory(begun.cfa, &handed.stack)
             {

@@ -2,15 +2,14 @@
 //! and after each change; only the call after it matters, and stopping only there halves the cost.
 
 use super::Loaded;
-use dwarf::{FileAddr, LoadAddr, Memory};
+use crate::arch::{Arch, DirectCall};
+use dwarf::{FileAddr, LoadAddr};
 use rustc_hash::FxHashSet;
 
 /// The watched function's name, if the loader has a symbol for it.
 pub const FUNCTION: &str = "_dl_debug_state";
 /// Number of additions seen before the call sites are distinguished: most programs have fewer.
 const ADDITIONS_BEFORE_CALLS: usize = 16;
-/// Length of `call rel32`.
-const CALL: u64 = 5;
 /// Maximum size in bytes of a segment of code that is searched.
 const MAX_CODE: u64 = 16 << 20;
 
@@ -38,28 +37,26 @@ impl Announcements {
     /// `None`: the function may be called in other ways.
     pub fn calls_to_watch(&self, loader: &Loaded, function: LoadAddr) -> Option<Vec<LoadAddr>> {
         let calls = calls(loader, loader.bias.file(function))?;
-        let mut calls: Vec<LoadAddr> = calls.iter().map(|it| loader.bias.load(*it)).collect();
-        let returns: FxHashSet<LoadAddr> = calls.iter().map(|call| *call + CALL).collect();
+        let load = |addr: FileAddr| loader.bias.load(addr);
+        let returns: FxHashSet<LoadAddr> = calls.iter().map(|call| load(call.back)).collect();
         let mut seen = self.before_additions.iter().chain(&self.others);
         if !seen.all(|back| returns.contains(back)) {
             return None;
         }
-        calls.retain(|call| {
-            let back = *call + CALL;
+        let is_watched = |call: &&DirectCall| {
+            let back = load(call.back);
             self.others.contains(&back) || !self.before_additions.contains(&back)
-        });
+        };
+        let watched = calls.iter().filter(is_watched);
+        let calls: Vec<LoadAddr> = watched.map(|call| load(call.addr)).collect();
         (!calls.is_empty()).then_some(calls)
     }
 }
 
-/// Returns the return address of a thread that has just entered a function.
-pub fn return_address(memory: &dyn Memory, sp: LoadAddr) -> Option<LoadAddr> {
-    memory.read_uint(sp, 8).ok().map(LoadAddr)
-}
-
 /// Returns the instructions of an image that call one of its functions; `None` if other references
 /// to it exist.
-pub(crate) fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>> {
+fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<DirectCall>> {
+    let arch = Arch::of(loaded.module.machine())?;
     if !loaded.module.function_slots(FUNCTION, None).is_empty() {
         return None;
     }
@@ -72,22 +69,7 @@ pub(crate) fn calls(loaded: &Loaded, function: FileAddr) -> Option<Vec<FileAddr>
         }
         let mut code = vec![0; usize::try_from(segment.file_size).ok()?];
         loaded.module.read_image(start, &mut code)?;
-        // Four bytes may equal the distance to the function by accident: a wrong match costs one
-        // unnecessary stop.
-        for (index, distance) in (0_u64..).zip(code.windows(4)) {
-            let behind = start + (index + 4);
-            let distance = i32::from_le_bytes(distance.try_into().ok()?);
-            if behind.0.wrapping_add_signed(distance.into()) != function.0 {
-                continue;
-            }
-            let opcode = usize::try_from(index).ok()?.checked_sub(1);
-            match opcode.and_then(|at| code.get(at)) {
-                Some(0xe8) => found.push(start + (index - 1)),
-                // `lea`, by which the loader publishes the function's address.
-                Some(modrm) if modrm & 0xc7 == 0x05 => {}
-                _ => return None,
-            }
-        }
+        found.extend(arch.direct_calls(&code, start, function)?);
     }
     Some(found)
 }

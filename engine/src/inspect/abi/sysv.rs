@@ -1,10 +1,10 @@
-//! Calling convention: System V psABI for x86-64, §3.2.3; [`rustc_abi`] for Rust's own functions.
+//! Calling convention: System V psABI, §3.2.3 (by classes of eightbytes); [`rustc_abi`] for Rust's own functions.
 
 use super::rustc_abi;
+use crate::arch::Arch;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Float, ScalarKind};
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
-use dwarf::register::x86_64::{RAX, RDX, XMM0};
 use dwarf::{Language, LoadAddr, MemberOffset, Register, Registers};
 use std::ops::Range;
 
@@ -163,23 +163,25 @@ pub fn returned(
     registers: &Registers,
     st0: &dyn Fn() -> Option<[u8; 10]>,
 ) -> Option<Value> {
+    let convention = Arch::of(registers.machine())?.convention();
     let parts = match passing(ty, language, true) {
         Passing::Registers(parts) => parts,
         Passing::Memory => {
-            let addr = LoadAddr(registers.get(RAX)?);
+            let addr = LoadAddr(registers.get(*convention.integer_results.first()?)?);
             return Some(Value::new(ty.clone(), ValueLocation::Memory(addr, None)));
         }
         Passing::Unknown => return None,
     };
-    let (mut integers, mut floats) = ([RAX, RDX].into_iter(), 0..2);
+    let mut integers = convention.integer_results.iter();
+    let mut floats = 0..convention.vector_results;
     let mut bytes = vec![0; ty.size()?.min(IN_REGISTERS) as usize];
     for part in parts {
         let held = match part.class {
             Class::Sse => {
-                let register = Register(XMM0.0 + floats.next()?);
+                let register = Register(registers.machine().first_vector().0 + floats.next()?);
                 registers.vector(register)?.to_le_bytes().to_vec()
             }
-            Class::Integer => registers.get(integers.next()?)?.to_le_bytes().to_vec(),
+            Class::Integer => registers.get(*integers.next()?)?.to_le_bytes().to_vec(),
             Class::X87 => st0()?.to_vec(),
         };
         let room = bytes.get_mut(part.offset as usize..)?;

@@ -313,7 +313,8 @@ impl<'a> Evaluator<'a> {
     fn member(&mut self, object: &Node, name: &str, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(object)?;
         if let Kind::Register(_) = inner(object).kind
-            && let Some(part) = register_parts::member(&value, name, self.language)
+            && let Some(part) =
+                register_parts::member(self.context.arch(), &value, name, self.language)
         {
             return Ok(part);
         }

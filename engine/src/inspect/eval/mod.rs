@@ -36,6 +36,7 @@ pub(crate) use name_refs::{Meaning, NameRef};
 pub use suggest::with_marks;
 pub(crate) use suggest::{nearest, with_suggestion};
 
+use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{Target, Ty, Value};
@@ -65,6 +66,10 @@ pub trait EvalContext: Target {
     /// # Errors
     /// The variable exists but cannot be located.
     fn variable(&self, name: &str) -> Result<Option<Value>, Error>;
+    /// Returns the program's instruction set.
+    fn arch(&self) -> Arch {
+        Arch::HOST
+    }
     /// Returns a register by name (`rax`), for `$rax`.
     fn register(&self, name: &str) -> Option<Value>;
     /// Returns a type by name, for casts and `sizeof`.

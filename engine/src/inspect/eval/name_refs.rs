@@ -4,8 +4,7 @@ use super::Expression;
 use super::evaluate::inner;
 use super::tree::{Kind, Node};
 use super::types::{self, TypeName};
-use crate::inspect::registers::parts as register_parts;
-use crate::inspect::registers::xsave;
+use crate::arch::Arch;
 use dwarf::Language;
 use std::ops::Range;
 
@@ -141,25 +140,16 @@ fn type_in(ty: &TypeName) -> NameRef<'_> {
 /// Returns whether a name after `$` may be defined: a register, an earlier result, a property of
 /// the thread.
 fn is_register(name: &str) -> bool {
-    const OTHERS: [&str; 8] = [
-        "_",
-        "exception",
-        "thread",
-        "thread_name",
-        "eflags",
-        "pc",
-        "sp",
-        "fp",
-    ];
-    let machine = dwarf::Machine::X86_64;
-    name.parse::<usize>().is_ok()
-        || OTHERS.contains(&name)
-        || register_parts::is_part(name)
-        || xsave::named(name).is_some()
-        || machine
-            .register_names()
-            .iter()
-            .any(|(_, known)| *known == name)
+    const OTHERS: [&str; 7] = ["_", "exception", "thread", "thread_name", "pc", "sp", "fp"];
+    let is_of = |arch: &Arch| {
+        let mut names = arch.machine().register_names().iter();
+        arch.register_part(name).is_some()
+            || arch.vector_register(name).is_some()
+            || arch.extended_register_named(name).is_some()
+            || arch.register_alias(name).is_some()
+            || names.any(|(_, known)| *known == name)
+    };
+    name.parse::<usize>().is_ok() || OTHERS.contains(&name) || Arch::ALL.iter().any(is_of)
 }
 
 #[cfg(test)]
@@ -202,7 +192,6 @@ mod tests {
             "rip",
             "pc",
             "rflags",
-            "eflags",
             "fs_base",
             "mxcsr",
             "1",

@@ -1,4 +1,4 @@
-//! Registers as values: parts of general ones, and those in the kernel's XSAVE area.
+//! Registers as values: parts of general ones, and extended ones.
 
+pub(crate) mod extended;
 pub(crate) mod parts;
-pub(crate) mod xsave;

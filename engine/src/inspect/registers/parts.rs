@@ -1,10 +1,10 @@
 //! Parts of registers by their names in assembly: `eax`, `al`, `r8d`.
 
+use crate::arch::{Arch, Part};
 use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::{RegisterPlace, Ty, Value, ValueLocation};
-use dwarf::register::x86_64::RFLAGS;
-use dwarf::{Language, Machine, Register, Registers};
+use dwarf::{Language, Register, Registers};
 
 /// Returns the value of `$eax`, `$al`; `$xmm0` as two doubles.
 pub(crate) fn value(
@@ -13,16 +13,14 @@ pub(crate) fn value(
     language: Language,
     place: impl Fn(Register) -> RegisterPlace,
 ) -> Option<Value> {
-    if registers.machine() != Machine::X86_64 {
-        return None;
-    }
-    let (ty, register, bytes, offset) = if let Some(number) = x86_64_vector(name) {
+    let arch = Arch::of(registers.machine())?;
+    let (ty, register, bytes, offset) = if let Some(number) = arch.vector_register(name) {
         let register = Register(registers.machine().first_vector().0 + number);
         let bits = registers.vector(register)?;
         let ty = lane("f64", language)?.array(2);
         (ty, register, Bytes::new(&bits.to_le_bytes()), 0)
     } else {
-        let (whole, first, size) = x86_64(name)?;
+        let Part { whole, first, size } = arch.register_part(name)?;
         let names = registers.machine().register_names();
         let (register, _) = names.iter().find(|(_, known)| *known == whole)?;
         let bytes = registers.get(*register)?.to_le_bytes();
@@ -39,14 +37,9 @@ pub(crate) fn value(
     Some(Value::new(ty, place))
 }
 
-/// Returns whether a name is that of a part of a register, or of a vector register.
-pub(crate) fn is_part(name: &str) -> bool {
-    x86_64_vector(name).is_some() || x86_64(name).is_some()
-}
-
 /// Returns the whole register's name, the part's first byte in it, and its type, for `eax`, `ah`.
-pub(crate) fn part(name: &str, language: Language) -> Option<(String, u64, Ty)> {
-    let (whole, first, size) = x86_64(name)?;
+pub(crate) fn part(arch: Arch, name: &str, language: Language) -> Option<(String, u64, Ty)> {
+    let Part { whole, first, size } = arch.register_part(name)?;
     Some((whole, u64::from(first), lane(unsigned(size), language)?))
 }
 
@@ -59,7 +52,12 @@ fn unsigned(size: u8) -> &'static str {
 }
 
 /// Returns a register as an array of numbers (`$xmm0.u32`, `$rax.u8`), or a flag (`$rflags.ZF`).
-pub(crate) fn member(register: &Value, name: &str, language: Language) -> Option<Value> {
+pub(crate) fn member(
+    arch: Arch,
+    register: &Value,
+    name: &str,
+    language: Language,
+) -> Option<Value> {
     let ValueLocation::Register {
         register: at,
         bytes,
@@ -68,9 +66,10 @@ pub(crate) fn member(register: &Value, name: &str, language: Language) -> Option
     else {
         return None;
     };
-    if at.register == RFLAGS {
-        let (_, bit) = FLAGS.into_iter().find(|(it, _)| it.starts_with(name))?;
-        return (name.len() == 2).then(|| flag(*at, bytes.clone(), bit));
+    if let Some(flags) = arch.flags().filter(|it| it.register == at.register) {
+        let mut bits = flags.bits.iter();
+        let (_, bit) = bits.find(|(it, _)| it.split(' ').next() == Some(name))?;
+        return Some(flag(*at, bytes.clone(), *bit));
     }
     let lane = lane(name, language)?;
     let mut value = register.clone();
@@ -141,41 +140,22 @@ pub(crate) fn with_written(mut all: Registers, register: Register, bytes: &[u8])
     all
 }
 
-/// Returns whether a register is a segment register or a segment base.
-pub(crate) fn is_segment(name: &str) -> bool {
-    matches!(
-        name,
-        "cs" | "ss" | "ds" | "es" | "fs" | "gs" | "fs_base" | "gs_base"
-    )
-}
-
-/// The bits of `rflags` that programs use (Intel SDM volume 1, figure 3-8).
-const FLAGS: [(&str, u8); 9] = [
-    ("CF (carry)", 0),
-    ("PF (parity)", 2),
-    ("AF (auxiliary carry)", 4),
-    ("ZF (zero)", 6),
-    ("SF (sign)", 7),
-    ("TF (trap)", 8),
-    ("IF (interrupts)", 9),
-    ("DF (direction)", 10),
-    ("OF (overflow)", 11),
-];
-
 /// Returns the flags as boolean values that can be written.
 pub(crate) fn flags(
     registers: &Registers,
     place: impl Fn(Register) -> RegisterPlace,
 ) -> Vec<(&'static str, Value)> {
-    let Some(bits) = registers.get(RFLAGS) else {
+    let Some(flags) = Arch::of(registers.machine()).and_then(Arch::flags) else {
         return Vec::new();
     };
-    if registers.machine() != Machine::X86_64 {
+    let Some(bits) = registers.get(flags.register) else {
         return Vec::new();
-    }
+    };
     let bytes = Bytes::new(&bits.to_le_bytes());
-    let one = |(name, bit)| (name, flag(place(RFLAGS), bytes.clone(), bit));
-    FLAGS.into_iter().map(one).collect()
+    let one = |(name, bit): &(&'static str, u8)| {
+        (*name, flag(place(flags.register), bytes.clone(), *bit))
+    };
+    flags.bits.iter().map(one).collect()
 }
 
 fn flag(register: RegisterPlace, bytes: Bytes, bit: u8) -> Value {
@@ -193,65 +173,6 @@ fn flag(register: RegisterPlace, bytes: Bytes, bit: u8) -> Value {
     value
 }
 
-/// Parses the name of a part of a general-purpose register. Returns the register's name, the first
-/// byte and the size; `None` for other names.
-fn x86_64(name: &str) -> Option<(String, u8, u8)> {
-    let whole = |letters: &str| Some(format!("r{letters}"));
-    if let Some(number) = name.strip_prefix('r')
-        && let Some(suffix) = number.find(|it: char| it.is_ascii_alphabetic())
-        && suffix > 0
-    {
-        let size = match &number[suffix..] {
-            "d" => 4,
-            "w" => 2,
-            "b" | "l" => 1,
-            _ => return None,
-        };
-        return Some((format!("r{}", &number[..suffix]), 0, size));
-    }
-    let (register, first, size) = match name {
-        "eax" | "ebx" | "ecx" | "edx" | "esi" | "edi" | "ebp" | "esp" => (whole(&name[1..]), 0, 4),
-        "ax" | "bx" | "cx" | "dx" | "si" | "di" | "bp" | "sp" => (whole(name), 0, 2),
-        "al" | "bl" | "cl" | "dl" => (whole(&format!("{}x", &name[..1])), 0, 1),
-        "ah" | "bh" | "ch" | "dh" => (whole(&format!("{}x", &name[..1])), 1, 1),
-        "sil" | "dil" | "bpl" | "spl" => (whole(&name[..2]), 0, 1),
-        _ => return None,
-    };
-    Some((register?, first, size))
-}
-
-/// Returns the names of the parts of a general-purpose register, largest first.
-pub(crate) fn parts_of(register: &str) -> Vec<String> {
-    let Some(letters) = register.strip_prefix('r') else {
-        return Vec::new();
-    };
-    let names: Vec<String> = match letters {
-        "ax" | "bx" | "cx" | "dx" => {
-            let letter = &letters[..1];
-            vec![
-                format!("e{letters}"),
-                letters.to_owned(),
-                format!("{letter}h"),
-                format!("{letter}l"),
-            ]
-        }
-        "si" | "di" | "bp" | "sp" => {
-            vec![
-                format!("e{letters}"),
-                letters.to_owned(),
-                format!("{letters}l"),
-            ]
-        }
-        _ => ["d", "w", "b"]
-            .map(|size| format!("{register}{size}"))
-            .to_vec(),
-    };
-    let known = names.into_iter();
-    known
-        .filter(|name| x86_64(name).is_some_and(|(of, ..)| of == register))
-        .collect()
-}
-
 /// Returns the member names of a vector register, one for each lane type.
 pub(crate) fn views() -> impl Iterator<Item = &'static str> {
     let floats = LANES
@@ -261,39 +182,4 @@ pub(crate) fn views() -> impl Iterator<Item = &'static str> {
         .iter()
         .filter(|lane| !matches!(lane.2, ScalarKind::Float(_)));
     floats.rev().chain(numbers).map(|lane| lane.0)
-}
-
-/// Returns the number of a vector register by its name.
-fn x86_64_vector(name: &str) -> Option<u16> {
-    let number = name.strip_prefix("xmm")?.parse().ok()?;
-    (number < 16).then_some(number)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{parts_of, views, x86_64};
-
-    #[test]
-    fn parts() {
-        assert_eq!(parts_of("rax"), ["eax", "ax", "ah", "al"]);
-        assert_eq!(parts_of("rsi"), ["esi", "si", "sil"]);
-        assert_eq!(parts_of("r12"), ["r12d", "r12w", "r12b"]);
-        for none in ["rip", "rflags", "cs", "fs_base"] {
-            assert!(parts_of(none).is_empty(), "{none}");
-        }
-        assert_eq!(views().next(), Some("f64"));
-    }
-
-    #[test]
-    fn names() {
-        let part = |name| x86_64(name).map(|(of, first, size)| format!("{of}+{first}:{size}"));
-        assert_eq!(part("eax").as_deref(), Some("rax+0:4"));
-        assert_eq!(part("dil").as_deref(), Some("rdi+0:1"));
-        assert_eq!(part("bh").as_deref(), Some("rbx+1:1"));
-        assert_eq!(part("si").as_deref(), Some("rsi+0:2"));
-        assert_eq!(part("r10d").as_deref(), Some("r10+0:4"));
-        for none in ["rax", "r8", "xl", "", "r", "ed"] {
-            assert_eq!(part(none), None, "{none}");
-        }
-    }
 }

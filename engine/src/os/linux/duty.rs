@@ -7,6 +7,7 @@
 
 use super::super::Duty;
 use super::descriptors;
+use crate::arch::SPIN_LOOP_BYTES;
 use dwarf::LoadAddr;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -162,11 +163,11 @@ unsafe fn wait_for_death(parent: i32, orders: &Orders) -> ! {
     }
 }
 
-/// A two-byte spin loop in a process's code.
+/// A spin loop in a process's code.
 struct Place {
     memory: RawFd,
     at: LoadAddr,
-    bytes: [u8; 2],
+    bytes: [u8; SPIN_LOOP_BYTES],
 }
 
 impl Place {
@@ -175,7 +176,7 @@ impl Place {
     /// # Safety
     /// The buffer of the system call is local; may be called in a forked child.
     unsafe fn holds(&self) -> bool {
-        let mut now = [0; 2];
+        let mut now = [0; SPIN_LOOP_BYTES];
         // SAFETY: the buffer is live and has the given length.
         let count = unsafe {
             libc::pread(
@@ -190,7 +191,7 @@ impl Place {
 
     /// # Safety
     /// As for [`Place::holds`].
-    unsafe fn write(&self, original: [u8; 2]) {
+    unsafe fn write(&self, original: [u8; SPIN_LOOP_BYTES]) {
         // SAFETY: the buffer is live and has the given length.
         unsafe {
             libc::pwrite(
@@ -232,7 +233,7 @@ unsafe fn is_taken_over(place: &Place, debugger: RawFd) -> bool {
 ///
 /// # Safety
 /// Must be called in the forked child only.
-unsafe fn mend(pid: i32, place: &Place, original: [u8; 2]) {
+unsafe fn mend(pid: i32, place: &Place, original: [u8; SPIN_LOOP_BYTES]) {
     let pause = libc::timespec {
         tv_sec: 0,
         tv_nsec: i64::from(LOOKS.1) * 1_000_000,

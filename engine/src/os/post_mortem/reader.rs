@@ -3,6 +3,7 @@
 use super::images::{CoreImage, Images};
 use super::notes::{CoreThread, FilePart, Notes};
 use super::unpack::CoreFile;
+use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::ids::{SignalInfo, ThreadId};
 use crate::os::Mapping;
@@ -306,7 +307,7 @@ fn header(data: &'static [u8]) -> Result<&'static FileHeader64<LittleEndian>, St
         }
     }
     match header.e_machine(ENDIAN) {
-        elf::EM_X86_64 => Ok(header),
+        machine if Arch::of_elf(machine.0) == Some(Arch::HOST) => Ok(header),
         elf::EM_AARCH64 => Err("core file of an AArch64 program; only x86-64 is supported".into()),
         other => Err(format!(
             "core file of a program for machine {} (ELF e_machine); only x86-64 is supported",

@@ -1,12 +1,9 @@
-//! The XSAVE area of x86-64, in which the kernel keeps registers (Intel SDM volume 1, chapter 13):
-//! x87, vectors of all widths, masks and control registers.
+//! The XSAVE area, in which the kernel keeps registers (Intel SDM volume 1, chapter 13): x87, vectors
+//! of all widths, masks and control registers.
 
-use super::parts::lane;
-use crate::inspect::value::location::Bytes;
-use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
-use crate::inspect::value::{RegisterPlace, Ty, Value, ValueLocation};
+use super::super::registers::ExtendedBytes;
+use dwarf::Register;
 use dwarf::register::x86_64::XMM0;
-use dwarf::{Language, Register};
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 
@@ -115,7 +112,7 @@ fn pieces(register: Register, area: &[u8]) -> Option<Pieces> {
 }
 
 /// Returns whether a register is in the XSAVE area.
-pub(crate) fn holds(register: Register) -> bool {
+pub fn holds(register: Register) -> bool {
     let number = register.0;
     (ST0..ST0 + 8).contains(&number)
         || (XMM0.0..XMM0.0 + 16).contains(&number)
@@ -125,7 +122,7 @@ pub(crate) fn holds(register: Register) -> bool {
 }
 
 /// Returns the number, by name, of a register that is only in the XSAVE area.
-pub(crate) fn named(name: &str) -> Option<Register> {
+pub fn named(name: &str) -> Option<Register> {
     let index = |prefix: &str, count: u16| {
         let number: u16 = name.strip_prefix(prefix)?.parse().ok()?;
         (number < count && !name[prefix.len()..].starts_with('+')).then_some(number)
@@ -142,15 +139,10 @@ pub(crate) fn named(name: &str) -> Option<Register> {
         .map(Register)
 }
 
-/// Returns a register of an area as an array of its most common lane type.
-pub(crate) fn value(
-    register: Register,
-    area: &[u8],
-    language: Language,
-    place: impl Fn(Register) -> RegisterPlace,
-) -> Option<Value> {
+/// Returns the bytes of a register in an area; `None` if the area lacks it.
+pub fn read(register: Register, area: &[u8]) -> Option<ExtendedBytes> {
     let (places, components) = pieces(register, area)?;
-    let mut bytes: SmallVec<[u8; 64]> = SmallVec::new();
+    let mut bytes = ExtendedBytes::new();
     for piece in places {
         bytes.extend_from_slice(area.get(piece)?);
     }
@@ -159,27 +151,16 @@ pub(crate) fn value(
     if components & !used == AVX_PART && bytes.len() >= 16 {
         bytes[16..].fill(0);
     }
-    let ty = match bytes.len() {
-        16 if (ST0..ST0 + 8).contains(&register.0) => {
-            let extended = Scalar::new(ScalarKind::Float(Float::Extended), 16);
-            Ty::Builtin(extended, "long double")
-        }
-        1 => lane("u8", language)?,
-        2 => lane("u16", language)?,
-        4 => lane("u32", language)?,
-        8 => lane("u64", language)?,
-        len => lane("f64", language)?.array(len as u64 / 8),
-    };
-    let place = ValueLocation::Register {
-        register: place(register),
-        bytes: Bytes::new(&bytes),
-        offset: 0,
-    };
-    Some(Value::new(ty, place))
+    Some(bytes)
+}
+
+/// Returns whether a register holds an 80-bit floating-point number.
+pub fn is_extended_float(register: Register) -> bool {
+    (ST0..ST0 + 8).contains(&register.0)
 }
 
 /// Writes the first bytes of a register into an area; false if the area lacks it.
-pub(crate) fn write(register: Register, area: &mut [u8], bytes: &[u8]) -> bool {
+pub fn write(register: Register, area: &mut [u8], bytes: &[u8]) -> bool {
     let Some((places, components)) = pieces(register, area) else {
         return false;
     };
@@ -199,14 +180,17 @@ pub(crate) fn write(register: Register, area: &mut [u8], bytes: &[u8]) -> bool {
 }
 
 /// Returns whether a name is that of a vector register, not of a mask.
-pub(crate) fn is_vector(name: &str) -> bool {
+pub fn is_vector(name: &str) -> bool {
     ["xmm", "ymm", "zmm"]
         .iter()
         .any(|kind| name.starts_with(kind))
 }
 
-/// Returns the names of the vector and mask registers in an area.
-pub(crate) fn vectors(area: &[u8]) -> Vec<String> {
+/// Returns the names of the vector and mask registers in an area; without one, xmm0 to xmm15.
+pub fn vectors(area: Option<&[u8]>) -> Vec<String> {
+    let Some(area) = area else {
+        return (0..16).map(|number| format!("xmm{number}")).collect();
+    };
     let all = ["xmm", "ymm", "zmm"].into_iter();
     let all = all.flat_map(|kind| (0..32).map(move |number| format!("{kind}{number}")));
     let masks = (0..8).map(|number| format!("k{number}"));
@@ -216,7 +200,7 @@ pub(crate) fn vectors(area: &[u8]) -> Vec<String> {
 }
 
 /// Returns the names of the x87 registers and of the control registers of x87 and SSE.
-pub(crate) fn floats() -> Vec<String> {
+pub fn floats() -> Vec<String> {
     let stack = (0..8).map(|number| format!("st{number}"));
     let controls = CONTROLS.iter().map(|(name, ..)| (*name).to_owned());
     stack.chain(controls).collect()
@@ -234,18 +218,9 @@ fn is_there(name: &str, area: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ThreadId;
 
     fn bytes_of(name: &str, area: &[u8]) -> Option<Vec<u8>> {
-        let at = |register| RegisterPlace {
-            thread: ThreadId(1),
-            level: 0,
-            register,
-        };
-        match value(named(name)?, area, Language::C, at)?.place {
-            ValueLocation::Register { bytes, .. } => Some(bytes.to_vec()),
-            _ => None,
-        }
+        Some(read(named(name)?, area)?.to_vec())
     }
 
     #[test]
@@ -285,7 +260,7 @@ mod tests {
         assert_eq!(bytes_of("st7", &area).map(|it| it.len()), Some(16));
         assert_eq!(bytes_of("st0", &area[..300]).map(|it| it.len()), Some(16));
         assert_eq!(bytes_of("mxcsr", &[0; 20]), None);
-        assert_eq!(vectors(&area).len(), 16);
+        assert_eq!(vectors(Some(&area)).len(), 16);
         for none in ["st8", "k8", "ymm32", "zmm+1", "xmm3", "k", ""] {
             assert_eq!(named(none), None, "{none}");
         }
