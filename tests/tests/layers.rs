@@ -289,7 +289,7 @@ fn sources_with(name: &str, words: &[&str], allowed: &[&str]) -> Vec<String> {
 }
 
 /// Conditions compiled to machine code, and the jumps to them, exist per instruction set.
-const COMPILED: [&str; 2] = ["compile/", "jump_patch/"];
+const COMPILED: [&str; 2] = ["compile/", "inferior/jump_patch/"];
 
 #[test]
 fn instruction_sets_are_named_below_their_seam_only() {

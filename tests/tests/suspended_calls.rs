@@ -422,7 +422,7 @@ fn frames_behind_a_call_cannot_be_restarted() {
     let frames = client.stack();
     assert_eq!(frames[1]["canRestart"], false);
     let why = client.ask_wrongly("restartFrame", json!({"frameId": frames[2]["id"]}));
-    assert!(why.contains("called from the console"), "{why}");
+    assert!(why.contains("call from the console"), "{why}");
     // The called function can.
     client.ask("restartFrame", json!({"frameId": frames[0]["id"]}));
     client.expect_stopped("restart");

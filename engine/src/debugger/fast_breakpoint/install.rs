@@ -1,6 +1,6 @@
 //! Installation of a jump patch: the checks, and everything that is written for it.
 
-use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
+use crate::arch::{MAX_INSTRUCTION_BYTES, MAX_JUMP_BYTES};
 use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::{Debugger, State};
 use crate::ids::BreakpointId;
@@ -244,10 +244,10 @@ impl Debugger {
             .at(addr)
             .ok_or("not in a known function")?;
         let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.inferior.memory())?;
-        let behind = self
-            .inferior
-            .sites
-            .addresses_in(addr + 1, addr + (JUMP + MAX_INSTRUCTION_BYTES) as u64);
+        let behind = self.inferior.sites.addresses_in(
+            addr + 1,
+            addr + (MAX_JUMP_BYTES + MAX_INSTRUCTION_BYTES) as u64,
+        );
         let others: Vec<LoadAddr> = behind.collect();
         PatchedRange::at(addr, &code, &others)
     }
