@@ -217,7 +217,11 @@ fn extension_describes_all_settings() {
         let described = attributes[request]["properties"].as_object().unwrap();
         let described = described.keys().map(String::as_str);
         let mut described: Vec<&str> = described.filter(|key| !EXTENSION.contains(key)).collect();
-        let keys = own.iter().chain(Common::KEYS).copied().chain(Live::keys());
+        let keys = own
+            .iter()
+            .chain(Common::KEYS)
+            .copied()
+            .chain(RuntimeSettings::keys());
         let mut keys: Vec<&str> = keys.filter(|key| !ALIASES.contains(key)).collect();
         described.sort_unstable();
         keys.sort_unstable();

@@ -9,12 +9,12 @@ use engine::value::scalar::NumberFormat;
 use engine::{Frame, Named, RegisterGroup, ThreadId};
 
 /// Maximum number of threads shown without `all`.
-const THREADS_SHOWN: usize = 100;
+const DEFAULT_THREADS: usize = 100;
 /// Default number of frames shown: of one thread, and of each thread with `all`.
-const FRAMES_SHOWN: usize = 50;
-const FRAMES_OF_EACH: usize = 10;
+const DEFAULT_FRAMES: usize = 50;
+const DEFAULT_FRAMES_PER_THREAD: usize = 10;
 /// Maximum number of lines of a command's output.
-const MOST_LINES: usize = 5000;
+const MAX_LINES: usize = 5000;
 
 pub const ABANDON: Command = Command {
     name: "abandon",
@@ -56,8 +56,8 @@ fn all(_: &Session, before: &[&str]) -> Vec<String> {
 
 fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     let most = match call.arguments {
-        "" => THREADS_SHOWN,
-        "all" => MOST_LINES,
+        "" => DEFAULT_THREADS,
+        "all" => MAX_LINES,
         other => return Err(call.wrong(&THREADS, format!("unknown argument `{other}`"))),
     };
     let looked_at = call.thread().ok();
@@ -89,13 +89,13 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
 fn innermost(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
     let stack = session.debugger.stack(thread, 0, Some(1))?;
     Ok(match stack.frames.first() {
-        Some(frame) => place_of(session, frame),
+        Some(frame) => location_of(session, frame),
         None => String::new(),
     })
 }
 
 /// Returns a frame's function and location: `name at file:line`, or `name in module`.
-fn place_of(session: &mut Session, frame: &Frame) -> String {
+fn location_of(session: &mut Session, frame: &Frame) -> String {
     let name = &frame.name;
     match &frame.location {
         Some(place) => {
@@ -136,8 +136,8 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         _ => return Err(call.wrong(&BACKTRACE, "too many arguments")),
     };
     let levels = match levels.map(|text| (text, count(text))) {
-        None if of_all => FRAMES_OF_EACH,
-        None => FRAMES_SHOWN,
+        None if of_all => DEFAULT_FRAMES_PER_THREAD,
+        None => DEFAULT_FRAMES,
         Some((_, Some(levels @ 1..))) => levels,
         Some((text, _)) => {
             let mistake = format!("invalid frame count `{text}`");
@@ -145,7 +145,7 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         }
     };
     let prefix = call.session.settings.command_prefix.clone();
-    let mut lines = Lines::at_most(MOST_LINES);
+    let mut lines = Lines::at_most(MAX_LINES);
     if !of_all {
         let thread = call.thread()?;
         if let Some(more) = stack_of(call, thread, levels, &mut lines)? {
@@ -183,7 +183,7 @@ fn stack_of(
     levels: usize,
     lines: &mut Lines,
 ) -> Result<Option<String>, RequestError> {
-    let asked = levels.min(MOST_LINES);
+    let asked = levels.min(MAX_LINES);
     let stack = call.session.debugger.stack(thread, 0, Some(asked))?;
     let looked_at = call.frame;
     for frame in &stack.frames {
@@ -192,7 +192,7 @@ fn stack_of(
             true => "*",
             false => " ",
         };
-        let place = place_of(call.session, frame);
+        let place = location_of(call.session, frame);
         lines.push(format!("{mark} #{} {} {place}", frame.key.level, frame.pc));
     }
     let shown = stack.frames.len();

@@ -59,13 +59,13 @@ pub fn dap(options: Dap) -> ExitCode {
                 .log
                 .iter()
                 .map(|log| format!("--log={}", log.display()));
-            let hand_on = log.collect();
+            let forwarded_arguments = log.collect();
             set_token(options.token).and_then(|token| {
                 let how = Listening {
                     at,
                     token,
                     max_sessions: options.max_sessions,
-                    hand_on,
+                    forwarded_arguments,
                 };
                 listen(how).map_err(ServiceError::from)
             })

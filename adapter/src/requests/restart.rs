@@ -38,13 +38,13 @@ impl Request for Restart {
             true => Beginning::of_attach(session, settings)?,
             false => Beginning::of_launch(session, settings)?,
         };
-        end_former(session, !attached);
+        end_previous(session, !attached);
         started(beginning.carry_out(session), session)
     }
 }
 
 /// Ends the former process, or its session; resets the session to the state before it.
-fn end_former(session: &mut Session, kill: bool) {
+fn end_previous(session: &mut Session, kill: bool) {
     // The client may still wait for the response to the launch or attach.
     startup::answer(session);
     if session.debugger.has_visible_stop() {

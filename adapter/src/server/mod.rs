@@ -79,9 +79,9 @@ impl<News> Inbox<News> {
 }
 
 /// Backpressure: above this many unsent bytes, no more input is read.
-const FLOOD: usize = 64 << 20;
+const MAX_UNSENT_BYTES: usize = 64 << 20;
 /// Backpressure: above this many bytes of unhandled requests, no more input is read.
-const BACKLOG: usize = 16 << 20;
+const MAX_PENDING_BYTES: usize = 16 << 20;
 
 /// Sizes of both queues.
 #[derive(Debug, Default)]
@@ -101,7 +101,8 @@ impl Queued {
 
     /// Returns true if input may be read.
     fn has_room(&self) -> bool {
-        self.bytes() <= FLOOD && self.received.load(Ordering::Relaxed) <= BACKLOG
+        self.bytes() <= MAX_UNSENT_BYTES
+            && self.received.load(Ordering::Relaxed) <= MAX_PENDING_BYTES
     }
 
     /// Waits until input may be read.
@@ -126,7 +127,7 @@ impl Weight {
 impl Drop for Weight {
     fn drop(&mut self) {
         let before = self.0.received.fetch_sub(self.1, Ordering::Relaxed);
-        if before > BACKLOG {
+        if before > MAX_PENDING_BYTES {
             self.0.less.notify_one();
         }
     }

@@ -19,9 +19,9 @@ use crate::requests::{
 use std::time::Duration;
 
 /// How long to wait for a search for functions before it is reported as unfinished.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of lines to search for code around a line without code.
-const NEAR: i64 = 50;
+const NEARBY_LINES: i64 = 50;
 
 /// All breakpoints of a session.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ impl Session {
         };
         let set = self.add(set).await?;
         if !set.is_verified() {
-            self.take_out(|it| it.number == set.number).await?;
+            self.remove_matching(|it| it.number == set.number).await?;
             let message = format!("{place}: {}", set.said());
             return Err(ToolError::new("NO_SUCH_PLACE", message));
         }
@@ -188,9 +188,9 @@ impl Session {
             self.sync(&group).await?;
         }
         for number in numbers {
-            let line = self.settled(number).await?.line();
+            let line = self.wait_until_searched(number).await?.line();
             text.push_str(&format!("{line}\n"));
-            self.note_shown(number, line);
+            self.record_shown_line(number, line);
         }
         Ok(text)
     }
@@ -200,7 +200,7 @@ impl Session {
     /// # Errors
     /// The session is lost.
     pub async fn remove_temporary(&self) -> Result<(), ToolError> {
-        self.take_out(|set| set.temporary).await.map(drop)
+        self.remove_matching(|set| set.temporary).await.map(drop)
     }
 
     /// Returns number and location of the breakpoints with these adapter ids.
@@ -216,7 +216,7 @@ impl Session {
     }
 
     fn list(&self) -> String {
-        self.take_news();
+        self.apply_changes();
         let mut breakpoints = self.breakpoints();
         let mut lines = std::mem::take(&mut breakpoints.gone);
         for set in breakpoints.all.iter_mut().filter(|set| !set.temporary) {
@@ -231,7 +231,7 @@ impl Session {
 
     /// Returns what changed in breakpoints since the last report, one line each.
     pub fn news(&self) -> Vec<String> {
-        self.take_news();
+        self.apply_changes();
         let mut breakpoints = self.breakpoints();
         let mut lines = std::mem::take(&mut breakpoints.gone);
         for set in breakpoints.all.iter_mut().filter(|set| !set.temporary) {
@@ -250,7 +250,10 @@ impl Session {
                 "`id` is missing; set it to the number of the breakpoint, or to 0 for all";
             return Err(ToolError::new("BAD_ARGUMENTS", message));
         };
-        match self.take_out(|set| id == 0 || set.number == id).await? {
+        match self
+            .remove_matching(|set| id == 0 || set.number == id)
+            .await?
+        {
             0 if id != 0 => Err(ToolError::new(
                 "NO_SUCH_BREAKPOINT",
                 format!("there is no breakpoint {id}\n{}", self.list()),
@@ -261,7 +264,7 @@ impl Session {
     }
 
     /// Removes the breakpoints that match; returns their number.
-    async fn take_out(&self, fits: impl Fn(&Set) -> bool) -> Result<usize, ToolError> {
+    async fn remove_matching(&self, fits: impl Fn(&Set) -> bool) -> Result<usize, ToolError> {
         let out: Vec<Set> = {
             let mut breakpoints = self.breakpoints();
             breakpoints.all.extract_if(.., |set| fits(set)).collect()
@@ -273,8 +276,8 @@ impl Session {
     }
 
     /// Waits until a breakpoint's names have been searched, and returns it.
-    async fn settled(&self, number: u32) -> Result<Set, ToolError> {
-        let set = self.set_of(number)?;
+    async fn wait_until_searched(&self, number: u32) -> Result<Set, ToolError> {
+        let set = self.by_number(number)?;
         if !set.is_looked_for() {
             return Ok(set);
         }
@@ -282,14 +285,14 @@ impl Session {
             return Ok(set);
         };
         self.link
-            .wait(PATIENCE, |state| state.breakpoints.contains_key(&id))
+            .wait(SEARCH_TIMEOUT, |state| state.breakpoints.contains_key(&id))
             .await;
-        self.take_news();
-        self.set_of(number)
+        self.apply_changes();
+        self.by_number(number)
     }
 
     /// Records the line of a breakpoint that was reported to the agent.
-    fn note_shown(&self, number: u32, line: String) {
+    fn record_shown_line(&self, number: u32, line: String) {
         let mut breakpoints = self.breakpoints();
         let own = breakpoints.all.iter_mut().find(|it| it.number == number);
         if let Some(own) = own {
@@ -315,14 +318,14 @@ impl Session {
             self.breakpoints().all.retain(|set| set.number != number);
             return Err(error);
         }
-        let set = self.settled(number).await?;
-        match self.why_not(&set).await {
+        let set = self.wait_until_searched(number).await?;
+        match self.error_of(&set).await {
             None => {
-                self.note_shown(number, set.line());
+                self.record_shown_line(number, set.line());
                 Ok(set)
             }
             Some(error) => {
-                self.take_out(|set| set.number == number).await?;
+                self.remove_matching(|set| set.number == number).await?;
                 let mut breakpoints = self.breakpoints();
                 // The number was not reported: use it again.
                 if breakpoints.last == number {
@@ -333,14 +336,14 @@ impl Session {
         }
     }
 
-    fn set_of(&self, number: u32) -> Result<Set, ToolError> {
+    fn by_number(&self, number: u32) -> Result<Set, ToolError> {
         let breakpoints = self.breakpoints();
         let set = breakpoints.all.iter().find(|set| set.number == number);
         set.cloned().ok_or_else(ToolError::lost)
     }
 
     /// Returns the error for a breakpoint that cannot be hit; `None` if it can.
-    async fn why_not(&self, set: &Set) -> Option<ToolError> {
+    async fn error_of(&self, set: &Set) -> Option<ToolError> {
         let said = set.said();
         if let Place::Line(file, line) = &set.place
             && set.has_no_code()
@@ -375,11 +378,11 @@ impl Session {
     async fn lines_with_code(&self, file: &str, line: i64) -> Vec<String> {
         let mut lines = Vec::new();
         // For a line beyond the end of a file, its last lines are the nearest.
-        for first in [line.saturating_sub(NEAR).max(1), 1] {
+        for first in [line.saturating_sub(NEARBY_LINES).max(1), 1] {
             let arguments = BreakpointLocationsArguments {
                 source: source(file),
                 line: first,
-                end_line: Some(line.saturating_add(NEAR)),
+                end_line: Some(line.saturating_add(NEARBY_LINES)),
                 ..BreakpointLocationsArguments::default()
             };
             let places = self.link.request::<BreakpointLocations>(&arguments).await;
@@ -482,7 +485,7 @@ impl Session {
     }
 
     /// Takes the changes of breakpoints from the link.
-    fn take_news(&self) {
+    fn apply_changes(&self) {
         let news = std::mem::take(&mut self.link.state().breakpoints);
         let mut breakpoints = self.breakpoints();
         for (id, change) in news {

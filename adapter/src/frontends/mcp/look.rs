@@ -13,9 +13,9 @@ use crate::requests::{self, ReadMemory, Scopes, SetExpression};
 use serde_json::json;
 
 /// Maximum number of bytes that `debug_read` returns.
-const MOST_BYTES: u32 = 4096;
+const MAX_BYTES: u32 = 4096;
 /// Default number of bytes at an address of unknown size.
-const USUAL_BYTES: u32 = 64;
+const DEFAULT_BYTES: u32 = 64;
 
 /// Parses a budget in bytes.
 fn budget(given: Option<i64>, usual: usize) -> usize {
@@ -297,10 +297,10 @@ impl Session {
         let is_address = location.starts_with("0x") || location.starts_with("0X");
         let is_address = is_address && location[2..].chars().all(|c| c.is_ascii_hexdigit());
         let (reference, size) = match is_address {
-            true => (location.to_owned(), USUAL_BYTES),
+            true => (location.to_owned(), DEFAULT_BYTES),
             false => self.place_of(frame, location).await?,
         };
-        let count = asked.count.unwrap_or(size).clamp(1, MOST_BYTES);
+        let count = asked.count.unwrap_or(size).clamp(1, MAX_BYTES);
         let arguments = ReadMemoryArguments {
             memory_reference: reference,
             offset: 0,
@@ -336,7 +336,7 @@ impl Session {
             .await;
         let size = size.ok().and_then(|size| size.result.parse().ok());
         match pointer.memory_reference {
-            Some(at) => Ok((at.0.to_string(), size.unwrap_or(USUAL_BYTES))),
+            Some(at) => Ok((at.0.to_string(), size.unwrap_or(DEFAULT_BYTES))),
             None => Err(ToolError::new(
                 "CANNOT_READ",
                 format!("`{expression}` is not in memory"),

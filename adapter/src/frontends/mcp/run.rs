@@ -125,7 +125,7 @@ impl Session {
         addresses: bool,
     ) -> Result<String, ToolError> {
         let mut text = match waited {
-            Waited::Stopped => match self.tell_stop(budget, addresses).await {
+            Waited::Stopped => match self.format_stop(budget, addresses).await {
                 Err(error) if error.code == "NOT_STOPPED" => {
                     "running (stopped, then resumed by another call)\n".to_owned()
                 }
@@ -135,7 +135,7 @@ impl Session {
                 "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} keeps waiting, {{\"action\": \"pause\"}} stops it; debug_output has its output\n",
                 limit.as_secs_f64()
             ),
-            Waited::Ended(how) => self.tell_end(&how, budget),
+            Waited::Ended(how) => self.format_end(&how, budget),
             Waited::Lost => return Err(ToolError::lost()),
         };
         let news = self.news();
@@ -148,7 +148,7 @@ impl Session {
         Ok(text)
     }
 
-    async fn tell_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
+    async fn format_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
         let asked = ContextArguments {
             budget,
             addresses,
@@ -162,7 +162,7 @@ impl Session {
         Ok(text)
     }
 
-    fn tell_end(&self, how: &str, budget: Option<i64>) -> String {
+    fn format_end(&self, how: &str, budget: Option<i64>) -> String {
         let most = usize::try_from(budget.unwrap_or(2000))
             .unwrap_or(0)
             .clamp(200, 1 << 20);

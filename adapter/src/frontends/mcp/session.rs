@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Timeout of a launch or attach.
-const START: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A debug session.
 pub struct Session {
@@ -118,7 +118,7 @@ impl Session {
         // A start that fails has a response and no `initialized` event.
         let failure = tokio::select! {
             biased;
-            is_held = link.wait(START, |state| state.initialized) => match is_held {
+            is_held = link.wait(START_TIMEOUT, |state| state.initialized) => match is_held {
                 true => None,
                 false => Some(None),
             },
