@@ -5,7 +5,7 @@ mod common;
 mod core_file;
 mod follow_fork;
 mod launch;
-mod live;
+mod runtime;
 mod signals;
 mod symbol_cache;
 mod values;
@@ -14,14 +14,14 @@ pub use attach::{AttachSettings, Target};
 pub use common::{Common, CommonPlan};
 pub use core_file::CorePlan;
 pub use launch::{Console, LaunchPlan, LaunchSettings};
-pub use live::{DEFAULT_PREFIX, ResolvedSettings, RuntimeSettings, changed, why_fixed};
+pub use runtime::{DEFAULT_PREFIX, ResolvedSettings, RuntimeSettings, changed, why_fixed};
 
 use crate::protocol::{RawSettings, read_arguments};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Settings of one kind of request.
-pub trait Own: DeserializeOwned {
+pub trait RequestSettings: DeserializeOwned {
     /// Their keys.
     const KEYS: &[&'static str];
 }
@@ -43,7 +43,7 @@ pub struct Settings<T> {
 ///
 /// # Errors
 /// A value of the wrong type; the text names the key.
-pub fn read<T: Own>(settings: RawSettings) -> Result<Settings<T>, String> {
+pub fn read<T: RequestSettings>(settings: RawSettings) -> Result<Settings<T>, String> {
     let known = T::KEYS.iter().chain(Common::KEYS).copied();
     let known: Vec<&str> = known.chain(RuntimeSettings::keys()).collect();
     let unknown = settings.0.keys();

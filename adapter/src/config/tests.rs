@@ -4,7 +4,7 @@ use engine::StdioTarget;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-fn settings<T: Own>(value: Value) -> Result<Settings<T>, String> {
+fn settings<T: RequestSettings>(value: Value) -> Result<Settings<T>, String> {
     let Value::Object(map) = value else {
         panic!("not an object")
     };

@@ -29,7 +29,7 @@ pub const MEMORY: Command = Command {
 fn memory(call: &mut Call<'_>) -> Result<String, RequestError> {
     let (expression, wanted) = expression_and_count(call.arguments);
     if expression.is_empty() {
-        return Err(call.wrong(&MEMORY, "missing address"));
+        return Err(call.usage_error(&MEMORY, "missing address"));
     }
     let wanted = wanted.unwrap_or(DEFAULT_BYTES);
     let addr = call.address(expression)?;
@@ -117,7 +117,7 @@ fn disassembly(call: &mut Call<'_>) -> Result<String, RequestError> {
     let mut last = None;
     let mut next = addr;
     for row in rows {
-        call.go_on()?;
+        call.check_cancelled()?;
         let place = row.location.as_ref();
         let place = place.map(|place| {
             let path = call.session.sources.local(&place.file.path);

@@ -1,10 +1,10 @@
 //! Commands on the debug console. Input that starts with the prefix (setting `commandPrefix`) and a
 //! letter is a command; anything else is an expression. Each command has a line in [`COMMANDS`].
 
+mod addresses;
 mod help;
 mod memory;
 mod modules;
-mod places;
 mod settings;
 mod signals;
 mod stacks;
@@ -59,11 +59,11 @@ static COMMANDS: &[Command] = &[
     stacks::BACKTRACE,
     stacks::REGISTERS,
     stacks::ABANDON,
-    places::MAPS,
+    addresses::MAPS,
     memory::MEMORY,
     memory::DISASSEMBLY,
-    places::SYMBOL,
-    places::INFO,
+    addresses::SYMBOL,
+    addresses::INFO,
     modules::MODULES,
     modules::SYMBOLS,
     signals::SIGNALS,
@@ -248,7 +248,7 @@ impl Call<'_> {
     }
 
     /// Returns the error for a wrong argument, with the command's usage.
-    fn wrong(&self, command: &Command, mistake: impl std::fmt::Display) -> RequestError {
+    fn usage_error(&self, command: &Command, mistake: impl std::fmt::Display) -> RequestError {
         RequestError::Other(format!("{mistake}; usage: `{}`", self.usage(command)))
     }
 
@@ -256,7 +256,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The client has cancelled the command.
-    fn go_on(&self) -> Result<(), RequestError> {
+    fn check_cancelled(&self) -> Result<(), RequestError> {
         match self.session.is_cancelled() {
             true => Err(RequestError::Cancelled),
             false => Ok(()),

@@ -44,7 +44,7 @@ fn signals(call: &mut Call<'_>) -> Result<String, RequestError> {
     let Some(signal) = Signal::named(name) else {
         let mistake =
             format!("unknown signal `{name}`; expected a name such as SIGUSR1 or SIGRTMIN+3");
-        return Err(call.wrong(&SIGNALS, mistake));
+        return Err(call.usage_error(&SIGNALS, mistake));
     };
     if !rule.is_empty() {
         let changed = rule_of(call, signal, rule)?;
@@ -76,7 +76,7 @@ fn rule_of(
             "usual" => rule = SignalRule::usual(signal),
             other => {
                 let mistake = format!("unknown action `{other}`");
-                return Err(call.wrong(&SIGNALS, mistake));
+                return Err(call.usage_error(&SIGNALS, mistake));
             }
         }
     }

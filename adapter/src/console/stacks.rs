@@ -29,7 +29,7 @@ pub const ABANDON: Command = Command {
 
 fn abandon(call: &mut Call<'_>) -> Result<String, RequestError> {
     if !call.arguments.is_empty() {
-        return Err(call.wrong(&ABANDON, "unexpected argument".to_owned()));
+        return Err(call.usage_error(&ABANDON, "unexpected argument".to_owned()));
     }
     let thread = call.thread()?;
     call.session.debugger.abandon_call(thread)?;
@@ -58,13 +58,13 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     let most = match call.arguments {
         "" => DEFAULT_THREADS,
         "all" => MAX_LINES,
-        other => return Err(call.wrong(&THREADS, format!("unknown argument `{other}`"))),
+        other => return Err(call.usage_error(&THREADS, format!("unknown argument `{other}`"))),
     };
     let looked_at = call.thread().ok();
     let threads = call.session.debugger.threads();
     let mut rows = Vec::new();
     for thread in threads.iter().take(most) {
-        call.go_on()?;
+        call.check_cancelled()?;
         let place = match call.session.debugger.is_stopped(thread.id) {
             false => "running".to_owned(),
             true => innermost(call.session, thread.id)?,
@@ -81,7 +81,7 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     }
     let mut lines = Lines::at_most(most);
     columns(&rows).iter().for_each(|row| lines.push(row));
-    lines.leave_out(threads.len() - rows.len());
+    lines.omit(threads.len() - rows.len());
     let how = format!("`{}threads all`", call.session.settings.command_prefix);
     Ok(lines.finish(&how))
 }
@@ -133,7 +133,7 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         ["all"] => (true, None),
         ["all", number] | [number, "all"] => (true, Some(*number)),
         [number] => (false, Some(*number)),
-        _ => return Err(call.wrong(&BACKTRACE, "too many arguments")),
+        _ => return Err(call.usage_error(&BACKTRACE, "too many arguments")),
     };
     let levels = match levels.map(|text| (text, count(text))) {
         None if of_all => DEFAULT_FRAMES_PER_THREAD,
@@ -141,7 +141,7 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         Some((_, Some(levels @ 1..))) => levels,
         Some((text, _)) => {
             let mistake = format!("invalid frame count `{text}`");
-            return Err(call.wrong(&BACKTRACE, mistake));
+            return Err(call.usage_error(&BACKTRACE, mistake));
         }
     };
     let prefix = call.session.settings.command_prefix.clone();
@@ -157,9 +157,9 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         return Ok(lines.finish("too many to show"));
     }
     for thread in call.session.debugger.threads() {
-        call.go_on()?;
+        call.check_cancelled()?;
         if lines.is_full() {
-            lines.leave_out(1);
+            lines.omit(1);
             continue;
         }
         lines.push(format!("{} {}:", thread.id, thread.name));
@@ -187,7 +187,7 @@ fn stack_of(
     let stack = call.session.debugger.stack(thread, 0, Some(asked))?;
     let looked_at = call.frame;
     for frame in &stack.frames {
-        call.go_on()?;
+        call.check_cancelled()?;
         let mark = match looked_at == Some(frame.key) {
             true => "*",
             false => " ",
@@ -235,7 +235,7 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
         name => {
             let Some((_, group)) = GROUPS.iter().find(|(known, _)| *known == name) else {
                 let mistake = format!("unknown register group `{name}`");
-                return Err(call.wrong(&REGISTERS, mistake));
+                return Err(call.usage_error(&REGISTERS, mistake));
             };
             vec![*group]
         }
@@ -246,7 +246,7 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
     let mut rows = Vec::new();
     for group in wanted {
         for Named { name, value, .. } in call.session.debugger.registers(frame, group)? {
-            call.go_on()?;
+            call.check_cancelled()?;
             let text = match value {
                 Ok(value) => call.session.debugger.present(&value, &limits).text,
                 Err(error) => error.to_string(),

@@ -51,7 +51,7 @@ impl Lines {
     }
 
     /// Counts `more` further lines as left out, without formatting them.
-    pub fn leave_out(&mut self, more: usize) {
+    pub fn omit(&mut self, more: usize) {
         self.left_out = self.left_out.saturating_add(more);
     }
 

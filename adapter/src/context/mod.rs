@@ -278,7 +278,7 @@ fn other_threads(
     others.retain(|thread| thread.id != but);
     let count = others.len();
     let allowed = budget.rest();
-    let (mut left, mut told) = (allowed, Vec::new());
+    let (mut left, mut listed) = (allowed, Vec::new());
     for thread in others.into_iter().take(MAX_THREADS) {
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
@@ -293,7 +293,7 @@ fn other_threads(
             break;
         }
         left -= cost;
-        told.push(ContextThread {
+        listed.push(ContextThread {
             thread_id: thread.id.0.into(),
             waits_for: wait_of(session, thread.id, style.addresses),
             name: thread.name,
@@ -301,7 +301,7 @@ fn other_threads(
             ..ContextThread::default()
         });
     }
-    context.omitted.threads = (count - told.len()) as u64;
-    context.threads = told;
+    context.omitted.threads = (count - listed.len()) as u64;
+    context.threads = listed;
     Ok(())
 }

@@ -29,12 +29,12 @@ pub fn gather_stacks(
         threads.retain(|thread| thread.id == id);
     }
     let omitted = threads.len().saturating_sub(MAX_THREADS) as u64;
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     for thread in threads.into_iter().take(MAX_THREADS) {
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
-        told.push(ContextThread {
+        listed.push(ContextThread {
             thread_id: thread.id.0.into(),
             waits_for: wait_of(session, thread.id, asked.addresses),
             name: thread.name,
@@ -42,7 +42,7 @@ pub fn gather_stacks(
         });
     }
     Ok(Stacks {
-        threads: told,
+        threads: listed,
         omitted,
     })
 }

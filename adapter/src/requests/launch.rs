@@ -35,7 +35,7 @@ impl Request for Launch {
 
     fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
         check_not_started(session)?;
-        Beginning::of_launch(session, settings)?.carry_out(session)
+        StartPlan::of_launch(session, settings)?.carry_out(session)
     }
 }
 
@@ -51,7 +51,7 @@ impl Request for Attach {
 
     fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
         check_not_started(session)?;
-        Beginning::of_attach(session, settings)?.carry_out(session)
+        StartPlan::of_attach(session, settings)?.carry_out(session)
     }
 }
 
@@ -63,7 +63,7 @@ fn check_not_started(session: &Session) -> Result<(), RequestError> {
 }
 
 /// A `launch` or an `attach` with its settings.
-pub(super) struct Beginning {
+pub(super) struct StartPlan {
     of: StartKind,
     common: CommonPlan,
     live: ResolvedSettings,
@@ -85,7 +85,7 @@ enum StartKind {
     },
 }
 
-impl Beginning {
+impl StartPlan {
     /// Parses the settings, and keeps them for a restart; starts nothing yet.
     pub(super) fn of_launch(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let settings = config::read::<LaunchSettings>(raw.clone()).map_err(launch_error)?;

@@ -16,7 +16,7 @@ use tokio_util::bytes::{BufMut, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
 /// Timeout of the greeting.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of the greeting in bytes.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 /// Grace period for a refused client to read the error.
@@ -28,7 +28,7 @@ const HEADER_START: &[u8] = b"content-length:";
 
 /// What a client must prove.
 #[derive(Clone, Debug)]
-pub enum Demand {
+pub enum Authentication {
     /// Nothing: it is the same user, according to the kernel. If it sends a token, the token must
     /// be right.
     Nothing(Option<Token>),
@@ -60,7 +60,7 @@ pub enum Refusal {
     #[error("wrong token; use the one that the listening `stillpoint` printed or was given")]
     WrongToken,
     /// It sent no greeting in time.
-    #[error("no `initialize` request within {} s", PATIENCE.as_secs())]
+    #[error("no `initialize` request within {} s", GREETING_TIMEOUT.as_secs())]
     Silent,
     /// It has disconnected.
     #[error("the client disconnected")]
@@ -85,7 +85,7 @@ enum Verdict {
 }
 
 /// Decides about a client by its first bytes.
-fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
+fn judge(bytes: &[u8], demand: &Authentication) -> Verdict {
     let refused = |why| Verdict::Refused(why, None);
     let begins = |with: &[u8]| {
         let both = bytes.iter().zip(with);
@@ -130,8 +130,8 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
     let argument = argument.map(|token| token.as_str().unwrap_or_default());
     let given = line_token.as_deref().or(argument);
     let (token, demanded) = match demand {
-        Demand::Nothing(token) => (token.as_ref(), false),
-        Demand::Token(token) => (Some(token), true),
+        Authentication::Nothing(token) => (token.as_ref(), false),
+        Authentication::Token(token) => (Some(token), true),
     };
     match (given, token) {
         (None, _) if demanded => Verdict::Refused(Refusal::NoToken, Some(request)),
@@ -146,7 +146,7 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
 ///
 /// # Errors
 /// The client is refused; it has got an error response, if it sent a request.
-pub fn greet(stream: &Stream, demand: &Demand) -> Result<BytesMut, Refusal> {
+pub fn greet(stream: &Stream, demand: &Authentication) -> Result<BytesMut, Refusal> {
     let refused = match read_until_decided(stream, |bytes| judge(bytes, demand)) {
         Ok(bytes) => return Ok(bytes),
         Err(refused) => refused,
@@ -155,9 +155,9 @@ pub fn greet(stream: &Stream, demand: &Demand) -> Result<BytesMut, Refusal> {
 }
 
 /// Rejects a client because there are too many sessions, once its greeting has arrived.
-pub fn turn_away(stream: &Stream, sessions: usize) {
+pub fn reject(stream: &Stream, sessions: usize) {
     // Any `initialize` is enough.
-    let demand = Demand::Nothing(None);
+    let demand = Authentication::Nothing(None);
     let refused = read_until_decided(stream, |bytes| match judge(bytes, &demand) {
         Verdict::Admitted(from) => {
             let mut rest = BytesMut::from(bytes.get(from..).unwrap_or_default());
@@ -184,7 +184,7 @@ fn read_until_decided(
     stream: &Stream,
     judge: impl Fn(&[u8]) -> Verdict,
 ) -> Result<BytesMut, Refused> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + GREETING_TIMEOUT;
     let mut bytes = BytesMut::new();
     loop {
         match wait(stream, deadline) {
@@ -272,9 +272,12 @@ mod tests {
         INITIALIZE.replace("{}", &format!("{{\"token\":{token}}}"))
     }
 
-    fn demands() -> [Demand; 2] {
+    fn demands() -> [Authentication; 2] {
         let token = Token::new("secret").expect("a token");
-        [Demand::Nothing(Some(token.clone())), Demand::Token(token)]
+        [
+            Authentication::Nothing(Some(token.clone())),
+            Authentication::Token(token),
+        ]
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reading from the client. The session thread reads whenever it is idle. While it is busy with a
 //! long request, the transport thread reads in its place, so that a `cancel` takes effect.
 
-use super::{CancelFlag, Inbound, Inbox, Queued, Weight};
+use super::{CancelFlag, InFlightBytes, Inbound, Inbox, Queued};
 use crate::files::log;
 use crate::protocol::{Incoming, Malformed, Request, read_message};
 use crate::server::codec::{Codec, FrameError};
@@ -102,7 +102,7 @@ impl<News> Intake<News> {
     }
 
     /// Adds bytes that were read from the stream earlier.
-    pub(super) fn hear(&self, said: BytesMut) {
+    pub(super) fn push_bytes(&self, said: BytesMut) {
         let mut reader = self.reader();
         reader.buffer.unsplit(said);
         reader.decode(self);
@@ -115,7 +115,7 @@ impl<News> Intake<News> {
 
     /// Returns the descriptor that the session waits for besides the debuggee; `None` under
     /// backpressure and at the end of the stream.
-    pub fn to_wait_for(&self) -> Option<BorrowedFd<'_>> {
+    pub fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         let listens = self.queued.has_room() && !self.reader().ended;
         listens.then(|| self.stream.as_fd())
     }
@@ -159,7 +159,7 @@ impl<News> Intake<News> {
     ///
     /// # Errors
     /// The system has no descriptors left, or the stream cannot be waited for.
-    pub async fn stand_in(&self) -> io::Result<()> {
+    pub async fn read_while_busy(&self) -> io::Result<()> {
         // A file is always readable, and a user at a terminal is slower than any request.
         if !self.stream.never_blocks() {
             return Ok(());
@@ -208,7 +208,7 @@ impl<News> Intake<News> {
     /// Queues a message for the session. A `cancel` takes effect here, ahead of queued messages.
     fn queue_messages(&self, reader: &mut Reader, bytes: &[u8]) {
         tracing::debug!(message = %log::shown(bytes), "received");
-        let weight = Weight::of(bytes, &self.queued);
+        let weight = InFlightBytes::of(bytes, &self.queued);
         let inbound = match read_message(bytes) {
             Err(malformed) => Inbound::Malformed(malformed, weight),
             Ok(Incoming::Response(response)) => Inbound::Response(response),

@@ -1,7 +1,7 @@
 //! Listening for clients. Each client gets a process of its own: SIGCHLD belongs to a process, so a
 //! session does, too, and a crash ends one session only.
 
-use super::greeting::{self, Demand};
+use super::greeting::{self, Authentication};
 use super::token::{self, Token};
 use crate::files::private::{self, Unusable};
 use crate::server::stream::Stream;
@@ -33,7 +33,7 @@ const ADMITTED: u8 = b'+';
 
 /// The address to listen at.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum At {
+pub enum ListenAddress {
     /// A Unix socket in the user's runtime folder.
     RuntimeFolder,
     /// A Unix socket.
@@ -42,7 +42,7 @@ pub enum At {
     Addresses(Vec<SocketAddr>),
 }
 
-impl At {
+impl ListenAddress {
     /// Parses the value of `--listen`: nothing, a path, a port of this machine, or an address with
     /// a port.
     ///
@@ -50,10 +50,10 @@ impl At {
     /// The text is none of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Ok(At::RuntimeFolder);
+            return Ok(ListenAddress::RuntimeFolder);
         }
         if text.contains('/') {
-            return Ok(At::Path(text.into()));
+            return Ok(ListenAddress::Path(text.into()));
         }
         let port = text.strip_prefix(':').unwrap_or(text);
         let text = match port.parse::<u16>() {
@@ -61,7 +61,7 @@ impl At {
             Err(_) => text.to_owned(),
         };
         match text.to_socket_addrs() {
-            Ok(addresses) => Ok(At::Addresses(addresses.collect())),
+            Ok(addresses) => Ok(ListenAddress::Addresses(addresses.collect())),
             Err(error) => Err(format!(
                 "expected ADDRESS:PORT or a path with a `/` ({error})"
             )),
@@ -71,9 +71,9 @@ impl At {
 
 /// Options of the listener.
 #[derive(Debug)]
-pub struct Listening {
+pub struct ListenerOptions {
     /// The address.
-    pub at: At,
+    pub at: ListenAddress,
     /// The token that the user has set.
     pub token: Option<Token>,
     /// Maximum number of simultaneous sessions.
@@ -86,7 +86,7 @@ pub struct Listening {
 ///
 /// # Errors
 /// The address cannot be used or is not safe, or the executable is not found.
-pub fn listen(how: Listening) -> io::Result<()> {
+pub fn listen(how: ListenerOptions) -> io::Result<()> {
     // Signals are blocked before threads start; child processes start with none blocked.
     let end = engine::os::host::block_end_signals()?;
     let (door, token) = ListenerSocket::open(&how)?;
@@ -160,15 +160,15 @@ impl Drop for SocketFile {
 
 impl ListenerSocket {
     /// Opens the socket. Returns it with the token that clients of other users must show.
-    fn open(how: &Listening) -> io::Result<(Self, Option<Token>)> {
+    fn open(how: &ListenerOptions) -> io::Result<(Self, Option<Token>)> {
         let (path, folder) = match &how.at {
-            At::Addresses(addresses) => {
+            ListenAddress::Addresses(addresses) => {
                 let door = ListenerSocket::Tcp(tcp(addresses, how.token.is_some())?);
                 let token = how.token.clone().map_or_else(Token::random, Ok)?;
                 return Ok((door, Some(token)));
             }
-            At::Path(path) => (path.clone(), None),
-            At::RuntimeFolder => runtime_path()?,
+            ListenAddress::Path(path) => (path.clone(), None),
+            ListenAddress::RuntimeFolder => runtime_path()?,
         };
         let listener = unix(&path)?;
         let file = SocketFile {
@@ -239,7 +239,7 @@ fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
         return Err(io::Error::other(format!(
             "{public} is reachable from other machines; set a token with --token or {}, or listen \
              on 127.0.0.1",
-            token::VARIABLE
+            token::TOKEN_VARIABLE
         )));
     }
     let listener = TcpListener::bind(addresses)?;
@@ -349,14 +349,14 @@ impl SessionStarter {
     fn start_session(&self, socket: OwnedFd, peer: Peer) {
         let Some(session) = CountedClient::of(&self.counts, |it| &it.sessions, self.max_sessions)
         else {
-            return self.turn_away(socket);
+            return self.reject(socket);
         };
         let unauthenticated = match peer {
             Peer::SameUser => None,
             Peer::Unknown => {
                 match CountedClient::of(&self.counts, |it| &it.unauthenticated, MAX_UNAUTHENTICATED)
                 {
-                    None => return self.turn_away(socket),
+                    None => return self.reject(socket),
                     unauthenticated => unauthenticated,
                 }
             }
@@ -368,8 +368,8 @@ impl SessionStarter {
             .stdin(Stdio::from(socket))
             .stdout(Stdio::piped());
         match &self.token {
-            Some(token) => command.env(token::VARIABLE, token.reveal()),
-            None => command.env_remove(token::VARIABLE),
+            Some(token) => command.env(token::TOKEN_VARIABLE, token.reveal()),
+            None => command.env_remove(token::TOKEN_VARIABLE),
         };
         if peer == Peer::SameUser && !self.token_required {
             command.arg("--same-user");
@@ -395,14 +395,14 @@ impl SessionStarter {
     }
 
     /// Rejects a client with an error response: there are too many sessions.
-    fn turn_away(&self, socket: OwnedFd) {
+    fn reject(&self, socket: OwnedFd) {
         let Some(one) = CountedClient::of(&self.counts, |it| &it.rejected, MAX_REJECTED) else {
             return;
         };
         let sessions = self.max_sessions;
         thread::spawn(move || {
             if let Ok([stream, _]) = Stream::both_of(socket) {
-                greeting::turn_away(&stream, sessions);
+                greeting::reject(&stream, sessions);
             }
             drop(one);
         });
@@ -413,12 +413,12 @@ impl SessionStarter {
 ///
 /// # Errors
 /// The listener has set no token, and the client may belong to another user.
-pub fn demand(same_user: bool) -> io::Result<Demand> {
-    let token = env::var(token::VARIABLE).ok();
+pub fn required_authentication(same_user: bool) -> io::Result<Authentication> {
+    let token = env::var(token::TOKEN_VARIABLE).ok();
     let token = token.and_then(|token| Token::new(&token).ok());
     match (same_user, token) {
-        (true, token) => Ok(Demand::Nothing(token)),
-        (false, Some(token)) => Ok(Demand::Token(token)),
+        (true, token) => Ok(Authentication::Nothing(token)),
+        (false, Some(token)) => Ok(Authentication::Token(token)),
         (false, None) => Err(io::Error::other("no token was set for this socket")),
     }
 }
@@ -437,16 +437,23 @@ mod tests {
 
     #[test]
     fn addresses_are_paths_ports_or_hosts() {
-        let address = |text: &str| At::Addresses(vec![text.parse().expect("an address")]);
-        assert_eq!(At::parse(""), Ok(At::RuntimeFolder));
-        assert_eq!(At::parse("/run/x.sock"), Ok(At::Path("/run/x.sock".into())));
-        assert_eq!(At::parse("./x"), Ok(At::Path("./x".into())));
+        let address =
+            |text: &str| ListenAddress::Addresses(vec![text.parse().expect("an address")]);
+        assert_eq!(ListenAddress::parse(""), Ok(ListenAddress::RuntimeFolder));
+        assert_eq!(
+            ListenAddress::parse("/run/x.sock"),
+            Ok(ListenAddress::Path("/run/x.sock".into()))
+        );
+        assert_eq!(
+            ListenAddress::parse("./x"),
+            Ok(ListenAddress::Path("./x".into()))
+        );
         for port in ["4711", ":4711", "127.0.0.1:4711"] {
-            assert_eq!(At::parse(port), Ok(address("127.0.0.1:4711")));
+            assert_eq!(ListenAddress::parse(port), Ok(address("127.0.0.1:4711")));
         }
-        assert_eq!(At::parse("[::1]:0"), Ok(address("[::1]:0")));
+        assert_eq!(ListenAddress::parse("[::1]:0"), Ok(address("[::1]:0")));
         for wrong in ["x.sock", "127.0.0.1", "127.0.0.1:99999"] {
-            assert!(At::parse(wrong).is_err(), "{wrong}");
+            assert!(ListenAddress::parse(wrong).is_err(), "{wrong}");
         }
     }
 

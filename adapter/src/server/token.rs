@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io::{self, Read};
 
 /// The environment variable with the token.
-pub const VARIABLE: &str = "STILLPOINT_TOKEN";
+pub const TOKEN_VARIABLE: &str = "STILLPOINT_TOKEN";
 /// Number of random bytes of a generated token.
 const TOKEN_BYTES: usize = 16;
 

@@ -108,7 +108,7 @@ impl Service<'_> {
         let deadlines = [startup::deadline(session), progress::deadline(session)];
         let rest = session.joined_due();
         let deadline = deadlines.into_iter().chain([rest]).flatten().min();
-        let woken = self.wait(deadline, self.intake.to_wait_for());
+        let woken = self.wait(deadline, self.intake.wait_descriptor());
         if rest.is_some_and(|due| due <= Instant::now()) && !matches!(woken, Ok(Wait::Event(_))) {
             self.session.tell_joined();
         }

@@ -48,7 +48,7 @@ impl Stream {
 
 /// A range of the output.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct OutputRange {
     /// The text.
     pub text: String,
     /// Bytes between the requested cursor and the text, which are no longer kept.
@@ -87,7 +87,7 @@ impl Output {
 
     /// Reads text behind a cursor, of one stream or (`None`) of all, at most `most` bytes: with
     /// `tail` the last ones, else the first.
-    pub fn read(&self, from: u64, stream: Option<Stream>, most: usize, tail: bool) -> Read {
+    pub fn read(&self, from: u64, stream: Option<Stream>, most: usize, tail: bool) -> OutputRange {
         let mut text = String::new();
         // The cursor of each piece of `text`.
         let mut pieces: Vec<(usize, u64)> = Vec::new();
@@ -120,7 +120,7 @@ impl Output {
             true => cursor(first).saturating_sub(from),
             false => 0,
         };
-        Read {
+        OutputRange {
             text: text[first..last].to_owned(),
             skipped,
             next,
@@ -141,8 +141,8 @@ mod tests {
         output
     }
 
-    fn read(text: &str, skipped: u64, next: u64) -> Read {
-        Read {
+    fn read(text: &str, skipped: u64, next: u64) -> OutputRange {
+        OutputRange {
             text: text.to_owned(),
             skipped,
             next,

@@ -2,7 +2,7 @@
 
 use super::arguments;
 use super::error::ToolError;
-use super::run::Waited;
+use super::run::WaitResult;
 use super::session::Session;
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -199,8 +199,8 @@ impl Tools {
                     return self.restart(&asked).await;
                 }
                 let session = self.session().await?;
-                let stops = session.go_on(&asked).await?;
-                let waited = session.wait(stops, Session::limit(&asked)).await;
+                let stops = session.run_action(&asked).await?;
+                let waited = session.wait(stops, Session::stop_timeout(&asked)).await;
                 session.report(waited, asked.budget, asked.addresses).await
             }
             "debug_stack" => self.session().await?.stack(read(arguments)?).await,
@@ -230,7 +230,7 @@ impl Tools {
     async fn begin(&self) -> Result<(), ToolError> {
         let mut session = self.session.lock().await;
         match session.as_ref() {
-            Some(running) if !running.is_over() => Err(ToolError::new(
+            Some(running) if !running.has_ended() => Err(ToolError::new(
                 "SESSION_ACTIVE",
                 format!(
                     "already debugging {}; call debug_stop first",
@@ -299,7 +299,7 @@ impl Tools {
         let session = Arc::new(Session::attach(&asked).await?);
         let waited = session.first_stop(None).await;
         match waited {
-            Ok(Waited::Lost) | Err(_) => session.close(Some(false)).await,
+            Ok(WaitResult::Lost) | Err(_) => session.close(Some(false)).await,
             Ok(_) => self.keep(&session).await?,
         }
         let waited = waited.map_err(|error| error.or_code("ATTACH_FAILED"))?;
@@ -319,7 +319,7 @@ impl Tools {
     async fn stop(&self, asked: arguments::Stop) -> Result<String, ToolError> {
         let session = self.session.lock().await.take();
         let session = session.ok_or_else(ToolError::no_session)?;
-        let was_over = session.is_over();
+        let was_over = session.has_ended();
         let terminate = asked.detach.map(|detach| !detach);
         session.close(terminate).await;
         Ok(match (was_over, asked.detach) {

@@ -20,7 +20,7 @@ const MAX_FILE_BYTES: u64 = 32 << 20;
 const MAX_FRAMES: i64 = 32;
 
 /// The report of a stop.
-pub struct Report {
+pub struct StopReport {
     reason: String,
     thread: String,
     frames: Vec<StackFrame>,
@@ -31,7 +31,7 @@ pub struct Report {
     prints: Vec<(String, Result<String, String>)>,
 }
 
-impl Report {
+impl StopReport {
     /// Requests everything a report contains.
     ///
     /// # Errors
@@ -176,7 +176,7 @@ fn place(frame: &StackFrame) -> String {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for StopReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "── {} ── thread {}", self.reason, self.thread)?;
         if let Some(top) = self.frames.get(self.level) {

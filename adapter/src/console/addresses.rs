@@ -77,7 +77,7 @@ pub const SYMBOL: Command = Command {
 fn symbol(call: &mut Call<'_>) -> Result<String, RequestError> {
     let wanted = call.arguments;
     if wanted.is_empty() {
-        return Err(call.wrong(&SYMBOL, "missing name or address"));
+        return Err(call.usage_error(&SYMBOL, "missing name or address"));
     }
     let is_name =
         wanted.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '<'));
@@ -173,7 +173,7 @@ pub const INFO: Command = Command {
 fn info(call: &mut Call<'_>) -> Result<String, RequestError> {
     let (what, wanted) = super::split(call.arguments);
     if what != "line" || wanted.is_empty() {
-        return Err(call.wrong(&INFO, "missing argument"));
+        return Err(call.usage_error(&INFO, "missing argument"));
     }
     if let Some((file, line)) = file_and_line(wanted) {
         return code_of(call, file, line);
