@@ -30,7 +30,9 @@ impl Debugger {
         }
         // A word of zeros: an empty name.
         let name = self.inferior.jumps.new_counter(near).ok_or(NO)?;
-        let at = free_place(near, log_ring::LEN, &self.inferior.os.mappings(pid)).ok_or(NO)?;
+        let arch = self.images.modules.arch();
+        let mappings = self.inferior.os.mappings(pid);
+        let at = free_place(arch, near, log_ring::LEN, &mappings).ok_or(NO)?;
         let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });
         let descriptor = file
             .and_then(|it| i32::try_from(it).ok())

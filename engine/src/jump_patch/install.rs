@@ -369,7 +369,8 @@ impl Debugger {
             return false;
         };
         let len = REGION + COUNTERS;
-        let Some(place) = free_place(addr, len, &self.inferior.os.mappings(pid)) else {
+        let arch = self.images.modules.arch();
+        let Some(place) = free_place(arch, addr, len, &self.inferior.os.mappings(pid)) else {
             return false;
         };
         let counters = SystemCall::MapData {

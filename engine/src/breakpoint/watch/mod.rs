@@ -10,7 +10,7 @@ pub(crate) use hit::TRAP_HWBKPT;
 
 use super::{BreakpointOptions, Spec};
 use crate::arch::Arch;
-use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
+use crate::arch::watch::{Coverage, MAX_SLOTS, Slot, Trigger};
 use crate::breakpoint::{BreakpointInfo, Breakpoints};
 use crate::debugger::Debugger;
 use crate::event::Event;
@@ -179,7 +179,10 @@ impl Watches {
                 watch.data.addr,
                 watch.data.bytes,
                 watch.trigger(),
-                changes_only,
+                match changes_only {
+                    true => Coverage::WithNeighbors,
+                    false => Coverage::Exact,
+                },
             );
             let taken = wanted
                 .filter(|_| !watch.by_steps && !self.refused)
