@@ -99,7 +99,7 @@ struct LaunchInTerminal {
 }
 
 /// Grace period for cache files to be written after the end of the session.
-const LAST_WRITES: Duration = Duration::from_secs(2);
+const CACHE_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -147,6 +147,6 @@ fn main() -> ExitCode {
             terminal::launch_in_terminal(&connect, launcher)
         }
     };
-    engine::finish_keeping(LAST_WRITES);
+    engine::finish_keeping(CACHE_WRITE_TIMEOUT);
     code
 }

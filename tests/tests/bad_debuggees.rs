@@ -251,7 +251,7 @@ fn kill_of_the_adapter_spares_attached_processes() {
             "held" => {}
             "running over a breakpoint" => {
                 // A trap not yet handled when the adapter is killed would kill the program.
-                client.await_detour();
+                client.wait_for_jump_patch();
                 debuggee.expect_running();
             }
             "running" => {

@@ -52,8 +52,8 @@ fn pause_at_any_pc_counts_each_hit_once() {
     let last = json!({"hitCondition": HITS.to_string()});
     client.set_breakpoints_with(&fixture, vec![("hit", last)]);
     client.configure();
-    client.await_detour();
-    assert_ne!(client.pause_often(100), 0);
+    client.wait_for_jump_patch();
+    assert_ne!(client.pause_repeatedly(100), 0);
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), (HITS - 1).to_string());
     client.disconnect();
@@ -152,7 +152,7 @@ fn signal_handlers_see_no_relocated_instruction() {
                 0 => client.configure(),
                 _ => client.continue_(),
             }
-            client.await_detour();
+            client.wait_for_jump_patch();
             client.set_breakpoints_with(&fixture, vec![fill, ("ticked", json!({}))]);
             client.expect_stopped("breakpoint");
             client.expect_line(&fixture, "ticked");
@@ -181,7 +181,7 @@ fn jump_waits_for_a_thread_inside_its_bytes() {
         let message = event["breakpoint"]["message"].as_str();
         message.is_some_and(|it| it.contains("a thread's stack returns into the bytes of the jump"))
     });
-    client.await_detour();
+    client.wait_for_jump_patch();
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "touch");
     client.continue_();
@@ -204,8 +204,8 @@ fn pause_in_a_condition_keeps_vector_registers() {
         let never = json!({"condition": "two * 1.5 + 0.25 < 0.0"});
         client.set_breakpoints_with(&fixture, vec![("halves", never)]);
         client.configure();
-        client.await_detour();
-        assert_ne!(client.pause_often(40), 0);
+        client.wait_for_jump_patch();
+        assert_ne!(client.pause_repeatedly(40), 0);
         assert_eq!(client.expect_exit(), 0);
         let told = client.output("stdout");
         assert!(
@@ -298,7 +298,7 @@ fn pause_at_a_condition_fault_reports_no_signal() {
     let says = json!({"logMessage": "{*pointer}"});
     client.set_breakpoints_with(&fixture, vec![("lead", says)]);
     client.configure();
-    client.await_detour();
+    client.wait_for_jump_patch();
     for _ in 0..100 {
         client.pause();
         assert_eq!(client.function_names()[..2], ["lead", "main"]);
@@ -402,7 +402,7 @@ fn attached_to(debuggee: &Debuggee, fixture: &Fixture) -> DapClient {
     client.attach(debuggee.pid(), json!({}));
     client.set_breakpoints_with(fixture, vec![("hit", json!({"condition": "count == 7"}))]);
     client.configure();
-    client.await_detour();
+    client.wait_for_jump_patch();
     client
 }
 
@@ -429,7 +429,7 @@ fn edited_condition_replaces_the_compiled_one() {
         } else {
             client.continue_();
         }
-        client.await_detour();
+        client.wait_for_jump_patch();
         client.set_breakpoints_with(&fixture, vec![("hit", stops)]);
         client.expect_stopped("breakpoint");
         assert_eq!(client.evaluate(condition), "1");
@@ -514,7 +514,7 @@ fn pause_at_trap_resumes_correctly() {
     let never = json!({"condition": "worker->rounds / -1 == 7"});
     client.set_breakpoints_with(&fixture, vec![("hit", never)]);
     client.configure();
-    client.await_detour();
+    client.wait_for_jump_patch();
     for _ in 0..300 {
         client.pause();
         let told = client.ask("threads", json!({}));

@@ -37,7 +37,7 @@ fn set_all(client: &mut DapClient, fixture: &Fixture, what: &Value) {
 /// Waits until the program itself checks so many breakpoints.
 fn await_detours(client: &mut DapClient, count: usize) {
     for _ in 0..count {
-        client.await_detour();
+        client.wait_for_jump_patch();
     }
 }
 
@@ -183,7 +183,7 @@ fn threads_count_each_hit_once_wherever_they_are_paused() {
     set_all(&mut client, &fixture, &last);
     client.configure();
     await_detours(&mut client, LINES.len());
-    assert_ne!(client.pause_often(50), 0);
+    assert_ne!(client.pause_repeatedly(50), 0);
     let mut lines: Vec<u64> = Vec::new();
     for _ in LINES {
         client.expect_stopped("breakpoint");
@@ -221,7 +221,7 @@ fn neighbor_can_be_set_and_removed_alone() {
         rest.push((gone, never.clone()));
         client.set_breakpoints_with(&fixture, rest);
         client.continue_();
-        client.await_detour();
+        client.wait_for_jump_patch();
     }
     // The program checks its sum in each round.
     client.disconnect_with(json!({"terminateDebuggee": true}));

@@ -55,7 +55,7 @@ fn all_hits_in_short_loops_are_counted() {
             let hits = if line == "arm" { MANY / 7 * 2 } else { MANY };
             let at_last = json!({"hitCondition": hits.to_string()});
             let mut client = passing(&fixture, &[line, &MANY.to_string()], at_last);
-            client.await_detour();
+            client.wait_for_jump_patch();
             client.expect_stopped("breakpoint");
             client.expect_line(&fixture, line);
             client.continue_();
@@ -80,7 +80,7 @@ fn signal_handlers_see_no_jump_patch() {
                 never
             };
             let mut client = passing(&fixture, &arguments, never);
-            client.await_detour();
+            client.wait_for_jump_patch();
             assert_eq!(client.expect_exit(), 0);
             assert_eq!(client.output("stdout"), told(line, 2 * MANY), "{line}");
             client.disconnect();
@@ -94,7 +94,7 @@ fn stop_at_a_springboard_shows_the_program() {
         for line in lines {
             let never = json!({"hitCondition": "> 2000000000"});
             let mut client = passing(&fixture, &[line, "100000000", "on"], never);
-            client.await_detour();
+            client.wait_for_jump_patch();
             for _ in 0..10 {
                 client.pause();
                 let names = client.function_names();
@@ -154,7 +154,7 @@ fn attached(fixture: &Fixture, line: &str) -> (Debuggee, Vec<u8>, DapClient) {
     let never = json!({"hitCondition": "> 2000000000"});
     client.set_breakpoints_with(fixture, vec![(line, never)]);
     client.configure();
-    client.await_detour();
+    client.wait_for_jump_patch();
     assert!(process::text_bytes(debuggee.pid(), &fixture.program) != before);
     (debuggee, before, client)
 }

@@ -14,7 +14,7 @@ export function isExecutable(file: string): boolean {
   }
 }
 
-/** The executable that a path or a name stands for, as a shell would find it. */
+/** Resolves a path or name to an executable, as a shell does. */
 export function find(pathOrName: string, searchPath = process.env.PATH ?? ""): string | undefined {
   const home = pathOrName.replace(/^~(?=\/)/, os.homedir());
   const candidates = home.includes(path.sep)
@@ -26,12 +26,12 @@ export function find(pathOrName: string, searchPath = process.env.PATH ?? ""): s
   return candidates.find(isExecutable);
 }
 
-/** The name that the setting has where nobody has changed it. */
+/** Default of the setting. */
 export const USUAL_NAME = "stillpoint";
 
 /**
- * The debugger: what the setting names, which may be a name in `PATH`; where it is as usual, also
- * the one that came with the extension.
+ * Finds the debugger: the path or name of the setting; with the default, also the binary that the
+ * extension contains.
  */
 export function findDebugger(
   configured: string,

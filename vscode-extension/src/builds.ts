@@ -1,4 +1,4 @@
-// The launch settings `cargo` and `cmake`: they build, and leave `program` and what belongs to it.
+// The launch settings `cargo` and `cmake`: they build, and are replaced by `program` and its settings.
 
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -14,13 +14,13 @@ interface Source {
   config: vscode.DebugConfiguration;
 }
 
-/** What sessions are known by: their configurations are copied on their way. */
+/** Key of a session: the editor copies configurations. */
 const keyOf = ({ name, program, cwd }: vscode.DebugConfiguration) =>
   JSON.stringify([name, program, cwd]);
 
-/** Builds, and shows what comes of it. */
+/** Builds, and shows output and errors. */
 export class Builds implements vscode.Disposable {
-  /** What configurations with a program were built from. */
+  /** The source of each built configuration. */
   private readonly sources = new Map<string, Source>();
   private readonly channel = vscode.window.createOutputChannel("Stillpoint");
   private readonly problems = vscode.languages.createDiagnosticCollection("stillpoint");
@@ -30,7 +30,7 @@ export class Builds implements vscode.Disposable {
     this.problems.dispose();
   }
 
-  /** The configuration without `cargo` and `cmake`; nothing where there is no program. */
+  /** Returns the configuration without `cargo` and `cmake`; undefined if there is no program. */
   async resolve(
     folder: vscode.WorkspaceFolder | undefined,
     config: vscode.DebugConfiguration,
@@ -42,7 +42,7 @@ export class Builds implements vscode.Disposable {
     return base === undefined ? undefined : this.built({ base, config });
   }
 
-  /** How to build again what a session debugs; nothing where it was not built here. */
+  /** Returns a function that rebuilds a session's program; undefined if it was not built here. */
   again(config: vscode.DebugConfiguration): (() => Promise<object>) | undefined {
     const source = this.sources.get(keyOf(config));
     if (source === undefined) {
@@ -51,7 +51,7 @@ export class Builds implements vscode.Disposable {
     return async () => {
       const built = await this.built({ ...source, config: { ...source.config, noDebug: config.noDebug } });
       if (built === undefined) {
-        throw new Failure("nothing was built, so the program goes on as it is");
+        throw new Failure("nothing was built; the program is not restarted");
       }
       return built;
     };
@@ -72,7 +72,7 @@ export class Builds implements vscode.Disposable {
     return config;
   }
 
-  /** Does something that takes a while; what goes wrong is shown. */
+  /** Runs work with a progress notification, and shows its errors. */
   async attempt<T>(title: string, work: (runner: Runner) => Promise<T>): Promise<T | undefined> {
     const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
     try {
@@ -86,7 +86,7 @@ export class Builds implements vscode.Disposable {
         return undefined;
       }
       const text = error instanceof Error ? error.message : String(error);
-      // Nobody waits for the answer: the session has failed already.
+      // Not awaited: the session has failed already.
       void this.complain(text);
       return undefined;
     }
@@ -152,7 +152,7 @@ export class Builds implements vscode.Disposable {
     const settings = cmake.readSettings(setting);
     const program = find("cmake");
     if (program === undefined) {
-      throw new Failure("there is no cmake in PATH");
+      throw new Failure("cmake not found in PATH");
     }
     const { build, found } = await cmake.configure(program, base, settings, runner);
     const names = found.map((executable) => ({ label: executable.name }));
@@ -180,7 +180,7 @@ export class Builds implements vscode.Disposable {
   }
 }
 
-/** Where a configuration builds that belongs to no folder, as those of a `.code-workspace` file. */
+/** Returns the folder of a configuration without one, as in a `.code-workspace` file. */
 async function baseOf(config: vscode.DebugConfiguration): Promise<string | undefined> {
   const folders = vscode.workspace.workspaceFolders?.map((folder) => folder.uri.fsPath) ?? [];
   const project = config.cargo !== undefined ? "Cargo.toml" : "CMakeLists.txt";
@@ -193,7 +193,7 @@ async function baseOf(config: vscode.DebugConfiguration): Promise<string | undef
   return (await pickOne(items, "In which folder?"))?.at;
 }
 
-/** The only one, or the one that the user picks. */
+/** Returns the only item, or the one that the user picks. */
 export async function pickOne<T extends vscode.QuickPickItem>(
   items: T[],
   placeHolder: string,
@@ -213,7 +213,7 @@ async function pick(
     throw new Failure(
       built === ""
         ? 'cargo has built nothing that runs; for the tests of a library, "args": ["test", "--lib"]'
-        : `none of what cargo has built is what "filter" asks for; there is: ${built}`,
+        : `no executable matches "filter"; cargo built: ${built}`,
     );
   }
   const items = left.map((artefact) => ({
@@ -224,7 +224,7 @@ async function pick(
   return (await pickOne(items, "Which program?"))?.artefact;
 }
 
-/** The user's environment over another one; it is an object, or a list of `NAME=VALUE`. */
+/** Merges the user's environment (an object, or a list of `NAME=VALUE`) over another one. */
 function merged(own: Record<string, string>, env: unknown): unknown {
   if (Array.isArray(env)) {
     return [...Object.entries(own).map(([name, value]) => `${name}=${value}`), ...env];

@@ -1,4 +1,4 @@
-// What cargo is asked for, and what it answers. Nothing here knows the editor.
+// Command lines of cargo, and its output. Independent of the editor.
 
 import * as fs from "node:fs";
 import * as os from "node:os";
@@ -8,17 +8,17 @@ import { Failure, type Runner } from "./run";
 
 /** The launch setting `cargo`. */
 export interface CargoSettings {
-  /** Of cargo: `["build", "--bin=server"]`. What is behind `--` is for the program. */
+  /** Arguments of cargo: `["build", "--bin=server"]`. Those after `--` are for the program. */
   args: string[];
-  /** Where cargo runs. */
+  /** Working directory of cargo. */
   cwd?: string;
-  /** Added to its environment. */
+  /** Environment variables for the build. */
   env?: Record<string, string>;
-  /** Which of several executables. */
+  /** Selects one of several executables. */
   filter?: { name?: string; kind?: string };
 }
 
-/** What is wrong with the source, as the compiler says. */
+/** A compiler diagnostic. */
 export interface Problem {
   file: string;
   /** From 0. */
@@ -29,12 +29,12 @@ export interface Problem {
   message: string;
 }
 
-/** Something that cargo has built and that can be run. */
+/** An executable that cargo built. */
 export interface Artefact {
   name: string;
   /** `bin`, `example`, `test`, `bench`, or a kind of library. */
   kind: string;
-  /** Built with the harness that runs tests. */
+  /** Built with the test harness. */
   isTest: boolean;
   executable: string;
   manifest: string;
@@ -49,7 +49,7 @@ export interface Target {
   source: string;
 }
 
-/** The launch setting, which may also be the list of arguments alone. */
+/** Reads the launch setting, which may be just the list of arguments. */
 export function readSettings(setting: unknown): CargoSettings {
   const object = Array.isArray(setting) ? { args: setting } : setting;
   const { args, cwd, env, filter } = (object ?? {}) as Partial<CargoSettings>;
@@ -60,7 +60,7 @@ export function readSettings(setting: unknown): CargoSettings {
   return { args: args ?? ["build"], cwd, env, filter };
 }
 
-/** A command line of cargo, taken apart. */
+/** A parsed command line of cargo. */
 interface Parts {
   /** `+nightly` and options of cargo itself. */
   before: string[];
@@ -84,7 +84,7 @@ function parts(args: string[]): Parts {
   return { before: own.slice(0, at), command, options: own.slice(at + 1), program };
 }
 
-/** How cargo is called to build and not to run, and what the program is given then. */
+/** Converts a command line to one that builds without running, and the program's arguments. */
 export function buildCommand(args: string[]): { args: string[]; program: string[] } {
   const { before, command, options, program } = parts(args);
   const own = options.filter((option) => !option.startsWith("--message-format"));
@@ -95,7 +95,7 @@ export function buildCommand(args: string[]): { args: string[]; program: string[
   return { args: [...before, build, "--message-format=json", ...own], program };
 }
 
-/** Options that choose what is built; those with `true` have a value. */
+/** Options that select targets; those with `true` have a value. */
 const CHOICE: Record<string, boolean> = {
   "--bin": true,
   "--bins": false,
@@ -110,7 +110,7 @@ const CHOICE: Record<string, boolean> = {
   "--no-run": false,
   "--message-format": true,
 };
-/** Options that choose packages; `cargo run` has none of them but one `--package`. */
+/** Options that select packages; `cargo run` accepts only one `--package`. */
 const PACKAGES: Record<string, boolean> = {
   "--workspace": false,
   "--all": false,
@@ -132,14 +132,14 @@ function without(options: string[], table: Record<string, boolean>): string[] {
   return kept;
 }
 
-/** Writes the environment down instead of running the program. */
+/** A runner that prints the environment instead of running the program. */
 const TELL = ["sh", "-c", "exec env -0"];
-/** What the shell in between sets. */
+/** Variables that the shell of the runner sets. */
 const OF_THE_SHELL = ["PWD", "OLDPWD", "SHLVL", "_"];
 
 /**
- * How cargo is called so that it tells the environment it runs an artefact in: it is asked to run
- * it by a runner that does nothing else. No rule of cargo has to be known for that.
+ * Returns a command that prints the environment in which cargo runs an artefact: cargo runs it with
+ * a runner that prints its environment. No rules of cargo are repeated here.
  */
 export function environmentCommand(args: string[], artefact: Artefact, triples: string[]): string[] {
   const { before, command, options } = parts(args);
@@ -165,7 +165,7 @@ export function environmentCommand(args: string[], artefact: Artefact, triples: 
   return [...before, run, ...kept, ...choice, ...runners];
 }
 
-/** The environment in what `env -0` has written, as far as it is not so anyway. */
+/** Parses the output of `env -0`; keeps what differs from our own environment. */
 export function environment(output: string, base: NodeJS.ProcessEnv): Record<string, string> {
   const result: Record<string, string> = {};
   for (const entry of output.split("\0")) {
@@ -178,7 +178,7 @@ export function environment(output: string, base: NodeJS.ProcessEnv): Record<str
   return result;
 }
 
-/** Where a path is that the compiler tells relative to the workspace's root. */
+/** Resolves a path that the compiler prints relative to the workspace root. */
 function resolve(file: string, manifest: string | undefined, cwd: string): string {
   const bases = [cwd];
   for (let at = path.dirname(manifest ?? cwd); ; at = path.dirname(at)) {
@@ -191,17 +191,17 @@ function resolve(file: string, manifest: string | undefined, cwd: string): strin
   return candidates.find((candidate) => fs.existsSync(candidate)) ?? candidates[0];
 }
 
-/** What `--message-format=json` has said so far. */
+/** The output of `--message-format=json` so far. */
 export class Messages {
   readonly artefacts: Artefact[] = [];
   /** Errors, not warnings. */
   readonly problems: Problem[] = [];
-  /** What is wrong first, in one line. */
+  /** The first error, in one line. */
   firstError: string | undefined;
 
   constructor(private readonly cwd: string) {}
 
-  /** Reads a line; what comes back is for people. */
+  /** Reads a line. Returns the text to show. */
   read(line: string): string | undefined {
     if (!line.startsWith("{")) {
       return line;
@@ -256,7 +256,7 @@ export class Messages {
   }
 }
 
-/** Those that the filter leaves. */
+/** Returns the artefacts that match the filter. */
 export function choose(artefacts: Artefact[], filter: CargoSettings["filter"]): Artefact[] {
   const kindOf = (artefact: Artefact) => (artefact.kind.endsWith("lib") ? "lib" : artefact.kind);
   return artefacts.filter(
@@ -273,21 +273,21 @@ export function findCargo(): string | undefined {
   return (named && find(named)) || find("cargo") || find(path.join(home, "bin", "cargo"));
 }
 
-/** There is none. */
+/** The error if cargo is missing. */
 export function missing(): Failure {
-  return new Failure("there is no cargo in PATH or ~/.cargo/bin; see https://rustup.rs");
+  return new Failure("cargo not found in PATH or ~/.cargo/bin; see https://rustup.rs");
 }
 
-/** What is wrong, in what cargo has written to stderr: its first error and the reasons below it. */
+/** Returns the first error in cargo's stderr, with its causes. */
 export function complaint(errors: string): string {
   const lines = errors.split("\n").map((line) => line.trim());
   const first = lines.findIndex((line) => line.startsWith("error"));
-  const told = lines.slice(Math.max(first, 0)).filter((line) => line !== "");
-  const short = told.filter((line) => !/^(Caused by:|\|)/.test(line)).slice(0, 3);
-  return short.join("; ").replace(/^error: /, "") || "it failed without a word";
+  const relevant = lines.slice(Math.max(first, 0)).filter((line) => line !== "");
+  const short = relevant.filter((line) => !/^(Caused by:|\|)/.test(line)).slice(0, 3);
+  return short.join("; ").replace(/^error: /, "") || "it failed without an error message";
 }
 
-/** What there is to build, by `cargo metadata`. */
+/** Lists the targets of `cargo metadata`. */
 export function targets(metadata: string): Target[] {
   const found: Target[] = [];
   for (const item of JSON.parse(metadata).packages ?? []) {
@@ -308,7 +308,7 @@ function isTestedLibrary(kind: string, target: { test?: boolean }): boolean {
   return kind.endsWith("lib") && target.test !== false;
 }
 
-/** What cargo is told to build a target. */
+/** Returns cargo's arguments to build a target. */
 export function argsOf(target: Target): string[] {
   const of = `--package=${target.package}`;
   switch (target.kind) {
@@ -322,14 +322,14 @@ export function argsOf(target: Target): string[] {
   }
 }
 
-/** What people call a target. */
+/** Returns the displayed name of a target. */
 export function titleOf(target: Target): string {
   return target.kind === "lib"
     ? `Debug unit tests of ${target.package}`
     : `Debug ${target.kind === "bin" ? "" : `${target.kind} `}${target.name}`;
 }
 
-/** Cargo's environment for an artefact; what cannot be had is left out. */
+/** Returns cargo's environment for an artefact, as far as it can be determined. */
 export async function environmentOf(
   cargo: string,
   settings: CargoSettings,
@@ -344,10 +344,10 @@ export async function environmentOf(
   const cross = artefact.executable.split(path.sep).filter((part) => /^\w+-\w+-linux-/.test(part));
   const triples = [...new Set([host, ...cross])];
   const command = environmentCommand(settings.args, artefact, triples);
-  const told = await runner.quiet(cargo, command, cwd, base);
-  if (told.code === 0) {
-    return environment(told.output, base);
+  const result = await runner.quiet(cargo, command, cwd, base);
+  if (result.code === 0) {
+    return environment(result.output, base);
   }
-  runner.say(`cargo's environment could not be had, so only CARGO_MANIFEST_DIR is set:\n${told.errors}`);
+  runner.show(`cannot determine cargo's environment; only CARGO_MANIFEST_DIR is set:\n${result.errors}`);
   return { CARGO: cargo, CARGO_MANIFEST_DIR: path.dirname(artefact.manifest) };
 }

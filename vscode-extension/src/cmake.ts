@@ -1,4 +1,4 @@
-// What CMake tells of a project by its file API. Nothing here knows the editor.
+// Reads a CMake project through CMake's file API. Independent of the editor.
 
 import * as fs from "node:fs";
 import * as path from "node:path";
@@ -6,13 +6,13 @@ import { Failure, type Runner } from "./run";
 
 /** The launch setting `cmake`. */
 export interface CmakeSettings {
-  /** The executable target; without it, the only one, or the one that is picked. */
+  /** The executable target. Default: the only one, or a choice. */
   target?: string;
-  /** Where it is built; relative to the folder. */
+  /** Build directory, relative to the folder. */
   buildDirectory?: string;
-  /** For the first configuration: `["-DCMAKE_BUILD_TYPE=Debug"]`. */
+  /** Arguments of the first configuration: `["-DCMAKE_BUILD_TYPE=Debug"]`. */
   args?: string[];
-  /** Of generators that have several: `Debug`. */
+  /** Configuration of multi-config generators: `Debug`. */
   config?: string;
 }
 
@@ -22,13 +22,13 @@ export interface Executable {
   path: string;
 }
 
-/** The launch setting, which may also be the target's name alone. */
+/** Reads the launch setting, which may be just the target's name. */
 export function readSettings(setting: unknown): CmakeSettings {
   const object = typeof setting === "string" ? { target: setting } : setting;
   return (object ?? {}) as CmakeSettings;
 }
 
-/** A build directory that is there already, or where one is made. */
+/** Returns the existing build directory, or the default one. */
 export function findBuildDirectory(folder: string): string {
   const below = (parent: string) => {
     try {
@@ -45,14 +45,14 @@ export function findBuildDirectory(folder: string): string {
 
 const API = path.join(".cmake", "api", "v1");
 
-/** Asks CMake to tell of its targets when it configures next. */
+/** Makes CMake write its targets at the next configuration. */
 function ask(build: string): void {
   const query = path.join(build, API, "query", "client-stillpoint");
   fs.mkdirSync(query, { recursive: true });
   fs.writeFileSync(path.join(query, "codemodel-v2"), "");
 }
 
-/** What CMake has told, or nothing where it has not been asked before. */
+/** Reads the targets that CMake wrote; undefined if it was not asked before. */
 export function executables(build: string, config?: string): Executable[] | undefined {
   const reply = path.join(build, API, "reply");
   const read = (name: string) => JSON.parse(fs.readFileSync(path.join(reply, name), "utf8"));
@@ -74,7 +74,7 @@ export function executables(build: string, config?: string): Executable[] | unde
   }
 }
 
-/** Configures where that has not been done, and says which executables there are. */
+/** Configures if necessary. Returns the executable targets. */
 export async function configure(
   cmake: string,
   folder: string,
@@ -91,17 +91,17 @@ export async function configure(
     const args = ["-S", folder, "-B", build, ...(settings.args ?? usual)];
     const { code } = await runner.loud(cmake, args, folder, process.env);
     if (code !== 0) {
-      throw new Failure(`CMake could not configure ${build}`);
+      throw new Failure(`CMake failed to configure ${build}`);
     }
   }
   const found = executables(build, settings.config);
   if (found === undefined) {
-    throw new Failure("CMake did not tell of its targets; version 3.14 or later is needed");
+    throw new Failure("CMake did not list its targets; version 3.14 or later is required");
   }
   return { build, found };
 }
 
-/** Builds a target, and says where its executable is then. */
+/** Builds a target. Returns the path of its executable. */
 export async function build(
   cmake: string,
   directory: string,
@@ -113,13 +113,13 @@ export async function build(
   const args = ["--build", directory, "--target", target, "--parallel", ...config];
   const { code } = await runner.loud(cmake, args, directory, process.env);
   if (code !== 0) {
-    throw new Failure(`CMake could not build ${target}`);
+    throw new Failure(`CMake failed to build ${target}`);
   }
   const found = executables(directory, settings.config) ?? [];
   const built = found.find((executable) => executable.name === target);
   if (built === undefined) {
     const names = found.map((executable) => executable.name).join(", ") || "none";
-    throw new Failure(`CMake has no executable target ${target}; there is: ${names}`);
+    throw new Failure(`unknown CMake target ${target}; expected one of: ${names}`);
   }
   return built.path;
 }

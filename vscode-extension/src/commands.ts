@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { TYPE } from "./configurations";
 import { pickProcess } from "./processes";
 
-/** A request of the debugger's own: settings that change while it runs, and how all stand then. */
+/** A custom request: changes settings during the session and returns all of them. */
 const SET = "stillpoint/setSettings";
 
 async function toggleHex(): Promise<void> {
@@ -13,11 +13,11 @@ async function toggleHex(): Promise<void> {
     return;
   }
   const { settings } = await session.customRequest(SET, { settings: {} });
-  // The views ask again by themselves then.
+  // The views refresh themselves.
   await session.customRequest(SET, { settings: { hex: !settings.hex } });
 }
 
-/** How threads stop holds from a session's start, so this is for the next one. */
+/** The stop mode is fixed for a session: this applies to the next one. */
 async function toggleNonStop(): Promise<void> {
   const configuration = vscode.workspace.getConfiguration(TYPE);
   const { nonStop, ...others } = configuration.get<{ nonStop?: boolean }>("defaults", {});
@@ -28,8 +28,8 @@ async function toggleNonStop(): Promise<void> {
   await configuration.update("defaults", isOn ? { ...others, nonStop: true } : others, target);
   const session = vscode.debug.activeDebugSession;
   const text = isOn
-    ? "Stillpoint: each thread stops by itself from the next session on."
-    : "Stillpoint: all threads stop together from the next session on.";
+    ? "Stillpoint: non-stop mode from the next session on."
+    : "Stillpoint: all-stop mode from the next session on.";
   const restart = "Restart Now";
   const buttons = session?.type === TYPE && session.configuration.request === "launch" ? [restart] : [];
   const answer = await vscode.window.showInformationMessage(text, ...buttons);

@@ -1,4 +1,4 @@
-// What is debugged: as launch.json says, or as the folder suggests.
+// Debug configurations: from launch.json, or proposed for the folder.
 
 import * as fs from "node:fs";
 import * as path from "node:path";
@@ -15,7 +15,7 @@ export const TYPE = "stillpoint";
 type Config = vscode.DebugConfiguration;
 type Folder = vscode.WorkspaceFolder | undefined;
 
-/** A suggestion: a program or something else that can be run, and the file it starts in. */
+/** A proposed configuration, and the source file with the program's entry. */
 interface Suggestion {
   config: Config;
   isProgram: boolean;
@@ -29,7 +29,7 @@ const launch = (name: string, more: object): Config => ({
   ...more,
 });
 
-/** Completes configurations, and makes them where there are none. */
+/** Completes configurations, and creates them if there are none. */
 export class Provider implements vscode.DebugConfigurationProvider {
   constructor(private readonly builds: Builds) {}
 
@@ -83,16 +83,16 @@ export class Provider implements vscode.DebugConfigurationProvider {
     }
     const file = vscode.window.activeTextEditor?.document.uri.fsPath;
     const [choose, create] = ["Choose a Program…", "Create launch.json"];
-    // What the user looks at, else the programs, else all there is.
+    // The program of the file in the editor, else all programs, else everything.
     const shown = found.filter(({ source }) => source !== undefined && source === file);
     const programs = found.filter(({ isProgram }) => isProgram);
     const from = [shown, programs, found].find((list) => list.length > 0) ?? [];
     if (from.length > 0) {
       const items = from.map(({ config }) => ({ label: config.name, config }));
-      return (await pickOne(items, "What is to be debugged?"))?.config;
+      return (await pickOne(items, "What do you want to debug?"))?.config;
     }
     const answer = await vscode.window.showErrorMessage(
-      "Stillpoint: this folder has no Cargo.toml and no CMakeLists.txt that tell of a program.",
+      "Stillpoint: no program found in a Cargo.toml or CMakeLists.txt of this folder.",
       choose,
       create,
     );
@@ -108,11 +108,11 @@ export class Provider implements vscode.DebugConfigurationProvider {
     return program === undefined ? undefined : launch(path.basename(program), { program, cwd });
   }
 
-  /** What there is to debug; nothing if that cannot be found out, which has been said then. */
+  /** Lists what can be debugged; undefined after a failure, which is shown. */
   private async suggestions(folder: Folder): Promise<Suggestion[] | undefined> {
     const cargoFolder = projectFolder(folder, "Cargo.toml");
     if (cargoFolder !== undefined) {
-      const found = await this.builds.attempt("Stillpoint: asking cargo", (runner) =>
+      const found = await this.builds.attempt("Stillpoint: reading cargo metadata", (runner) =>
         ofCargo(cargoFolder, folder, runner),
       );
       if (found === undefined || found.length > 0) {
@@ -127,7 +127,7 @@ export class Provider implements vscode.DebugConfigurationProvider {
   }
 }
 
-/** The folder of that file which is nearest above the file in the editor, within the workspace. */
+/** Returns the nearest folder above the file in the editor that has this file, within the workspace. */
 function projectFolder(folder: Folder, name: string): string | undefined {
   const root = folder?.uri.fsPath;
   const file = vscode.window.activeTextEditor?.document.uri.fsPath;

@@ -1,4 +1,4 @@
-// Hands the binary to the editor, and says what it is to debug. Everything else is the binary's.
+// Gives the binary and its configurations to the editor. Everything else is done by the binary.
 
 import { spawn } from "node:child_process";
 import * as path from "node:path";
@@ -22,7 +22,7 @@ class Factory implements vscode.DebugAdapterDescriptorFactory {
     if (binary === undefined) {
       void offerSettings();
       throw new Error(
-        `there is no executable "${configured || USUAL_NAME}"; stillpoint.path says where the debugger is`,
+        `no executable "${configured || USUAL_NAME}"; set stillpoint.path to the debugger`,
       );
     }
     const log = settings.get<string>("log", "");
@@ -34,7 +34,7 @@ class Factory implements vscode.DebugAdapterDescriptorFactory {
   }
 }
 
-/** The debugger, started here to build before it restarts a program. */
+/** The debugger, started by the extension so that a restart can build first. */
 class Rebuilding implements vscode.DebugAdapter {
   private readonly messages = new vscode.EventEmitter<vscode.DebugProtocolMessage>();
   readonly onDidSendMessage = this.messages.event;
@@ -44,13 +44,13 @@ class Rebuilding implements vscode.DebugAdapter {
   constructor(binary: string, args: string[], rebuild: Rebuild) {
     this.child = spawn(binary, args, { stdio: ["pipe", "pipe", "ignore"] });
     let isOver = false;
-    const tell = (message: Message) => {
+    const sendToEditor = (message: Message) => {
       isOver ||= message.event === "terminated";
       this.messages.fire(message);
     };
-    const event = (name: string, body?: object) => tell({ type: "event", seq: 0, event: name, body });
-    this.relay = new Relay(this.child.stdin, this.child.stdout, rebuild, tell);
-    // What is written to one that has ended is lost, as its end is told.
+    const event = (name: string, body?: object) => sendToEditor({ type: "event", seq: 0, event: name, body });
+    this.relay = new Relay(this.child.stdin, this.child.stdout, rebuild, sendToEditor);
+    // Writes to an ended process are dropped: its end is reported separately.
     this.child.stdin.on("error", () => {});
     this.child.on("error", (error) => {
       event("output", { category: "important", output: `${binary}: ${error.message}\n` });
@@ -64,7 +64,7 @@ class Rebuilding implements vscode.DebugAdapter {
   }
 
   dispose(): void {
-    // The end of its input ends it and what it has launched.
+    // End of input ends the debugger and the program that it launched.
     this.child.stdin.end();
     this.messages.dispose();
   }
@@ -72,7 +72,7 @@ class Rebuilding implements vscode.DebugAdapter {
 
 async function offerSettings(): Promise<void> {
   const [choose, open] = ["Choose the Binary…", "Open Settings"];
-  const text = "Stillpoint: its binary was not found. It is made by `cargo install --path adapter`.";
+  const text = "Stillpoint: binary not found. Build it with `cargo install --path adapter`.";
   const answer = await vscode.window.showErrorMessage(text, choose, open);
   if (answer === open) {
     await vscode.commands.executeCommand("workbench.action.openSettings", "stillpoint.path");

@@ -1,5 +1,5 @@
-// Which folder a configuration is about that belongs to none: one of a `.code-workspace` file.
-// Nothing here knows the editor.
+// Finds the folder of a configuration that belongs to none: one of a `.code-workspace` file.
+// Independent of the editor.
 
 import * as fs from "node:fs";
 import * as path from "node:path";
@@ -10,14 +10,14 @@ export function isWithin(file: string, folder: string): boolean {
 }
 
 /**
- * The folders that may be meant: the one that has the file in the editor, if it has a project of
+ * Returns the candidate folders: the one with the file in the editor, if it has a project of
  * that kind; else all with one; else all.
  */
 export function candidates(folders: string[], project: string, shown?: string): string[] {
   const has = (folder: string) => fs.existsSync(path.join(folder, project));
   const own = folders.filter((folder) => shown !== undefined && isWithin(shown, folder) && has(folder));
   const fitting = folders.filter(has);
-  // Of folders within each other the inner one is nearer.
+  // Of nested folders, the innermost is nearest.
   const inner = own.sort((a, b) => b.length - a.length).slice(0, 1);
   return [inner, fitting, folders].find((list) => list.length > 0) ?? [];
 }

@@ -1,17 +1,17 @@
-// The processes that one can attach to, as /proc has them.
+// Processes to attach to, from /proc.
 
 import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
 
-/** A process that has an executable which this user may look at. */
+/** A process whose executable this user may read. */
 export interface Process {
   pid: number;
   name: string;
   command: string;
 }
 
-/** All of them but this editor's own; the newest first. */
+/** Lists all processes except this editor's, newest first. */
 export function processes(proc = "/proc"): Process[] {
   const found: Process[] = [];
   for (const entry of fs.readdirSync(proc)) {
@@ -25,7 +25,7 @@ export function processes(proc = "/proc"): Process[] {
       const command = line.split("\0").join(" ").trim();
       found.push({ pid, name: path.basename(file), command });
     } catch {
-      // It has ended, it is the kernel's, or somebody else's.
+      // It has ended, is a kernel thread, or belongs to another user.
     }
   }
   return found.sort((a, b) => b.pid - a.pid);

@@ -1,9 +1,9 @@
-// Stands between the editor and the debugger where a restart has to build first: the editor sends
-// `restart` with the program as it was built before. Nothing here knows the editor.
+// Relays messages between editor and debugger if a restart must build first: the editor sends
+// `restart` with the previous build's program. Independent of the editor.
 
 import type { Readable, Writable } from "node:stream";
 
-/** A message of the protocol, as far as it is looked at. */
+/** The fields of a protocol message that are used here. */
 export interface Message {
   type: string;
   seq: number;
@@ -12,10 +12,10 @@ export interface Message {
   [name: string]: unknown;
 }
 
-/** What a restart is to be done with; an error is why it cannot be. */
+/** Builds the configuration for a restart; rejects if that fails. */
 export type Rebuild = () => Promise<object>;
 
-/** Passes messages on, in their order, and changes nothing but the arguments of `restart`. */
+/** Forwards messages in order, and replaces only the arguments of `restart`. */
 export class Relay {
   private waiting: Promise<void> = Promise.resolve();
   private isBuilding = false;
@@ -24,18 +24,18 @@ export class Relay {
   /**
    * @param toDebugger its standard input
    * @param fromDebugger its standard output
-   * @param tell what the editor is told
+   * @param sendToEditor sends a message to the editor
    */
   constructor(
     private readonly toDebugger: Writable,
     fromDebugger: Readable,
     private readonly rebuild: Rebuild,
-    private readonly tell: (message: Message) => void,
+    private readonly sendToEditor: (message: Message) => void,
   ) {
     fromDebugger.on("data", (part: Buffer) => this.read(part));
   }
 
-  /** Takes a message of the editor. */
+  /** Handles a message from the editor. */
   take(message: Message): void {
     const isRestart = message.type === "request" && message.command === "restart";
     if (!isRestart && !this.isBuilding) {
@@ -71,8 +71,8 @@ export class Relay {
       this.write({ ...message, arguments: { arguments: { ...before, ...settings } } });
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      // Whoever builds has said what is wrong.
-      this.tell({
+      // The build has shown its errors.
+      this.sendToEditor({
         type: "response",
         seq: 0,
         request_seq: message.seq,
@@ -100,7 +100,7 @@ export class Relay {
       }
       const text = this.input.toString("utf8", end + 4, end + 4 + length);
       this.input = this.input.subarray(end + 4 + length);
-      this.tell(JSON.parse(text));
+      this.sendToEditor(JSON.parse(text));
     }
   }
 }

@@ -1,14 +1,14 @@
-// Commands whose output people may look at.
+// Runs commands and shows their output.
 
 import { spawn } from "node:child_process";
 
-/** Something that people can put right; the text says how. */
+/** A failure that the user can fix; the text names the remedy. */
 export class Failure extends Error {}
 
-/** The user wants no more of it. */
+/** The user cancelled. */
 export class Cancelled extends Error {}
 
-/** What a command has come to. */
+/** The result of a command. */
 export interface Result {
   code: number | null;
   output: string;
@@ -18,15 +18,15 @@ export interface Result {
 /** Runs commands, one after the other. */
 export class Runner {
   /**
-   * @param say where people can read along
-   * @param signal ends what runs
+   * @param show shows a line of output
+   * @param signal ends the running command
    */
   constructor(
-    readonly say: (text: string) => void,
+    readonly show: (text: string) => void,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Runs a command; every line of its output goes through `line`, and what comes back is shown. */
+  /** Runs a command; each line of its output is passed to `line`, whose result is shown. */
   async loud(
     command: string,
     args: string[],
@@ -34,11 +34,11 @@ export class Runner {
     env: NodeJS.ProcessEnv,
     line: (text: string) => string | undefined = (text) => text,
   ): Promise<Result> {
-    this.say(`> ${[command, ...args].join(" ")}`);
-    return this.run(command, args, cwd, env, line, (text) => this.say(text));
+    this.show(`> ${[command, ...args].join(" ")}`);
+    return this.run(command, args, cwd, env, line, (text) => this.show(text));
   }
 
-  /** Runs a command that nobody wants to read. */
+  /** Runs a command without showing its output. */
   quiet(command: string, args: string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Result> {
     return this.run(command, args, cwd, env);
   }
@@ -63,7 +63,7 @@ export class Runner {
       const show = (text: string) => {
         const shown = line?.(text);
         if (shown) {
-          this.say(shown);
+          this.show(shown);
         }
       };
       const lines = line === undefined ? undefined : new Lines(show);

@@ -30,7 +30,7 @@ test("cargo builds and does not run", () => {
   assert.deepEqual(json, ["test", "--message-format=json", "--no-run"]);
 });
 
-test("the environment is asked for the artefact alone", () => {
+test("the environment is requested for one artefact", () => {
   const ask = (args: string[], more: Partial<cargo.Artefact> = {}) =>
     cargo.environmentCommand(args, artefact(more), ["t"]).slice(0, -2);
   assert.deepEqual(ask(["build", "--bins", "--features", "x"]), [
@@ -114,11 +114,11 @@ test("targets come programs first", () => {
   ]);
 });
 
-test("what cargo complains of is told in a line", () => {
+test("errors of cargo become one line", () => {
   const errors = "    Updating index\nerror: failed to parse manifest at `/w/Cargo.toml`\n\nCaused by:\n  no targets specified\n";
   assert.equal(
     cargo.complaint(errors),
     "failed to parse manifest at `/w/Cargo.toml`; no targets specified",
   );
-  assert.equal(cargo.complaint("\n"), "it failed without a word");
+  assert.equal(cargo.complaint("\n"), "it failed without an error message");
 });

@@ -24,7 +24,7 @@ test("the debugger is the configured one, that of PATH, or the packaged one", ()
   assert.equal(findDebugger("stillpoint", packaged, `/nowhere:${inPath}`), own);
   assert.equal(findDebugger("stillpoint", packaged, "/nowhere"), packaged);
   assert.equal(findDebugger("", packaged, ""), packaged);
-  // What somebody has chosen is not replaced by something else.
+  // An explicit choice is not replaced.
   assert.equal(findDebugger("other", packaged, inPath), undefined);
   assert.equal(findDebugger(write("plain/stillpoint", ""), packaged, inPath), undefined);
   assert.equal(findDebugger("stillpoint", path.join(folder, "no"), ""), undefined);

@@ -15,7 +15,7 @@ function frames(text: string): Message[] {
   return parts.map((part) => JSON.parse(part));
 }
 
-/** A relay, what the debugger was sent, and what the editor was told. */
+/** A relay, the messages to the debugger, and those to the editor. */
 function relay(rebuild: () => Promise<object>) {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const told: Message[] = [];
@@ -25,7 +25,7 @@ function relay(rebuild: () => Promise<object>) {
   return { own, request, told, output, sent: () => frames(String(input.read() ?? "")) };
 }
 
-test("a restart waits for the build, and takes what it has made", async () => {
+test("a restart waits for the build and uses its result", async () => {
   let built: (settings: object) => void = () => {};
   const made = new Promise<object>((resolve) => (built = resolve));
   const { request, sent, told } = relay(() => made);
@@ -45,7 +45,7 @@ test("a restart waits for the build, and takes what it has made", async () => {
   assert.deepEqual(told, []);
 });
 
-test("a build that fails is the restart's answer, and the program stays", async () => {
+test("a failed build fails the restart and keeps the program", async () => {
   const { request, sent, told } = relay(() => Promise.reject(new Error("cargo build: no")));
   request(7, "restart");
   request(8, "threads");
@@ -56,7 +56,7 @@ test("a build that fails is the restart's answer, and the program stays", async 
   assert.deepEqual([request_seq, success, message], [7, false, "cargo build: no"]);
 });
 
-test("what the debugger writes is put together from parts", async () => {
+test("messages from the debugger are assembled from parts", async () => {
   const { output, told } = relay(() => Promise.resolve({}));
   const text = '{"type":"event","seq":1,"event":"output","body":{"output":"ü"}}';
   const frame = Buffer.from(`Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
@@ -66,7 +66,7 @@ test("what the debugger writes is put together from parts", async () => {
   assert.deepEqual(told, [JSON.parse(text), JSON.parse(text)]);
 });
 
-test("the folder of a workspace that a configuration without one is about", () => {
+test("a configuration without a folder gets one of the workspace", () => {
   const make = (name: string, ...files: string[]) => {
     const at = path.join(folder, name);
     fs.mkdirSync(at, { recursive: true });
@@ -77,7 +77,7 @@ test("the folder of a workspace that a configuration without one is about", () =
   const all = [docs, app, lib];
   assert.deepEqual(candidates(all, "Cargo.toml"), [app, lib]);
   assert.deepEqual(candidates(all, "Cargo.toml", path.join(lib, "src/lib.rs")), [lib]);
-  // What is looked at has nothing to do with it.
+  // A file in a folder without such a project selects nothing.
   assert.deepEqual(candidates(all, "Cargo.toml", path.join(docs, "a.md")), [app, lib]);
   assert.deepEqual(candidates([docs, app], "Cargo.toml", "/elsewhere/x.rs"), [app]);
   assert.deepEqual(candidates([docs], "Cargo.toml"), [docs]);

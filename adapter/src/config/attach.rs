@@ -1,7 +1,7 @@
 //! Settings of an `attach` request.
 
 use super::core_file::CorePlan;
-use super::{Common, Own};
+use super::{Common, RequestSettings};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub struct AttachSettings {
     pub handover: Option<PathBuf>,
 }
 
-impl Own for AttachSettings {
+impl RequestSettings for AttachSettings {
     const KEYS: &[&'static str] = &["pid", "processId", "program", "processName", "waitFor"];
 }
 

@@ -37,12 +37,14 @@ pub fn follow_fork_plan(
     programs: &OneOrMany,
     timeout: Option<f64>,
 ) -> Result<FollowForkPlan, String> {
-    const USUAL: f64 = 10.0;
+    const DEFAULT_SECONDS: f64 = 10.0;
     let programs = match programs {
         OneOrMany::List(list) => list.as_slice(),
         OneOrMany::One(one) => std::slice::from_ref(one),
     };
-    let seconds = timeout.filter(|it| it.is_finite()).unwrap_or(USUAL);
+    let seconds = timeout
+        .filter(|it| it.is_finite())
+        .unwrap_or(DEFAULT_SECONDS);
     Ok(FollowForkPlan {
         follow: engine::FollowFork::new(mode(follow)?, programs)
             .map_err(|mistake| format!("`followForkPrograms`: {mistake}"))?,

@@ -2,7 +2,7 @@
 
 use super::core_file::CorePlan;
 use super::values::{Args, Env, Scalar, Stdio, read_env_file};
-use super::{Common, Own};
+use super::{Common, RequestSettings};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ pub struct LaunchSettings {
     stop_at_main: bool,
 }
 
-impl Own for LaunchSettings {
+impl RequestSettings for LaunchSettings {
     const KEYS: &[&'static str] = &[
         "program",
         "args",

@@ -5,7 +5,7 @@ mod common;
 mod core_file;
 mod follow_fork;
 mod launch;
-mod live;
+mod runtime;
 mod signals;
 mod symbol_cache;
 mod values;
@@ -14,14 +14,14 @@ pub use attach::{AttachSettings, Target};
 pub use common::{Common, CommonPlan};
 pub use core_file::CorePlan;
 pub use launch::{Console, LaunchPlan, LaunchSettings};
-pub use live::{Live, LivePlan, USUAL_PREFIX, changed, not_live};
+pub use runtime::{DEFAULT_PREFIX, ResolvedSettings, RuntimeSettings, changed, why_fixed};
 
 use crate::protocol::{RawSettings, read_arguments};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Settings of one kind of request.
-pub trait Own: DeserializeOwned {
+pub trait RequestSettings: DeserializeOwned {
     /// Their keys.
     const KEYS: &[&'static str];
 }
@@ -34,7 +34,7 @@ pub struct Settings<T> {
     /// Those of all requests.
     pub common: Common,
     /// Those that can be changed during the session.
-    pub live: Live,
+    pub live: RuntimeSettings,
     /// A note for each unknown key.
     pub notes: Vec<String>,
 }
@@ -43,9 +43,9 @@ pub struct Settings<T> {
 ///
 /// # Errors
 /// A value of the wrong type; the text names the key.
-pub fn read<T: Own>(settings: RawSettings) -> Result<Settings<T>, String> {
+pub fn read<T: RequestSettings>(settings: RawSettings) -> Result<Settings<T>, String> {
     let known = T::KEYS.iter().chain(Common::KEYS).copied();
-    let known: Vec<&str> = known.chain(Live::keys()).collect();
+    let known: Vec<&str> = known.chain(RuntimeSettings::keys()).collect();
     let unknown = settings.0.keys();
     let unknown = unknown.filter(|key| !known.contains(&key.as_str()) && !is_editors_key(key));
     let notes = unknown.map(|key| unknown_key(key, &known)).collect();
@@ -93,12 +93,12 @@ fn is_editors_key(key: &str) -> bool {
 /// Returns true if any request has a setting of this name.
 fn is_known_key(key: &str) -> bool {
     let requests = [LaunchSettings::KEYS, AttachSettings::KEYS, Common::KEYS];
-    requests.concat().contains(&key) || Live::named(key).is_some()
+    requests.concat().contains(&key) || RuntimeSettings::named(key).is_some()
 }
 
 /// Names of settings in other debuggers and their equivalents here, where the names are not
 /// similar.
-const OTHERS: &[(&str, &str)] = &[
+const FOREIGN_NAMES: &[(&str, &str)] = &[
     ("environment", "env"),
     ("sourceFileMap", "sourceMap"),
     ("sourcePath", "sourceMap"),
@@ -110,11 +110,11 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 /// Minimum similarity (0 to 1) of a name that is suggested.
-const LIKE: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// Returns the name most similar to what was typed, if there is a similar one.
 pub fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
-    let known = OTHERS.iter().find(|(other, _)| *other == typed);
+    let known = FOREIGN_NAMES.iter().find(|(other, _)| *other == typed);
     if let Some((_, own)) = known {
         return names.iter().find(|name| *name == own).copied();
     }
@@ -124,13 +124,13 @@ pub fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
         let is_word_of_it = words_of(name).contains(&typed);
         let name = name.to_lowercase();
         match is_word_of_it || words.contains(&name) {
-            true => LIKE + 0.1,
+            true => MIN_SIMILARITY + 0.1,
             false => strsim::jaro_winkler(&typed, &name),
         }
     };
     let likely = names.iter().map(|name| (likeness(name), *name));
     let (likeness, name) = likely.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (likeness >= LIKE).then_some(name)
+    (likeness >= MIN_SIMILARITY).then_some(name)
 }
 
 /// Splits a name in camel case into words in lower case: `console` is one of `externalConsole`.

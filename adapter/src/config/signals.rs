@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 /// The rules by signal name.
 #[derive(Deserialize, Debug, Default)]
 #[serde(transparent)]
-pub struct SignalSettings(BTreeMap<String, Wanted>);
+pub struct SignalSettings(BTreeMap<String, SignalSetting>);
 
 /// The rule of a signal; what is missing has its default.
 #[derive(Deserialize, Debug, Default)]
 #[serde(default, deny_unknown_fields)]
-struct Wanted {
+struct SignalSetting {
     stop: Option<bool>,
     pass: Option<bool>,
     print: Option<bool>,
@@ -28,7 +28,7 @@ impl SignalSettings {
     }
 }
 
-fn rule((name, wanted): (&String, &Wanted)) -> Result<(Signal, SignalRule), String> {
+fn rule((name, wanted): (&String, &SignalSetting)) -> Result<(Signal, SignalRule), String> {
     let signal = Signal::named(name).ok_or_else(|| {
         format!("`signals`: unknown signal `{name}`; expected a name such as SIGUSR1 or SIGRTMIN+3")
     })?;

@@ -4,7 +4,7 @@ use engine::StdioTarget;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-fn settings<T: Own>(value: Value) -> Result<Settings<T>, String> {
+fn settings<T: RequestSettings>(value: Value) -> Result<Settings<T>, String> {
     let Value::Object(map) = value else {
         panic!("not an object")
     };
@@ -217,7 +217,11 @@ fn extension_describes_all_settings() {
         let described = attributes[request]["properties"].as_object().unwrap();
         let described = described.keys().map(String::as_str);
         let mut described: Vec<&str> = described.filter(|key| !EXTENSION.contains(key)).collect();
-        let keys = own.iter().chain(Common::KEYS).copied().chain(Live::keys());
+        let keys = own
+            .iter()
+            .chain(Common::KEYS)
+            .copied()
+            .chain(RuntimeSettings::keys());
         let mut keys: Vec<&str> = keys.filter(|key| !ALIASES.contains(key)).collect();
         described.sort_unstable();
         keys.sort_unstable();

@@ -134,7 +134,7 @@ impl Stdio {
 }
 
 /// More than an `execve` takes (`ARG_MAX`).
-const LONGEST_ENV_FILE: u64 = 4 << 20;
+const MAX_ENV_FILE_BYTES: u64 = 4 << 20;
 
 /// Reads lines `NAME=VALUE`. A leading `export` and quotes are removed, `#` starts a comment,
 /// nothing is expanded.
@@ -142,7 +142,7 @@ pub fn read_env_file(
     file: &Path,
     env: &mut BTreeMap<String, Option<String>>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let text = String::from_utf8(engine::read_regular(file, LONGEST_ENV_FILE)?)
+    let text = String::from_utf8(engine::read_regular(file, MAX_ENV_FILE_BYTES)?)
         .map_err(|_| "not UTF-8")?;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();

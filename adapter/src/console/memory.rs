@@ -7,12 +7,12 @@ use crate::session::RequiredState;
 use engine::{LoadAddr, Wanted};
 
 /// Bytes per line, default number and maximum number of bytes shown.
-const IN_A_LINE: usize = 16;
-const BYTES_SHOWN: usize = 64;
-const MOST_BYTES: usize = 16 << 10;
+const BYTES_PER_LINE: usize = 16;
+const DEFAULT_BYTES: usize = 64;
+const MAX_BYTES: usize = 16 << 10;
 /// Default and maximum number of instructions shown.
-const INSTRUCTIONS_SHOWN: usize = 20;
-const MOST_INSTRUCTIONS: usize = 2000;
+const DEFAULT_INSTRUCTIONS: usize = 20;
+const MAX_INSTRUCTIONS: usize = 2000;
 
 pub const MEMORY: Command = Command {
     name: "mem",
@@ -29,25 +29,28 @@ pub const MEMORY: Command = Command {
 fn memory(call: &mut Call<'_>) -> Result<String, RequestError> {
     let (expression, wanted) = expression_and_count(call.arguments);
     if expression.is_empty() {
-        return Err(call.wrong(&MEMORY, "missing address"));
+        return Err(call.usage_error(&MEMORY, "missing address"));
     }
-    let wanted = wanted.unwrap_or(BYTES_SHOWN);
+    let wanted = wanted.unwrap_or(DEFAULT_BYTES);
     let addr = call.address(expression)?;
     let bytes = call
         .session
         .debugger
-        .read_memory(addr, wanted.min(MOST_BYTES))?;
-    let mut lines = Lines::at_most(MOST_BYTES / IN_A_LINE);
-    for (line, start) in bytes.chunks(IN_A_LINE).zip((0_u64..).step_by(IN_A_LINE)) {
+        .read_memory(addr, wanted.min(MAX_BYTES))?;
+    let mut lines = Lines::at_most(MAX_BYTES / BYTES_PER_LINE);
+    for (line, start) in bytes
+        .chunks(BYTES_PER_LINE)
+        .zip((0_u64..).step_by(BYTES_PER_LINE))
+    {
         lines.push(bytes_row(LoadAddr(addr.0.wrapping_add(start)), line));
     }
     let mut text = lines.finish("");
     let next = LoadAddr(addr.0.wrapping_add(bytes.len() as u64));
-    if bytes.len() < wanted.min(MOST_BYTES) {
+    if bytes.len() < wanted.min(MAX_BYTES) {
         text.push_str(&format!("\ncannot read {next}"));
     } else if bytes.len() < wanted {
         let prefix = &call.session.settings.command_prefix;
-        text.push_str(&format!("\n… more: `{prefix}mem {next} {MOST_BYTES}`"));
+        text.push_str(&format!("\n… more: `{prefix}mem {next} {MAX_BYTES}`"));
     }
     Ok(text)
 }
@@ -58,7 +61,7 @@ fn bytes_row(addr: LoadAddr, bytes: &[u8]) -> String {
         b' '..=b'~' => char::from(*byte),
         _ => '.',
     });
-    let width = 3 * IN_A_LINE;
+    let width = 3 * BYTES_PER_LINE;
     format!(
         "{addr}  {:width$} {}",
         hex.join(" "),
@@ -102,11 +105,11 @@ fn disassembly(call: &mut Call<'_>) -> Result<String, RequestError> {
         ("", None) => return Err(engine::Error::NotStopped.into()),
         (expression, _) => call.address(expression)?,
     };
-    let wanted = wanted.unwrap_or(INSTRUCTIONS_SHOWN);
+    let wanted = wanted.unwrap_or(DEFAULT_INSTRUCTIONS);
     let rows = call.session.debugger.disassemble(&Wanted {
         addr,
         first: 0,
-        count: wanted.min(MOST_INSTRUCTIONS),
+        count: wanted.min(MAX_INSTRUCTIONS),
         flavor: call.session.settings.flavor,
         names: true,
     })?;
@@ -114,7 +117,7 @@ fn disassembly(call: &mut Call<'_>) -> Result<String, RequestError> {
     let mut last = None;
     let mut next = addr;
     for row in rows {
-        call.go_on()?;
+        call.check_cancelled()?;
         let place = row.location.as_ref();
         let place = place.map(|place| {
             let path = call.session.sources.local(&place.file.path);
@@ -136,10 +139,10 @@ fn disassembly(call: &mut Call<'_>) -> Result<String, RequestError> {
         next = LoadAddr(row.address.0.wrapping_add(row.bytes.len().max(1) as u64));
     }
     let mut text = lines.finish("");
-    if wanted > MOST_INSTRUCTIONS {
+    if wanted > MAX_INSTRUCTIONS {
         let prefix = &call.session.settings.command_prefix;
         text.push_str(&format!(
-            "\n… more: `{prefix}disas {next} {MOST_INSTRUCTIONS}`"
+            "\n… more: `{prefix}disas {next} {MAX_INSTRUCTIONS}`"
         ));
     }
     Ok(text)

@@ -1,10 +1,10 @@
 //! Commands on the debug console. Input that starts with the prefix (setting `commandPrefix`) and a
 //! letter is a command; anything else is an expression. Each command has a line in [`COMMANDS`].
 
+mod addresses;
 mod help;
 mod memory;
 mod modules;
-mod places;
 mod settings;
 mod signals;
 mod stacks;
@@ -59,11 +59,11 @@ static COMMANDS: &[Command] = &[
     stacks::BACKTRACE,
     stacks::REGISTERS,
     stacks::ABANDON,
-    places::MAPS,
+    addresses::MAPS,
     memory::MEMORY,
     memory::DISASSEMBLY,
-    places::SYMBOL,
-    places::INFO,
+    addresses::SYMBOL,
+    addresses::INFO,
     modules::MODULES,
     modules::SYMBOLS,
     signals::SIGNALS,
@@ -161,7 +161,7 @@ pub fn complete(session: &Session, line: &str, at: usize) -> Result<Completed, u
     let typed = line.get(..at).unwrap_or(line);
     let Some(end) = typed.find(char::is_whitespace) else {
         let names = COMMANDS.iter().map(|command| command.name.to_owned());
-        return Ok(Completed::beginning_with(typed, 0, names.collect()));
+        return Ok(Completed::with_prefix(typed, 0, names.collect()));
     };
     let Ok(command) = find(session, &typed[..end]) else {
         return Ok(Completed::default());
@@ -176,7 +176,7 @@ pub fn complete(session: &Session, line: &str, at: usize) -> Result<Completed, u
             });
             let before: Vec<&str> = typed[end..start].split_whitespace().collect();
             let words = words(session, &before);
-            Ok(Completed::beginning_with(&typed[start..], start, words))
+            Ok(Completed::with_prefix(&typed[start..], start, words))
         }
     }
 }
@@ -191,14 +191,14 @@ pub struct Completed {
 }
 
 impl Completed {
-    fn beginning_with(typed: &str, start: usize, mut words: Vec<String>) -> Self {
-        const MOST: usize = 500;
+    fn with_prefix(typed: &str, start: usize, mut words: Vec<String>) -> Self {
+        const MAX_COMPLETIONS: usize = 500;
         let begins = |word: &String| {
             let head = word.get(..typed.len());
             head.is_some_and(|head| head.eq_ignore_ascii_case(typed))
         };
         words.retain(begins);
-        words.truncate(MOST);
+        words.truncate(MAX_COMPLETIONS);
         Self {
             range: start..start + typed.len(),
             words,
@@ -248,7 +248,7 @@ impl Call<'_> {
     }
 
     /// Returns the error for a wrong argument, with the command's usage.
-    fn wrong(&self, command: &Command, mistake: impl std::fmt::Display) -> RequestError {
+    fn usage_error(&self, command: &Command, mistake: impl std::fmt::Display) -> RequestError {
         RequestError::Other(format!("{mistake}; usage: `{}`", self.usage(command)))
     }
 
@@ -256,7 +256,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The client has cancelled the command.
-    fn go_on(&self) -> Result<(), RequestError> {
+    fn check_cancelled(&self) -> Result<(), RequestError> {
         match self.session.is_cancelled() {
             true => Err(RequestError::Cancelled),
             false => Ok(()),

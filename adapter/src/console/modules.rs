@@ -8,7 +8,7 @@ use crate::session::Session;
 use engine::{ModuleInfo, NamesStatus, SymbolStatus};
 
 /// Maximum number of modules shown.
-const SHOWN: usize = 500;
+const MAX_ROWS: usize = 500;
 
 pub const MODULES: Command = Command {
     name: "modules",
@@ -57,7 +57,7 @@ fn list(
             text => format!("none of {} modules has `{text}` in its path", modules.len()),
         }));
     }
-    let mut lines = Lines::at_most(SHOWN);
+    let mut lines = Lines::at_most(MAX_ROWS);
     columns(&rows).iter().for_each(|row| lines.push(row));
     let how = format!("`{}{name} TEXT`", call.session.settings.command_prefix);
     Ok(lines.finish(&how))

@@ -2,7 +2,7 @@
 
 use super::text::columns;
 use super::{Call, Command, Complete};
-use crate::config::{Live, not_live};
+use crate::config::{RuntimeSettings, why_fixed};
 use crate::protocol::RequestError;
 use crate::session::RequiredState;
 use crate::session::settings::{change, value_of};
@@ -18,7 +18,7 @@ pub const SET: Command = Command {
     when: RequiredState::Always,
     run: set,
     complete: Complete::Words(|_, before| match before {
-        [] => Live::keys().map(str::to_owned).collect(),
+        [] => RuntimeSettings::keys().map(str::to_owned).collect(),
         ["stepFilters"] => ["true", "false", "default"].map(str::to_owned).to_vec(),
         [_] => vec!["default".to_owned()],
         _ => Vec::new(),
@@ -28,7 +28,7 @@ pub const SET: Command = Command {
 fn set(call: &mut Call<'_>) -> Result<String, RequestError> {
     let (name, value) = super::split(call.arguments);
     if name.is_empty() {
-        let rows: Vec<Vec<String>> = Live::ALL
+        let rows: Vec<Vec<String>> = RuntimeSettings::TABLE
             .iter()
             .map(|key| {
                 let value = value_of(call.session, key.name);
@@ -37,8 +37,8 @@ fn set(call: &mut Call<'_>) -> Result<String, RequestError> {
             .collect();
         return Ok(columns(&rows).join("\n"));
     }
-    if Live::named(name).is_none() {
-        return Err(RequestError::Other(not_live(name)));
+    if RuntimeSettings::named(name).is_none() {
+        return Err(RequestError::Other(why_fixed(name)));
     }
     if !value.is_empty() {
         let value = match value {

@@ -9,7 +9,7 @@ use engine::{Signal, SignalRule};
 use serde_json::{Map, Value};
 
 /// Highest number of a signal with a name of its own; the real-time signals follow.
-const NAMED: i32 = 31;
+const LAST_NAMED_SIGNAL: i32 = 31;
 
 pub const SIGNALS: Command = Command {
     name: "signals",
@@ -20,12 +20,14 @@ pub const SIGNALS: Command = Command {
     when: RequiredState::Always,
     run: signals,
     complete: Complete::Words(|_, before| match before {
-        [] => (1..=NAMED).map(|number| Signal(number).name()).collect(),
-        _ => WORDS.iter().map(|word| (*word).to_owned()).collect(),
+        [] => (1..=LAST_NAMED_SIGNAL)
+            .map(|number| Signal(number).name())
+            .collect(),
+        _ => ACTIONS.iter().map(|word| (*word).to_owned()).collect(),
     }),
 };
 
-const WORDS: [&str; 7] = [
+const ACTIONS: [&str; 7] = [
     "stop", "nostop", "pass", "nopass", "print", "noprint", "usual",
 ];
 
@@ -35,14 +37,14 @@ fn signals(call: &mut Call<'_>) -> Result<String, RequestError> {
         let all = (1..=64).map(Signal);
         let shown = all.filter(|signal| {
             let rule = call.session.debugger.signal_rule(*signal);
-            signal.0 <= NAMED || rule != SignalRule::usual(*signal)
+            signal.0 <= LAST_NAMED_SIGNAL || rule != SignalRule::usual(*signal)
         });
         return Ok(table(call, shown));
     };
     let Some(signal) = Signal::named(name) else {
         let mistake =
             format!("unknown signal `{name}`; expected a name such as SIGUSR1 or SIGRTMIN+3");
-        return Err(call.wrong(&SIGNALS, mistake));
+        return Err(call.usage_error(&SIGNALS, mistake));
     };
     if !rule.is_empty() {
         let changed = rule_of(call, signal, rule)?;
@@ -74,7 +76,7 @@ fn rule_of(
             "usual" => rule = SignalRule::usual(signal),
             other => {
                 let mistake = format!("unknown action `{other}`");
-                return Err(call.wrong(&SIGNALS, mistake));
+                return Err(call.usage_error(&SIGNALS, mistake));
             }
         }
     }

@@ -9,12 +9,12 @@ use engine::value::scalar::NumberFormat;
 use engine::{Frame, Named, RegisterGroup, ThreadId};
 
 /// Maximum number of threads shown without `all`.
-const THREADS_SHOWN: usize = 100;
+const DEFAULT_THREADS: usize = 100;
 /// Default number of frames shown: of one thread, and of each thread with `all`.
-const FRAMES_SHOWN: usize = 50;
-const FRAMES_OF_EACH: usize = 10;
+const DEFAULT_FRAMES: usize = 50;
+const DEFAULT_FRAMES_PER_THREAD: usize = 10;
 /// Maximum number of lines of a command's output.
-const MOST_LINES: usize = 5000;
+const MAX_LINES: usize = 5000;
 
 pub const ABANDON: Command = Command {
     name: "abandon",
@@ -29,7 +29,7 @@ pub const ABANDON: Command = Command {
 
 fn abandon(call: &mut Call<'_>) -> Result<String, RequestError> {
     if !call.arguments.is_empty() {
-        return Err(call.wrong(&ABANDON, "unexpected argument".to_owned()));
+        return Err(call.usage_error(&ABANDON, "unexpected argument".to_owned()));
     }
     let thread = call.thread()?;
     call.session.debugger.abandon_call(thread)?;
@@ -56,15 +56,15 @@ fn all(_: &Session, before: &[&str]) -> Vec<String> {
 
 fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     let most = match call.arguments {
-        "" => THREADS_SHOWN,
-        "all" => MOST_LINES,
-        other => return Err(call.wrong(&THREADS, format!("unknown argument `{other}`"))),
+        "" => DEFAULT_THREADS,
+        "all" => MAX_LINES,
+        other => return Err(call.usage_error(&THREADS, format!("unknown argument `{other}`"))),
     };
     let looked_at = call.thread().ok();
     let threads = call.session.debugger.threads();
     let mut rows = Vec::new();
     for thread in threads.iter().take(most) {
-        call.go_on()?;
+        call.check_cancelled()?;
         let place = match call.session.debugger.is_stopped(thread.id) {
             false => "running".to_owned(),
             true => innermost(call.session, thread.id)?,
@@ -81,7 +81,7 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     }
     let mut lines = Lines::at_most(most);
     columns(&rows).iter().for_each(|row| lines.push(row));
-    lines.leave_out(threads.len() - rows.len());
+    lines.omit(threads.len() - rows.len());
     let how = format!("`{}threads all`", call.session.settings.command_prefix);
     Ok(lines.finish(&how))
 }
@@ -89,13 +89,13 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
 fn innermost(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
     let stack = session.debugger.stack(thread, 0, Some(1))?;
     Ok(match stack.frames.first() {
-        Some(frame) => place_of(session, frame),
+        Some(frame) => location_of(session, frame),
         None => String::new(),
     })
 }
 
 /// Returns a frame's function and location: `name at file:line`, or `name in module`.
-fn place_of(session: &mut Session, frame: &Frame) -> String {
+fn location_of(session: &mut Session, frame: &Frame) -> String {
     let name = &frame.name;
     match &frame.location {
         Some(place) => {
@@ -133,19 +133,19 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         ["all"] => (true, None),
         ["all", number] | [number, "all"] => (true, Some(*number)),
         [number] => (false, Some(*number)),
-        _ => return Err(call.wrong(&BACKTRACE, "too many arguments")),
+        _ => return Err(call.usage_error(&BACKTRACE, "too many arguments")),
     };
     let levels = match levels.map(|text| (text, count(text))) {
-        None if of_all => FRAMES_OF_EACH,
-        None => FRAMES_SHOWN,
+        None if of_all => DEFAULT_FRAMES_PER_THREAD,
+        None => DEFAULT_FRAMES,
         Some((_, Some(levels @ 1..))) => levels,
         Some((text, _)) => {
             let mistake = format!("invalid frame count `{text}`");
-            return Err(call.wrong(&BACKTRACE, mistake));
+            return Err(call.usage_error(&BACKTRACE, mistake));
         }
     };
     let prefix = call.session.settings.command_prefix.clone();
-    let mut lines = Lines::at_most(MOST_LINES);
+    let mut lines = Lines::at_most(MAX_LINES);
     if !of_all {
         let thread = call.thread()?;
         if let Some(more) = stack_of(call, thread, levels, &mut lines)? {
@@ -157,9 +157,9 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
         return Ok(lines.finish("too many to show"));
     }
     for thread in call.session.debugger.threads() {
-        call.go_on()?;
+        call.check_cancelled()?;
         if lines.is_full() {
-            lines.leave_out(1);
+            lines.omit(1);
             continue;
         }
         lines.push(format!("{} {}:", thread.id, thread.name));
@@ -183,16 +183,16 @@ fn stack_of(
     levels: usize,
     lines: &mut Lines,
 ) -> Result<Option<String>, RequestError> {
-    let asked = levels.min(MOST_LINES);
+    let asked = levels.min(MAX_LINES);
     let stack = call.session.debugger.stack(thread, 0, Some(asked))?;
     let looked_at = call.frame;
     for frame in &stack.frames {
-        call.go_on()?;
+        call.check_cancelled()?;
         let mark = match looked_at == Some(frame.key) {
             true => "*",
             false => " ",
         };
-        let place = place_of(call.session, frame);
+        let place = location_of(call.session, frame);
         lines.push(format!("{mark} #{} {} {place}", frame.key.level, frame.pc));
     }
     let shown = stack.frames.len();
@@ -235,7 +235,7 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
         name => {
             let Some((_, group)) = GROUPS.iter().find(|(known, _)| *known == name) else {
                 let mistake = format!("unknown register group `{name}`");
-                return Err(call.wrong(&REGISTERS, mistake));
+                return Err(call.usage_error(&REGISTERS, mistake));
             };
             vec![*group]
         }
@@ -246,7 +246,7 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
     let mut rows = Vec::new();
     for group in wanted {
         for Named { name, value, .. } in call.session.debugger.registers(frame, group)? {
-            call.go_on()?;
+            call.check_cancelled()?;
             let text = match value {
                 Ok(value) => call.session.debugger.present(&value, &limits).text,
                 Err(error) => error.to_string(),

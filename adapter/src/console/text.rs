@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// Maximum length of a line in bytes.
-const LONGEST: usize = 1000;
+const MAX_LINE_CHARS: usize = 1000;
 
 /// Lines of output up to a maximum number.
 pub struct Lines {
@@ -36,8 +36,10 @@ impl Lines {
             return;
         }
         let mut line = line.to_string();
-        if line.len() > LONGEST {
-            let end = (0..=LONGEST).rev().find(|end| line.is_char_boundary(*end));
+        if line.len() > MAX_LINE_CHARS {
+            let end = (0..=MAX_LINE_CHARS)
+                .rev()
+                .find(|end| line.is_char_boundary(*end));
             line.truncate(end.unwrap_or(0));
             line.push('…');
         }
@@ -49,7 +51,7 @@ impl Lines {
     }
 
     /// Counts `more` further lines as left out, without formatting them.
-    pub fn leave_out(&mut self, more: usize) {
+    pub fn omit(&mut self, more: usize) {
         self.left_out = self.left_out.saturating_add(more);
     }
 
@@ -67,12 +69,15 @@ impl Lines {
 /// Formats rows of cells as lines, with each column as wide as its widest cell.
 pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
     /// Maximum width of a column; a wider cell shifts the rest of its row.
-    const WIDEST: usize = 40;
+    const MAX_COLUMN_CHARS: usize = 40;
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         let widths = cells.map(|cell| cell.chars().count());
-        widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
+        widths
+            .filter(|width| *width <= MAX_COLUMN_CHARS)
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let line = |row: &Vec<String>| {
@@ -107,7 +112,7 @@ mod tests {
         }
         assert_eq!(lines.finish("ask again"), "0\n1\n… 3 more: ask again");
         let mut lines = Lines::at_most(2);
-        lines.push("é".repeat(LONGEST));
+        lines.push("é".repeat(MAX_LINE_CHARS));
         assert!(lines.finish("").ends_with("é…"));
     }
 

@@ -5,9 +5,9 @@ use super::history::Value;
 use crate::protocol::Change;
 
 /// Maximum length in bytes of a value that is shown completely.
-const WHOLE: usize = 60;
+const MAX_WHOLE_CHARS: usize = 60;
 /// Bytes shown of a longer one: before the first difference, and from it on.
-const AROUND: (usize, usize) = (20, 60);
+const CONTEXT_CHARS: (usize, usize) = (20, 60);
 
 /// Describes the change from one value to another.
 pub fn change(name: &str, was: &Value, is: &Value) -> Change {
@@ -15,14 +15,14 @@ pub fn change(name: &str, was: &Value, is: &Value) -> Change {
         // Only addresses differ, and they are not shown.
         true => (
             was.shown.clone(),
-            format!("{} (another address)", cut(&is.shown, WHOLE)),
+            format!("{} (another address)", cut(&is.shown, MAX_WHOLE_CHARS)),
         ),
         false => (was.shown.clone(), is.shown.clone()),
     };
     let longest = before.len().max(after.len());
     let name = name.to_owned();
-    if longest <= WHOLE || was.shown == is.shown {
-        let before = cut(&before, WHOLE);
+    if longest <= MAX_WHOLE_CHARS || was.shown == is.shown {
+        let before = cut(&before, MAX_WHOLE_CHARS);
         return Change {
             name,
             before,
@@ -35,10 +35,13 @@ pub fn change(name: &str, was: &Value, is: &Value) -> Change {
         .map(|((at, c), _)| at + c.len_utf8())
         .last()
         .unwrap_or(0);
-    let from = before.floor_char_boundary(same.saturating_sub(AROUND.0));
+    let from = before.floor_char_boundary(same.saturating_sub(CONTEXT_CHARS.0));
     let part = |text: &str| {
         let lead = if from > 0 { "…" } else { "" };
-        format!("{lead}{}", cut(&text[from..], AROUND.0 + AROUND.1))
+        format!(
+            "{lead}{}",
+            cut(&text[from..], CONTEXT_CHARS.0 + CONTEXT_CHARS.1)
+        )
     };
     Change {
         name,

@@ -24,27 +24,27 @@ use stack::Style;
 use std::sync::Arc;
 
 /// Default size of an answer in bytes.
-const USUAL: usize = 6000;
+const DEFAULT_BUDGET: usize = 6000;
 /// Minimum and maximum size that a client may request.
-const BOUNDS: (usize, usize) = (400, 1 << 20);
+const BUDGET_RANGE: (usize, usize) = (400, 1 << 20);
 /// Maximum number of variables read.
-const VARIABLES: usize = 256;
+const MAX_VARIABLES: usize = 256;
 /// Maximum number of frames read: of the stopped thread, and of each other thread.
-const FRAMES: (usize, usize) = (128, 16);
+const MAX_FRAMES: (usize, usize) = (128, 16);
 /// Maximum number of other threads.
-const THREADS: usize = 64;
+const MAX_THREADS: usize = 64;
 /// Maximum length of a name or a type in bytes.
-const NAME: usize = 160;
+const MAX_NAME_BYTES: usize = 160;
 
 /// Summarizes a stop.
 ///
 /// # Errors
 /// Not stopped, no such thread or frame, or cancelled.
 pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context, RequestError> {
-    let size = asked.budget.map_or(USUAL, |budget| {
+    let size = asked.budget.map_or(DEFAULT_BUDGET, |budget| {
         usize::try_from(budget)
             .unwrap_or(0)
-            .clamp(BOUNDS.0, BOUNDS.1)
+            .clamp(BUDGET_RANGE.0, BUDGET_RANGE.1)
     });
     let frame_id = asked.frame_id.filter(|id| *id != 0);
     let frame = frame_id.map(|id| session.handles.frame(id)).transpose()?;
@@ -54,7 +54,10 @@ pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context
         (None, None) => session.history.thread().ok_or(RequestError::Running)?,
     };
     let mut budget = Budget::new(size);
-    let frames = session.debugger.stack(thread, 0, Some(FRAMES.0))?.frames;
+    let frames = session
+        .debugger
+        .stack(thread, 0, Some(MAX_FRAMES.0))?
+        .frames;
     let shown = match frame {
         Some(frame) => frames.iter().find(|it| it.key == frame),
         None => stack::shown(session, &frames),
@@ -122,7 +125,7 @@ fn variables(
     });
     let all: Vec<(VariableKind, Named)> = returned.chain(locals).collect();
     let count = all.len();
-    let mut read = Vec::with_capacity(count.min(VARIABLES));
+    let mut read = Vec::with_capacity(count.min(MAX_VARIABLES));
     budget.section(45, |allowed| {
         let limits = limits_of((allowed / count.max(1)).clamp(100, 4000));
         // If there are too many, those of the innermost scopes are last.
@@ -131,11 +134,11 @@ fn variables(
             .partition(|(kind, _)| *kind != VariableKind::Local);
         let skipped = inner
             .len()
-            .saturating_sub(VARIABLES.saturating_sub(arguments.len()));
+            .saturating_sub(MAX_VARIABLES.saturating_sub(arguments.len()));
         let taken = arguments
             .into_iter()
             .chain(inner.into_iter().skip(skipped))
-            .take(VARIABLES);
+            .take(MAX_VARIABLES);
         let taken: Vec<(VariableKind, Named)> = taken.collect();
         let names = taken.iter().map(|(_, named)| named);
         session.history.name_variables(names);
@@ -217,7 +220,7 @@ fn variable(
         Ok(value) => {
             let presentation = present(session, value, &limits);
             let shown = presentation.text;
-            let (exact, own) = match shown.contains(HIDDEN) || shown.contains(LEADS_TO) {
+            let (exact, own) = match shown.contains(HIDDEN_ADDRESS) || shown.contains(POINTS_TO) {
                 false => (shown.clone(), shown.clone()),
                 true => {
                     let limits = Limits {
@@ -242,18 +245,18 @@ fn variable(
         }
     };
     let variable = ContextVariable {
-        name: cut(&named.name, NAME),
+        name: cut(&named.name, MAX_NAME_BYTES),
         kind,
-        type_name: cut(&type_name, NAME),
+        type_name: cut(&type_name, MAX_NAME_BYTES),
         value: shown.clone(),
     };
     (variable, Value { shown, exact, own })
 }
 
 /// The engine's text for an address that is not shown.
-const HIDDEN: &str = "0x…";
+const HIDDEN_ADDRESS: &str = "0x…";
 /// The engine's text between a pointer and its target.
-const LEADS_TO: char = '→';
+const POINTS_TO: char = '→';
 
 /// Returns the mutex that a thread waits for.
 fn wait_of(session: &mut Session, thread: ThreadId, addresses: bool) -> Option<ContextWait> {
@@ -275,13 +278,13 @@ fn other_threads(
     others.retain(|thread| thread.id != but);
     let count = others.len();
     let allowed = budget.rest();
-    let (mut left, mut told) = (allowed, Vec::new());
-    for thread in others.into_iter().take(THREADS) {
+    let (mut left, mut listed) = (allowed, Vec::new());
+    for thread in others.into_iter().take(MAX_THREADS) {
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
         // A thread that runs in non-stop mode has no frames.
-        let stack = session.debugger.stack(thread.id, 0, Some(FRAMES.1));
+        let stack = session.debugger.stack(thread.id, 0, Some(MAX_FRAMES.1));
         let frames = stack.map(|stack| stack.frames).unwrap_or_default();
         let shown = stack::innermost_own(session, &frames).cloned();
         let frame = shown.map(|frame| stack::entry(session, &frame, style));
@@ -290,7 +293,7 @@ fn other_threads(
             break;
         }
         left -= cost;
-        told.push(ContextThread {
+        listed.push(ContextThread {
             thread_id: thread.id.0.into(),
             waits_for: wait_of(session, thread.id, style.addresses),
             name: thread.name,
@@ -298,7 +301,7 @@ fn other_threads(
             ..ContextThread::default()
         });
     }
-    context.omitted.threads = (count - told.len()) as u64;
-    context.threads = told;
+    context.omitted.threads = (count - listed.len()) as u64;
+    context.threads = listed;
     Ok(())
 }

@@ -7,11 +7,11 @@ use engine::{Frame, open_regular};
 use std::io::{BufRead, BufReader, Read};
 
 /// Number of lines shown before and after the current one.
-const AROUND: u32 = 3;
+const CONTEXT_LINES: u32 = 3;
 /// Maximum length of a shown line in bytes.
-const LONGEST: usize = 160;
+const MAX_LINE_CHARS: usize = 160;
 /// Maximum number of bytes read of a file.
-const MOST: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 
 /// Adds the lines around a frame's location, if its source file exists. Returns their cost in
 /// bytes.
@@ -29,15 +29,15 @@ pub fn around(
     let Some(file) = path.and_then(|path| open_regular(&path).ok()) else {
         return 0;
     };
-    let first = place.line.saturating_sub(AROUND).max(1);
+    let first = place.line.saturating_sub(CONTEXT_LINES).max(1);
     let read = window(
-        BufReader::new(file.take(MOST)),
+        BufReader::new(file.take(MAX_FILE_BYTES)),
         first,
-        place.line.saturating_add(AROUND),
+        place.line.saturating_add(CONTEXT_LINES),
     );
     let mut read: Vec<(u32, String)> = read
         .into_iter()
-        .map(|(number, text)| (number, cut(text.trim_end(), LONGEST)))
+        .map(|(number, text)| (number, cut(text.trim_end(), MAX_LINE_CHARS)))
         .collect();
     // Drops the lines farthest from the current one first.
     while cost(&read) > allowed && read.len() > 1 {

@@ -1,6 +1,6 @@
 //! Frames of a stack: selects the relevant one, folds those of libraries.
 
-use super::NAME;
+use super::MAX_NAME_BYTES;
 use super::budget::cut;
 use crate::protocol::ContextFrame;
 use crate::session::Session;
@@ -8,9 +8,9 @@ use crate::session::describe::{describe_frame, present};
 use engine::{Frame, FrameKind, Limits};
 
 /// Maximum length of the text of a frame's arguments in bytes.
-const ARGUMENTS: usize = 200;
+const MAX_ARGUMENTS_CHARS: usize = 200;
 /// Maximum length of the text of one argument's value in bytes.
-const ARGUMENT: usize = 40;
+const MAX_ARGUMENT_CHARS: usize = 40;
 
 /// How frames are written.
 #[derive(Clone, Copy)]
@@ -59,7 +59,7 @@ pub fn entry(session: &mut Session, frame: &Frame, style: Style) -> ContextFrame
     // A frame without a name has its address as its name.
     let name = match described.name.starts_with("0x") && !style.addresses {
         true => "0x…".to_owned(),
-        false => cut(&described.name, NAME),
+        false => cut(&described.name, MAX_NAME_BYTES),
     };
     let line = described.source.is_some().then_some(described.line);
     ContextFrame {
@@ -81,9 +81,9 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         return None;
     }
     let limits = Limits {
-        text: ARGUMENT,
+        text: MAX_ARGUMENT_CHARS,
         elements: 4,
-        string: ARGUMENT,
+        string: MAX_ARGUMENT_CHARS,
         // The target of a pointer is written as its number.
         depth: 1,
         addresses,
@@ -96,7 +96,7 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         if session.is_cancelled() {
             return None;
         }
-        if text.len() > ARGUMENTS {
+        if text.len() > MAX_ARGUMENTS_CHARS {
             text.push_str(", …");
             break;
         }
@@ -111,7 +111,7 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
         let name = parameter.name.split(" (line ").next().unwrap_or_default();
         match name {
             "" => text.push_str(&value),
-            name => text.push_str(&format!("{}={value}", cut(name, ARGUMENT))),
+            name => text.push_str(&format!("{}={value}", cut(name, MAX_ARGUMENT_CHARS))),
         }
     }
     Some(text)
@@ -144,8 +144,8 @@ pub fn fold(
             entry = ContextFrame {
                 name: format!(
                     "{} … {}",
-                    cut(&entry.name, NAME / 2),
-                    cut(&last.name, NAME / 2)
+                    cut(&entry.name, MAX_NAME_BYTES / 2),
+                    cut(&last.name, MAX_NAME_BYTES / 2)
                 ),
                 folded: now.len() as u64,
                 path: None,

@@ -1,16 +1,16 @@
 //! Stacks of one thread or of all, for `stillpoint/stacks`.
 
 use super::stack::{self, Style};
-use super::{FRAMES, wait_of};
+use super::{MAX_FRAMES, wait_of};
 use crate::protocol::RequestError;
 use crate::protocol::{ContextThread, Stacks, StacksArguments};
 use crate::session::Session;
 use crate::session::handles::thread_id;
 
 /// Default and maximum number of frames per thread.
-const LEVELS: (usize, usize) = (20, 1000);
+const DEFAULT_AND_MAX_LEVELS: (usize, usize) = (20, 1000);
 /// Maximum number of threads.
-const THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
 
 /// Returns the stacks of one thread or of all.
 ///
@@ -28,13 +28,13 @@ pub fn gather_stacks(
         session.debugger.stack(id, 0, Some(1))?;
         threads.retain(|thread| thread.id == id);
     }
-    let omitted = threads.len().saturating_sub(THREADS) as u64;
-    let mut told = Vec::new();
-    for thread in threads.into_iter().take(THREADS) {
+    let omitted = threads.len().saturating_sub(MAX_THREADS) as u64;
+    let mut listed = Vec::new();
+    for thread in threads.into_iter().take(MAX_THREADS) {
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
-        told.push(ContextThread {
+        listed.push(ContextThread {
             thread_id: thread.id.0.into(),
             waits_for: wait_of(session, thread.id, asked.addresses),
             name: thread.name,
@@ -42,7 +42,7 @@ pub fn gather_stacks(
         });
     }
     Ok(Stacks {
-        threads: told,
+        threads: listed,
         omitted,
     })
 }
@@ -54,10 +54,13 @@ fn of_thread(
     asked: &StacksArguments,
 ) -> ContextThread {
     let number = |number: i64| usize::try_from(number).unwrap_or(0);
-    let levels = asked.levels.map_or(LEVELS.0, number).min(LEVELS.1);
+    let levels = asked
+        .levels
+        .map_or(DEFAULT_AND_MAX_LEVELS.0, number)
+        .min(DEFAULT_AND_MAX_LEVELS.1);
     let style = Style::of(asked.addresses);
     if levels == 0 {
-        let stack = session.debugger.stack(thread, 0, Some(FRAMES.1));
+        let stack = session.debugger.stack(thread, 0, Some(MAX_FRAMES.1));
         let frames = stack.map(|stack| stack.frames).unwrap_or_default();
         let shown = stack::shown(session, &frames).cloned();
         return ContextThread {

@@ -12,17 +12,17 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Environment variable with the log level.
-const LEVELS: &str = "STILLPOINT_LOG";
+const LEVEL_VARIABLE: &str = "STILLPOINT_LOG";
 /// Environment variable that, set to `1`, includes arguments and environment variables of programs
 /// in the log.
-const VALUES: &str = "STILLPOINT_LOG_VALUES";
+const VALUES_VARIABLE: &str = "STILLPOINT_LOG_VALUES";
 /// Members of messages with values that may be secret.
-const SECRET: [&str; 3] = ["args", "env", "token"];
+const SECRET_KEYS: [&str; 3] = ["args", "env", "token"];
 /// The text logged in place of such a value.
-const HIDDEN: &str = "…";
+const REDACTED: &str = "…";
 
 static SHOWS_VALUES: LazyLock<bool> =
-    LazyLock::new(|| env::var_os(VALUES).is_some_and(|value| value == "1"));
+    LazyLock::new(|| env::var_os(VALUES_VARIABLE).is_some_and(|value| value == "1"));
 
 /// Starts logging to `file`, else to stderr, as `STILLPOINT_LOG` selects; never to stdout, which
 /// carries the protocol.
@@ -55,7 +55,7 @@ pub fn start(file: Option<&Path>) {
 /// Returns the filter that `STILLPOINT_LOG` describes: a level, or levels by target as in
 /// `stillpoint=debug,engine=trace`; `default` where it is unset or invalid.
 fn filter(default: LevelFilter) -> Targets {
-    let filter = env::var(LEVELS)
+    let filter = env::var(LEVEL_VARIABLE)
         .ok()
         .and_then(|levels| levels.parse::<Targets>().ok())
         .unwrap_or_else(|| Targets::new().with_default(default));
@@ -79,7 +79,7 @@ fn without_secrets(message: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(message);
     let may_have = |name: &str| text.contains(&format!("\"{name}\""));
     // A key may be written with escapes.
-    if !SECRET.iter().any(|name| may_have(name)) && !text.contains("\\u") {
+    if !SECRET_KEYS.iter().any(|name| may_have(name)) && !text.contains("\\u") {
         return text;
     }
     match serde_json::from_slice::<Value>(message) {
@@ -96,7 +96,7 @@ fn hide(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
-                match SECRET.contains(&name.as_str()) {
+                match SECRET_KEYS.contains(&name.as_str()) {
                     true => hide_values(value),
                     false => hide(value),
                 }
@@ -113,7 +113,7 @@ fn hide_values(value: &mut Value) {
         Value::Object(members) => members.values_mut().for_each(hide_values),
         Value::Array(elements) => elements.iter_mut().for_each(hide_values),
         Value::Null => {}
-        _ => *value = HIDDEN.into(),
+        _ => *value = REDACTED.into(),
     }
 }
 

@@ -189,7 +189,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
-    const US: u32 = 1000;
+    const OUR_UID: u32 = 1000;
 
     fn facts(uid: u32, mode: u32) -> Facts {
         Facts {
@@ -203,34 +203,34 @@ mod tests {
     fn parents_are_roots_or_ours() {
         for (uid, mode, fine) in [
             (0, 0o755, true),
-            (US, 0o755, true),
+            (OUR_UID, 0o755, true),
             (0, 0o1777, true),
-            (US, 0o777, false),
+            (OUR_UID, 0o777, false),
             (1001, 0o755, false),
             (1001, 0o1777, false),
         ] {
-            let wrong = wrong_parent(facts(uid, mode), US);
+            let wrong = wrong_parent(facts(uid, mode), OUR_UID);
             assert_eq!(wrong.is_none(), fine, "{uid} {mode:o}");
         }
         let link = |uid| Facts {
             is_link: true,
             ..facts(uid, 0o777)
         };
-        assert_eq!(wrong_parent(link(0), US), None);
-        assert!(wrong_parent(link(1001), US).is_some());
+        assert_eq!(wrong_parent(link(0), OUR_UID), None);
+        assert!(wrong_parent(link(1001), OUR_UID).is_some());
     }
 
     #[test]
     fn the_folder_is_ours_and_no_link() {
-        assert_eq!(wrong_folder(facts(US, 0o755), US), None);
-        assert!(wrong_folder(facts(0, 0o755), US).is_some());
-        assert!(wrong_folder(facts(1001, 0o700), US).is_some());
-        assert!(wrong_folder(facts(US, 0o777), US).is_some());
+        assert_eq!(wrong_folder(facts(OUR_UID, 0o755), OUR_UID), None);
+        assert!(wrong_folder(facts(0, 0o755), OUR_UID).is_some());
+        assert!(wrong_folder(facts(1001, 0o700), OUR_UID).is_some());
+        assert!(wrong_folder(facts(OUR_UID, 0o777), OUR_UID).is_some());
         let link = Facts {
             is_link: true,
-            ..facts(US, 0o777)
+            ..facts(OUR_UID, 0o777)
         };
-        assert!(wrong_folder(link, US).is_some());
+        assert!(wrong_folder(link, OUR_UID).is_some());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `stillpoint dap`: the debug adapter.
 
 use crate::files::log;
-use crate::server::stream::{Flags, Stream};
-use crate::server::{self, At, Listening, TOKEN_VARIABLE, Token, listen};
+use crate::server::stream::{SavedFlags, Stream};
+use crate::server::{self, ListenAddress, ListenerOptions, TOKEN_VARIABLE, Token, listen};
 use crate::service::{ServiceError, serve, serve_after};
 use clap::Args;
 use std::io;
@@ -20,9 +20,9 @@ pub struct Dap {
         value_name = "PATH|ADDRESS:PORT",
         num_args = 0..=1,
         default_missing_value = "",
-        value_parser = At::parse
+        value_parser = ListenAddress::parse
     )]
-    pub listen: Option<At>,
+    pub listen: Option<ListenAddress>,
     /// With `--listen`: the token that clients must send. Other users can see it here; they cannot
     /// see STILLPOINT_TOKEN
     #[arg(long, value_name = "TOKEN", value_parser = Token::new)]
@@ -59,13 +59,13 @@ pub fn dap(options: Dap) -> ExitCode {
                 .log
                 .iter()
                 .map(|log| format!("--log={}", log.display()));
-            let hand_on = log.collect();
+            let forwarded_arguments = log.collect();
             set_token(options.token).and_then(|token| {
-                let how = Listening {
+                let how = ListenerOptions {
                     at,
                     token,
                     max_sessions: options.max_sessions,
-                    hand_on,
+                    forwarded_arguments,
                 };
                 listen(how).map_err(ServiceError::from)
             })
@@ -86,14 +86,14 @@ pub fn dap(options: Dap) -> ExitCode {
 /// Serves the client on stdin and stdout.
 fn serve_stdio() -> Result<(), ServiceError> {
     // Restores the flags of the pipes for other processes that share them.
-    let _as_they_were = [Flags::of(io::stdin()), Flags::of(io::stdout())];
+    let _as_they_were = [SavedFlags::of(io::stdin()), SavedFlags::of(io::stdout())];
     serve([Stream::of(io::stdin())?, Stream::of(io::stdout())?])
 }
 
 /// Serves the client on the socket that is stdin, once it is admitted. `same_user`: the listener
 /// admits clients of this user without a token.
 fn serve_socket(same_user: bool) -> Result<(), ServiceError> {
-    let demand = server::demand(same_user)?;
+    let demand = server::required_authentication(same_user)?;
     let streams = Stream::both_of(io::stdin().as_fd().try_clone_to_owned()?)?;
     let said = server::greet(&streams[0], &demand).map_err(ServiceError::Refused)?;
     server::admitted();

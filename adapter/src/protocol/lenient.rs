@@ -25,10 +25,10 @@ pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String
         };
         let path = error.path().to_string();
         let hopeless = match mended.insert(path.clone()) {
-            true => !mend(&mut arguments, error.path(), coerce),
-            false => !mend(&mut arguments, error.path(), drop_hint),
+            true => !repair(&mut arguments, error.path(), coerce),
+            false => !repair(&mut arguments, error.path(), drop_hint),
         };
-        if hopeless && !mend(&mut arguments, error.path(), drop_hint) {
+        if hopeless && !repair(&mut arguments, error.path(), drop_hint) {
             return Err(match path.as_str() {
                 "." => error.inner().to_string(),
                 _ => format!("`{path}`: {}", error.inner()),
@@ -38,14 +38,14 @@ pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String
 }
 
 /// The repair of a field that cannot be parsed.
-enum Mended {
+enum Repair {
     As(Value),
     Dropped,
     No,
 }
 
 /// Repairs the value at `path`; false if that is not possible.
-fn mend(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Mended) -> bool {
+fn repair(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Repair) -> bool {
     let segments: Vec<&Segment> = path.iter().collect();
     let Some((last, parents)) = segments.split_last() else {
         return false;
@@ -69,40 +69,40 @@ fn mend(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Mended) -> 
     };
     let Some(slot) = slot else { return false };
     match how(key, slot) {
-        Mended::As(value) => *slot = value,
-        Mended::Dropped => match parent.as_object_mut() {
+        Repair::As(value) => *slot = value,
+        Repair::Dropped => match parent.as_object_mut() {
             Some(object) => drop(object.remove(key)),
             None => return false,
         },
-        Mended::No => return false,
+        Repair::No => return false,
     }
     true
 }
 
 /// Returns the value in its usual notation, if it has another one.
-fn coerce(key: &str, value: &Value) -> Mended {
+fn coerce(key: &str, value: &Value) -> Repair {
     match value {
-        Value::Null => Mended::Dropped,
+        Value::Null => Repair::Dropped,
         Value::String(text) => match text.trim() {
-            "true" => Mended::As(Value::Bool(true)),
-            "false" => Mended::As(Value::Bool(false)),
+            "true" => Repair::As(Value::Bool(true)),
+            "false" => Repair::As(Value::Bool(false)),
             text => text
                 .parse::<i64>()
-                .map_or(Mended::No, |number| Mended::As(number.into())),
+                .map_or(Repair::No, |number| Repair::As(number.into())),
         },
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => {
-                Mended::As((float as i64).into())
+                Repair::As((float as i64).into())
             }
-            _ if key == "hitCondition" => Mended::As(Value::String(number.to_string())),
-            _ => Mended::No,
+            _ if key == "hitCondition" => Repair::As(Value::String(number.to_string())),
+            _ => Repair::No,
         },
-        _ => Mended::No,
+        _ => Repair::No,
     }
 }
 
 /// Drops a field that does not change the meaning of a request.
-fn drop_hint(key: &str, _value: &Value) -> Mended {
+fn drop_hint(key: &str, _value: &Value) -> Repair {
     const HINTS: &[&str] = &[
         "adapterData",
         "adapterID",
@@ -125,8 +125,8 @@ fn drop_hint(key: &str, _value: &Value) -> Mended {
         "sources",
     ];
     match HINTS.contains(&key) || key.starts_with("supports") {
-        true => Mended::Dropped,
-        false => Mended::No,
+        true => Repair::Dropped,
+        false => Repair::No,
     }
 }
 

@@ -70,13 +70,14 @@ pub struct VariablesWriter(Vec<u8>);
 
 impl VariablesWriter {
     /// Typical size of a variable in bytes.
-    const USUAL: usize = 120;
+    const TYPICAL_VARIABLE_BYTES: usize = 120;
     const HEAD: &[u8] = br#"{"variables":["#;
 
     /// Creates an empty body with capacity for `count` variables.
     pub fn for_about(count: usize) -> Self {
         // Growing would copy the text and touch new pages.
-        let mut json = Vec::with_capacity(Self::HEAD.len() + 2 + count * Self::USUAL);
+        let mut json =
+            Vec::with_capacity(Self::HEAD.len() + 2 + count * Self::TYPICAL_VARIABLE_BYTES);
         json.extend_from_slice(Self::HEAD);
         Self(json)
     }

@@ -13,10 +13,10 @@ const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/pr
 const HEADING: &str = "## Unsupported parts of DAP";
 
 /// Reverse requests that the adapter sends.
-const OURS_TO_ASK: [&str; 2] = ["runInTerminal", "startDebugging"];
+const REVERSE_REQUESTS: [&str; 2] = ["runInTerminal", "startDebugging"];
 
 /// Types of the schema with another name here; those from the `dap` crate have all fields.
-const OTHER_NAMES: [(&str, &str); 10] = [
+const RENAMED_TYPES: [(&str, &str); 10] = [
     ("SetBreakpointsResponse", "BreakpointsResponse"),
     ("SetFunctionBreakpointsResponse", "BreakpointsResponse"),
     ("SetInstructionBreakpointsResponse", "BreakpointsResponse"),
@@ -30,7 +30,7 @@ const OTHER_NAMES: [(&str, &str); 10] = [
 ];
 /// Read by code outside `protocol`: by several requests together, by the `dap` crate, or as
 /// settings.
-const ELSEWHERE: [&str; 3] = [
+const READ_ELSEWHERE: [&str; 3] = [
     "ContinueArguments",
     "PauseArguments",
     "LaunchRequestArguments.noDebug",
@@ -55,7 +55,7 @@ fn requests(schema: &Value) -> BTreeSet<&str> {
         definition["allOf"][1]["properties"]["command"]["enum"][0].as_str()
     });
     commands
-        .filter(|command| !OURS_TO_ASK.contains(command))
+        .filter(|command| !REVERSE_REQUESTS.contains(command))
         .collect()
 }
 
@@ -139,13 +139,13 @@ fn no_field_of_the_schema_is_forgotten() {
     let all = fields_of_the_schema(&schema);
     assert!(all.len() > 80, "{all:?}");
     for (name, fields) in &all {
-        let other = OTHER_NAMES.iter().find(|(known, _)| known == name);
+        let other = RENAMED_TYPES.iter().find(|(known, _)| known == name);
         let name_of_ours = match other {
             Some((_, ours)) => (*ours).to_owned(),
             None if name.ends_with("Event") => format!("{name}Body"),
             None => (*name).to_owned(),
         };
-        let is_whole = borrowed.contains(&*name_of_ours) || ELSEWHERE.contains(name);
+        let is_whole = borrowed.contains(&*name_of_ours) || READ_ELSEWHERE.contains(name);
         // The arguments of an unsupported request are not read.
         let command = name.strip_suffix("Arguments").map(|name| {
             let (first, rest) = name.split_at(1);
@@ -157,7 +157,7 @@ fn no_field_of_the_schema_is_forgotten() {
         for field in fields {
             let spelled = format!("{name}.{field}");
             let is_there = is_whole
-                || ELSEWHERE.contains(&&*spelled)
+                || READ_ELSEWHERE.contains(&&*spelled)
                 || ours
                     .get(&name_of_ours)
                     .is_some_and(|ours| ours.contains(*field));

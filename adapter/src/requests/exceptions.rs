@@ -16,30 +16,30 @@ use engine::{ExceptionBreakpoint, ExceptionFilter, Signal, ThreadId};
 use std::fmt::Write;
 
 /// Maximum number of frames in the text of a stack.
-const FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 
 /// The offered filters: id, label, description, description of the condition.
-const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
+const FILTERS: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
     (
         ExceptionFilter::CppThrow,
         "cpp_throw",
         "C++: on throw",
         "Stops where a C++ exception is thrown or rethrown",
-        TYPES,
+        TYPES_HELP,
     ),
     (
         ExceptionFilter::CppCatch,
         "cpp_catch",
         "C++: on catch",
         "Stops where a C++ exception is caught",
-        TYPES,
+        TYPES_HELP,
     ),
     (
         ExceptionFilter::CppUncaught,
         "cpp_uncaught",
         "C++: uncaught",
         "Stops where an uncaught C++ exception ends the program",
-        TYPES,
+        TYPES_HELP,
     ),
     (
         ExceptionFilter::RustPanic,
@@ -63,13 +63,13 @@ const OFFERED: [(ExceptionFilter, &str, &str, &str, &str); 6] = [
         "Names (SIGUSR1, SIGRT*), or an expression with $exception, the number",
     ),
 ];
-const TYPES: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or \
+const TYPES_HELP: &str = "Types (std::runtime_error, my::*; without * also types derived from it), or \
                      an expression with $exception";
 
 /// Returns the filter with an id: an offered one, any signal's name, or the name of another
 /// debugger's filter.
 fn filter(id: &str) -> Option<ExceptionFilter> {
-    if let Some((filter, ..)) = OFFERED.iter().find(|(_, offered, ..)| *offered == id) {
+    if let Some((filter, ..)) = FILTERS.iter().find(|(_, offered, ..)| *offered == id) {
         return Some(*filter);
     }
     match id {
@@ -92,7 +92,7 @@ impl Request for SetExceptionBreakpoints {
     type Body = BreakpointsResponse;
 
     fn advertise(capabilities: &mut Capabilities) {
-        let offered = OFFERED.iter();
+        let offered = FILTERS.iter();
         capabilities.exception_breakpoint_filters = offered
             .map(
                 |&(ref filter, id, label, description, condition)| ExceptionBreakpointsFilter {
@@ -145,7 +145,7 @@ impl Request for SetExceptionBreakpoints {
 }
 
 fn unknown(id: &str) -> String {
-    let ids: Vec<&str> = OFFERED.iter().map(|(_, id, ..)| *id).collect();
+    let ids: Vec<&str> = FILTERS.iter().map(|(_, id, ..)| *id).collect();
     format!(
         "unknown exception filter `{id}`; expected {}, or the name of a signal (SIGUSR1)",
         ids.join(", ")
@@ -216,7 +216,7 @@ impl Request for ExceptionInfo {
 
 /// Formats a stack as text.
 fn stack_text(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
-    let stack = session.debugger.stack(thread, 0, Some(FRAMES))?;
+    let stack = session.debugger.stack(thread, 0, Some(MAX_FRAMES))?;
     let mut text = String::new();
     for frame in &stack.frames {
         let _ = write!(text, "#{} {}", frame.key.level, frame.name);
@@ -229,7 +229,7 @@ fn stack_text(session: &mut Session, thread: ThreadId) -> Result<String, Request
             None => writeln!(text, " ({})", frame.pc),
         };
     }
-    if stack.frames.len() == FRAMES && stack.total.is_none_or(|total| total > FRAMES) {
+    if stack.frames.len() == MAX_FRAMES && stack.total.is_none_or(|total| total > MAX_FRAMES) {
         text.push_str("…\n");
     }
     Ok(text)

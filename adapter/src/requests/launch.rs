@@ -1,8 +1,8 @@
 //! The requests that start and end a session.
 
 use crate::config::{
-    self, AttachSettings, CommonPlan, Console, CorePlan, LaunchPlan, LaunchSettings, LivePlan,
-    Settings, Target,
+    self, AttachSettings, CommonPlan, Console, CorePlan, LaunchPlan, LaunchSettings,
+    ResolvedSettings, Settings, Target,
 };
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -34,8 +34,8 @@ impl Request for Launch {
     type Body = ();
 
     fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
-        only_once(session)?;
-        Beginning::of_launch(session, settings)?.carry_out(session)
+        check_not_started(session)?;
+        StartPlan::of_launch(session, settings)?.carry_out(session)
     }
 }
 
@@ -50,12 +50,12 @@ impl Request for Attach {
     type Body = ();
 
     fn handle(session: &mut Session, settings: RawSettings) -> Result<(), RequestError> {
-        only_once(session)?;
-        Beginning::of_attach(session, settings)?.carry_out(session)
+        check_not_started(session)?;
+        StartPlan::of_attach(session, settings)?.carry_out(session)
     }
 }
 
-fn only_once(session: &Session) -> Result<(), RequestError> {
+fn check_not_started(session: &Session) -> Result<(), RequestError> {
     match session.startup.has_begun() {
         true => Err(engine::Error::AlreadyStarted.into()),
         false => Ok(()),
@@ -63,15 +63,15 @@ fn only_once(session: &Session) -> Result<(), RequestError> {
 }
 
 /// A `launch` or an `attach` with its settings.
-pub(super) struct Beginning {
-    of: Of,
+pub(super) struct StartPlan {
+    of: StartKind,
     common: CommonPlan,
-    live: LivePlan,
+    live: ResolvedSettings,
     no_debug: bool,
     notes: Vec<String>,
 }
 
-enum Of {
+enum StartKind {
     Program(LaunchPlan, Console),
     Process {
         target: Target,
@@ -85,10 +85,10 @@ enum Of {
     },
 }
 
-impl Beginning {
+impl StartPlan {
     /// Parses the settings, and keeps them for a restart; starts nothing yet.
     pub(super) fn of_launch(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
-        let settings = config::read::<LaunchSettings>(raw.clone()).map_err(in_launch)?;
+        let settings = config::read::<LaunchSettings>(raw.clone()).map_err(launch_error)?;
         let Settings {
             own,
             common,
@@ -99,7 +99,7 @@ impl Beginning {
             RequestError::Start(format!("cannot determine the working directory: {error}"))
         })?;
         let of = match own.core(&common, &directory) {
-            Some(plan) => Of::Core {
+            Some(plan) => StartKind::Core {
                 plan,
                 attached: false,
             },
@@ -107,11 +107,11 @@ impl Beginning {
                 // The token is not for the debuggee.
                 let environment = std::env::vars_os().filter(|(name, _)| name != TOKEN_VARIABLE);
                 let plan = own.plan(&directory, environment);
-                Of::Program(plan.map_err(in_launch)?, own.console)
+                StartKind::Program(plan.map_err(launch_error)?, own.console)
             }
         };
-        let common = common.plan().map_err(in_launch)?;
-        let live = live.plan().map_err(in_launch)?;
+        let common = common.plan().map_err(launch_error)?;
+        let live = live.plan().map_err(launch_error)?;
         session.settings.raw = raw;
         Ok(Self {
             of,
@@ -124,7 +124,7 @@ impl Beginning {
 
     /// Like [`Beginning::of_launch`].
     pub(super) fn of_attach(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
-        let settings = config::read::<AttachSettings>(raw.clone()).map_err(in_attach)?;
+        let settings = config::read::<AttachSettings>(raw.clone()).map_err(attach_error)?;
         let Settings {
             own,
             common,
@@ -132,16 +132,16 @@ impl Beginning {
             notes,
         } = settings;
         let wait_for = own.wait_for;
-        let of = match (own.target(&common).map_err(in_attach)?, own.handover) {
-            (_, Some(socket)) => Of::Child(socket),
-            (Target::Core(plan), None) => Of::Core {
+        let of = match (own.target(&common).map_err(attach_error)?, own.handover) {
+            (_, Some(socket)) => StartKind::Child(socket),
+            (Target::Core(plan), None) => StartKind::Core {
                 plan,
                 attached: true,
             },
-            (target, None) => Of::Process { target, wait_for },
+            (target, None) => StartKind::Process { target, wait_for },
         };
-        let common = common.plan().map_err(in_attach)?;
-        let live = live.plan().map_err(in_attach)?;
+        let common = common.plan().map_err(attach_error)?;
+        let live = live.plan().map_err(attach_error)?;
         session.settings.raw = raw;
         Ok(Self {
             of,
@@ -163,7 +163,7 @@ impl Beginning {
         } = self;
         let settings = &mut session.settings;
         settings.stop_on_entry = common.stop_on_entry;
-        settings.stop_at_main = matches!(&of, Of::Program(plan, _) if plan.stop_at_main);
+        settings.stop_at_main = matches!(&of, StartKind::Program(plan, _) if plan.stop_at_main);
         settings.no_debug = no_debug;
         settings.terminate_debuggee = common.terminate_debuggee;
         session.debuginfod = Debuginfod::new(common.debuginfod && !no_debug);
@@ -179,14 +179,14 @@ impl Beginning {
         debugger.set_symbol_cache(kept);
         let source_map = settings::hold(session, live);
         match of {
-            Of::Program(plan, console) => launch(session, &plan, console)?,
-            Of::Process { target, wait_for } => attach(session, target, wait_for)?,
-            Of::Child(socket) => {
+            StartKind::Program(plan, console) => launch(session, &plan, console)?,
+            StartKind::Process { target, wait_for } => attach(session, target, wait_for)?,
+            StartKind::Child(socket) => {
                 handover::ask(socket, session.inbox.clone())
-                    .map_err(|error| in_attach(error.to_string()))?;
+                    .map_err(|error| attach_error(error.to_string()))?;
                 session.startup.awaiting();
             }
-            Of::Core { plan, attached } => core_file::open(session, plan, attached)?,
+            StartKind::Core { plan, attached } => core_file::open(session, plan, attached)?,
         }
         for note in notes {
             session.startup.note(note);
@@ -197,11 +197,11 @@ impl Beginning {
     }
 }
 
-fn in_launch(mistake: String) -> RequestError {
+fn launch_error(mistake: String) -> RequestError {
     RequestError::Start(format!("launch: {mistake}"))
 }
 
-fn in_attach(mistake: String) -> RequestError {
+fn attach_error(mistake: String) -> RequestError {
     RequestError::Start(format!("attach: {mistake}"))
 }
 
@@ -264,7 +264,7 @@ fn attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), R
             session.console(&format!("Waiting for `{program}` to start\n"));
             return Ok(());
         }
-        Target::Program(program) => the_only_one(session, &program)?,
+        Target::Program(program) => find_single_process(session, &program)?,
     };
     session.debugger.attach(pid)?;
     session.startup.held(true);
@@ -272,21 +272,21 @@ fn attach(session: &mut Session, target: Target, wait_for: bool) -> Result<(), R
 }
 
 /// Returns the only process that runs a program.
-fn the_only_one(session: &Session, program: &str) -> Result<i32, RequestError> {
-    const MOST: usize = 10;
+fn find_single_process(session: &Session, program: &str) -> Result<i32, RequestError> {
+    const MAX_LISTED_PROCESSES: usize = 10;
     let found = session.debugger.processes_named(program);
-    let failed = |message: String| Err(in_attach(message));
+    let failed = |message: String| Err(attach_error(message));
     match found.as_slice() {
         [(pid, _)] => Ok(*pid),
         [] => failed(format!(
             "no process matches `{program}`; start it, or set `waitFor`"
         )),
         several => {
-            let listed = several.iter().take(MOST);
+            let listed = several.iter().take(MAX_LISTED_PROCESSES);
             let mut listed: Vec<String> = listed
                 .map(|(pid, path)| format!("{pid} ({})", path.display()))
                 .collect();
-            if several.len() > MOST {
+            if several.len() > MAX_LISTED_PROCESSES {
                 listed.push("…".to_owned());
             }
             failed(format!(

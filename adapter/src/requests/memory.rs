@@ -14,7 +14,7 @@ use base64::Engine as _;
 use engine::{Extent, LoadAddr, Purpose};
 
 /// Maximum number of bytes per response.
-const MOST: u64 = 32 << 20;
+const MAX_READ_BYTES: u64 = 32 << 20;
 /// Returns the address of a memory reference: a number, or an expression of the stopped program.
 /// `field` is the name of the argument, for the error.
 pub(super) fn referred(
@@ -81,9 +81,9 @@ impl Request for ReadMemory {
             offset,
             count,
         } = arguments;
-        if count > MOST {
+        if count > MAX_READ_BYTES {
             return Err(RequestError::Arguments(format!(
-                "readMemory: `count`: {count} bytes exceed the maximum of {MOST} per request"
+                "readMemory: `count`: {count} bytes exceed the maximum of {MAX_READ_BYTES} per request"
             )));
         }
         let base = referred(session, "memoryReference", &memory_reference)?;

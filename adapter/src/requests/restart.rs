@@ -2,7 +2,7 @@
 
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, RestartArguments};
-use crate::requests::launch::Beginning;
+use crate::requests::launch::StartPlan;
 use crate::requests::{Request, ResponseTiming};
 use crate::session::RequiredState;
 use crate::session::Session;
@@ -35,16 +35,16 @@ impl Request for Restart {
         // Invalid settings are found before the former process ends.
         let attached = session.startup.was_attached();
         let beginning = match attached {
-            true => Beginning::of_attach(session, settings)?,
-            false => Beginning::of_launch(session, settings)?,
+            true => StartPlan::of_attach(session, settings)?,
+            false => StartPlan::of_launch(session, settings)?,
         };
-        end_former(session, !attached);
+        end_previous(session, !attached);
         started(beginning.carry_out(session), session)
     }
 }
 
 /// Ends the former process, or its session; resets the session to the state before it.
-fn end_former(session: &mut Session, kill: bool) {
+fn end_previous(session: &mut Session, kill: bool) {
     // The client may still wait for the response to the launch or attach.
     startup::answer(session);
     if session.debugger.has_visible_stop() {

@@ -1,6 +1,6 @@
 //! The request for settings that can be changed during a session.
 
-use crate::config::Live;
+use crate::config::RuntimeSettings;
 use crate::protocol::RequestError;
 use crate::protocol::{SetSettingsArguments, SetSettingsResponse};
 use crate::requests::Request;
@@ -24,7 +24,7 @@ impl Request for SetSettings {
     ) -> Result<SetSettingsResponse, RequestError> {
         change(session, arguments.settings)
             .map_err(|mistake| RequestError::Arguments(format!("{}: {mistake}", Self::COMMAND)))?;
-        let settings = Live::keys().map(|key| (key.to_owned(), value_of(session, key)));
+        let settings = RuntimeSettings::keys().map(|key| (key.to_owned(), value_of(session, key)));
         Ok(SetSettingsResponse {
             settings: settings.collect(),
         })

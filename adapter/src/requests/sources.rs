@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read};
 
 /// Maximum size of a text in bytes.
-const MOST: u64 = 32 << 20;
+const MAX_SOURCE_BYTES: u64 = 32 << 20;
 
 /// Returns a source's text; a client usually reads files itself.
 pub enum Source {}
@@ -44,7 +44,7 @@ impl Request for Source {
             |why: String| RequestError::Other(format!("cannot read {}: {why}", path.display()));
         let mut text = Vec::new();
         open_regular(&path)
-            .and_then(|file| file.take(MOST).read_to_end(&mut text))
+            .and_then(|file| file.take(MAX_SOURCE_BYTES).read_to_end(&mut text))
             .map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => failed("file not found".to_owned()),
                 _ => failed(error.to_string()),

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// Number of further frames reported while the end of the stack is not known.
-const UNSEEN: usize = 20;
+const ASSUMED_FRAMES: usize = 20;
 
 /// Returns a part of a thread's stack.
 pub enum StackTrace {}
@@ -68,7 +68,7 @@ impl Request for StackTrace {
         }
         Ok(StackTraceResponse {
             stack_frames,
-            total_frames: stack.total.unwrap_or(seen.saturating_add(UNSEEN)),
+            total_frames: stack.total.unwrap_or(seen.saturating_add(ASSUMED_FRAMES)),
         })
     }
 }

@@ -16,19 +16,19 @@ use tokio_util::bytes::{BufMut, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
 /// Timeout of the greeting.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of the greeting in bytes.
-const LONGEST: usize = 64 << 10;
+const MAX_GREETING_BYTES: usize = 64 << 10;
 /// Grace period for a refused client to read the error.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// A line with the token, before the first message.
 const TOKEN_LINE: &[u8] = b"stillpoint-token:";
 /// The start of a message.
-const FRAME: &[u8] = b"content-length:";
+const HEADER_START: &[u8] = b"content-length:";
 
 /// What a client must prove.
 #[derive(Clone, Debug)]
-pub enum Demand {
+pub enum Authentication {
     /// Nothing: it is the same user, according to the kernel. If it sends a token, the token must
     /// be right.
     Nothing(Option<Token>),
@@ -43,7 +43,9 @@ pub enum Refusal {
     #[error("{0}")]
     Foreign(#[from] FrameError),
     /// Its first message is not a request, or is too long.
-    #[error("the first message must be an `initialize` request of less than {LONGEST} bytes")]
+    #[error(
+        "the first message must be an `initialize` request of less than {MAX_GREETING_BYTES} bytes"
+    )]
     NoGreeting,
     /// Its first request is not `initialize`.
     #[error("send `initialize` before `{0}`")]
@@ -58,7 +60,7 @@ pub enum Refusal {
     #[error("wrong token; use the one that the listening `stillpoint` printed or was given")]
     WrongToken,
     /// It sent no greeting in time.
-    #[error("no `initialize` request within {} s", PATIENCE.as_secs())]
+    #[error("no `initialize` request within {} s", GREETING_TIMEOUT.as_secs())]
     Silent,
     /// It has disconnected.
     #[error("the client disconnected")]
@@ -83,7 +85,7 @@ enum Verdict {
 }
 
 /// Decides about a client by its first bytes.
-fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
+fn judge(bytes: &[u8], demand: &Authentication) -> Verdict {
     let refused = |why| Verdict::Refused(why, None);
     let begins = |with: &[u8]| {
         let both = bytes.iter().zip(with);
@@ -95,14 +97,14 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
     if begins(TOKEN_LINE) {
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
             return match bytes.len() {
-                ..LONGEST => Verdict::More,
+                ..MAX_GREETING_BYTES => Verdict::More,
                 _ => refused(Refusal::NoGreeting),
             };
         };
         let value = bytes.get(TOKEN_LINE.len()..end).unwrap_or_default();
         line_token = Some(String::from_utf8_lossy(value.trim_ascii()).into_owned());
         from = end + 1;
-    } else if !begins(FRAME) {
+    } else if !begins(HEADER_START) {
         let line = bytes.split(|byte| *byte == b'\n').next();
         let line = String::from_utf8_lossy(line.unwrap_or_default());
         // The line may contain a terminal's escape sequences.
@@ -112,7 +114,7 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
     let mut buffer = BytesMut::from(bytes.get(from..).unwrap_or_default());
     let message = match Codec::default().decode(&mut buffer) {
         Ok(Some(message)) => message,
-        Ok(None) if bytes.len() < LONGEST => return Verdict::More,
+        Ok(None) if bytes.len() < MAX_GREETING_BYTES => return Verdict::More,
         Ok(None) => return refused(Refusal::NoGreeting),
         Err(error) => return refused(error.into()),
     };
@@ -128,8 +130,8 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
     let argument = argument.map(|token| token.as_str().unwrap_or_default());
     let given = line_token.as_deref().or(argument);
     let (token, demanded) = match demand {
-        Demand::Nothing(token) => (token.as_ref(), false),
-        Demand::Token(token) => (Some(token), true),
+        Authentication::Nothing(token) => (token.as_ref(), false),
+        Authentication::Token(token) => (Some(token), true),
     };
     match (given, token) {
         (None, _) if demanded => Verdict::Refused(Refusal::NoToken, Some(request)),
@@ -144,19 +146,19 @@ fn judge(bytes: &[u8], demand: &Demand) -> Verdict {
 ///
 /// # Errors
 /// The client is refused; it has got an error response, if it sent a request.
-pub fn greet(stream: &Stream, demand: &Demand) -> Result<BytesMut, Refusal> {
-    let refused = match hear(stream, |bytes| judge(bytes, demand)) {
+pub fn greet(stream: &Stream, demand: &Authentication) -> Result<BytesMut, Refusal> {
+    let refused = match read_until_decided(stream, |bytes| judge(bytes, demand)) {
         Ok(bytes) => return Ok(bytes),
         Err(refused) => refused,
     };
-    Err(tell(stream, refused))
+    Err(refuse(stream, refused))
 }
 
 /// Rejects a client because there are too many sessions, once its greeting has arrived.
-pub fn turn_away(stream: &Stream, sessions: usize) {
+pub fn reject(stream: &Stream, sessions: usize) {
     // Any `initialize` is enough.
-    let demand = Demand::Nothing(None);
-    let refused = hear(stream, |bytes| match judge(bytes, &demand) {
+    let demand = Authentication::Nothing(None);
+    let refused = read_until_decided(stream, |bytes| match judge(bytes, &demand) {
         Verdict::Admitted(from) => {
             let mut rest = BytesMut::from(bytes.get(from..).unwrap_or_default());
             let message = Codec::default().decode(&mut rest).ok().flatten();
@@ -170,7 +172,7 @@ pub fn turn_away(stream: &Stream, sessions: usize) {
         other => other,
     });
     if let Err(refused) = refused {
-        tell(stream, refused);
+        refuse(stream, refused);
     }
 }
 
@@ -178,8 +180,11 @@ pub fn turn_away(stream: &Stream, sessions: usize) {
 type Refused = (Refusal, Option<Request>);
 
 /// Reads until the decision is clear.
-fn hear(stream: &Stream, judge: impl Fn(&[u8]) -> Verdict) -> Result<BytesMut, Refused> {
-    let deadline = Instant::now() + PATIENCE;
+fn read_until_decided(
+    stream: &Stream,
+    judge: impl Fn(&[u8]) -> Verdict,
+) -> Result<BytesMut, Refused> {
+    let deadline = Instant::now() + GREETING_TIMEOUT;
     let mut bytes = BytesMut::new();
     loop {
         match wait(stream, deadline) {
@@ -224,7 +229,7 @@ fn wait(stream: &Stream, deadline: Instant) -> io::Result<bool> {
 }
 
 /// Answers the request, if there is one, with an error, and closes the connection.
-fn tell(stream: &Stream, (why, request): Refused) -> Refusal {
+fn refuse(stream: &Stream, (why, request): Refused) -> Refusal {
     let Some(request) = request else {
         return why;
     };
@@ -239,8 +244,8 @@ fn tell(stream: &Stream, (why, request): Refused) -> Refusal {
     if framed.is_ok() && stream.write(&frame).is_ok() {
         let _ = shutdown(stream.as_fd().as_raw_fd(), Shutdown::Write);
         // Closing a connection with unread bytes resets it, and the response may be lost.
-        let deadline = Instant::now() + LAST_WORDS;
-        let mut left = LONGEST;
+        let deadline = Instant::now() + REFUSAL_TIMEOUT;
+        let mut left = MAX_GREETING_BYTES;
         while left > 0 && wait(stream, deadline).unwrap_or(false) {
             match stream.read(&mut [0; 4096]) {
                 Ok(0) => break,
@@ -267,9 +272,12 @@ mod tests {
         INITIALIZE.replace("{}", &format!("{{\"token\":{token}}}"))
     }
 
-    fn demands() -> [Demand; 2] {
+    fn demands() -> [Authentication; 2] {
         let token = Token::new("secret").expect("a token");
-        [Demand::Nothing(Some(token.clone())), Demand::Token(token)]
+        [
+            Authentication::Nothing(Some(token.clone())),
+            Authentication::Token(token),
+        ]
     }
 
     #[test]
@@ -372,12 +380,16 @@ mod tests {
     #[test]
     fn a_greeting_has_a_bound() {
         let [demand, _] = demands();
-        let long = format!("Content-Length: {}\r\n\r\n{}", 1 << 20, "x".repeat(LONGEST));
+        let long = format!(
+            "Content-Length: {}\r\n\r\n{}",
+            1 << 20,
+            "x".repeat(MAX_GREETING_BYTES)
+        );
         assert!(matches!(
             judge(long.as_bytes(), &demand),
             Verdict::Refused(..)
         ));
-        let line = format!("Stillpoint-Token: {}", "x".repeat(LONGEST));
+        let line = format!("Stillpoint-Token: {}", "x".repeat(MAX_GREETING_BYTES));
         assert!(matches!(
             judge(line.as_bytes(), &demand),
             Verdict::Refused(..)

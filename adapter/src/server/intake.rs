@@ -1,7 +1,7 @@
 //! Reading from the client. The session thread reads whenever it is idle. While it is busy with a
 //! long request, the transport thread reads in its place, so that a `cancel` takes effect.
 
-use super::{CancelFlag, Inbound, Inbox, Queued, Weight};
+use super::{CancelFlag, InFlightBytes, Inbound, Inbox, Queued};
 use crate::files::log;
 use crate::protocol::{Incoming, Malformed, Request, read_message};
 use crate::server::codec::{Codec, FrameError};
@@ -21,11 +21,11 @@ use tokio_util::bytes::{BufMut, BytesMut};
 use tokio_util::codec::Decoder;
 
 /// Duration of a request after which the transport thread reads in the session's place.
-const BUSY: Duration = Duration::from_millis(5);
+const BUSY_AFTER: Duration = Duration::from_millis(5);
 /// Grace period for unanswered requests after a `disconnect`; then they are cancelled.
-const PATIENCE: Duration = Duration::from_millis(200);
+const CANCEL_TIMEOUT: Duration = Duration::from_millis(200);
 /// Maximum number of bytes per read.
-const PORTION: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 
 /// The client's messages; read by the session thread or the transport thread.
 pub struct Intake<News> {
@@ -36,7 +36,7 @@ pub struct Intake<News> {
     runtime: Handle,
     /// Whether the session is handling a request.
     busy: AtomicBool,
-    /// Fires when the session may have been busy for [`BUSY`].
+    /// Fires when the session may have been busy for [`BUSY_AFTER`].
     alarm: Alarm,
     /// Whether the alarm is set: a series of short requests sets it once.
     alarm_set: AtomicBool,
@@ -84,8 +84,8 @@ impl<News> Intake<News> {
             stream,
             reader: Mutex::new(Reader {
                 codec: Codec::default(),
-                buffer: BytesMut::with_capacity(PORTION),
-                portion: vec![0; PORTION].into_boxed_slice(),
+                buffer: BytesMut::with_capacity(READ_BYTES),
+                portion: vec![0; READ_BYTES].into_boxed_slice(),
                 flags: HashMap::new(),
                 prune_at: 64,
                 ended: false,
@@ -102,7 +102,7 @@ impl<News> Intake<News> {
     }
 
     /// Adds bytes that were read from the stream earlier.
-    pub(super) fn hear(&self, said: BytesMut) {
+    pub(super) fn push_bytes(&self, said: BytesMut) {
         let mut reader = self.reader();
         reader.buffer.unsplit(said);
         reader.decode(self);
@@ -115,7 +115,7 @@ impl<News> Intake<News> {
 
     /// Returns the descriptor that the session waits for besides the debuggee; `None` under
     /// backpressure and at the end of the stream.
-    pub fn to_wait_for(&self) -> Option<BorrowedFd<'_>> {
+    pub fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         let listens = self.queued.has_room() && !self.reader().ended;
         listens.then(|| self.stream.as_fd())
     }
@@ -141,7 +141,7 @@ impl<News> Intake<News> {
     pub fn begin(&self) {
         self.busy.store(true, Ordering::SeqCst);
         if !self.alarm_set.swap(true, Ordering::SeqCst)
-            && let Err(error) = self.alarm.set(BUSY)
+            && let Err(error) = self.alarm.set(BUSY_AFTER)
         {
             tracing::warn!(%error, "cancel requests are read late");
         }
@@ -159,7 +159,7 @@ impl<News> Intake<News> {
     ///
     /// # Errors
     /// The system has no descriptors left, or the stream cannot be waited for.
-    pub async fn stand_in(&self) -> io::Result<()> {
+    pub async fn read_while_busy(&self) -> io::Result<()> {
         // A file is always readable, and a user at a terminal is slower than any request.
         if !self.stream.never_blocks() {
             return Ok(());
@@ -177,7 +177,7 @@ impl<News> Intake<News> {
             // thread as well, and the session would wait for its lock.
             let read = match self.busy.load(Ordering::SeqCst) {
                 true => tokio::select! {
-                    read = self.read_on() => read?,
+                    read = self.read_to_end() => read?,
                     () = self.back.notified() => Read::Nothing,
                 },
                 false => Read::Nothing,
@@ -190,7 +190,7 @@ impl<News> Intake<News> {
     }
 
     /// Reads and wakes the session, until the end of the stream.
-    async fn read_on(&self) -> io::Result<Read> {
+    async fn read_to_end(&self) -> io::Result<Read> {
         let stream = pipe::Receiver::from_owned_fd_unchecked(self.stream.descriptor()?)?;
         loop {
             self.queued.room().await;
@@ -206,9 +206,9 @@ impl<News> Intake<News> {
     }
 
     /// Queues a message for the session. A `cancel` takes effect here, ahead of queued messages.
-    fn pass_on(&self, reader: &mut Reader, bytes: &[u8]) {
+    fn queue_messages(&self, reader: &mut Reader, bytes: &[u8]) {
         tracing::debug!(message = %log::shown(bytes), "received");
-        let weight = Weight::of(bytes, &self.queued);
+        let weight = InFlightBytes::of(bytes, &self.queued);
         let inbound = match read_message(bytes) {
             Err(malformed) => Inbound::Malformed(malformed, weight),
             Ok(Incoming::Response(response)) => Inbound::Response(response),
@@ -218,7 +218,7 @@ impl<News> Intake<News> {
                     let before = reader.flags.values();
                     let before: Vec<_> = before.filter_map(Weak::upgrade).collect();
                     if !before.is_empty() {
-                        self.runtime.spawn(give_up_after(PATIENCE, before));
+                        self.runtime.spawn(cancel_after(CANCEL_TIMEOUT, before));
                     }
                 }
                 let flag = reader.flag(&request);
@@ -258,7 +258,7 @@ impl Reader {
     fn decode(&mut self, intake: &Intake<impl Sized>) -> Read {
         loop {
             match self.codec.decode(&mut self.buffer) {
-                Ok(Some(message)) => intake.pass_on(self, &message),
+                Ok(Some(message)) => intake.queue_messages(self, &message),
                 Ok(None) => return Read::Some,
                 Err(error) => return self.end(intake, Err(error)),
             }
@@ -292,7 +292,7 @@ impl Reader {
 }
 
 /// Cancels what is still unanswered after a grace period.
-async fn give_up_after(patience: Duration, flags: Vec<CancelFlag>) {
+async fn cancel_after(patience: Duration, flags: Vec<CancelFlag>) {
     tokio::time::sleep(patience).await;
     for flag in flags {
         flag.store(true, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Listening for clients. Each client gets a process of its own: SIGCHLD belongs to a process, so a
 //! session does, too, and a crash ends one session only.
 
-use super::greeting::{self, Demand};
+use super::greeting::{self, Authentication};
 use super::token::{self, Token};
 use crate::files::private::{self, Unusable};
 use crate::server::stream::Stream;
@@ -25,15 +25,15 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Maximum number of clients at once that have not shown a token yet: each costs a process.
-const MOST_STRANGERS: usize = 8;
+const MAX_UNAUTHENTICATED: usize = 8;
 /// Maximum number of rejected clients at once that get an error response.
-const MOST_TURNED_AWAY: usize = 16;
+const MAX_REJECTED: usize = 16;
 /// Byte that a session's process writes to its stdout once its client is admitted.
 const ADMITTED: u8 = b'+';
 
 /// The address to listen at.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum At {
+pub enum ListenAddress {
     /// A Unix socket in the user's runtime folder.
     RuntimeFolder,
     /// A Unix socket.
@@ -42,7 +42,7 @@ pub enum At {
     Addresses(Vec<SocketAddr>),
 }
 
-impl At {
+impl ListenAddress {
     /// Parses the value of `--listen`: nothing, a path, a port of this machine, or an address with
     /// a port.
     ///
@@ -50,10 +50,10 @@ impl At {
     /// The text is none of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Ok(At::RuntimeFolder);
+            return Ok(ListenAddress::RuntimeFolder);
         }
         if text.contains('/') {
-            return Ok(At::Path(text.into()));
+            return Ok(ListenAddress::Path(text.into()));
         }
         let port = text.strip_prefix(':').unwrap_or(text);
         let text = match port.parse::<u16>() {
@@ -61,7 +61,7 @@ impl At {
             Err(_) => text.to_owned(),
         };
         match text.to_socket_addrs() {
-            Ok(addresses) => Ok(At::Addresses(addresses.collect())),
+            Ok(addresses) => Ok(ListenAddress::Addresses(addresses.collect())),
             Err(error) => Err(format!(
                 "expected ADDRESS:PORT or a path with a `/` ({error})"
             )),
@@ -71,34 +71,34 @@ impl At {
 
 /// Options of the listener.
 #[derive(Debug)]
-pub struct Listening {
+pub struct ListenerOptions {
     /// The address.
-    pub at: At,
+    pub at: ListenAddress,
     /// The token that the user has set.
     pub token: Option<Token>,
     /// Maximum number of simultaneous sessions.
     pub max_sessions: usize,
     /// Arguments for the sessions' processes.
-    pub hand_on: Vec<String>,
+    pub forwarded_arguments: Vec<String>,
 }
 
 /// Serves clients until SIGTERM, SIGINT or SIGHUP.
 ///
 /// # Errors
 /// The address cannot be used or is not safe, or the executable is not found.
-pub fn listen(how: Listening) -> io::Result<()> {
+pub fn listen(how: ListenerOptions) -> io::Result<()> {
     // Signals are blocked before threads start; child processes start with none blocked.
     let end = engine::os::host::block_end_signals()?;
-    let (door, token) = Door::open(&how)?;
-    let porter = Porter {
+    let (door, token) = ListenerSocket::open(&how)?;
+    let porter = SessionStarter {
         program: env::current_exe()?,
-        demanded: how.token.is_some(),
+        token_required: how.token.is_some(),
         token,
-        hand_on: how.hand_on,
+        forwarded_arguments: how.forwarded_arguments,
         max_sessions: how.max_sessions,
         counts: Arc::default(),
     };
-    let printed = match (&porter.token, porter.demanded) {
+    let printed = match (&porter.token, porter.token_required) {
         (Some(token), false) => format!(" token={}", token.reveal()),
         _ => String::new(),
     };
@@ -120,7 +120,7 @@ pub fn listen(how: Listening) -> io::Result<()> {
             return Ok(());
         }
         match door.accept() {
-            Ok(Some((socket, who))) => porter.receive(socket, who),
+            Ok(Some((socket, peer))) => porter.start_session(socket, peer),
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%error, "accept");
@@ -132,15 +132,15 @@ pub fn listen(how: Listening) -> io::Result<()> {
 
 /// The user of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Who {
+enum Peer {
     /// This user, according to the kernel.
     SameUser,
     /// Perhaps another user, perhaps on another machine.
-    Stranger,
+    Unknown,
 }
 
 /// The listening socket.
-enum Door {
+enum ListenerSocket {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
 }
@@ -158,62 +158,62 @@ impl Drop for SocketFile {
     }
 }
 
-impl Door {
+impl ListenerSocket {
     /// Opens the socket. Returns it with the token that clients of other users must show.
-    fn open(how: &Listening) -> io::Result<(Self, Option<Token>)> {
+    fn open(how: &ListenerOptions) -> io::Result<(Self, Option<Token>)> {
         let (path, folder) = match &how.at {
-            At::Addresses(addresses) => {
-                let door = Door::Tcp(tcp(addresses, how.token.is_some())?);
+            ListenAddress::Addresses(addresses) => {
+                let door = ListenerSocket::Tcp(tcp(addresses, how.token.is_some())?);
                 let token = how.token.clone().map_or_else(Token::random, Ok)?;
                 return Ok((door, Some(token)));
             }
-            At::Path(path) => (path.clone(), None),
-            At::RuntimeFolder => runtime_path()?,
+            ListenAddress::Path(path) => (path.clone(), None),
+            ListenAddress::RuntimeFolder => runtime_path()?,
         };
         let listener = unix(&path)?;
         let file = SocketFile {
             path: std::path::absolute(path)?,
             _folder: folder,
         };
-        Ok((Door::Unix(listener, file), how.token.clone()))
+        Ok((ListenerSocket::Unix(listener, file), how.token.clone()))
     }
 
     /// Returns the address as text.
     fn name(&self) -> io::Result<String> {
         Ok(match self {
-            Door::Tcp(listener) => listener.local_addr()?.to_string(),
-            Door::Unix(_, file) => file.path.display().to_string(),
+            ListenerSocket::Tcp(listener) => listener.local_addr()?.to_string(),
+            ListenerSocket::Unix(_, file) => file.path.display().to_string(),
         })
     }
 
     /// Accepts a client; `None` if there is none, or its user is not allowed.
-    fn accept(&self) -> io::Result<Option<(OwnedFd, Who)>> {
+    fn accept(&self) -> io::Result<Option<(OwnedFd, Peer)>> {
         let us = geteuid().as_raw();
-        let accepted: io::Result<(OwnedFd, Who)> = match self {
-            Door::Tcp(listener) => listener.accept().and_then(|(socket, peer)| {
+        let accepted: io::Result<(OwnedFd, Peer)> = match self {
+            ListenerSocket::Tcp(listener) => listener.accept().and_then(|(socket, peer)| {
                 // Messages are small, and each is awaited: do not delay them.
                 socket.set_nodelay(true)?;
                 let user = engine::os::user_of_peer(socket.local_addr()?, peer);
-                let who = match peer.ip().to_canonical().is_loopback() && user == Some(us) {
-                    true => Who::SameUser,
-                    false => Who::Stranger,
+                let client = match peer.ip().to_canonical().is_loopback() && user == Some(us) {
+                    true => Peer::SameUser,
+                    false => Peer::Unknown,
                 };
                 tracing::info!(%peer, user, "connected");
-                Ok((socket.into(), who))
+                Ok((socket.into(), client))
             }),
-            Door::Unix(listener, _) => listener.accept().and_then(|(socket, _)| {
+            ListenerSocket::Unix(listener, _) => listener.accept().and_then(|(socket, _)| {
                 let user = getsockopt(&socket, sockopt::PeerCredentials)?.uid();
                 tracing::info!(user, "connected");
-                let who = match user == us {
-                    true => Who::SameUser,
-                    false => Who::Stranger,
+                let client = match user == us {
+                    true => Peer::SameUser,
+                    false => Peer::Unknown,
                 };
-                Ok((socket.into(), who))
+                Ok((socket.into(), client))
             }),
         };
         match accepted {
             // The permissions of the socket admit this user and root only.
-            Ok((_, Who::Stranger)) if matches!(self, Door::Unix(..)) => Ok(None),
+            Ok((_, Peer::Unknown)) if matches!(self, ListenerSocket::Unix(..)) => Ok(None),
             Ok(accepted) => Ok(Some(accepted)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
@@ -221,11 +221,11 @@ impl Door {
     }
 }
 
-impl AsFd for Door {
+impl AsFd for ListenerSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Door::Tcp(listener) => listener.as_fd(),
-            Door::Unix(listener, _) => listener.as_fd(),
+            ListenerSocket::Tcp(listener) => listener.as_fd(),
+            ListenerSocket::Unix(listener, _) => listener.as_fd(),
         }
     }
 }
@@ -239,7 +239,7 @@ fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
         return Err(io::Error::other(format!(
             "{public} is reachable from other machines; set a token with --token or {}, or listen \
              on 127.0.0.1",
-            token::VARIABLE
+            token::TOKEN_VARIABLE
         )));
     }
     let listener = TcpListener::bind(addresses)?;
@@ -254,7 +254,7 @@ fn runtime_path() -> io::Result<(PathBuf, Option<TempDir>)> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     match runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
         Some(folder) => {
-            private::folder(&folder).map_err(unsafe_place)?;
+            private::folder(&folder).map_err(unsafe_folder)?;
             Ok((folder.join(name), None))
         }
         None => {
@@ -265,7 +265,7 @@ fn runtime_path() -> io::Result<(PathBuf, Option<TempDir>)> {
     }
 }
 
-fn unsafe_place(unusable: Unusable) -> io::Error {
+fn unsafe_folder(unusable: Unusable) -> io::Error {
     match unusable {
         Unusable::Io(error) => error,
         Unusable::Unsafe(..) => io::Error::other(format!(
@@ -279,9 +279,9 @@ fn unix(path: &Path) -> io::Result<UnixListener> {
     let folder = std::path::absolute(path)?;
     let folder = folder.parent().unwrap_or(Path::new("/"));
     if !folder.exists() {
-        private::folder(folder).map_err(unsafe_place)?;
+        private::folder(folder).map_err(unsafe_folder)?;
     }
-    private::in_safe_folder(path).map_err(unsafe_place)?;
+    private::in_safe_folder(path).map_err(unsafe_folder)?;
     // Set before `bind`: no other user may connect in between.
     let usual = umask(Mode::from_bits_truncate(0o177));
     let mut bound = UnixListener::bind(path);
@@ -312,62 +312,66 @@ fn is_left_over(path: &Path) -> bool {
 struct Counts {
     sessions: AtomicUsize,
     /// Sessions whose client has not shown the token yet.
-    strangers: AtomicUsize,
-    turned_away: AtomicUsize,
+    unauthenticated: AtomicUsize,
+    rejected: AtomicUsize,
 }
 
 /// A client counted until this is dropped.
-struct One(Arc<Counts>, fn(&Counts) -> &AtomicUsize);
+struct CountedClient(Arc<Counts>, fn(&Counts) -> &AtomicUsize);
 
-impl One {
+impl CountedClient {
     /// Counts a client; `None` if there are `most` already.
     fn of(counts: &Arc<Counts>, which: fn(&Counts) -> &AtomicUsize, most: usize) -> Option<Self> {
         let before = which(counts).fetch_add(1, Ordering::SeqCst);
-        let one = One(Arc::clone(counts), which);
+        let one = CountedClient(Arc::clone(counts), which);
         (before < most).then_some(one)
     }
 }
 
-impl Drop for One {
+impl Drop for CountedClient {
     fn drop(&mut self) {
         (self.1)(&self.0).fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// Starts a session for each client.
-struct Porter {
+struct SessionStarter {
     program: PathBuf,
     token: Option<Token>,
     /// Whether clients of the same user need the token, too.
-    demanded: bool,
-    hand_on: Vec<String>,
+    token_required: bool,
+    forwarded_arguments: Vec<String>,
     max_sessions: usize,
     counts: Arc<Counts>,
 }
 
-impl Porter {
-    fn receive(&self, socket: OwnedFd, who: Who) {
-        let Some(session) = One::of(&self.counts, |it| &it.sessions, self.max_sessions) else {
-            return self.turn_away(socket);
+impl SessionStarter {
+    fn start_session(&self, socket: OwnedFd, peer: Peer) {
+        let Some(session) = CountedClient::of(&self.counts, |it| &it.sessions, self.max_sessions)
+        else {
+            return self.reject(socket);
         };
-        let stranger = match who {
-            Who::SameUser => None,
-            Who::Stranger => match One::of(&self.counts, |it| &it.strangers, MOST_STRANGERS) {
-                None => return self.turn_away(socket),
-                stranger => stranger,
-            },
+        let unauthenticated = match peer {
+            Peer::SameUser => None,
+            Peer::Unknown => {
+                match CountedClient::of(&self.counts, |it| &it.unauthenticated, MAX_UNAUTHENTICATED)
+                {
+                    None => return self.reject(socket),
+                    unauthenticated => unauthenticated,
+                }
+            }
         };
         let mut command = Command::new(&self.program);
         command
             .args(["dap", "--socket-on-stdin"])
-            .args(&self.hand_on)
+            .args(&self.forwarded_arguments)
             .stdin(Stdio::from(socket))
             .stdout(Stdio::piped());
         match &self.token {
-            Some(token) => command.env(token::VARIABLE, token.reveal()),
-            None => command.env_remove(token::VARIABLE),
+            Some(token) => command.env(token::TOKEN_VARIABLE, token.reveal()),
+            None => command.env_remove(token::TOKEN_VARIABLE),
         };
-        if who == Who::SameUser && !self.demanded {
+        if peer == Peer::SameUser && !self.token_required {
             command.arg("--same-user");
         }
         let child = command.spawn();
@@ -380,7 +384,7 @@ impl Porter {
                     let stdout = child.stdout.take();
                     let heard = stdout.map(|mut stdout| stdout.read_exact(&mut word));
                     if matches!(heard, Some(Ok(()))) && word == [ADMITTED] {
-                        drop(stranger);
+                        drop(unauthenticated);
                     }
                     let _ = child.wait();
                     drop(session);
@@ -391,14 +395,14 @@ impl Porter {
     }
 
     /// Rejects a client with an error response: there are too many sessions.
-    fn turn_away(&self, socket: OwnedFd) {
-        let Some(one) = One::of(&self.counts, |it| &it.turned_away, MOST_TURNED_AWAY) else {
+    fn reject(&self, socket: OwnedFd) {
+        let Some(one) = CountedClient::of(&self.counts, |it| &it.rejected, MAX_REJECTED) else {
             return;
         };
         let sessions = self.max_sessions;
         thread::spawn(move || {
             if let Ok([stream, _]) = Stream::both_of(socket) {
-                greeting::turn_away(&stream, sessions);
+                greeting::reject(&stream, sessions);
             }
             drop(one);
         });
@@ -409,12 +413,12 @@ impl Porter {
 ///
 /// # Errors
 /// The listener has set no token, and the client may belong to another user.
-pub fn demand(same_user: bool) -> io::Result<Demand> {
-    let token = env::var(token::VARIABLE).ok();
+pub fn required_authentication(same_user: bool) -> io::Result<Authentication> {
+    let token = env::var(token::TOKEN_VARIABLE).ok();
     let token = token.and_then(|token| Token::new(&token).ok());
     match (same_user, token) {
-        (true, token) => Ok(Demand::Nothing(token)),
-        (false, Some(token)) => Ok(Demand::Token(token)),
+        (true, token) => Ok(Authentication::Nothing(token)),
+        (false, Some(token)) => Ok(Authentication::Token(token)),
         (false, None) => Err(io::Error::other("no token was set for this socket")),
     }
 }
@@ -433,16 +437,23 @@ mod tests {
 
     #[test]
     fn addresses_are_paths_ports_or_hosts() {
-        let address = |text: &str| At::Addresses(vec![text.parse().expect("an address")]);
-        assert_eq!(At::parse(""), Ok(At::RuntimeFolder));
-        assert_eq!(At::parse("/run/x.sock"), Ok(At::Path("/run/x.sock".into())));
-        assert_eq!(At::parse("./x"), Ok(At::Path("./x".into())));
+        let address =
+            |text: &str| ListenAddress::Addresses(vec![text.parse().expect("an address")]);
+        assert_eq!(ListenAddress::parse(""), Ok(ListenAddress::RuntimeFolder));
+        assert_eq!(
+            ListenAddress::parse("/run/x.sock"),
+            Ok(ListenAddress::Path("/run/x.sock".into()))
+        );
+        assert_eq!(
+            ListenAddress::parse("./x"),
+            Ok(ListenAddress::Path("./x".into()))
+        );
         for port in ["4711", ":4711", "127.0.0.1:4711"] {
-            assert_eq!(At::parse(port), Ok(address("127.0.0.1:4711")));
+            assert_eq!(ListenAddress::parse(port), Ok(address("127.0.0.1:4711")));
         }
-        assert_eq!(At::parse("[::1]:0"), Ok(address("[::1]:0")));
+        assert_eq!(ListenAddress::parse("[::1]:0"), Ok(address("[::1]:0")));
         for wrong in ["x.sock", "127.0.0.1", "127.0.0.1:99999"] {
-            assert!(At::parse(wrong).is_err(), "{wrong}");
+            assert!(ListenAddress::parse(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -477,7 +488,7 @@ mod tests {
     #[test]
     fn number_of_clients_is_limited() {
         let counts = Arc::<Counts>::default();
-        let one = |counts| One::of(counts, |it| &it.sessions, 2);
+        let one = |counts| CountedClient::of(counts, |it| &it.sessions, 2);
         let (first, second) = (one(&counts), one(&counts));
         assert!(first.is_some() && second.is_some());
         assert!(one(&counts).is_none());

@@ -11,9 +11,9 @@ mod token;
 
 pub use greeting::{Refusal, greet};
 pub use intake::Intake;
-pub use listen::{At, Listening, admitted, demand, listen};
+pub use listen::{ListenAddress, ListenerOptions, admitted, listen, required_authentication};
 pub use outbox::Outbox;
-pub use token::{Token, VARIABLE as TOKEN_VARIABLE};
+pub use token::{TOKEN_VARIABLE, Token};
 
 use crate::protocol::{Malformed, Request, Response};
 use codec::FrameError;
@@ -34,11 +34,11 @@ pub type CancelFlag = Arc<AtomicBool>;
 #[derive(Debug)]
 pub enum Inbound<News> {
     /// A request.
-    Request(Request, CancelFlag, Weight),
+    Request(Request, CancelFlag, InFlightBytes),
     /// A response to a reverse request.
     Response(Response),
     /// A message that cannot be parsed.
-    Malformed(Malformed, Weight),
+    Malformed(Malformed, InFlightBytes),
     /// A report from another thread.
     News(News),
     /// The client has closed the stream, or sent something that is not DAP.
@@ -79,9 +79,9 @@ impl<News> Inbox<News> {
 }
 
 /// Backpressure: above this many unsent bytes, no more input is read.
-const FLOOD: usize = 64 << 20;
+const MAX_UNSENT_BYTES: usize = 64 << 20;
 /// Backpressure: above this many bytes of unhandled requests, no more input is read.
-const BACKLOG: usize = 16 << 20;
+const MAX_PENDING_BYTES: usize = 16 << 20;
 
 /// Sizes of both queues.
 #[derive(Debug, Default)]
@@ -101,7 +101,8 @@ impl Queued {
 
     /// Returns true if input may be read.
     fn has_room(&self) -> bool {
-        self.bytes() <= FLOOD && self.received.load(Ordering::Relaxed) <= BACKLOG
+        self.bytes() <= MAX_UNSENT_BYTES
+            && self.received.load(Ordering::Relaxed) <= MAX_PENDING_BYTES
     }
 
     /// Waits until input may be read.
@@ -114,19 +115,19 @@ impl Queued {
 
 /// The size of a message that counts as unhandled until this is dropped.
 #[derive(Debug)]
-pub struct Weight(Arc<Queued>, usize);
+pub struct InFlightBytes(Arc<Queued>, usize);
 
-impl Weight {
+impl InFlightBytes {
     fn of(bytes: &[u8], queued: &Arc<Queued>) -> Self {
         queued.received.fetch_add(bytes.len(), Ordering::Relaxed);
         Self(Arc::clone(queued), bytes.len())
     }
 }
 
-impl Drop for Weight {
+impl Drop for InFlightBytes {
     fn drop(&mut self) {
         let before = self.0.received.fetch_sub(self.1, Ordering::Relaxed);
-        if before > BACKLOG {
+        if before > MAX_PENDING_BYTES {
             self.0.less.notify_one();
         }
     }
@@ -167,7 +168,7 @@ impl<News: Send + 'static> Connection<News> {
         let outbox = Outbox::new(Arc::clone(&output), queue, Arc::clone(&queued));
         let handle = runtime.handle().clone();
         let intake = Intake::new(input, Arc::clone(&queued), inbox.clone(), handle)?;
-        intake.hear(said);
+        intake.push_bytes(said);
         let intake = Arc::new(intake);
         let reader = Arc::clone(&intake);
         let (done, flushed) = mpsc::channel();
@@ -176,7 +177,7 @@ impl<News: Send + 'static> Connection<News> {
             .spawn(move || {
                 runtime.block_on(async {
                     tokio::spawn(async move {
-                        if let Err(error) = reader.stand_in().await {
+                        if let Err(error) = reader.read_while_busy().await {
                             // The session still reads, but only between two requests.
                             tracing::info!(%error, "cancel requests are not read during a request");
                         }

@@ -22,14 +22,14 @@ const LOW_WATER: usize = 64 << 10;
 /// Above this many queued bytes, the debuggee's output is not read: responses would wait behind it.
 const HIGH_WATER: usize = 256 << 10;
 /// Maximum capacity kept for the next message, in bytes.
-const KEPT: usize = 4 << 20;
+const MAX_KEPT_CAPACITY: usize = 4 << 20;
 /// Bytes of data encoded at once: few enough to stay in the processor's cache until they are
 /// written. A multiple of three, so that padding occurs only at the end.
-const PORTION: usize = 192 << 10;
+const CHUNK_BYTES: usize = 192 << 10;
 /// The text after the data in a response: the ends of string, body and message.
 const DATA_TAIL: &str = "\"}}";
 /// Above this many bytes, a body is written separately and not copied behind the message's head.
-const LARGE: usize = 64 << 10;
+const LARGE_MESSAGE_BYTES: usize = 64 << 10;
 
 /// The queue of messages to the client.
 pub struct Outbox {
@@ -90,7 +90,7 @@ impl Outbox {
         let begin = &frame[codec::HEADER_ROOM..];
         tracing::debug!(message = %log::shown(begin), body = text, more, "sent");
         self.sent.set(seq);
-        if text.len() > LARGE {
+        if text.len() > LARGE_MESSAGE_BYTES {
             self.put(&mut frame, start);
             self.put(&mut text.into_bytes(), 0);
             frame.clear();
@@ -98,7 +98,7 @@ impl Outbox {
         } else {
             frame.extend_from_slice(text.as_bytes());
         }
-        for (number, portion) in data.chunks(PORTION).enumerate() {
+        for (number, portion) in data.chunks(CHUNK_BYTES).enumerate() {
             if number > 0 {
                 self.put(&mut frame, start);
                 frame.clear();
@@ -108,7 +108,7 @@ impl Outbox {
         }
         frame.extend_from_slice(tail.as_bytes());
         self.put(&mut frame, start);
-        frame.shrink_to(KEPT);
+        frame.shrink_to(MAX_KEPT_CAPACITY);
         Some(seq)
     }
 
@@ -238,12 +238,14 @@ mod tests {
             1,
             2,
             3,
-            PORTION - 1,
-            PORTION,
-            PORTION + 1,
-            7 * PORTION + 5,
+            CHUNK_BYTES - 1,
+            CHUNK_BYTES,
+            CHUNK_BYTES + 1,
+            7 * CHUNK_BYTES + 5,
         ];
-        let data: Vec<u8> = (0..7 * PORTION + 5).map(|n| (n * 7 / 3) as u8).collect();
+        let data: Vec<u8> = (0..7 * CHUNK_BYTES + 5)
+            .map(|n| (n * 7 / 3) as u8)
+            .collect();
         for len in lengths {
             let body = json!({"address": "0x1f", "data": ""});
             let answer = Outgoing::Response {
@@ -276,7 +278,14 @@ mod tests {
         drop(stdout);
         let outbox = Outbox::new(stream, queue, Arc::default());
         // None, small ones, and lengths around the copy threshold.
-        let bodies = [0, 1, LARGE - 20, LARGE, LARGE + 20, 3 * LARGE];
+        let bodies = [
+            0,
+            1,
+            LARGE_MESSAGE_BYTES - 20,
+            LARGE_MESSAGE_BYTES,
+            LARGE_MESSAGE_BYTES + 20,
+            3 * LARGE_MESSAGE_BYTES,
+        ];
         let bodies = bodies.map(|len| (len > 0).then(|| json!({"text": "a".repeat(len)})));
         for body in &bodies {
             let answer = Outgoing::Response {

@@ -10,9 +10,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 
 /// The status flags of an open file, restored on drop.
-pub struct Flags(Option<(OwnedFd, OFlag)>);
+pub struct SavedFlags(Option<(OwnedFd, OFlag)>);
 
-impl Flags {
+impl SavedFlags {
     /// Saves the flags of an open file.
     pub fn of(file: impl AsFd) -> Self {
         let file = file.as_fd().try_clone_to_owned().ok();
@@ -26,7 +26,7 @@ fn status_flags(file: &impl AsFd) -> Option<OFlag> {
     Some(OFlag::from_bits_retain(flags))
 }
 
-impl Drop for Flags {
+impl Drop for SavedFlags {
     fn drop(&mut self) {
         if let Some((file, flags)) = &self.0 {
             // An error could not be reported here.

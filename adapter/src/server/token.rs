@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::io::{self, Read};
 
 /// The environment variable with the token.
-pub const VARIABLE: &str = "STILLPOINT_TOKEN";
+pub const TOKEN_VARIABLE: &str = "STILLPOINT_TOKEN";
 /// Number of random bytes of a generated token.
-const BYTES: usize = 16;
+const TOKEN_BYTES: usize = 16;
 
 /// A secret, whose `Debug` output does not contain it.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Token {
     /// # Errors
     /// The system has no random bytes.
     pub fn random() -> io::Result<Self> {
-        let mut bytes = [0; BYTES];
+        let mut bytes = [0; TOKEN_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         let mut text = String::new();
         for byte in bytes {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn random_ones_differ() {
         let (one, two) = (Token::random().unwrap(), Token::random().unwrap());
-        assert_eq!(one.reveal().len(), 2 * BYTES);
+        assert_eq!(one.reveal().len(), 2 * TOKEN_BYTES);
         assert!(!one.is(two.reveal()));
     }
 

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// a step is soon done, and a wake-up costs more than most requests.
 const SPIN_AFTER_SEND: Duration = Duration::from_micros(250);
 /// How long to wait for each further message after the end of the session.
-const LAST_MESSAGES: Duration = Duration::from_millis(10);
+const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// Why a session failed.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +98,7 @@ impl Service<'_> {
             if !more {
                 return Ok(());
             }
-            more = self.intake.read_within(LAST_MESSAGES);
+            more = self.intake.read_within(FINAL_READ_TIMEOUT);
         }
     }
 
@@ -108,7 +108,7 @@ impl Service<'_> {
         let deadlines = [startup::deadline(session), progress::deadline(session)];
         let rest = session.joined_due();
         let deadline = deadlines.into_iter().chain([rest]).flatten().min();
-        let woken = self.wait(deadline, self.intake.to_wait_for());
+        let woken = self.wait(deadline, self.intake.wait_descriptor());
         if rest.is_some_and(|due| due <= Instant::now()) && !matches!(woken, Ok(Wait::Event(_))) {
             self.session.tell_joined();
         }

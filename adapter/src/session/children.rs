@@ -1,6 +1,6 @@
 //! Child processes of the debuggee: held until a session of their own attaches to them.
 
-use crate::config::{Common, Live};
+use crate::config::{Common, RuntimeSettings};
 use crate::protocol::{RawSettings, RequestError, Response, StartDebuggingRequestArguments};
 use crate::session::Session;
 use crate::session::handover::{self, ChildOffer};
@@ -63,7 +63,7 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
 
 /// Returns the settings of the parent's session that apply to its children.
 fn inherited(settings: &RawSettings) -> Map<String, Value> {
-    let keys = Common::KEYS.iter().copied().chain(Live::keys());
+    let keys = Common::KEYS.iter().copied().chain(RuntimeSettings::keys());
     keys.filter(|key| *key != "stopOnEntry")
         .filter_map(|key| Some((key.to_owned(), settings.0.get(key)?.clone())))
         .collect()

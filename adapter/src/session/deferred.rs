@@ -2,11 +2,11 @@
 //! handled again, and then the later requests.
 
 use crate::protocol::Request;
-use crate::server::{CancelFlag, Weight};
+use crate::server::{CancelFlag, InFlightBytes};
 use std::collections::VecDeque;
 
 /// A request that arrived during the call. Its weight counts until it is handled, for backpressure.
-pub type Queued = (Request, CancelFlag, Weight);
+pub type Queued = (Request, CancelFlag, InFlightBytes);
 
 /// The deferred requests.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::describe::described;
 use super::{Session, breakpoints, children};
-use crate::config::{self, Live, LivePlan, USUAL_PREFIX};
+use crate::config::{self, DEFAULT_PREFIX, ResolvedSettings, RuntimeSettings};
 use crate::protocol::{
     BreakpointEventBody, BreakpointEventReason, InvalidatedEventBody, RawSettings,
 };
@@ -48,7 +48,7 @@ impl Default for ActiveSettings {
             terminate_limit: Duration::default(),
             limits: Limits::default(),
             flavor: Flavor::default(),
-            command_prefix: USUAL_PREFIX.to_owned(),
+            command_prefix: DEFAULT_PREFIX.to_owned(),
         }
     }
 }
@@ -57,7 +57,7 @@ impl Default for ActiveSettings {
 pub fn value_of(session: &Session, key: &str) -> Value {
     let said = session.settings.raw.0.get(key).cloned();
     said.filter(|value| !value.is_null()).unwrap_or_else(|| {
-        let usual = Live::named(key).map(|key| key.usual);
+        let usual = RuntimeSettings::named(key).map(|key| key.usual);
         usual
             .and_then(|usual| serde_json::from_str(usual).ok())
             .unwrap_or_default()
@@ -95,7 +95,7 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
 }
 
 /// Applies settings except for the source map, which it returns.
-pub fn hold(session: &mut Session, live: LivePlan) -> SourceMap {
+pub fn hold(session: &mut Session, live: ResolvedSettings) -> SourceMap {
     session.settings.terminate_limit = live.terminate_limit;
     session.debugger.set_call_limit(live.call_limit);
     session.debugger.set_step_filters(live.step_filters);

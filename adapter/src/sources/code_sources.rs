@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// Maximum number of pieces per session; further pieces get no number.
-const MOST: usize = 1 << 14;
+const MAX_SOURCES: usize = 1 << 14;
 /// Maximum number of cached lines; the cache is valid until the program resumes.
-const MOST_LINES: usize = 1 << 12;
+const MAX_LINES: usize = 1 << 12;
 
 /// The syntax of instructions.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,7 +35,7 @@ impl From<Flavor> for engine::Flavor {
 
 /// A piece of code as the client stores it (`adapterData`).
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct AdapterData {
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ impl CodeSources {
         if let Some(number) = self.numbers.get(code) {
             return Some(*number);
         }
-        if self.pieces.len() >= MOST {
+        if self.pieces.len() >= MAX_SOURCES {
             return None;
         }
         self.pieces.push(code.clone());
@@ -86,7 +86,7 @@ impl CodeSources {
 
     /// Caches the location of an address.
     pub fn keep_line(&mut self, addr: LoadAddr, line: Option<(i64, u32)>) {
-        if self.lines.len() >= MOST_LINES {
+        if self.lines.len() >= MAX_LINES {
             self.lines.clear();
         }
         self.lines.insert(addr, line);
@@ -104,7 +104,7 @@ impl CodeSources {
             return Some(code.clone());
         }
         // From an earlier session: its number is no longer valid.
-        let kept = Kept::deserialize(source.adapter_data.as_ref()?).ok()?;
+        let kept = AdapterData::deserialize(source.adapter_data.as_ref()?).ok()?;
         Some(CodeName {
             image: kept.image,
             symbol: kept.symbol,
@@ -115,7 +115,7 @@ impl CodeSources {
 
     /// Returns a piece as a source; `None` if there are too many pieces.
     pub fn source(&mut self, code: &CodeName) -> Option<Source> {
-        let kept = Kept {
+        let kept = AdapterData {
             image: code.image.clone(),
             symbol: code.symbol.clone(),
             start: code.start,

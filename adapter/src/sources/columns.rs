@@ -7,9 +7,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a source file in bytes.
-const LONGEST: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 /// Maximum number of cached source files.
-const MOST: usize = 1000;
+const MAX_CACHED_LINES: usize = 1000;
 
 /// The non-ASCII lines of source files. Each file is read once.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Columns {
     /// Returns a line if it is not ASCII.
     fn line(&mut self, file: &Path, line: u32) -> Option<&str> {
         if !self.files.contains_key(file) {
-            if self.files.len() >= MOST {
+            if self.files.len() >= MAX_CACHED_LINES {
                 self.files.clear();
             }
             let lines = lines_of(&read(file).unwrap_or_default());
@@ -51,7 +51,7 @@ impl Columns {
 fn read(file: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = open_regular(file).ok()?;
-    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

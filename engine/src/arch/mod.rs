@@ -203,6 +203,16 @@ impl Arch {
         in_set!(self, set => set::relocate::PAD_BYTES as u64)
     }
 
+    /// Returns how far, in bytes, a pad may be from the code that it stands for.
+    pub(crate) fn pad_reach(self) -> u64 {
+        in_set!(self, set => set::relocate::PAD_REACH)
+    }
+
+    /// Returns the end of the addresses that a program can map.
+    pub(crate) fn end_of_user_space(self) -> u64 {
+        in_set!(self, set => set::END_OF_USER_SPACE)
+    }
+
     /// Returns candidate unwind rules for code of an image without call frame information: first
     /// that of the path from the function's start to `addr`, if the start is known, then those of
     /// the paths to a return, shortest first. `is_return`: `addr` is a return address.
@@ -212,7 +222,7 @@ impl Arch {
         addr: FileAddr,
         is_return: bool,
     ) -> Vec<HeuristicUnwind> {
-        in_set!(self, set => set::heuristic_unwind::ways_back(module, addr, is_return))
+        in_set!(self, set => set::heuristic_unwind::unwinds(module, addr, is_return))
     }
 
     /// Returns the calls of a function in code that begins at `start`; `None` if the code may refer
@@ -234,7 +244,7 @@ impl Arch {
         entry: LoadAddr,
         code: impl FnMut(LoadAddr) -> Option<Instruction>,
     ) -> Vec<Register> {
-        in_set!(self, set => set::entry::taken(entry, code))
+        in_set!(self, set => set::entry::arguments_read(entry, code))
     }
 
     /// Finds the store of the first argument in a prologue. Returns the instruction's address, the
@@ -244,7 +254,7 @@ impl Arch {
         entry: LoadAddr,
         code: impl FnMut(LoadAddr) -> Option<Instruction>,
     ) -> Option<(LoadAddr, Register, i64)> {
-        in_set!(self, set => set::entry::first_kept(entry, code))
+        in_set!(self, set => set::entry::first_argument_store(entry, code))
     }
 
     /// Returns the chain of loads for the value of `wanted` after `code`, which is a function from
@@ -255,7 +265,7 @@ impl Arch {
         code: &[Instruction],
         registers: &impl RegisterFile,
     ) -> Option<PointerChain> {
-        in_set!(self, set => set::access::way_to(wanted, code, registers))
+        in_set!(self, set => set::access::pointer_chain(wanted, code, registers))
     }
 }
 

@@ -33,17 +33,25 @@ pub struct Slot {
     pub trigger: Trigger,
 }
 
+/// The bytes that slots watch for a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coverage {
+    /// Those of the range.
+    Exact,
+    /// Some neighbours too, if that takes fewer slots.
+    WithNeighbors,
+}
+
 impl Arch {
-    /// Returns the slots that watch a range: exactly it, or, with `loosely`, some neighbouring
-    /// bytes too if that takes fewer slots. `None` if there are not enough.
+    /// Returns the slots that watch a range. `None` if there are not enough.
     pub fn watch(
         self,
         addr: LoadAddr,
         bytes: u64,
         trigger: Trigger,
-        loosely: bool,
+        coverage: Coverage,
     ) -> Option<Slots> {
-        in_set!(self, set => set::watch::cover(addr, bytes, trigger, loosely))
+        in_set!(self, set => set::watch::cover(addr, bytes, trigger, coverage))
     }
 
     /// Returns the value of the control register for these slots.

@@ -1,9 +1,12 @@
 //! Sequences of stops that a live kernel produces once in a thousand runs.
 
-use crate::debugger::{Debugger, State, Wait};
+use crate::arch::Arch;
+use crate::arch::fixed::{CALL, NOP, TRAP as TRAP_OPCODE, to};
+use crate::debugger::disassembly::{Flavor, Wanted};
+use crate::debugger::{Debugger, Granularity, State, StepKind, Wait};
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::inferior::SI_KERNEL;
-use crate::inferior::site::Owner;
+use crate::inferior::site::{Owner, Sites};
 use crate::os::fake::{BASE, Fake, PID};
 use crate::os::{RegisterSet, WaitStatus};
 use crate::stops::breakpoint::BreakpointInfo;
@@ -481,4 +484,97 @@ fn unchanged_write_resumes_without_a_report() {
     write(&fake, OTHER, 0x90);
     assert!(next_stop(&mut debugger).is_none());
     assert_eq!(fake.0.borrow().log, ["continue 8"]);
+}
+
+/// A running process of the fake set: instructions of four bytes, a trap that leaves the pc in
+/// place. What holds here does not depend on the set of this machine.
+fn running_of_fake_set() -> (Debugger, Fake) {
+    let (mut debugger, fake) = running();
+    fake.0.borrow_mut().memory = to(NOP, 0).repeat(16);
+    debugger.images.modules.test_arch = Some(Arch::Fixed);
+    debugger.inferior.arch = Arch::Fixed;
+    debugger.inferior.sites = Sites::of(Arch::Fixed);
+    (debugger, fake)
+}
+
+/// Lets a thread run into a trap of the fake set.
+fn fake_trap(fake: &Fake, thread: ThreadId, addr: LoadAddr) {
+    trap(fake, thread, addr);
+    fake.0.borrow_mut().registers.insert(thread, at(addr));
+}
+
+#[test]
+fn hit_of_a_trap_that_leaves_the_pc_passes_the_whole_instruction() {
+    let (mut debugger, fake) = running_of_fake_set();
+    debugger
+        .inferior
+        .sites
+        .add(SITE, Owner::Step(LEADER), &fake);
+    assert_eq!(fake.0.borrow().memory[4..8], to(TRAP_OPCODE, 0));
+    fake_trap(&fake, OTHER, SITE);
+    assert!(next(&mut debugger).is_none());
+    assert_eq!(pc(&fake, OTHER), SITE + 4);
+    assert_eq!(fake.0.borrow().memory[4..8], to(TRAP_OPCODE, 0));
+    assert_eq!(fake.0.borrow().log, ["continue 8"]);
+}
+
+#[test]
+fn removed_trap_that_leaves_the_pc_executes_the_original_instruction() {
+    let (mut debugger, fake) = running_of_fake_set();
+    let owner = Owner::Step(OTHER);
+    debugger.inferior.sites.add(SITE, owner, &fake);
+    fake_trap(&fake, OTHER, SITE);
+    debugger.inferior.sites.remove(SITE, owner, &fake);
+    assert_eq!(fake.0.borrow().memory[4..8], to(NOP, 0));
+    assert!(next(&mut debugger).is_none());
+    assert_eq!(pc(&fake, OTHER), SITE);
+    assert_eq!(fake.0.borrow().log, ["continue 8"]);
+}
+
+#[test]
+fn trap_of_the_program_that_leaves_the_pc_stops_at_it() {
+    let (mut debugger, fake) = running_of_fake_set();
+    fake.0.borrow_mut().memory[4..8].copy_from_slice(&to(TRAP_OPCODE, 0));
+    fake_trap(&fake, OTHER, SITE);
+    let (thread, reason) = next_stop(&mut debugger).unwrap();
+    assert_eq!(thread, OTHER);
+    assert!(matches!(reason, StopReason::Trap));
+    assert_eq!(pc(&fake, OTHER), SITE);
+}
+
+#[test]
+fn instruction_step_over_a_call_of_another_set_ends_behind_it() {
+    let (mut debugger, fake) = running_of_fake_set();
+    let call = to(CALL, 0x20);
+    fake.0.borrow_mut().memory[4..8].copy_from_slice(&call);
+    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    fake.0.borrow_mut().registers.insert(OTHER, at(SITE));
+    fake.0.borrow_mut().stops.push_back((OTHER, fault));
+    assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
+    let step = (StepKind::Over, Granularity::Instruction);
+    debugger.step(OTHER, step.0, step.1).unwrap();
+    let behind = SITE + 4;
+    assert_eq!(fake.0.borrow().memory[8..12], to(TRAP_OPCODE, 0));
+    let wanted = Wanted {
+        addr: SITE,
+        first: -1,
+        count: 3,
+        flavor: Flavor::Intel,
+        names: false,
+    };
+    let rows = debugger.disassemble(&wanted).unwrap();
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|it| (it.address, it.text.as_str()))
+        .collect();
+    let expected = [(SITE - 4, "nop"), (SITE, "call 0x1024"), (behind, "nop")];
+    assert_eq!(rows, expected);
+    fake_trap(&fake, OTHER, behind);
+    let (thread, reason) = next_stop(&mut debugger).unwrap();
+    assert!(
+        thread == OTHER && matches!(reason, StopReason::Step),
+        "{reason:?}"
+    );
+    assert_eq!(pc(&fake, OTHER), behind);
+    assert_eq!(fake.0.borrow().memory[8..12], to(NOP, 0));
 }

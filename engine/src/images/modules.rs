@@ -81,6 +81,9 @@ impl Loaded {
 /// All images, the program first.
 #[derive(Default)]
 pub struct Modules {
+    /// The instruction set of a test's program.
+    #[cfg(test)]
+    pub(crate) test_arch: Option<Arch>,
     pub loaded: Vec<Loaded>,
     /// Images by their first addresses.
     starts: BTreeMap<LoadAddr, ModuleId>,
@@ -138,6 +141,10 @@ impl Modules {
 
     /// Returns the instruction set of the program, or of this machine while there is none.
     pub(crate) fn arch(&self) -> Arch {
+        #[cfg(test)]
+        if let Some(arch) = self.test_arch {
+            return arch;
+        }
         let program = self.loaded.first();
         let arch = program.and_then(|loaded| Arch::of(loaded.module.machine()));
         arch.unwrap_or(Arch::HOST)

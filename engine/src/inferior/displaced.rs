@@ -10,8 +10,6 @@ use std::collections::BTreeMap;
 
 /// Size of a region of pads in bytes.
 pub const REGION: u64 = 1 << 16;
-/// Maximum distance of code from its region: RIP-relative operands reach 2 GiB.
-const REACH: u64 = 1 << 30;
 
 /// Memory in the debuggee that holds pads.
 struct Region {
@@ -94,10 +92,11 @@ impl DisplacedPads {
             return PastSite::Impossible;
         }
         let near = |region: &&mut Region| {
-            region.start.0.abs_diff(site.0) < REACH && region.used + arch.pad_bytes() <= REGION
+            region.start.0.abs_diff(site.0) < arch.pad_reach()
+                && region.used + arch.pad_bytes() <= REGION
         };
         let Some(region) = self.regions.iter_mut().find(near) else {
-            return match free_place(site, REGION, &mappings()) {
+            return match free_place(arch, site, REGION, &mappings()) {
                 Some(place) => PastSite::NeedsRegion(place),
                 None => PastSite::Impossible,
             };
@@ -183,13 +182,13 @@ impl DisplacedPads {
 }
 
 /// Returns a free address for `len` bytes near `site`, as far below or above as necessary.
-pub fn free_place(site: LoadAddr, len: u64, mappings: &[Mapping]) -> Option<LoadAddr> {
+pub fn free_place(arch: Arch, site: LoadAddr, len: u64, mappings: &[Mapping]) -> Option<LoadAddr> {
     const LOWEST: u64 = 0x1_0000;
-    const HIGHEST: u64 = 0x7fff_ffff_0000;
+    let highest = arch.end_of_user_space();
     let mut best: Option<u64> = None;
     let mut consider = |place: u64| {
-        if (LOWEST..HIGHEST).contains(&place)
-            && place.abs_diff(site.0) < REACH
+        if (LOWEST..highest).contains(&place)
+            && place.abs_diff(site.0) < arch.pad_reach()
             && best.is_none_or(|best| place.abs_diff(site.0) < best.abs_diff(site.0))
         {
             best = Some(place);
@@ -233,7 +232,7 @@ mod tests {
             mapping(0x5555_5555_0000, 0x5555_5556_0000),
             mapping(0x7fff_f000_0000, 0x7fff_f800_0000),
         ];
-        let place = free_place(LoadAddr(0x5555_5555_1000), REGION, &maps).unwrap();
+        let place = free_place(Arch::X86_64, LoadAddr(0x5555_5555_1000), REGION, &maps).unwrap();
         assert!(place.0.abs_diff(0x5555_5555_1000) < 0x40_0000);
         assert!(
             maps.iter()

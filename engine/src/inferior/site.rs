@@ -157,6 +157,15 @@ pub struct Sites {
 }
 
 impl Sites {
+    /// Returns no sites, of a set.
+    #[cfg(test)]
+    pub(crate) fn of(arch: Arch) -> Self {
+        Self {
+            arch,
+            ..Self::default()
+        }
+    }
+
     /// Returns the site at an address.
     pub fn get(&self, addr: LoadAddr) -> Option<&Site> {
         self.sites.get(&addr)

@@ -97,7 +97,7 @@ impl DapClient {
     }
 
     /// Waits until a breakpoint is evaluated in the program.
-    pub fn await_detour(&mut self) {
+    pub fn wait_for_jump_patch(&mut self) {
         self.wait_event_where("breakpoint", |event| {
             let message = event["breakpoint"]["message"].as_str();
             message.is_some_and(|it| it.starts_with("evaluated in the program"))
@@ -112,7 +112,7 @@ impl DapClient {
 
     /// Pauses the running program, reads its stack and resumes it, up to `most` times, or until it
     /// stops or ends by itself; that event stays unread. Returns how often.
-    pub fn pause_often(&mut self, most: usize) -> usize {
+    pub fn pause_repeatedly(&mut self, most: usize) -> usize {
         for done in 0..most {
             if self.request("pause", json!({"threadId": 0})).is_err() {
                 return done;

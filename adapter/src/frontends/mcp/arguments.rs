@@ -30,8 +30,8 @@ pub struct Launch {
     pub stdin: Option<String>,
     /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name, or an object
     /// {"location": ..., "condition": ..., "hitCondition": ..., "message": ...} (with `message` it
-    /// is a logpoint), or {"exception": ...}. With them the program runs to its first stop, which
-    /// is the reply; without them it is held before its first instruction until debug_continue.
+    /// is a logpoint), or {"exception": ...}. With them, the program runs to its first stop, which
+    /// is the reply; without them, it is held before its first instruction until debug_continue.
     pub breakpoints: Option<Vec<FirstBreakpoint>>,
     /// With `breakpoints`: how many seconds to wait for the first stop (30).
     pub timeout: Option<f64>,
@@ -52,13 +52,13 @@ pub struct Launch {
 )]
 #[schemars(inline)]
 pub enum FirstBreakpoint {
-    /// Only where.
+    /// Only a location.
     Place(String),
-    /// With more.
+    /// With options.
     Options(BreakpointOptions),
 }
 
-/// A breakpoint with what it asks and says.
+/// A breakpoint with its options.
 #[derive(Deserialize, JsonSchema, Debug, Clone, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
@@ -80,12 +80,12 @@ pub struct BreakpointOptions {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attach {
-    /// Process id of a running program. It is stopped where it is; debug_stop lets it run on.
+    /// Process id of a running program. It is stopped; debug_stop detaches it.
     pub pid: Option<i64>,
     /// Instead of `pid`: name or path of the running program. With `core`: the executable, if
-    /// it is not where it was.
+    /// it was moved.
     pub program: Option<String>,
-    /// Instead of `pid`: path of a core file, to look at what a crashed program left.
+    /// Instead of `pid`: path of a core file of a crashed program.
     pub core: Option<String>,
     /// About how many characters the reply may have (6000).
     pub budget: Option<i64>,
@@ -98,7 +98,7 @@ pub struct Attach {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Breakpoint {
-    /// What to do: "add" (if missing), "remove" (needs `id`), "list".
+    /// The action: "add" (if missing), "remove" (needs `id`), "list".
     #[serde(default)]
     pub action: BreakpointAction,
     /// Where to stop: "FILE:LINE", or a function's name (`total`, `Shape::area`,
@@ -124,17 +124,17 @@ pub struct Breakpoint {
     pub id: Option<u32>,
 }
 
-/// What to do with breakpoints.
+/// Actions of `debug_breakpoint`.
 #[derive(Deserialize, JsonSchema, Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum BreakpointAction {
-    /// Set one.
+    /// Sets a breakpoint.
     #[default]
     Add,
-    /// Take one away.
+    /// Removes a breakpoint.
     Remove,
-    /// Tell which there are.
+    /// Lists breakpoints.
     List,
 }
 
@@ -143,11 +143,11 @@ pub enum BreakpointAction {
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub enum Access {
-    /// Its value becomes another one.
+    /// Writes that change the value.
     Write,
-    /// It is read.
+    /// Reads.
     Read,
-    /// Either.
+    /// Reads and writes.
     ReadWrite,
 }
 
@@ -157,7 +157,7 @@ pub enum Access {
 pub struct Logpoint {
     /// Where: "FILE:LINE".
     pub location: String,
-    /// What to write each time, with expressions in braces: "i={i} name={user.name}". Nothing
+    /// The message, with expressions in braces: "i={i} name={user.name}". Nothing
     /// stops; debug_output with stream "console" has the lines.
     pub message: String,
     /// Only where this expression is true.
@@ -181,36 +181,36 @@ pub struct Continue {
     /// The thread that steps, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
     /// How many seconds to wait for the stop (30). Then the reply says that the program is
-    /// running, and {"action": "wait"} waits on.
+    /// running, and {"action": "wait"} keeps waiting.
     pub timeout: Option<f64>,
     /// About how many characters the reply may have (6000).
     pub budget: Option<i64>,
-    /// Write addresses, which may differ from run to run, instead of 0x….
+    /// Show addresses, which may differ from run to run, instead of 0x….
     #[serde(default)]
     pub addresses: bool,
 }
 
-/// How to go on.
+/// Actions of `debug_continue`.
 #[derive(Deserialize, JsonSchema, Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum Action {
-    /// To the next breakpoint.
+    /// Resumes until the next stop.
     #[default]
     Continue,
-    /// To the next line.
+    /// Steps to the next line.
     StepOver,
-    /// Into a call.
+    /// Steps into a call.
     StepInto,
-    /// To the caller.
+    /// Steps out to the caller.
     StepOut,
-    /// To a place.
+    /// Resumes until a location.
     RunTo,
-    /// Not at all.
+    /// Stops the program.
     Pause,
-    /// As it does already.
+    /// Waits for the next stop.
     Wait,
-    /// From the beginning.
+    /// Starts the program again.
     Restart,
 }
 
@@ -220,20 +220,20 @@ pub enum Action {
 pub struct Stack {
     /// The thread, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
-    /// List the threads instead, a line each: kernel id, where it is, whose mutex it waits for.
+    /// List the threads instead, a line each: kernel id, location, owner of a mutex it waits for.
     #[serde(default)]
     pub threads: bool,
     /// The stacks of all threads instead, with frames of libraries folded.
     #[serde(default)]
     pub all: bool,
-    /// The first frame to tell of (0, the innermost).
+    /// The first frame (0, the innermost).
     #[serde(default)]
     pub start: u32,
     /// How many frames (20).
     pub levels: Option<u32>,
     /// About how many characters the reply may have (6000).
     pub budget: Option<i64>,
-    /// Write addresses, which may differ from run to run, instead of 0x….
+    /// Show addresses, which may differ from run to run, instead of 0x….
     #[serde(default)]
     pub addresses: bool,
 }
@@ -245,17 +245,17 @@ pub struct Variables {
     /// What to open: "locals" (if missing: arguments and locals), "globals", "registers".
     #[serde(default)]
     pub scope: Scope,
-    /// Instead of a scope: an expression whose members or elements are told
+    /// Instead of a scope: an expression whose members or elements are shown
     /// (`list->next`, `users[3]`, `map["key"]`).
     pub expression: Option<String>,
     /// Only variables whose names contain this text.
     pub filter: Option<String>,
-    /// The first one to tell of (0).
+    /// The first one (0).
     #[serde(default)]
     pub start: u32,
     /// How many (50).
     pub count: Option<u32>,
-    /// The frame, by its level as debug_stack shows it; the one that the last stop told of if
+    /// The frame, by its level as debug_stack shows it; the one of the last stop if
     /// missing.
     pub frame: Option<u32>,
     /// The thread, by its number; the one that stopped last if missing.
@@ -265,12 +265,12 @@ pub struct Variables {
     pub hex: bool,
     /// About how many characters the reply may have (6000).
     pub budget: Option<i64>,
-    /// Write addresses, which may differ from run to run, instead of 0x….
+    /// Show addresses, which may differ from run to run, instead of 0x….
     #[serde(default)]
     pub addresses: bool,
 }
 
-/// Which variables.
+/// Scopes of variables.
 #[derive(Deserialize, JsonSchema, Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -288,12 +288,12 @@ pub enum Scope {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Read {
-    /// What to read: a variable or any expression that has a place in memory (`buffer`,
+    /// What to read: a variable or any expression that is in memory (`buffer`,
     /// `node->name`), a pointer's target (`*p`), or an address ("0x7fffffffe000").
     pub location: String,
     /// How many bytes; if missing those of the variable, or 64 of an address.
     pub count: Option<u32>,
-    /// The frame, by its level; the one that the last stop told of if missing.
+    /// The frame, by its level; the one of the last stop if missing.
     pub frame: Option<u32>,
     /// The thread, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
@@ -303,16 +303,16 @@ pub struct Read {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Write {
-    /// What to change: a local, a global, a member, a register (`$rax`), or what is at an address
+    /// What to change: a local, a global, a member, a register (`$rax`), or memory at an address
     /// (`*(int *)0x7fffffffe000`, in Rust `*(0x7fffffffe000 as *mut i32)`).
     pub location: String,
     /// The new value: an expression in the language of the program.
     pub value: String,
-    /// The frame, by its level; the one that the last stop told of if missing.
+    /// The frame, by its level; the one of the last stop if missing.
     pub frame: Option<u32>,
     /// The thread, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
-    /// Write addresses, which may differ from run to run, instead of 0x….
+    /// Show addresses, which may differ from run to run, instead of 0x….
     #[serde(default)]
     pub addresses: bool,
 }
@@ -324,13 +324,13 @@ pub struct Evaluate {
     /// An expression in the language of the program (C, C++, Rust). It may call functions of
     /// the program and assign. `expr,x` shows integers in hex, `p,10` ten elements.
     pub expression: String,
-    /// The frame, by its level; the one that the last stop told of if missing.
+    /// The frame, by its level; the one of the last stop if missing.
     pub frame: Option<u32>,
     /// The thread, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
     /// About how many characters the reply may have (2000).
     pub budget: Option<i64>,
-    /// Write addresses, which may differ from run to run, instead of 0x….
+    /// Show addresses, which may differ from run to run, instead of 0x….
     #[serde(default)]
     pub addresses: bool,
 }
@@ -341,14 +341,14 @@ pub struct Evaluate {
 pub struct Output {
     /// "stdout", "stderr", "console" (the debugger's: logpoints, notes); all of them if missing.
     pub stream: Option<OutputStream>,
-    /// The cursor that an earlier reply gave, to read on from there; if missing the end of the
-    /// output is told.
+    /// The cursor of an earlier reply, to continue from there; if missing, the end of the
+    /// output.
     pub since: Option<u64>,
     /// About how many characters the reply may have (4000).
     pub budget: Option<i64>,
 }
 
-/// Whose output.
+/// Streams of output.
 #[derive(Deserialize, JsonSchema, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -357,7 +357,7 @@ pub enum OutputStream {
     Stdout,
     /// The program's stderr.
     Stderr,
-    /// The debugger's own words.
+    /// Logpoints and notes of the debugger.
     Console,
 }
 
@@ -365,7 +365,7 @@ pub enum OutputStream {
 #[derive(Deserialize, JsonSchema, Debug, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Stop {
-    /// Let the program run on without the debugger; if missing, a launched program is ended and
-    /// one that was attached to runs on.
+    /// Detach the program and keep it running; if missing, a launched program is killed and an
+    /// attached one detached.
     pub detach: Option<bool>,
 }

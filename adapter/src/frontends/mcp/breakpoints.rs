@@ -1,11 +1,11 @@
 //! Breakpoints of agents, set one at a time, and the sets that DAP requests expect.
 
+use super::agent_breakpoint::{AgentBreakpoint, BreakpointTarget, Group, groups_of};
 use super::arguments::{
     Access, Breakpoint, BreakpointAction, BreakpointOptions, FirstBreakpoint, Logpoint,
 };
 use super::error::ToolError;
 use super::session::Session;
-use super::set::{Group, Place, Set, groups_of};
 use crate::protocol::{
     self, BreakpointEventReason, BreakpointLocationsArguments, DataAccessType,
     DataBreakpointInfoArguments, SetBreakpointsArguments, SetDataBreakpointsArguments,
@@ -19,9 +19,9 @@ use crate::requests::{
 use std::time::Duration;
 
 /// How long to wait for a search for functions before it is reported as unfinished.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of lines to search for code around a line without code.
-const NEAR: i64 = 50;
+const NEARBY_LINES: i64 = 50;
 
 /// All breakpoints of a session.
 #[derive(Debug, Default)]
@@ -30,9 +30,9 @@ pub struct Breakpoints {
     /// agents do not see their numbers.
     last: u32,
     passing: u32,
-    all: Vec<Set>,
+    all: Vec<AgentBreakpoint>,
     /// The last lines of breakpoints that the adapter removed, not yet reported.
-    gone: Vec<String>,
+    removed: Vec<String>,
 }
 
 impl Session {
@@ -46,11 +46,11 @@ impl Session {
             BreakpointAction::Remove => self.remove(asked.id).await,
             BreakpointAction::Add => {
                 let place = match (&asked.location, &asked.watch, &asked.exception) {
-                    (Some(location), None, None) => Place::of(location),
+                    (Some(location), None, None) => BreakpointTarget::of(location),
                     (None, Some(expression), None) => {
                         self.watchable(expression, asked.access).await?
                     }
-                    (None, None, Some(filter)) => Place::Exception(filter.clone()),
+                    (None, None, Some(filter)) => BreakpointTarget::Exception(filter.clone()),
                     _ => {
                         return Err(ToolError::new(
                             "BAD_ARGUMENTS",
@@ -58,10 +58,10 @@ impl Session {
                         ));
                     }
                 };
-                let set = Set {
+                let set = AgentBreakpoint {
                     condition: asked.condition,
                     hits: asked.hit_condition,
-                    ..Set::new(place)
+                    ..AgentBreakpoint::new(place)
                 };
                 self.add(set).await.map(|set| set.line())
             }
@@ -73,8 +73,8 @@ impl Session {
     /// # Errors
     /// Like [`Session::breakpoint`].
     pub async fn logpoint(&self, asked: Logpoint) -> Result<String, ToolError> {
-        let place = Place::of(&asked.location);
-        if !matches!(place, Place::Line(..)) {
+        let place = BreakpointTarget::of(&asked.location);
+        if !matches!(place, BreakpointTarget::Line(..)) {
             return Err(ToolError::new(
                 "BAD_ARGUMENTS",
                 format!(
@@ -83,11 +83,11 @@ impl Session {
                 ),
             ));
         }
-        let set = Set {
+        let set = AgentBreakpoint {
             condition: asked.condition,
             hits: asked.hit_condition,
             message: Some(asked.message),
-            ..Set::new(place)
+            ..AgentBreakpoint::new(place)
         };
         self.add(set).await.map(|set| set.line())
     }
@@ -97,14 +97,14 @@ impl Session {
     /// # Errors
     /// Like [`Session::breakpoint`]; a pending location is an error, too.
     pub async fn add_temporary(&self, place: &str) -> Result<u32, ToolError> {
-        let set = Set {
+        let set = AgentBreakpoint {
             temporary: true,
-            ..Set::new(Place::of(place))
+            ..AgentBreakpoint::new(BreakpointTarget::of(place))
         };
         let set = self.add(set).await?;
         if !set.is_verified() {
-            self.take_out(|it| it.number == set.number).await?;
-            let message = format!("{place}: {}", set.said());
+            self.remove_matching(|it| it.number == set.number).await?;
+            let message = format!("{place}: {}", set.message());
             return Err(ToolError::new("NO_SUCH_PLACE", message));
         }
         Ok(set.number)
@@ -164,7 +164,7 @@ impl Session {
         };
         let mut text = String::new();
         all.retain(|set| {
-            let is_data = matches!(set.place, Place::Data(..));
+            let is_data = matches!(set.target, BreakpointTarget::Data(..));
             if is_data {
                 text.push_str(&format!(
                     "{}; removed: its process has ended; set it again at a stop\n",
@@ -174,7 +174,7 @@ impl Session {
             !is_data && !set.temporary
         });
         for set in &mut all {
-            set.told = protocol::Breakpoint::default();
+            set.description = protocol::Breakpoint::default();
             set.shown.clear();
         }
         let numbers: Vec<u32> = all.iter().map(|set| set.number).collect();
@@ -188,9 +188,9 @@ impl Session {
             self.sync(&group).await?;
         }
         for number in numbers {
-            let line = self.settled(number).await?.line();
+            let line = self.wait_until_searched(number).await?.line();
             text.push_str(&format!("{line}\n"));
-            self.note_shown(number, line);
+            self.record_shown_line(number, line);
         }
         Ok(text)
     }
@@ -200,7 +200,7 @@ impl Session {
     /// # Errors
     /// The session is lost.
     pub async fn remove_temporary(&self) -> Result<(), ToolError> {
-        self.take_out(|set| set.temporary).await.map(drop)
+        self.remove_matching(|set| set.temporary).await.map(drop)
     }
 
     /// Returns number and location of the breakpoints with these adapter ids.
@@ -209,16 +209,16 @@ impl Session {
         let known = breakpoints.all.iter();
         let hit = known.filter(|set| set.id().is_some_and(|id| ids.contains(&id)));
         hit.map(|set| match set.temporary {
-            true => format!("at the run-to location ({})", set.place.text()),
-            false => format!("{} ({})", set.number, set.place.text()),
+            true => format!("at the run-to location ({})", set.target.text()),
+            false => format!("{} ({})", set.number, set.target.text()),
         })
         .collect()
     }
 
     fn list(&self) -> String {
-        self.take_news();
+        self.apply_changes();
         let mut breakpoints = self.breakpoints();
-        let mut lines = std::mem::take(&mut breakpoints.gone);
+        let mut lines = std::mem::take(&mut breakpoints.removed);
         for set in breakpoints.all.iter_mut().filter(|set| !set.temporary) {
             set.shown = set.line();
             lines.push(set.shown.clone());
@@ -230,13 +230,13 @@ impl Session {
     }
 
     /// Returns what changed in breakpoints since the last report, one line each.
-    pub fn news(&self) -> Vec<String> {
-        self.take_news();
+    pub fn take_changes(&self) -> Vec<String> {
+        self.apply_changes();
         let mut breakpoints = self.breakpoints();
-        let mut lines = std::mem::take(&mut breakpoints.gone);
+        let mut lines = std::mem::take(&mut breakpoints.removed);
         for set in breakpoints.all.iter_mut().filter(|set| !set.temporary) {
             let line = set.line();
-            if line != set.shown && !set.is_looked_for() {
+            if line != set.shown && !set.is_searching() {
                 lines.push(line.clone());
                 set.shown = line;
             }
@@ -250,7 +250,10 @@ impl Session {
                 "`id` is missing; set it to the number of the breakpoint, or to 0 for all";
             return Err(ToolError::new("BAD_ARGUMENTS", message));
         };
-        match self.take_out(|set| id == 0 || set.number == id).await? {
+        match self
+            .remove_matching(|set| id == 0 || set.number == id)
+            .await?
+        {
             0 if id != 0 => Err(ToolError::new(
                 "NO_SUCH_BREAKPOINT",
                 format!("there is no breakpoint {id}\n{}", self.list()),
@@ -261,8 +264,11 @@ impl Session {
     }
 
     /// Removes the breakpoints that match; returns their number.
-    async fn take_out(&self, fits: impl Fn(&Set) -> bool) -> Result<usize, ToolError> {
-        let out: Vec<Set> = {
+    async fn remove_matching(
+        &self,
+        fits: impl Fn(&AgentBreakpoint) -> bool,
+    ) -> Result<usize, ToolError> {
+        let out: Vec<AgentBreakpoint> = {
             let mut breakpoints = self.breakpoints();
             breakpoints.all.extract_if(.., |set| fits(set)).collect()
         };
@@ -273,23 +279,23 @@ impl Session {
     }
 
     /// Waits until a breakpoint's names have been searched, and returns it.
-    async fn settled(&self, number: u32) -> Result<Set, ToolError> {
-        let set = self.set_of(number)?;
-        if !set.is_looked_for() {
+    async fn wait_until_searched(&self, number: u32) -> Result<AgentBreakpoint, ToolError> {
+        let set = self.by_number(number)?;
+        if !set.is_searching() {
             return Ok(set);
         }
         let Some(id) = set.id() else {
             return Ok(set);
         };
         self.link
-            .wait(PATIENCE, |state| state.breakpoints.contains_key(&id))
+            .wait(SEARCH_TIMEOUT, |state| state.breakpoints.contains_key(&id))
             .await;
-        self.take_news();
-        self.set_of(number)
+        self.apply_changes();
+        self.by_number(number)
     }
 
     /// Records the line of a breakpoint that was reported to the agent.
-    fn note_shown(&self, number: u32, line: String) {
+    fn record_shown_line(&self, number: u32, line: String) {
         let mut breakpoints = self.breakpoints();
         let own = breakpoints.all.iter_mut().find(|it| it.number == number);
         if let Some(own) = own {
@@ -297,8 +303,8 @@ impl Session {
         }
     }
 
-    async fn add(&self, mut set: Set) -> Result<Set, ToolError> {
-        let group = set.place.group();
+    async fn add(&self, mut set: AgentBreakpoint) -> Result<AgentBreakpoint, ToolError> {
+        let group = set.target.group();
         {
             let mut breakpoints = self.breakpoints();
             set.number = if set.temporary {
@@ -315,14 +321,14 @@ impl Session {
             self.breakpoints().all.retain(|set| set.number != number);
             return Err(error);
         }
-        let set = self.settled(number).await?;
-        match self.why_not(&set).await {
+        let set = self.wait_until_searched(number).await?;
+        match self.error_of(&set).await {
             None => {
-                self.note_shown(number, set.line());
+                self.record_shown_line(number, set.line());
                 Ok(set)
             }
             Some(error) => {
-                self.take_out(|set| set.number == number).await?;
+                self.remove_matching(|set| set.number == number).await?;
                 let mut breakpoints = self.breakpoints();
                 // The number was not reported: use it again.
                 if breakpoints.last == number {
@@ -333,16 +339,16 @@ impl Session {
         }
     }
 
-    fn set_of(&self, number: u32) -> Result<Set, ToolError> {
+    fn by_number(&self, number: u32) -> Result<AgentBreakpoint, ToolError> {
         let breakpoints = self.breakpoints();
         let set = breakpoints.all.iter().find(|set| set.number == number);
         set.cloned().ok_or_else(ToolError::lost)
     }
 
     /// Returns the error for a breakpoint that cannot be hit; `None` if it can.
-    async fn why_not(&self, set: &Set) -> Option<ToolError> {
-        let said = set.said();
-        if let Place::Line(file, line) = &set.place
+    async fn error_of(&self, set: &AgentBreakpoint) -> Option<ToolError> {
+        let said = set.message();
+        if let BreakpointTarget::Line(file, line) = &set.target
             && set.has_no_code()
         {
             let lines = self.lines_with_code(file, *line).await;
@@ -361,8 +367,8 @@ impl Session {
         if !set.has_failed() {
             return None;
         }
-        let code = match (&set.place, said) {
-            (Place::Exception(_), _) => "NO_SUCH_FILTER",
+        let code = match (&set.target, said) {
+            (BreakpointTarget::Exception(_), _) => "NO_SUCH_FILTER",
             (_, said) if said.starts_with("condition") => "BAD_CONDITION",
             (_, said) if said.starts_with("log message") => "BAD_MESSAGE",
             _ if set.hits.is_some() => "BAD_CONDITION",
@@ -375,11 +381,11 @@ impl Session {
     async fn lines_with_code(&self, file: &str, line: i64) -> Vec<String> {
         let mut lines = Vec::new();
         // For a line beyond the end of a file, its last lines are the nearest.
-        for first in [line.saturating_sub(NEAR).max(1), 1] {
+        for first in [line.saturating_sub(NEARBY_LINES).max(1), 1] {
             let arguments = BreakpointLocationsArguments {
                 source: source(file),
                 line: first,
-                end_line: Some(line.saturating_add(NEAR)),
+                end_line: Some(line.saturating_add(NEARBY_LINES)),
                 ..BreakpointLocationsArguments::default()
             };
             let places = self.link.request::<BreakpointLocations>(&arguments).await;
@@ -396,7 +402,11 @@ impl Session {
         near.map(i64::to_string).collect()
     }
 
-    async fn watchable(&self, name: &str, access: Option<Access>) -> Result<Place, ToolError> {
+    async fn watchable(
+        &self,
+        name: &str,
+        access: Option<Access>,
+    ) -> Result<BreakpointTarget, ToolError> {
         let frame = self.frame_id(None, None).await?;
         let access = match access {
             None | Some(Access::Write) => DataAccessType::Write,
@@ -411,7 +421,7 @@ impl Session {
         let info = self.link.request::<DataBreakpointInfo>(&asked).await;
         let info = info.map_err(|error| error.or_code("CANNOT_SET"))?;
         match info.data_id {
-            Some(id) => Ok(Place::Data(name.to_owned(), id, access)),
+            Some(id) => Ok(BreakpointTarget::Data(name.to_owned(), id, access)),
             None => Err(ToolError::new("CANNOT_SET", info.description)),
         }
     }
@@ -420,40 +430,49 @@ impl Session {
     async fn sync(&self, group: &Group) -> Result<(), ToolError> {
         // The response begins with the filters that are on by default.
         let mut before = 0;
-        let wanted: Vec<Set> = {
+        let wanted: Vec<AgentBreakpoint> = {
             let breakpoints = self.breakpoints();
             let all = breakpoints.all.iter();
-            all.filter(|set| set.place.group() == *group)
+            all.filter(|set| set.target.group() == *group)
                 .cloned()
                 .collect()
         };
         let link = &self.link;
-        let told = match group {
+        let state = match group {
             Group::Source(file) => {
                 let arguments = SetBreakpointsArguments {
                     source: source(file),
-                    breakpoints: Some(wanted.iter().filter_map(Set::on_line).collect()),
+                    breakpoints: Some(wanted.iter().filter_map(AgentBreakpoint::on_line).collect()),
                     lines: None,
                 };
                 link.request::<SetBreakpoints>(&arguments).await
             }
             Group::Functions => {
-                let breakpoints = wanted.iter().filter_map(Set::on_function).collect();
+                let breakpoints = wanted
+                    .iter()
+                    .filter_map(AgentBreakpoint::on_function)
+                    .collect();
                 let arguments = SetFunctionBreakpointsArguments { breakpoints };
                 link.request::<SetFunctionBreakpoints>(&arguments).await
             }
             Group::Addresses => {
-                let breakpoints = wanted.iter().filter_map(Set::on_instruction).collect();
+                let breakpoints = wanted
+                    .iter()
+                    .filter_map(AgentBreakpoint::on_instruction)
+                    .collect();
                 let arguments = SetInstructionBreakpointsArguments { breakpoints };
                 link.request::<SetInstructionBreakpoints>(&arguments).await
             }
             Group::Data => {
-                let breakpoints = wanted.iter().filter_map(Set::on_data).collect();
+                let breakpoints = wanted.iter().filter_map(AgentBreakpoint::on_data).collect();
                 let arguments = SetDataBreakpointsArguments { breakpoints };
                 link.request::<SetDataBreakpoints>(&arguments).await
             }
             Group::Exceptions => {
-                let options: Vec<_> = wanted.iter().filter_map(Set::on_exception).collect();
+                let options: Vec<_> = wanted
+                    .iter()
+                    .filter_map(AgentBreakpoint::on_exception)
+                    .collect();
                 let is_usual = |id: &&String| !options.iter().any(|it| it.filter_id == **id);
                 let usual: Vec<String> = self
                     .usual_filters
@@ -470,33 +489,33 @@ impl Session {
                 link.request::<SetExceptionBreakpoints>(&arguments).await
             }
         };
-        let told = told?.breakpoints.into_iter().skip(before);
+        let state = state?.breakpoints.into_iter().skip(before);
         let numbers = wanted.iter().map(|set| set.number);
         let mut breakpoints = self.breakpoints();
-        for (number, told) in numbers.zip(told) {
+        for (number, state) in numbers.zip(state) {
             if let Some(set) = breakpoints.all.iter_mut().find(|set| set.number == number) {
-                set.told = told;
+                set.description = state;
             }
         }
         Ok(())
     }
 
     /// Takes the changes of breakpoints from the link.
-    fn take_news(&self) {
+    fn apply_changes(&self) {
         let news = std::mem::take(&mut self.link.state().breakpoints);
         let mut breakpoints = self.breakpoints();
         for (id, change) in news {
-            let told = change.breakpoint;
+            let state = change.breakpoint;
             if change.reason == BreakpointEventReason::Removed {
                 let gone = breakpoints.all.extract_if(.., |set| set.id() == Some(id));
-                let why = told.message.as_deref().unwrap_or_default();
+                let why = state.message.as_deref().unwrap_or_default();
                 let gone = gone.filter(|set| !set.temporary);
                 let gone: Vec<String> = gone
                     .map(|set| format!("{}; removed: {why}", set.title()))
                     .collect();
-                breakpoints.gone.extend(gone);
+                breakpoints.removed.extend(gone);
             } else if let Some(set) = breakpoints.all.iter_mut().find(|set| set.id() == Some(id)) {
-                set.told = told;
+                set.description = state;
             }
         }
     }

@@ -1,15 +1,15 @@
 //! `stillpoint mcp`: the debugger for agents, with the Model Context Protocol on stdin and stdout.
 //! It is a client of the DAP server, like any editor; each session is a process of its own.
 
+mod agent_breakpoint;
 mod arguments;
 mod breakpoints;
 mod error;
+mod inspect;
 mod link;
-mod look;
 mod output;
 mod run;
 mod session;
-mod set;
 mod text;
 mod tools;
 

@@ -3,12 +3,12 @@
 use crate::protocol::OutputCategory;
 
 /// Maximum number of bytes kept; older output is dropped.
-const KEPT: usize = 1 << 20;
+const MAX_KEPT_BYTES: usize = 1 << 20;
 
 /// The program's and the debugger's output.
 #[derive(Debug, Default)]
 pub struct Output {
-    parts: Vec<Part>,
+    parts: Vec<OutputChunk>,
     /// Total size of `parts` in bytes.
     size: usize,
     /// Total number of bytes ever written: the cursor behind the last byte.
@@ -17,7 +17,7 @@ pub struct Output {
 
 /// A run of text of one stream.
 #[derive(Debug)]
-struct Part {
+struct OutputChunk {
     stream: Stream,
     /// The cursor of its first byte.
     start: u64,
@@ -48,7 +48,7 @@ impl Stream {
 
 /// A range of the output.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct OutputRange {
     /// The text.
     pub text: String,
     /// Bytes between the requested cursor and the text, which are no longer kept.
@@ -61,10 +61,10 @@ impl Output {
     /// Appends a text.
     pub fn push(&mut self, stream: Stream, text: &str) {
         match self.parts.last_mut() {
-            Some(last) if last.stream == stream && last.text.len() < KEPT / 16 => {
+            Some(last) if last.stream == stream && last.text.len() < MAX_KEPT_BYTES / 16 => {
                 last.text.push_str(text);
             }
-            _ => self.parts.push(Part {
+            _ => self.parts.push(OutputChunk {
                 stream,
                 start: self.end,
                 text: text.to_owned(),
@@ -73,7 +73,7 @@ impl Output {
         self.size += text.len();
         self.end += text.len() as u64;
         let mut dropped = 0;
-        while self.size > KEPT && dropped + 1 < self.parts.len() {
+        while self.size > MAX_KEPT_BYTES && dropped + 1 < self.parts.len() {
             self.size -= self.parts[dropped].text.len();
             dropped += 1;
         }
@@ -87,7 +87,7 @@ impl Output {
 
     /// Reads text behind a cursor, of one stream or (`None`) of all, at most `most` bytes: with
     /// `tail` the last ones, else the first.
-    pub fn read(&self, from: u64, stream: Option<Stream>, most: usize, tail: bool) -> Read {
+    pub fn read(&self, from: u64, stream: Option<Stream>, most: usize, tail: bool) -> OutputRange {
         let mut text = String::new();
         // The cursor of each piece of `text`.
         let mut pieces: Vec<(usize, u64)> = Vec::new();
@@ -120,7 +120,7 @@ impl Output {
             true => cursor(first).saturating_sub(from),
             false => 0,
         };
-        Read {
+        OutputRange {
             text: text[first..last].to_owned(),
             skipped,
             next,
@@ -141,8 +141,8 @@ mod tests {
         output
     }
 
-    fn read(text: &str, skipped: u64, next: u64) -> Read {
-        Read {
+    fn read(text: &str, skipped: u64, next: u64) -> OutputRange {
+        OutputRange {
             text: text.to_owned(),
             skipped,
             next,
@@ -187,7 +187,7 @@ mod tests {
         for _ in 0..100_000 {
             output.push(Stream::Stdout, "0123456789ü\n");
         }
-        assert!(output.size <= KEPT + KEPT / 8);
+        assert!(output.size <= MAX_KEPT_BYTES + MAX_KEPT_BYTES / 8);
         assert_eq!(output.end(), 1_300_000);
         let first = output.read(0, None, 1300, false);
         assert_eq!((first.text.len(), first.skipped + 1300), (1300, first.next));

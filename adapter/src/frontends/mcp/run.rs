@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The result of waiting for a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitResult {
     /// The program stopped.
     Stopped,
     /// It still runs after this time.
@@ -28,10 +28,10 @@ impl Session {
     ///
     /// # Errors
     /// The program is not in a state for this action, or the adapter refused it.
-    pub async fn go_on(&self, asked: &Continue) -> Result<u64, ToolError> {
+    pub async fn run_action(&self, asked: &Continue) -> Result<u64, ToolError> {
         let (phase, stops) = {
-            let told = self.link.state();
-            (told.phase.clone(), told.stops)
+            let state = self.link.state();
+            (state.phase.clone(), state.stops)
         };
         match (&phase, asked.action) {
             // Handled by the caller.
@@ -64,7 +64,7 @@ impl Session {
             Action::Pause | Action::Wait | Action::Restart => return Ok(stops),
         }
         if phase == Phase::Held {
-            self.let_go().await?;
+            self.resume_from_start().await?;
         } else {
             let thread = self.thread_id(asked.thread)?;
             if let Err(error) = self.resume(asked.action, thread).await {
@@ -99,18 +99,18 @@ impl Session {
     }
 
     /// Waits for a stop beyond the first `stops`, for the time `limit` at most.
-    pub async fn wait(&self, stops: u64, limit: Duration) -> Waited {
+    pub async fn wait(&self, stops: u64, limit: Duration) -> WaitResult {
         let over = |phase: &Phase| matches!(phase, Phase::Ended(_) | Phase::Lost);
         self.link
-            .wait(limit, |told| {
-                over(&told.phase) || (told.stops > stops && told.phase == Phase::Stopped)
+            .wait(limit, |state| {
+                over(&state.phase) || (state.stops > stops && state.phase == Phase::Stopped)
             })
             .await;
         match &self.link.state().phase {
-            Phase::Stopped => Waited::Stopped,
-            Phase::Ended(how) => Waited::Ended(how.clone()),
-            Phase::Lost => Waited::Lost,
-            Phase::Running | Phase::Held => Waited::Running(limit),
+            Phase::Stopped => WaitResult::Stopped,
+            Phase::Ended(how) => WaitResult::Ended(how.clone()),
+            Phase::Lost => WaitResult::Lost,
+            Phase::Running | Phase::Held => WaitResult::Running(limit),
         }
     }
 
@@ -120,25 +120,25 @@ impl Session {
     /// The session is lost.
     pub async fn report(
         &self,
-        waited: Waited,
+        waited: WaitResult,
         budget: Option<i64>,
         addresses: bool,
     ) -> Result<String, ToolError> {
         let mut text = match waited {
-            Waited::Stopped => match self.tell_stop(budget, addresses).await {
+            WaitResult::Stopped => match self.format_stop(budget, addresses).await {
                 Err(error) if error.code == "NOT_STOPPED" => {
                     "running (stopped, then resumed by another call)\n".to_owned()
                 }
-                told => told?,
+                state => state?,
             },
-            Waited::Running(limit) => format!(
+            WaitResult::Running(limit) => format!(
                 "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} keeps waiting, {{\"action\": \"pause\"}} stops it; debug_output has its output\n",
                 limit.as_secs_f64()
             ),
-            Waited::Ended(how) => self.tell_end(&how, budget),
-            Waited::Lost => return Err(ToolError::lost()),
+            WaitResult::Ended(how) => self.format_end(&how, budget),
+            WaitResult::Lost => return Err(ToolError::lost()),
         };
-        let news = self.news();
+        let news = self.take_changes();
         if !news.is_empty() {
             text.push_str("changed breakpoints:\n");
             for line in news {
@@ -148,26 +148,26 @@ impl Session {
         Ok(text)
     }
 
-    async fn tell_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
+    async fn format_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
         let asked = ContextArguments {
             budget,
             addresses,
             ..ContextArguments::default()
         };
         let context = self.link.request::<requests::Context>(&asked).await?;
-        self.show(&context);
+        self.record_shown_frame(&context);
         let names = self.names(&context.hit_breakpoint_ids);
         let text = text::stop(&context, &names, &mut self.link.state());
         self.remove_temporary().await?;
         Ok(text)
     }
 
-    fn tell_end(&self, how: &str, budget: Option<i64>) -> String {
+    fn format_end(&self, how: &str, budget: Option<i64>) -> String {
         let most = usize::try_from(budget.unwrap_or(2000))
             .unwrap_or(0)
             .clamp(200, 1 << 20);
-        let told = self.link.state();
-        let read = told.output.read(0, None, most, true);
+        let state = self.link.state();
+        let read = state.output.read(0, None, most, true);
         let mut text = format!("ended: {how}\n");
         if !read.text.is_empty() {
             text.push_str("output:\n");
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// Returns how long `debug_continue` waits for a stop.
-    pub fn limit(asked: &Continue) -> Duration {
+    pub fn stop_timeout(asked: &Continue) -> Duration {
         seconds(asked.timeout, 30.0)
     }
 }

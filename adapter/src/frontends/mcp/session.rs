@@ -4,7 +4,7 @@ use super::arguments::{Attach, Launch, seconds};
 use super::breakpoints::Breakpoints;
 use super::error::ToolError;
 use super::link::{Link, Phase};
-use super::run::Waited;
+use super::run::WaitResult;
 use crate::client::Pending;
 use crate::protocol::{
     Context, InitializeArguments, NoArguments, RawSettings, StackTraceArguments, StacksArguments,
@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Timeout of a launch or attach.
-const START: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A debug session.
 pub struct Session {
@@ -118,7 +118,7 @@ impl Session {
         // A start that fails has a response and no `initialized` event.
         let failure = tokio::select! {
             biased;
-            is_held = link.wait(START, |state| state.initialized) => match is_held {
+            is_held = link.wait(START_TIMEOUT, |state| state.initialized) => match is_held {
                 true => None,
                 false => Some(None),
             },
@@ -147,7 +147,7 @@ impl Session {
     ///
     /// # Errors
     /// The launch or attach failed.
-    pub async fn let_go(&self) -> Result<(), ToolError> {
+    pub async fn resume_from_start(&self) -> Result<(), ToolError> {
         let starting = lock(&self.starting).take();
         let Some(starting) = starting else {
             return Ok(());
@@ -171,12 +171,12 @@ impl Session {
     }
 
     /// Returns true if the program has ended or the adapter's process has exited.
-    pub fn is_over(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         matches!(self.link.state().phase, Phase::Ended(_) | Phase::Lost)
     }
 
     /// Records the frame that a report showed.
-    pub fn show(&self, context: &Context) {
+    pub fn record_shown_frame(&self, context: &Context) {
         let level = context.frame.as_ref().map_or(0, |frame| frame.level);
         *lock(&self.shown) = (context.thread_id, level);
     }
@@ -200,11 +200,11 @@ impl Session {
     /// # Errors
     /// There is no thread of that number.
     pub fn thread_id(&self, number: Option<usize>) -> Result<i64, ToolError> {
-        let told = self.link.state();
+        let state = self.link.state();
         let Some(number) = number else {
-            return Ok(told.thread);
+            return Ok(state.thread);
         };
-        let id = number.checked_sub(1).and_then(|at| told.threads.get(at));
+        let id = number.checked_sub(1).and_then(|at| state.threads.get(at));
         id.copied().ok_or_else(|| {
             ToolError::new(
                 "NO_SUCH_THREAD",
@@ -260,9 +260,9 @@ impl Session {
     ///
     /// # Errors
     /// The program cannot be resumed.
-    pub async fn first_stop(&self, limit: Option<f64>) -> Result<Waited, ToolError> {
+    pub async fn first_stop(&self, limit: Option<f64>) -> Result<WaitResult, ToolError> {
         let stops = self.link.state().stops;
-        self.let_go().await?;
+        self.resume_from_start().await?;
         Ok(self.wait(stops, seconds(limit, 30.0)).await)
     }
 }

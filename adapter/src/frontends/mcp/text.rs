@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Formats a stop; `names` are the breakpoints that were hit.
-pub fn stop(context: &Context, names: &[String], told: &mut SessionState) -> String {
+pub fn stop(context: &Context, names: &[String], state: &mut SessionState) -> String {
     let mut text = format!("stop {}: ", context.stop_id);
     text.push_str(match context.reason.as_str() {
         "" => "thread that did not cause the stop",
@@ -31,7 +31,7 @@ pub fn stop(context: &Context, names: &[String], told: &mut SessionState) -> Str
             0 => String::new(),
             level => format!(" (frame {level})"),
         };
-        let _ = writeln!(text, "at {}{level}", place(frame, None));
+        let _ = writeln!(text, "at {}{level}", location(frame, None));
     }
     let own = ContextThread {
         thread_id: context.thread_id,
@@ -39,7 +39,7 @@ pub fn stop(context: &Context, names: &[String], told: &mut SessionState) -> Str
         waits_for: context.waits_for.clone(),
         ..ContextThread::default()
     };
-    let _ = writeln!(text, "{}", thread(&own, told));
+    let _ = writeln!(text, "{}", thread(&own, state));
     if !context.source.is_empty() {
         text.push_str("source:\n");
     }
@@ -65,7 +65,7 @@ pub fn stop(context: &Context, names: &[String], told: &mut SessionState) -> Str
             let _ = writeln!(text, "  {line}");
         }
     }
-    threads(&mut text, context, home, told);
+    threads(&mut text, context, home, state);
     text
 }
 
@@ -144,7 +144,7 @@ pub fn stack(frames: &[ContextFrame], home: Option<&str>) -> String {
 
 /// Formats a frame: `#3 function(arguments) at file:line`.
 pub fn frame_line(frame: &ContextFrame, home: Option<&str>) -> String {
-    let place = place(frame, home);
+    let place = location(frame, home);
     match &frame.address {
         Some(address) => format!("#{} {address} {place}", frame.level),
         None => format!("#{} {place}", frame.level),
@@ -153,14 +153,14 @@ pub fn frame_line(frame: &ContextFrame, home: Option<&str>) -> String {
 
 /// Formats a thread: its number, its name, the kernel's id, and the owner of the mutex that it
 /// waits for.
-pub fn thread(thread: &ContextThread, told: &mut SessionState) -> String {
-    let number = told.number(thread.thread_id);
+pub fn thread(thread: &ContextThread, state: &mut SessionState) -> String {
+    let number = state.number(thread.thread_id);
     let mut text = format!(
         "thread {number} \"{}\" (tid {})",
         thread.name, thread.thread_id
     );
     if let Some(wait) = &thread.waits_for {
-        let owner = told.number(wait.owner);
+        let owner = state.number(wait.owner);
         let _ = match &wait.mutex {
             Some(at) => write!(text, " waits for the mutex {at} that thread {owner} holds"),
             None => write!(text, " waits for a mutex that thread {owner} holds"),
@@ -170,7 +170,7 @@ pub fn thread(thread: &ContextThread, told: &mut SessionState) -> String {
 }
 
 /// Finds cycles among waiting threads; returns a line for each cycle.
-pub fn deadlock(waits: &[(i64, i64)], told: &mut SessionState) -> String {
+pub fn deadlock(waits: &[(i64, i64)], state: &mut SessionState) -> String {
     let owner = |thread: i64| {
         let wait = waits.iter().find(|(waiting, _)| *waiting == thread);
         wait.map(|(_, owner)| *owner)
@@ -190,7 +190,7 @@ pub fn deadlock(waits: &[(i64, i64)], told: &mut SessionState) -> String {
         }
         known.extend_from_slice(&circle);
         circle.push(*thread);
-        let numbers: Vec<usize> = circle.iter().map(|thread| told.number(*thread)).collect();
+        let numbers: Vec<usize> = circle.iter().map(|thread| state.number(*thread)).collect();
         let waits = numbers.windows(2).filter_map(|pair| match pair {
             [waiting, owner] => Some(format!("thread {waiting} waits for thread {owner}")),
             _ => None,
@@ -215,20 +215,20 @@ fn stack_of(text: &mut String, context: &Context, home: Option<&str>) {
     }
 }
 
-fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut SessionState) {
+fn threads(text: &mut String, context: &Context, home: Option<&str>, state: &mut SessionState) {
     let own = context.waits_for.as_ref();
     let own = own.map(|wait| (context.thread_id, wait.owner));
     let others = context.threads.iter();
     let others = others.filter_map(|it| Some((it.thread_id, it.waits_for.as_ref()?.owner)));
-    let deadlock = deadlock(&own.into_iter().chain(others).collect::<Vec<_>>(), told);
+    let deadlock = deadlock(&own.into_iter().chain(others).collect::<Vec<_>>(), state);
     if context.threads.is_empty() && context.omitted.threads == 0 {
         return;
     }
     text.push_str("other threads:\n");
     for other in &context.threads {
-        let place = other.frame.as_ref().map(|frame| place(frame, home));
+        let place = other.frame.as_ref().map(|frame| location(frame, home));
         let place = place.unwrap_or_else(|| "running".to_owned());
-        let _ = writeln!(text, "  {}: {place}", thread(other, told));
+        let _ = writeln!(text, "  {}: {place}", thread(other, state));
     }
     if context.omitted.threads > 0 {
         let call = json!({"threads": true});
@@ -243,19 +243,19 @@ fn threads(text: &mut String, context: &Context, home: Option<&str>, told: &mut 
 
 /// Formats a location: `function(arguments) at file:line`; a file in the folder of `home` is shown
 /// by its name alone.
-pub fn place(frame: &ContextFrame, home: Option<&str>) -> String {
+pub fn location(frame: &ContextFrame, home: Option<&str>) -> String {
     let name = match &frame.arguments {
         Some(arguments) => format!("{}({arguments})", frame.name),
         None => frame.name.clone(),
     };
     match (&frame.path, frame.line) {
-        (Some(path), Some(line)) => format!("{name} at {}:{line}", near(path, home)),
+        (Some(path), Some(line)) => format!("{name} at {}:{line}", short_path(path, home)),
         _ => name,
     }
 }
 
 /// Shortens the path of a file in the folder of `home` to its name.
-pub fn near<'a>(path: &'a str, home: Option<&str>) -> &'a str {
+pub fn short_path<'a>(path: &'a str, home: Option<&str>) -> &'a str {
     let folder = |path| Path::new(path).parent();
     match home.is_some_and(|home| folder(home) == folder(path)) {
         true => Path::new(path)
@@ -373,8 +373,8 @@ mod tests {
             },
             ..Context::default()
         };
-        let mut told = SessionState::default();
-        let text = stop(&context, &["1 (b.c:7)".to_owned()], &mut told);
+        let mut state = SessionState::default();
+        let text = stop(&context, &["1 (b.c:7)".to_owned()], &mut state);
         let expected = r#"stop 3: breakpoint 1 (b.c:7)
 at total(level=0) at /a/b.c:7
 thread 1 "demo" (tid 4711) waits for a mutex that thread 2 holds

@@ -2,7 +2,7 @@
 
 use super::arguments;
 use super::error::ToolError;
-use super::run::Waited;
+use super::run::WaitResult;
 use super::session::Session;
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
@@ -19,7 +19,7 @@ pub struct Tools {
 }
 
 /// A tool's description for clients.
-struct Described {
+struct ToolInfo {
     name: &'static str,
     title: &'static str,
     about: &'static str,
@@ -28,13 +28,13 @@ struct Described {
     reads_only: bool,
 }
 
-const fn described<T: JsonSchema + 'static>(
+const fn tool_info<T: JsonSchema + 'static>(
     name: &'static str,
     title: &'static str,
     about: &'static str,
     reads_only: bool,
-) -> Described {
-    Described {
+) -> ToolInfo {
+    ToolInfo {
         name,
         title,
         about,
@@ -44,8 +44,8 @@ const fn described<T: JsonSchema + 'static>(
 }
 
 /// All tools, in the order of the listing.
-const TOOLS: [Described; 12] = [
-    described::<arguments::Launch>(
+const TOOLS: [ToolInfo; 12] = [
+    tool_info::<arguments::Launch>(
         "debug_launch",
         "Start a program under the debugger",
         "Starts a native program (C, C++, Rust) under the debugger. With `breakpoints`, it runs \
@@ -55,14 +55,14 @@ const TOOLS: [Described; 12] = [
          Crashes, panics and uncaught exceptions always stop it.",
         false,
     ),
-    described::<arguments::Attach>(
+    tool_info::<arguments::Attach>(
         "debug_attach",
         "Attach to a process, or open a core file",
         "Stops a running process and describes the stop, or opens the core file of a crashed one \
          (for inspection only).",
         false,
     ),
-    described::<arguments::Breakpoint>(
+    tool_info::<arguments::Breakpoint>(
         "debug_breakpoint",
         "Add, remove, list breakpoints",
         "Adds a breakpoint on a line, a function, the data of an expression (`watch`) or an \
@@ -71,7 +71,7 @@ const TOOLS: [Described; 12] = [
          condition is an error, too.",
         false,
     ),
-    described::<arguments::Logpoint>(
+    tool_info::<arguments::Logpoint>(
         "debug_logpoint",
         "Write a message at a line without stopping",
         "Writes a message with values each time a line is reached, without stopping: one run \
@@ -79,7 +79,7 @@ const TOOLS: [Described; 12] = [
          logpoints too.",
         false,
     ),
-    described::<arguments::Continue>(
+    tool_info::<arguments::Continue>(
         "debug_continue",
         "Run, step, pause, wait",
         "Resumes the program (continue, step-over, step-into, step-out, run-to) and waits for its \
@@ -89,7 +89,7 @@ const TOOLS: [Described; 12] = [
          the reply is that the program is running; if it has ended, its exit code or signal.",
         false,
     ),
-    described::<arguments::Stack>(
+    tool_info::<arguments::Stack>(
         "debug_stack",
         "Stack of a thread, or all threads",
         "The frames of a thread with their arguments; with `threads`, all threads with their \
@@ -97,41 +97,41 @@ const TOOLS: [Described; 12] = [
          for. Other tools take levels and thread numbers as `frame` and `thread`.",
         true,
     ),
-    described::<arguments::Variables>(
+    tool_info::<arguments::Variables>(
         "debug_variables",
         "Variables of a frame, members of a value",
         "Arguments and locals of a frame, globals, registers; or the members or elements of a \
          value by an expression. Long lists come in parts (`start`, `count`).",
         true,
     ),
-    described::<arguments::Read>(
+    tool_info::<arguments::Read>(
         "debug_read",
         "Read bytes of memory",
         "The bytes of a variable or of memory at an address, in hex and as characters.",
         true,
     ),
-    described::<arguments::Write>(
+    tool_info::<arguments::Write>(
         "debug_write",
         "Change a variable or memory",
         "Changes a local, a global, a member, a register or memory at an address; the reply has \
          the previous and the new value.",
         false,
     ),
-    described::<arguments::Evaluate>(
+    tool_info::<arguments::Evaluate>(
         "debug_evaluate",
         "Evaluate an expression",
         "The value of an expression in the language of the program, at a frame. Containers, \
          strings and enums are shown in readable form; functions of the program may be called.",
         false,
     ),
-    described::<arguments::Output>(
+    tool_info::<arguments::Output>(
         "debug_output",
         "What the program wrote",
         "The last output of the program and the debugger, or what followed a cursor of an earlier \
          reply. Works at any time, also after the program's end.",
         true,
     ),
-    described::<arguments::Stop>(
+    tool_info::<arguments::Stop>(
         "debug_stop",
         "End the session",
         "Ends the session: a launched program is killed, an attached one is detached; with \
@@ -149,8 +149,8 @@ pub fn list() -> Result<Vec<Tool>, String> {
         let annotations = ToolAnnotations::new()
             .read_only(tool.reads_only)
             .open_world(false);
-        let described = Tool::new(tool.name, tool.about, (tool.schema)()?);
-        Ok(described
+        let tool_info = Tool::new(tool.name, tool.about, (tool.schema)()?);
+        Ok(tool_info
             .with_title(tool.title)
             .with_annotations(annotations))
     });
@@ -162,7 +162,7 @@ pub fn find(name: &str) -> Result<(), &'static str> {
     if TOOLS.iter().any(|tool| tool.name == name) {
         return Ok(());
     }
-    let near = |tool: &&Described| (strsim::normalized_levenshtein(name, tool.name) * 1e6) as u64;
+    let near = |tool: &&ToolInfo| (strsim::normalized_levenshtein(name, tool.name) * 1e6) as u64;
     Err(TOOLS.iter().max_by_key(near).map_or("", |tool| tool.name))
 }
 
@@ -199,8 +199,8 @@ impl Tools {
                     return self.restart(&asked).await;
                 }
                 let session = self.session().await?;
-                let stops = session.go_on(&asked).await?;
-                let waited = session.wait(stops, Session::limit(&asked)).await;
+                let stops = session.run_action(&asked).await?;
+                let waited = session.wait(stops, Session::stop_timeout(&asked)).await;
                 session.report(waited, asked.budget, asked.addresses).await
             }
             "debug_stack" => self.session().await?.stack(read(arguments)?).await,
@@ -230,7 +230,7 @@ impl Tools {
     async fn begin(&self) -> Result<(), ToolError> {
         let mut session = self.session.lock().await;
         match session.as_ref() {
-            Some(running) if !running.is_over() => Err(ToolError::new(
+            Some(running) if !running.has_ended() => Err(ToolError::new(
                 "SESSION_ACTIVE",
                 format!(
                     "already debugging {}; call debug_stop first",
@@ -299,7 +299,7 @@ impl Tools {
         let session = Arc::new(Session::attach(&asked).await?);
         let waited = session.first_stop(None).await;
         match waited {
-            Ok(Waited::Lost) | Err(_) => session.close(Some(false)).await,
+            Ok(WaitResult::Lost) | Err(_) => session.close(Some(false)).await,
             Ok(_) => self.keep(&session).await?,
         }
         let waited = waited.map_err(|error| error.or_code("ATTACH_FAILED"))?;
@@ -319,7 +319,7 @@ impl Tools {
     async fn stop(&self, asked: arguments::Stop) -> Result<String, ToolError> {
         let session = self.session.lock().await.take();
         let session = session.ok_or_else(ToolError::no_session)?;
-        let was_over = session.is_over();
+        let was_over = session.has_ended();
         let terminate = asked.detach.map(|detach| !detach);
         session.close(terminate).await;
         Ok(match (was_over, asked.detach) {

@@ -1,7 +1,7 @@
 //! `stillpoint core`: the state in a core file, without an editor.
 
 use super::driver::Driver;
-use super::report::Report;
+use super::report::StopReport;
 use super::{say_report, settings, show_output};
 use crate::client::ClientError;
 use crate::protocol::{Event, NoArguments, StoppedEventBody};
@@ -45,7 +45,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         }
     };
     let client = &driver.client;
-    let report = Report::gather(client, &stopped, &options.prints).await?;
+    let report = StopReport::gather(client, &stopped, &options.prints).await?;
     say_report(&report, options.json);
     let threads = client.request::<Threads>(&NoArguments {}).await?.threads;
     for thread in threads.iter().filter(|it| it.id != stopped.thread_id) {
@@ -54,7 +54,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
             thread_id: thread.id,
             ..StoppedEventBody::default()
         };
-        let report = Report::gather(client, &there, &[]).await?;
+        let report = StopReport::gather(client, &there, &[]).await?;
         say_report(&report, options.json);
     }
     Ok(0)

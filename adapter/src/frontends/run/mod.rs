@@ -16,7 +16,7 @@ use crate::server::stream::Stream;
 use crate::service::{self, ServiceError};
 use clap::Args;
 use driver::Driver;
-use report::Report;
+use report::StopReport;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -92,19 +92,19 @@ fn complain(error: &dyn std::fmt::Display) -> ExitCode {
 
 /// The location of a breakpoint in the command line.
 #[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
+enum BreakSpec<'a> {
     Line(&'a str, u32),
     Function(&'a str),
 }
 
-fn place(text: &str) -> Place<'_> {
+fn place(text: &str) -> BreakSpec<'_> {
     if let Some((file, line)) = text.rsplit_once(':')
         && !file.is_empty()
         && let Ok(line) = line.parse()
     {
-        return Place::Line(file, line);
+        return BreakSpec::Line(file, line);
     }
-    Place::Function(text)
+    BreakSpec::Function(text)
 }
 
 /// Runs the client, from `initialize` to `disconnect`.
@@ -149,7 +149,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         match driver.event().await? {
             Event::Output(output) => show_output(&output, options.json),
             Event::Stopped(stopped) => {
-                let report = Report::gather(&driver.client, &stopped, &options.prints).await?;
+                let report = StopReport::gather(&driver.client, &stopped, &options.prints).await?;
                 say_report(&report, options.json);
                 let thread = ThreadArguments {
                     thread_id: stopped.thread_id,
@@ -179,8 +179,9 @@ async fn set_breakpoints(driver: &Driver, options: &Options) -> Result<(), Clien
     let mut functions = Vec::new();
     for text in breaks {
         match place(text) {
-            Place::Function(name) => functions.push(name),
-            Place::Line(file, line) => match files.iter_mut().find(|(known, _)| *known == file) {
+            BreakSpec::Function(name) => functions.push(name),
+            BreakSpec::Line(file, line) => match files.iter_mut().find(|(known, _)| *known == file)
+            {
                 Some((_, lines)) => lines.push(line),
                 None => files.push((file, vec![line])),
             },
@@ -237,7 +238,7 @@ fn show_output(OutputEventBody { category, output }: &OutputEventBody, json: boo
     }
 }
 
-fn say_report(report: &Report, json: bool) {
+fn say_report(report: &StopReport, json: bool) {
     match json {
         true => say_json(&report.to_json()),
         false => say(&report.to_string()),
@@ -262,10 +263,10 @@ mod tests {
 
     #[test]
     fn places() {
-        assert_eq!(place("a.c:12"), Place::Line("a.c", 12));
-        assert_eq!(place("/x:y/a.c:12"), Place::Line("/x:y/a.c", 12));
-        assert_eq!(place("main"), Place::Function("main"));
-        assert_eq!(place("a::b"), Place::Function("a::b"));
-        assert_eq!(place(":5"), Place::Function(":5"));
+        assert_eq!(place("a.c:12"), BreakSpec::Line("a.c", 12));
+        assert_eq!(place("/x:y/a.c:12"), BreakSpec::Line("/x:y/a.c", 12));
+        assert_eq!(place("main"), BreakSpec::Function("main"));
+        assert_eq!(place("a::b"), BreakSpec::Function("a::b"));
+        assert_eq!(place(":5"), BreakSpec::Function(":5"));
     }
 }

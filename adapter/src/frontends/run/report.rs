@@ -13,14 +13,14 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// Number of lines shown before and after the current one.
-const CONTEXT: usize = 3;
+const CONTEXT_LINES: usize = 3;
 /// Maximum size of a source file in bytes.
-const LONGEST: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 /// Maximum number of frames shown.
-const FRAMES: i64 = 32;
+const MAX_FRAMES: i64 = 32;
 
 /// The report of a stop.
-pub struct Report {
+pub struct StopReport {
     reason: String,
     thread: String,
     frames: Vec<StackFrame>,
@@ -31,7 +31,7 @@ pub struct Report {
     prints: Vec<(String, Result<String, String>)>,
 }
 
-impl Report {
+impl StopReport {
     /// Requests everything a report contains.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Report {
         let arguments = StackTraceArguments {
             thread_id,
             start_frame: Some(0),
-            levels: Some(FRAMES),
+            levels: Some(MAX_FRAMES),
             format: None,
         };
         let stack = client.request::<StackTrace>(&arguments).await?;
@@ -151,10 +151,11 @@ async fn locals(client: &Client, frame_id: i64) -> Result<Vec<Variable>, ClientE
 fn source_lines(frame: &StackFrame) -> Vec<(usize, String)> {
     let line = usize::try_from(frame.line).unwrap_or(0);
     let path = Path::new(path(frame).unwrap_or_default());
-    let Ok(bytes) = read_regular(path, LONGEST) else {
+    let Ok(bytes) = read_regular(path, MAX_FILE_BYTES) else {
         return Vec::new();
     };
-    let shown: RangeInclusive<usize> = line.saturating_sub(CONTEXT)..=line.saturating_add(CONTEXT);
+    let shown: RangeInclusive<usize> =
+        line.saturating_sub(CONTEXT_LINES)..=line.saturating_add(CONTEXT_LINES);
     let lines = String::from_utf8_lossy(&bytes);
     let numbered = lines
         .lines()
@@ -175,7 +176,7 @@ fn place(frame: &StackFrame) -> String {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for StopReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "── {} ── thread {}", self.reason, self.thread)?;
         if let Some(top) = self.frames.get(self.level) {

@@ -1,6 +1,6 @@
 //! The children of a value: in pages, or in buckets for clients without paging.
 
-use super::MOST;
+use super::MAX_VARIABLES;
 use crate::protocol::RequestError;
 use crate::protocol::{
     MemoryReference, Variable, VariablePresentationHint, VariablePresentationHintKind,
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Number of elements above which numbers get no memory reference of their own.
-const MANY: u64 = 1000;
+const MAX_REFERENCED_NUMBERS: u64 = 1000;
 
 /// Returns all requested children of a value.
 pub(super) fn all_of(
@@ -26,7 +26,7 @@ pub(super) fn all_of(
     range: Range<u64>,
     limits: &Limits,
 ) -> Result<VariablesWriter, RequestError> {
-    let count = (range.end - range.start).min(MOST) as usize;
+    let count = (range.end - range.start).min(MAX_VARIABLES) as usize;
     let mut body = VariablesWriter::for_about(count);
     children(session, of, which, range, limits, &mut body)?;
     Ok(body)
@@ -44,7 +44,7 @@ pub(super) fn children(
     let mut limits = limits.clone();
     limits.numbers = of.numbers.unwrap_or(limits.numbers);
     // For many numbers, the memory reference of the whole is enough.
-    let many = range.end - range.start > MANY;
+    let many = range.end - range.start > MAX_REFERENCED_NUMBERS;
     while !range.is_empty() {
         match session
             .debugger

@@ -25,7 +25,7 @@ use scopes::{in_hex, open_register, register_groups, scope};
 use std::ops::Range;
 
 /// Maximum number of children per response.
-const MOST: u64 = 1 << 18;
+const MAX_VARIABLES: u64 = 1 << 18;
 
 /// Returns the variables of a scope or the children of a value.
 pub enum Variables {}
@@ -171,8 +171,8 @@ fn asked_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
     let number = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
     let start = number(arguments.start).min(all);
     let count = match number(arguments.count) {
-        0 => MOST,
-        count => count.min(MOST),
+        0 => MAX_VARIABLES,
+        count => count.min(MAX_VARIABLES),
     };
     start..start.saturating_add(count).min(all)
 }
@@ -239,11 +239,17 @@ mod tests {
             };
             left_out(&arguments, &asked_range(&arguments, all), all)
         };
-        assert_eq!(left(None, None, MOST), 0);
-        assert_eq!(left(None, None, MOST + 7), 7);
-        assert_eq!(left(Some(5), Some(0), MOST + 7), 2);
-        assert_eq!(left(Some(5), Some(10), MOST + 7), 0);
-        assert_eq!(left(Some(1), Some(i64::MAX), 2 * MOST), MOST - 1);
-        assert_eq!(left(None, Some(MOST as i64 + 1), 2 * MOST), 1);
+        assert_eq!(left(None, None, MAX_VARIABLES), 0);
+        assert_eq!(left(None, None, MAX_VARIABLES + 7), 7);
+        assert_eq!(left(Some(5), Some(0), MAX_VARIABLES + 7), 2);
+        assert_eq!(left(Some(5), Some(10), MAX_VARIABLES + 7), 0);
+        assert_eq!(
+            left(Some(1), Some(i64::MAX), 2 * MAX_VARIABLES),
+            MAX_VARIABLES - 1
+        );
+        assert_eq!(
+            left(None, Some(MAX_VARIABLES as i64 + 1), 2 * MAX_VARIABLES),
+            1
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The `setVariable` request.
 
-use super::MOST;
+use super::MAX_VARIABLES;
 use super::children::child_expression;
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, SetVariableArguments, SetVariableResponse};
@@ -107,7 +107,7 @@ fn in_value(session: &mut Session, of: Opened, name: &str) -> Result<Target, Req
         index.map(|index| (ChildFilter::Indexed, index..index + 1)),
         Some((ChildFilter::Named, 0..of.named)),
         name.starts_with('[')
-            .then(|| (ChildFilter::Indexed, 0..of.indexed.min(MOST))),
+            .then(|| (ChildFilter::Indexed, 0..of.indexed.min(MAX_VARIABLES))),
     ];
     let mut found = None;
     for (which, mut range) in searches.into_iter().flatten() {

@@ -31,6 +31,10 @@ pub fn divisor(_: &Decoded, _: &impl RegisterFile) -> Option<Operand> {
     None
 }
 
-pub fn way_to(_: Register, _: &[Instruction], _: &impl RegisterFile) -> Option<PointerChain> {
+pub fn pointer_chain(
+    _: Register,
+    _: &[Instruction],
+    _: &impl RegisterFile,
+) -> Option<PointerChain> {
     None
 }

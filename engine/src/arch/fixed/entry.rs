@@ -3,11 +3,14 @@
 use super::super::Instruction;
 use dwarf::{LoadAddr, Register};
 
-pub fn taken(_: LoadAddr, _: impl FnMut(LoadAddr) -> Option<Instruction>) -> Vec<Register> {
+pub fn arguments_read(
+    _: LoadAddr,
+    _: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Vec<Register> {
     Vec::new()
 }
 
-pub fn first_kept(
+pub fn first_argument_store(
     _: LoadAddr,
     _: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Option<(LoadAddr, Register, i64)> {

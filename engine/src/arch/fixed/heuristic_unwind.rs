@@ -2,6 +2,6 @@
 
 use dwarf::{FileAddr, HeuristicUnwind, Module};
 
-pub fn ways_back(_: &Module, _: FileAddr, _: bool) -> Vec<HeuristicUnwind> {
+pub fn unwinds(_: &Module, _: FileAddr, _: bool) -> Vec<HeuristicUnwind> {
     Vec::new()
 }

@@ -30,6 +30,8 @@ pub(crate) struct Decoded {
     pub word: u32,
 }
 
+/// Any address can be mapped.
+pub(super) const END_OF_USER_SPACE: u64 = u64::MAX;
 /// `EM_NONE`
 pub(super) const ELF_MACHINE: u16 = 0;
 /// The breakpoint instruction.

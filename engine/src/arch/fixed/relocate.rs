@@ -6,6 +6,8 @@ use super::{CALL, CALL_REGISTER, Decoded, JUMP, JUMP_IF, LINK, LOAD_NEAR, NOP, R
 use dwarf::{LoadAddr, Memory};
 
 pub const PAD_BYTES: usize = 16;
+/// Distances have 24 bits.
+pub const PAD_REACH: u64 = 1 << 22;
 
 pub fn emulate<R: RegisterFile>(
     code: &Decoded,

@@ -1,10 +1,10 @@
 //! One slot of any alignment.
 
 use super::super::RegisterFile;
-use super::super::watch::{MAX_SLOTS, Slot, Slots, Trigger};
+use super::super::watch::{Coverage, MAX_SLOTS, Slot, Slots, Trigger};
 use dwarf::LoadAddr;
 
-pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, _: bool) -> Option<Slots> {
+pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, _: Coverage) -> Option<Slots> {
     let len = u8::try_from(bytes).ok()?;
     Some(Slots::from_slice(&[Slot { addr, len, trigger }]))
 }

@@ -61,7 +61,7 @@ const MAX_POINTERS: usize = 8;
 
 /// Returns the chain of loads for the value of `wanted` after `code`, which is a function from its
 /// start up to the pc. `None`: the instructions alone do not determine it.
-pub fn way_to(
+pub fn pointer_chain(
     wanted: dwarf::Register,
     code: &[Instruction],
     registers: &impl RegisterFile,

@@ -34,7 +34,7 @@ fn bit(register: Name) -> u16 {
 /// Returns the registers that a function reads before it writes them: its arguments, with or
 /// without debug info. `code` returns its instructions, `None` outside it. Arguments that are only
 /// passed on to a call are not found.
-pub fn taken(
+pub fn arguments_read(
     entry: LoadAddr,
     mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Vec<Register> {
@@ -114,7 +114,7 @@ fn made_anew(instruction: &Decoded) -> Option<Name> {
 
 /// Finds the store of the first argument in a prologue. Returns the instruction's address, the base
 /// register, and the offset.
-pub fn first_kept(
+pub fn first_argument_store(
     entry: LoadAddr,
     mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Option<(LoadAddr, Register, i64)> {
@@ -171,7 +171,7 @@ mod tests {
         let code = [
             0x31, 0xf6, 0x89, 0xf8, 0xeb, 0x02, 0x89, 0xd0, 0x0f, 0x28, 0xc8, 0xc3,
         ];
-        assert_eq!(taken(LoadAddr(0), reading(&code)), [RDI, XMM0]);
+        assert_eq!(arguments_read(LoadAddr(0), reading(&code)), [RDI, XMM0]);
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let code = [
             0x85, 0xff, 0x74, 0x02, 0x31, 0xc9, 0x89, 0xc8, 0x75, 0xfa, 0xc3,
         ];
-        assert_eq!(taken(LoadAddr(0), reading(&code)), [RDI, RCX]);
+        assert_eq!(arguments_read(LoadAddr(0), reading(&code)), [RDI, RCX]);
     }
 
     #[test]
@@ -191,14 +191,14 @@ mod tests {
             0x0f, 0x58, 0xd8,
         ];
         let xmm3 = Register(XMM0.0 + 3);
-        assert_eq!(taken(LoadAddr(0), reading(&code)), [RDI, xmm3]);
+        assert_eq!(arguments_read(LoadAddr(0), reading(&code)), [RDI, xmm3]);
     }
 
     #[test]
     fn call_passes_unread_registers_on() {
         // call +0; mov eax, edi
         let code = [0xe8, 0, 0, 0, 0, 0x89, 0xf8];
-        assert_eq!(taken(LoadAddr(0), reading(&code)), []);
+        assert_eq!(arguments_read(LoadAddr(0), reading(&code)), []);
     }
 
     #[test]
@@ -207,16 +207,16 @@ mod tests {
         let code = [
             0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x48, 0x89, 0x7d, 0xe8,
         ];
-        let kept = first_kept(LoadAddr(0), reading(&code));
+        let kept = first_argument_store(LoadAddr(0), reading(&code));
         assert_eq!(kept, Some((LoadAddr(8), Register(6), -24)));
         // mov edi, eax comes first.
         let code = [0x89, 0xc7, 0x48, 0x89, 0x7d, 0xe8];
-        assert_eq!(first_kept(LoadAddr(0), reading(&code)), None);
+        assert_eq!(first_argument_store(LoadAddr(0), reading(&code)), None);
         // mov rax, rdi; mov rdi, [rsp+48]; mov [rsp+56], rax
         let code = [
             0x48, 0x89, 0xf8, 0x48, 0x8b, 0x7c, 0x24, 0x30, 0x48, 0x89, 0x44, 0x24, 0x38,
         ];
-        let kept = first_kept(LoadAddr(0), reading(&code));
+        let kept = first_argument_store(LoadAddr(0), reading(&code));
         assert_eq!(kept, Some((LoadAddr(8), Register(7), 56)));
     }
 }

@@ -32,7 +32,7 @@ struct State {
 /// Returns candidate unwind rules: first that of the path from the function's start to `addr`, if
 /// the start is known, then those of the paths to a return, shortest first. `is_return`: `addr` is
 /// a return address.
-pub(crate) fn ways_back(module: &Module, addr: FileAddr, is_return: bool) -> Vec<HeuristicUnwind> {
+pub(crate) fn unwinds(module: &Module, addr: FileAddr, is_return: bool) -> Vec<HeuristicUnwind> {
     let start = State::new();
     let symbol = if is_return { addr - 1 } else { addr };
     let mut ways: Vec<HeuristicUnwind> = from_start(module, symbol, addr).into_iter().collect();

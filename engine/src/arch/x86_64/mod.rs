@@ -21,6 +21,8 @@ use super::instruction::{Code, Instruction};
 /// A decoded instruction.
 pub(crate) type Decoded = iced_x86::Instruction;
 
+/// Addresses have 47 bits; the last page cannot be mapped.
+pub(super) const END_OF_USER_SPACE: u64 = 0x7fff_ffff_0000;
 /// `EM_X86_64`
 pub(super) const ELF_MACHINE: u16 = 62;
 /// `int3`

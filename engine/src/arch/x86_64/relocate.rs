@@ -12,6 +12,8 @@ use iced_x86::{
 
 /// Size of a pad for a relocated instruction and the jump back.
 pub const PAD_BYTES: usize = 64;
+/// Operands relative to `rip` reach 2 GiB.
+pub const PAD_REACH: u64 = 1 << 30;
 
 /// Returns the registers after a return, a jump, a nop, or an indirect call, whose operand may
 /// depend on the stack pointer, which the call of a copy would change.

@@ -2,13 +2,12 @@
 //! it executes, writes, or accesses one of them.
 
 use super::super::RegisterFile;
-use super::super::watch::{MAX_SLOTS, Slot, Slots, Trigger};
+use super::super::watch::{Coverage, MAX_SLOTS, Slot, Slots, Trigger};
 use dwarf::LoadAddr;
 use dwarf::register::x86_64::RFLAGS;
 
-/// Returns the slots that watch a range: exactly it, or, with `loosely`, some neighbouring bytes
-/// too if that takes fewer slots. `None` if four are not enough.
-pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, loosely: bool) -> Option<Slots> {
+/// Returns the slots that watch a range. `None` if four are not enough.
+pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, coverage: Coverage) -> Option<Slots> {
     let end = addr.0.checked_add(bytes)?;
     let exact = pieces(addr.0, end, trigger, |at| {
         let fits = |len: &u64| at.is_multiple_of(*len) && at + len <= end;
@@ -18,7 +17,7 @@ pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, loosely: bool) -> Opt
         let reaches = |len: &u64| at - at % len + len >= end;
         [1, 2, 4].into_iter().find(reaches).unwrap_or(8)
     });
-    match (exact, loose.filter(|_| loosely)) {
+    match (exact, loose.filter(|_| coverage == Coverage::WithNeighbors)) {
         (Some(exact), Some(loose)) if loose.len() < exact.len() => Some(loose),
         (exact, loose) => exact.or(loose),
     }
@@ -82,7 +81,11 @@ mod tests {
     use super::*;
 
     fn covered(addr: u64, bytes: u64, loosely: bool) -> Option<Vec<(u64, u8)>> {
-        let slots = cover(LoadAddr(addr), bytes, Trigger::Write, loosely)?;
+        let coverage = match loosely {
+            true => Coverage::WithNeighbors,
+            false => Coverage::Exact,
+        };
+        let slots = cover(LoadAddr(addr), bytes, Trigger::Write, coverage)?;
         Some(slots.iter().map(|slot| (slot.addr.0, slot.len)).collect())
     }
 

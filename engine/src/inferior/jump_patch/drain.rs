@@ -30,7 +30,8 @@ impl Inferior {
         }
         // A word of zeros: an empty name.
         let name = self.jumps.new_counter(near).ok_or(NO)?;
-        let at = free_place(near, log_ring::LEN, &self.os.mappings(pid)).ok_or(NO)?;
+        let mappings = self.os.mappings(pid);
+        let at = free_place(self.arch, near, log_ring::LEN, &mappings).ok_or(NO)?;
         let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });
         let descriptor = file
             .and_then(|it| i32::try_from(it).ok())

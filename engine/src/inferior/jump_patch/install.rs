@@ -126,7 +126,7 @@ impl Inferior {
             return false;
         };
         let len = REGION + COUNTERS;
-        let Some(place) = free_place(addr, len, &self.os.mappings(pid)) else {
+        let Some(place) = free_place(self.arch, addr, len, &self.os.mappings(pid)) else {
             return false;
         };
         let counters = SystemCall::MapData {

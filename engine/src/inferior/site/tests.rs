@@ -206,10 +206,7 @@ fn longer_traps_are_hidden_and_written_under_as_a_whole() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
     fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
-    let mut sites = Sites {
-        arch: Arch::Fixed,
-        ..Sites::default()
-    };
+    let mut sites = Sites::of(Arch::Fixed);
     assert!(sites.add(SITE, Owner::Loader, &fake));
     let read = |from: u64, len: usize| {
         let mut bytes = vec![0; len];

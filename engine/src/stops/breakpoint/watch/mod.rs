@@ -6,7 +6,7 @@ pub(crate) mod hardware;
 
 use super::BreakpointOptions;
 use crate::arch::Arch;
-use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
+use crate::arch::watch::{Coverage, MAX_SLOTS, Slot, Trigger};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::inferior::debug_registers::code_slot;
@@ -149,7 +149,10 @@ impl Watches {
                 watch.data.addr,
                 watch.data.bytes,
                 watch.trigger(),
-                changes_only,
+                match changes_only {
+                    true => Coverage::WithNeighbors,
+                    false => Coverage::Exact,
+                },
             );
             let taken = wanted
                 .filter(|_| !watch.by_steps && !refused)

@@ -1,6 +1,6 @@
 //! A breakpoint as agents see it: location, options, state.
 
-use super::text::near;
+use super::text::short_path;
 use crate::protocol::{
     Breakpoint, BreakpointReason, DataAccessType, DataBreakpoint, ExceptionFilterOptions,
     FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
@@ -8,24 +8,24 @@ use crate::protocol::{
 
 /// A breakpoint that is set.
 #[derive(Clone, Debug)]
-pub struct Set {
+pub struct AgentBreakpoint {
     /// Its number for agents.
     pub(super) number: u32,
-    pub(super) place: Place,
+    pub(super) target: BreakpointTarget,
     pub(super) condition: Option<String>,
     pub(super) hits: Option<String>,
     pub(super) message: Option<String>,
     /// Whether it is removed at the next stop.
     pub(super) temporary: bool,
     /// The adapter's last description of it, with its id.
-    pub(super) told: Breakpoint,
+    pub(super) description: Breakpoint,
     /// Its line as last reported to the agent; empty before the first report.
     pub(super) shown: String,
 }
 
 /// The location of a breakpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BreakpointTarget {
     /// A line of a source file.
     Line(String, i64),
     /// The start of a function.
@@ -48,7 +48,7 @@ pub(super) enum Group {
     Exceptions,
 }
 
-impl Place {
+impl BreakpointTarget {
     /// Parses `FILE:LINE`, a function's name, or an address in hex.
     pub(super) fn of(text: &str) -> Self {
         let digits = text.trim().strip_prefix("0x");
@@ -92,45 +92,45 @@ impl Place {
     }
 }
 
-impl Set {
-    pub(super) fn new(place: Place) -> Self {
+impl AgentBreakpoint {
+    pub(super) fn new(place: BreakpointTarget) -> Self {
         Self {
             number: 0,
-            place,
+            target: place,
             condition: None,
             hits: None,
             message: None,
             temporary: false,
-            told: Breakpoint::default(),
+            description: Breakpoint::default(),
             shown: String::new(),
         }
     }
 
     pub(super) fn id(&self) -> Option<u32> {
-        self.told.id
+        self.description.id
     }
 
     pub(super) fn is_verified(&self) -> bool {
-        self.told.verified
+        self.description.verified
     }
 
-    pub(super) fn said(&self) -> &str {
-        self.told.message.as_deref().unwrap_or_default()
+    pub(super) fn message(&self) -> &str {
+        self.description.message.as_deref().unwrap_or_default()
     }
 
     /// Returns true while names are searched; the result is reported later.
-    pub(super) fn is_looked_for(&self) -> bool {
-        self.said().starts_with("searching")
+    pub(super) fn is_searching(&self) -> bool {
+        self.message().starts_with("searching")
     }
 
     /// Returns true if it cannot be resolved, now or later.
     pub(super) fn has_failed(&self) -> bool {
-        self.told.reason == Some(BreakpointReason::Failed)
+        self.description.reason == Some(BreakpointReason::Failed)
     }
 
     /// Returns it for `setBreakpoints`, if it is on a line.
     pub(super) fn on_line(&self) -> Option<SourceBreakpoint> {
-        let Place::Line(_, line) = &self.place else {
+        let BreakpointTarget::Line(_, line) = &self.target else {
             return None;
         };
         Some(SourceBreakpoint {
@@ -144,7 +144,7 @@ impl Set {
 
     /// Returns it for `setFunctionBreakpoints`, if it is on a function.
     pub(super) fn on_function(&self) -> Option<FunctionBreakpoint> {
-        let Place::Function(name) = &self.place else {
+        let BreakpointTarget::Function(name) = &self.target else {
             return None;
         };
         Some(FunctionBreakpoint {
@@ -156,7 +156,7 @@ impl Set {
 
     /// Returns it for `setInstructionBreakpoints`, if it is on an instruction.
     pub(super) fn on_instruction(&self) -> Option<InstructionBreakpoint> {
-        let Place::Address(address) = &self.place else {
+        let BreakpointTarget::Address(address) = &self.target else {
             return None;
         };
         Some(InstructionBreakpoint {
@@ -169,7 +169,7 @@ impl Set {
 
     /// Returns it for `setDataBreakpoints`, if it is on data.
     pub(super) fn on_data(&self) -> Option<DataBreakpoint> {
-        let Place::Data(_, id, access) = &self.place else {
+        let BreakpointTarget::Data(_, id, access) = &self.target else {
             return None;
         };
         Some(DataBreakpoint {
@@ -182,7 +182,7 @@ impl Set {
 
     /// Returns it for `setExceptionBreakpoints`, if it is an exception filter.
     pub(super) fn on_exception(&self) -> Option<ExceptionFilterOptions> {
-        let Place::Exception(filter) = &self.place else {
+        let BreakpointTarget::Exception(filter) = &self.target else {
             return None;
         };
         Some(ExceptionFilterOptions {
@@ -193,12 +193,12 @@ impl Set {
 
     /// Returns true if it is on a line without code, or was moved to another line.
     pub(super) fn has_no_code(&self) -> bool {
-        let Place::Line(_, line) = &self.place else {
+        let BreakpointTarget::Line(_, line) = &self.target else {
             return false;
         };
         match self.is_verified() {
-            true => self.told.line != Some(*line),
-            false => self.said().starts_with("no code at line"),
+            true => self.description.line != Some(*line),
+            false => self.message().starts_with("no code at line"),
         }
     }
 
@@ -209,7 +209,7 @@ impl Set {
         } else {
             "breakpoint"
         };
-        let mut line = format!("{what} {}: {}", self.number, self.place.text());
+        let mut line = format!("{what} {}: {}", self.number, self.target.text());
         if let Some(condition) = &self.condition {
             line.push_str(&format!(" if {condition}"));
         }
@@ -225,35 +225,37 @@ impl Set {
     /// Formats its title and its state in one line.
     pub(super) fn line(&self) -> String {
         let mut line = self.title();
-        match (self.is_verified(), &self.place) {
-            (true, Place::Line(file, line_asked)) if self.told.line != Some(*line_asked) => {
+        match (self.is_verified(), &self.target) {
+            (true, BreakpointTarget::Line(file, line_asked))
+                if self.description.line != Some(*line_asked) =>
+            {
                 line.push_str(&format!(
                     "; line {line_asked} has no code, moved to {}:{}",
-                    near(file, None),
-                    self.told.line.unwrap_or_default()
+                    short_path(file, None),
+                    self.description.line.unwrap_or_default()
                 ));
             }
-            (true, Place::Function(_)) => {
-                let source = self.told.source.as_ref();
+            (true, BreakpointTarget::Function(_)) => {
+                let source = self.description.source.as_ref();
                 let path = source.and_then(|source| source.path.as_deref());
-                if let (Some(path), Some(at)) = (path, self.told.line) {
+                if let (Some(path), Some(at)) = (path, self.description.line) {
                     line.push_str(&format!(", at {path}:{at}"));
                 }
             }
             (true, _) => {}
             (false, _) => line.push_str("; pending"),
         }
-        if !self.said().is_empty() {
-            line.push_str(&format!(" ({})", self.said()));
+        if !self.message().is_empty() {
+            line.push_str(&format!(" ({})", self.message()));
         }
         line
     }
 }
 
 /// Returns the groups of breakpoints, without repetition.
-pub(super) fn groups_of(sets: &[Set]) -> Vec<Group> {
+pub(super) fn groups_of(sets: &[AgentBreakpoint]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for group in sets.iter().map(|set| set.place.group()) {
+    for group in sets.iter().map(|set| set.target.group()) {
         if !groups.contains(&group) {
             groups.push(group);
         }
@@ -267,13 +269,28 @@ mod tests {
 
     #[test]
     fn places() {
-        let line = |file: &str, line| Place::Line(file.to_owned(), line);
-        assert_eq!(Place::of("a.c:12"), line("a.c", 12));
-        assert_eq!(Place::of("/x:y/a.c: 12"), line("/x:y/a.c", 12));
-        assert_eq!(Place::of("a::b"), Place::Function("a::b".to_owned()));
-        assert_eq!(Place::of("a::1"), Place::Function("a::1".to_owned()));
-        assert_eq!(Place::of(" main "), Place::Function("main".to_owned()));
-        assert_eq!(Place::of("0x4010a0"), Place::Address("0x4010a0".to_owned()));
-        assert_eq!(Place::of("0xylon"), Place::Function("0xylon".to_owned()));
+        let line = |file: &str, line| BreakpointTarget::Line(file.to_owned(), line);
+        assert_eq!(BreakpointTarget::of("a.c:12"), line("a.c", 12));
+        assert_eq!(BreakpointTarget::of("/x:y/a.c: 12"), line("/x:y/a.c", 12));
+        assert_eq!(
+            BreakpointTarget::of("a::b"),
+            BreakpointTarget::Function("a::b".to_owned())
+        );
+        assert_eq!(
+            BreakpointTarget::of("a::1"),
+            BreakpointTarget::Function("a::1".to_owned())
+        );
+        assert_eq!(
+            BreakpointTarget::of(" main "),
+            BreakpointTarget::Function("main".to_owned())
+        );
+        assert_eq!(
+            BreakpointTarget::of("0x4010a0"),
+            BreakpointTarget::Address("0x4010a0".to_owned())
+        );
+        assert_eq!(
+            BreakpointTarget::of("0xylon"),
+            BreakpointTarget::Function("0xylon".to_owned())
+        );
     }
 }

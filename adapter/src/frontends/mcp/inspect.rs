@@ -13,9 +13,9 @@ use crate::requests::{self, ReadMemory, Scopes, SetExpression};
 use serde_json::json;
 
 /// Maximum number of bytes that `debug_read` returns.
-const MOST_BYTES: u32 = 4096;
+const MAX_BYTES: u32 = 4096;
 /// Default number of bytes at an address of unknown size.
-const USUAL_BYTES: u32 = 64;
+const DEFAULT_BYTES: u32 = 64;
 
 /// Parses a budget in bytes.
 fn budget(given: Option<i64>, usual: usize) -> usize {
@@ -89,8 +89,8 @@ impl Session {
         };
         let stacks = self.stacks(&arguments).await?;
         let mut lines = Lines::new(budget(asked.budget, 6000));
-        let mut told = self.link.state();
-        let stopped = told.thread;
+        let mut state = self.link.state();
+        let stopped = state.thread;
         let mut seen: Vec<(String, usize)> = Vec::new();
         for thread in &stacks.threads {
             let mark = if thread.thread_id == stopped {
@@ -98,8 +98,8 @@ impl Session {
             } else {
                 ' '
             };
-            let number = told.number(thread.thread_id);
-            let mut part = format!("{mark} {}", text::thread(thread, &mut told));
+            let number = state.number(thread.thread_id);
+            let mut part = format!("{mark} {}", text::thread(thread, &mut state));
             if let Some(frame) = &thread.frame {
                 part.push_str(&format!(": {}", text::frame_line(frame, None)));
             }
@@ -127,7 +127,7 @@ impl Session {
         }
         let waits = stacks.threads.iter();
         let waits = waits.filter_map(|it| Some((it.thread_id, it.waits_for.as_ref()?.owner)));
-        text.push_str(&text::deadlock(&waits.collect::<Vec<_>>(), &mut told));
+        text.push_str(&text::deadlock(&waits.collect::<Vec<_>>(), &mut state));
         Ok(text)
     }
 
@@ -185,20 +185,20 @@ impl Session {
         };
         let fitting: Vec<_> = variables.iter().filter(fits).skip(skipped).collect();
         let mut lines = Lines::new(most.saturating_sub(text.len()));
-        let mut told = 0;
+        let mut state = 0;
         for variable in fitting.iter().take(count as usize) {
             let type_name = variable.r#type.as_deref();
             let line = value_line(&variable.name, &variable.value, type_name);
             if !lines.push(&format!("  {line}")) {
                 break;
             }
-            told += 1;
+            state += 1;
         }
         text.push_str(&lines.text);
-        if told == 0 && fitting.is_empty() {
+        if state == 0 && fitting.is_empty() {
             text.push_str("  none\n");
-        } else if told < fitting.len() {
-            let next = u64::from(asked.start) + told as u64;
+        } else if state < fitting.len() {
+            let next = u64::from(asked.start) + state as u64;
             let of = match all {
                 0 => String::new(),
                 all => format!(" of {all}"),
@@ -297,10 +297,10 @@ impl Session {
         let is_address = location.starts_with("0x") || location.starts_with("0X");
         let is_address = is_address && location[2..].chars().all(|c| c.is_ascii_hexdigit());
         let (reference, size) = match is_address {
-            true => (location.to_owned(), USUAL_BYTES),
+            true => (location.to_owned(), DEFAULT_BYTES),
             false => self.place_of(frame, location).await?,
         };
-        let count = asked.count.unwrap_or(size).clamp(1, MOST_BYTES);
+        let count = asked.count.unwrap_or(size).clamp(1, MAX_BYTES);
         let arguments = ReadMemoryArguments {
             memory_reference: reference,
             offset: 0,
@@ -336,7 +336,7 @@ impl Session {
             .await;
         let size = size.ok().and_then(|size| size.result.parse().ok());
         match pointer.memory_reference {
-            Some(at) => Ok((at.0.to_string(), size.unwrap_or(USUAL_BYTES))),
+            Some(at) => Ok((at.0.to_string(), size.unwrap_or(DEFAULT_BYTES))),
             None => Err(ToolError::new(
                 "CANNOT_READ",
                 format!("`{expression}` is not in memory"),
@@ -352,9 +352,9 @@ impl Session {
             OutputStream::Console => Stream::Console,
         });
         let most = budget(asked.budget, 4000);
-        let told = self.link.state();
+        let state = self.link.state();
         let is_tail = asked.since.is_none();
-        let read = told
+        let read = state
             .output
             .read(asked.since.unwrap_or(0), stream, most, is_tail);
         let mut text = String::new();
@@ -369,7 +369,7 @@ impl Session {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        let more = if read.next < told.output.end() {
+        let more = if read.next < state.output.end() {
             "; more follows"
         } else {
             ""

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The settings as written.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Live {
+pub struct RuntimeSettings {
     source_map: PathPairs,
     step_filters: StepFilters,
     statement_steps: bool,
@@ -34,7 +34,7 @@ pub struct Live {
 }
 
 /// The settings as the session uses them.
-pub struct LivePlan {
+pub struct ResolvedSettings {
     /// Maps paths of the debug info to local ones.
     pub source_map: SourceMap,
     /// The step filters.
@@ -56,7 +56,7 @@ pub struct LivePlan {
 }
 
 /// The documentation of one setting.
-pub struct Key {
+pub struct SettingInfo {
     /// Its name.
     pub name: &'static str,
     /// Its default, in JSON.
@@ -65,16 +65,16 @@ pub struct Key {
     pub help: &'static str,
 }
 
-const fn key(name: &'static str, usual: &'static str, help: &'static str) -> Key {
-    Key { name, usual, help }
+const fn key(name: &'static str, usual: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, usual, help }
 }
 
 /// Default prefix of console commands.
-pub const USUAL_PREFIX: &str = ":";
+pub const DEFAULT_PREFIX: &str = ":";
 
-impl Live {
+impl RuntimeSettings {
     /// The table of these settings.
-    pub const ALL: &[Key] = &[
+    pub const TABLE: &[SettingInfo] = &[
         key(
             "callTimeout",
             "5",
@@ -123,20 +123,20 @@ impl Live {
     ];
 
     /// Returns the setting of this name.
-    pub fn named(name: &str) -> Option<&'static Key> {
-        Self::ALL.iter().find(|key| key.name == name)
+    pub fn named(name: &str) -> Option<&'static SettingInfo> {
+        Self::TABLE.iter().find(|key| key.name == name)
     }
 
     /// Returns the names.
     pub fn keys() -> impl Iterator<Item = &'static str> {
-        Self::ALL.iter().map(|key| key.name)
+        Self::TABLE.iter().map(|key| key.name)
     }
 
     /// Builds the settings for the session.
     ///
     /// # Errors
     /// An invalid value; the text names the key.
-    pub fn plan(&self) -> Result<LivePlan, String> {
+    pub fn plan(&self) -> Result<ResolvedSettings, String> {
         let usual = Limits::default();
         let limit = |key: &str, wanted: Option<u64>, usual: usize, most: usize| match wanted {
             None => Ok(usual),
@@ -145,8 +145,8 @@ impl Live {
                 .filter(|wanted| *wanted <= most)
                 .ok_or_else(|| format!("`{key}`: {wanted} is out of range; the maximum is {most}")),
         };
-        const BYTES: usize = 1 << 20;
-        Ok(LivePlan {
+        const MAX_BYTES: usize = 1 << 20;
+        Ok(ResolvedSettings {
             source_map: self.source_map.to_map(),
             step_filters: self.step_filters.build()?,
             statement_steps: self.statement_steps,
@@ -154,12 +154,12 @@ impl Live {
             call_limit: call_limit(self.call_timeout),
             terminate_limit: terminate_limit(self.terminate_timeout),
             limits: Limits {
-                text: limit("maxTextLength", self.max_text_length, usual.text, BYTES)?,
+                text: limit("maxTextLength", self.max_text_length, usual.text, MAX_BYTES)?,
                 string: limit(
                     "maxStringLength",
                     self.max_string_length,
                     usual.string,
-                    BYTES,
+                    MAX_BYTES,
                 )?,
                 elements: limit("maxElements", self.max_elements, usual.elements, 10_000)?,
                 depth: limit("maxDepth", self.max_depth, usual.depth, 16)?,
@@ -183,25 +183,25 @@ impl Live {
 pub fn changed(
     settings: &RawSettings,
     changes: Map<String, Value>,
-) -> Result<(RawSettings, LivePlan), String> {
+) -> Result<(RawSettings, ResolvedSettings), String> {
     let mut settings = settings.clone();
     for (key, value) in changes {
-        if Live::named(&key).is_none() {
-            return Err(not_live(&key));
+        if RuntimeSettings::named(&key).is_none() {
+            return Err(why_fixed(&key));
         }
         match value {
             Value::Null => settings.0.remove(&key),
             value => settings.0.insert(key, value),
         };
     }
-    let live: Live = read_arguments(Value::Object(settings.0.clone()))?;
+    let live: RuntimeSettings = read_arguments(Value::Object(settings.0.clone()))?;
     let plan = live.plan()?;
     Ok((settings, plan))
 }
 
 /// Returns the reason why a setting cannot be changed.
-pub fn not_live(key: &str) -> String {
-    let all: Vec<&str> = Live::keys().collect();
+pub fn why_fixed(key: &str) -> String {
+    let all: Vec<&str> = RuntimeSettings::keys().collect();
     match (is_known_key(key), nearest(key, &all)) {
         (true, _) => format!(
             "`{key}` cannot change during the session; change it in the launch settings and \
@@ -217,7 +217,7 @@ pub fn not_live(key: &str) -> String {
 
 /// Checks the prefix: a command must not look like an expression.
 fn command_prefix(wanted: Option<&str>) -> Result<String, String> {
-    let prefix = wanted.unwrap_or(USUAL_PREFIX);
+    let prefix = wanted.unwrap_or(DEFAULT_PREFIX);
     let is_mark = |char: char| char.is_ascii_punctuation() && char != '_';
     if prefix.len() > 8 || !prefix.chars().all(is_mark) {
         return Err(format!(
@@ -230,14 +230,16 @@ fn command_prefix(wanted: Option<&str>) -> Result<String, String> {
 
 /// Returns the timeout of a call in an expression; at most an hour.
 fn call_limit(seconds: Option<f64>) -> Duration {
-    const USUAL: f64 = 5.0;
+    const DEFAULT_SECONDS: f64 = 5.0;
     let seconds = seconds.filter(|it| it.is_finite() && *it > 0.0);
-    Duration::from_secs_f64(seconds.unwrap_or(USUAL).min(3600.0))
+    Duration::from_secs_f64(seconds.unwrap_or(DEFAULT_SECONDS).min(3600.0))
 }
 
 /// Returns the time from SIGTERM to SIGKILL; at most a day.
 fn terminate_limit(seconds: Option<f64>) -> Duration {
-    const USUAL: f64 = 5.0;
-    let seconds = seconds.filter(|it| it.is_finite()).unwrap_or(USUAL);
+    const DEFAULT_SECONDS: f64 = 5.0;
+    let seconds = seconds
+        .filter(|it| it.is_finite())
+        .unwrap_or(DEFAULT_SECONDS);
     Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))
 }

@@ -8,7 +8,7 @@ use engine::{LineCode, LoadAddr, Mapping, SymbolInfo, SymbolKind};
 use std::path::Path;
 
 /// Maximum number of lines shown by each command.
-const SHOWN: usize = 200;
+const MAX_ROWS: usize = 200;
 
 pub const MAPS: Command = Command {
     name: "maps",
@@ -40,7 +40,7 @@ fn maps(call: &mut Call<'_>) -> Result<String, RequestError> {
         }
     };
     let rows: Vec<Vec<String>> = found.iter().map(|it| mapping_row(it)).collect();
-    let mut lines = Lines::at_most(SHOWN);
+    let mut lines = Lines::at_most(MAX_ROWS);
     columns(&rows).iter().for_each(|row| lines.push(row));
     let how = format!("`{}maps TEXT`", call.session.settings.command_prefix);
     Ok(lines.finish(&how))
@@ -77,7 +77,7 @@ pub const SYMBOL: Command = Command {
 fn symbol(call: &mut Call<'_>) -> Result<String, RequestError> {
     let wanted = call.arguments;
     if wanted.is_empty() {
-        return Err(call.wrong(&SYMBOL, "missing name or address"));
+        return Err(call.usage_error(&SYMBOL, "missing name or address"));
     }
     let is_name =
         wanted.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '<'));
@@ -87,7 +87,7 @@ fn symbol(call: &mut Call<'_>) -> Result<String, RequestError> {
     };
     if !found.is_empty() {
         let rows: Vec<Vec<String>> = found.iter().map(symbol_row).collect();
-        let mut lines = Lines::at_most(SHOWN);
+        let mut lines = Lines::at_most(MAX_ROWS);
         columns(&rows).iter().for_each(|row| lines.push(row));
         return Ok(lines.finish("write a longer name"));
     }
@@ -173,7 +173,7 @@ pub const INFO: Command = Command {
 fn info(call: &mut Call<'_>) -> Result<String, RequestError> {
     let (what, wanted) = super::split(call.arguments);
     if what != "line" || wanted.is_empty() {
-        return Err(call.wrong(&INFO, "missing argument"));
+        return Err(call.usage_error(&INFO, "missing argument"));
     }
     if let Some((file, line)) = file_and_line(wanted) {
         return code_of(call, file, line);
@@ -215,7 +215,7 @@ fn code_of(call: &mut Call<'_>, file: &str, line: u32) -> Result<String, Request
         }));
     }
     let rows: Vec<Vec<String>> = found.iter().map(|code| code_row(call, code)).collect();
-    let mut lines = Lines::at_most(SHOWN);
+    let mut lines = Lines::at_most(MAX_ROWS);
     columns(&rows).iter().for_each(|row| lines.push(row));
     Ok(lines.finish("not shown"))
 }
