@@ -100,6 +100,7 @@ impl Debugger {
                     match status {
                         Some(WaitStatus::Signal(signal)) if signal.0 == libc::SIGTRAP => {
                             self.inferior.record_debug_register_hits(thread);
+                            self.inferior.normalize(thread);
                             self.on_step_or_watch_trap(thread, step.how == Resume::Step)
                         }
                         Some(status) => self.vote(thread, status),
@@ -153,12 +154,16 @@ impl Debugger {
         if self.is_bookkeeping(thread, status) {
             return match self.state() {
                 State::Running => self.resume_or_pause(thread),
-                _ => Vote::Stay,
+                _ => {
+                    self.inferior.normalize_if_needed(thread);
+                    Vote::Stay
+                }
             };
         }
         if self.state() != State::Running {
             // A late stop after the last report: deferred to the next resume.
             self.inferior.defer(thread, status);
+            self.inferior.normalize_if_needed(thread);
             return Vote::Stay;
         }
         self.classify(thread, status)

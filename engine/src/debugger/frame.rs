@@ -176,7 +176,7 @@ impl Debugger {
         }
         let mut set = self
             .inferior
-            .user_registers(place.thread)
+            .registers(place.thread)
             .ok_or(Error::NoSuchThread(place.thread.0))?;
         let old = set.get(place.register).unwrap_or(0);
         let value = register_parts::written(old, bytes);

@@ -66,7 +66,7 @@ impl Debugger {
         if !self.inferior.process.as_ref().is_some_and(watched) {
             return;
         }
-        let Some(registers) = self.inferior.user_registers(thread) else {
+        let Some(registers) = self.inferior.registers(thread) else {
             return;
         };
         let arch = self.images.modules.arch();

@@ -82,7 +82,7 @@ impl Debugger {
     fn mark_stop_pc(&mut self, thread: ThreadId, reason: &StopReason, shown: Shown) {
         let pc = self
             .inferior
-            .user_registers(thread)
+            .normalize(thread)
             .map(|registers| registers.pc());
         let by_chance = matches!(
             reason,

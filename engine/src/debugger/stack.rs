@@ -184,7 +184,7 @@ impl Debugger {
     ) -> Result<(FrameAddress, Registers), Error> {
         let set = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mut registers = set.to_registers();
         registers.set_vectors_later(self.inferior.os.vector_reader(thread));

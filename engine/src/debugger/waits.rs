@@ -29,7 +29,7 @@ impl Debugger {
     /// locks that do not, such as Rust's.
     pub fn mutex_wait(&mut self, thread: ThreadId) -> Option<MutexWait> {
         self.stopped_thread(thread).ok()?;
-        let wait = self.inferior.user_registers(thread)?.futex_wait()?;
+        let wait = self.inferior.registers(thread)?.futex_wait()?;
         let is_thread = |process: &crate::inferior::Process, id| process.threads.contains_key(&id);
         let mut words = [0; 20];
         let read = self.in_process(|scope| {

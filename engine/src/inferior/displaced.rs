@@ -165,6 +165,11 @@ impl DisplacedPads {
         self.regions.iter().map(|region| region.start).collect()
     }
 
+    /// Returns whether no pads were made.
+    pub fn is_empty(&self) -> bool {
+        self.regions.is_empty()
+    }
+
     /// Drops the copies of code in a range that is unmapped or overwritten. Their room is not
     /// reused.
     pub fn forget_in(&mut self, start: LoadAddr, end: LoadAddr) {

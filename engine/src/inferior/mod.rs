@@ -349,7 +349,7 @@ impl Inferior {
             && self.is_condition_fault(thread, signal)
         {
             // The condition is evaluated again.
-            self.user_registers(thread);
+            self.normalize(thread);
             return;
         }
         if let Some(state) = self.thread_mut(thread) {

@@ -142,7 +142,7 @@ impl Inferior {
             self.execute_pass(thread, how);
             self.end_out_of_turn(thread, before);
         }
-        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let pc = self.normalize(thread).map(|registers| registers.pc());
         let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         // An instruction that could not be finished: back to its original address.
         if let Some(pc) = pc
@@ -155,7 +155,7 @@ impl Inferior {
     }
 
     fn has_passed(&mut self, thread: ThreadId) -> bool {
-        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let pc = self.registers(thread).map(|registers| registers.pc());
         let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         pc.is_some() && passed == pc
     }
@@ -165,7 +165,7 @@ impl Inferior {
         if !self.has_passed(thread) {
             return;
         }
-        let Some(registers) = self.user_registers(thread) else {
+        let Some(registers) = self.registers(thread) else {
             return;
         };
         let site = self.sites.get(registers.pc());
@@ -180,7 +180,7 @@ impl Inferior {
     /// Returns what a thread has to execute next of its pass; `None` if nothing, or if it cannot be
     /// executed now.
     fn rest_of_pass(&mut self, thread: ThreadId, how: Resume) -> Option<Rest> {
-        let registers = self.user_registers(thread)?;
+        let registers = self.normalize(thread)?;
         let pc = registers.pc();
         let state = self.thread_mut(thread)?;
         let (has_passed, signal) = (state.passed_site == Some(pc), state.signal.0);
@@ -219,7 +219,7 @@ impl Inferior {
     /// Executes one instruction of a pass. Returns false if the rest has to wait. `kept`: a signal
     /// that arrived nevertheless and has to be delivered again.
     fn execute_rest(&mut self, thread: ThreadId, rest: Rest, kept: &mut Option<Signal>) -> bool {
-        let Some(registers) = self.user_registers(thread) else {
+        let Some(registers) = self.registers(thread) else {
             return false;
         };
         let next = match rest {
@@ -291,7 +291,7 @@ impl Inferior {
         let threads: Vec<ThreadId> = process.threads.keys().copied().collect();
         let mut may = false;
         for thread in threads {
-            let sp = self.user_registers(thread).map(|registers| registers.sp());
+            let sp = self.registers(thread).map(|registers| registers.sp());
             // A handler may run on a stack of its own: the interrupted frame is not left then.
             let is_left = |former: u64| {
                 sp.is_some_and(|sp| {

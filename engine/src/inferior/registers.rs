@@ -8,13 +8,26 @@ use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
 impl Inferior {
-    /// Returns the registers of a stopped thread as the program sees them: the pc is never in one
-    /// of our pads.
-    pub(crate) fn user_registers(&mut self, thread: ThreadId) -> Option<RegisterSet> {
-        let state = self.process.as_ref()?.threads.get(&thread)?;
-        if !state.stopped {
-            return None;
+    /// Returns the registers of a stopped thread as the program sees them. A thread whose stop was
+    /// handled has been normalized: its pc is not in our code.
+    pub(crate) fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
+        let state = self.thread(thread).filter(|state| state.stopped)?;
+        state.registers.or_else(|| self.os.registers(thread))
+    }
+
+    /// Normalizes a stopped thread unless it cannot be in our code.
+    pub(crate) fn normalize_if_needed(&mut self, thread: ThreadId) {
+        let state = self.thread(thread);
+        let within = state.is_some_and(|state| state.syscall_event.is_some());
+        if within || !self.pads.is_empty() || !self.jumps.is_empty() {
+            self.normalize(thread);
         }
+    }
+
+    /// Moves a stopped thread out of our pads and trampolines, and to the end of its system call:
+    /// its registers are those of the program then. Returns them; `None` if the thread is gone.
+    pub(crate) fn normalize(&mut self, thread: ThreadId) -> Option<RegisterSet> {
+        let state = self.thread(thread).filter(|state| state.stopped)?;
         if let Some(registers) = state.registers {
             return Some(registers);
         }
@@ -135,7 +148,7 @@ impl Inferior {
 
     /// Sets the pc of a stopped thread; the kernel gets it only at the next resume.
     pub(crate) fn set_pc(&mut self, thread: ThreadId, pc: LoadAddr) {
-        if let Some(mut registers) = self.user_registers(thread) {
+        if let Some(mut registers) = self.registers(thread) {
             registers.set_pc(pc);
             if let Some(state) = self.thread_mut(thread) {
                 state.registers = Some(registers);

@@ -44,7 +44,7 @@ impl Inferior {
         if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
             return;
         }
-        let Some(registers) = self.user_registers(thread) else {
+        let Some(registers) = self.registers(thread) else {
             return;
         };
         let site = registers.pc();
@@ -122,9 +122,9 @@ impl Inferior {
             .is_some_and(|it| it.children.values().any(shares));
         for thread in &threads {
             self.disarm(*thread);
-            // Reading the registers moves a thread out of its pad.
+            // Normalizing moves a thread out of its pad.
             in_slot |= self
-                .user_registers(*thread)
+                .normalize(*thread)
                 .is_none_or(|it| self.pads.holds(it.pc()) || self.jumps.holds(it.pc()));
         }
         if in_slot {

@@ -55,11 +55,12 @@ impl Inferior {
         // A single step is reported with TRAP_TRACE, but one that went past a system call with
         // TRAP_BRKPT (`user_single_step_report`).
         let code = self.record_debug_register_hits(thread)?;
+        let pc = self.normalize(thread)?.pc();
         Some(match code {
             SI_KERNEL if let Some(trap) = self.detour_trap(thread) => trap,
             SI_KERNEL => {
                 let arch = self.arch;
-                let trap = arch.breakpoint_address(self.user_registers(thread)?.pc());
+                let trap = arch.breakpoint_address(pc);
                 let mut now = [0; MAX_BREAKPOINT_BYTES];
                 let now = &mut now[..arch.breakpoint().len()];
                 if self.sites.get(trap).is_some() {
@@ -90,9 +91,10 @@ impl Inferior {
         if signal.0 != libc::SIGTRAP {
             if self.is_condition_fault(thread, signal) {
                 // The regular evaluation of the condition reports the fault.
-                return Some(StopCause::Site(self.user_registers(thread)?.pc()));
+                return Some(StopCause::Site(self.normalize(thread)?.pc()));
             }
             self.leave_trampoline_for_signal(thread, signal);
+            self.normalize(thread)?;
             return Some(StopCause::Signal(signal));
         }
         Some(match self.classify_sigtrap(thread)? {

@@ -47,7 +47,7 @@ impl Debugger {
 
     /// Handles a thread at the entry of a resolver, or at its return address.
     pub(crate) fn on_chooser(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
-        let Some(registers) = self.inferior.user_registers(thread) else {
+        let Some(registers) = self.inferior.registers(thread) else {
             return;
         };
         let sp = registers.sp();

@@ -203,7 +203,7 @@ impl Debugger {
         }
         self.inferior.write_registers(thread);
         let (Some(saved), Some(extended)) = (
-            self.inferior.user_registers(thread),
+            self.inferior.registers(thread),
             self.inferior.os.extended_registers(thread),
         ) else {
             return refused("cannot read the registers");
@@ -407,7 +407,7 @@ impl Debugger {
                     .inferior
                     .debug_registers
                     .is_code(accessed.unwrap_or_default())
-                    && let Some(registers) = self.inferior.user_registers(thread)
+                    && let Some(registers) = self.inferior.registers(thread)
                 {
                     return self.at_site_in_call(thread, registers.pc(), back);
                 }
@@ -450,7 +450,7 @@ impl Debugger {
     ) -> CallStop {
         let here = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .map(|registers| registers.sp());
         if addr == back && here == Some(sp) {
             return CallStop::Returned;
@@ -566,10 +566,7 @@ impl Debugger {
                 ValueLocation::Memory(addr, None),
             ));
         }
-        let set = self
-            .inferior
-            .user_registers(thread)
-            .ok_or(Error::OptimizedOut)?;
+        let set = self.inferior.registers(thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
         registers.set_vectors(self.inferior.os.vector_registers(thread));
         let st0 = || self.inferior.os.st0(thread);

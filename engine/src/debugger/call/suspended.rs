@@ -60,7 +60,7 @@ impl Debugger {
         };
         let pc = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .map(|registers| registers.pc());
         let place = pc.and_then(|pc| self.place_of(pc));
         let place = place.map_or_else(String::new, |place| format!(" at {place}"));
@@ -135,7 +135,7 @@ impl Debugger {
         }
         let is_stopped = |it: &Thread| it.stopped && !it.stopped_for_client;
         self.inferior.thread(thread).filter(|it| is_stopped(it))?;
-        let registers = self.inferior.user_registers(thread)?;
+        let registers = self.inferior.registers(thread)?;
         let here = (registers.pc(), registers.sp());
         let returned = self.thread_state(thread).and_then(|state| {
             let mut calls = state.suspended.iter();

@@ -37,7 +37,7 @@ impl Debugger {
             (libc::SIGILL, Some(addr)) => Some(self.explain_illegal(addr)),
             (libc::SIGABRT, _) => self.explain_abort(thread),
             (libc::SIGSYS, _) if info.code > 0 => {
-                self.inferior.user_registers(thread).map(|registers| {
+                self.inferior.registers(thread).map(|registers| {
                     let arch = self.images.modules.arch();
                     let register = arch.convention().system_call;
                     let name = arch.register_name(register);
@@ -54,7 +54,7 @@ impl Debugger {
     }
 
     fn instruction(&mut self, thread: ThreadId) -> Option<(Instruction, RegisterSet)> {
-        let registers = self.inferior.user_registers(thread)?;
+        let registers = self.inferior.registers(thread)?;
         let instruction = self
             .images
             .modules
@@ -64,7 +64,7 @@ impl Debugger {
     }
 
     fn explain_fault(&mut self, thread: ThreadId, code: i32, addr: LoadAddr) -> Option<String> {
-        let registers = self.inferior.user_registers(thread)?;
+        let registers = self.inferior.registers(thread)?;
         let instruction = self.instruction(thread).map(|(instruction, _)| instruction);
         let touched = instruction.map_or_else(Vec::new, |it| it.accesses(&registers));
         if code == SI_KERNEL {
@@ -251,7 +251,7 @@ impl Debugger {
         let frames = self.stack(thread, 0, Some(FRAMES)).ok()?.frames;
         let has = |part: &str| frames.iter().any(|frame| frame.name.contains(part));
         if has("terminate") || has("__cxa_throw") || has("__cxa_rethrow") {
-            let sp = self.inferior.user_registers(thread)?.sp();
+            let sp = self.inferior.registers(thread)?.sp();
             let memory = self.inferior.memory();
             let reader = Reader {
                 memory: &memory,
@@ -331,7 +331,7 @@ impl Debugger {
     /// Returns the expression of the pointer that an access used, and of the value accessed.
     fn names_of(&mut self, thread: ThreadId, access: &Access) -> Option<(String, String)> {
         let (base, offset) = access.base.filter(|_| access.is_plain)?;
-        let registers = self.inferior.user_registers(thread)?;
+        let registers = self.inferior.registers(thread)?;
         let code = self.code_before(registers.pc());
         let way = code.and_then(|code| {
             let arch = self.images.modules.arch();

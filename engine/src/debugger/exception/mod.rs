@@ -168,7 +168,7 @@ impl Debugger {
             self.stops.exceptions.begun.remove(&thread);
         }
         let exception = self.exception_at(thread, point)?;
-        let sp = self.inferior.user_registers(thread)?.sp();
+        let sp = self.inferior.registers(thread)?.sp();
         let back = match exception.point {
             // The exception may still be caught.
             Point::Panic => Some(self.os_word(sp)?),
@@ -179,7 +179,7 @@ impl Debugger {
 
     /// Records a panic, at the entry of the function that runs the hook.
     fn note_panic(&mut self, thread: ThreadId) {
-        let Some(registers) = self.inferior.user_registers(thread) else {
+        let Some(registers) = self.inferior.registers(thread) else {
             return;
         };
         let payload = self.first_arguments(&registers);
@@ -199,7 +199,7 @@ impl Debugger {
             return None;
         }
         let begun = self.stops.exceptions.begun.remove(&thread)?;
-        let sp = self.inferior.user_registers(thread)?.sp();
+        let sp = self.inferior.registers(thread)?.sp();
         if sp > begun.sp || self.os_word(begun.sp) != Some(begun.back) {
             return None;
         }
@@ -280,7 +280,7 @@ impl Debugger {
         let (sp, back) = (doomed.sp, doomed.back);
         let here = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .map(|registers| registers.sp());
         let runs = || back.is_none_or(|back| self.os_word(sp) == Some(back));
         here.is_some_and(|here| here <= sp.wrapping_add(8)) && runs()
@@ -319,7 +319,7 @@ impl Debugger {
             // The report's text may still be in the pipe.
             self.pump_output(crate::debugger::OUTPUT_DRAIN_LIMIT);
         }
-        let registers = self.inferior.user_registers(thread)?;
+        let registers = self.inferior.registers(thread)?;
         let (first, second) = self.first_arguments(&registers)?;
         let terminating = match point {
             Point::Terminate => self.words_near(thread),

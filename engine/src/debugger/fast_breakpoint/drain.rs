@@ -64,7 +64,7 @@ impl Debugger {
         for thread in threads {
             let raw = self.inferior.os.registers(thread).map(|raw| raw.pc());
             if raw.is_some_and(|pc| self.inferior.jumps.holds(pc)) {
-                self.inferior.user_registers(thread);
+                self.inferior.normalize(thread);
             }
         }
         loop {

@@ -29,7 +29,7 @@ impl Debugger {
         self.stopped_thread(thread)?;
         let registers = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let pc = registers.pc();
         let hidden = self.hidden_at(thread);
@@ -180,7 +180,7 @@ impl Debugger {
         let shown = |debugger: &Self, addr: LoadAddr| {
             Start::shown_at(&debugger.images.modules, &debugger.stops.step_filters, addr)
         };
-        let here = self.inferior.user_registers(thread)?.pc();
+        let here = self.inferior.registers(thread)?.pc();
         shown(self, here)?;
         for outer in 1..MAX_FRAMES {
             let stack = self.views.stacks.get(&thread)?;

@@ -8,7 +8,7 @@ impl Debugger {
     /// Moves the step of one of these owners to a thread at its trap that is about to resume the
     /// future which the step awaits.
     pub(crate) fn take_step_over(&mut self, thread: ThreadId, owners: &[Owner]) {
-        let Some(registers) = self.inferior.user_registers(thread) else {
+        let Some(registers) = self.inferior.registers(thread) else {
             return;
         };
         let resumed = |owner: &Owner| {

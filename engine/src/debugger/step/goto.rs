@@ -37,7 +37,7 @@ impl Debugger {
         for thread in threads {
             places.extend(
                 self.inferior
-                    .user_registers(thread)
+                    .registers(thread)
                     .map(|registers| registers.pc()),
             );
         }
@@ -79,7 +79,7 @@ impl Debugger {
         let here = self.piece_at(addr);
         let threads = self.threads().into_iter();
         let pcs: Vec<LoadAddr> = threads
-            .filter_map(|it| Some(self.inferior.user_registers(it.id)?.pc()))
+            .filter_map(|it| Some(self.inferior.registers(it.id)?.pc()))
             .collect();
         if here.is_none() || !pcs.into_iter().any(|pc| self.piece_at(pc) == here) {
             return Ok(Vec::new());
@@ -121,7 +121,7 @@ impl Debugger {
         self.stopped_thread(thread)?;
         let mut registers = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let refuse = |why: &str| Err(Error::Unsupported(why.into()));
         let place = |addr: LoadAddr| {

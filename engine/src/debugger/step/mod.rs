@@ -44,7 +44,7 @@ impl Debugger {
 
     /// Returns whether a stopped thread would hit one of these targets without moving.
     fn would_hit(&mut self, thread: ThreadId, targets: &[Target]) -> bool {
-        let Some(registers) = self.inferior.user_registers(thread) else {
+        let Some(registers) = self.inferior.registers(thread) else {
             return false;
         };
         let (pc, sp) = (registers.pc(), registers.sp());
@@ -120,7 +120,7 @@ impl Debugger {
 
     /// Handles a signal that does not stop the program: its handler is not part of the step.
     pub(crate) fn signal_while_stepping(&mut self, thread: ThreadId) {
-        let registers = self.inferior.user_registers(thread);
+        let registers = self.inferior.registers(thread);
         if let (Some(registers), Some(step)) = (registers, self.step_of(thread))
             && step.targets.is_empty()
             // Otherwise the signal arrived before the handler of another one has returned.
@@ -158,7 +158,7 @@ impl Debugger {
     /// Returns whether a thread has returned from a signal handler to an instruction whose
     /// breakpoints have been evaluated.
     pub(crate) fn is_back_at_passed(&mut self, thread: ThreadId) -> bool {
-        let registers = self.inferior.user_registers(thread);
+        let registers = self.inferior.registers(thread);
         registers.is_some_and(|registers| {
             let state = self.inferior.thread_mut(thread);
             state.is_some_and(|state| state.resumes_pass(&registers))
@@ -167,7 +167,7 @@ impl Debugger {
 
     /// Handles a thread at a trap of a step; `None` if its step goes on as before.
     pub(crate) fn on_step_site(&mut self, thread: ThreadId, addr: LoadAddr) -> Option<Vote> {
-        let sp = self.inferior.user_registers(thread)?.sp();
+        let sp = self.inferior.registers(thread)?.sp();
         let step = self.step_of(thread)?;
         let reached = |target: &Target| target.addr == addr && sp >= target.sp;
         if step.interrupted_at.as_ref().is_some_and(reached) {
@@ -201,7 +201,7 @@ impl Debugger {
 
     /// Evaluates the plan at a stop; `None` if it does not apply at the pc.
     fn ask_plan(&mut self, thread: ThreadId) -> Option<Vote> {
-        let Some(registers) = self.inferior.user_registers(thread) else {
+        let Some(registers) = self.inferior.registers(thread) else {
             return Some(Vote::Stay);
         };
         let step = self

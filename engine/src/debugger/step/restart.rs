@@ -102,7 +102,7 @@ impl Debugger {
         let entry = begun.bias.load(begun.function.entry);
         let mut registers = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         if index > 0 || registers.pc() != entry {
             self.can_throw_away(thread, index)?;

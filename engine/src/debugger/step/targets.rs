@@ -19,7 +19,7 @@ impl Debugger {
         self.stopped_thread(thread)?;
         let registers = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let hidden = self.hidden_at(thread);
         let start = Start::at(&self.images.modules, registers.pc(), hidden);
@@ -61,7 +61,7 @@ impl Debugger {
         self.stopped_thread(thread)?;
         let registers = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mode = match target.entry {
             Entry::Inlined(addr, left_out) if addr == registers.pc() => {

@@ -72,7 +72,7 @@ impl Inferior {
         let mappings = self.os.mappings(process.pid);
         let mut bytes = vec![0; PORTION];
         for thread in threads {
-            let Some(registers) = self.user_registers(thread) else {
+            let Some(registers) = self.registers(thread) else {
                 continue;
             };
             let sp = registers.sp() & !7;
@@ -112,7 +112,7 @@ impl Inferior {
         for thread in threads.copied().collect::<Vec<_>>() {
             let raw = self.os.registers(thread);
             if raw.is_some_and(|raw| self.jumps.springboards.hold(raw.pc())) {
-                self.user_registers(thread);
+                self.normalize(thread);
             }
         }
     }

@@ -89,7 +89,6 @@ impl Inferior {
         if self.jumps.is_empty() {
             return None;
         }
-        self.user_registers(thread)?;
         let state = self.thread_mut(thread)?;
         match state.pending_patch_trap.take()? {
             PatchTrap::Ask(site) => Some(SigtrapKind::Site(site)),
@@ -144,7 +143,7 @@ impl Inferior {
         let Some((site, _)) = raw.and_then(|pc| self.jumps.phase(pc)) else {
             return;
         };
-        self.user_registers(thread);
+        self.normalize(thread);
         let info = self.os.signal_info(thread);
         if is_fault(signal) && info.is_some_and(|info| info.code > 0) {
             self.sites.end_diversion_at(site, &*self.os);
@@ -169,7 +168,7 @@ impl Inferior {
         if self.jumps.is_empty() {
             return;
         }
-        let pc = self.user_registers(thread).map(|registers| registers.pc());
+        let pc = self.registers(thread).map(|registers| registers.pc());
         let passed = self.thread_mut(thread).and_then(|state| state.passed_site);
         if let Some(pc) = pc
             && passed != Some(pc)

@@ -85,7 +85,7 @@ impl Debugger {
 
     /// Returns the machine frame that contains an address, on the stack that a frame belongs to.
     fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
-        let sp = self.inferior.user_registers(frame.thread)?.sp();
+        let sp = self.inferior.registers(frame.thread)?.sp();
         if addr.0 < sp.wrapping_sub(RED_ZONE) {
             return None;
         }

@@ -23,7 +23,7 @@ impl Debugger {
         {
             Vote::stop(reason)
         } else if self.inferior.debug_registers.is_code(accessed)
-            && let Some(registers) = self.inferior.user_registers(thread)
+            && let Some(registers) = self.inferior.registers(thread)
         {
             self.on_site(thread, registers.pc())
         } else if stepped {
@@ -77,7 +77,7 @@ impl Debugger {
         if ids.is_empty() {
             return None;
         }
-        let pc = self.inferior.user_registers(thread)?.pc();
+        let pc = self.inferior.registers(thread)?.pc();
         let owners = self.owners_at(pc);
         let decided = self.decide_without_calls(thread, pc, &owners);
         match self.evaluate_breakpoints(thread, pc, &owners, decided) {
@@ -153,7 +153,7 @@ impl Debugger {
         let mut ended = (Vec::new(), Vec::new());
         for owner in owners {
             let Owner::Scope(id) = *owner else { continue };
-            let Some(registers) = self.inferior.user_registers(thread) else {
+            let Some(registers) = self.inferior.registers(thread) else {
                 continue;
             };
             // The address to which an exception, a panic or a long jump will take the thread.
@@ -194,7 +194,7 @@ impl Debugger {
         let own = self.scope(id).and_then(|scope| image(scope.back));
         let pc = self
             .inferior
-            .user_registers(thread)
+            .registers(thread)
             .map(|registers| registers.pc());
         own.is_none() || own == pc.and_then(|pc| self.images.modules.at(pc)).map(|it| it.id)
     }
