@@ -94,7 +94,7 @@ impl Debugger {
                 Resumed::Stop(cause) => self.decide(thread, cause),
                 Resumed::Status(status) => self.classify(thread, status),
                 Resumed::InPlace(step) => {
-                    let status = self.with_world_stopped(thread, |this| {
+                    let status = self.with_world_stopped(thread, |this, _| {
                         this.inferior.step_in_place(thread, step)
                     });
                     match status {

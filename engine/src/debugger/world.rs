@@ -4,6 +4,7 @@ use super::{Debugger, State};
 use crate::debugger::breakpoint::CALL_GRACE;
 use crate::debugger::dispatch::Vote;
 use crate::ids::ThreadId;
+use crate::inferior::StoppedWorld;
 use crate::os::WaitInterest;
 use std::time::{Duration, Instant};
 
@@ -76,12 +77,13 @@ impl Debugger {
     }
 
     /// Stops the world, runs an action, and resumes the threads that ran and those created since.
-    /// `thread` must be stopped already and stays so. Reports no stop of its own; a deferred stop
-    /// of another thread is handled instead of resuming it.
+    /// `thread` must be stopped already and stays so. The action gets `None` if a thread could not
+    /// be stopped. Reports no stop of its own; a deferred stop of another thread is handled instead
+    /// of resuming it.
     pub(crate) fn with_world_stopped<T>(
         &mut self,
         thread: ThreadId,
-        act: impl FnOnce(&mut Self) -> T,
+        act: impl FnOnce(&mut Self, Option<&StoppedWorld>) -> T,
     ) -> T {
         let stopped = |this: &Self| -> Vec<ThreadId> {
             let threads = this.inferior.process.iter().flat_map(|it| &it.threads);
@@ -92,7 +94,8 @@ impl Debugger {
         let state_before = self.state();
         self.inferior.set_state(State::Stopped);
         self.stop_all();
-        let result = act(self);
+        let world = self.inferior.stopped_world();
+        let result = act(self, world.as_ref());
         self.inferior.pages.clear();
         self.inferior.set_state(state_before);
         // Includes threads that were created during the action.

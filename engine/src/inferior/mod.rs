@@ -14,6 +14,7 @@ mod safety;
 pub(crate) mod site;
 pub(crate) mod thread;
 mod trap;
+mod world;
 
 use crate::arch::Arch;
 use crate::ids::{ExitStatus, Signal, ThreadId};
@@ -34,6 +35,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub(crate) use trap::{SI_KERNEL, SigtrapKind, StopCause};
+pub(crate) use world::StoppedWorld;
 
 /// How long to wait for the rest of the output of a process that has ended, before its end is
 /// reported.

@@ -8,7 +8,7 @@
 //! pass ([`InterruptedPass`]), its next arrival at the trap is not a hit, and no jump replaces the
 //! trap until then.
 
-use super::Inferior;
+use super::{Inferior, StoppedWorld};
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::thread::Thread;
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
@@ -277,9 +277,8 @@ impl Inferior {
         }
     }
 
-    /// Returns whether any thread may come back to a site that it has passed; all threads are
-    /// stopped.
-    pub(crate) fn may_resume_pass(&mut self, site: LoadAddr) -> bool {
+    /// Returns whether any thread may come back to a site that it has passed.
+    pub(crate) fn may_resume_pass(&mut self, site: LoadAddr, _: &StoppedWorld) -> bool {
         let Some(process) = &self.process else {
             return false;
         };

@@ -15,7 +15,7 @@ impl Debugger {
             return hits + self.inferior.counted_in_detours(id);
         }
         // Other threads may be about to count: each hit has its own number.
-        self.with_world_stopped(thread, |this| {
+        self.with_world_stopped(thread, |this, _| {
             let number = this.inferior.counted_in_detours(id) + 1;
             if let Some(at) = this.inferior.jumps.counter(id) {
                 this.inferior.os.write_memory(at, &number.to_le_bytes());

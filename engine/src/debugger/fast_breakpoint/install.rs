@@ -114,11 +114,14 @@ impl Debugger {
             ready.push(self.prepare(site, id, condition.as_deref(), count)?);
         }
         let jumps = self.inferior.lay_jumps(thread, &ready)?;
-        self.with_world_stopped(thread, |this| {
-            this.inferior.leave_springboards();
+        self.with_world_stopped(thread, |this, world| {
+            let Some(world) = world else {
+                return Err(Refusal::passing("a thread cannot be stopped"));
+            };
+            this.inferior.leave_springboards(world);
             if ready
                 .iter()
-                .any(|it| this.inferior.may_resume_pass(it.site))
+                .any(|it| this.inferior.may_resume_pass(it.site, world))
             {
                 return Err(Refusal::passing(
                     "a signal handler returns to a hit that is already counted",
@@ -132,8 +135,9 @@ impl Debugger {
             }
             let written = ready
                 .iter()
-                .try_for_each(|it| this.inferior.write_trampoline(it));
-            if let Err(why) = written.and_then(|()| this.inferior.put_jumps(&ready, &jumps)) {
+                .try_for_each(|it| this.inferior.write_trampoline(it, world));
+            if let Err(why) = written.and_then(|()| this.inferior.put_jumps(&ready, &jumps, world))
+            {
                 for trap in ready.iter().flat_map(|it| it.trampoline.traps()) {
                     this.inferior.os.guard(trap, None);
                 }

@@ -3,6 +3,7 @@
 use super::{COUNTERS, JumpPatch, Region};
 use crate::ids::ThreadId;
 use crate::inferior::Inferior;
+use crate::inferior::StoppedWorld;
 use crate::inferior::displaced::{REGION, free_place};
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
@@ -35,8 +36,12 @@ impl<T: Into<String>> From<T> for Refusal {
 }
 
 impl Inferior {
-    /// Writes a trampoline that no jump leads to yet; all threads are stopped.
-    pub(crate) fn write_trampoline(&mut self, detour: &JumpPatch) -> Result<(), Refusal> {
+    /// Writes a trampoline that no jump leads to yet.
+    pub(crate) fn write_trampoline(
+        &mut self,
+        detour: &JumpPatch,
+        _: &StoppedWorld,
+    ) -> Result<(), Refusal> {
         /// A `nop`, which replaces traps that are not used.
         const NOTHING: u8 = 0x90;
         let JumpPatch {
@@ -103,8 +108,8 @@ impl Inferior {
         false
     }
 
-    /// Moves all stopped threads out of springboards: some of these may get new targets.
-    pub(crate) fn leave_springboards(&mut self) {
+    /// Moves all threads out of springboards: some of these may get new targets.
+    pub(crate) fn leave_springboards(&mut self, _: &StoppedWorld) {
         let threads = self
             .process
             .iter()

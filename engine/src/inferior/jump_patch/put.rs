@@ -6,8 +6,8 @@ use super::springboard::{PAGE, Springboards};
 use super::{JumpPatch, JumpPatches};
 use crate::arch::x86_64::{JUMP, far_jump};
 use crate::ids::ThreadId;
-use crate::inferior::Inferior;
 use crate::inferior::site::{JumpBytes, Sites};
+use crate::inferior::{Inferior, StoppedWorld};
 use crate::os::SystemCall;
 use dwarf::LoadAddr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,9 +80,14 @@ impl Inferior {
         }
     }
 
-    /// Writes jumps, those of `ready` for the first time, and springboards; all threads are
-    /// stopped, none in a springboard.
-    pub(crate) fn put_jumps(&mut self, ready: &[JumpPatch], plan: &Plan) -> Result<(), Refusal> {
+    /// Writes jumps, those of `ready` for the first time, and springboards. No thread is in a
+    /// springboard.
+    pub(crate) fn put_jumps(
+        &mut self,
+        ready: &[JumpPatch],
+        plan: &Plan,
+        _: &StoppedWorld,
+    ) -> Result<(), Refusal> {
         for detour in ready {
             let owners = self.sites.get(detour.site).map(|site| site.owners().len());
             let mut others = (self.sites).addresses_in(detour.site + 1, detour.window.end);

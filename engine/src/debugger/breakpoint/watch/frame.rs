@@ -45,7 +45,7 @@ impl Debugger {
         };
         let found = match own.thread == thread {
             true => self.in_own_frame(&own, |context| condition.is_true(context)),
-            false if self.is_there(own.thread) => self.with_world_stopped(thread, |this| {
+            false if self.is_there(own.thread) => self.with_world_stopped(thread, |this, _| {
                 this.in_own_frame(&own, |context| condition.is_true(context))
             }),
             false => None,
