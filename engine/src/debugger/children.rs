@@ -36,7 +36,7 @@ impl Debugger {
         let ended = process.state == State::Ended;
         if launched && !ended {
             // Before it is detached: until then it is killed with the debugger anyway.
-            self.inferior.os.leave_duty(parent, Duty::Kill);
+            self.inferior.leave_duty(parent, Duty::Kill);
             self.inferior.following.released.push(parent);
         }
         if let Err(error) = self.detach_all() {
@@ -49,9 +49,7 @@ impl Debugger {
             self.emit(Event::ModuleUnloaded(loaded.id));
         }
         self.begin(Process::new(child.0, launched));
-        if let Err(error) = self.inferior.os.open_memory(child.0) {
-            self.emit(Event::Note(format!("{error}\n")));
-        }
+        self.inferior.reopen_memory();
         self.inferior.thread_is_there(child);
         if let Some(state) = self.inferior.thread_mut(child) {
             state.signal = signal;
@@ -100,11 +98,11 @@ impl Debugger {
     pub fn take_over(&mut self, handover: &Handover) -> Result<(), Error> {
         self.attach_as(handover.pid, handover.launched, |debugger| {
             let mut bytes = [0; SPIN_LOOP_BYTES];
-            debugger.inferior.os.read_memory(handover.at, &mut bytes);
+            debugger.inferior.os().read_memory(handover.at, &mut bytes);
             if bytes == SPIN_LOOP {
                 debugger
                     .inferior
-                    .os
+                    .os()
                     .write_memory(handover.at, &handover.original);
             }
         })

@@ -23,7 +23,7 @@ impl Debugger {
         };
         for (child, kind) in &process.children {
             if matches!(kind, Child::Held(_)) {
-                self.inferior.os.signal(*child, Signal(libc::SIGKILL));
+                self.inferior.send_signal(*child, Signal(libc::SIGKILL));
             }
         }
         process
@@ -31,14 +31,15 @@ impl Debugger {
             .retain(|_, kind| !matches!(kind, Child::Held(_)));
         let lives = process.state != State::Ended;
         if lives {
-            self.inferior.os.signal(process.pid, Signal(libc::SIGKILL));
+            self.inferior
+                .send_signal(process.pid, Signal(libc::SIGKILL));
         }
         // The kernel's teardown takes longer than ours.
         self.inferior.sites.forget_all();
         self.forget_watches();
         self.inferior.pads = DisplacedPads::default();
         self.inferior.jumps = Default::default();
-        self.inferior.os.close_memory();
+        self.inferior.close_memory();
         self.clear_stop_state();
         if lives {
             self.inferior.collect(process.pid);
@@ -59,7 +60,7 @@ impl Debugger {
         self.can_run()?;
         let pid = self.inferior.process.as_ref().ok_or(Error::NoProcess)?.pid;
         self.inferior.terminating = true;
-        self.inferior.os.signal(pid, Signal(libc::SIGTERM));
+        self.inferior.send_signal(pid, Signal(libc::SIGTERM));
         self.inferior.end_group_stop();
         // The thread of a call runs already and gets the signal.
         if self.calls.pending.is_none() && matches!(self.state(), State::Stopped | State::Held) {
@@ -79,7 +80,7 @@ impl Debugger {
         }
         self.awaited = None;
         for parent in std::mem::take(&mut self.inferior.following.released) {
-            self.inferior.os.end_duty(parent);
+            self.inferior.end_duty(parent);
         }
         self.inferior.spare_given();
         if self.inferior.process.is_none() {

@@ -24,12 +24,12 @@ impl Debugger {
     /// Returns pid and program of the processes that match `name`: the program's path (with a
     /// slash), its file name, or the name of the process.
     pub fn processes_named(&self, name: &str) -> Vec<(i32, PathBuf)> {
-        let mut pids = self.inferior.os.processes();
+        let mut pids = self.inferior.os().processes();
         pids.sort_unstable();
         let ours = std::process::id() as i32;
         pids.into_iter()
             .filter(|pid| *pid != ours)
-            .filter_map(|pid| Some((pid, self.inferior.os.program_named(pid, name)?)))
+            .filter_map(|pid| Some((pid, self.inferior.os().program_named(pid, name)?)))
             .collect()
     }
 
@@ -43,7 +43,7 @@ impl Debugger {
         self.no_process_yet()?;
         self.awaited = Some(ProcessWatch {
             name: name.to_owned(),
-            others: self.inferior.os.processes().into_iter().collect(),
+            others: self.inferior.os().processes().into_iter().collect(),
             next: Instant::now() + SCAN_INTERVAL,
         });
         Ok(())
@@ -56,12 +56,12 @@ impl Debugger {
             return;
         };
         awaited.next = now + SCAN_INTERVAL;
-        let there: HashSet<i32> = self.inferior.os.processes().into_iter().collect();
+        let there: HashSet<i32> = self.inferior.os().processes().into_iter().collect();
         // Pids are reused.
         awaited.others.retain(|pid| there.contains(pid));
         let found = there.difference(&awaited.others).copied().find(|pid| {
             self.inferior
-                .os
+                .os()
                 .program_named(*pid, &awaited.name)
                 .is_some()
         });
@@ -74,7 +74,7 @@ impl Debugger {
             Ok(()) => self.emit(Event::Attached),
             Err(error) => match awaited {
                 // It has ended already; the next one may live longer.
-                Some(it) if self.inferior.os.program_named(pid, &it.name).is_none() => {
+                Some(it) if self.inferior.os().program_named(pid, &it.name).is_none() => {
                     self.awaited = Some(it);
                 }
                 _ => self.emit(Event::AttachFailed(error)),

@@ -142,7 +142,7 @@ impl Debugger {
         use_it: impl FnOnce(&mut FrameScope<'_>) -> Result<T, Error>,
     ) -> (Result<T, Error>, Vec<(RegisterPlace, Vec<u8>)>) {
         let mut scope = FrameScope {
-            os: &*self.inferior.os,
+            os: self.inferior.os(),
             memory: self.inferior.memory(),
             pages: &self.inferior.pages,
             modules: &self.images.modules,
@@ -194,12 +194,12 @@ impl Debugger {
         let gone = Error::NoSuchThread(place.thread.0);
         let mut area = self
             .inferior
-            .os
+            .os()
             .extended_registers(place.thread)
             .ok_or(gone)?;
         let arch = self.images.modules.arch();
         let there = arch.write_extended_register(place.register, &mut area, bytes);
-        match there && self.inferior.os.set_extended_registers(place.thread, &area) {
+        match there && self.inferior.set_extended_registers(place.thread, &area) {
             true => Ok(()),
             false => Err(Error::Unsupported(
                 "the processor rejects this value for the register".into(),

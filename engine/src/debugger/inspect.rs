@@ -57,7 +57,7 @@ impl Debugger {
     /// Returns the mappings of the process in order of address; also while it runs.
     pub fn mappings(&self) -> Vec<Mapping> {
         let pid = self.inferior.process.as_ref().map(|process| process.pid);
-        pid.map_or_else(Vec::new, |pid| self.inferior.os.mappings(pid))
+        pid.map_or_else(Vec::new, |pid| self.inferior.os().mappings(pid))
     }
 
     /// Returns whether a thread is stopped for the client.

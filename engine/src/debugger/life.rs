@@ -16,9 +16,7 @@ impl Debugger {
             self.leave_step(thread);
             let state = self.threads.remove(&thread).unwrap_or_default();
             if state.step.is_some() {
-                self.inferior
-                    .sites
-                    .remove_owner(Owner::Step(thread), &*self.inferior.os);
+                self.inferior.remove_sites_of(Owner::Step(thread));
             }
             if !state.suspended.is_empty() {
                 self.release_return_trap();
@@ -35,7 +33,7 @@ impl Debugger {
 
     /// Reports the end of a process once its output is complete.
     pub(crate) fn finish_if_ended(&mut self) {
-        let open = self.inferior.os.output_open();
+        let open = self.inferior.os().output_open();
         let held = self.client.output_held && open;
         if self.inferior.waits_for_children() {
             return;
@@ -59,7 +57,7 @@ impl Debugger {
             self.drain_all_messages();
             self.emit(Event::Exited(status));
             self.inferior.process = None;
-            self.inferior.os.close_memory();
+            self.inferior.close_memory();
             self.inferior.sites.forget_all();
             self.stops.choices = Default::default();
             self.inferior.release_children(children);
@@ -72,7 +70,7 @@ impl Debugger {
     pub(crate) fn pump_output(&mut self, most: usize) {
         let mut total = 0;
         while total < most
-            && let Some((stream, bytes)) = self.inferior.os.read_output()
+            && let Some((stream, bytes)) = self.inferior.read_output()
         {
             total += bytes.len();
             if let Some(process) = &mut self.inferior.process

@@ -18,7 +18,7 @@ impl Debugger {
             return;
         };
         let change = {
-            let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+            let memory = ProcessMemory::uncached(self.inferior.os(), &self.inferior.sites);
             self.images.modules.refresh(pid, &memory)
         };
         let gone: Vec<ModuleId> = change.removed.iter().map(|loaded| loaded.id).collect();
@@ -49,9 +49,7 @@ impl Debugger {
         // At the program's entry the loader itself provides the addresses to watch.
         if self.images.modules.entry() == Some(addr) {
             self.watch_loader();
-            self.inferior
-                .sites
-                .remove(addr, Owner::Loader, &*self.inferior.os);
+            self.inferior.remove_site(addr, Owner::Loader);
         }
     }
 
@@ -70,7 +68,7 @@ impl Debugger {
             return;
         };
         let arch = self.images.modules.arch();
-        let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+        let memory = ProcessMemory::uncached(self.inferior.os(), &self.inferior.sites);
         let (Some(back), Some(process)) = (
             arch.return_at_entry(&registers, &memory),
             self.inferior.process.as_mut(),
@@ -86,35 +84,27 @@ impl Debugger {
         let calls = loader.and_then(|it| process.announcements.calls_to_watch(it, addr));
         let Some(calls) = calls else { return };
         let mut added = calls.iter();
-        let former = match added.all(|call| {
-            self.inferior
-                .sites
-                .add(*call, Owner::Loader, &*self.inferior.os)
-        }) {
-            true => std::mem::replace(&mut process.loader_sites, calls),
+        let former = match added.all(|call| self.inferior.add_site(*call, Owner::Loader)) {
+            true => self.inferior.replace_loader_sites(calls),
             // Without all of them a change would be missed.
             false => calls,
         };
         for site in former {
-            self.inferior
-                .sites
-                .remove(site, Owner::Loader, &*self.inferior.os);
+            self.inferior.remove_site(site, Owner::Loader);
         }
     }
 
     /// Inserts the traps in the loader.
     pub(crate) fn watch_loader(&mut self) {
-        let memory = ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+        let memory = ProcessMemory::uncached(self.inferior.os(), &self.inferior.sites);
         let addr = self.images.modules.loader_breakpoint(&memory);
-        let Some(process) = &mut self.inferior.process else {
+        let Some(process) = &self.inferior.process else {
             return;
         };
         if let Some(addr) = addr
             && !process.loader_sites.contains(&addr)
-            && self
-                .inferior
-                .sites
-                .add(addr, Owner::Loader, &*self.inferior.os)
+            && self.inferior.add_site(addr, Owner::Loader)
+            && let Some(process) = &mut self.inferior.process
         {
             process.loader_sites.push(addr);
         }

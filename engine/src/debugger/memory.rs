@@ -35,7 +35,7 @@ impl Inferior {
                 break;
             };
             let end = bytes.len().min(done + clamped(mapping.end - here));
-            let read = self.os.read_memory(here, &mut bytes[done..end]);
+            let read = self.os().read_memory(here, &mut bytes[done..end]);
             done += read;
             if done < end || read == 0 {
                 break;
@@ -60,9 +60,9 @@ impl Debugger {
         let pid = self.process_with_memory()?;
         let len = len.min(self.inferior.room_at(addr));
         let mut bytes = vec![0; len];
-        let mut done = self.inferior.os.read_permitted(addr, &mut bytes);
+        let mut done = self.inferior.os().read_permitted(addr, &mut bytes);
         if done < len {
-            let mappings = self.inferior.os.mappings(pid);
+            let mappings = self.inferior.os().mappings(pid);
             done = self.inferior.read_on(addr, &mut bytes, done, &mappings);
             if done == 0 {
                 return Err(self.no_memory("read", addr, &mappings));
@@ -95,7 +95,7 @@ impl Debugger {
         if bytes.is_empty() {
             return Ok(0);
         }
-        let mappings = self.inferior.os.mappings(pid);
+        let mappings = self.inferior.os().mappings(pid);
         let room = bytes.len().min(self.inferior.room_at(addr));
         let len = writable(addr, room, &mappings);
         if len == 0 || (extent == Extent::Whole && len < bytes.len()) {
@@ -105,11 +105,11 @@ impl Debugger {
         let written = self
             .inferior
             .sites
-            .write(addr, &bytes[..len], &*self.inferior.os);
+            .write(addr, &bytes[..len], self.inferior.os());
         let missing = written == 0 || (extent == Extent::Whole && written < bytes.len());
         if missing && let Ok(before) = before {
             let before = before.get(..written).unwrap_or_default();
-            self.inferior.sites.write(addr, before, &*self.inferior.os);
+            self.inferior.sites.write(addr, before, self.inferior.os());
         }
         self.memory_was_written(addr, written);
         match missing {

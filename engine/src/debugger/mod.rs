@@ -206,7 +206,7 @@ impl Debugger {
 
     /// Returns a handle that wakes [`Debugger::wait`] from another thread.
     pub fn waker(&self) -> Waker {
-        self.inferior.os.waker()
+        self.inferior.os().waker()
     }
 
     /// Sets a flag that is polled between the parts of long operations (stacks, children,
@@ -245,7 +245,7 @@ impl Debugger {
             if loaded.module.take_names_wanted() {
                 self.images
                     .indexer
-                    .prepare(&loaded.module, || self.inferior.os.waker());
+                    .prepare(&loaded.module, || self.inferior.os().waker());
             }
         }
     }
@@ -277,7 +277,7 @@ impl Debugger {
 
     fn start(&mut self, launch: &Launch, opened: Option<OpenStdio>) -> Result<(), Error> {
         self.no_process_yet()?;
-        let pid = self.inferior.os.launch(launch, opened)?;
+        let pid = self.inferior.launch(launch, opened)?;
         self.begin(Process::new(pid, true));
         self.launch = Some(launch.clone());
         self.inferior.thread_is_there(ThreadId(pid));
@@ -296,7 +296,7 @@ impl Debugger {
     /// As for [`Debugger::attach`].
     pub fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
         self.no_process_yet()?;
-        self.inferior.os.seize_launcher(pid)?;
+        self.inferior.seize_launcher(pid)?;
         let mut process = Process::new(pid, true);
         process.launcher = true;
         process.state = State::Running;
@@ -326,7 +326,7 @@ impl Debugger {
         mend: impl FnOnce(&mut Debugger),
     ) -> Result<(), Error> {
         self.no_process_yet()?;
-        let threads = self.inferior.os.attach(pid, launched)?;
+        let threads = self.inferior.seize(pid, launched)?;
         self.begin(Process::new(pid, launched));
         if let Some(process) = &mut self.inferior.process {
             for thread in threads {
@@ -403,7 +403,7 @@ impl Debugger {
         self.inferior.system_call_at = None;
         let change = {
             let memory =
-                crate::memory::ProcessMemory::uncached(&*self.inferior.os, &self.inferior.sites);
+                crate::memory::ProcessMemory::uncached(self.inferior.os(), &self.inferior.sites);
             self.images.modules.load_initial(pid, &memory);
             self.images.modules.refresh(pid, &memory)
         };
@@ -423,9 +423,7 @@ impl Debugger {
         if launched && let Some(entry) = self.images.modules.entry() {
             // At the entry, the loader provides the address to watch; static programs have no
             // loader.
-            self.inferior
-                .sites
-                .add(entry, Owner::Loader, &*self.inferior.os);
+            self.inferior.add_site(entry, Owner::Loader);
         }
         self.flush_module_notes();
         self.bind_all();
@@ -467,7 +465,7 @@ impl Debugger {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Running | State::Stopped => return Err(Error::AlreadyStarted),
         }
-        if let Some((thread, signal)) = self.inferior.os.core().and_then(|core| core.ending()) {
+        if let Some((thread, signal)) = self.inferior.os().core().and_then(|core| core.ending()) {
             let reason = match signal {
                 Some(info) => StopReason::Signal {
                     info,
@@ -523,7 +521,7 @@ impl Debugger {
                     output: false,
                     client,
                 };
-                let ready = self.inferior.os.wait(Some(Instant::now()), besides)?;
+                let ready = self.inferior.wait(Some(Instant::now()), besides)?;
                 self.client.polled_at = Instant::now();
                 self.inferior.remember(ready);
                 if ready.client {
@@ -590,10 +588,10 @@ impl Debugger {
                     .min()
             };
             let besides = WaitInterest {
-                output: !self.client.output_held && self.inferior.os.output_open(),
+                output: !self.client.output_held && self.inferior.os().output_open(),
                 client,
             };
-            let ready = self.inferior.os.wait(until, besides)?;
+            let ready = self.inferior.wait(until, besides)?;
             self.client.polled_at = Instant::now();
             self.inferior.remember(ready);
             if ready.output {
@@ -618,7 +616,7 @@ impl Debugger {
     /// Returns whether a process can still write to the captured streams; after our end, such
     /// output is discarded.
     pub fn captures_output(&self) -> bool {
-        self.inferior.os.output_open()
+        self.inferior.os().output_open()
     }
 
     /// Returns the state of the session.
@@ -642,7 +640,7 @@ impl Debugger {
             .modules
             .program()
             .map(|program| program.module.path().to_path_buf())
-            .or_else(|| Some(self.inferior.os.executable(process.pid)?.path))
+            .or_else(|| Some(self.inferior.os().executable(process.pid)?.path))
     }
 
     /// Returns the size of an address in bytes.
@@ -663,7 +661,7 @@ impl Debugger {
         threads
             .into_iter()
             .map(|thread| {
-                let name = self.inferior.os.thread_name(process.pid, *thread);
+                let name = self.inferior.os().thread_name(process.pid, *thread);
                 ThreadInfo {
                     id: *thread,
                     name: if name.is_empty() {

@@ -25,7 +25,8 @@ impl Debugger {
         for note in core.notes() {
             self.emit(Event::Note(note.clone()));
         }
-        self.inferior.os = crate::os::core_backend(core, self.inferior.os.waker())?;
+        let os = crate::os::core_backend(core, self.inferior.os().waker())?;
+        self.inferior.replace_backend(os);
         // No other thread can run.
         self.inferior.non_stop = false;
         self.begin(process);
@@ -44,15 +45,15 @@ impl Debugger {
         self.clear_stop_state();
         self.drop_events();
         self.inferior.over = true;
-        match crate::os::native_woken_by(self.inferior.os.waker()) {
-            Ok(os) => self.inferior.os = os,
+        match crate::os::native_woken_by(self.inferior.os().waker()) {
+            Ok(os) => self.inferior.replace_backend(os),
             Err(error) => tracing::warn!(%error, "no process can follow"),
         }
     }
 
     /// Returns whether the process is a core file.
     pub fn is_post_mortem(&self) -> bool {
-        self.inferior.os.core().is_some()
+        self.inferior.os().core().is_some()
     }
 
     /// # Errors

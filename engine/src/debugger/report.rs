@@ -154,7 +154,7 @@ impl Debugger {
             return Err(Error::NoProcess);
         };
         // Before the first thread runs: no trap may be written into a process that is not traced.
-        self.inferior.os.close_memory();
+        self.inferior.close_memory();
         for (thread, state) in process.threads {
             let mut signal = state.signal;
             if let Some(WaitStatus::Signal(deferred)) = state.deferred
@@ -162,7 +162,7 @@ impl Debugger {
             {
                 signal = deferred;
             }
-            self.inferior.os.detach(thread, signal);
+            self.inferior.detach_thread(thread, signal);
         }
         self.inferior.release_children(process.children);
         self.clear_stop_state();

@@ -187,7 +187,7 @@ impl Debugger {
             .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mut registers = set.to_registers();
-        registers.set_vectors_later(self.inferior.os.vector_reader(thread));
+        registers.set_vectors_later(self.inferior.os().vector_reader(thread));
         Ok((FrameAddress::Pc(set.pc()), registers))
     }
 

@@ -34,12 +34,8 @@ impl Debugger {
             };
             for thread in &running {
                 let is_asking = self.in_condition_call(*thread);
-                if let Some(state) = self.inferior.thread_mut(*thread)
-                    && !state.interrupted
-                    && !is_asking
-                {
-                    state.interrupted = true;
-                    self.inferior.os.interrupt(*thread);
+                if !is_asking {
+                    self.inferior.interrupt(*thread);
                 }
             }
             // Poll each thread by its id: to wait for any thread, the kernel walks over all of
@@ -65,7 +61,7 @@ impl Debugger {
                     tracing::warn!("cannot stop some threads: blocked in the kernel");
                     return;
                 }
-                None => match self.inferior.os.wait(Some(until), WaitInterest::default()) {
+                None => match self.inferior.wait(Some(until), WaitInterest::default()) {
                     Ok(ready) => self.inferior.remember(ready),
                     Err(error) => {
                         tracing::error!(%error, "cannot wait for threads to stop");

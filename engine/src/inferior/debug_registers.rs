@@ -158,12 +158,7 @@ impl Inferior {
     /// Interrupts every running thread, and resumes it at once with its debug registers set.
     pub(crate) fn interrupt_running(&mut self) {
         for thread in self.running_threads() {
-            if let Some(state) = self.thread_mut(thread)
-                && !state.interrupted
-            {
-                state.interrupted = true;
-                self.os.interrupt(thread);
-            }
+            self.interrupt(thread);
         }
     }
 }

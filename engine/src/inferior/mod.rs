@@ -2,6 +2,7 @@
 //! are resumed. The submodules contain the handlers.
 
 mod children;
+mod control;
 pub(crate) mod debug_registers;
 pub(crate) mod displaced;
 mod group_stop;
@@ -74,7 +75,7 @@ pub enum State {
 pub(crate) struct Inferior {
     /// The instruction set of the program.
     pub arch: Arch,
-    pub os: Box<dyn Backend>,
+    os: Box<dyn Backend>,
     pub process: Option<Process>,
     /// Traps and jumps in the program's code.
     pub sites: Sites,

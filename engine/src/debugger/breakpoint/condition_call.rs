@@ -215,11 +215,7 @@ impl Debugger {
             None => self.call_value(thread, call),
             Some(what) => Err(call.given_up(what)),
         };
-        if !self
-            .inferior
-            .os
-            .set_extended_registers(thread, &call.extended)
-        {
+        if !self.inferior.set_extended_registers(thread, &call.extended) {
             tracing::debug!(%thread, "the registers cannot be restored after a call");
         }
         let pausing = match self.inferior.thread_mut(thread) {
@@ -257,20 +253,15 @@ impl Debugger {
         if self.calls.conditions.is_empty() {
             return;
         }
-        let Some(process) = &mut self.inferior.process else {
-            return;
-        };
         let now = Instant::now();
         for (thread, asking) in &mut self.calls.conditions {
             let due = grace.map_or(asking.deadline, |grace| grace.min(asking.deadline));
             if !asking.late
                 && now >= due
-                && let Some(state) = process.threads.get_mut(thread)
-                && !state.stopped
+                && self.inferior.thread(*thread).is_some_and(|it| !it.stopped)
             {
                 asking.late = true;
-                state.interrupted = true;
-                self.inferior.os.interrupt(*thread);
+                self.inferior.interrupt(*thread);
             }
         }
     }

@@ -165,9 +165,7 @@ impl Debugger {
         breakpoint.failure = Some("disabled after its first stop (`once`)".into());
         breakpoint.bound.clear();
         breakpoint.lacking.clear();
-        self.inferior
-            .sites
-            .remove_owner(Owner::User(id), &*self.inferior.os);
+        self.inferior.remove_sites_of(Owner::User(id));
         self.end_watch_of_spent(id);
         self.place_hardware(&[]);
         self.emit(Event::BreakpointChanged(id));

@@ -19,7 +19,7 @@ impl Debugger {
             let known = self.stops.choices.known.get(&chooser.addr).cloned();
             let chosen = match known {
                 Some(known) => known,
-                None => relocated(chooser, &self.images.modules, &*self.inferior.os),
+                None => relocated(chooser, &self.images.modules, self.inferior.os()),
             };
             for addr in &chosen {
                 if let Some(loaded) = self.images.modules.at(*addr) {
@@ -28,16 +28,12 @@ impl Debugger {
             }
             match chosen.is_empty() {
                 true if !self.is_post_mortem() => {
-                    self.inferior
-                        .sites
-                        .add(chooser.addr, Owner::Chooser, &*self.inferior.os);
+                    self.inferior.add_site(chooser.addr, Owner::Chooser);
                 }
                 true => {}
                 false => {
                     self.stops.choices.known.insert(chooser.addr, chosen);
-                    self.inferior
-                        .sites
-                        .remove(chooser.addr, Owner::Chooser, &*self.inferior.os);
+                    self.inferior.remove_site(chooser.addr, Owner::Chooser);
                 }
             }
         }
@@ -61,10 +57,7 @@ impl Debugger {
         }
         let arch = self.images.modules.arch();
         if let Some(back) = arch.return_at_entry(&registers, &self.inferior.memory())
-            && self
-                .inferior
-                .sites
-                .add(back.addr, Owner::Chosen, &*self.inferior.os)
+            && self.inferior.add_site(back.addr, Owner::Chosen)
         {
             self.stops.choices.calls.push(Call {
                 thread,
@@ -82,14 +75,10 @@ impl Debugger {
         };
         let call = calls.swap_remove(index);
         if !calls.iter().any(|other| other.back.0 == at.0) {
-            self.inferior
-                .sites
-                .remove(at.0, Owner::Chosen, &*self.inferior.os);
+            self.inferior.remove_site(at.0, Owner::Chosen);
         }
         let Some(chosen) = chosen else { return };
-        self.inferior
-            .sites
-            .remove(call.chooser, Owner::Chooser, &*self.inferior.os);
+        self.inferior.remove_site(call.chooser, Owner::Chooser);
         let known = self.stops.choices.known.entry(call.chooser).or_default();
         if !known.insert(chosen) {
             return;

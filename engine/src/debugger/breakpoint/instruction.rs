@@ -64,7 +64,7 @@ impl Debugger {
             .inferior
             .process
             .as_ref()
-            .map(|it| self.inferior.os.mappings(it.pid));
+            .map(|it| self.inferior.os().mappings(it.pid));
         let mappings = mappings.unwrap_or_default();
         Some(match addr {
             Ok(addr) => resolve(

@@ -85,9 +85,7 @@ impl Debugger {
     ) -> Vec<BreakpointInfo> {
         for id in gone {
             self.stops.breakpoints.all.remove(&id);
-            self.inferior
-                .sites
-                .remove_owner(Owner::User(id), &*self.inferior.os);
+            self.inferior.remove_sites_of(Owner::User(id));
         }
         self.end_changed_detours();
         for id in &ids {
@@ -166,7 +164,7 @@ impl Debugger {
             resolved.bound.extend(self.chosen(&resolved.choosers));
             resolved.why = resolved.why.filter(|_| resolved.bound.is_empty());
         }
-        let os = &*self.inferior.os;
+        let os = self.inferior.os();
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return false;
         };
@@ -192,12 +190,7 @@ impl Debugger {
                 continue;
             }
             let hardware = breakpoint.options.hardware;
-            if hardware
-                || self
-                    .inferior
-                    .sites
-                    .add(place.addr, Owner::User(id), &*self.inferior.os)
-            {
+            if hardware || self.inferior.add_site(place.addr, Owner::User(id)) {
                 breakpoint.bound.push(place);
             } else {
                 breakpoint.pending = Some(match state {
@@ -279,9 +272,7 @@ impl Debugger {
             for place in old {
                 let stays = |bound: &[BoundLocation]| bound.iter().any(|it| it.addr == place.addr);
                 if !bound.is_some_and(stays) {
-                    self.inferior
-                        .sites
-                        .remove(place.addr, Owner::User(id), &*self.inferior.os);
+                    self.inferior.remove_site(place.addr, Owner::User(id));
                 }
             }
             if self.breakpoint_info(id) != before {

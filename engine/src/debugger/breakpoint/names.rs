@@ -64,7 +64,7 @@ impl Debugger {
             let function = here.scope.function_name();
             let unread = here.unread.into_inner();
             for module in &unread {
-                let os = &*self.inferior.os;
+                let os = self.inferior.os();
                 self.images.indexer.prepare(module, || os.waker());
             }
             match wrong {
@@ -97,8 +97,8 @@ impl Debugger {
         for addr in places.filter(|_| !breakpoint.options.hardware) {
             let owner = Owner::User(id);
             match (before.contains(&addr), breakpoint.lacking.contains(&addr)) {
-                (false, true) => self.inferior.sites.remove(addr, owner, &*self.inferior.os),
-                (true, false) => drop(self.inferior.sites.add(addr, owner, &*self.inferior.os)),
+                (false, true) => self.inferior.remove_site(addr, owner),
+                (true, false) => drop(self.inferior.add_site(addr, owner)),
                 _ => {}
             }
         }

@@ -184,7 +184,7 @@ impl Debugger {
             asked,
         };
         if before.signal.0 != 0 {
-            before.signal_data = self.inferior.os.signal_data(thread);
+            before.signal_data = self.inferior.os().signal_data(thread);
         }
         Some(before)
     }
@@ -204,7 +204,7 @@ impl Debugger {
         self.inferior.write_registers(thread);
         let (Some(saved), Some(extended)) = (
             self.inferior.registers(thread),
-            self.inferior.os.extended_registers(thread),
+            self.inferior.os().extended_registers(thread),
         ) else {
             return refused("cannot read the registers");
         };
@@ -249,7 +249,7 @@ impl Debugger {
             copies.push((at.0, word.to_le_bytes().to_vec()));
         }
         for (addr, bytes) in &copies {
-            if !bytes.is_empty() && !self.inferior.os.write_memory(LoadAddr(*addr), bytes) {
+            if !bytes.is_empty() && !self.inferior.os().write_memory(LoadAddr(*addr), bytes) {
                 return refused("not enough stack space");
             }
         }
@@ -272,18 +272,18 @@ impl Debugger {
     pub(crate) fn send_into(&mut self, thread: ThreadId, call: &PreparedCall) -> bool {
         let (registers, vectors) = &call.begin;
         let vectors = vectors.as_ref();
-        vectors.is_none_or(|vectors| self.inferior.os.set_extended_registers(thread, vectors))
+        vectors.is_none_or(|vectors| self.inferior.set_extended_registers(thread, vectors))
             && self.inferior.set_registers_of(thread, *registers)
     }
 
     /// Inserts the traps at which calls end.
     pub(crate) fn plant_return_trap(&mut self, back: LoadAddr, owner: Owner) {
-        self.inferior.sites.add(back, owner, &*self.inferior.os);
+        self.inferior.add_site(back, owner);
         if let Some(process) = &mut self.inferior.process {
             process.call_return = Some(back);
         }
         for addr in self.terminators() {
-            self.inferior.sites.add(addr, owner, &*self.inferior.os);
+            self.inferior.add_site(addr, owner);
         }
     }
 
@@ -305,10 +305,7 @@ impl Debugger {
         }
         call.abort = Some(why);
         let thread = call.thread;
-        if let Some(state) = self.inferior.thread_mut(thread) {
-            state.interrupted = true;
-        }
-        self.inferior.os.interrupt(thread);
+        self.inferior.interrupt(thread);
     }
 
     /// Interrupts a call that has timed out or that no evaluation needs any more.
@@ -518,10 +515,7 @@ impl Debugger {
 
     /// Restores the registers that a thread had before a call.
     fn restore_registers(&mut self, thread: ThreadId, call: &PreparedCall) {
-        let restored = self
-            .inferior
-            .os
-            .set_extended_registers(thread, &call.extended)
+        let restored = self.inferior.set_extended_registers(thread, &call.extended)
             && self.inferior.set_registers_of(thread, call.saved);
         if !restored {
             tracing::error!(%thread, "the registers cannot be restored after a call");
@@ -531,7 +525,7 @@ impl Debugger {
     /// Restores the interrupted state of a thread.
     fn restore_standing(&mut self, thread: ThreadId, before: Standing) {
         if let Some(data) = &before.signal_data {
-            self.inferior.os.set_signal_data(thread, data);
+            self.inferior.restore_signal_data(thread, data);
         }
         if let Some(state) = self.inferior.thread_mut(thread) {
             state.debug_register_hits = 0;
@@ -568,8 +562,8 @@ impl Debugger {
         }
         let set = self.inferior.registers(thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
-        registers.set_vectors(self.inferior.os.vector_registers(thread));
-        let st0 = || self.inferior.os.st0(thread);
+        registers.set_vectors(self.inferior.os().vector_registers(thread));
+        let st0 = || self.inferior.os().st0(thread);
         sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
             Error::eval(format!(
                 "`{}` has returned, but reading a returned `{}` is not supported",
@@ -588,9 +582,7 @@ impl Debugger {
     }
 
     fn answer(&mut self, span: &Range<usize>, value: Result<Value, Error>) {
-        self.inferior
-            .sites
-            .remove_owner(Owner::Call, &*self.inferior.os);
+        self.inferior.remove_sites_of(Owner::Call);
         self.inferior.pages.clear();
         self.views.stacks.clear();
         let replay = self.calls.replay.get_mut();

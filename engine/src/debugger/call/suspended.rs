@@ -70,9 +70,7 @@ impl Debugger {
             call.call.name
         ));
         self.plant_return_trap(call.call.back.0, Owner::Suspended);
-        self.inferior
-            .sites
-            .remove_owner(Owner::Call, &*self.inferior.os);
+        self.inferior.remove_sites_of(Owner::Call);
         *self.calls.replay.get_mut() = Replay::default();
         self.inferior.pages.clear();
         self.views.stacks.clear();
@@ -212,9 +210,7 @@ impl Debugger {
     pub(crate) fn release_return_trap(&mut self) {
         let mut threads = self.threads.values();
         if threads.all(|state| state.suspended.is_empty()) {
-            self.inferior
-                .sites
-                .remove_owner(Owner::Suspended, &*self.inferior.os);
+            self.inferior.remove_sites_of(Owner::Suspended);
         }
     }
 
@@ -257,7 +253,7 @@ impl Debugger {
         };
         self.inferior.pages.clear();
         self.views.stacks.clear();
-        let mappings = self.inferior.os.mappings(pid);
+        let mappings = self.inferior.os().mappings(pid);
         let Ok(stack) = self.unwound(thread, usize::MAX) else {
             return;
         };

@@ -136,18 +136,12 @@ impl Debugger {
             .collect();
         for addr in exceptions.points.keys() {
             if !wanted.contains_key(addr) {
-                self.inferior
-                    .sites
-                    .remove(*addr, Owner::Exception, &*self.inferior.os);
+                self.inferior.remove_site(*addr, Owner::Exception);
             }
         }
         exceptions.points.clear();
         for (addr, point) in wanted {
-            if self
-                .inferior
-                .sites
-                .add(addr, Owner::Exception, &*self.inferior.os)
-            {
+            if self.inferior.add_site(addr, Owner::Exception) {
                 exceptions.points.insert(addr, point);
             }
         }
@@ -261,7 +255,7 @@ impl Debugger {
 
     fn os_word(&self, addr: u64) -> Option<u64> {
         let mut bytes = [0; 8];
-        (self.inferior.os.read_memory(LoadAddr(addr), &mut bytes) == 8)
+        (self.inferior.os().read_memory(LoadAddr(addr), &mut bytes) == 8)
             .then(|| u64::from_le_bytes(bytes))
     }
 

@@ -21,12 +21,15 @@ impl Debugger {
 
     /// Returns the details of the signal that a thread is about to receive.
     fn info_of(&self, thread: ThreadId, signal: Signal) -> SignalInfo {
-        self.inferior.os.signal_info(thread).unwrap_or(SignalInfo {
-            signal,
-            code: 0,
-            address: None,
-            sender: None,
-        })
+        self.inferior
+            .os()
+            .signal_info(thread)
+            .unwrap_or(SignalInfo {
+                signal,
+                code: 0,
+                address: None,
+                sender: None,
+            })
     }
 
     /// Handles a signal-delivery-stop: the thread stops, or runs with or without the signal.
@@ -114,7 +117,7 @@ impl Debugger {
         match info.sender {
             Some(pid) if Some(pid) == self.pid() => " from the program itself".to_owned(),
             Some(0) => " from the kernel or another namespace".to_owned(),
-            Some(pid) => match self.inferior.os.thread_name(pid, ThreadId(pid)) {
+            Some(pid) => match self.inferior.os().thread_name(pid, ThreadId(pid)) {
                 name if name.is_empty() => format!(" from process {pid}"),
                 name => format!(" from process {pid} ({name})"),
             },

@@ -23,7 +23,7 @@ impl Debugger {
         counters.dedup();
         let counted = counters.into_iter().filter_map(|at| {
             let mut word = [0; 8];
-            let is_read = self.inferior.os.read_memory(at, &mut word) == 8;
+            let is_read = self.inferior.os().read_memory(at, &mut word) == 8;
             is_read.then(|| (at, u64::from_le_bytes(word)))
         });
         Counted(counted.collect())
@@ -42,9 +42,7 @@ impl Debugger {
             .filter(|it| it.counter.is_some() || it.message.is_some());
         let sites: Vec<(LoadAddr, _)> = counting.map(|it| (it.site, it.breakpoint)).collect();
         for (addr, id) in sites {
-            self.inferior
-                .sites
-                .end_diversion_at(addr, &*self.inferior.os);
+            self.inferior.end_jump_at(addr);
             if let Some(site) = self.inferior.sites.get(addr) {
                 site.keep_trap();
             }

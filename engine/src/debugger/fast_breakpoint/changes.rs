@@ -18,7 +18,7 @@ impl Debugger {
         self.with_world_stopped(thread, |this, _| {
             let number = this.inferior.counted_in_detours(id) + 1;
             if let Some(at) = this.inferior.jumps.counter(id) {
-                this.inferior.os.write_memory(at, &number.to_le_bytes());
+                this.inferior.os().write_memory(at, &number.to_le_bytes());
             }
             number + this.stops.breakpoints.hits(id)
         })
@@ -42,9 +42,7 @@ impl Debugger {
             self.inferior.jumps.latest.remove(site);
         }
         for site in gone {
-            self.inferior
-                .sites
-                .end_diversion_at(site, &*self.inferior.os);
+            self.inferior.end_jump_at(site);
             if let Some(site) = self.inferior.sites.get(site) {
                 site.attempts.set(Attempts::default());
             }

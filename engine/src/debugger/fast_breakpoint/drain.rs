@@ -62,7 +62,7 @@ impl Debugger {
             None => Vec::new(),
         };
         for thread in threads {
-            let raw = self.inferior.os.registers(thread).map(|raw| raw.pc());
+            let raw = self.inferior.os().registers(thread).map(|raw| raw.pc());
             if raw.is_some_and(|pc| self.inferior.jumps.holds(pc)) {
                 self.inferior.normalize(thread);
             }

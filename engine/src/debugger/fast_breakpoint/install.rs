@@ -129,7 +129,10 @@ impl Debugger {
             }
             let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_in_detours(id);
             if let Some(count) = count
-                && !this.inferior.os.write_memory(count.at, &hits.to_le_bytes())
+                && !this
+                    .inferior
+                    .os()
+                    .write_memory(count.at, &hits.to_le_bytes())
             {
                 return Err("cannot write the program's memory".into());
             }
@@ -139,7 +142,7 @@ impl Debugger {
             if let Err(why) = written.and_then(|()| this.inferior.put_jumps(&ready, &jumps, world))
             {
                 for trap in ready.iter().flat_map(|it| it.trampoline.traps()) {
-                    this.inferior.os.guard(trap, None);
+                    this.inferior.os().guard(trap, None);
                 }
                 return Err(why);
             }

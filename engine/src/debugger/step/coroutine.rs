@@ -58,12 +58,8 @@ impl Debugger {
         };
         tracing::trace!(%from, %to, "a step goes over to another thread");
         for target in &step.targets {
-            self.inferior
-                .sites
-                .add(target.addr, Owner::Step(to), &*self.inferior.os);
-            self.inferior
-                .sites
-                .remove(target.addr, Owner::Step(from), &*self.inferior.os);
+            self.inferior.add_site(target.addr, Owner::Step(to));
+            self.inferior.remove_site(target.addr, Owner::Step(from));
         }
         if let Some(state) = self.thread_state(to) {
             state.step = Some(step);

@@ -103,7 +103,10 @@ impl Debugger {
                 Some(AddrRange::new(bias.load(range.start), bias.load(range.end)))
             }
             None => {
-                let mappings = self.inferior.os.mappings(self.process_with_memory().ok()?);
+                let mappings = self
+                    .inferior
+                    .os()
+                    .mappings(self.process_with_memory().ok()?);
                 let mut code = mappings.into_iter().filter(|it| it.executable);
                 let mapping = code.find(|it| (it.start..it.end).contains(&addr))?;
                 Some(AddrRange::new(mapping.start, mapping.end))

@@ -64,9 +64,7 @@ impl Debugger {
             if let Some(state) = self.inferior.thread_mut(thread) {
                 state.is_stepping = false;
             }
-            self.inferior
-                .sites
-                .remove_owner(Owner::Step(thread), &*self.inferior.os);
+            self.inferior.remove_sites_of(Owner::Step(thread));
         }
     }
 
@@ -91,16 +89,12 @@ impl Debugger {
         let is_in = |all: &[Target], addr| all.iter().any(|target| target.addr == addr);
         for target in &targets {
             if !is_in(&before, target.addr) {
-                self.inferior
-                    .sites
-                    .add(target.addr, Owner::Step(thread), &*self.inferior.os);
+                self.inferior.add_site(target.addr, Owner::Step(thread));
             }
         }
         for target in before {
             if !is_in(&targets, target.addr) {
-                self.inferior
-                    .sites
-                    .remove(target.addr, Owner::Step(thread), &*self.inferior.os);
+                self.inferior.remove_site(target.addr, Owner::Step(thread));
             }
         }
     }
@@ -131,9 +125,7 @@ impl Debugger {
                 sp: registers.sp(),
             };
             step.interrupted_at = Some(target);
-            self.inferior
-                .sites
-                .add(target.addr, Owner::Step(thread), &*self.inferior.os);
+            self.inferior.add_site(target.addr, Owner::Step(thread));
             // The trap is to be hit when the handler returns here, not skipped now.
             if let Some(state) = self.inferior.thread_mut(thread)
                 && state.passed_site.take() == Some(target.addr)
@@ -172,9 +164,7 @@ impl Debugger {
         let reached = |target: &Target| target.addr == addr && sp >= target.sp;
         if step.interrupted_at.as_ref().is_some_and(reached) {
             step.interrupted_at = None;
-            self.inferior
-                .sites
-                .remove(addr, Owner::Step(thread), &*self.inferior.os);
+            self.inferior.remove_site(addr, Owner::Step(thread));
             return Some(Vote::Resume);
         }
         match step.targets.iter().any(reached) {

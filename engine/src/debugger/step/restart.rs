@@ -120,7 +120,7 @@ impl Debugger {
             }
             let mut extended = self
                 .inferior
-                .os
+                .os()
                 .extended_registers(thread)
                 .unwrap_or_default();
             registers = registers.outside_system_call();
@@ -132,11 +132,12 @@ impl Debugger {
             }
             handed.write(&mut registers, &mut extended);
             registers.set_pc(entry);
-            if !handed.stack.is_empty() && !self.inferior.os.write_memory(begun.cfa, &handed.stack)
+            if !handed.stack.is_empty()
+                && !self.inferior.os().write_memory(begun.cfa, &handed.stack)
             {
                 return refuse("cannot write its arguments on the stack");
             }
-            if !self.inferior.os.set_extended_registers(thread, &extended)
+            if !self.inferior.set_extended_registers(thread, &extended)
                 || !self.inferior.set_registers_of(thread, registers)
             {
                 return Err(Error::NoSuchThread(thread.0));

@@ -120,7 +120,7 @@ impl Debugger {
     pub(crate) fn is_alive(&self, scope: &WatchScope) -> bool {
         let mut back = [0; 8];
         let at = LoadAddr(scope.cfa.wrapping_sub(8));
-        let is_there = self.inferior.os.read_memory(at, &mut back) == back.len()
+        let is_there = self.inferior.os().read_memory(at, &mut back) == back.len()
             && u64::from_le_bytes(back) == scope.back.0;
         let state = self
             .inferior
@@ -130,7 +130,7 @@ impl Debugger {
         let Some(state) = state else { return false };
         let sp = state
             .stopped
-            .then(|| self.inferior.os.registers(scope.thread))
+            .then(|| self.inferior.os().registers(scope.thread))
             .flatten()
             .map(|registers| registers.sp());
         is_there && sp.is_none_or(|sp| sp < scope.cfa)

@@ -98,7 +98,7 @@ impl Debugger {
     fn accessed(&mut self, id: BreakpointId) -> Option<Access> {
         let watch = self.stops.watches.all.get_mut(&id)?;
         let mut new = vec![0; watch.old.len()];
-        if self.inferior.os.read_memory(watch.data.addr, &mut new) < new.len() {
+        if self.inferior.os().read_memory(watch.data.addr, &mut new) < new.len() {
             return None;
         }
         if watch.access == DataAccess::Write && new == watch.old {
@@ -175,9 +175,7 @@ impl Debugger {
                 Some(landing) => {
                     // Reported at the landing address, but the memory may be reused before that.
                     let addr = landing.target.addr;
-                    self.inferior
-                        .sites
-                        .add(addr, Owner::Scope(id), &*self.inferior.os);
+                    self.inferior.add_site(addr, Owner::Scope(id));
                     if let Some(watch) = self.stops.watches.all.get_mut(&id) {
                         watch.left = true;
                     }

@@ -68,7 +68,7 @@ impl Debugger {
         self.distribute_slots(&ids);
         if self.inferior.debug_registers.sees_reads() || self.inferior.single_stepping {
             // Evaluation in the program would show up as accesses.
-            self.inferior.sites.end_all_diversions(&*self.inferior.os);
+            self.inferior.end_all_jumps();
         }
         ids.iter()
             .filter_map(|id| self.breakpoint_info(*id))
@@ -80,7 +80,7 @@ impl Debugger {
         let mut old = vec![0; usize::try_from(data.bytes).unwrap_or(0)];
         let problem = if self.inferior.process.is_none() {
             Some("there is no program being debugged".to_owned())
-        } else if self.inferior.os.read_memory(data.addr, &mut old) < old.len() {
+        } else if self.inferior.os().read_memory(data.addr, &mut old) < old.len() {
             Some(format!("cannot read {} bytes at {}", data.bytes, data.addr))
         } else if data.scope.as_ref().is_some_and(|it| !self.is_alive(it)) {
             Some(format!("the frame of `{}` has returned", data.name))
@@ -103,9 +103,7 @@ impl Debugger {
                 ways.push(modules.panic_cleanups());
             }
             for addr in ways.into_iter().flatten().chain([&scope.back]) {
-                self.inferior
-                    .sites
-                    .add(*addr, Owner::Scope(id), &*self.inferior.os);
+                self.inferior.add_site(*addr, Owner::Scope(id));
             }
         }
         self.stops.watches.all.insert(
@@ -123,9 +121,7 @@ impl Debugger {
 
     fn forget_watch(&mut self, id: BreakpointId) {
         if self.stops.watches.all.remove(&id).is_some() {
-            self.inferior
-                .sites
-                .remove_owner(Owner::Scope(id), &*self.inferior.os);
+            self.inferior.remove_sites_of(Owner::Scope(id));
         }
     }
 
@@ -175,7 +171,7 @@ impl Debugger {
     pub(crate) fn refresh_watches(&mut self) {
         for watch in self.stops.watches.all.values_mut() {
             self.inferior
-                .os
+                .os()
                 .read_memory(watch.data.addr, &mut watch.old);
         }
     }

@@ -1,0 +1,144 @@
+//! What the layers above may do with the process besides resuming it. The backend itself is private:
+//! everything that runs a thread goes through [`Inferior::resume`].
+
+use super::Inferior;
+use super::site::Owner;
+use crate::ids::error::Error;
+use crate::ids::{Launch, OutputStream, Signal, ThreadId};
+use crate::os::{Backend, Duty, OpenStdio, Ready, SignalData, WaitInterest};
+use dwarf::LoadAddr;
+use std::time::Instant;
+
+impl Inferior {
+    /// Returns the operating system, for questions and memory.
+    pub(crate) fn os(&self) -> &dyn Backend {
+        &*self.os
+    }
+
+    /// Replaces the backend, by one for a core file or for live processes.
+    pub(crate) fn replace_backend(&mut self, os: Box<dyn Backend>) {
+        self.os = os;
+    }
+
+    /// Sleeps until something is ready.
+    ///
+    /// # Errors
+    /// The system refuses to wait.
+    pub(crate) fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        besides: WaitInterest<'_>,
+    ) -> Result<Ready, Error> {
+        self.os.wait(deadline, besides)
+    }
+
+    /// Launches a program. Returns its pid; it is stopped after its `execve`.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub(crate) fn launch(
+        &mut self,
+        launch: &Launch,
+        opened: Option<OpenStdio>,
+    ) -> Result<i32, Error> {
+        self.os.launch(launch, opened)
+    }
+
+    /// Seizes a process that will execute the program.
+    ///
+    /// # Errors
+    /// The process is gone or may not be traced.
+    pub(crate) fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
+        self.os.seize_launcher(pid)
+    }
+
+    /// Seizes all threads of a process; they keep running.
+    ///
+    /// # Errors
+    /// The process is gone or may not be traced.
+    pub(crate) fn seize(&mut self, pid: i32, launched: bool) -> Result<Vec<ThreadId>, Error> {
+        self.os.attach(pid, launched)
+    }
+
+    /// Interrupts a thread, unless it was interrupted already and has not stopped since.
+    pub(crate) fn interrupt(&mut self, thread: ThreadId) {
+        if let Some(state) = self.thread_mut(thread)
+            && !std::mem::replace(&mut state.interrupted, true)
+        {
+            self.os.interrupt(thread);
+        }
+    }
+
+    /// Detaches from a stopped thread, delivering a signal (0 for none). It runs on untraced.
+    pub(crate) fn detach_thread(&mut self, thread: ThreadId, signal: Signal) {
+        self.os.detach(thread, signal);
+    }
+
+    /// Sends a signal to a process.
+    pub(crate) fn send_signal(&mut self, pid: i32, signal: Signal) {
+        self.os.signal(pid, signal);
+    }
+
+    /// Restores the data of the signal that a thread is stopped with.
+    pub(crate) fn restore_signal_data(&mut self, thread: ThreadId, data: &SignalData) {
+        self.os.set_signal_data(thread, data);
+    }
+
+    /// Writes all registers besides the general-purpose ones; false if that fails.
+    pub(crate) fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool {
+        self.os.set_extended_registers(thread, bytes)
+    }
+
+    /// Closes the memory of a process that has ended or is detached.
+    pub(crate) fn close_memory(&mut self) {
+        self.os.close_memory();
+    }
+
+    /// Returns output of the debuggee that is ready.
+    pub(crate) fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
+        self.os.read_output()
+    }
+
+    /// Registers an action for a process that is no longer traced.
+    pub(crate) fn leave_duty(&mut self, pid: i32, duty: Duty) {
+        self.os.leave_duty(pid, duty);
+    }
+
+    /// Cancels the action for a process.
+    pub(crate) fn end_duty(&mut self, pid: i32) {
+        self.os.end_duty(pid);
+    }
+
+    /// Adds an owner to the site at an address. Returns false if no trap can be inserted there.
+    pub(crate) fn add_site(&mut self, addr: LoadAddr, owner: Owner) -> bool {
+        self.sites.add(addr, owner, &*self.os)
+    }
+
+    /// Sets the sites in the dynamic loader. Returns the former ones.
+    pub(crate) fn replace_loader_sites(&mut self, sites: Vec<LoadAddr>) -> Vec<LoadAddr> {
+        let process = self.process.as_mut();
+        process.map_or_else(Vec::new, |process| {
+            std::mem::replace(&mut process.loader_sites, sites)
+        })
+    }
+
+    /// Removes an owner of a site; the last one takes the trap with it.
+    pub(crate) fn remove_site(&mut self, addr: LoadAddr, owner: Owner) {
+        self.sites.remove(addr, owner, &*self.os);
+    }
+
+    /// Removes an owner of all its sites.
+    pub(crate) fn remove_sites_of(&mut self, owner: Owner) {
+        self.sites.remove_owner(owner, &*self.os);
+    }
+
+    /// Replaces the jump at an address by a trap.
+    pub(crate) fn end_jump_at(&mut self, addr: LoadAddr) {
+        self.sites.end_diversion_at(addr, &*self.os);
+    }
+
+    /// Replaces all jumps by traps.
+    pub(crate) fn end_all_jumps(&mut self) {
+        self.sites.end_all_diversions(&*self.os);
+    }
+}
