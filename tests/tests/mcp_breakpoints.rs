@@ -233,3 +233,19 @@ fn address_breakpoint_without_debug_info() {
     );
     agent.leave();
 }
+
+#[test]
+fn code_of_an_error_names_what_is_invalid() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut agent = Agent::start();
+    agent.call("debug_launch", json!({"program": fixture.program}));
+    let exception = json!({"exception": "signals", "condition": "$exception =="});
+    agent.fail("debug_breakpoint", exception, "BAD_CONDITION");
+    let location = place(&fixture, "body");
+    let logpoint = json!({"location": location, "message": "{i}", "condition": "i =="});
+    agent.fail("debug_logpoint", logpoint, "BAD_CONDITION");
+    // The hit condition is valid, the name is not.
+    let pattern = json!({"location": "/(/", "hitCondition": "3"});
+    agent.fail("debug_breakpoint", pattern, "CANNOT_SET");
+    agent.leave();
+}

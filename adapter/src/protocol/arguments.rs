@@ -76,6 +76,9 @@ pub struct InitializeArguments {
     /// Whether it supports `progressStart`, `progressUpdate` and `progressEnd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub supports_progress_reporting: Option<bool>,
+    /// Not in the specification: whether it reads [`super::Breakpoint::problem`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supports_breakpoint_problems: Option<bool>,
     /// Whether it supports ANSI escape sequences.
     #[serde(
         rename = "supportsANSIStyling",

@@ -161,6 +161,7 @@ fn breakpoint() -> Breakpoint {
         column: Some(1),
         instruction_reference: Some("0x401000".to_owned()),
         reason: Some(BreakpointReason::Pending),
+        problem: None,
     }
 }
 

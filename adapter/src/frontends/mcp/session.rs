@@ -108,6 +108,7 @@ impl Session {
             supports_variable_type: Some(true),
             supports_variable_paging: Some(true),
             supports_memory_references: Some(true),
+            supports_breakpoint_problems: Some(true),
             ..InitializeArguments::default()
         };
         let capabilities = link.request::<Initialize>(&client).await?;

@@ -1,10 +1,12 @@
 //! Breakpoints in responses.
 
-use crate::protocol::{Breakpoint, BreakpointReason, BreakpointsResponse, Source};
+use crate::protocol::{
+    Breakpoint, BreakpointProblem, BreakpointReason, BreakpointsResponse, Source,
+};
 use crate::session::Session;
 use crate::session::breakpoints::RequestedBreakpoint;
 use crate::sources::checksums_of;
-use engine::{BreakpointId, BreakpointInfo, ResolvedLocation};
+use engine::{BreakpointId, BreakpointInfo, ProblemKind, ResolvedLocation};
 
 /// Describes breakpoints for the client.
 pub fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
@@ -29,6 +31,9 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
             true => BreakpointReason::Failed,
             false => BreakpointReason::Pending,
         });
+    }
+    if session.client.breakpoint_problems {
+        breakpoint.problem = info.problem.and_then(problem);
     }
     let code = asked.as_ref().and_then(|asked| asked.code.as_ref());
     if let (Some(code), Some(asked)) = (code, &asked) {
@@ -57,6 +62,16 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
         }
     }
     breakpoint
+}
+
+fn problem(kind: ProblemKind) -> Option<BreakpointProblem> {
+    match kind {
+        ProblemKind::Condition | ProblemKind::HitCondition => Some(BreakpointProblem::Condition),
+        ProblemKind::LogMessage => Some(BreakpointProblem::LogMessage),
+        ProblemKind::NoCode => Some(BreakpointProblem::NoCode),
+        ProblemKind::Searching => Some(BreakpointProblem::Searching),
+        ProblemKind::Other => None,
+    }
 }
 
 /// Adds a warning if the local source differs from the compiled one.

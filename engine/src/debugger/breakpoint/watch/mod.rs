@@ -11,6 +11,7 @@ use crate::ids::BreakpointId;
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::breakpoint::Spec;
+use crate::stops::breakpoint::problem::{Problem, ProblemKind};
 use crate::stops::breakpoint::watch::{
     DataAccess, DataBreakpoint, DataSpec, Watch, WatchMechanism, Watches,
 };
@@ -92,7 +93,7 @@ impl Debugger {
         };
         breakpoint.parse(Some(data.language));
         if problem.is_some() {
-            breakpoint.pending = problem;
+            breakpoint.pending = problem.map(Problem::from);
             return;
         }
         if let Some(scope) = &data.scope {
@@ -210,6 +211,10 @@ impl Debugger {
             }
         };
         info.verified = !info.failed && watch.means != WatchMechanism::Nothing;
+        info.problem = match info.verified {
+            true => None,
+            false => info.problem.or(Some(ProblemKind::Other)),
+        };
         info.message = info.message.take().filter(|_| info.failed).or(said);
     }
 
