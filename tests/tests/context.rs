@@ -238,6 +238,6 @@ fn context_of_a_running_program_is_an_error() {
     assert!(refusal.contains("running"), "{refusal}");
     client.pause();
     let stale = client.ask_wrongly("stillpoint/context", json!({"frameId": 12345}));
-    assert!(stale.contains("there is no frame 12345"), "{stale}");
+    assert!(stale.contains("unknown frame 12345"), "{stale}");
     client.disconnect();
 }

@@ -195,7 +195,7 @@ fn standing_in_library(invalidated: bool) -> (Server, Fixture, [String; 2], DapC
 fn wait_for_library(client: &mut DapClient) {
     client.wait_event_where("output", |body| {
         let text = body["output"].as_str().unwrap_or_default();
-        text.starts_with("No debug info of libshared_linked.so: ")
+        text.starts_with("Cannot fetch debug info of libshared_linked.so: ")
     });
 }
 
@@ -356,7 +356,7 @@ fn said_of(prepare: impl FnOnce(&Server, &Fixture, &str)) -> String {
     client.expect_stopped("function breakpoint");
     let body = client.wait_event_where("output", |body| {
         let text = body["output"].as_str().unwrap_or_default();
-        text.starts_with("No debug info of loop: ")
+        text.starts_with("Cannot fetch debug info of loop: ")
     });
     assert_eq!(body["category"], "console");
     assert_eq!(client.top_frame()["source"]["path"], Value::Null);
@@ -364,7 +364,11 @@ fn said_of(prepare: impl FnOnce(&Server, &Fixture, &str)) -> String {
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     let all = client.output("console");
-    assert_eq!(all.matches("No debug info of loop").count(), 1, "{all}");
+    assert_eq!(
+        all.matches("Cannot fetch debug info of loop").count(),
+        1,
+        "{all}"
+    );
     assert_eq!(client.output("important"), "");
     client.disconnect();
     body["output"].as_str().expect("text").to_owned()
@@ -423,13 +427,13 @@ fn said_without(adjust: impl FnOnce(&Server, &mut Command)) -> String {
     client.expect_stopped("function breakpoint");
     client.wait_event_where("output", |body| {
         let text = body["output"].as_str().unwrap_or_default();
-        text.starts_with("No debug info is fetched: ")
+        text.starts_with("Cannot fetch debug info: ")
     });
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     assert!(server.asked().is_empty());
     let said = client.output("console");
-    assert_eq!(said.matches("No debug info").count(), 1, "{said}");
+    assert_eq!(said.matches("Cannot fetch debug info").count(), 1, "{said}");
     client.disconnect();
     said
 }

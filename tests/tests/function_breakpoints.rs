@@ -254,7 +254,7 @@ fn wait_for_functions_can_be_paused_and_resumed() {
         return skips::skip("a search that takes long");
     };
     let title = progress["title"].as_str().expect("a title");
-    assert_eq!(title, "Looking for function breakpoints in slow");
+    assert_eq!(title, "Searching functions of breakpoints in slow");
     assert_eq!(progress["cancellable"], true);
     client.ask("cancel", json!({"progressId": progress["progressId"]}));
     let changed = client.wait_event("breakpoint");

@@ -246,7 +246,7 @@ fn busy_launched(copy: &Copy, fixture: &Fixture, state: &str, round: usize) -> V
                 client.continue_();
                 client.wait_event_where("output", |it| {
                     let text = it["output"].as_str().unwrap_or_default();
-                    text.contains("from now on its child is debugged")
+                    text.contains("the session follows its child")
                 });
             }
         }

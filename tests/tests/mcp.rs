@@ -198,7 +198,7 @@ fn crashes_are_explained_in_c_and_in_core_files() {
     has(
         &text,
         &[
-            "stop 1: exception: signal SIGSEGV: the program was ended by ",
+            "stop 1: exception: signal SIGSEGV: the program was killed by ",
             "stack:\n",
         ],
     );

@@ -216,7 +216,7 @@ fn death_by_signal_names_the_signal() {
     });
     assert_eq!(
         said["output"],
-        "The program was ended by SIGSEGV (exit code 139).\n"
+        "The program was killed by SIGSEGV (exit code 139).\n"
     );
     client.disconnect();
 }

@@ -289,7 +289,7 @@ fn unclaimed_child_runs_detached() {
             }
             false => {
                 client.ignore_session();
-                "no session came"
+                "no session attached"
             }
         };
         client.expect_stopped("breakpoint");

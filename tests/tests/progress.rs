@@ -46,7 +46,7 @@ fn reading_names_can_be_cancelled() {
     let progress = client.wait_event("progressStart");
     assert_eq!(progress["cancellable"], true);
     let title = progress["title"].as_str().expect("a title");
-    assert!(title.starts_with("Reading symbol names of "), "{title}");
+    assert!(title.starts_with("Indexing symbols of "), "{title}");
     let cancel = json!({"progressId": progress["progressId"]});
     client.ask("cancel", cancel.clone());
     let end = client.wait_event("progressEnd");
@@ -67,6 +67,10 @@ fn reading_names_can_be_cancelled() {
     }
     // Twice is as once.
     client.ask("cancel", cancel);
-    assert!(client.output("console").contains("are not found now"));
+    assert!(
+        client
+            .output("console")
+            .contains("were not indexed yet cannot be found")
+    );
     client.disconnect();
 }

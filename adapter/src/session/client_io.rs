@@ -47,7 +47,7 @@ impl Session {
     fn send_event(&self, event: &'static str, body: &impl Serialize) {
         match body_of(body) {
             Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, None)),
-            Err(error) => tracing::error!(event, %error, "an event cannot be written"),
+            Err(error) => tracing::error!(event, %error, "cannot write an event"),
         }
     }
 
@@ -80,7 +80,7 @@ impl Session {
                 self.outbox.send(&request, None)
             }
             Err(error) => {
-                tracing::error!(command, %error, "a request cannot be written");
+                tracing::error!(command, %error, "cannot write a request");
                 None
             }
         }

@@ -180,8 +180,8 @@ fn start(session: &mut Session, wanted: Wanted) {
     if servers.trim().is_empty() {
         session.debuginfod.give_up();
         session.console(&format!(
-            "No debug info is fetched: {SERVERS} is not set in the debugger's environment; \
-             set it to the servers to ask, such as https://debuginfod.elfutils.org\n"
+            "Cannot fetch debug info: {SERVERS} is not set in the debugger's environment. Set it \
+             to servers such as https://debuginfod.elfutils.org.\n"
         ));
         return;
     }
@@ -203,7 +203,7 @@ fn start(session: &mut Session, wanted: Wanted) {
                 process,
             });
         }
-        Err(error) => tracing::warn!(%error, "no thread to fetch debug info"),
+        Err(error) => tracing::warn!(%error, "cannot start a thread to fetch debug info"),
     }
 }
 
@@ -221,7 +221,7 @@ pub fn on_report(session: &mut Session, report: FetchResult) {
         Err(FetchFailure::NotInstalled) => {
             session.debuginfod.give_up();
             session.console(&format!(
-                "No debug info is fetched: the program {PROGRAM} is not installed; it is in the \
+                "Cannot fetch debug info: the program {PROGRAM} is not installed. Install the \
                  package `debuginfod` (Debian, Ubuntu, Arch) or `elfutils-debuginfod-client` \
                  (Fedora, openSUSE, Alpine: `elfutils`)\n"
             ));
@@ -230,7 +230,10 @@ pub fn on_report(session: &mut Session, report: FetchResult) {
 }
 
 fn failed(session: &mut Session, wanted: &Wanted, why: &str) {
-    session.console(&format!("No debug info of {}: {why}\n", wanted.name));
+    session.console(&format!(
+        "Cannot fetch debug info of {}: {why}\n",
+        wanted.name
+    ));
 }
 
 /// Loads fetched files before the debuggee resumes, so that breakpoints they resolve are hit.
@@ -316,7 +319,7 @@ fn answer(success: bool, said: &str) -> Result<PathBuf, FetchFailure> {
     let told: String = last.chars().take(MOST_TOLD).collect();
     Err(FetchFailure::Other(match (success, told.is_empty()) {
         (true, true) => format!("{PROGRAM} named no file"),
-        (true, false) => format!("{PROGRAM} named no file but said `{told}`"),
+        (true, false) => format!("{PROGRAM} named no file but printed `{told}`"),
         (false, true) => format!("{PROGRAM} failed"),
         (false, false) => told,
     }))

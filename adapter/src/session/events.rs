@@ -51,7 +51,7 @@ pub fn report(session: &mut Session, event: Event) {
         Event::ChildHeld { pid, program } => children::held(session, pid, &program),
         Event::Followed { parent } => {
             session.console(&format!(
-                "Process {parent} runs on without us; from now on its child is debugged\n"
+                "Process {parent} detached: the session follows its child.\n"
             ));
             session.handles.clear();
             process(session);
@@ -264,7 +264,7 @@ fn stopped(session: &mut Session, stop: Stop) {
             let info = session.debugger.exception_info(stop.thread, false);
             let info = info.unwrap_or_default();
             let text = match session.debugger.is_post_mortem() {
-                true => format!("the program was ended by {}: {}", info.id, info.text),
+                true => format!("the program was killed by {}: {}", info.id, info.text),
                 false => info.text,
             };
             ("exception", ids, Some(info.reason), Some(text))
@@ -319,7 +319,7 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
             && signal != KILLED
         {
             let text = format!(
-                "The program was ended by {} (exit code {exit_code}).\n",
+                "The program was killed by {} (exit code {exit_code}).\n",
                 signal.name()
             );
             session.output(OutputCategory::Console, text);

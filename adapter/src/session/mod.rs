@@ -155,7 +155,7 @@ impl Session {
         let inbox = self.inbox.clone();
         let look = move || inbox.put(News::RustSources(sources::rust_sources()));
         if let Err(error) = thread::Builder::new().name("rustc".into()).spawn(look) {
-            tracing::warn!(%error, "no thread to ask rustc");
+            tracing::warn!(%error, "cannot start a thread to run rustc");
         }
     }
 

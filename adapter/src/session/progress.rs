@@ -103,7 +103,7 @@ fn under_way(session: &Session) -> Vec<Work> {
 fn search_for_functions(session: &Session) -> Option<Work> {
     let search = session.debugger.held_for_functions()?;
     Some(Work {
-        title: format!("Looking for function breakpoints in {}", search.image),
+        title: format!("Searching functions of breakpoints in {}", search.image),
         began: search.began,
         percentage: None,
         cancellable: true,
@@ -115,7 +115,7 @@ fn reading_of_names(session: &Session) -> Option<Work> {
     let read = u64::from(reading.units_read) * 100;
     let percentage = read.checked_div(reading.units.into());
     Some(Work {
-        title: format!("Reading symbol names of {}", reading.image),
+        title: format!("Indexing symbols of {}", reading.image),
         began: reading.began,
         percentage: percentage.and_then(|percentage| u32::try_from(percentage.min(100)).ok()),
         cancellable: true,
@@ -137,12 +137,13 @@ pub fn cancel(session: &mut Session, id: &str) {
         startup::fail(session, RequestError::Cancelled);
     } else if is(search_for_functions(session)) {
         session.debugger.stop_waiting_for_functions();
-        session
-            .console("The program does not wait for function breakpoints: they bind when found\n");
+        session.console(
+            "The program no longer waits for function breakpoints: they bind when found.\n",
+        );
     } else if is(reading_of_names(session)) {
         session.debugger.give_up_reading_names();
         session.console(
-            "Names of functions, variables and types that had not been read are not found now\n",
+            "Names of functions, variables and types that were not indexed yet cannot be found.\n",
         );
     } else {
         return;

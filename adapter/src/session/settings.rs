@@ -73,7 +73,7 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
         return Ok(());
     }
     if !session.startup.has_begun() {
-        return Err("nothing was launched yet; give the settings with launch or attach".to_owned());
+        return Err("no program; pass the settings with launch or attach".to_owned());
     }
     let (settings, live) = config::changed(&session.settings.raw, changes.clone())?;
     session.settings.raw = settings;

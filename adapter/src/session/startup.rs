@@ -300,7 +300,7 @@ pub fn advance(session: &mut Session) {
             Ok(()) if session.debugger.is_post_mortem() => {}
             Ok(()) if session.startup.was_attached() && !stop => events::continued(session),
             Ok(()) => {}
-            Err(error) => session.important(&format!("The program cannot be let go: {error}\n")),
+            Err(error) => session.important(&format!("Cannot resume the program: {error}\n")),
         }
     }
 }
@@ -377,7 +377,7 @@ pub fn on_deadline(session: &mut Session) {
         ),
         (Stage::Released, Termination::KillAt(_)) => {
             let text = format!(
-                "The program has not ended within {} s of SIGTERM (`terminateTimeout`): killed\n",
+                "Killed: no exit within {} s of SIGTERM (`terminateTimeout`)\n",
                 session.settings.terminate_limit.as_secs_f32()
             );
             session.important(&text);
@@ -464,7 +464,7 @@ fn during_start(session: &mut Session, event: Event) -> Option<Event> {
             launcher_ended(session, why);
         }
         Event::Exited(_) => {
-            let why = "the program ended before it was started".to_owned();
+            let why = "the program exited before it was started".to_owned();
             launcher_ended(session, why);
         }
         other => session.startup.deferred_events.push(other),
