@@ -25,11 +25,11 @@ pub struct Children {
 }
 
 /// Handles a child that the engine holds: requests a session for it from the client.
-pub fn held(session: &mut Session, pid: i32, program: &Path) {
+pub fn offer_child(session: &mut Session, pid: i32, program: &Path) {
     if !session.client.start_debugging {
         session.debugger.release_child(pid);
         if !std::mem::replace(&mut session.children.told, true) {
-            session.important(&format!(
+            session.important_note(&format!(
                 "Child process {pid} ({}) detached: this editor cannot start further sessions \
                  (`followFork: \"both\"`)\n",
                 program.display()
@@ -50,7 +50,7 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
     configuration.insert("name".to_owned(), json!(format!("{name} ({pid})")));
     configuration.insert("pid".to_owned(), json!(pid));
     configuration.insert("__handover".to_owned(), json!(offer.path()));
-    let seq = session.ask(
+    let seq = session.send_reverse_request(
         "startDebugging",
         &StartDebuggingRequestArguments {
             request: "attach",
@@ -72,7 +72,7 @@ fn inherited(settings: &RawSettings) -> Map<String, Value> {
 fn detach_child(session: &mut Session, pid: i32, why: &str) {
     session.children.offers.remove(&pid);
     session.debugger.release_child(pid);
-    session.important(&format!("Child process {pid} detached: {why}\n"));
+    session.important_note(&format!("Child process {pid} detached: {why}\n"));
 }
 
 /// Handles the client's response to `startDebugging`.
@@ -129,7 +129,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
 
 /// Attaches to the child that the parent's session hands over. Returns the result of the attach;
 /// `None` if it was cancelled.
-pub fn on_given(session: &mut Session, given: Given) -> Option<Result<(), RequestError>> {
+pub fn on_handover(session: &mut Session, given: Given) -> Option<Result<(), RequestError>> {
     if !session.startup.is_awaiting() {
         if let Ok((_, socket)) = given {
             refuse(&socket);

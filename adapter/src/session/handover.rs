@@ -17,7 +17,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Timeout for each message between the two sessions.
-const WORD_PATIENCE: Duration = Duration::from_secs(10);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A child that is offered on a socket; the offer ends on drop.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ fn await_session(
         return Ok(false);
     }
     let (socket, _) = listener.accept()?;
-    socket.set_read_timeout(Some(WORD_PATIENCE))?;
+    socket.set_read_timeout(Some(REPORT_TIMEOUT))?;
     let mut lines = BufReader::new(socket.try_clone()?);
     let mut line = String::new();
     lines.read_line(&mut line)?;
@@ -132,7 +132,7 @@ pub fn give(handover: &Handover, mut socket: &UnixStream) -> io::Result<()> {
 ///
 /// # Errors
 /// No thread can be created.
-pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
+pub fn request_handover(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
     std::thread::Builder::new()
         .name("handover".to_owned())
         .spawn(move || {
@@ -160,7 +160,7 @@ pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
 
 fn receive(path: &Path) -> io::Result<(Handover, UnixStream, BufReader<UnixStream>)> {
     let mut socket = UnixStream::connect(path)?;
-    socket.set_read_timeout(Some(WORD_PATIENCE))?;
+    socket.set_read_timeout(Some(REPORT_TIMEOUT))?;
     writeln!(socket, "{}", std::process::id())?;
     let mut line = String::new();
     let mut lines = BufReader::new(socket.try_clone()?);

@@ -300,7 +300,7 @@ pub fn advance(session: &mut Session) {
             Ok(()) if session.debugger.is_post_mortem() => {}
             Ok(()) if session.startup.was_attached() && !stop => events::continued(session),
             Ok(()) => {}
-            Err(error) => session.important(&format!("Cannot resume the program: {error}\n")),
+            Err(error) => session.important_note(&format!("Cannot resume the program: {error}\n")),
         }
     }
 }
@@ -380,7 +380,7 @@ pub fn on_deadline(session: &mut Session) {
                 "Killed: no exit within {} s of SIGTERM (`terminateTimeout`)\n",
                 session.settings.terminate_limit.as_secs_f32()
             );
-            session.important(&text);
+            session.important_note(&text);
             kill(session);
         }
         _ => {}

@@ -51,7 +51,7 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
                 source.checksums = checksums_of(&file);
             }
             if info.verified && asked.is_some() {
-                tell_of_changes(session, &mut breakpoint, info.id);
+                add_source_warning(session, &mut breakpoint, info.id);
             }
         }
         None => {
@@ -75,7 +75,7 @@ fn problem(kind: ProblemKind) -> Option<BreakpointProblem> {
 }
 
 /// Adds a warning if the local source differs from the compiled one.
-fn tell_of_changes(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
+fn add_source_warning(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
     let path = breakpoint.source.as_ref().and_then(|it| it.path.as_ref());
     let Some(local) = path.map(|path| session.client.path_in(path)) else {
         return;
