@@ -46,3 +46,5 @@ pub use dap::types::{
 
 #[cfg(test)]
 pub mod schema;
+#[cfg(test)]
+mod schema_arguments;
