@@ -133,22 +133,22 @@ fn unreadable_memory_is_explained() {
     for (arguments, why) in [
         (
             json!({"memoryReference": "0x1000", "count": u64::MAX}),
-            "too many",
+            "exceed the maximum",
         ),
         (
             json!({"memoryReference": "0x1000", "count": 1_u64 << 40}),
-            "too many",
+            "exceed the maximum",
         ),
         (json!({"memoryReference": "0x1000", "count": -1}), "`count`"),
         (
             json!({"memoryReference": "0x10", "offset": -17, "count": 1}),
-            "-17 bytes from 0x10",
+            "0x10 with offset -17",
         ),
         (
             json!({"memoryReference": "0xffffffffffffffff", "offset": 1, "count": 1}),
             "`offset`",
         ),
-        (json!({"memoryReference": "", "count": 1}), "no address"),
+        (json!({"memoryReference": "", "count": 1}), "not an address"),
         (
             json!({"memoryReference": "nonsense", "count": 1}),
             "nonsense",
@@ -159,7 +159,7 @@ fn unreadable_memory_is_explained() {
         ),
         (
             json!({"memoryReference": "0x10zz", "count": 1}),
-            "no address",
+            "not an address",
         ),
         (json!({"count": 1}), "memoryReference"),
     ] {
@@ -201,7 +201,7 @@ fn write_is_visible_everywhere() {
     assert_eq!(write(&mut client, &reference, 0, &[])["bytesWritten"], 0);
     let garbage = json!({"memoryReference": reference, "data": "C?AA"});
     let error = client.request_error("writeMemory", garbage);
-    assert!(error.contains("no base64"), "{error}");
+    assert!(error.contains("not base64"), "{error}");
     client.disconnect();
 }
 
