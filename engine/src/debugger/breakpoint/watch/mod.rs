@@ -80,7 +80,7 @@ impl Debugger {
         let data = &wanted.data;
         let mut old = vec![0; usize::try_from(data.bytes).unwrap_or(0)];
         let problem = if self.inferior.process.is_none() {
-            Some("there is no program being debugged".to_owned())
+            Some(crate::ids::error::Error::NoProcess.to_string())
         } else if self.inferior.os.read_memory(data.addr, &mut old) < old.len() {
             Some(format!("cannot read {} bytes at {}", data.bytes, data.addr))
         } else if data.scope.as_ref().is_some_and(|it| !self.is_alive(it)) {
