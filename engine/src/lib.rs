@@ -44,8 +44,8 @@ pub use inspect::{language, value, visualize};
 pub use os::{CoreFile, Mapping, OpenStdio, Waker};
 pub use stops::breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
 pub use stops::breakpoint::{
-    BreakpointInfo, BreakpointOptions, FunctionBreakpoint, InstructionBreakpoint, ResolvedLocation,
-    SourceBreakpoint, recorded_checksum,
+    BreakpointInfo, BreakpointOptions, FunctionBreakpoint, InstructionBreakpoint, ProblemKind,
+    ResolvedLocation, SourceBreakpoint, recorded_checksum,
 };
 pub use stops::event::{Event, Stop, StopReason};
 pub use stops::exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};

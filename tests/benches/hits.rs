@@ -60,9 +60,10 @@ fn took(fixture: &Fixture, marker: Option<&str>, condition: &str) -> Duration {
     match marker {
         Some(marker) => places.push((marker, when)),
         None => {
-            let data = client.ask("dataBreakpointInfo", json!({"name": "sink"}))["dataId"].clone();
+            let data =
+                client.request_ok("dataBreakpointInfo", json!({"name": "sink"}))["dataId"].clone();
             let watch = json!({"dataId": data, "accessType": "write", "condition": condition});
-            client.ask("setDataBreakpoints", json!({"breakpoints": [watch]}));
+            client.request_ok("setDataBreakpoints", json!({"breakpoints": [watch]}));
         }
     }
     client.set_breakpoints_with(fixture, places);

@@ -220,7 +220,7 @@ pub fn place(fixture: &Fixture, marker: &str) -> String {
 }
 
 /// Asserts that a text contains all the parts.
-pub fn has(text: &str, parts: &[&str]) {
+pub fn assert_contains(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }

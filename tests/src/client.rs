@@ -169,7 +169,7 @@ impl DapClient {
     }
 
     /// Sends a request that must succeed, and returns the body of the response.
-    pub fn ask(&mut self, command: &str, arguments: Value) -> Value {
+    pub fn request_ok(&mut self, command: &str, arguments: Value) -> Value {
         match self.request(command, arguments) {
             Ok(body) => body,
             Err(response) => self.fail(&format!("`{command}` failed: {response}")),
@@ -177,7 +177,7 @@ impl DapClient {
     }
 
     /// Sends a request that must fail, and returns the error's text.
-    pub fn ask_wrongly(&mut self, command: &str, arguments: Value) -> String {
+    pub fn request_error(&mut self, command: &str, arguments: Value) -> String {
         match self.request(command, arguments) {
             Ok(body) => self.fail(&format!("`{command}` succeeded: {body}")),
             Err(response) => error_text(&response),

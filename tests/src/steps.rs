@@ -56,7 +56,7 @@ pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
     // Exceptions and panics do not stop the program during steps.
-    client.ask("setExceptionBreakpoints", json!({"filters": []}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     client.set_breakpoints(&fixture, breakpoints);
     for (number, (step, place)) in steps.iter().enumerate() {
         eprintln!("{number}: {step:?} to {place}");
@@ -71,7 +71,7 @@ pub fn run_with(source: &str, flags: Flags, breakpoints: &[&str], steps: &[(Step
                 Step::StepOut => "stepOut",
             };
             let thread = client.thread();
-            client.ask(command, json!({"threadId": thread}));
+            client.request_ok(command, json!({"threadId": thread}));
         }
         if *place == "exit" {
             client.expect_exit();

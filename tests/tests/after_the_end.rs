@@ -130,7 +130,7 @@ fn request_after_the_disconnect_response() {
     let fixture = Fixture::of("c/spin.c");
     for _ in 0..3 {
         let (mut client, debuggee, before, address) = attached(&fixture);
-        client.ask("disconnect", json!({"terminateDebuggee": false}));
+        client.request_ok("disconnect", json!({"terminateDebuggee": false}));
         // The adapter may have ended by now.
         let numbers = send_together(&mut client, &requests(&fixture, &address), FIRST);
         assert_eq!(client.wait_exit().code(), Some(0));
@@ -342,6 +342,6 @@ fn request_after_exit_of_the_program() {
     let (mut client, _) = DapClient::run_to_end(&fixture, json!({}));
     let set = client.set_breakpoints(&fixture, &["exit"]);
     assert_eq!(set[0]["verified"], false);
-    client.ask_wrongly("pause", json!({"threadId": 0}));
+    client.request_error("pause", json!({"threadId": 0}));
     client.disconnect();
 }

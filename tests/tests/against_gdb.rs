@@ -150,7 +150,7 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
                 break;
             }
             let thread = client.thread();
-            client.ask(
+            client.request_ok(
                 "stepIn",
                 json!({"threadId": thread, "granularity": "instruction"}),
             );

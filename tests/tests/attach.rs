@@ -49,13 +49,13 @@ fn attach_by_name_needs_exactly_one_process() {
     let (_folder, program, _) = named("one-of-several");
     let mut client = DapClient::spawn();
     client.initialize();
-    let message = client.ask_wrongly("attach", json!({"program": "one-of-several"}));
+    let message = client.request_error("attach", json!({"program": "one-of-several"}));
     assert!(message.contains("waitFor"), "{message}");
     let debuggees = [(); 2].map(|()| Debuggee::start_program(&program, &[]));
     for debuggee in &debuggees {
         debuggee.read_line();
     }
-    let message = client.ask_wrongly("attach", json!({"program": "one-of-several"}));
+    let message = client.request_error("attach", json!({"program": "one-of-several"}));
     for debuggee in &debuggees {
         assert!(message.contains(&debuggee.pid().to_string()), "{message}");
     }
@@ -78,11 +78,14 @@ fn attach_waits_for_a_process_to_start() {
             .is_some_and(|it| it.contains("Waiting"))
     });
     // Everything else is answered meanwhile.
-    assert_eq!(client.ask("threads", Value::Null)["threads"], json!([]));
+    assert_eq!(
+        client.request_ok("threads", Value::Null)["threads"],
+        json!([])
+    );
     client.set_breakpoints(&fixture, &["beat"]);
     let later = Debuggee::start_program(&program, &[]);
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(attach).expect("attached");
     assert_eq!(attached_pid(&mut client), later.pid());
     client.expect_stopped("breakpoint");
@@ -99,7 +102,7 @@ fn waiting_for_a_process_can_be_cancelled() {
     client.initialize();
     let settings = json!({"program": program, "waitFor": true});
     let attach = client.send("attach", settings.clone());
-    client.ask("cancel", json!({"requestId": attach}));
+    client.request_ok("cancel", json!({"requestId": attach}));
     let response = client.response(attach).expect_err("cancelled");
     assert!(response.to_string().contains("cancelled"), "{response}");
     // The session is free for another one.
@@ -181,7 +184,7 @@ fn a_step_of_a_stopped_process_ends_when_it_is_continued() {
     client.set_breakpoints(&fixture, &[]);
     process::send_signal(debuggee.pid(), Signal::SIGSTOP);
     let thread = client.thread();
-    client.ask("next", json!({"threadId": thread}));
+    client.request_ok("next", json!({"threadId": thread}));
     client.wait_event_where("output", |body| {
         body["output"]
             .as_str()
@@ -204,7 +207,7 @@ fn attach_to_zombie_names_its_parent() {
     process::wait_for_state(pid, 'Z');
     let mut client = DapClient::spawn();
     client.initialize();
-    let message = client.ask_wrongly("attach", json!({"pid": pid}));
+    let message = client.request_error("attach", json!({"pid": pid}));
     let parent = std::process::id().to_string();
     assert!(
         message.contains("zombie") && message.contains(&parent),
@@ -225,7 +228,7 @@ fn a_sandbox_that_forbids_tracing_is_named() {
         ("launch", json!({"program": fixture.program})),
         ("attach", json!({"pid": debuggee.pid()})),
     ] {
-        let message = client.ask_wrongly(command, arguments);
+        let message = client.request_error(command, arguments);
         assert!(
             message.contains("seccomp") && message.contains("SYS_PTRACE"),
             "{command}: {message}"

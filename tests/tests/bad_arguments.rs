@@ -32,15 +32,15 @@ fn wrong_types_name_the_field() {
         ),
     ];
     for (command, arguments, place) in cases {
-        let message = client.ask_wrongly(command, arguments.clone());
+        let message = client.request_error(command, arguments.clone());
         assert!(message.contains(place), "{command} {arguments}: {message}");
     }
     for arguments in [json!([]), json!("text"), json!(3), json!(true)] {
-        client.ask_wrongly("scopes", arguments);
+        client.request_error("scopes", arguments);
     }
-    client.ask_wrongly("scopes", Value::Null);
+    client.request_error("scopes", Value::Null);
     for number in [json!(1e30), json!(-1), json!(1.5), json!(u64::MAX)] {
-        client.ask_wrongly("variables", json!({"variablesReference": number}));
+        client.request_error("variables", json!({"variablesReference": number}));
     }
     client.expect_line(&fixture, "body");
     client.disconnect();
@@ -108,7 +108,7 @@ fn wrong_types_in_every_request() {
     };
     for (command, fields) in REQUESTS {
         for arguments in [json!([]), json!("text"), json!(3), json!(true)] {
-            let message = client.ask_wrongly(command, arguments);
+            let message = client.request_error(command, arguments);
             assert!(
                 message.contains("must be an object"),
                 "{command}: {message}"
@@ -121,7 +121,7 @@ fn wrong_types_in_every_request() {
                     false => ((*field).to_owned(), usual(field)),
                 };
                 let arguments: serde_json::Map<_, _> = fields.iter().map(of).collect();
-                let message = client.ask_wrongly(command, Value::Object(arguments));
+                let message = client.request_error(command, Value::Object(arguments));
                 assert!(message.contains(wrong), "{command} {value}: {message}");
             }
         }
@@ -246,10 +246,10 @@ fn cancel_of_a_finished_request_is_harmless() {
     let sequence = client.send("threads", Value::Null);
     client.response(sequence).expect("threads");
     for id in [json!(sequence), json!(sequence), json!(0), json!(i64::MAX)] {
-        client.ask("cancel", json!({"requestId": id}));
-        client.ask("cancel", json!({"progressId": id.to_string()}));
+        client.request_ok("cancel", json!({"requestId": id}));
+        client.request_ok("cancel", json!({"progressId": id.to_string()}));
     }
-    client.ask("cancel", Value::Null);
+    client.request_ok("cancel", Value::Null);
     assert_eq!(client.evaluate("i"), "0");
     client.disconnect();
 }
@@ -272,7 +272,7 @@ fn unknown_formats_are_errors() {
     }
     for format in [json!(7), json!({"hex": "maybe"}), json!([])] {
         let asked = json!({"expression": "i", "format": format});
-        assert_eq!(client.ask("evaluate", asked)["result"], "0");
+        assert_eq!(client.request_ok("evaluate", asked)["result"], "0");
     }
     client.disconnect();
 }
@@ -295,14 +295,14 @@ fn unmapped_addresses_are_errors() {
     addresses.extend(kernels.iter().flatten().map(String::as_str));
     for address in addresses {
         let write = json!({"memoryReference": address, "data": "AAAA"});
-        let error = client.ask_wrongly("writeMemory", write.clone());
+        let error = client.request_error("writeMemory", write.clone());
         assert!(error.contains("cannot write"), "{address}: {error}");
         let asked = json!({"memoryReference": address, "instructionCount": 3,
             "instructionOffset": -3});
-        let rows = client.ask("disassemble", asked)["instructions"].clone();
+        let rows = client.request_ok("disassemble", asked)["instructions"].clone();
         assert_eq!(rows.as_array().map(Vec::len), Some(3), "{address}");
         let breakpoint = json!({"instructionReference": address});
-        let set = client.ask(
+        let set = client.request_ok(
             "setInstructionBreakpoints",
             json!({"breakpoints": [breakpoint]}),
         );
@@ -312,11 +312,11 @@ fn unmapped_addresses_are_errors() {
     }
     for (reference, offset) in [("0xffffffffffffffff", 1), ("0x10", -17), ("0x1", i64::MIN)] {
         let moved = json!({"memoryReference": reference, "offset": offset, "data": "AAAA"});
-        let error = client.ask_wrongly("writeMemory", moved);
+        let error = client.request_error("writeMemory", moved);
         assert!(error.contains("`offset`"), "{error}");
         let breakpoint = json!({"instructionReference": reference, "offset": offset});
         let set = json!({"breakpoints": [breakpoint]});
-        let error = client.ask_wrongly("setInstructionBreakpoints", set);
+        let error = client.request_error("setInstructionBreakpoints", set);
         assert!(error.contains("`offset`"), "{error}");
     }
     assert_eq!(client.evaluate("table[9]"), "9 '\\t'");

@@ -124,7 +124,7 @@ fn unknown_commands() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     for command in ["novelty", "illegal_request", "", "Initialize", "__proto__"] {
-        let message = client.ask_wrongly(command, json!({"anything": 1}));
+        let message = client.request_error(command, json!({"anything": 1}));
         assert!(message.contains(command), "{message}");
     }
     client.expect_line(&fixture, "body");
@@ -153,7 +153,7 @@ fn wrong_launch_settings() {
     for (arguments, place) in cases {
         let mut client = DapClient::spawn();
         client.initialize();
-        let message = client.ask_wrongly("launch", arguments.clone());
+        let message = client.request_error("launch", arguments.clone());
         assert!(message.contains(place), "{arguments}: {message}");
         client.disconnect();
     }
@@ -166,12 +166,12 @@ fn stale_ids() {
     let frame = client.top_frame()["id"].as_i64().expect("an id");
     let reference = client.locals_reference(frame);
     client.next();
-    client.ask_wrongly("variables", json!({"variablesReference": reference}));
-    client.ask_wrongly("scopes", json!({"frameId": frame}));
-    client.ask_wrongly("evaluate", json!({"expression": "i", "frameId": frame}));
-    client.ask_wrongly("variables", json!({"variablesReference": 0}));
-    client.ask_wrongly("variables", json!({"variablesReference": 123_456}));
-    client.ask_wrongly("stackTrace", json!({"threadId": 123_456_789}));
+    client.request_error("variables", json!({"variablesReference": reference}));
+    client.request_error("scopes", json!({"frameId": frame}));
+    client.request_error("evaluate", json!({"expression": "i", "frameId": frame}));
+    client.request_error("variables", json!({"variablesReference": 0}));
+    client.request_error("variables", json!({"variablesReference": 123_456}));
+    client.request_error("stackTrace", json!({"threadId": 123_456_789}));
     client.disconnect();
 }
 
@@ -181,7 +181,7 @@ fn not_stopped_at_once_while_running() {
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
     client.configure();
-    let threads = client.ask("threads", Value::Null);
+    let threads = client.request_ok("threads", Value::Null);
     let thread = threads["threads"][0]["id"].clone();
     for (command, arguments) in [
         ("stackTrace", json!({"threadId": thread})),
@@ -208,10 +208,10 @@ fn not_stopped_at_once_while_running() {
 #[test]
 fn requests_in_the_wrong_state_are_errors() {
     let mut client = DapClient::spawn();
-    client.ask_wrongly("stackTrace", json!({"threadId": 1}));
+    client.request_error("stackTrace", json!({"threadId": 1}));
     client.initialize();
     for command in ["next", "continue", "pause", "stackTrace"] {
-        client.ask_wrongly(command, json!({"threadId": 1}));
+        client.request_error(command, json!({"threadId": 1}));
     }
     client.disconnect();
 }
@@ -220,8 +220,8 @@ fn requests_in_the_wrong_state_are_errors() {
 fn a_second_launch() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    client.ask_wrongly("launch", json!({"program": fixture.program}));
-    client.ask_wrongly("attach", json!({"pid": 1}));
+    client.request_error("launch", json!({"program": fixture.program}));
+    client.request_error("attach", json!({"pid": 1}));
     client.expect_line(&fixture, "body");
     client.disconnect();
 }

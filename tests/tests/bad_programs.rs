@@ -25,7 +25,7 @@ fn programs_that_cannot_run() {
     ] {
         let mut client = DapClient::spawn();
         client.initialize();
-        let message = client.ask_wrongly("launch", json!({"program": program}));
+        let message = client.request_error("launch", json!({"program": program}));
         for word in words {
             assert!(message.contains(word), "{}: {message}", program.display());
         }
@@ -34,7 +34,7 @@ fn programs_that_cannot_run() {
         let fixture = Fixture::of("c/exit_code.c");
         let launch = client.send("launch", json!({"program": fixture.program}));
         client.wait_event("initialized");
-        client.ask("configurationDone", Value::Null);
+        client.request_ok("configurationDone", Value::Null);
         client.response(launch).expect("launch succeeds");
         client.expect_exit();
         client.disconnect();
@@ -145,12 +145,12 @@ fn attach_to_a_finished_process() {
     let mut client = DapClient::spawn();
     client.initialize();
     for pid in [i64::from(pid), 0, -1, 4_999_999_999] {
-        let message = client.ask_wrongly("attach", json!({"pid": pid}));
+        let message = client.request_error("attach", json!({"pid": pid}));
         assert!(!message.is_empty());
     }
-    let message = client.ask_wrongly("attach", json!({"pid": pid}));
+    let message = client.request_error("attach", json!({"pid": pid}));
     assert!(message.contains(&pid.to_string()), "{message}");
-    client.ask_wrongly("attach", json!({}));
+    client.request_error("attach", json!({}));
     client.disconnect();
 }
 
@@ -163,7 +163,7 @@ fn attach_to_a_traced_process() {
     first.configure();
     let mut second = DapClient::spawn();
     second.initialize();
-    let message = second.ask_wrongly("attach", json!({"pid": debuggee.pid()}));
+    let message = second.request_error("attach", json!({"pid": debuggee.pid()}));
     let tracer = process::status(debuggee.pid(), "TracerPid").expect("it is alive");
     assert!(message.contains(&tracer), "names the tracer: {message}");
     let of_tracer = tracer.parse().expect("a number");
@@ -180,7 +180,7 @@ fn a_process_of_another_user() {
         // Process 1 belongs to root.
         let mut client = DapClient::spawn();
         client.initialize();
-        let message = client.ask_wrongly("attach", json!({"pid": 1}));
+        let message = client.request_error("attach", json!({"pid": 1}));
         assert!(
             message.contains("uid") || message.contains("user"),
             "{message}"
@@ -196,7 +196,7 @@ fn adapter_cannot_attach_to_itself() {
     let mut client = DapClient::spawn();
     client.initialize();
     let own = client.adapter_pid();
-    client.ask_wrongly("attach", json!({"pid": own}));
+    client.request_error("attach", json!({"pid": own}));
     client.disconnect();
 }
 

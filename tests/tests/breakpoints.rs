@@ -291,7 +291,7 @@ fn breakpoints_are_kept_by_path_as_spelled() {
 fn no_list_means_none() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    let body = client.ask(
+    let body = client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": fixture.source}}),
     );
@@ -305,7 +305,7 @@ fn no_list_means_none() {
 fn the_old_list_of_lines() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "main");
-    let body = client.ask(
+    let body = client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": fixture.source}, "lines": [fixture.line("body")]}),
     );
@@ -331,7 +331,7 @@ fn set_while_running() {
         client.continue_();
         client.set_breakpoints(&fixture, &[]);
         // One more stop may have been under way.
-        client.ask("threads", Value::Null);
+        client.request_ok("threads", Value::Null);
         client.drain_stops();
     }
     client.pause();
@@ -638,7 +638,7 @@ fn by_debug_registers() {
     assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
     client.next();
     let thread = client.thread();
-    client.ask("next", json!({"threadId": thread}));
+    client.request_ok("next", json!({"threadId": thread}));
     let stop = client.expect_stopped("breakpoint");
     assert_eq!(stop["hitBreakpointIds"], json!([set[1]["id"]]));
     client.continue_();

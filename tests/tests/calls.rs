@@ -148,12 +148,12 @@ fn endless_call_can_be_cancelled_or_paused() {
     };
     // Others are answered meanwhile, and the session is not blocked.
     let call = begin(&mut client);
-    client.ask("threads", json!({}));
-    client.ask("cancel", json!({"requestId": call}));
+    client.request_ok("threads", json!({}));
+    client.request_ok("cancel", json!({"requestId": call}));
     let answer = client.response(call).expect_err("it was cancelled");
     assert_eq!(answer["message"], "cancelled");
     let call = begin(&mut client);
-    client.ask("pause", json!({"threadId": client.thread()}));
+    client.request_ok("pause", json!({"threadId": client.thread()}));
     let error = error_of(&client.response(call).expect_err("it was interrupted"));
     assert!(error.contains("interrupted"), "{error}");
     // What needs a stopped program waits for the call.
@@ -162,7 +162,7 @@ fn endless_call_can_be_cancelled_or_paused() {
         "evaluate",
         json!({"expression": "whole + 1", "frameId": frame, "context": "watch"}),
     );
-    client.ask("cancel", json!({"requestId": call}));
+    client.request_ok("cancel", json!({"requestId": call}));
     client.response(call).expect_err("it was cancelled");
     assert_eq!(client.response(watch).expect("a value")["result"], "6");
     // The session ends with a call under way.
@@ -257,7 +257,7 @@ fn attached_in_a_call() -> (Debuggee, DapClient, Vec<u8>) {
         json!({"expression": "forever()", "frameId": frame, "context": "repl"}),
     );
     // The call is under way when this is answered.
-    client.ask("threads", json!({}));
+    client.request_ok("threads", json!({}));
     (debuggee, client, code)
 }
 
@@ -298,7 +298,7 @@ fn kill_during_call_ends_the_session() {
         "evaluate",
         json!({"expression": "forever()", "frameId": frame, "context": "repl"}),
     );
-    client.ask("threads", json!({}));
+    client.request_ok("threads", json!({}));
     process::send_signal(client.debuggee_pid(), Signal::SIGKILL);
     let error = client.response(call).expect_err("nobody could return");
     assert!(!error_of(&error).is_empty(), "{error}");

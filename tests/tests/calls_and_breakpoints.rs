@@ -179,12 +179,12 @@ fn condition_calls_leave_counters_unchanged() {
 fn writes_of_a_call_do_not_trigger_data_breakpoints() {
     let (fixture, mut client) = stopped_at_begin(json!([]), vec![]);
     let frame = client.top_frame()["id"].clone();
-    let info = client.ask(
+    let info = client.request_ok(
         "dataBreakpointInfo",
         json!({"name": "total", "frameId": frame}),
     );
     let wanted = json!([{"dataId": info["dataId"], "accessType": "write"}]);
-    client.ask("setDataBreakpoints", json!({"breakpoints": wanted}));
+    client.request_ok("setDataBreakpoints", json!({"breakpoints": wanted}));
     for context in ["watch", "repl"] {
         evaluate_as(&mut client, "add_to(5)", context).expect("it returns");
     }

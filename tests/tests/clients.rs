@@ -26,7 +26,7 @@ fn lines(fixture: &Fixture, markers: &[&str]) -> Value {
 fn vs_code() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    let capabilities = client.ask(
+    let capabilities = client.request_ok(
         "initialize",
         json!({
             "clientID": "vscode", "clientName": "code-server", "adapterID": "stillpoint",
@@ -73,7 +73,7 @@ fn vs_code() {
     assert_eq!(client.output("console"), "", "no warning of its own keys");
 
     let thread = client.thread();
-    client.ask("threads", Value::Null);
+    client.request_ok("threads", Value::Null);
     let top = client.send(
         "stackTrace",
         json!({"threadId": thread, "startFrame": 0, "levels": 1}),
@@ -90,21 +90,21 @@ fn vs_code() {
     assert_eq!(rest["stackFrames"][0]["name"], "main");
     let scopes = client.response(scopes).expect("scopes");
     let locals = scopes["scopes"][0]["variablesReference"].clone();
-    client.ask("variables", json!({"variablesReference": locals}));
+    client.request_ok("variables", json!({"variablesReference": locals}));
     // Beyond the end: where a frame has no source.
-    let beyond = client.ask(
+    let beyond = client.request_ok(
         "stackTrace",
         json!({"threadId": thread, "startFrame": 100, "levels": 20}),
     );
     assert_eq!(beyond["stackFrames"], json!([]));
-    let hover = client.ask(
+    let hover = client.request_ok(
         "evaluate",
         json!({"expression": "scale", "frameId": frame, "context": "hover", "line": line,
             "column": 9, "source": {"path": "vscode-remote://localhost/x.c"}}),
     );
     assert_eq!(hover["result"], "10");
     // The user changes a value: other views of it are stale.
-    client.ask(
+    client.request_ok(
         "setVariable",
         json!({"variablesReference": locals, "name": "i", "value": "3"}),
     );
@@ -116,11 +116,11 @@ fn vs_code() {
     );
     assert_eq!(client.evaluate("i"), "3");
 
-    client.ask(
+    client.request_ok(
         "setBreakpoints",
         json!({"source": source, "lines": [], "breakpoints": [], "sourceModified": false}),
     );
-    client.ask("continue", json!({"threadId": thread}));
+    client.request_ok("continue", json!({"threadId": thread}));
     assert_eq!(client.expect_exit(), 0);
     client.disconnect_with(json!({"restart": false, "terminateDebuggee": false}));
 }
@@ -130,7 +130,7 @@ fn vs_code() {
 fn nvim_dap() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    let capabilities = client.ask(
+    let capabilities = client.request_ok(
         "initialize",
         json!({
             "clientID": "neovim", "clientName": "neovim", "adapterID": "nvim-dap",
@@ -148,42 +148,42 @@ fn nvim_dap() {
     );
     client.wait_event("initialized");
     let line = fixture.line("body");
-    client.ask(
+    client.request_ok(
         "setBreakpoints",
         json!({"source": {"name": "loop.c", "path": fixture.source}, "lines": [line],
             "breakpoints": [{"line": line}], "sourceModified": false}),
     );
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launch succeeds");
     client.expect_stopped("breakpoint");
     let thread = client.thread();
     for command in ["next", "next", "stepOut"] {
-        client.ask("threads", Value::Null);
-        let stack = client.ask("stackTrace", json!({"threadId": thread, "startFrame": 0}));
+        client.request_ok("threads", Value::Null);
+        let stack = client.request_ok("stackTrace", json!({"threadId": thread, "startFrame": 0}));
         let frames = stack["stackFrames"].as_array().expect("frames");
         assert_eq!(frames.last().expect("some")["name"], "_start");
-        let scopes = client.ask("scopes", json!({"frameId": frames[0]["id"]}));
+        let scopes = client.request_ok("scopes", json!({"frameId": frames[0]["id"]}));
         for scope in scopes["scopes"].as_array().expect("scopes") {
             if scope["expensive"] == false {
-                client.ask(
+                client.request_ok(
                     "variables",
                     json!({"variablesReference": scope["variablesReference"]}),
                 );
             }
         }
-        client.ask(
+        client.request_ok(
             command,
             json!({"threadId": thread, "granularity": "statement"}),
         );
         client.expect_stopped("step");
     }
     assert_eq!(client.count_events("invalidated"), 0, "not announced");
-    client.ask(
+    client.request_ok(
         "setBreakpoints",
         json!({"source": {"name": "loop.c", "path": fixture.source}, "lines": [],
             "breakpoints": [], "sourceModified": false}),
     );
-    client.ask(
+    client.request_ok(
         "continue",
         json!({"threadId": thread, "granularity": "statement"}),
     );
@@ -198,7 +198,7 @@ fn helix() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.count_from(0);
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({
             "clientID": "hx", "clientName": "helix", "adapterID": "stillpoint", "locale": "en-us",
@@ -210,41 +210,41 @@ fn helix() {
     );
     let launch = client.send("launch", json!({"program": fixture.program}));
     client.wait_event("initialized");
-    let answer = client.ask(
+    let answer = client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": fixture.source}, "breakpoints": [
             {"line": fixture.line("body"), "column": null, "condition": null,
              "hitCondition": null, "logMessage": null}]}),
     );
     assert_eq!(answer["breakpoints"][0]["verified"], true);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launch succeeds");
     let stop = client.expect_stopped("breakpoint");
     assert_eq!(stop["allThreadsStopped"], true);
-    let threads = client.ask("threads", Value::Null);
+    let threads = client.request_ok("threads", Value::Null);
     for thread in threads["threads"].as_array().expect("threads") {
-        client.ask("stackTrace", json!({"threadId": thread["id"]}));
+        client.request_ok("stackTrace", json!({"threadId": thread["id"]}));
     }
-    let stack = client.ask("stackTrace", json!({"threadId": stop["threadId"]}));
+    let stack = client.request_ok("stackTrace", json!({"threadId": stop["threadId"]}));
     let top = &stack["stackFrames"][0];
     assert!(top["line"].is_u64() && top["column"].is_u64() && top["id"].is_u64());
-    let scopes = client.ask("scopes", json!({"frameId": top["id"]}));
+    let scopes = client.request_ok("scopes", json!({"frameId": top["id"]}));
     for scope in scopes["scopes"].as_array().expect("scopes") {
         assert!(scope["expensive"].is_boolean());
-        client.ask(
+        client.request_ok(
             "variables",
             json!({"variablesReference": scope["variablesReference"]}),
         );
     }
-    client.ask("next", json!({"threadId": stop["threadId"]}));
+    client.request_ok("next", json!({"threadId": stop["threadId"]}));
     client.expect_stopped("step");
-    client.ask(
+    client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": fixture.source}, "breakpoints": []}),
     );
-    client.ask("continue", json!({"threadId": stop["threadId"]}));
+    client.request_ok("continue", json!({"threadId": stop["threadId"]}));
     client.expect_exit();
-    client.ask("disconnect", json!({"restart": false}));
+    client.request_ok("disconnect", json!({"restart": false}));
     for message in client.history() {
         let command = message["command"].as_str().unwrap_or_default();
         if ["launch", "configurationDone", "next", "disconnect"].contains(&command) {
@@ -263,7 +263,7 @@ fn helix() {
 fn debugger_cli() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({
             "clientId": "debugger-cli", "clientName": "LLM Debugger CLI",
@@ -288,17 +288,17 @@ fn debugger_cli() {
         "initialized",
         "it spins on events before this one"
     );
-    let breakpoints = client.ask(
+    let breakpoints = client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": "loop.c"}, "breakpoints": lines(&fixture, &["body"])}),
     );
     assert!(breakpoints["breakpoints"][0]["id"].is_u64());
-    client.ask("configurationDone", json!({}));
+    client.request_ok("configurationDone", json!({}));
     let stop = client.expect_stopped("breakpoint");
     let hit: Vec<u64> = serde_json::from_value(stop["hitBreakpointIds"].clone()).expect("numbers");
     assert_eq!(hit.len(), 1);
     let thread = client.thread();
-    let stack = client.ask(
+    let stack = client.request_ok(
         "stackTrace",
         json!({"threadId": thread, "startFrame": 0, "levels": 20}),
     );
@@ -311,18 +311,18 @@ fn debugger_cli() {
             );
         }
     }
-    let scopes = client.ask("scopes", json!({"frameId": stack["stackFrames"][0]["id"]}));
+    let scopes = client.request_ok("scopes", json!({"frameId": stack["stackFrames"][0]["id"]}));
     assert_eq!(scopes["scopes"][0]["name"], "Locals");
     // The same file under another name is another list.
-    client.ask(
+    client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": fixture.source}, "breakpoints": lines(&fixture, &["print"])}),
     );
-    client.ask(
+    client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": fixture.source}}),
     );
-    client.ask("continue", json!({"threadId": thread}));
+    client.request_ok("continue", json!({"threadId": thread}));
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "body");
     let pid = client.debuggee_pid();
@@ -343,7 +343,7 @@ fn debugger_cli() {
 fn dap_mcp() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"clientID": "dap-mcp", "clientName": "dap-mcp", "adapterID": "debugpy",
             "locale": "en-US"}),
@@ -354,13 +354,13 @@ fn dap_mcp() {
     let early = client.send("setBreakpoints", breakpoints.clone());
     client.response(early).expect("it succeeds");
     client.wait_event("initialized");
-    client.ask("setBreakpoints", breakpoints);
-    client.ask("setExceptionBreakpoints", json!({"filters": ["uncaught"]}));
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("setBreakpoints", breakpoints);
+    client.request_ok("setExceptionBreakpoints", json!({"filters": ["uncaught"]}));
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launch succeeds");
     for _ in 0..5 {
         let stop = client.expect_stopped("breakpoint");
-        let stack = client.ask(
+        let stack = client.request_ok(
             "stackTrace",
             json!({"threadId": stop["threadId"], "startFrame": 0}),
         );
@@ -368,19 +368,19 @@ fn dap_mcp() {
         let path = top["source"]["path"].as_str().expect("a path");
         assert!(std::path::Path::new(path).exists(), "it opens it");
         assert_eq!(top["line"], fixture.line("body"), "lines count from 1");
-        let scopes = client.ask("scopes", json!({"frameId": top["id"]}));
+        let scopes = client.request_ok("scopes", json!({"frameId": top["id"]}));
         for scope in scopes["scopes"].as_array().expect("scopes") {
-            client.ask(
+            client.request_ok(
                 "variables",
                 json!({"variablesReference": scope["variablesReference"]}),
             );
         }
-        let value = client.ask(
+        let value = client.request_ok(
             "evaluate",
             json!({"expression": "scale * 2", "frameId": top["id"]}),
         );
         assert_eq!(value["result"], "20");
-        client.ask("continue", json!({"threadId": 1}));
+        client.request_ok("continue", json!({"threadId": 1}));
     }
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
@@ -391,7 +391,7 @@ fn dap_mcp() {
 fn mcp_debugger() {
     let fixture = Fixture::of("c/recursion.c");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"clientID": "mcp-proxy", "clientName": "MCP Debug Proxy", "adapterID": "debugpy",
             "pathFormat": "path", "linesStartAt1": true, "columnsStartAt1": true,
@@ -402,26 +402,26 @@ fn mcp_debugger() {
         json!({"program": fixture.program, "console": "internalConsole", "justMyCode": true}),
     );
     client.wait_event("initialized");
-    client.ask(
+    client.request_ok(
         "setBreakpoints",
         json!({"source": {"path": fixture.source}, "breakpoints": lines(&fixture, &["bottom"])}),
     );
-    client.ask("configurationDone", json!({}));
+    client.request_ok("configurationDone", json!({}));
     client.response(launch).expect("launch succeeds");
     client.expect_stopped("breakpoint");
     let frames = client.stack();
     let mut references = Vec::new();
     for frame in &frames {
-        let scopes = client.ask("scopes", json!({"frameId": frame["id"]}));
+        let scopes = client.request_ok("scopes", json!({"frameId": frame["id"]}));
         references.push(scopes["scopes"][0]["variablesReference"].clone());
     }
     let mut arguments = Vec::new();
     for reference in &references[..5] {
-        let variables = client.ask("variables", json!({"variablesReference": reference}));
+        let variables = client.request_ok("variables", json!({"variablesReference": reference}));
         arguments.push(variables["variables"][0]["value"].clone());
     }
     assert_eq!(arguments, ["1", "2", "3", "4", "5"]);
-    let value = client.ask(
+    let value = client.request_ok(
         "evaluate",
         json!({"expression": "n", "frameId": frames[3]["id"], "context": "variables"}),
     );
@@ -475,13 +475,13 @@ fn vimspector() {
 fn testsupport_counts_from_zero() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    let refused = client.ask_wrongly(
+    let refused = client.request_error(
         "initialize",
         json!({"adapterID": "mock", "linesStartAt1": true, "columnsStartAt1": true,
             "pathFormat": "url"}),
     );
     assert!(refused.contains("pathFormat"), "{refused}");
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "mock", "linesStartAt1": false, "columnsStartAt1": false,
             "pathFormat": "path"}),
@@ -489,7 +489,7 @@ fn testsupport_counts_from_zero() {
     let launch = client.send("launch", json!({"program": fixture.program}));
     client.wait_event("initialized");
     let line = fixture.line("body") - 1;
-    let answer = client.ask(
+    let answer = client.request_ok(
         "setBreakpoints",
         json!({"lines": [line], "breakpoints": [{"line": line}],
             "source": {"path": fixture.source}}),
@@ -497,7 +497,7 @@ fn testsupport_counts_from_zero() {
     let breakpoint = &answer["breakpoints"][0];
     assert_eq!(breakpoint["verified"], true);
     assert_eq!(breakpoint["line"], line);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launch succeeds");
     client.expect_stopped("breakpoint");
     let top = client.top_frame();

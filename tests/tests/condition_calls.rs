@@ -137,7 +137,7 @@ fn stop_or_detach_finds_no_thread_in_a_condition_call() {
     let mut asked = 0;
     while asked < 500 {
         client.pause();
-        let threads = client.ask("threads", json!({}))["threads"].clone();
+        let threads = client.request_ok("threads", json!({}))["threads"].clone();
         for thread in threads.as_array().expect("threads") {
             client.select_thread(thread["id"].as_i64().expect("an id"));
             let names = client.function_names();

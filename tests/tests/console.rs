@@ -75,9 +75,9 @@ fn input_without_prefix_is_an_expression() {
     );
     // Nor is anything in a watch.
     let watch = json!({"expression": ":threads", "context": "watch"});
-    client.ask_wrongly("evaluate", watch);
+    client.request_error("evaluate", watch);
     // A request without a context means the console.
-    let bare = client.ask("evaluate", json!({"expression": ":threads"}));
+    let bare = client.request_ok("evaluate", json!({"expression": ":threads"}));
     assert!(
         bare["result"].as_str().expect("a text").contains("main"),
         "{bare}"
@@ -135,7 +135,7 @@ fn threads_and_stacks() {
 fn selected_thread_is_bold_if_supported() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    let capabilities = client.ask(
+    let capabilities = client.request_ok(
         "initialize",
         json!({"adapterID": "stillpoint", "supportsANSIStyling": true}),
     );
@@ -145,7 +145,7 @@ fn selected_thread_is_bold_if_supported() {
         json!({"program": fixture.program, "stopOnEntry": true}),
     );
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.expect_stopped("entry");
     let threads = shown(&mut client, ":threads");
     assert!(threads.starts_with("\u{1b}[1m* "), "{threads:?}");
@@ -163,7 +163,7 @@ fn long_stack_is_bounded_with_a_hint() {
     assert!(lines[3].ends_with("`:bt 12`"), "{short}");
     let frames = client.stack();
     let caller = json!({"expression": ":bt 3", "context": "repl", "frameId": frames[1]["id"]});
-    let marked = client.ask("evaluate", caller);
+    let marked = client.request_ok("evaluate", caller);
     let marked = marked["result"].as_str().expect("a text");
     assert!(
         marked.lines().nth(1).expect("a line").starts_with("* #1"),
@@ -298,7 +298,7 @@ fn modules_and_their_symbol_status() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let modules = shown(&mut client, ":modules");
-    let told = client.ask("modules", json!({}));
+    let told = client.request_ok("modules", json!({}));
     assert_eq!(told["totalModules"], modules.lines().count(), "{modules}");
     let program = fixture.program.to_str().expect("UTF-8");
     assert!(
@@ -394,7 +394,7 @@ fn the_prefix_is_a_setting() {
         let mut client = DapClient::spawn();
         client.initialize();
         let settings = json!({"program": fixture.program, "commandPrefix": prefix});
-        let error = client.ask_wrongly("launch", settings);
+        let error = client.request_error("launch", settings);
         assert!(error.contains(part), "{error}");
         client.disconnect();
     }
@@ -402,7 +402,7 @@ fn the_prefix_is_a_setting() {
 
 fn completed(client: &mut DapClient, text: &str) -> (Vec<String>, Value) {
     let column = text.encode_utf16().count() + 1;
-    let answer = client.ask("completions", json!({"text": text, "column": column}));
+    let answer = client.request_ok("completions", json!({"text": text, "column": column}));
     let targets = answer["targets"].as_array().expect("targets").clone();
     let labels = targets
         .iter()

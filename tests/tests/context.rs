@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
 fn context(client: &mut DapClient, arguments: Value) -> Value {
-    client.ask("stillpoint/context", arguments)
+    client.request_ok("stillpoint/context", arguments)
 }
 
 fn variable<'a>(context: &'a Value, name: &str) -> &'a Value {
@@ -161,7 +161,7 @@ fn context_of_a_panic_shows_user_code() {
     let fixture = Fixture::of("rust/panic.rs");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
-    client.ask(
+    client.request_ok(
         "setExceptionBreakpoints",
         json!({"filters": ["rust_panic"]}),
     );
@@ -228,16 +228,16 @@ fn context_of_a_running_program_is_an_error() {
     let fixture = Fixture::of("c/spin.c");
     let mut client = DapClient::spawn();
     client.initialize();
-    let refusal = client.ask_wrongly("stillpoint/context", Value::Null);
+    let refusal = client.request_error("stillpoint/context", Value::Null);
     assert!(refusal.contains("no program; send launch"), "{refusal}");
     client.disconnect();
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
     client.configure();
-    let refusal = client.ask_wrongly("stillpoint/context", Value::Null);
+    let refusal = client.request_error("stillpoint/context", Value::Null);
     assert!(refusal.contains("running"), "{refusal}");
     client.pause();
-    let stale = client.ask_wrongly("stillpoint/context", json!({"frameId": 12345}));
-    assert!(stale.contains("there is no frame 12345"), "{stale}");
+    let stale = client.request_error("stillpoint/context", json!({"frameId": 12345}));
+    assert!(stale.contains("unknown frame 12345"), "{stale}");
     client.disconnect();
 }

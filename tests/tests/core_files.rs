@@ -48,7 +48,7 @@ fn core_of_a_c_program_shows_the_crash() {
     let (mut client, stop) = opened(&core, json!({}));
     assert_eq!(stop["description"], "signal SIGSEGV");
     let text = stop["text"].as_str().unwrap_or_default();
-    let expected = "ended by SIGSEGV: read of address 0x0: `list->value`, but `list` is null";
+    let expected = "killed by SIGSEGV: read of address 0x0: `list->value`, but `list` is null";
     assert!(text.contains(expected), "{text}");
     client.expect_line(&fixture, "crash");
     assert_eq!(frames(&mut client), frames(&mut live));
@@ -68,7 +68,7 @@ fn core_of_a_c_program_shows_the_crash() {
     assert_eq!(client.evaluate("$rip"), client.evaluate("$pc"));
     live.disconnect();
 
-    let threads = client.ask("threads", json!({}));
+    let threads = client.request_ok("threads", json!({}));
     let threads = threads["threads"].as_array().expect("a list").clone();
     assert_eq!(threads.len(), 3);
     assert_eq!(threads[0]["id"], stop["threadId"], "the crash first");
@@ -90,7 +90,7 @@ fn core_of_a_c_program_shows_the_crash() {
         let frame = (function.to_owned(), fixture.line(place));
         assert!(found.contains(&frame), "{frame:?} is not in {found:?}");
     }
-    let modules = client.ask("modules", json!({}));
+    let modules = client.request_ok("modules", json!({}));
     let modules = modules["modules"].to_string();
     assert!(
         modules.contains("libc.so") && modules.contains("vdso"),
@@ -114,7 +114,7 @@ fn containers_and_classes_of_cpp_are_read() {
         let arguments = json!({
             "expression": expression, "frameId": audit["id"], "context": "watch",
         });
-        let answer = client.ask("evaluate", arguments);
+        let answer = client.request_ok("evaluate", arguments);
         answer["result"].as_str().unwrap_or_default().to_owned()
     };
     assert_eq!(value("total"), "60");
@@ -141,7 +141,7 @@ fn enums_and_maps_of_rust_are_read() {
         let arguments = json!({
             "expression": expression, "frameId": frame["id"], "context": "watch",
         });
-        let answer = client.ask("evaluate", arguments);
+        let answer = client.request_ok("evaluate", arguments);
         answer["result"].as_str().unwrap_or_default().to_owned()
     };
     assert_eq!(value("paid"), "12");
@@ -175,7 +175,7 @@ fn nothing_runs_and_nothing_is_changed() {
     assert_eq!(told["capabilities"]["supportsRestartRequest"], Value::Null);
     let thread = json!({"threadId": client.thread()});
     for command in ["continue", "next", "stepIn", "stepOut", "pause"] {
-        let message = client.ask_wrongly(command, thread.clone());
+        let message = client.request_error(command, thread.clone());
         assert!(
             message.contains("this is a core file"),
             "{command}: {message}"
@@ -183,7 +183,7 @@ fn nothing_runs_and_nothing_is_changed() {
         assert!(message.contains("cannot be run"), "{command}: {message}");
     }
     let line = json!({"source": {"path": fixture.source}, "line": fixture.line("calls")});
-    let message = client.ask_wrongly("gotoTargets", line);
+    let message = client.request_error("gotoTargets", line);
     assert!(message.contains("this is a core file"), "{message}");
     for expression in [
         "total = 1",
@@ -205,14 +205,14 @@ fn nothing_runs_and_nothing_is_changed() {
         set[0]
     );
     let data = json!({"name": "first.value", "frameId": client.top_frame()["id"]});
-    let data = client.ask("dataBreakpointInfo", data)["dataId"].clone();
+    let data = client.request_ok("dataBreakpointInfo", data)["dataId"].clone();
     let set = json!({"breakpoints": [{"dataId": data, "accessType": "write"}]});
-    let set = client.ask("setDataBreakpoints", set);
+    let set = client.request_ok("setDataBreakpoints", set);
     assert_eq!(set["breakpoints"][0]["verified"], false, "{set}");
     // Still there, and as it was.
     assert_eq!(client.evaluate("total"), "6");
     client.expect_line(&fixture, "crash");
-    client.ask("terminate", json!({}));
+    client.request_ok("terminate", json!({}));
     client.wait_event("terminated");
     client.disconnect();
 }
@@ -230,11 +230,11 @@ fn launch_opens_a_core_and_ends_quickly() {
     client.expect_stopped("exception");
     client.expect_line(&fixture, "crash");
     // Once more, and then the program itself.
-    client.ask("restart", json!({}));
+    client.request_ok("restart", json!({}));
     client.expect_stopped("exception");
     client.expect_line(&fixture, "crash");
     let program = json!({"program": fixture.program, "stopOnEntry": true});
-    client.ask("restart", json!({"arguments": program}));
+    client.request_ok("restart", json!({"arguments": program}));
     client.expect_stopped("entry");
     client.next();
     client.disconnect_with(json!({"terminateDebuggee": true}));
@@ -316,15 +316,18 @@ fn unpacking_is_shown_and_can_be_cancelled() {
     endless(&packed);
     let mut client = DapClient::spawn();
     let arguments = json!({"adapterID": "stillpoint", "supportsProgressReporting": true});
-    client.ask("initialize", arguments);
+    client.request_ok("initialize", arguments);
     for by_request in [false, true] {
         let attach = client.send("attach", json!({"coreFile": packed}));
         let start = client.wait_event("progressStart");
         assert_eq!(start["title"], "Unpacking core.zst");
         assert_eq!(start["cancellable"], true);
         // The session is not kept waiting.
-        assert_eq!(client.ask("threads", json!({}))["threads"], json!([]));
-        client.ask(
+        assert_eq!(
+            client.request_ok("threads", json!({}))["threads"],
+            json!([])
+        );
+        client.request_ok(
             "cancel",
             match by_request {
                 true => json!({"requestId": attach}),
@@ -337,7 +340,7 @@ fn unpacking_is_shown_and_can_be_cancelled() {
     }
     let launch = client.send("launch", json!({"program": fixture.program}));
     client.wait_event("initialized");
-    client.ask("configurationDone", json!({}));
+    client.request_ok("configurationDone", json!({}));
     client.response(launch).expect("a launch after all");
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
@@ -399,7 +402,7 @@ fn invalid_core_files_are_explained() {
     for (path, reason) in cases {
         let mut client = DapClient::spawn();
         client.initialize();
-        let message = client.ask_wrongly("attach", json!({"coreFile": path}));
+        let message = client.request_error("attach", json!({"coreFile": path}));
         assert!(message.contains(reason), "{}: {message}", path.display());
         client.close();
     }

@@ -110,14 +110,14 @@ fn set(client: &mut DapClient, fixture: &Fixture, kind: &str, count: &str) {
         }
         "function" => {
             let arguments = counted(json!({"name": "once"}));
-            client.ask("setFunctionBreakpoints", arguments);
+            client.request_ok("setFunctionBreakpoints", arguments);
         }
         _ => {
             let found = client.set_function_breakpoints(&["pass"]);
             let address = found[0]["instructionReference"].clone();
             client.set_function_breakpoints(&[]);
             let arguments = counted(json!({"instructionReference": address}));
-            client.ask("setInstructionBreakpoints", arguments);
+            client.request_ok("setInstructionBreakpoints", arguments);
         }
     }
 }

@@ -12,7 +12,7 @@ fn crash(fixture: &Fixture, what: &str) -> (DapClient, String) {
     let text = stop["text"].as_str().expect("a text").to_owned();
     let description = stop["description"].as_str().expect("a description");
     let thread = client.thread();
-    let info = client.ask("exceptionInfo", json!({"threadId": thread}));
+    let info = client.request_ok("exceptionInfo", json!({"threadId": thread}));
     assert_eq!(info["description"], text.as_str());
     let id = info["exceptionId"].as_str().expect("an id");
     assert_eq!(description, format!("signal {id}"));
@@ -148,7 +148,7 @@ fn full_stacks_are_recognised() {
         assert!(begins && told.contains(part), "{told}");
         let thread = client.thread();
         let page = json!({"threadId": thread, "startFrame": 0, "levels": 2});
-        let stack = client.ask("stackTrace", page);
+        let stack = client.request_ok("stackTrace", page);
         assert!(stack["stackFrames"][0]["name"].as_str().is_some());
         dies(client, 11);
     }
@@ -230,7 +230,7 @@ fn nounwind_panic_stops_like_any_panic() {
         client.launch(&fixture, json!({"args": ["null"]}));
         let only = json!({"filterId": "rust_panic", "condition": condition});
         let filters = json!({"filters": [], "filterOptions": [only]});
-        client.ask("setExceptionBreakpoints", filters);
+        client.request_ok("setExceptionBreakpoints", filters);
         client.configure();
         let stop = client.expect_stopped("exception");
         let description = if stops {

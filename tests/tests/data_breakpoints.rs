@@ -14,14 +14,14 @@ fn stopped(mode: &str) -> (Fixture, DapClient) {
 /// What there is to watch of an expression in the innermost frame.
 fn info(client: &mut DapClient, expression: &str) -> Value {
     let frame = client.top_frame()["id"].clone();
-    client.ask(
+    client.request_ok(
         "dataBreakpointInfo",
         json!({"name": expression, "frameId": frame}),
     )
 }
 
 fn set(client: &mut DapClient, breakpoints: Value) -> Vec<Value> {
-    let body = client.ask("setDataBreakpoints", json!({"breakpoints": breakpoints}));
+    let body = client.request_ok("setDataBreakpoints", json!({"breakpoints": breakpoints}));
     body["breakpoints"].as_array().expect("an array").clone()
 }
 
@@ -131,7 +131,7 @@ fn parts_and_wholes() {
 fn by_a_variable_of_a_scope() {
     let (_, mut client) = stopped("");
     let frame = client.top_frame()["id"].as_i64().expect("an id");
-    let scopes = client.ask("scopes", json!({"frameId": frame}));
+    let scopes = client.request_ok("scopes", json!({"frameId": frame}));
     let scopes = scopes["scopes"].as_array().expect("scopes").clone();
     let globals = scopes.iter().find(|scope| scope["name"] == "Globals");
     let globals = globals.expect("globals")["variablesReference"]
@@ -139,7 +139,7 @@ fn by_a_variable_of_a_scope() {
         .expect("a reference");
     let variables = client.variables(globals);
     let pair = variables.iter().find(|it| it["name"] == "pair");
-    let info = client.ask(
+    let info = client.request_ok(
         "dataBreakpointInfo",
         json!({"variablesReference": pair.expect("pair")["variablesReference"], "name": "first"}),
     );
@@ -159,7 +159,7 @@ fn by_a_variable_of_a_scope() {
 fn by_address() {
     let (_, mut client) = stopped("");
     let at = client.evaluate("(unsigned long)&packed[5]");
-    let info = client.ask(
+    let info = client.request_ok(
         "dataBreakpointInfo",
         json!({"name": at, "asAddress": true, "bytes": 2}),
     );
@@ -193,7 +193,7 @@ fn watch_of_a_value_without_address_is_refused() {
     }
     let wrong = set(&mut client, json!([{"dataId": "nobody gave this"}]));
     assert_eq!(wrong[0]["verified"], false);
-    let nowhere = client.ask(
+    let nowhere = client.request_ok(
         "dataBreakpointInfo",
         json!({"name": "0x10", "asAddress": true, "bytes": 4}),
     );
@@ -306,7 +306,7 @@ fn beyond_the_debug_registers_by_single_steps() {
 fn software_watch_if_requested() {
     let (_, mut client) = stopped("");
     let frame = client.top_frame()["id"].clone();
-    let info = client.ask(
+    let info = client.request_ok(
         "dataBreakpointInfo",
         json!({"name": "counter", "frameId": frame, "mode": "software"}),
     );
@@ -406,7 +406,7 @@ fn a_step_over_a_change_ends_there() {
     client.set_breakpoints(&fixture, &[]);
     watch(&mut client, "counter", json!({}));
     let thread = client.thread();
-    client.ask("next", json!({"threadId": thread}));
+    client.request_ok("next", json!({"threadId": thread}));
     client.expect_stopped("data breakpoint");
     assert_eq!(client.function_names()[0], "set_counter");
     client.disconnect();
@@ -488,7 +488,7 @@ fn rust() {
     let fixture = Fixture::of("rust/watch.rs");
     let mut client = DapClient::stopped_at(&fixture, "total");
     client.set_breakpoints(&fixture, &[]);
-    client.ask("setExceptionBreakpoints", json!({"filters": []}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     let total = info(&mut client, "total")["dataId"].clone();
     let point = info(&mut client, "point")["dataId"].clone();
     let condition = "total > 2 && $thread_name == \"watch\"";
@@ -511,7 +511,7 @@ fn watch_ends_with_a_frame_left_by_panic() {
     let fixture = Fixture::of("rust/watch.rs");
     let mut client = DapClient::stopped_at(&fixture, "add");
     client.set_breakpoints(&fixture, &[]);
-    client.ask("setExceptionBreakpoints", json!({"filters": []}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     watch(&mut client, "local", json!({}));
     let texts = stops(&mut client);
     assert_eq!(texts[0], "local: 1 -> 2");

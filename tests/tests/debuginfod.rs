@@ -142,7 +142,7 @@ fn launch(client: &mut DapClient, program: &Path, invalidated: bool) -> i64 {
         "adapterID": "stillpoint", "supportsProgressReporting": true,
         "supportsInvalidatedEvent": invalidated,
     });
-    client.ask("initialize", abilities);
+    client.request_ok("initialize", abilities);
     let settings = json!({"program": program, "debuginfod": true});
     let launch = client.send("launch", settings);
     client.wait_event("initialized");
@@ -150,7 +150,7 @@ fn launch(client: &mut DapClient, program: &Path, invalidated: bool) -> i64 {
 }
 
 fn configure(client: &mut DapClient, launch: i64) {
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("the program starts");
 }
 
@@ -195,7 +195,7 @@ fn standing_in_library(invalidated: bool) -> (Server, Fixture, [String; 2], DapC
 fn wait_for_library(client: &mut DapClient) {
     client.wait_event_where("output", |body| {
         let text = body["output"].as_str().unwrap_or_default();
-        text.starts_with("No debug info of libshared_linked.so: ")
+        text.starts_with("Cannot fetch debug info of libshared_linked.so: ")
     });
 }
 
@@ -216,7 +216,7 @@ fn debug_info_arrives_during_a_stop() {
         (&frame["name"], &frame["source"]["path"]),
         (&json!("body"), &Value::Null)
     );
-    client.ask("threads", Value::Null);
+    client.request_ok("threads", Value::Null);
 
     drop(server.open(&id));
     let module = client.wait_event_where("module", |body| is_changed(body, "loop"));
@@ -234,7 +234,7 @@ fn debug_info_arrives_during_a_stop() {
     });
     assert_eq!(end["message"], Value::Null);
 
-    let scopes = client.ask_wrongly("scopes", json!({"frameId": frame["id"]}));
+    let scopes = client.request_error("scopes", json!({"frameId": frame["id"]}));
     assert!(scopes.contains("more debug info"), "{scopes}");
     // It is stopped at the function's start according to symbols; from now on the line table
     // decides.
@@ -268,7 +268,7 @@ fn frames_stay_valid_without_invalidated_support() {
     drop(server.open(&id));
     // The library's turn comes when the program's file is here.
     wait_for_library(&mut client);
-    client.ask("scopes", json!({"frameId": frame["id"]}));
+    client.request_ok("scopes", json!({"frameId": frame["id"]}));
     assert_eq!(client.stack()[1]["source"]["path"], Value::Null);
     client.continue_();
     client.wait_event_where("module", |body| is_changed(body, "shared_main"));
@@ -307,7 +307,7 @@ fn cancel_ends_the_download_process() {
     let gate = server.open(&id);
     let running = server.waiting();
     let cancel = json!({"progressId": progress["progressId"]});
-    client.ask("cancel", cancel.clone());
+    client.request_ok("cancel", cancel.clone());
     let end = client.wait_event_where("progressEnd", |body| {
         body["progressId"] == progress["progressId"]
     });
@@ -318,7 +318,7 @@ fn cancel_ends_the_download_process() {
     drop(gate);
     // Other modules are still fetched, and a late response is harmless.
     wait_for_library(&mut client);
-    client.ask("cancel", cancel);
+    client.request_ok("cancel", cancel);
     assert_eq!(client.stack()[1]["source"]["path"], Value::Null);
     let console = client.output("console");
     assert!(!console.contains("of shared_main"), "{console}");
@@ -356,7 +356,7 @@ fn said_of(prepare: impl FnOnce(&Server, &Fixture, &str)) -> String {
     client.expect_stopped("function breakpoint");
     let body = client.wait_event_where("output", |body| {
         let text = body["output"].as_str().unwrap_or_default();
-        text.starts_with("No debug info of loop: ")
+        text.starts_with("Cannot fetch debug info of loop: ")
     });
     assert_eq!(body["category"], "console");
     assert_eq!(client.top_frame()["source"]["path"], Value::Null);
@@ -364,7 +364,11 @@ fn said_of(prepare: impl FnOnce(&Server, &Fixture, &str)) -> String {
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     let all = client.output("console");
-    assert_eq!(all.matches("No debug info of loop").count(), 1, "{all}");
+    assert_eq!(
+        all.matches("Cannot fetch debug info of loop").count(),
+        1,
+        "{all}"
+    );
     assert_eq!(client.output("important"), "");
     client.disconnect();
     body["output"].as_str().expect("text").to_owned()
@@ -377,7 +381,7 @@ fn download_failures_are_console_notes() {
     let garbage = said_of(|server, _, id| {
         fs::write(server.root.join(format!("says-{id}")), "<html>\n").expect("a file");
     });
-    assert!(garbage.contains("said `<html>`"), "{garbage}");
+    assert!(garbage.contains("printed `<html>`"), "{garbage}");
     let silent = said_of(|server, _, id| {
         fs::write(server.root.join(format!("says-{id}")), "").expect("a file");
     });
@@ -423,13 +427,13 @@ fn said_without(adjust: impl FnOnce(&Server, &mut Command)) -> String {
     client.expect_stopped("function breakpoint");
     client.wait_event_where("output", |body| {
         let text = body["output"].as_str().unwrap_or_default();
-        text.starts_with("No debug info is fetched: ")
+        text.starts_with("Cannot fetch debug info: ")
     });
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     assert!(server.asked().is_empty());
     let said = client.output("console");
-    assert_eq!(said.matches("No debug info").count(), 1, "{said}");
+    assert_eq!(said.matches("Cannot fetch debug info").count(), 1, "{said}");
     client.disconnect();
     said
 }

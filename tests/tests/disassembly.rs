@@ -26,7 +26,7 @@ fn pc(client: &mut DapClient) -> u64 {
 
 /// Sends `disassemble` as VS Code does.
 fn disassemble(client: &mut DapClient, at: u64, first: i64, count: u64) -> Vec<Value> {
-    let body = client.ask(
+    let body = client.request_ok(
         "disassemble",
         json!({
             "memoryReference": format!("{at:#x}"), "offset": 0, "instructionOffset": first,
@@ -150,7 +150,7 @@ fn instructions_have_their_sources_and_names() {
         .iter()
         .any(|row| text(&row["instruction"]).ends_with("<printf@plt>"));
     assert!(print, "{rows:#?}");
-    let plain = client.ask(
+    let plain = client.request_ok(
         "disassemble",
         json!({
             "memoryReference": format!("{here:#x}"), "instructionCount": 30,
@@ -231,7 +231,7 @@ fn disassembly_without_code_has_all_rows() {
             "no address",
         ),
     ] {
-        let error = client.ask_wrongly("disassemble", arguments);
+        let error = client.request_error("disassemble", arguments);
         assert!(error.contains(why), "{error}");
     }
     assert!(disassemble(&mut client, guard, 0, 0).is_empty());
@@ -254,7 +254,7 @@ fn of_a_running_program() {
 /// Returns the lines of a source that is not a file.
 fn listing(client: &mut DapClient, source: &Value) -> Vec<String> {
     let reference = &source["sourceReference"];
-    let body = client.ask(
+    let body = client.request_ok(
         "source",
         json!({"source": source, "sourceReference": reference}),
     );
@@ -297,14 +297,14 @@ fn a_frame_without_source_shows_its_code() {
     let call = &lines[line_of(&caller) - 1];
     assert!(call.contains("  call "), "{call}");
     let unknown = json!({"source": {"sourceReference": 4711}, "sourceReference": 4711});
-    let error = client.ask_wrongly("source", unknown);
+    let error = client.request_error("source", unknown);
     assert!(error.contains("4711"), "{error}");
     client.disconnect();
 }
 
 fn set_in_code(client: &mut DapClient, source: &Value, lines: &[usize]) -> Vec<Value> {
     let breakpoints: Vec<Value> = lines.iter().map(|line| json!({"line": line})).collect();
-    let body = client.ask(
+    let body = client.request_ok(
         "setBreakpoints",
         json!({"source": source, "breakpoints": breakpoints}),
     );
@@ -324,7 +324,7 @@ fn instruction_breakpoints_survive_restarts() {
     let lines = listing(&mut client, &source);
     let last = lines.len();
     assert!(lines[last - 1].ends_with("  ret"), "{}", lines[last - 1]);
-    let places = client.ask(
+    let places = client.request_ok(
         "breakpointLocations",
         json!({"source": source, "line": 1, "endLine": 1000}),
     );
@@ -347,7 +347,7 @@ fn instruction_breakpoints_survive_restarts() {
     assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
     assert_eq!(line_of(&client.top_frame()), last);
 
-    client.ask("restart", json!({}));
+    client.request_ok("restart", json!({}));
     let stop = client.expect_stopped("breakpoint");
     assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));
     assert_eq!(client.top_frame()["source"], source);
@@ -388,13 +388,13 @@ fn a_thread_can_be_moved_in_machine_code() {
     let popped = line_with("  pop rbp");
     let goto = |client: &mut DapClient, line: usize| {
         let asked = json!({"source": source, "line": line});
-        let targets = client.ask("gotoTargets", asked)["targets"].clone();
+        let targets = client.request_ok("gotoTargets", asked)["targets"].clone();
         targets.as_array().expect("targets").clone()
     };
     let thread = client.thread();
     // Until the frame is set up, the stack differs from the one after it.
     while line_of(&client.top_frame()) < popped - 1 {
-        client.ask(
+        client.request_ok(
             "next",
             json!({"threadId": thread, "granularity": "instruction"}),
         );
@@ -406,17 +406,17 @@ fn a_thread_can_be_moved_in_machine_code() {
     let place = text(&targets[0]["instructionPointerReference"]);
     assert!(lines[popped - 1].starts_with(place), "{targets:?}");
     let chosen = json!({"threadId": thread, "targetId": targets[0]["id"]});
-    client.ask("goto", chosen);
+    client.request_ok("goto", chosen);
     client.expect_stopped("goto");
     assert_eq!(line_of(&client.top_frame()), popped);
     assert_eq!(client.evaluate("$eax"), "4", "nothing has run");
     // Behind the last instruction, and where the stack is another.
     let asked = json!({"source": source, "line": lines.len() + 1});
-    let error = client.ask_wrongly("gotoTargets", asked);
+    let error = client.request_error("gotoTargets", asked);
     assert!(error.contains("lines"), "{error}");
     let first = goto(&mut client, 2);
     let chosen = json!({"threadId": thread, "targetId": first[0]["id"]});
-    let error = client.ask_wrongly("goto", chosen);
+    let error = client.request_error("goto", chosen);
     assert!(error.contains("another layout"), "{error}");
     client.set_breakpoints(&fixture, &["call_through"]);
     client.continue_();
@@ -434,7 +434,7 @@ fn steps_in_code_without_module_use_one_source() {
     let function = client.evaluated("code").expect("a value");
     let start = number(text(&function["memoryReference"]));
     let breakpoint = json!({"instructionReference": format!("{start:#x}")});
-    client.ask(
+    client.request_ok(
         "setInstructionBreakpoints",
         json!({"breakpoints": [breakpoint]}),
     );
@@ -463,7 +463,7 @@ fn steps_in_code_without_module_use_one_source() {
     assert_eq!(instructions, expected);
     let thread = client.thread();
     for step in 1..4 {
-        client.ask(
+        client.request_ok(
             "next",
             json!({"threadId": thread, "granularity": "instruction"}),
         );
@@ -474,7 +474,7 @@ fn steps_in_code_without_module_use_one_source() {
     }
     let set = set_in_code(&mut client, &source, &[line_of(&first) + 2]);
     assert_eq!(set[0]["verified"], true, "{}", set[0]);
-    client.ask("setInstructionBreakpoints", json!({"breakpoints": []}));
+    client.request_ok("setInstructionBreakpoints", json!({"breakpoints": []}));
     client.continue_();
     client.expect_stopped("breakpoint");
     assert_eq!(line_of(&client.top_frame()), line_of(&first) + 2);

@@ -22,7 +22,7 @@ fn start(fixture: &Fixture, args: &[&str], filters: Value) -> (DapClient, Vec<Va
 }
 
 fn set(client: &mut DapClient, arguments: Value) -> Vec<Value> {
-    let answer = client.ask("setExceptionBreakpoints", arguments);
+    let answer = client.request_ok("setExceptionBreakpoints", arguments);
     answer["breakpoints"].as_array().expect("a list").clone()
 }
 
@@ -37,7 +37,7 @@ fn own_line(client: &mut DapClient, fixture: &Fixture) -> u64 {
 
 fn info(client: &mut DapClient) -> Value {
     let thread = client.thread();
-    client.ask("exceptionInfo", json!({"threadId": thread}))
+    client.request_ok("exceptionInfo", json!({"threadId": thread}))
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn the_exception_is_a_value() {
     let error = client.try_evaluate("$exception").unwrap_err();
     assert!(error.contains("is not stopped at one"), "{error}");
     let thread = client.thread();
-    let error = client.ask_wrongly("exceptionInfo", json!({"threadId": thread}));
+    let error = client.request_error("exceptionInfo", json!({"threadId": thread}));
     assert!(error.contains("is not stopped for an exception"), "{error}");
     client.disconnect();
 }
@@ -556,7 +556,7 @@ fn filters_outlive_a_restart() {
                 client.continue_();
             }
         }
-        client.ask("restart", json!({}));
+        client.request_ok("restart", json!({}));
     }
     client.expect_stopped("exception");
     client.disconnect();
@@ -575,11 +575,11 @@ fn exceptions_belong_to_threads() {
     assert_eq!(stop["reason"], "exception");
     assert_eq!(stop["allThreadsStopped"], false);
     let thread = stop["threadId"].clone();
-    let info = client.ask("exceptionInfo", json!({"threadId": thread}));
+    let info = client.request_ok("exceptionInfo", json!({"threadId": thread}));
     assert_eq!(info["exceptionId"], "shop::Error");
     let pid = client.debuggee_pid();
     assert_ne!(thread, pid);
-    let error = client.ask_wrongly("exceptionInfo", json!({"threadId": pid}));
+    let error = client.request_error("exceptionInfo", json!({"threadId": pid}));
     assert!(error.contains("is not stopped"), "{error}");
     client.disconnect();
 }

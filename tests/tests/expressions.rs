@@ -136,7 +136,7 @@ fn mistakes_are_marked_in_the_console() {
 fn completed(client: &mut DapClient, text: &str) -> (Vec<String>, Option<(i64, i64)>) {
     let frame = client.top_frame()["id"].clone();
     let column = text.encode_utf16().count() + 1;
-    let body = client.ask(
+    let body = client.request_ok(
         "completions",
         json!({"text": text, "column": column, "frameId": frame}),
     );

@@ -7,7 +7,7 @@ use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 fn name(client: &mut DapClient, format: Value) -> String {
     let thread = client.thread();
     let arguments = json!({"threadId": thread, "levels": 1, "format": format});
-    let stack = client.ask("stackTrace", arguments);
+    let stack = client.request_ok("stackTrace", arguments);
     let name = stack["stackFrames"][0]["name"].as_str();
     name.expect("a name").to_owned()
 }
@@ -56,7 +56,7 @@ fn parameters_line_and_module() {
     assert_eq!(name(&mut client, json!(5)), "body");
     let thread = client.thread();
     let wrong = json!({"threadId": thread, "format": {"parameters": "many"}});
-    let error = client.ask_wrongly("stackTrace", wrong);
+    let error = client.request_error("stackTrace", wrong);
     assert!(error.contains("format.parameters"), "{error}");
     client.disconnect();
 }
@@ -85,7 +85,7 @@ fn sources_have_the_compiler_s_checksum() {
     assert_eq!(source["checksums"], expected);
     let set = client.set_breakpoints(&fixture, &["three"]);
     assert_eq!(set[0]["source"]["checksums"], expected);
-    let sources = client.ask("loadedSources", json!({}));
+    let sources = client.request_ok("loadedSources", json!({}));
     let sources = sources["sources"].as_array().expect("sources");
     let own = sources.iter().find(|it| it["path"] == source["path"]);
     assert_eq!(own.expect("the source")["checksums"], expected);

@@ -90,7 +90,7 @@ fn debugger_cannot_attach_to_itself() {
     client.initialize();
     let front = client.adapter_pid();
     for pid in [front, process::tracer_of(front)] {
-        let message = client.ask_wrongly("attach", json!({"pid": pid}));
+        let message = client.request_error("attach", json!({"pid": pid}));
         assert!(message.contains("cannot attach to itself"), "{message}");
     }
     client.disconnect();

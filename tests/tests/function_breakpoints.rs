@@ -215,7 +215,7 @@ fn wait_for_functions_can_be_paused_and_resumed() {
     let program = slow_to_search(folder.path());
     let begin = || {
         let mut client = DapClient::spawn();
-        client.ask(
+        client.request_ok(
             "initialize",
             json!({"adapterID": "stillpoint", "supportsProgressReporting": true}),
         );
@@ -224,21 +224,21 @@ fn wait_for_functions_can_be_paused_and_resumed() {
         client.wait_event("initialized");
         let set = client.set_function_breakpoints(&["quick_step"]);
         assert_eq!(set[0]["verified"], false);
-        client.ask("configurationDone", Value::Null);
+        client.request_ok("configurationDone", Value::Null);
         client
     };
 
     // Held before its first instruction, it is running for the client, and stops on a pause.
     let held = |_| {
         let mut client = begin();
-        client.ask("pause", json!({"threadId": 1}));
+        client.request_ok("pause", json!({"threadId": 1}));
         let stop = client.wait_event("stopped");
         client.select_thread(stop["threadId"].as_i64().expect("a thread"));
         (stop["reason"] == "pause").then_some(client)
     };
     // The search may be over before the request comes.
     let mut client = (0..ATTEMPTS).find_map(held).expect("it was never held");
-    client.ask("threads", Value::Null);
+    client.request_ok("threads", Value::Null);
     client.continue_();
     client.expect_stopped("function breakpoint");
     client.continue_();
@@ -254,9 +254,9 @@ fn wait_for_functions_can_be_paused_and_resumed() {
         return skips::skip("a search that takes long");
     };
     let title = progress["title"].as_str().expect("a title");
-    assert_eq!(title, "Looking for function breakpoints in slow");
+    assert_eq!(title, "Searching functions of breakpoints in slow");
     assert_eq!(progress["cancellable"], true);
-    client.ask("cancel", json!({"progressId": progress["progressId"]}));
+    client.request_ok("cancel", json!({"progressId": progress["progressId"]}));
     let changed = client.wait_event("breakpoint");
     let message = changed["breakpoint"]["message"]
         .as_str()

@@ -69,7 +69,7 @@ fn hostile_files_get_a_response_and_an_end() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("permissions");
 
         let mut client = DapClient::spawn();
-        client.ask("initialize", json!({"adapterID": "test"}));
+        client.request_ok("initialize", json!({"adapterID": "test"}));
         let launch = client.send("launch", json!({"program": program}));
         client.send(
             "setFunctionBreakpoints",
@@ -86,9 +86,9 @@ fn hostile_files_get_a_response_and_an_end() {
         if client.response(launch).is_ok() {
             let event = client.wait_event_of(&["stopped", "exited", "terminated"]);
             if let Some(thread) = event["body"]["threadId"].as_i64() {
-                let stack = client.ask("stackTrace", json!({"threadId": thread}));
+                let stack = client.request_ok("stackTrace", json!({"threadId": thread}));
                 for frame in stack["stackFrames"].as_array().into_iter().flatten() {
-                    let scopes = client.ask("scopes", json!({"frameId": frame["id"]}));
+                    let scopes = client.request_ok("scopes", json!({"frameId": frame["id"]}));
                     for scope in scopes["scopes"].as_array().into_iter().flatten() {
                         // Unreadable ones are values that say so, or an error.
                         let _ = client.request(

@@ -67,7 +67,7 @@ fn ifunc_breakpoint_hits_the_implementation_only() {
         }
         // Set once it has been chosen.
         let mut client = DapClient::stopped_at(fixture, "first");
-        client.ask(
+        client.request_ok(
             "setBreakpoints",
             json!({"source": {"path": fixture.source}, "breakpoints": []}),
         );

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
 fn set(client: &mut DapClient, breakpoints: Value) -> Vec<Value> {
-    let body = client.ask(
+    let body = client.request_ok(
         "setInstructionBreakpoints",
         json!({"breakpoints": breakpoints}),
     );
@@ -111,7 +111,7 @@ fn refused_where_no_instruction_begins() {
     assert!(message.contains("inside the instruction"), "{message}");
     let message = refused[1]["message"].as_str().expect("a message");
     assert!(message.contains("no code at"), "{message}");
-    let wrong = client.ask_wrongly(
+    let wrong = client.request_error(
         "setInstructionBreakpoints",
         json!({"breakpoints": [{"instructionReference": "nowhere"}]}),
     );

@@ -99,7 +99,7 @@ fn stop_at_a_jump_patch_shows_original_state() {
             // From wherever that is, one instruction after the other.
             for _ in 0..6 {
                 let thread = client.thread();
-                client.ask(
+                client.request_ok(
                     "stepIn",
                     json!({"threadId": thread, "granularity": "instruction"}),
                 );
@@ -170,7 +170,7 @@ fn jump_waits_for_a_thread_inside_its_bytes() {
     let fixture = Fixture::of("c/detours.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["inside", MANY.to_string()]}));
-    client.ask("setExceptionBreakpoints", json!({"filters": []}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     let last = json!({"hitCondition": (1 + 200 + MANY).to_string()});
     client.set_breakpoints_with(&fixture, vec![("touch", last)]);
     client.configure();
@@ -222,7 +222,7 @@ fn faults_of_the_program_reach_its_handler() {
     for fixture in everywhere() {
         let mut client = DapClient::spawn();
         client.launch(&fixture, json!({"args": ["knock", "10000"]}));
-        client.ask("setExceptionBreakpoints", json!({"filters": []}));
+        client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
         let last = json!({"hitCondition": "> 10000"});
         client.set_breakpoints_with(&fixture, vec![("knock", last)]);
         client.configure();
@@ -517,9 +517,9 @@ fn pause_at_trap_resumes_correctly() {
     client.wait_for_jump_patch();
     for _ in 0..300 {
         client.pause();
-        let told = client.ask("threads", json!({}));
+        let told = client.request_ok("threads", json!({}));
         for thread in told["threads"].as_array().expect("threads") {
-            let stack = client.ask("stackTrace", json!({"threadId": thread["id"]}));
+            let stack = client.request_ok("stackTrace", json!({"threadId": thread["id"]}));
             // In the program, or in the library that has just begun the thread.
             let top = stack["stackFrames"][0]["name"].as_str();
             assert!(top.is_some_and(|name| !name.starts_with("0x")), "{stack}");

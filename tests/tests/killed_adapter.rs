@@ -77,7 +77,7 @@ fn stop_at_beat(client: &mut DapClient, fixture: &Fixture) {
 /// Steps of a stopped thread, the last one under way.
 fn step(client: &mut DapClient, round: usize) {
     for _ in 0..=round {
-        client.ask("next", json!({"threadId": client.thread()}));
+        client.request_ok("next", json!({"threadId": client.thread()}));
         client.expect_stopped_by(&["step", "breakpoint"]);
     }
     let thread = json!({"threadId": client.thread()});
@@ -246,7 +246,7 @@ fn busy_launched(copy: &Copy, fixture: &Fixture, state: &str, round: usize) -> V
                 client.continue_();
                 client.wait_event_where("output", |it| {
                     let text = it["output"].as_str().unwrap_or_default();
-                    text.contains("from now on its child is debugged")
+                    text.contains("the session follows its child")
                 });
             }
         }
@@ -396,9 +396,9 @@ fn end(client: &mut DapClient, how: End) {
     match how {
         End::Killed => kill(client),
         End::TracerKilled => kill_tracer(client),
-        End::Disconnects => drop(client.ask("disconnect", Value::Null)),
+        End::Disconnects => drop(client.request_ok("disconnect", Value::Null)),
         End::LeavesAlive => {
-            client.ask("disconnect", json!({"terminateDebuggee": false}));
+            client.request_ok("disconnect", json!({"terminateDebuggee": false}));
         }
     }
     client.wait_exit();

@@ -217,7 +217,7 @@ fn columns_of_calls_are_locations() {
         let line = fixture.line("three");
         let mut client = DapClient::stopped_at(&fixture, "three");
         let arguments = json!({"source": {"path": path}, "line": line});
-        let places = client.ask("breakpointLocations", arguments);
+        let places = client.request_ok("breakpointLocations", arguments);
         let columns: Vec<u64> = places["breakpoints"]
             .as_array()
             .expect("a list")

@@ -123,9 +123,9 @@ fn nothing_comes_before_initialize() {
     assert!(why.contains("initialize"), "{why}");
 
     let mut client = DapClient::spawn();
-    let why = client.ask_wrongly("launch", json!({"program": "/bin/true"}));
+    let why = client.request_error("launch", json!({"program": "/bin/true"}));
     assert!(why.contains("initialize"), "{why}");
-    let why = client.ask_wrongly("attach", json!({"pid": 1}));
+    let why = client.request_error("attach", json!({"pid": 1}));
     assert!(why.contains("initialize"), "{why}");
     stop_at_body(client).disconnect();
     assert!(!mark.exists());
@@ -161,7 +161,7 @@ fn another_user_needs_the_token() {
     stop_at_body(server.client_of(socket)).disconnect();
     let mut client = server.client_of(nobody());
     let arguments = json!({"adapterID": "x", "token": token, "clientID": "other"});
-    client.ask("initialize", arguments);
+    client.request_ok("initialize", arguments);
     client.close();
 }
 

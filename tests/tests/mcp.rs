@@ -1,7 +1,7 @@
 //! `stillpoint mcp`: what its tools are, and how agents hunt bugs with them.
 
 use serde_json::json;
-use stillpoint_tests::{Agent, Compiler, Fixture, Flags, core_of, has, place};
+use stillpoint_tests::{Agent, Compiler, Fixture, Flags, assert_contains, core_of, place};
 
 #[test]
 fn tools_describe_themselves() {
@@ -51,7 +51,7 @@ fn agent_finds_a_bug_in_c() {
     let mut agent = Agent::start();
     let program = fixture.program.to_str().expect("UTF-8");
     let held = agent.call("debug_launch", json!({"program": program}));
-    has(&held, &["held before its first instruction"]);
+    assert_contains(&held, &["held before its first instruction"]);
     agent.fail("debug_stack", json!({}), "NOT_STARTED");
     let set = agent.call(
         "debug_breakpoint",
@@ -64,7 +64,7 @@ fn agent_finds_a_bug_in_c() {
 
     let stop = agent.call("debug_continue", json!({}));
     let line = fixture.line("body_return");
-    has(
+    assert_contains(
         &stop,
         &[
             &format!(
@@ -87,7 +87,7 @@ fn agent_finds_a_bug_in_c() {
     );
 
     let out = agent.call("debug_continue", json!({"action": "step-out"}));
-    has(
+    assert_contains(
         &out,
         &[
             "stop 2: step\n",
@@ -97,12 +97,12 @@ fn agent_finds_a_bug_in_c() {
         ],
     );
     let after = agent.call("debug_continue", json!({"action": "step-over"}));
-    has(&after, &["changed since stop 2:\n  total: 12 -> 32\n"]);
+    assert_contains(&after, &["changed since stop 2:\n  total: 12 -> 32\n"]);
     let to = agent.call(
         "debug_continue",
         json!({"action": "run-to", "to": place(&fixture, "print")}),
     );
-    has(
+    assert_contains(
         &to,
         &[
             "stop 4: breakpoint at the run-to location (loop.c:",
@@ -120,7 +120,7 @@ fn agent_finds_a_bug_in_c() {
     agent.fail("debug_continue", json!({}), "PROGRAM_ENDED");
     agent.fail("debug_variables", json!({}), "PROGRAM_ENDED");
     assert_eq!(agent.call("debug_output", json!({})), "105\n[cursor 4]\n");
-    has(&agent.call("debug_stop", json!({})), &["session of"]);
+    assert_contains(&agent.call("debug_stop", json!({})), &["session of"]);
     agent.fail("debug_output", json!({}), "NO_SESSION");
     agent.leave();
 }
@@ -130,7 +130,7 @@ fn steps_enter_calls_and_frames_can_be_selected() {
     let fixture = Fixture::of("c/recursion.c");
     let (mut agent, _) = Agent::at(&fixture, "call");
     let into = agent.call("debug_continue", json!({"action": "step-into"}));
-    has(
+    assert_contains(
         &into,
         &["stop 2: step", "at factorial(n=5) at", "argument n = 5"],
     );
@@ -138,7 +138,7 @@ fn steps_enter_calls_and_frames_can_be_selected() {
         "debug_continue",
         json!({"action": "run-to", "to": place(&fixture, "bottom")}),
     );
-    has(
+    assert_contains(
         &bottom,
         &["argument n = 1", "changed since stop 2:\n  n: 5 -> 1\n"],
     );
@@ -148,13 +148,13 @@ fn steps_enter_calls_and_frames_can_be_selected() {
     assert!(lines[1].starts_with("#1 factorial(n=2) at /"), "{stack}");
     assert_eq!(lines[3], "… more frames: debug_stack {\"start\": 3}");
     let more = agent.call("debug_stack", json!({"start": 3, "levels": 3}));
-    has(&more, &["#3 factorial(n=4)", "#5 main()"]);
+    assert_contains(&more, &["#3 factorial(n=4)", "#5 main()"]);
     agent.fail("debug_stack", json!({"start": 5000}), "NO_SUCH_FRAME");
     assert_eq!(
         agent.call("debug_evaluate", json!({"expression": "n", "frame": 2})),
         "n = 3  (int)\n"
     );
-    has(
+    assert_contains(
         &agent.call("debug_variables", json!({"frame": 4})),
         &["Locals:\n", "  n = 5  (int)\n"],
     );
@@ -169,7 +169,7 @@ fn steps_enter_calls_and_frames_can_be_selected() {
         "NO_SUCH_THREAD",
     );
     let threads = agent.call("debug_stack", json!({"threads": true}));
-    has(
+    assert_contains(
         &threads,
         &["> thread 1 \"recursion\" (tid ", "): #0 factorial(n=1) at "],
     );
@@ -182,7 +182,7 @@ fn crashes_are_explained_in_c_and_in_core_files() {
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
     let crash = agent.call("debug_continue", json!({}));
-    has(&crash, &["stop 1: exception: ", "SIGSEGV", "call_null.c:"]);
+    assert_contains(&crash, &["stop 1: exception: ", "SIGSEGV", "call_null.c:"]);
     agent.leave();
 
     let fixture = Fixture::of("c/crash.c");
@@ -195,10 +195,10 @@ fn crashes_are_explained_in_c_and_in_core_files() {
         "debug_attach",
         json!({"core": core, "program": fixture.program}),
     );
-    has(
+    assert_contains(
         &text,
         &[
-            "stop 1: exception: signal SIGSEGV: the program was ended by ",
+            "stop 1: exception: signal SIGSEGV: the program was killed by ",
             "stack:\n",
         ],
     );
@@ -214,7 +214,7 @@ fn containers_and_exceptions_of_cpp() {
         "debug_launch",
         json!({"program": fixture.program, "breakpoints": ["main"]}),
     );
-    has(
+    assert_contains(
         &stop,
         &[
             "breakpoint 1: main, at ",
@@ -229,9 +229,9 @@ fn containers_and_exceptions_of_cpp() {
         "debug_breakpoint",
         json!({"exception": "cpp_throw", "condition": "std::exception"}),
     );
-    has(&set, &["exception cpp_throw if std::exception"]);
+    assert_contains(&set, &["exception cpp_throw if std::exception"]);
     let stop = agent.call("debug_continue", json!({}));
-    has(&stop, &["stop 1: exception", "crash.cpp:"]);
+    assert_contains(&stop, &["stop 1: exception", "crash.cpp:"]);
     agent.leave();
 }
 
@@ -241,7 +241,7 @@ fn panics_and_values_of_rust() {
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
     let stop = agent.call("debug_continue", json!({}));
-    has(
+    assert_contains(
         &stop,
         &[
             "stop 1: exception",
@@ -280,12 +280,12 @@ fn optimized_out_value_is_an_error_with_remedy() {
     let flags = Flags::new(Compiler::Gcc).optimized("2");
     let fixture = Fixture::build("c/optimized.c", flags).expect("gcc is installed");
     let (mut agent, stop) = Agent::at(&fixture, "half");
-    has(&stop, &["pair = <optimized out>"]);
+    assert_contains(&stop, &["pair = <optimized out>"]);
     let text = agent.fail(
         "debug_evaluate",
         json!({"expression": "pair"}),
         "OPTIMIZED_OUT",
     );
-    has(&text, &["-Og"]);
+    assert_contains(&text, &["-Og"]);
     agent.leave();
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use std::process::Command;
-use stillpoint_tests::{Agent, Compiler, Fixture, Flags, has, place};
+use stillpoint_tests::{Agent, Compiler, Fixture, Flags, assert_contains, place};
 
 #[test]
 fn invalid_breakpoints_are_errors() {
@@ -14,14 +14,14 @@ fn invalid_breakpoints_are_errors() {
         json!({"location": "loop.c:5000"}),
         "NO_CODE_AT_LINE",
     );
-    has(&refused, &["loop.c:5000"]);
+    assert_contains(&refused, &["loop.c:5000"]);
     let last = fixture.line("end");
     let near = agent.fail(
         "debug_breakpoint",
         json!({"location": format!("loop.c:{}", last + 30)}),
         "NO_CODE_AT_LINE",
     );
-    has(
+    assert_contains(
         &near,
         &["; valid lines: ", &format!(", {last}, {}", last + 1)],
     );
@@ -80,7 +80,7 @@ fn invalid_breakpoints_are_errors() {
     let place = place(&fixture, "body_return");
     let message =
         json!({"location": place, "message": "i={i} product={product}", "hitCount": "<= 3"});
-    has(
+    assert_contains(
         &agent.call("debug_logpoint", message),
         &["logpoint ", "hits <= 3", "says \"i={i} product={product}\""],
     );
@@ -88,7 +88,7 @@ fn invalid_breakpoints_are_errors() {
         "debug_breakpoint",
         json!({"location": "body", "hitCondition": "4"}),
     );
-    has(&set, &["body, hits 4, at ", "loop.c:"]);
+    assert_contains(&set, &["body, hits 4, at ", "loop.c:"]);
     let number: u32 = set
         .split([' ', ':'])
         .nth(1)
@@ -96,7 +96,7 @@ fn invalid_breakpoints_are_errors() {
         .parse()
         .expect("a number");
     let stop = agent.call("debug_continue", json!({}));
-    has(
+    assert_contains(
         &stop,
         &[
             &format!("breakpoint {number} (body)"),
@@ -114,14 +114,14 @@ fn invalid_breakpoints_are_errors() {
         json!({"action": "remove", "id": number}),
     );
     let watched = agent.call("debug_breakpoint", json!({"watch": "product"}));
-    has(&watched, &["watch write of product"]);
+    assert_contains(&watched, &["watch write of product"]);
     let written = agent.call("debug_continue", json!({}));
-    has(&written, &["data breakpoint", "product", "-> 30"]);
-    has(
+    assert_contains(&written, &["data breakpoint", "product", "-> 30"]);
+    assert_contains(
         &agent.call("debug_breakpoint", json!({"action": "remove", "id": 0})),
         &["removed 2"],
     );
-    has(
+    assert_contains(
         &agent.call("debug_continue", json!({})),
         &["ended: exit code 0"],
     );
@@ -134,7 +134,7 @@ fn breakpoint_changes_come_with_the_next_stop() {
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
     let pending = agent.call("debug_breakpoint", json!({"location": "plugin_thrice"}));
-    has(&pending, &["breakpoint 1: plugin_thrice; pending"]);
+    assert_contains(&pending, &["breakpoint 1: plugin_thrice; pending"]);
     let to = |agent: &mut Agent, marker: &str| {
         let place = place(&fixture, marker);
         agent.call("debug_continue", json!({"action": "run-to", "to": place}))
@@ -143,7 +143,7 @@ fn breakpoint_changes_come_with_the_next_stop() {
     let before = to(&mut agent, "open");
     assert!(!before.contains(heading), "{before}");
     let bound = to(&mut agent, "opened");
-    has(
+    assert_contains(
         &bound,
         &[
             heading,
@@ -153,21 +153,21 @@ fn breakpoint_changes_come_with_the_next_stop() {
     );
     // Once.
     let hit = agent.call("debug_continue", json!({}));
-    has(&hit, &["function breakpoint 1 (plugin_thrice)"]);
+    assert_contains(&hit, &["function breakpoint 1 (plugin_thrice)"]);
     assert!(!hit.contains(heading), "{hit}");
 
     // One on a local variable goes with its frame.
     let watched = agent.call("debug_breakpoint", json!({"watch": "value"}));
-    has(&watched, &["breakpoint 2: watch write of value"]);
+    assert_contains(&watched, &["breakpoint 2: watch write of value"]);
     let left = agent.call("debug_continue", json!({}));
-    has(
+    assert_contains(
         &left,
         &[heading, "  breakpoint 2: watch write of value; removed: "],
     );
     let list = agent.call("debug_breakpoint", json!({"action": "list"}));
     assert!(!list.contains("value"), "{list}");
     let end = agent.call("debug_continue", json!({}));
-    has(
+    assert_contains(
         &end,
         &[
             "ended: exit code 0",
@@ -195,7 +195,7 @@ fn address_breakpoint_without_debug_info() {
         "debug_launch",
         json!({"program": program, "breakpoints": ["main"]}),
     );
-    has(
+    assert_contains(
         &launched,
         &[
             "breakpoint 1: main; pending",
@@ -215,7 +215,7 @@ fn address_breakpoint_without_debug_info() {
     let set = agent.call("debug_breakpoint", json!({"location": address}));
     assert_eq!(set, format!("breakpoint 1: {address}"));
     let stop = agent.call("debug_continue", json!({}));
-    has(&stop, &[&format!("breakpoint 1 ({address})")]);
+    assert_contains(&stop, &[&format!("breakpoint 1 ({address})")]);
     // Temporary breakpoints of `run-to` are not listed.
     agent.fail(
         "debug_continue",
@@ -226,10 +226,26 @@ fn address_breakpoint_without_debug_info() {
         "debug_continue",
         json!({"action": "run-to", "to": "printf"}),
     );
-    has(&end, &["ended: exit code 0"]);
+    assert_contains(&end, &["ended: exit code 0"]);
     assert_eq!(
         agent.call("debug_breakpoint", json!({"action": "list"})),
         set
     );
+    agent.leave();
+}
+
+#[test]
+fn code_of_an_error_names_what_is_invalid() {
+    let fixture = Fixture::of("c/loop.c");
+    let mut agent = Agent::start();
+    agent.call("debug_launch", json!({"program": fixture.program}));
+    let exception = json!({"exception": "signals", "condition": "$exception =="});
+    agent.fail("debug_breakpoint", exception, "BAD_CONDITION");
+    let location = place(&fixture, "body");
+    let logpoint = json!({"location": location, "message": "{i}", "condition": "i =="});
+    agent.fail("debug_logpoint", logpoint, "BAD_CONDITION");
+    // The hit condition is valid, the name is not.
+    let pattern = json!({"location": "/(/", "hitCondition": "3"});
+    agent.fail("debug_breakpoint", pattern, "CANNOT_SET");
     agent.leave();
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, DEADLINE, Fixture, has, place, process};
+use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, place, process};
 
 #[test]
 fn running_program_can_be_awaited_paused_and_read() {
@@ -12,7 +12,7 @@ fn running_program_can_be_awaited_paused_and_read() {
     let mut agent = Agent::start();
     agent.call("debug_launch", json!({"program": fixture.program}));
     let running = agent.call("debug_continue", json!({"timeout": 0.1}));
-    has(
+    assert_contains(
         &running,
         &[
             "running (no stop within 0.1 seconds)",
@@ -22,7 +22,7 @@ fn running_program_can_be_awaited_paused_and_read() {
     );
     agent.fail("debug_continue", json!({}), "NOT_STOPPED");
     agent.fail("debug_stack", json!({}), "NOT_STOPPED");
-    has(
+    assert_contains(
         &agent.call("debug_continue", json!({"action": "wait", "timeout": 0})),
         &["running"],
     );
@@ -47,10 +47,10 @@ fn running_program_can_be_awaited_paused_and_read() {
     // One call waits, another one pauses; both report the stop.
     let waiting = agent.begin("debug_continue", json!({"action": "wait"}));
     let paused = agent.call("debug_continue", json!({"action": "pause"}));
-    has(&paused, &["stop 1: pause", "variables:\n"]);
+    assert_contains(&paused, &["stop 1: pause", "variables:\n"]);
     let (failed, told) = agent.finish(waiting);
     assert!(!failed);
-    has(&told, &["stop 1: pause"]);
+    assert_contains(&told, &["stop 1: pause"]);
 
     // A breakpoint set while the program runs is reported to the waiting call.
     agent.call("debug_continue", json!({"timeout": 0}));
@@ -58,7 +58,7 @@ fn running_program_can_be_awaited_paused_and_read() {
         "debug_breakpoint",
         json!({"location": place(&fixture, "beat")}),
     );
-    has(
+    assert_contains(
         &agent.call("debug_continue", json!({"action": "wait"})),
         &["stop 2: breakpoint 1", "argument count = "],
     );
@@ -75,7 +75,7 @@ fn running_program_can_be_awaited_paused_and_read() {
         "notifications/cancelled",
         json!({"requestId": id, "reason": "enough"}),
     );
-    has(
+    assert_contains(
         &agent.call("debug_continue", json!({"action": "pause"})),
         &["stop 3: pause"],
     );
@@ -112,7 +112,7 @@ fn sessions_end_before_the_next_one() {
         json!({"program": "/no/such/program"}),
         "START_FAILED",
     );
-    has(&missing, &["/no/such/program"]);
+    assert_contains(&missing, &["/no/such/program"]);
     agent.fail(
         "debug_launch",
         json!({"program": fixture.program, "breakpoints": ["exit_code.c:9999"]}),
@@ -139,15 +139,15 @@ fn attached_process_runs_after_detach() {
     let pid = spinning.pid();
     let mut agent = Agent::start();
     let stop = agent.call("debug_attach", json!({"pid": pid}));
-    has(&stop, &["stop 1: entry", "variables:\n"]);
-    has(
+    assert_contains(&stop, &["stop 1: entry", "variables:\n"]);
+    assert_contains(
         &agent.call("debug_evaluate", json!({"expression": "1 + 1"})),
         &["= 2"],
     );
     agent.call("debug_stop", json!({}));
     spinning.expect_running();
     let again = agent.call("debug_attach", json!({"pid": pid}));
-    has(&again, &["stop 1: entry"]);
+    assert_contains(&again, &["stop 1: entry"]);
     agent.leave();
     spinning.expect_running();
 }
@@ -169,13 +169,13 @@ fn invalid_calls_get_errors() {
         json!({"timeout": "soon"}),
         "BAD_ARGUMENTS",
     );
-    has(&wrong, &["`timeout`", "expected f64"]);
+    assert_contains(&wrong, &["`timeout`", "expected f64"]);
     let unknown = agent.fail(
         "debug_launch",
         json!({"program": "/bin/true", "arguments": []}),
         "BAD_ARGUMENTS",
     );
-    has(&unknown, &["unknown field `arguments`", "`args`"]);
+    assert_contains(&unknown, &["unknown field `arguments`", "`args`"]);
     agent.fail("debug_launch", json!({}), "BAD_ARGUMENTS");
     agent.fail(
         "debug_launch",
@@ -184,7 +184,7 @@ fn invalid_calls_get_errors() {
     );
     let id = agent.begin("debug_breakpoints", json!({}));
     let answer = agent.answer(id);
-    has(
+    assert_contains(
         answer["error"]["message"].as_str().expect("an error"),
         &["did you mean `debug_breakpoint`"],
     );

@@ -3,13 +3,13 @@
 use serde_json::json;
 use std::time::Instant;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, DEADLINE, Fixture, has, place};
+use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, place};
 
 #[test]
 fn pointers_show_targets_and_cycles() {
     let fixture = Fixture::of("c/deadlock.c");
     let (mut agent, stop) = Agent::at(&fixture, "write");
-    has(
+    assert_contains(
         &stop,
         &[
             "argument list = → #1 {value = 1, next = → #2}  (struct node *)\n",
@@ -20,7 +20,7 @@ fn pointers_show_targets_and_cycles() {
     );
     // A change in the common target of two pointers is reported once.
     let written = agent.call("debug_continue", json!({"action": "step-over"}));
-    has(
+    assert_contains(
         &written,
         &[
             "  list: → #1 {value = 1, next = → #2} -> → #1 {value = 11, next = → #2}\n",
@@ -29,7 +29,7 @@ fn pointers_show_targets_and_cycles() {
     );
     assert!(!written.contains("  same: "), "{written}");
     let moved = agent.call("debug_continue", json!({"action": "step-over"}));
-    has(
+    assert_contains(
         &moved,
         &[
             "argument list = → #2 {value = 2, next = → #1}",
@@ -43,7 +43,7 @@ fn pointers_show_targets_and_cycles() {
         agent.call("debug_evaluate", json!({"expression": "same"})),
         "same = → #1 {value = 11, next = → #2}  (struct node *)\n"
     );
-    has(
+    assert_contains(
         &agent.call("debug_variables", json!({"expression": "list"})),
         &[
             "  value = 2  (int)\n",
@@ -52,7 +52,7 @@ fn pointers_show_targets_and_cycles() {
     );
     // Variables are objects that are shown already; wild pointers are known by their addresses.
     let main = agent.call("debug_variables", json!({"frame": 1}));
-    has(
+    assert_contains(
         &main,
         &[
             "end = {value = 2, next = → begin}",
@@ -63,12 +63,12 @@ fn pointers_show_targets_and_cycles() {
         "debug_evaluate",
         json!({"expression": "(struct node *)0x10"}),
     );
-    has(&wild, &["= 0x10 <"]);
+    assert_contains(&wild, &["= 0x10 <"]);
     let exact = agent.call(
         "debug_evaluate",
         json!({"expression": "same", "addresses": true}),
     );
-    has(&exact, &["same = 0x7ff", " → #1 {value = 11, next = 0x7ff"]);
+    assert_contains(&exact, &["same = 0x7ff", " → #1 {value = 11, next = 0x7ff"]);
     agent.leave();
 }
 
@@ -87,7 +87,7 @@ fn deadlock_names_its_threads() {
         assert!(began.elapsed() < DEADLINE, "{stop}");
     };
     let (mine, theirs) = (fixture.line("lock_second"), fixture.line("lock_first"));
-    has(
+    assert_contains(
         &stop,
         &[
             &format!("at main() at {}:{mine} (frame ", fixture.source.display()),
@@ -123,7 +123,7 @@ fn deadlock_names_its_threads() {
         "unused = 0x0  (void *)\n"
     );
     let all = agent.call("debug_stack", json!({"all": true}));
-    has(
+    assert_contains(
         &all,
         &[
             " main() at ",
@@ -171,7 +171,7 @@ fn launch_breakpoints_survive_a_restart() {
     });
     let stop = agent.call("debug_launch", launch.clone());
     let set = format!("breakpoint 1: {body} if i == 3\n");
-    has(
+    assert_contains(
         &stop,
         &[
             &set,
@@ -182,12 +182,12 @@ fn launch_breakpoints_survive_a_restart() {
         ],
     );
     let ended = |agent: &mut Agent| agent.call("debug_continue", json!({}));
-    has(&ended(&mut agent), &["ended: exit code 0"]);
+    assert_contains(&ended(&mut agent), &["ended: exit code 0"]);
 
     // After its end, and in the middle.
     for _ in 0..2 {
         let again = agent.call("debug_continue", json!({"action": "restart"}));
-        has(
+        assert_contains(
             &again,
             &[
                 &set,
@@ -199,7 +199,7 @@ fn launch_breakpoints_survive_a_restart() {
     }
     agent.call("debug_breakpoint", json!({"watch": "product"}));
     let without = agent.call("debug_continue", json!({"action": "restart"}));
-    has(
+    assert_contains(
         &without,
         &[
             &set,
@@ -210,7 +210,7 @@ fn launch_breakpoints_survive_a_restart() {
 
     let wrong = json!({"program": fixture.program, "breakpoints": [{"place": body}]});
     let text = agent.fail("debug_launch", wrong, "BAD_ARGUMENTS");
-    has(&text, &["`location`", "`condition`"]);
+    assert_contains(&text, &["`location`", "`condition`"]);
     agent.leave();
 }
 
@@ -224,7 +224,7 @@ fn logpoints_are_checked_and_not_moved() {
             "location": place(&fixture, "body"), "message": format!("{{{name}}}"),
         });
         let set = agent.call("debug_logpoint", message);
-        has(
+        assert_contains(
             &set,
             &[&format!(
                 "(log message `{name}`: no variable `{name}` at this location"
@@ -253,7 +253,7 @@ fn logpoints_are_checked_and_not_moved() {
         ),
     ] {
         let text = agent.fail(tool, arguments, "NO_CODE_AT_LINE");
-        has(&text, &["no code at ", "; valid lines: ", &valid]);
+        assert_contains(&text, &["no code at ", "; valid lines: ", &valid]);
     }
     assert_eq!(
         agent.call("debug_breakpoint", json!({"action": "list"})),

@@ -1,19 +1,19 @@
 //! `stillpoint mcp`: values, opened, read and written.
 
 use serde_json::json;
-use stillpoint_tests::{Agent, Fixture, has};
+use stillpoint_tests::{Agent, Fixture, assert_contains};
 
 #[test]
 fn values_are_opened_read_and_written() {
     let fixture = Fixture::of("c/structs.c");
     let (mut agent, stop) = Agent::at(&fixture, "inner");
-    has(
+    assert_contains(
         &stop,
         &["  shadow = 2  (int)\n", "pointer = → whole  (int *)"],
     );
 
     let value = agent.call("debug_evaluate", json!({"expression": "first"}));
-    has(
+    assert_contains(
         &value,
         &[
             "first = {value = 1, next = → #",
@@ -24,13 +24,13 @@ fn values_are_opened_read_and_written() {
         "debug_evaluate",
         json!({"expression": "first", "addresses": true}),
     );
-    has(&exact, &["next = 0x7ff"]);
+    assert_contains(&exact, &["next = 0x7ff"]);
     let members = agent.call("debug_variables", json!({"expression": "first.next"}));
-    has(&members, &["  value = 2  (int)\n", "  next = 0x0"]);
+    assert_contains(&members, &["  value = 2  (int)\n", "  next = 0x0"]);
 
     // A thousand elements are returned in parts, and the text says how to request the next part.
     let part = agent.call("debug_variables", json!({"expression": "big", "count": 3}));
-    has(
+    assert_contains(
         &part,
         &[
             "  [0] = 0  (int)\n",
@@ -42,21 +42,21 @@ fn values_are_opened_read_and_written() {
         "debug_variables",
         json!({"expression": "big", "start": 998, "count": 3}),
     );
-    has(&next, &["  [998] = 996004", "  [999] = 998001"]);
+    assert_contains(&next, &["  [998] = 996004", "  [999] = 998001"]);
     assert!(!next.contains("more"), "{next}");
     let small = agent.call("debug_variables", json!({"budget": 300}));
     assert!(small.len() < 400, "{small}");
-    has(
+    assert_contains(
         &small,
         &["… more: repeat with \"start\": ", "or raise the budget"],
     );
     let named = agent.call("debug_variables", json!({"filter": "shadow"}));
     assert_eq!(named.lines().count(), 3, "{named}");
-    has(
+    assert_contains(
         &agent.call("debug_variables", json!({"scope": "globals"})),
         &["global_counter = 42"],
     );
-    has(
+    assert_contains(
         &agent.call("debug_variables", json!({"scope": "registers"})),
         &["rip = "],
     );
@@ -66,7 +66,7 @@ fn values_are_opened_read_and_written() {
         json!({"expression": "big", "budget": 200}),
     );
     assert!(long.len() < 350, "{long}");
-    has(
+    assert_contains(
         &long,
         &["… truncated: raise the budget, or call debug_variables {\"expression\":\"big\"}"],
     );
@@ -74,15 +74,15 @@ fn values_are_opened_read_and_written() {
         "debug_evaluate",
         json!({"expression": "big", "budget": 20000}),
     );
-    has(&longer, &["998001}"]);
+    assert_contains(&longer, &["998001}"]);
 
     let bytes = agent.call("debug_read", json!({"location": "buffer"}));
-    has(
+    assert_contains(
         &bytes,
         &["8 bytes of buffer:\n", "+0", "61 62 63 00", "abc....."],
     );
     let text = agent.call("debug_read", json!({"location": "*text", "count": 5}));
-    has(&text, &["5 bytes of *text:", "68 65 6c 6c 6f", "hello"]);
+    assert_contains(&text, &["5 bytes of *text:", "68 65 6c 6c 6f", "hello"]);
     let address = agent.call(
         "debug_evaluate",
         json!({"expression": "&buffer", "addresses": true}),
@@ -92,7 +92,7 @@ fn values_are_opened_read_and_written() {
         .find(|word| word.starts_with("0x"))
         .expect("an address");
     let there = agent.call("debug_read", json!({"location": address, "count": 4}));
-    has(&there, &["61 62 63 00"]);
+    assert_contains(&there, &["61 62 63 00"]);
     agent.fail("debug_read", json!({"location": "0x10"}), "CANNOT_READ");
 
     assert_eq!(
@@ -117,7 +117,7 @@ fn values_are_opened_read_and_written() {
         ),
         format!("{location}: 25185 -> 16961\n")
     );
-    has(
+    assert_contains(
         &agent.call("debug_evaluate", json!({"expression": "buffer"})),
         &["\"ABc\""],
     );
@@ -142,6 +142,6 @@ fn values_are_opened_read_and_written() {
         "EVALUATION_FAILED",
     );
     let stop = agent.call("debug_continue", json!({"action": "step-over"}));
-    has(&stop, &["whole = 9", "whole: -123456 -> 9"]);
+    assert_contains(&stop, &["whole = 9", "whole: -123456 -> 9"]);
     agent.leave();
 }

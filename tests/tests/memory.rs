@@ -19,7 +19,7 @@ fn address(client: &mut DapClient, expression: &str) -> u64 {
 
 /// The answer, and its bytes.
 fn read(client: &mut DapClient, arguments: Value) -> (Value, Vec<u8>) {
-    let body = client.ask("readMemory", arguments);
+    let body = client.request_ok("readMemory", arguments);
     let data = body["data"].as_str().unwrap_or_default();
     let bytes = STANDARD.decode(data).expect("base64");
     (body, bytes)
@@ -33,7 +33,7 @@ fn at(client: &mut DapClient, addr: u64, count: u64) -> (Value, Vec<u8>) {
 fn write(client: &mut DapClient, reference: &str, offset: i64, bytes: &[u8]) -> Value {
     let data = STANDARD.encode(bytes);
     let arguments = json!({"memoryReference": reference, "offset": offset, "data": data});
-    client.ask("writeMemory", arguments)
+    client.request_ok("writeMemory", arguments)
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn values_in_memory_have_a_reference() {
     assert_eq!(elements[5]["memoryReference"], format!("{:#x}", start + 5));
     let scope = client.top_frame()["id"].as_i64().expect("a frame");
     let scope = client.locals_reference(scope);
-    let set = client.ask(
+    let set = client.request_ok(
         "setVariable",
         json!({"variablesReference": scope, "name": "local", "value": "6"}),
     );
@@ -126,29 +126,29 @@ fn unreadable_memory_is_explained() {
     }
     for (addr, why) in refused {
         let arguments = json!({"memoryReference": format!("{addr:#x}"), "count": 32});
-        let error = client.ask_wrongly("readMemory", arguments);
+        let error = client.request_error("readMemory", arguments);
         assert!(error.contains(&format!("{addr:#x}")), "{error}");
         assert!(error.contains(why), "{addr:#x}: {error}");
     }
     for (arguments, why) in [
         (
             json!({"memoryReference": "0x1000", "count": u64::MAX}),
-            "too many",
+            "exceed the maximum",
         ),
         (
             json!({"memoryReference": "0x1000", "count": 1_u64 << 40}),
-            "too many",
+            "exceed the maximum",
         ),
         (json!({"memoryReference": "0x1000", "count": -1}), "`count`"),
         (
             json!({"memoryReference": "0x10", "offset": -17, "count": 1}),
-            "-17 bytes from 0x10",
+            "0x10 with offset -17",
         ),
         (
             json!({"memoryReference": "0xffffffffffffffff", "offset": 1, "count": 1}),
             "`offset`",
         ),
-        (json!({"memoryReference": "", "count": 1}), "no address"),
+        (json!({"memoryReference": "", "count": 1}), "not an address"),
         (
             json!({"memoryReference": "nonsense", "count": 1}),
             "nonsense",
@@ -159,11 +159,11 @@ fn unreadable_memory_is_explained() {
         ),
         (
             json!({"memoryReference": "0x10zz", "count": 1}),
-            "no address",
+            "not an address",
         ),
         (json!({"count": 1}), "memoryReference"),
     ] {
-        let error = client.ask_wrongly("readMemory", arguments);
+        let error = client.request_error("readMemory", arguments);
         assert!(error.contains(why), "{error}");
     }
     assert_eq!(client.evaluate("table[9]"), "9 '\\t'");
@@ -185,7 +185,7 @@ fn write_is_visible_everywhere() {
     assert_eq!(invalidated["areas"], json!(["variables"]));
     assert_eq!(client.evaluate("pair.second"), "77");
     // A view of the whole object is invalidated when a part is set by its name.
-    client.ask(
+    client.request_ok(
         "setExpression",
         json!({"expression": "pair.second", "value": "5"}),
     );
@@ -193,12 +193,15 @@ fn write_is_visible_everywhere() {
     assert_eq!((&event["offset"], &event["count"]), (&json!(8), &json!(8)));
     // Without padding, and nothing at all.
     let unpadded = json!({"memoryReference": reference, "data": "CQAAAA"});
-    assert_eq!(client.ask("writeMemory", unpadded)["bytesWritten"], 4);
+    assert_eq!(
+        client.request_ok("writeMemory", unpadded)["bytesWritten"],
+        4
+    );
     assert_eq!(client.evaluate("pair.first"), "9");
     assert_eq!(write(&mut client, &reference, 0, &[])["bytesWritten"], 0);
     let garbage = json!({"memoryReference": reference, "data": "C?AA"});
-    let error = client.ask_wrongly("writeMemory", garbage);
-    assert!(error.contains("no base64"), "{error}");
+    let error = client.request_error("writeMemory", garbage);
+    assert!(error.contains("not base64"), "{error}");
     client.disconnect();
 }
 
@@ -211,14 +214,14 @@ fn partial_write_needs_permission() {
     let edge = format!("{:#x}", pages + PAGE - 4);
     let data = STANDARD.encode([1_u8; 16]);
     let whole = json!({"memoryReference": edge, "data": data});
-    let error = client.ask_wrongly("writeMemory", whole);
+    let error = client.request_error("writeMemory", whole);
     assert!(
         error.contains(&format!("{:#x}", pages + PAGE)) && error.contains("guard"),
         "{error}"
     );
     assert_eq!(at(&mut client, pages + PAGE - 4, 4).1, [0; 4]);
     let partly = json!({"memoryReference": edge, "data": data, "allowPartial": true});
-    let body = client.ask("writeMemory", partly);
+    let body = client.request_ok("writeMemory", partly);
     assert_eq!(
         (&body["bytesWritten"], &body["offset"]),
         (&json!(4), &json!(0))
@@ -228,7 +231,7 @@ fn partial_write_needs_permission() {
         for partly in [false, true] {
             let reference = format!("{addr:#x}");
             let write = json!({"memoryReference": reference, "data": data, "allowPartial": partly});
-            let error = client.ask_wrongly("writeMemory", write);
+            let error = client.request_error("writeMemory", write);
             assert!(
                 error.contains(why) && error.contains("cannot write"),
                 "{error}"
@@ -293,7 +296,7 @@ fn a_running_program_is_read_and_written() {
     client.set_breakpoints(&fixture, &["end"]);
     client.continue_();
     assert_eq!(at(&mut client, table, 3).1, [0, 1, 2]);
-    let error = client.ask_wrongly(
+    let error = client.request_error(
         "readMemory",
         json!({"memoryReference": "table", "count": 3}),
     );
@@ -302,7 +305,7 @@ fn a_running_program_is_read_and_written() {
     client.expect_stopped("breakpoint");
     client.continue_();
     client.expect_exit();
-    let error = client.ask_wrongly("readMemory", json!({"memoryReference": go_on, "count": 3}));
+    let error = client.request_error("readMemory", json!({"memoryReference": go_on, "count": 3}));
     assert!(error.contains("ended"), "{error}");
     client.disconnect();
 }
@@ -334,10 +337,10 @@ fn a_core_file_is_read_but_not_written() {
     let (_, bytes) = read(&mut client, json!({"memoryReference": total, "count": 4}));
     assert_eq!(bytes, 6_i32.to_le_bytes());
     let data = json!({"memoryReference": total, "data": "AAAA"});
-    let error = client.ask_wrongly("writeMemory", data);
+    let error = client.request_error("writeMemory", data);
     assert!(error.contains("core file"), "{error}");
     let nothing = json!({"memoryReference": "0x10", "count": 4});
-    let error = client.ask_wrongly("readMemory", nothing);
+    let error = client.request_error("readMemory", nothing);
     assert!(error.contains("not in the core file"), "{error}");
     client.disconnect();
 }

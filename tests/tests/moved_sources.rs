@@ -77,7 +77,7 @@ fn breakpoint_binds_by_path_suffix() {
     let header = moved.here.join("lib/twice.h");
     assert_eq!(frame["source"]["path"], text(&header), "{frame}");
     assert_eq!(frame["source"]["presentationHint"], Value::Null);
-    let places = client.ask(
+    let places = client.request_ok(
         "breakpointLocations",
         json!({"source": {"path": header}, "line": 2}),
     );
@@ -318,7 +318,7 @@ fn system_library_without_sources_is_disassembled() {
         } else {
             assert_eq!(source["path"], Value::Null, "{run}");
             assert_eq!(run["presentationHint"], "subtle");
-            let code = client.ask("source", json!({"source": source, "sourceReference": 0}));
+            let code = client.request_ok("source", json!({"source": source, "sourceReference": 0}));
             let code = code["content"].as_str().expect("a text");
             assert!(code.contains("call"), "{code}");
         }

@@ -54,22 +54,22 @@ fn threads_stop_step_and_resume_separately() {
     assert_eq!(client.thread(), left);
     client.expect_line(&fixture, "left_next");
     assert_eq!(client.locals()["step"], "11");
-    let stale = client.ask_wrongly("scopes", json!({"frameId": old}));
+    let stale = client.request_error("scopes", json!({"frameId": old}));
     assert!(stale.contains("earlier stop"), "{stale}");
-    client.ask("scopes", json!({"frameId": kept}));
-    let body = client.ask("continue", json!({"threadId": left}));
+    client.request_ok("scopes", json!({"frameId": kept}));
+    let body = client.request_ok("continue", json!({"threadId": left}));
     assert_eq!(body["allThreadsContinued"], false);
     client.wait_event_where("thread", |body| {
         body["reason"] == "exited" && body["threadId"] == left
     });
-    client.ask("scopes", json!({"frameId": kept}));
+    client.request_ok("scopes", json!({"frameId": kept}));
     client.select_thread(right);
     client.expect_line(&fixture, "right");
     assert_eq!(client.locals()["step"], "2");
     clock_runs(&mut client);
 
     // The last stopped thread resumes: all run.
-    let body = client.ask("continue", json!({"threadId": right}));
+    let body = client.request_ok("continue", json!({"threadId": right}));
     assert_eq!(body["allThreadsContinued"], true);
     assert_eq!(client.expect_exit(), 0);
     assert_eq!(client.output("stdout").trim_end(), "111 222");
@@ -81,7 +81,7 @@ fn two_steps_at_once() {
     let fixture = Fixture::of("c/non_stop.c");
     let (mut client, [left, right]) = start(&fixture);
     for thread in [left, right] {
-        client.ask("next", json!({"threadId": thread}));
+        client.request_ok("next", json!({"threadId": thread}));
     }
     let mut stepped = Vec::new();
     for _ in 0..2 {
@@ -97,7 +97,7 @@ fn two_steps_at_once() {
     client.select_thread(right);
     client.expect_line(&fixture, "right_next");
     for thread in [left, right] {
-        client.ask("continue", json!({"threadId": thread}));
+        client.request_ok("continue", json!({"threadId": thread}));
     }
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
@@ -113,10 +113,10 @@ fn running_thread_is_an_error_and_can_be_paused() {
         ("next", json!({"threadId": leader})),
         ("continue", json!({"threadId": leader})),
     ] {
-        let error = client.ask_wrongly(command, arguments);
+        let error = client.request_error(command, arguments);
         assert!(error.contains("is running"), "{command}: {error}");
     }
-    client.ask("pause", json!({"threadId": leader}));
+    client.request_ok("pause", json!({"threadId": leader}));
     client.expect_stopped("pause");
     assert_eq!(client.thread(), leader);
     let names = client.function_names();
@@ -124,7 +124,7 @@ fn running_thread_is_an_error_and_can_be_paused() {
     // A thread that waits for a lock or a thread keeps waiting: no system call fails because of the
     // debugger.
     for thread in [leader, left, right] {
-        client.ask("continue", json!({"threadId": thread}));
+        client.request_ok("continue", json!({"threadId": thread}));
     }
     assert_eq!(client.expect_exit(), 0);
     assert_eq!(client.output("stdout").trim_end(), "111 222");
@@ -149,7 +149,7 @@ fn pause_without_thread_stops_all() {
     let fixture = Fixture::of("c/non_stop.c");
     // The clock and the main thread run.
     let (mut client, [left, right]) = start(&fixture);
-    client.ask("pause", json!({"threadId": 0}));
+    client.request_ok("pause", json!({"threadId": 0}));
     for _ in 0..2 {
         client.expect_stopped("pause");
         assert!(![left, right].contains(&client.thread()));
@@ -173,7 +173,7 @@ fn a_frame_is_found_by_its_thread() {
     let (of_left, of_right) = (frame_of(&mut client, left), frame_of(&mut client, right));
     for (frame, value) in [(of_left, "1"), (of_right, "2")] {
         let arguments = json!({"expression": "step", "frameId": frame["id"]});
-        assert_eq!(client.ask("evaluate", arguments)["result"], value);
+        assert_eq!(client.request_ok("evaluate", arguments)["result"], value);
     }
     client.disconnect();
 }
@@ -183,18 +183,18 @@ fn a_data_breakpoint_stops_its_thread_alone() {
     let fixture = Fixture::of("c/non_stop.c");
     let (mut client, [left, right]) = start(&fixture);
     let frame = frame_of(&mut client, left)["id"].clone();
-    let info = client.ask(
+    let info = client.request_ok(
         "dataBreakpointInfo",
         json!({"name": "step", "frameId": frame}),
     );
     // The clock is set to it without being seen to stop.
-    let set = client.ask(
+    let set = client.request_ok(
         "setDataBreakpoints",
         json!({"breakpoints": [{"dataId": info["dataId"]}]}),
     );
     assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
     for text in ["step: 1 -> 11", "step: 11 -> 111"] {
-        client.ask("continue", json!({"threadId": left}));
+        client.request_ok("continue", json!({"threadId": left}));
         let stop = client.wait_event("stopped");
         assert_eq!(stop["text"], text);
         assert_eq!(stop["threadId"], left);
@@ -202,9 +202,9 @@ fn a_data_breakpoint_stops_its_thread_alone() {
         client.select_thread(left);
         clock_runs(&mut client);
     }
-    client.ask("setDataBreakpoints", json!({"breakpoints": []}));
+    client.request_ok("setDataBreakpoints", json!({"breakpoints": []}));
     for thread in [left, right] {
-        client.ask("continue", json!({"threadId": thread}));
+        client.request_ok("continue", json!({"threadId": thread}));
     }
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();

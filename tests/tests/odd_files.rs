@@ -80,15 +80,15 @@ fn look_at(program: &Path, source: &Path, settings: Value) {
     client.launch_program(program, settings);
     let source = json!({"path": source});
     let breakpoints = json!({"source": source, "breakpoints": [{"line": 3, "column": 2}]});
-    client.ask("setBreakpoints", breakpoints);
-    client.ask(
+    client.request_ok("setBreakpoints", breakpoints);
+    client.request_ok(
         "setFunctionBreakpoints",
         json!({"breakpoints": [{"name": "main"}]}),
     );
     client.configure();
     let stop = client.expect_stopped_by(&["breakpoint", "function breakpoint"]);
     let thread = json!({"threadId": stop["threadId"]});
-    let frame = client.ask("stackTrace", thread)["stackFrames"][0].clone();
+    let frame = client.request_ok("stackTrace", thread)["stackFrames"][0].clone();
     for (command, arguments) in [
         ("source", json!({"source": source, "sourceReference": 0})),
         ("breakpointLocations", json!({"source": source, "line": 3})),
@@ -179,7 +179,7 @@ fn cache_files_that_are_no_files() {
 fn refused(command: &str, settings: Value) -> String {
     let mut client = DapClient::spawn();
     client.initialize();
-    let message = client.ask_wrongly(command, settings);
+    let message = client.request_error(command, settings);
     client.disconnect();
     message
 }
@@ -240,7 +240,7 @@ fn programs_that_have_been_replaced() {
         client.configure();
         let stop = client.expect_stopped_by(&["entry", "pause"]);
         let thread = json!({"threadId": stop["threadId"]});
-        let stack = client.ask("stackTrace", thread)["stackFrames"].clone();
+        let stack = client.request_ok("stackTrace", thread)["stackFrames"].clone();
         assert!(stack[0].is_object(), "{stack}");
         client.disconnect();
         drop(running);
@@ -316,9 +316,9 @@ fn libraries_that_have_been_replaced() {
         client.set_function_breakpoints(&["add"]);
         client.configure();
         let stop = client.expect_stopped_by(&["entry", "pause"]);
-        let stack = client.ask("stackTrace", json!({"threadId": stop["threadId"]}));
+        let stack = client.request_ok("stackTrace", json!({"threadId": stop["threadId"]}));
         assert!(stack["stackFrames"][0].is_object(), "{odd:?}: {stack}");
-        client.ask("modules", json!({}));
+        client.request_ok("modules", json!({}));
         client.disconnect();
         drop(running);
 
@@ -327,7 +327,7 @@ fn libraries_that_have_been_replaced() {
         client.open_core(&core, json!({}));
         client.configure();
         let stop = client.expect_stopped("exception");
-        client.ask("stackTrace", json!({"threadId": stop["threadId"]}));
+        client.request_ok("stackTrace", json!({"threadId": stop["threadId"]}));
         client.disconnect();
 
         // From the start; the loader itself waits at a FIFO.

@@ -9,7 +9,7 @@ fn stopped_in(compiler: Compiler, name: &str) -> Option<(Fixture, DapClient)> {
     let fixture = Fixture::build("c/optimized.c", flags)?;
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
-    client.ask(
+    client.request_ok(
         "setFunctionBreakpoints",
         json!({"breakpoints": [{"name": name}]}),
     );
@@ -38,7 +38,7 @@ fn fully_optimized_out_variables() {
             continue;
         };
         let mut client = DapClient::stopped_at(&fixture, "handed");
-        client.ask(
+        client.request_ok(
             "setFunctionBreakpoints",
             json!({"breakpoints": [{"name": "puts"}]}),
         );
@@ -49,8 +49,8 @@ fn fully_optimized_out_variables() {
             .iter()
             .find(|frame| frame["name"] == "twice")
             .unwrap_or_else(|| panic!("{compiler:?}: {stack:?}"));
-        let scopes = client.ask("scopes", json!({"frameId": twice["id"]}));
-        let variables = client.ask(
+        let scopes = client.request_ok("scopes", json!({"frameId": twice["id"]}));
+        let variables = client.request_ok(
             "variables",
             json!({"variablesReference": scopes["scopes"][0]["variablesReference"]}),
         );

@@ -5,7 +5,7 @@ use stillpoint_tests::{DapClient, Fixture};
 
 fn evaluated(client: &mut DapClient, expression: &str, context: &str) -> Value {
     let frame = client.top_frame()["id"].clone();
-    client.ask(
+    client.request_ok(
         "evaluate",
         json!({"expression": expression, "frameId": frame, "context": context}),
     )
@@ -13,9 +13,9 @@ fn evaluated(client: &mut DapClient, expression: &str, context: &str) -> Value {
 
 fn local(client: &mut DapClient, name: &str) -> Value {
     let frame = client.top_frame()["id"].clone();
-    let scopes = client.ask("scopes", json!({"frameId": frame}));
+    let scopes = client.request_ok("scopes", json!({"frameId": frame}));
     let reference = scopes["scopes"][0]["variablesReference"].clone();
-    let locals = client.ask("variables", json!({"variablesReference": reference}));
+    let locals = client.request_ok("variables", json!({"variablesReference": reference}));
     let all = locals["variables"].as_array().expect("variables");
     let found = all.iter().find(|it| it["name"] == name);
     found
@@ -25,7 +25,7 @@ fn local(client: &mut DapClient, name: &str) -> Value {
 
 fn children(client: &mut DapClient, of: &Value) -> Vec<Value> {
     let reference = of["variablesReference"].clone();
-    let answer = client.ask("variables", json!({"variablesReference": reference}));
+    let answer = client.request_ok("variables", json!({"variablesReference": reference}));
     answer["variables"].as_array().expect("variables").clone()
 }
 
@@ -34,7 +34,7 @@ fn breakpoints_of_an_unknown_source_are_not_verified() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
-    let answer = client.ask(
+    let answer = client.request_ok(
         "setBreakpoints",
         json!({"source": {"sourceReference": 4711}, "breakpoints": [{"line": 3}, {"line": 4}]}),
     );
@@ -45,7 +45,7 @@ fn breakpoints_of_an_unknown_source_are_not_verified() {
         let message = breakpoint["message"].as_str().expect("a message");
         assert!(message.contains("source reference 4711"), "{message}");
     }
-    let answer = client.ask("setExceptionBreakpoints", json!({"filters": ["rethrow"]}));
+    let answer = client.request_ok("setExceptionBreakpoints", json!({"filters": ["rethrow"]}));
     assert_ne!(answer["breakpoints"][0]["reason"], "failed", "{answer}");
     client.disconnect();
 }
@@ -56,7 +56,7 @@ fn frame_names_keep_unnamed_parameters() {
     let mut client = DapClient::stopped_at(&fixture, "add");
     let thread = client.thread();
     let mut named = |format: Value| {
-        let stack = client.ask(
+        let stack = client.request_ok(
             "stackTrace",
             json!({"threadId": thread, "levels": 1, "format": format}),
         );
@@ -180,7 +180,7 @@ fn stop_at_main_survives_a_restart() {
     let fixture = Fixture::of("rust/unsized.rs");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"stopAtMain": true}));
-    let set = client.ask(
+    let set = client.request_ok(
         "setFunctionBreakpoints",
         json!({"breakpoints": [{"name": "look"}]}),
     );
@@ -196,7 +196,7 @@ fn stop_at_main_survives_a_restart() {
             stop["hitBreakpointIds"],
             json!([set["breakpoints"][0]["id"]])
         );
-        client.ask("restart", json!({}));
+        client.request_ok("restart", json!({}));
     }
     client.disconnect();
 }
@@ -216,7 +216,7 @@ fn death_by_signal_names_the_signal() {
     });
     assert_eq!(
         said["output"],
-        "The program was ended by SIGSEGV (exit code 139).\n"
+        "The program was killed by SIGSEGV (exit code 139).\n"
     );
     client.disconnect();
 }
@@ -225,7 +225,7 @@ fn death_by_signal_names_the_signal() {
 fn missing_system_sources_are_not_listed() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    let answer = client.ask("loadedSources", json!({}));
+    let answer = client.request_ok("loadedSources", json!({}));
     let sources = answer["sources"].as_array().expect("sources");
     let paths: Vec<&str> = sources
         .iter()

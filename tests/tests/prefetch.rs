@@ -10,14 +10,14 @@ fn look(client: &mut DapClient) -> (Value, i64) {
     let frame = client.top_frame()["id"].clone();
     let reference = client.locals_reference(frame.as_i64().expect("an id"));
     for _ in 0..5 {
-        client.ask("threads", Value::Null);
+        client.request_ok("threads", Value::Null);
     }
     (frame, reference)
 }
 
 fn asked(client: &mut DapClient, mut arguments: Value, reference: i64) -> Vec<Value> {
     arguments["variablesReference"] = reference.into();
-    let body = client.ask("variables", arguments);
+    let body = client.request_ok("variables", arguments);
     body["variables"].as_array().expect("variables").clone()
 }
 
@@ -89,21 +89,21 @@ fn change_invalidates_the_prefetch() {
     let changes: [fn(&mut DapClient, &Value, i64); 4] = [
         |client, _, reference| {
             let set = json!({"variablesReference": reference, "name": "l01", "value": "-7"});
-            client.ask("setVariable", set);
+            client.request_ok("setVariable", set);
         },
         |client, frame, _| {
             let set = json!({"frameId": frame, "expression": "l01", "value": "-7"});
-            client.ask("setExpression", set);
+            client.request_ok("setExpression", set);
         },
         |client, frame, _| {
             let set = json!({"frameId": frame, "expression": "l01 = -7", "context": "repl"});
-            client.ask("evaluate", set);
+            client.request_ok("evaluate", set);
         },
         |client, _, reference| {
             let other = asked(client, json!({"start": 2, "count": 1}), reference);
             let place = other[0]["memoryReference"].clone();
             let seven = json!({"memoryReference": place, "data": "+f///w=="});
-            client.ask("writeMemory", seven);
+            client.request_ok("writeMemory", seven);
         },
     ];
     for change in changes {
@@ -114,7 +114,7 @@ fn change_invalidates_the_prefetch() {
         client.continue_to(&fixture, "all");
     }
     let (_, reference) = look(&mut client);
-    client.ask(
+    client.request_ok(
         "evaluate",
         json!({"expression": ":set hex true", "context": "repl"}),
     );

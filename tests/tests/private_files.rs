@@ -91,7 +91,7 @@ fn keep_in(folder: &Path) -> String {
     client.expect_stopped("entry");
     let frame = client.top_frame()["id"].clone();
     let unknown = json!({"expression": "no_such_name", "frameId": frame, "context": "watch"});
-    client.ask_wrongly("evaluate", unknown);
+    client.request_error("evaluate", unknown);
     let said = client.output("console") + &client.output("important");
     client.disconnect();
     said

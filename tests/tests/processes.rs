@@ -57,7 +57,7 @@ fn child_is_debugged_instead_of_the_parent() {
         // A child that has no program of its own yet is followed from its birth.
         let who = if how == "exec" { 5 } else { of_child(how) };
         assert_eq!(client.evaluate("who"), who.to_string(), "{how}");
-        let threads = client.ask("threads", Value::Null);
+        let threads = client.request_ok("threads", Value::Null);
         let threads = threads["threads"].as_array().expect("a list");
         assert_eq!(threads.len(), 1, "{how}");
         assert_eq!(threads[0]["id"], child["systemProcessId"]);
@@ -105,7 +105,7 @@ fn step_over_fork_ends_in_the_child() {
     client.configure();
     client.expect_stopped("breakpoint");
     let thread = client.thread();
-    client.ask("next", json!({"threadId": thread}));
+    client.request_ok("next", json!({"threadId": thread}));
     client.expect_stopped("step");
     assert_ne!(client.thread(), thread);
     assert!(client.function_names().contains(&"main".to_owned()));
@@ -227,15 +227,15 @@ fn changed_settings_reach_the_childs_session() {
     let fixture = Fixture::of("c/children.c");
     let mut parent = launched(&fixture, "fork", json!({"followFork": "both"}));
     let set = "stillpoint/setSettings";
-    let of = |client: &mut DapClient| client.ask(set, json!({}))["settings"].clone();
+    let of = |client: &mut DapClient| client.request_ok(set, json!({}))["settings"].clone();
     // Before a session has connected for the child, and after.
     let arguments = parent.ignore_session();
-    parent.ask(set, json!({"settings": {"maxDepth": 7}}));
+    parent.request_ok(set, json!({"settings": {"maxDepth": 7}}));
     let mut child = DapClient::spawn();
     child.start("attach", arguments["configuration"].clone());
     child.wait_event("invalidated");
     assert_eq!(of(&mut child)["maxDepth"], 7);
-    parent.ask(set, json!({"settings": {"maxDepth": null, "hex": true}}));
+    parent.request_ok(set, json!({"settings": {"maxDepth": null, "hex": true}}));
     child.wait_event("invalidated");
     let settings = of(&mut child);
     assert_eq!(
@@ -244,13 +244,13 @@ fn changed_settings_reach_the_childs_session() {
     );
     // Invalid settings are not passed on, and settings changed in the child's session apply to it
     // only.
-    parent.ask_wrongly(set, json!({"settings": {"maxDepth": -1}}));
-    child.ask(set, json!({"settings": {"hex": false}}));
+    parent.request_error(set, json!({"settings": {"maxDepth": -1}}));
+    child.request_ok(set, json!({"settings": {"hex": false}}));
     assert_eq!(of(&mut parent)["hex"], true);
     assert_eq!(of(&mut child)["hex"], false);
     child.disconnect();
     // No session of a child is left.
-    parent.ask(set, json!({"settings": {"maxDepth": 4}}));
+    parent.request_ok(set, json!({"settings": {"maxDepth": 4}}));
     parent.disconnect();
 }
 
@@ -258,14 +258,14 @@ fn changed_settings_reach_the_childs_session() {
 fn children_run_if_the_editor_starts_no_sessions() {
     let fixture = Fixture::of("c/children.c");
     let mut client = DapClient::spawn();
-    client.ask("initialize", json!({"adapterID": "x"}));
+    client.request_ok("initialize", json!({"adapterID": "x"}));
     let launch = client.send(
         "launch",
         json!({"program": fixture.program, "args": ["fork"], "followFork": "both"}),
     );
     client.wait_event("initialized");
     client.set_breakpoints(&fixture, &["work"]);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("who"), "1");
@@ -289,7 +289,7 @@ fn unclaimed_child_runs_detached() {
             }
             false => {
                 client.ignore_session();
-                "no session came"
+                "no session attached"
             }
         };
         client.expect_stopped("breakpoint");
@@ -441,7 +441,7 @@ fn mistakes_in_the_settings_are_named() {
     ] {
         let mut settings = json!({"program": fixture.program});
         settings[key] = value;
-        let message = client.ask_wrongly("launch", settings);
+        let message = client.request_error("launch", settings);
         assert!(message.contains(key), "{message}");
     }
     client.disconnect();

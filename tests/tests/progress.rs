@@ -7,7 +7,7 @@ use stillpoint_tests::{DapClient, stillpoint};
 #[test]
 fn reading_names_can_be_cancelled() {
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "stillpoint", "supportsProgressReporting": true}),
     );
@@ -24,12 +24,12 @@ fn reading_names_can_be_cancelled() {
         "source": {"path": main.canonicalize().expect("a path")},
         "breakpoints": [{"line": line, "condition": "no_such_variable_anywhere == 1"}],
     });
-    client.ask("setBreakpoints", arguments);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("setBreakpoints", arguments);
+    client.request_ok("configurationDone", Value::Null);
     client.expect_stopped("entry");
     let mut symbols = || {
         let arguments = json!({"expression": ":symbols stillpoint", "context": "repl"});
-        let body = client.ask("evaluate", arguments);
+        let body = client.request_ok("evaluate", arguments);
         let text = body["result"].as_str().expect("a text").to_owned();
         (text, client.count_events("progressStart"))
     };
@@ -46,16 +46,16 @@ fn reading_names_can_be_cancelled() {
     let progress = client.wait_event("progressStart");
     assert_eq!(progress["cancellable"], true);
     let title = progress["title"].as_str().expect("a title");
-    assert!(title.starts_with("Reading symbol names of "), "{title}");
+    assert!(title.starts_with("Indexing symbols of "), "{title}");
     let cancel = json!({"progressId": progress["progressId"]});
-    client.ask("cancel", cancel.clone());
+    client.request_ok("cancel", cancel.clone());
     let end = client.wait_event("progressEnd");
     assert_eq!(end["progressId"], progress["progressId"]);
     assert_eq!(end["message"], "cancelled");
     // It does end, and with less than all.
     let symbols = json!({"expression": ":symbols stillpoint", "context": "repl"});
     loop {
-        let body = client.ask("evaluate", symbols.clone());
+        let body = client.request_ok("evaluate", symbols.clone());
         let text = body["result"].as_str().expect("a text");
         // The last unit was read before the request came.
         if text.contains("names indexed") {
@@ -66,7 +66,11 @@ fn reading_names_can_be_cancelled() {
         }
     }
     // Twice is as once.
-    client.ask("cancel", cancel);
-    assert!(client.output("console").contains("are not found now"));
+    client.request_ok("cancel", cancel);
+    assert!(
+        client
+            .output("console")
+            .contains("were not indexed yet cannot be found")
+    );
     client.disconnect();
 }

@@ -100,7 +100,7 @@ fn a_library_built_anew_while_it_is_loaded() {
         let mut inside = false;
         for _ in 0..40 {
             let step = json!({"threadId": client.thread(), "granularity": "instruction"});
-            client.ask("stepIn", step);
+            client.request_ok("stepIn", step);
             client.expect_stopped("step");
             let stack = client.function_names();
             assert!(stack.iter().any(|name| name == "main"), "{stack:?}");

@@ -38,7 +38,7 @@ fn a_deep_stack_can_be_cancelled() {
         client.response(cancel).expect("cancel succeeds");
     });
     // The frames read before the cancellation cause no error.
-    let body = client.ask("stackTrace", whole);
+    let body = client.request_ok("stackTrace", whole);
     let frames = body["stackFrames"].as_array().expect("frames");
     assert!(frames.len() > 60_001, "{}", frames.len());
     assert_eq!(body["totalFrames"], frames.len());
@@ -84,7 +84,7 @@ fn a_million_children() {
     });
     let page = json!({"variablesReference": reference, "filter": "indexed",
         "start": 1_000_000, "count": 3});
-    let page = at_once("a page", || client.ask("variables", page));
+    let page = at_once("a page", || client.request_ok("variables", page));
     assert_eq!(page["variables"][2]["value"], "1000002");
     client.disconnect();
 }
@@ -96,7 +96,7 @@ fn a_flood_of_output() {
     client.launch(&fixture, json!({"args": ["flood"]}));
     client.configure();
     client.wait_event("output");
-    at_once("threads", || client.ask("threads", Value::Null));
+    at_once("threads", || client.request_ok("threads", Value::Null));
     at_once("setBreakpoints", || {
         client.set_breakpoints(&fixture, &["flood"])
     });
@@ -105,7 +105,9 @@ fn a_flood_of_output() {
     client.continue_();
     at_once("pause", || client.pause());
     client.continue_();
-    at_once("disconnect", || client.ask("disconnect", Value::Null));
+    at_once("disconnect", || {
+        client.request_ok("disconnect", Value::Null)
+    });
     assert_eq!(client.wait_exit().code(), Some(0));
 }
 
@@ -118,7 +120,7 @@ fn a_flood_of_messages() {
     client.continue_();
     client.wait_event("output");
     for _ in 0..10 {
-        at_once("threads", || client.ask("threads", Value::Null));
+        at_once("threads", || client.request_ok("threads", Value::Null));
     }
     at_once("pause", || client.pause());
     client.disconnect();
@@ -129,7 +131,7 @@ fn a_long_step_can_be_paused() {
     let fixture = Fixture::of(PROGRAM);
     let mut client = DapClient::stopped_with(&fixture, "spin", json!({"args": ["spin"]}));
     let thread = client.thread();
-    client.ask("next", json!({"threadId": thread}));
+    client.request_ok("next", json!({"threadId": thread}));
     at_once("pause", || client.pause());
     client.expect_line(&fixture, "spin");
     client.disconnect();
@@ -198,20 +200,20 @@ fn cancel_of_other_requests_is_ignored() {
         json!({"progressId": "work 17"}),
         json!({"progressId": ""}),
     ] {
-        client.ask("cancel", arguments);
+        client.request_ok("cancel", arguments);
     }
     for arguments in [
         json!({"requestId": u64::MAX}),
         json!({"requestId": "x"}),
         json!({"progressId": {}}),
     ] {
-        let error = client.ask_wrongly("cancel", arguments);
+        let error = client.request_error("cancel", arguments);
         assert!(error.contains("Id"), "{error}");
     }
     // One that is answered already, and twice one that is not.
     let answered = client.send("threads", Value::Null);
     client.response(answered).expect("threads");
-    client.ask("cancel", json!({"requestId": answered}));
+    client.request_ok("cancel", json!({"requestId": answered}));
     let thread = client.thread();
     let stack = client.send("stackTrace", json!({"threadId": thread}));
     let first = client.send("cancel", json!({"requestId": stack}));
@@ -222,6 +224,6 @@ fn cancel_of_other_requests_is_ignored() {
     client.response(first).expect("cancel succeeds");
     client.response(second).expect("and again");
     // A cancel reaches no request that comes after it.
-    client.ask("threads", Value::Null);
+    client.request_ok("threads", Value::Null);
     client.disconnect();
 }

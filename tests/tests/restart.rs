@@ -23,7 +23,7 @@ fn running(fixture: &Fixture, how: &str, settings: Value) -> DapClient {
 fn sigterm_handler_runs_to_its_end() {
     let fixture = Fixture::of("c/stubborn.c");
     let mut client = running(&fixture, "handle", json!({}));
-    client.ask("terminate", Value::Null);
+    client.request_ok("terminate", Value::Null);
     assert_eq!(client.expect_exit(), 3);
     client.disconnect();
 }
@@ -34,7 +34,7 @@ fn terminate_kills_after_the_timeout() {
     for how in ["ignore", "block"] {
         let mut client = running(&fixture, how, json!({"terminateTimeout": 0.1}));
         let began = Instant::now();
-        client.ask("terminate", Value::Null);
+        client.request_ok("terminate", Value::Null);
         assert_eq!(client.expect_exit(), 128 + 9, "{how}");
         assert!(began.elapsed().as_millis() >= 100, "{how}");
         assert!(client.output("important").contains("terminateTimeout"));
@@ -47,7 +47,7 @@ fn stop_in_the_sigterm_handler_suspends_the_timeout() {
     let fixture = Fixture::of("c/stubborn.c");
     let mut client = running(&fixture, "handle", json!({"terminateTimeout": 0.1}));
     client.set_breakpoints(&fixture, &["handler"]);
-    client.ask("terminate", Value::Null);
+    client.request_ok("terminate", Value::Null);
     client.expect_stopped("breakpoint");
     // Longer than its limit: other programs end meanwhile.
     let other = Fixture::of("c/spin.c");
@@ -65,8 +65,8 @@ fn stop_in_the_sigterm_handler_suspends_the_timeout() {
 fn second_terminate_kills_at_once() {
     let fixture = Fixture::of("c/stubborn.c");
     let mut client = running(&fixture, "ignore", json!({"terminateTimeout": 3600}));
-    client.ask("terminate", Value::Null);
-    client.ask("terminate", Value::Null);
+    client.request_ok("terminate", Value::Null);
+    client.request_ok("terminate", Value::Null);
     assert_eq!(client.expect_exit(), 128 + 9);
     client.disconnect();
 }
@@ -81,7 +81,7 @@ fn stopped_program_receives_sigterm() {
             .as_str()
             .is_some_and(|it| it.contains("SIGCONT"))
     });
-    client.ask("terminate", Value::Null);
+    client.request_ok("terminate", Value::Null);
     assert_eq!(client.expect_exit(), 3);
     client.disconnect();
 }
@@ -97,7 +97,7 @@ fn again_with_its_breakpoints() {
     client.continue_();
     client.expect_stopped("breakpoint");
     assert_eq!(client.locals()["i"], "1");
-    client.ask("restart", json!({}));
+    client.request_ok("restart", json!({}));
     assert!(process::ends_within(first, DEADLINE));
     // Else editors keep the reason of the stop.
     let continued = client.wait_event("continued");
@@ -123,14 +123,14 @@ fn again_with_other_arguments_while_it_runs() {
     let mut client = running(&fixture, "ignore", json!({}));
     for how in ["block", "handle"] {
         let settings = json!({"program": fixture.program, "args": [how], "terminateTimeout": 60});
-        client.ask("restart", json!({"arguments": settings}));
+        client.request_ok("restart", json!({"arguments": settings}));
         client.wait_event_where("output", |body| {
             body["output"]
                 .as_str()
                 .is_some_and(|it| it.starts_with(how))
         });
     }
-    client.ask("terminate", Value::Null);
+    client.request_ok("terminate", Value::Null);
     assert_eq!(client.expect_exit(), 3);
     client.disconnect();
 }
@@ -145,7 +145,7 @@ fn restart_resets_hit_counts() {
     for _ in 0..2 {
         client.expect_stopped("breakpoint");
         assert_eq!(client.locals()["i"], "2");
-        client.ask("restart", json!({}));
+        client.request_ok("restart", json!({}));
     }
     client.expect_stopped("breakpoint");
     client.disconnect();
@@ -155,7 +155,7 @@ fn restart_resets_hit_counts() {
 fn again_after_its_end() {
     let fixture = Fixture::of("c/exit_code.c");
     let (mut client, _) = DapClient::run_to_end(&fixture, json!({"args": ["4"]}));
-    client.ask("restart", json!({}));
+    client.request_ok("restart", json!({}));
     assert_eq!(client.expect_exit(), 4);
     client.disconnect();
 }
@@ -164,7 +164,7 @@ fn again_after_its_end() {
 fn invalid_new_settings_keep_the_program() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    let message = client.ask_wrongly("restart", json!({"arguments": {"args": 5}}));
+    let message = client.request_error("restart", json!({"arguments": {"args": 5}}));
     assert!(message.contains("args"), "{message}");
     client.expect_line(&fixture, "body");
     for (key, value) in [
@@ -174,12 +174,12 @@ fn invalid_new_settings_keep_the_program() {
     ] {
         let mut settings = json!({"program": fixture.program});
         settings[key] = value;
-        let message = client.ask_wrongly("restart", json!({"arguments": settings}));
+        let message = client.request_error("restart", json!({"arguments": settings}));
         assert!(message.contains(key), "{key}: {message}");
         client.expect_line(&fixture, "body");
     }
     let settings = json!({"program": fixture.program.with_file_name("missing")});
-    let message = client.ask_wrongly("restart", json!({"arguments": settings}));
+    let message = client.request_error("restart", json!({"arguments": settings}));
     assert!(message.contains("missing"), "{message}");
     client.wait_event("terminated");
     client.disconnect();
@@ -196,7 +196,7 @@ fn attached_again() {
     client.set_breakpoints(&fixture, &["beat"]);
     client.configure();
     client.expect_stopped("breakpoint");
-    client.ask("restart", json!({}));
+    client.request_ok("restart", json!({}));
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "beat");
     client.disconnect();
@@ -208,7 +208,7 @@ fn attached_again() {
 fn again_in_a_terminal() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "x", "supportsRunInTerminalRequest": true}),
     );
@@ -217,7 +217,7 @@ fn again_in_a_terminal() {
     let first = client.open_terminal();
     client.wait_event("initialized");
     client.set_breakpoints(&fixture, &["body"]);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launch succeeds");
     client.expect_stopped("breakpoint");
     let restart = client.send("restart", json!({}));

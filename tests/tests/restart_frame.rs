@@ -16,10 +16,10 @@ fn frame(client: &mut DapClient, name: &str) -> (i64, bool) {
 fn restart(client: &mut DapClient, name: &str) {
     let (id, can_restart) = frame(client, name);
     assert!(can_restart, "{name}");
-    client.ask("restartFrame", json!({"frameId": id}));
+    client.request_ok("restartFrame", json!({"frameId": id}));
     client.expect_stopped("restart");
     assert_eq!(client.function_names()[0], name);
-    client.ask_wrongly("restartFrame", json!({"frameId": id}));
+    client.request_error("restartFrame", json!({"frameId": id}));
 }
 
 /// Runs to a line, past all others.
@@ -35,7 +35,7 @@ fn refused(client: &mut DapClient, name: &str, can_restart: bool) -> String {
     let (id, said) = frame(client, name);
     assert_eq!(said, can_restart, "{name}");
     let before = (client.evaluate("$rip"), client.evaluate("$rsp"));
-    let why = client.ask_wrongly("restartFrame", json!({"frameId": id}));
+    let why = client.request_error("restartFrame", json!({"frameId": id}));
     let after = (client.evaluate("$rip"), client.evaluate("$rsp"));
     assert_eq!(before, after);
     why
@@ -76,7 +76,7 @@ fn restarted_c_function_has_its_arguments() {
         let (work, _) = frame(&mut client, "work");
         let locals = client.locals_reference(work);
         let set = json!({"variablesReference": locals, "name": "e", "value": "1005"});
-        client.ask("setVariable", set);
+        client.request_ok("setVariable", set);
         restart(&mut client, "work");
         client.set_breakpoints(&fixture, &["back"]);
         client.continue_();
@@ -126,7 +126,7 @@ fn restart_discards_younger_recursion_frames() {
     let stack = client.stack();
     assert_eq!(stack.iter().filter(|it| it["name"] == "deep").count(), 4);
     let middle = stack[2]["id"].clone();
-    client.ask("restartFrame", json!({"frameId": middle}));
+    client.request_ok("restartFrame", json!({"frameId": middle}));
     client.expect_stopped("restart");
     let names = client.function_names();
     assert_eq!(names.iter().filter(|name| *name == "deep").count(), 2);
@@ -150,7 +150,7 @@ fn a_breakpoint_on_the_first_instruction_is_hit() {
     let entry = client.evaluate("(long)&deep");
     let address = format!("{:#x}", entry.parse::<u64>().expect("an address"));
     let breakpoints = json!({"breakpoints": [{"instructionReference": address}]});
-    client.ask("setInstructionBreakpoints", breakpoints);
+    client.request_ok("setInstructionBreakpoints", breakpoints);
     restart(&mut client, "deep");
     client.continue_();
     client.expect_stopped("instruction breakpoint");
@@ -195,7 +195,7 @@ fn restart_is_refused_if_arguments_are_unknown() {
     let (running, _) = frame(&mut client, "main");
     client.set_breakpoints(&fixture, &[]);
     client.continue_();
-    client.ask_wrongly("restartFrame", json!({"frameId": running}));
+    client.request_error("restartFrame", json!({"frameId": running}));
     client.expect_exit();
     client.close();
 }
@@ -224,13 +224,13 @@ fn restart_ends_watches_of_discarded_frames() {
     let outer = client.stack()[3]["id"].clone();
     let watch = |client: &mut DapClient, frame: &Value| {
         let asked = json!({"name": "left", "frameId": frame});
-        let body = client.ask("dataBreakpointInfo", asked);
+        let body = client.request_ok("dataBreakpointInfo", asked);
         json!({"dataId": body["dataId"], "accessType": "write"})
     };
     let both = [watch(&mut client, &inner), watch(&mut client, &outer)];
-    client.ask("setDataBreakpoints", json!({"breakpoints": both}));
+    client.request_ok("setDataBreakpoints", json!({"breakpoints": both}));
     let middle = client.stack()[1]["id"].clone();
-    client.ask("restartFrame", json!({"frameId": middle}));
+    client.request_ok("restartFrame", json!({"frameId": middle}));
     let gone = client.wait_event("breakpoint");
     assert_eq!(gone["reason"], "removed");
     client.expect_stopped("restart");

@@ -158,7 +158,7 @@ fn a_core_file_is_shown() {
     assert_eq!(output.status.code(), Some(0), "{shown}");
     // The frame shown is the program's own, not that of `abort`.
     for part in [
-        "ended by SIGABRT",
+        "killed by SIGABRT",
         "total = 60",
         "limits.size() = 2",
         "another thread",

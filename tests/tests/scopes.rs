@@ -6,7 +6,7 @@ use stillpoint_tests::{DapClient, Fixture, matrix};
 /// The scopes of the innermost frame, by name.
 fn scope(client: &mut DapClient, name: &str) -> Value {
     let frame = client.top_frame()["id"].clone();
-    let body = client.ask("scopes", json!({"frameId": frame}));
+    let body = client.request_ok("scopes", json!({"frameId": frame}));
     let scopes = body["scopes"].as_array().unwrap();
     let found = scopes.iter().find(|scope| scope["name"] == name);
     found
@@ -24,7 +24,7 @@ fn variable(client: &mut DapClient, of: &Value, name: &str) -> Value {
 
 /// Returns the line of a location reference, and checks the file.
 fn line_of(client: &mut DapClient, fixture: &Fixture, reference: &Value) -> u64 {
-    let place = client.ask("locations", json!({"locationReference": reference}));
+    let place = client.request_ok("locations", json!({"locationReference": reference}));
     assert_eq!(
         place["source"]["path"],
         fixture.source.display().to_string()
@@ -96,7 +96,7 @@ fn assignments_invalidate_variables() {
     let counter = variable(&mut client, &globals, "counter");
     let memory = counter["memoryReference"].as_str().unwrap().to_owned();
     assert_eq!(client.evaluate("*(int *)&counter"), "7");
-    let set = client.ask(
+    let set = client.request_ok(
         "setVariable",
         json!({
             "variablesReference": globals["variablesReference"],
@@ -109,14 +109,14 @@ fn assignments_invalidate_variables() {
     assert_eq!(event["count"], 4);
     client.wait_event_where("invalidated", |event| event["areas"][0] == "variables");
     assert_eq!(client.evaluate("counter"), "100");
-    let stale = client.ask_wrongly("locations", json!({"locationReference": 99_999}));
+    let stale = client.request_error("locations", json!({"locationReference": 99_999}));
     assert!(stale.contains("99999"), "{stale}");
 }
 
 /// What the innermost frame shows as returned: name and value.
 fn returned(client: &mut DapClient) -> Option<(String, String)> {
     let frame = client.top_frame()["id"].clone();
-    let body = client.ask("scopes", json!({"frameId": frame}));
+    let body = client.request_ok("scopes", json!({"frameId": frame}));
     let scopes = body["scopes"].as_array().unwrap();
     let scope = scopes
         .iter()
@@ -188,7 +188,7 @@ fn registers_come_in_groups() {
     let flags = variable(&mut client, &registers, "Flags");
     let carry = "CF (carry)";
     for value in ["true", "false", "true"] {
-        client.ask(
+        client.request_ok(
             "setVariable",
             json!({
                 "variablesReference": flags["variablesReference"], "name": carry, "value": value,
@@ -222,7 +222,7 @@ fn registers_come_in_groups() {
         set(&mut client, &bytes, &last, "0xab");
         let bytes = format!("${name}.u8{last}");
         assert_eq!(client.evaluate(&bytes), "171", "{name}");
-        client.ask("setExpression", json!({"expression": bytes, "value": "7"}));
+        client.request_ok("setExpression", json!({"expression": bytes, "value": "7"}));
         assert_eq!(client.evaluate(&bytes), "7", "{name}");
     }
 }
@@ -230,7 +230,7 @@ fn registers_come_in_groups() {
 fn set(client: &mut DapClient, container: &Value, name: &str, value: &str) {
     let reference = &container["variablesReference"];
     let arguments = json!({"variablesReference": reference, "name": name, "value": value});
-    client.ask("setVariable", arguments);
+    client.request_ok("setVariable", arguments);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn launch_response_for_a_silent_client() {
     client.response(launch).expect("launch succeeds");
     client.wait_event("initialized");
     client.set_breakpoints(&fixture, &["body"]);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "body");
     client.disconnect();
@@ -105,7 +105,7 @@ fn breakpoints_may_come_before_launch() {
     client.initialize();
     client.set_breakpoints(&fixture, &["body"]);
     let launch = client.send("launch", json!({"program": fixture.program}));
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launch succeeds");
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "body");
@@ -118,7 +118,7 @@ fn numbers_from_zero_and_sparse_arguments_are_accepted() {
     let mut client = DapClient::spawn();
     client.count_from(0);
     // No adapterID, no lines, no paths; unknown members; null for optional ones.
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"clientID": "hx", "novelty": [1], "locale": null}),
     );
@@ -128,9 +128,9 @@ fn numbers_from_zero_and_sparse_arguments_are_accepted() {
     );
     client.wait_event("initialized");
     // VS Code sends all of these, nvim-dap and dap-mcp name filters that we may not have.
-    client.ask("setFunctionBreakpoints", json!({"breakpoints": []}));
-    client.ask("setExceptionBreakpoints", json!({"filters": ["uncaught"]}));
-    client.ask("configurationDone", json!({}));
+    client.request_ok("setFunctionBreakpoints", json!({"breakpoints": []}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": ["uncaught"]}));
+    client.request_ok("configurationDone", json!({}));
     client.response(launch).expect("launch succeeds");
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
@@ -140,7 +140,7 @@ fn numbers_from_zero_and_sparse_arguments_are_accepted() {
 fn lines_may_count_from_zero() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "x", "linesStartAt1": false, "columnsStartAt1": false}),
     );
@@ -150,7 +150,7 @@ fn lines_may_count_from_zero() {
     let path = fixture.source.to_str().expect("a path in UTF-8");
     let set = client.set_source_breakpoints(path, vec![json!({"line": line})]);
     assert_eq!(set[0]["line"], line);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launch succeeds");
     client.expect_stopped("breakpoint");
     assert_eq!(client.top_line(), line);
@@ -163,7 +163,7 @@ fn threads_are_known_while_running() {
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({}));
     client.configure();
-    let threads = client.ask("threads", Value::Null);
+    let threads = client.request_ok("threads", Value::Null);
     assert_eq!(threads["threads"].as_array().map(Vec::len), Some(1));
     assert_ne!(threads["threads"][0]["name"], "");
     client.disconnect();
@@ -238,7 +238,7 @@ fn each_module_is_reported_once() {
     client.count_from(10);
     client.write_raw(&bytes);
     client.expect_stopped("entry");
-    let modules = client.ask("modules", Value::Null);
+    let modules = client.request_ok("modules", Value::Null);
     let modules = modules["modules"].as_array().expect("images");
     assert!(modules.len() > 1, "{modules:?}");
     assert_eq!(client.count_events("module"), modules.len());
@@ -278,7 +278,7 @@ fn registers_are_expensive() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let frame = client.top_frame()["id"].clone();
-    let body = client.ask("scopes", json!({"frameId": frame}));
+    let body = client.request_ok("scopes", json!({"frameId": frame}));
     let scopes = body["scopes"].as_array().expect("scopes");
     let scope = |name: &str| {
         let found = scopes.iter().find(|scope| scope["name"] == name);
@@ -300,13 +300,13 @@ fn stack_frames_come_in_pages() {
     assert_eq!(all[5]["name"], "main");
     assert_eq!(all[0]["source"]["path"].as_str(), fixture.source.to_str());
     let thread = client.thread();
-    let page = client.ask(
+    let page = client.request_ok(
         "stackTrace",
         json!({"threadId": thread, "startFrame": 1, "levels": 2}),
     );
     let page = page["stackFrames"].as_array().expect("frames");
     assert_eq!(page.as_slice(), &all[1..3], "the ids are the same too");
-    let beyond = client.ask(
+    let beyond = client.request_ok(
         "stackTrace",
         json!({"threadId": thread, "startFrame": 1000, "levels": 20}),
     );
@@ -515,13 +515,13 @@ fn sources_can_be_mapped() {
 fn the_text_of_a_source() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    let body = client.ask(
+    let body = client.request_ok(
         "source",
         json!({"source": {"path": fixture.source}, "sourceReference": 0}),
     );
     let text = fs::read_to_string(&fixture.source).expect("the source");
     assert_eq!(body["content"], text);
-    client.ask_wrongly("source", json!({"sourceReference": 12345}));
+    client.request_error("source", json!({"sourceReference": 12345}));
     client.disconnect();
 }
 
@@ -532,7 +532,7 @@ fn terminate_ends_the_program() {
     client.launch(&fixture, json!({}));
     client.configure();
     let pid = client.debuggee_pid();
-    client.ask("terminate", Value::Null);
+    client.request_ok("terminate", Value::Null);
     client.wait_event("terminated");
     assert!(!process::is_alive(pid));
     client.disconnect();
@@ -542,7 +542,7 @@ fn terminate_ends_the_program() {
 fn a_stopped_program_terminates_too() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    client.ask("terminate", json!({}));
+    client.request_ok("terminate", json!({}));
     client.wait_event("terminated");
     client.disconnect();
 }

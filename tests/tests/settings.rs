@@ -8,7 +8,7 @@ const SET: &str = "stillpoint/setSettings";
 
 fn say(client: &mut DapClient, text: &str) -> String {
     let arguments = json!({"expression": text, "context": "repl"});
-    let body = client.ask("evaluate", arguments);
+    let body = client.request_ok("evaluate", arguments);
     body["result"].as_str().expect("a text").to_owned()
 }
 
@@ -22,7 +22,7 @@ fn print_limits() {
     client.expect_stopped("function breakpoint");
     let whole = client.evaluate("global_text");
     assert!(whole.ends_with("\"global\""), "{whole}");
-    let set = client.ask(SET, json!({"settings": {"maxStringLength": 2}}));
+    let set = client.request_ok(SET, json!({"settings": {"maxStringLength": 2}}));
     assert_eq!(set["settings"]["maxStringLength"], 2);
     assert_eq!(set["settings"]["maxElements"], 2);
     assert_eq!(set["settings"]["maxDepth"], 3, "what nobody has set");
@@ -30,7 +30,7 @@ fn print_limits() {
     assert_eq!(invalidated["areas"], json!(["all"]));
     let cut = client.evaluate("global_text");
     assert!(cut.contains("\"gl") && !cut.contains("glo"), "{cut}");
-    client.ask(SET, json!({"settings": {"maxStringLength": null}}));
+    client.request_ok(SET, json!({"settings": {"maxStringLength": null}}));
     assert_eq!(client.evaluate("global_text"), whole);
     client.disconnect();
 }
@@ -40,7 +40,7 @@ fn value_limits_apply() {
     let fixture = Fixture::of("c/structs.c");
     let mut client = DapClient::stopped_at(&fixture, "all");
     let with = |client: &mut DapClient, settings: Value, expression: &str| {
-        client.ask(SET, json!({"settings": settings}));
+        client.request_ok(SET, json!({"settings": settings}));
         client.evaluate(expression)
     };
     let outer = with(&mut client, json!({}), "outer");
@@ -68,7 +68,7 @@ fn step_filters_apply_to_the_next_step() {
     client.expect_line(&fixture, "closure");
     client.next();
     client.expect_line(&fixture, "closure_end");
-    client.ask(SET, json!({"settings": {"stepFilters": false}}));
+    client.request_ok(SET, json!({"settings": {"stepFilters": false}}));
     client.next();
     let path = client.top_frame()["source"]["path"].clone();
     let path = path.as_str().expect("a path");
@@ -81,13 +81,13 @@ fn integers_in_hex() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     assert_eq!(client.evaluate("scale"), "10");
-    client.ask(SET, json!({"settings": {"hex": true}}));
+    client.request_ok(SET, json!({"settings": {"hex": true}}));
     client.wait_event("invalidated");
     assert_eq!(client.evaluate("scale"), "0xa");
     let frame = client.top_frame()["id"].clone();
     let explicit = json!({"expression": "scale", "frameId": frame, "format": {"hex": false}});
-    assert_eq!(client.ask("evaluate", explicit)["result"], "0xa");
-    client.ask(SET, json!({"settings": {"hex": null}}));
+    assert_eq!(client.request_ok("evaluate", explicit)["result"], "0xa");
+    client.request_ok(SET, json!({"settings": {"hex": null}}));
     assert_eq!(client.evaluate("scale"), "10");
     client.disconnect();
 }
@@ -96,7 +96,7 @@ fn integers_in_hex() {
 fn invalid_settings_change_nothing() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    let before = client.ask(SET, json!({}));
+    let before = client.request_ok(SET, json!({}));
     for (settings, part) in [
         (
             json!({"maxDepth": 18_446_744_073_709_551_615_u64}),
@@ -115,16 +115,16 @@ fn invalid_settings_change_nothing() {
     ] {
         let mut with_a_right_one = settings.clone();
         with_a_right_one["maxTextLength"] = json!(100);
-        let error = client.ask_wrongly(SET, json!({"settings": with_a_right_one}));
+        let error = client.request_error(SET, json!({"settings": with_a_right_one}));
         assert!(error.contains(part), "{settings}: {error}");
     }
-    client.ask_wrongly(SET, json!({"settings": 5}));
-    assert_eq!(client.ask(SET, json!({"settings": {}})), before);
+    client.request_error(SET, json!({"settings": 5}));
+    assert_eq!(client.request_ok(SET, json!({"settings": {}})), before);
     assert_eq!(client.count_events("invalidated"), 0);
     client.disconnect();
     let mut client = DapClient::spawn();
     client.initialize();
-    let early = client.ask_wrongly(SET, json!({"settings": {"maxDepth": 1}}));
+    let early = client.request_error(SET, json!({"settings": {"maxDepth": 1}}));
     assert!(early.contains("launch"), "{early}");
     client.disconnect();
 }
@@ -141,13 +141,13 @@ fn a_source_map_moves_sources_and_breakpoints() {
     let from = fixture.source.parent().expect("a folder");
     let mut map = json!({});
     map[from.to_str().expect("UTF-8")] = json!(folder.path());
-    client.ask(SET, json!({"settings": {"sourceMap": map}}));
+    client.request_ok(SET, json!({"settings": {"sourceMap": map}}));
     let moved = elsewhere.to_str().expect("UTF-8");
     assert_eq!(client.top_frame()["source"]["path"], moved);
     let set = client.set_source_breakpoints(moved, vec![json!({"line": fixture.line("call")})]);
     assert_eq!(set[0]["verified"], true, "{}", set[0]);
     client.continue_to(&fixture, "call");
-    client.ask(SET, json!({"settings": {"sourceMap": null}}));
+    client.request_ok(SET, json!({"settings": {"sourceMap": null}}));
     assert_eq!(client.top_frame()["source"]["path"], here);
     client.disconnect();
 }
@@ -167,7 +167,7 @@ fn console_settings_survive_a_restart() {
         say(&mut client, ":set stepFilters [\"*/x/*\"]"),
         "stepFilters [\"*/x/*\"]"
     );
-    client.ask("restart", Value::Null);
+    client.request_ok("restart", Value::Null);
     client.expect_stopped("breakpoint");
     assert_eq!(say(&mut client, ":set maxDepth"), "maxDepth 5");
     assert_eq!(say(&mut client, ":set maxDepth default"), "maxDepth 3");
@@ -177,7 +177,7 @@ fn console_settings_survive_a_restart() {
         (":set cwd /tmp", "restart"),
     ] {
         let arguments = json!({"expression": wrong, "context": "repl"});
-        let error = client.ask_wrongly("evaluate", arguments);
+        let error = client.request_error("evaluate", arguments);
         assert!(error.contains(part), "{error}");
     }
     client.disconnect();

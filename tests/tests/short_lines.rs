@@ -102,7 +102,7 @@ fn stop_at_a_springboard_shows_the_program() {
                 for _ in 0..4 {
                     let thread = client.thread();
                     let step = json!({"threadId": thread, "granularity": "instruction"});
-                    client.ask("stepIn", step);
+                    client.request_ok("stepIn", step);
                     client.expect_stopped("step");
                     assert!(client.function_names().contains(&"main".into()));
                 }
@@ -129,14 +129,14 @@ fn close_breakpoint_is_hit() {
     client.continue_();
     client.expect_stopped("breakpoint");
     client.set_breakpoints_with(&fixture, until(MANY));
-    client.ask("setInstructionBreakpoints", behind);
+    client.request_ok("setInstructionBreakpoints", behind);
     for left in [3, 2, 1, 3] {
         client.continue_();
         client.expect_stopped("instruction breakpoint");
         assert_eq!(client.evaluate("left"), left.to_string());
     }
     assert_eq!(client.evaluate("i"), "100001");
-    client.ask("setInstructionBreakpoints", json!({"breakpoints": []}));
+    client.request_ok("setInstructionBreakpoints", json!({"breakpoints": []}));
     client.set_breakpoints_with(&fixture, until(200_000));
     client.continue_();
     client.expect_stopped("breakpoint");

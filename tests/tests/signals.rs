@@ -69,7 +69,7 @@ fn mistakes_in_the_setting_are_named() {
         let mut client = DapClient::spawn();
         client.initialize();
         let settings = json!({"program": fixture.program, "signals": signals});
-        let error = client.ask_wrongly("launch", settings);
+        let error = client.request_error("launch", settings);
         assert!(error.contains(part), "{error}");
         client.disconnect();
     }
@@ -89,7 +89,7 @@ fn signal_filter_ignores_everyday_signals() {
         ("usr1", option("$exception == 11"), false),
     ] {
         let mut client = launched(&fixture, &[args], json!({}));
-        let set = client.ask("setExceptionBreakpoints", filters.clone());
+        let set = client.request_ok("setExceptionBreakpoints", filters.clone());
         let set = &set["breakpoints"][0];
         assert_eq!(set["verified"], true);
         client.configure();
@@ -236,7 +236,7 @@ fn traps_of_the_program_are_explained() {
     let stop = client.expect_stopped("exception");
     assert_eq!(stop["description"], "signal SIGTRAP");
     let thread = client.thread();
-    let info = client.ask("exceptionInfo", json!({"threadId": thread}));
+    let info = client.request_ok("exceptionInfo", json!({"threadId": thread}));
     assert_eq!(info["exceptionId"], "SIGTRAP");
     assert_eq!(info["description"], stop["text"]);
     client.continue_();

@@ -20,7 +20,7 @@ fn places(answer: &Value) -> Vec<(u64, u64)> {
 fn modules_are_those_of_the_events() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
-    let all = client.ask("modules", json!({}));
+    let all = client.request_ok("modules", json!({}));
     let modules = all["modules"].as_array().expect("a list").clone();
     assert_eq!(all["totalModules"], modules.len());
     let mut told: Vec<Value> = Vec::new();
@@ -35,10 +35,10 @@ fn modules_are_those_of_the_events() {
     let top = client.top_frame();
     assert_eq!(top["moduleId"], modules[0]["id"]);
 
-    let second = client.ask("modules", json!({"startModule": 1, "moduleCount": 1}));
+    let second = client.request_ok("modules", json!({"startModule": 1, "moduleCount": 1}));
     assert_eq!(second["modules"], json!([modules[1]]));
     assert_eq!(second["totalModules"], modules.len());
-    let behind = client.ask("modules", json!({"startModule": 1000, "moduleCount": 0}));
+    let behind = client.request_ok("modules", json!({"startModule": 1000, "moduleCount": 0}));
     assert_eq!(behind["modules"], json!([]));
     client.disconnect();
 }
@@ -54,7 +54,7 @@ fn loaded_sources_are_mapped_sorted_and_unique() {
     );
     client.configure();
     client.expect_stopped("entry");
-    let answer = client.ask("loadedSources", Value::Null);
+    let answer = client.request_ok("loadedSources", Value::Null);
     let sources = answer["sources"].as_array().expect("a list");
     let paths: Vec<&str> = sources
         .iter()
@@ -81,7 +81,7 @@ fn breakpoint_locations() {
             for (name, value) in more.as_object().expect("an object") {
                 arguments[name] = value.clone();
             }
-            places(&client.ask("breakpointLocations", arguments))
+            places(&client.request_ok("breakpointLocations", arguments))
         };
         let on_line = ask(json!({}));
         assert!(on_line.is_sorted_by(|a, b| a < b), "{on_line:?}");
@@ -128,7 +128,7 @@ fn breakpoint_locations() {
 fn breakpoint_locations_from_zero_if_requested() {
     let fixture = Fixture::of("c/columns.c");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "stillpoint", "linesStartAt1": false, "columnsStartAt1": false}),
     );
@@ -136,7 +136,7 @@ fn breakpoint_locations_from_zero_if_requested() {
     client.wait_event("initialized");
     let line = fixture.line("three") - 1;
     let arguments = json!({"source": {"path": fixture.source}, "line": line});
-    let found = places(&client.ask("breakpointLocations", arguments));
+    let found = places(&client.request_ok("breakpointLocations", arguments));
     assert!(found.contains(&(line, 8)), "{found:?}");
     assert!(found.iter().all(|place| place.0 == line), "{found:?}");
     client.disconnect();
@@ -237,10 +237,10 @@ fn columns_are_counted_in_units_of_utf16() {
     let mut client = DapClient::spawn();
     client.launch_program(&program, json!({}));
     let arguments = json!({"source": {"path": path}, "line": 1});
-    let found = places(&client.ask("breakpointLocations", arguments));
+    let found = places(&client.request_ok("breakpointLocations", arguments));
     assert!(found.contains(&(1, second)), "{second}: {found:?}");
     let later = json!({"source": {"path": path}, "line": 1, "column": second});
-    let later = places(&client.ask("breakpointLocations", later));
+    let later = places(&client.request_ok("breakpointLocations", later));
     assert_eq!(later.first(), Some(&(1, second)), "{later:?}");
     let set = client.set_source_breakpoints(&path, vec![json!({"line": 1, "column": second})]);
     assert_eq!(
@@ -265,7 +265,7 @@ fn paths_are_uris_if_requested() {
     let here = folder.path().to_str().expect("UTF-8");
     let uri = format!("file://{here}/a%20b/%C3%BC%25.c");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "stillpoint", "pathFormat": "uri", "linesStartAt1": false,
                "columnsStartAt1": false}),
@@ -276,14 +276,14 @@ fn paths_are_uris_if_requested() {
     assert_eq!(set[0]["verified"], true, "{}", set[0]);
     assert_eq!(set[0]["source"], json!({"name": "ü%.c", "path": uri}));
     assert_eq!(set[0]["line"], 1);
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.expect_stopped("breakpoint");
     let top = client.top_frame();
     assert_eq!(
         (&top["source"]["path"], &top["line"]),
         (&json!(uri), &json!(1))
     );
-    let text = client.ask(
+    let text = client.request_ok(
         "source",
         json!({"source": {"path": uri}, "sourceReference": 0}),
     );
@@ -294,7 +294,7 @@ fn paths_are_uris_if_requested() {
             .starts_with("int main"),
         "{text}"
     );
-    let sources = client.ask("loadedSources", Value::Null);
+    let sources = client.request_ok("loadedSources", Value::Null);
     let sources = sources["sources"].as_array().expect("a list");
     assert!(
         sources.iter().any(|source| source["path"] == uri),

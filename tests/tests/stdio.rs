@@ -30,7 +30,7 @@ fn launch(client: &mut DapClient, command: &str, stdio: Value) -> i64 {
 fn waiting(fifo: &Path) -> (DapClient, i64) {
     let mut client = DapClient::spawn();
     let launch = launch(&mut client, "echo told", json!([null, fifo, null]));
-    let why = client.ask_wrongly("stackTrace", json!({"threadId": 1}));
+    let why = client.request_error("stackTrace", json!({"threadId": 1}));
     assert!(why.contains("held"), "{why}");
     (client, launch)
 }
@@ -41,7 +41,7 @@ fn a_program_starts_when_its_fifo_is_read() {
     let (mut client, launch) = waiting(&fifo);
     let reader = thread::spawn(move || fs::read_to_string(fifo).expect("text"));
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     assert_eq!(client.expect_exit(), 0);
     // The stream ends: only the program had it open.
@@ -61,7 +61,7 @@ fn a_program_starts_when_its_fifo_is_written() {
             .expect("written");
     });
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     assert_eq!(client.expect_exit(), 3);
     assert_eq!(client.output("stdout"), "asked\n");
@@ -73,7 +73,7 @@ fn a_program_starts_when_its_fifo_is_written() {
 fn launch_waiting_for_a_fifo_can_be_cancelled() {
     let (_folder, fifo) = fifo();
     let (mut client, launch) = waiting(&fifo);
-    client.ask("cancel", json!({"requestId": launch}));
+    client.request_ok("cancel", json!({"requestId": launch}));
     let refused = client.response(launch).expect_err("cancelled");
     assert_eq!(refused["message"], "cancelled", "{refused}");
     client.disconnect();
@@ -97,7 +97,7 @@ fn a_restart_waits_for_the_fifo_again() {
     let path = fifo.clone();
     let reader = thread::spawn(move || fs::read_to_string(path).expect("text"));
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     client.expect_exit();
     reader.join().expect("read");
@@ -119,7 +119,7 @@ fn devices_may_be_streams() {
         json!(["/dev/zero", null, "/dev/full"]),
     );
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     client.expect_exit();
     assert_eq!(client.output("stdout"), "3\n");
@@ -128,7 +128,7 @@ fn devices_may_be_streams() {
     client.initialize();
     for wrong in ["/dev", "/no/such/folder/file"] {
         let settings = json!({"program": "/bin/true", "stdio": [null, wrong, null]});
-        let why = client.ask_wrongly("launch", settings);
+        let why = client.request_error("launch", settings);
         assert!(why.contains("stdio") && why.contains(wrong), "{why}");
     }
     client.disconnect();
@@ -139,7 +139,7 @@ fn files_are_honoured_in_a_terminal() {
     let (folder, fifo) = fifo();
     let file = folder.path().join("file");
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "x", "supportsRunInTerminalRequest": true}),
     );
@@ -151,7 +151,7 @@ fn files_are_honoured_in_a_terminal() {
     let terminal = client.open_terminal();
     let writer = thread::spawn(move || fs::write(fifo, "through\n").expect("written"));
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     assert_eq!(client.expect_exit(), 4);
     writer.join().expect("written");
@@ -161,7 +161,7 @@ fn files_are_honoured_in_a_terminal() {
 
     // A file that cannot be opened is an error.
     let mut client = DapClient::spawn();
-    client.ask(
+    client.request_ok(
         "initialize",
         json!({"adapterID": "x", "supportsRunInTerminalRequest": true}),
     );
@@ -193,7 +193,7 @@ fn partial_line_is_emitted() {
     let mut client = DapClient::spawn();
     let launch = launch(&mut client, "printf 'name? '; sleep 100", json!([]));
     client.wait_event("initialized");
-    client.ask("configurationDone", Value::Null);
+    client.request_ok("configurationDone", Value::Null);
     client.response(launch).expect("launched");
     let prompt = |body: &Value| body["output"] == "name? ";
     client.wait_event_where("output", prompt);

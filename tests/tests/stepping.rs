@@ -84,7 +84,7 @@ fn a_breakpoint_in_a_call_stepped_over() {
         let mut client = DapClient::stopped_at(&fixture, "call");
         client.set_breakpoints(&fixture, &["body_return"]);
         let thread = client.thread();
-        client.ask("next", json!({"threadId": thread}));
+        client.request_ok("next", json!({"threadId": thread}));
         client.expect_stopped("breakpoint");
         client.expect_line(&fixture, "body_return");
         // The step is over with that, as in gdb: going on stops at breakpoints only.
@@ -152,7 +152,7 @@ fn out_of_the_outermost_frame() {
     client.configure();
     client.expect_stopped("entry");
     let thread = client.thread();
-    client.ask_wrongly("stepOut", json!({"threadId": thread}));
+    client.request_error("stepOut", json!({"threadId": thread}));
     assert!(!client.stack().is_empty());
     client.disconnect();
 }
@@ -169,7 +169,7 @@ fn the_first_step_moves() {
             let entry = client.top_frame()["instructionPointerReference"].clone();
             let thread = client.thread();
             let step = json!({"threadId": thread, "granularity": granularity});
-            client.ask(command, step);
+            client.request_ok(command, step);
             client.expect_stopped("step");
             let place = client.top_frame()["instructionPointerReference"].clone();
             assert_ne!(place, entry, "{command} by {granularity}");
@@ -328,7 +328,7 @@ fn optimized_steps_leave_the_line() {
         let mut before = (client.top_line(), client.stack().len());
         for _ in 0..6 {
             let thread = client.thread();
-            client.ask("next", json!({"threadId": thread}));
+            client.request_ok("next", json!({"threadId": thread}));
             let event = client.wait_event_of(&["stopped", "exited"]);
             if event["event"] == "exited" {
                 break;
@@ -428,7 +428,7 @@ fn the_systems_functions_are_not_entered() {
     client.next();
     assert_eq!(client.stack()[0]["name"], "main");
     let thread = client.thread();
-    client.ask("next", json!({"threadId": thread}));
+    client.request_ok("next", json!({"threadId": thread}));
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
 }
@@ -443,7 +443,7 @@ fn by_statements(settings: serde_json::Value, compiler: Compiler, steps: usize) 
     for _ in 0..steps {
         let thread = client.thread();
         let step = json!({"threadId": thread, "granularity": "statement"});
-        client.ask("next", step);
+        client.request_ok("next", step);
         client.expect_stopped("step");
         let frame = client.top_frame();
         let at = |name: &str| frame[name].as_u64().expect("a number");

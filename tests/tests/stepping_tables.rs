@@ -89,7 +89,7 @@ fn go(fixture: &Fixture, walk: &Walk) -> Vec<String> {
     let mut client = DapClient::spawn();
     client.launch(fixture, json!({}));
     // Steps go over exceptions and panics as over anything else.
-    client.ask("setExceptionBreakpoints", json!({"filters": []}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     let mut seen = Vec::new();
     for (command, expected) in &walk.places {
         let mut moved = false;
@@ -106,7 +106,7 @@ fn go(fixture: &Fixture, walk: &Walk) -> Vec<String> {
                 _ => panic!("no command {command}"),
             };
             let thread = client.thread();
-            client.ask(command, json!({"threadId": thread}));
+            client.request_ok(command, json!({"threadId": thread}));
             let event = client.wait_event_of(&["stopped", "exited"]);
             if event["event"] == "exited" {
                 seen.push("exit".to_owned());

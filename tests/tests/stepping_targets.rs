@@ -6,7 +6,7 @@ use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 /// The targets of the innermost frame's line.
 fn targets(client: &mut DapClient) -> Vec<(String, i64)> {
     let frame = client.top_frame()["id"].clone();
-    let body = client.ask("stepInTargets", json!({"frameId": frame}));
+    let body = client.request_ok("stepInTargets", json!({"frameId": frame}));
     let targets = body["targets"].as_array().expect("targets");
     let target = |target: &Value| {
         let label = target["label"].as_str().expect("a label").to_owned();
@@ -23,7 +23,7 @@ fn step_into(client: &mut DapClient, targets: &[(String, i64)], label: &str) {
     let found = targets.iter().find(|(name, _)| name == label);
     let (_, id) = found.unwrap_or_else(|| panic!("no {label} in {targets:?}"));
     let thread = client.thread();
-    client.ask("stepIn", json!({"threadId": thread, "targetId": id}));
+    client.request_ok("stepIn", json!({"threadId": thread, "targetId": id}));
     client.expect_stopped("step");
 }
 
@@ -66,11 +66,11 @@ fn virtual_call_can_be_a_step_target() {
     client.expect_line(&fixture, "area");
     let frames = client.stack();
     let outer = frames[1]["id"].clone();
-    let body = client.ask("stepInTargets", json!({"frameId": outer}));
+    let body = client.request_ok("stepInTargets", json!({"frameId": outer}));
     assert_eq!(body["targets"], json!([]), "it is in the middle of a call");
     let thread = client.thread();
     let stale = found[0].1;
-    client.ask_wrongly("stepIn", json!({"threadId": thread, "targetId": stale}));
+    client.request_error("stepIn", json!({"threadId": thread, "targetId": stale}));
     client.disconnect();
 }
 
@@ -125,21 +125,21 @@ fn a_thread_can_be_moved_within_its_function() {
     let source = json!({"path": fixture.source});
     let thread = client.thread();
     let goto = |client: &mut DapClient, line: u64| {
-        let body = client.ask("gotoTargets", json!({"source": source, "line": line}));
+        let body = client.request_ok("gotoTargets", json!({"source": source, "line": line}));
         body["targets"].as_array().expect("targets").clone()
     };
     let targets = goto(&mut client, fixture.line("end"));
     assert_eq!(targets.len(), 1, "{targets:?}");
     assert_eq!(targets[0]["line"], fixture.line("end"));
     let id = targets[0]["id"].clone();
-    client.ask("goto", json!({"threadId": thread, "targetId": id}));
+    client.request_ok("goto", json!({"threadId": thread, "targetId": id}));
     client.expect_stopped("goto");
     client.expect_line(&fixture, "end");
     assert_ne!(client.evaluate("sink"), "6", "nothing has run");
     // Back to the line of the breakpoint, which is not a hit.
     let targets = goto(&mut client, fixture.line("after"));
     let id = targets[0]["id"].clone();
-    client.ask("goto", json!({"threadId": thread, "targetId": id}));
+    client.request_ok("goto", json!({"threadId": thread, "targetId": id}));
     client.expect_stopped("goto");
     client.next();
     client.expect_line(&fixture, "skipped");

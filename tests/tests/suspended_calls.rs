@@ -61,7 +61,7 @@ fn expect_back(client: &mut DapClient) -> String {
 /// Begins a step out of the called function.
 fn step_out(client: &mut DapClient) {
     let thread = client.thread();
-    client.ask("stepOut", json!({"threadId": thread}));
+    client.request_ok("stepOut", json!({"threadId": thread}));
 }
 
 /// Returns the state of a frame that must be the same before and after a call.
@@ -132,7 +132,7 @@ fn a_step_out_of_the_called_function_ends_it() {
         let mut ended = false;
         for _ in 0..20 {
             let thread = client.thread();
-            client.ask(
+            client.request_ok(
                 command,
                 json!({"threadId": thread, "granularity": granularity}),
             );
@@ -391,7 +391,7 @@ fn watches_skip_breakpoints_at_the_stop_of_a_call() {
     let mut client = stopped_at(&fixture, "round", &["outer", "inner"]);
     call_stops(&mut client, &fixture, "inner(5)", "inner");
     let frame = client.top_frame()["id"].clone();
-    let watched = client.ask(
+    let watched = client.request_ok(
         "evaluate",
         json!({"expression": "outer(x)", "frameId": frame, "context": "watch"}),
     );
@@ -421,10 +421,10 @@ fn frames_behind_a_call_cannot_be_restarted() {
     call_stops(&mut client, &fixture, "outer(20)", "outer");
     let frames = client.stack();
     assert_eq!(frames[1]["canRestart"], false);
-    let why = client.ask_wrongly("restartFrame", json!({"frameId": frames[2]["id"]}));
+    let why = client.request_error("restartFrame", json!({"frameId": frames[2]["id"]}));
     assert!(why.contains("call from the console"), "{why}");
     // The called function can.
-    client.ask("restartFrame", json!({"frameId": frames[0]["id"]}));
+    client.request_ok("restartFrame", json!({"frameId": frames[0]["id"]}));
     client.expect_stopped("restart");
     client.continue_();
     client.expect_stopped("breakpoint");

@@ -32,7 +32,7 @@ fn side_by_side() {
     second.expect_stopped("breakpoint");
     assert_eq!(first.evaluate("i"), "0");
     assert_eq!(second.evaluate("i"), "1");
-    third.ask("disconnect", json!({}));
+    third.request_ok("disconnect", json!({}));
     third.wait_closed();
     assert_eq!(first.evaluate("i"), "0");
     first.disconnect();

@@ -113,7 +113,7 @@ fn threads_come_and_go() {
 fn all_threads_are_listed_and_named() {
     let fixture = Fixture::of("c/barrier.c");
     let mut client = DapClient::stopped_at(&fixture, "all_there");
-    let body = client.ask("threads", Value::Null);
+    let body = client.request_ok("threads", Value::Null);
     let threads = body["threads"].as_array().expect("threads");
     assert_eq!(threads.len(), 4);
     for number in 0..3 {
@@ -147,7 +147,7 @@ fn any_thread_number_continues_all() {
     for number in [0, 1, 1, 99_999] {
         client.expect_stopped("breakpoint");
         // dap-mcp always sends 1; clients made for CodeLLDB send 0 for the default.
-        let body = client.ask("continue", json!({"threadId": number}));
+        let body = client.request_ok("continue", json!({"threadId": number}));
         assert_ne!(body["allThreadsContinued"], false);
     }
     client.expect_exit();
@@ -160,7 +160,7 @@ fn pause_with_many_threads() {
     let fixture = Fixture::of("c/barrier.c");
     let mut client = DapClient::stopped_at(&fixture, "all_there");
     // A pause at a stop is harmless.
-    client.ask("pause", json!({"threadId": 0}));
+    client.request_ok("pause", json!({"threadId": 0}));
     client.expect_line(&fixture, "all_there");
     client.disconnect();
 }
@@ -177,7 +177,7 @@ fn stepping_where_all_hit_the_line() {
     let mut hits = 1;
     loop {
         let thread = client.thread();
-        client.ask("next", json!({"threadId": thread}));
+        client.request_ok("next", json!({"threadId": thread}));
         let event = client.wait_event_of(&["stopped", "exited"]);
         if event["event"] == "exited" {
             break;
@@ -278,7 +278,7 @@ fn rust_threads_have_their_own() {
                 continue;
             }
             let frame = client.top_frame()["id"].clone();
-            let scopes = client.ask("scopes", json!({"frameId": frame}));
+            let scopes = client.request_ok("scopes", json!({"frameId": frame}));
             let scopes = scopes["scopes"].as_array().expect("scopes");
             let of_unit = scopes.iter().find(|scope| scope["name"] == "Globals");
             let globals = client.children(of_unit.expect("globals"));
@@ -304,7 +304,7 @@ fn a_thread_can_be_stepped_alone() {
     let thread = client.thread();
     let alone = json!({"threadId": thread, "singleThread": true});
     for marker in ["second", "third", "create"] {
-        client.ask("next", alone.clone());
+        client.request_ok("next", alone.clone());
         client.expect_stopped("step");
         client.expect_line(&fixture, marker);
     }
@@ -312,7 +312,7 @@ fn a_thread_can_be_stepped_alone() {
     assert_eq!(client.evaluate("first"), client.evaluate("second"));
     assert_eq!(client.evaluate("second"), client.evaluate("third"));
     client.set_breakpoints(&fixture, &["joined"]);
-    let body = client.ask("continue", alone);
+    let body = client.request_ok("continue", alone);
     assert_eq!(body["allThreadsContinued"], false);
     client.expect_stopped("breakpoint");
     let before = client.evaluate("first");

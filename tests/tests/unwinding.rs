@@ -50,7 +50,7 @@ fn leads_home(flags: Flags, start: &str) {
                 assert_eq!(names[0], *place, "{flags:?}");
             }
             let thread = client.thread();
-            client.ask(
+            client.request_ok(
                 "stepIn",
                 json!({"threadId": thread, "granularity": "instruction"}),
             );
@@ -120,7 +120,7 @@ fn garbage(what: &str, is_told: bool) -> (Vec<String>, String) {
     }
     // A second request adds no message.
     assert_eq!(client.function_names(), names);
-    client.ask("threads", json!({}));
+    client.request_ok("threads", json!({}));
     let said = client.output("console");
     client.disconnect();
     (names, said)

@@ -168,7 +168,7 @@ fn arrays_come_in_pages() {
         (998, 100, vec!["[998]=996004", "[999]=998001"]),
         (5000, 10, vec![]),
     ] {
-        let body = client.ask(
+        let body = client.request_ok(
             "variables",
             json!({"variablesReference": reference, "filter": "indexed", "start": start, "count": count}),
         );
@@ -183,7 +183,7 @@ fn arrays_come_in_pages() {
             .collect();
         assert_eq!(found, expected);
     }
-    let all = client.ask(
+    let all = client.request_ok(
         "variables",
         json!({"variablesReference": reference, "count": 0}),
     );
@@ -248,7 +248,7 @@ fn expressions_in_other_frames() {
     let fixture = Fixture::of("c/recursion.c");
     let mut client = DapClient::stopped_at(&fixture, "bottom");
     for (frame, expected) in client.stack().iter().zip(["1", "2", "3", "4", "5"]) {
-        let body = client.ask(
+        let body = client.request_ok(
             "evaluate",
             json!({"expression": "n", "frameId": frame["id"], "context": "hover"}),
         );
@@ -575,7 +575,7 @@ fn truncated_response_says_so() {
     let mut client = DapClient::stopped_at(&fixture, "filled");
     let frame = client.top_frame()["id"].clone();
     let settings = json!({"expression": "numbers", "frameId": frame});
-    let (container, left) = (client.ask("evaluate", settings), 10);
+    let (container, left) = (client.request_ok("evaluate", settings), 10);
     assert_eq!(container["indexedVariables"], MOST + left);
     let reference = &container["variablesReference"];
     let mut part = |asked: Value| {
@@ -583,7 +583,7 @@ fn truncated_response_says_so() {
         for (name, value) in asked.as_object().into_iter().flatten() {
             arguments[name] = value.clone();
         }
-        let body = client.ask("variables", arguments);
+        let body = client.request_ok("variables", arguments);
         body["variables"].as_array().expect("a list").clone()
     };
     let all = part(json!({}));

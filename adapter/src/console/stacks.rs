@@ -33,7 +33,7 @@ fn abandon(call: &mut Call<'_>) -> Result<String, RequestError> {
     }
     let thread = call.thread()?;
     call.session.debugger.abandon_call(thread)?;
-    call.session.runs_on(thread);
+    call.session.forget_thread_stop(thread);
     Ok(String::new())
 }
 

@@ -153,7 +153,7 @@ fn variables(
             .map(|(variable, value)| (variable.name.clone(), value.clone()));
         let before = session
             .history
-            .look(frame.thread, function, values.collect());
+            .record_variables(frame.thread, function, values.collect());
         let mut order: Vec<usize> = (0..read.len()).collect();
         let is_changed = |at: &usize| {
             let name = &read[*at].0.name;
@@ -161,7 +161,7 @@ fn variables(
             let was = before
                 .as_ref()
                 .and_then(|(_, values)| history::find(values, name));
-            was.is_some_and(|was| now.is_another_than(was))
+            was.is_some_and(|was| now.differs_from(was))
         };
         let changed: Vec<usize> = order.iter().copied().filter(is_changed).collect();
         order.sort_by_key(|at| {

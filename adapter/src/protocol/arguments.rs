@@ -43,6 +43,9 @@ pub struct InitializeArguments {
         skip_serializing_if = "Option::is_none"
     )]
     pub client_id: Option<String>,
+    /// The client's name of the adapter. The specification demands it, and the adapter ignores it.
+    #[serde(rename = "adapterID", skip_serializing_if = "Option::is_none")]
+    pub adapter_id: Option<String>,
     /// Whether the first line is 1 (else 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines_start_at1: Option<bool>,
@@ -76,6 +79,9 @@ pub struct InitializeArguments {
     /// Whether it supports `progressStart`, `progressUpdate` and `progressEnd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub supports_progress_reporting: Option<bool>,
+    /// Not in the specification: whether it reads [`super::Breakpoint::problem`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supports_breakpoint_problems: Option<bool>,
     /// Whether it supports ANSI escape sequences.
     #[serde(
         rename = "supportsANSIStyling",

@@ -30,6 +30,24 @@ pub struct Breakpoint {
     /// Why it is not verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<BreakpointReason>,
+    /// Not in the specification, and sent on request only
+    /// ([`super::InitializeArguments::supports_breakpoint_problems`]): what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<BreakpointProblem>,
+}
+
+/// What is wrong with a breakpoint.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum BreakpointProblem {
+    /// The condition or hit condition is invalid.
+    Condition,
+    /// The log message is invalid.
+    LogMessage,
+    /// The line has no code.
+    NoCode,
+    /// Debug info is being searched; an event has the result.
+    Searching,
 }
 
 /// Why a breakpoint is not verified.

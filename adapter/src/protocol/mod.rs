@@ -1,5 +1,6 @@
 //! The wire format: the structs of the `dap` crate where they are right, others (with the
-//! specification's names) where they are not. No code outside this folder imports `dap`.
+//! specification's names) where they are not. No code outside this folder imports `dap`. Types that
+//! `client` sends or reads go both ways.
 
 mod arguments;
 mod breakpoints;
@@ -45,3 +46,5 @@ pub use dap::types::{
 
 #[cfg(test)]
 pub mod schema;
+#[cfg(test)]
+mod schema_arguments;

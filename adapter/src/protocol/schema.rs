@@ -13,7 +13,7 @@ pub fn schema() -> Value {
 }
 
 /// Validates a message against a definition of the schema, and checks that it has no nulls.
-fn check(schema: &Value, definition: &str, message: &impl Serialize) {
+pub fn check(schema: &Value, definition: &str, message: &impl Serialize) {
     let text = serde_json::to_string(message).expect("JSON");
     let mut message: Value = serde_json::from_str(&text).expect("JSON");
     message["seq"] = json!(1);
@@ -161,6 +161,7 @@ fn breakpoint() -> Breakpoint {
         column: Some(1),
         instruction_reference: Some("0x401000".to_owned()),
         reason: Some(BreakpointReason::Pending),
+        problem: None,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::requests::Request;
 use crate::requests::variables::changed;
 use crate::session::RequiredState;
 use crate::session::Session;
-use crate::session::describe::{Shown, limits};
+use crate::session::describe::{RenderedValue, limits};
 use engine::{Evaluated, FrameKey, Language, Limits, Purpose};
 
 /// Evaluates an expression, or runs a console command.
@@ -101,7 +101,7 @@ impl Request for Evaluate {
         if context == Some("repl") {
             session.debugger.remember_result(&value);
         }
-        let shown = Shown::new(session, frame, Some(expression), value, &limits);
+        let shown = RenderedValue::new(session, frame, Some(expression), value, &limits);
         if let Some(error) = shown.error {
             let text = shown.text.trim_start_matches('<').trim_end_matches('>');
             return Err(RequestError::of_value(&error, text.to_owned()));
@@ -165,7 +165,7 @@ impl Request for SetExpression {
         changed(session, &to.value);
         let mut limits = limits(session, arguments.format.as_ref());
         limits.numbers = to.numbers.unwrap_or(limits.numbers);
-        let shown = Shown::new(session, frame, Some(to.expression), value, &limits);
+        let shown = RenderedValue::new(session, frame, Some(to.expression), value, &limits);
         Ok(SetExpressionResponse {
             value: shown.text,
             type_name: shown.type_name,

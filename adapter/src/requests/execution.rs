@@ -27,14 +27,14 @@ impl Request for Continue {
         arguments: ThreadArguments,
     ) -> Result<ContinueResponse, RequestError> {
         session.debugger.can_run()?;
-        debuginfod::before_going_on(session);
+        debuginfod::before_resume(session);
         let thread = thread_id(arguments.thread_id)?;
         let alone = arguments.single_thread.unwrap_or(false);
         session.debugger.set_single_thread(alone);
         let all_threads_continued = session.debugger.resume(thread)?;
         match all_threads_continued {
             true => session.handles.clear(),
-            false => session.runs_on(thread),
+            false => session.forget_thread_stop(thread),
         }
         Ok(ContinueResponse {
             all_threads_continued,
@@ -81,11 +81,11 @@ fn step(
         }
     };
     session.debugger.can_run()?;
-    debuginfod::before_going_on(session);
+    debuginfod::before_resume(session);
     let thread = thread_id(thread)?;
     session.debugger.set_single_thread(alone.unwrap_or(false));
     session.debugger.step(thread, kind, granularity)?;
-    session.runs_on(thread);
+    session.forget_thread_stop(thread);
     Ok(())
 }
 

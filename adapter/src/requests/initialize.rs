@@ -46,6 +46,7 @@ impl Request for Initialize {
             memory_references: arguments.supports_memory_references.unwrap_or(false),
             memory_events: arguments.supports_memory_event.unwrap_or(false),
             progress: arguments.supports_progress_reporting.unwrap_or(false),
+            breakpoint_problems: arguments.supports_breakpoint_problems.unwrap_or(false),
             ansi_styling: arguments.supports_ansi_styling.unwrap_or(false),
         };
         Ok(requests::capabilities())

@@ -177,12 +177,12 @@ impl StartPlan {
             None
         });
         debugger.set_symbol_cache(kept);
-        let source_map = settings::hold(session, live);
+        let source_map = settings::apply(session, live);
         match of {
             StartKind::Program(plan, console) => launch(session, &plan, console)?,
             StartKind::Process { target, wait_for } => attach(session, target, wait_for)?,
             StartKind::Child(socket) => {
-                handover::ask(socket, session.inbox.clone())
+                handover::request_handover(socket, session.inbox.clone())
                     .map_err(|error| attach_error(error.to_string()))?;
                 session.startup.awaiting();
             }
@@ -249,7 +249,7 @@ fn launch_in_terminal(
         args: command_line(&rendezvous.path(), launch).map_err(failed)?,
         env: plan.env_changes.clone(),
     };
-    session.ask("runInTerminal", &arguments);
+    session.send_reverse_request("runInTerminal", &arguments);
     session.startup.in_terminal(rendezvous);
     Ok(())
 }

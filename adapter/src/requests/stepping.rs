@@ -53,10 +53,10 @@ impl Request for StepInTargets {
 /// The id is from an earlier stop, or the thread is not stopped.
 pub fn step_into_target(session: &mut Session, id: i64, alone: bool) -> Result<(), RequestError> {
     let target = session.handles.step_target(id)?;
-    debuginfod::before_going_on(session);
+    debuginfod::before_resume(session);
     session.debugger.set_single_thread(alone);
     session.debugger.step_into(&target)?;
-    session.runs_on(target.thread);
+    session.forget_thread_stop(target.thread);
     Ok(())
 }
 
@@ -119,7 +119,7 @@ impl Request for Goto {
         let target = session.handles.goto_target(arguments.target_id)?;
         let thread = thread_id(arguments.thread_id)?;
         session.debugger.goto(thread, &target)?;
-        session.runs_on(thread);
+        session.forget_thread_stop(thread);
         Ok(())
     }
 }
@@ -139,7 +139,7 @@ impl Request for RestartFrame {
     fn handle(session: &mut Session, arguments: RestartFrameArguments) -> Result<(), RequestError> {
         let frame = session.handles.frame(arguments.frame_id)?;
         session.debugger.restart_frame(frame)?;
-        session.runs_on(frame.thread);
+        session.forget_thread_stop(frame.thread);
         Ok(())
     }
 }

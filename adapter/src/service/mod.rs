@@ -110,7 +110,7 @@ impl Service<'_> {
         let deadline = deadlines.into_iter().chain([rest]).flatten().min();
         let woken = self.wait(deadline, self.intake.wait_descriptor());
         if rest.is_some_and(|due| due <= Instant::now()) && !matches!(woken, Ok(Wait::Event(_))) {
-            self.session.tell_joined();
+            self.session.flush_joined_output();
         }
         match woken {
             Ok(Wait::Woken) => {}
@@ -126,7 +126,7 @@ impl Service<'_> {
             }
             Err(error) => {
                 let text = format!("The session failed: {error}\n");
-                self.session.important(&text);
+                self.session.important_note(&text);
                 self.session.end_or_detach(None);
                 return Err(error.into());
             }
@@ -272,7 +272,7 @@ impl Service<'_> {
             session.event("invalidated", &InvalidatedEventBody { areas });
         }
         if session.sources.seek_rust() {
-            session.look_for_rust();
+            session.find_rust_sources();
         }
         // A late cancel must not affect the debugger's own work.
         session.use_flag(CancelFlag::default());

@@ -8,9 +8,9 @@ pub fn on_news(session: &mut Session, news: News) {
     let started = match news {
         News::Core(report) => core_file::on_report(session, report),
         News::Stdio(report) => opening::on_report(session, report),
-        News::Given(given) => children::on_given(session, given),
+        News::Given(given) => children::on_handover(session, given),
         News::Terminal(report) => return startup::on_report(session, report),
-        News::RustSources(folder) => return session.found_rust(folder),
+        News::RustSources(folder) => return session.on_rust_sources(folder),
         News::Child(report) => return children::on_report(session, report),
         News::DebugFile(report) => return debuginfod::on_report(session, report),
         News::Settings(changes) => {

@@ -25,13 +25,13 @@ pub struct Children {
 }
 
 /// Handles a child that the engine holds: requests a session for it from the client.
-pub fn held(session: &mut Session, pid: i32, program: &Path) {
+pub fn offer_child(session: &mut Session, pid: i32, program: &Path) {
     if !session.client.start_debugging {
         session.debugger.release_child(pid);
         if !std::mem::replace(&mut session.children.told, true) {
-            session.important(&format!(
-                "The program has started process {pid} ({}), which runs on without us: this \
-                 editor cannot begin further sessions (`followFork: \"both\"`)\n",
+            session.important_note(&format!(
+                "Child process {pid} ({}) detached: this editor cannot start further sessions \
+                 (`followFork: \"both\"`)\n",
                 program.display()
             ));
         }
@@ -50,7 +50,7 @@ pub fn held(session: &mut Session, pid: i32, program: &Path) {
     configuration.insert("name".to_owned(), json!(format!("{name} ({pid})")));
     configuration.insert("pid".to_owned(), json!(pid));
     configuration.insert("__handover".to_owned(), json!(offer.path()));
-    let seq = session.ask(
+    let seq = session.send_reverse_request(
         "startDebugging",
         &StartDebuggingRequestArguments {
             request: "attach",
@@ -72,9 +72,7 @@ fn inherited(settings: &RawSettings) -> Map<String, Value> {
 fn detach_child(session: &mut Session, pid: i32, why: &str) {
     session.children.offers.remove(&pid);
     session.debugger.release_child(pid);
-    session.important(&format!(
-        "Process {pid}, which the program has started, runs on without us: {why}\n"
-    ));
+    session.important_note(&format!("Child process {pid} detached: {why}\n"));
 }
 
 /// Handles the client's response to `startDebugging`.
@@ -83,7 +81,7 @@ pub fn on_response(session: &mut Session, response: &Response) {
         && !response.success
     {
         let message = response.message.as_deref().unwrap_or("no reason given");
-        let why = format!("the editor cannot begin a session: {message}");
+        let why = format!("the editor cannot start a session: {message}");
         detach_child(session, pid, &why);
     }
 }
@@ -99,7 +97,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
                 Ok(handover) => {
                     // If the session has ended, another report says that the child is lost.
                     if let Err(error) = handover::give(&handover, &socket) {
-                        tracing::info!(pid, %error, "nobody to hand a child over to");
+                        tracing::info!(pid, %error, "no client to hand a child over to");
                     }
                     offer.socket = Some(socket);
                     let changed = std::mem::take(&mut offer.changed);
@@ -108,7 +106,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
                     }
                 }
                 // The session gets no message, and its attach fails.
-                Err(error) => tracing::info!(pid, %error, "a child cannot be handed over"),
+                Err(error) => tracing::info!(pid, %error, "cannot hand over a child"),
             }
         }
         HandoverEvent::Unwanted { pid } if session.children.offers.contains_key(&pid) => {
@@ -116,7 +114,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
             detach_child(
                 session,
                 pid,
-                &format!("no session came for it in {seconds} s"),
+                &format!("no session attached within {seconds} s (`followForkTimeout`)"),
             );
         }
         HandoverEvent::Taken { pid } => session.debugger.taken_over(pid),
@@ -131,7 +129,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
 
 /// Attaches to the child that the parent's session hands over. Returns the result of the attach;
 /// `None` if it was cancelled.
-pub fn on_given(session: &mut Session, given: Given) -> Option<Result<(), RequestError>> {
+pub fn on_handover(session: &mut Session, given: Given) -> Option<Result<(), RequestError>> {
     if !session.startup.is_awaiting() {
         if let Ok((_, socket)) = given {
             refuse(&socket);

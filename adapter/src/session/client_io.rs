@@ -13,7 +13,7 @@ impl Session {
 
     /// Sends the response to a request.
     pub fn respond(&self, request_seq: i64, command: &str, handled: Handled) {
-        self.tell_joined();
+        self.flush_joined_output();
         match handled {
             Ok(body) => {
                 let answer = Outgoing::Response {
@@ -40,14 +40,14 @@ impl Session {
 
     /// Sends an event; `()`: no body.
     pub fn event(&self, event: &'static str, body: &impl Serialize) {
-        self.tell_joined();
+        self.flush_joined_output();
         self.send_event(event, body);
     }
 
     fn send_event(&self, event: &'static str, body: &impl Serialize) {
         match body_of(body) {
             Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, None)),
-            Err(error) => tracing::error!(event, %error, "an event cannot be written"),
+            Err(error) => tracing::error!(event, %error, "cannot write an event"),
         }
     }
 
@@ -64,7 +64,7 @@ impl Session {
     }
 
     /// Sends the pending part of a line.
-    pub fn tell_joined(&self) {
+    pub fn flush_joined_output(&self) {
         let rest = self.joined.borrow_mut().take();
         if let Some((category, output)) = rest {
             self.send_event("output", &OutputEventBody { category, output });
@@ -72,15 +72,19 @@ impl Session {
     }
 
     /// Sends a reverse request; returns its sequence number.
-    pub fn ask(&self, command: &'static str, arguments: &impl Serialize) -> Option<u64> {
-        self.tell_joined();
+    pub fn send_reverse_request(
+        &self,
+        command: &'static str,
+        arguments: &impl Serialize,
+    ) -> Option<u64> {
+        self.flush_joined_output();
         match body_of(arguments) {
             Ok(arguments) => {
                 let request = Outgoing::Request { command, arguments };
                 self.outbox.send(&request, None)
             }
             Err(error) => {
-                tracing::error!(command, %error, "a request cannot be written");
+                tracing::error!(command, %error, "cannot write a request");
                 None
             }
         }
@@ -92,18 +96,18 @@ impl Session {
     }
 
     /// Sends text that the user should see.
-    pub fn important(&mut self, text: &str) {
+    pub fn important_note(&mut self, text: &str) {
         self.output(OutputCategory::Important, text.to_owned());
     }
 
     pub(super) fn output(&mut self, category: OutputCategory, output: String) {
-        self.history.wrote(&output);
+        self.history.add_output(&output);
         self.event("output", &OutputEventBody { category, output });
     }
 
     /// Sends the program's output.
     pub(super) fn program_output(&mut self, category: OutputCategory, output: String) {
-        self.history.wrote(&output);
+        self.history.add_output(&output);
         self.join_output(category, output);
     }
 }

@@ -79,7 +79,8 @@ pub fn open(session: &mut Session, plan: CorePlan, attached: bool) -> Result<(),
     if file.compression().is_none() {
         return use_file(session, file, plan.program.as_deref(), attached);
     }
-    let failed = |error| RequestError::Start(format!("no thread to unpack it: {error}"));
+    let failed =
+        |error| RequestError::Start(format!("cannot start a thread to unpack it: {error}"));
     let unpacking = Unpacking::start(file, plan, attached, session.inbox.clone());
     let unpacking = unpacking.map_err(failed)?;
     session.startup.unpacking(unpacking);

@@ -19,9 +19,9 @@ use std::{env, thread};
 const PROGRAM: &str = "debuginfod-find";
 const SERVERS: &str = "DEBUGINFOD_URLS";
 /// Maximum number of bytes kept of the tool's output, from its end.
-const MOST_SAID: usize = 1 << 13;
+const MAX_OUTPUT_BYTES: usize = 1 << 13;
 /// Maximum number of characters shown of it.
-const MOST_TOLD: usize = 200;
+const MAX_ERROR_CHARS: usize = 200;
 
 /// Queue and results of fetching.
 #[derive(Debug, Default)]
@@ -29,16 +29,16 @@ pub struct Debuginfod {
     on: bool,
     /// Build-ids that were requested already.
     asked: HashSet<String>,
-    waiting: VecDeque<Wanted>,
+    waiting: VecDeque<MissingDebugInfo>,
     fetch: Option<Fetch>,
     last: u64,
     /// Fetched files, by build-id.
-    arrived: Vec<(Wanted, PathBuf)>,
+    arrived: Vec<(MissingDebugInfo, PathBuf)>,
 }
 
 /// A module without debug info.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct MissingDebugInfo {
     build_id: String,
     name: String,
 }
@@ -47,7 +47,7 @@ struct Wanted {
 #[derive(Debug)]
 struct Fetch {
     number: u64,
-    wanted: Wanted,
+    wanted: MissingDebugInfo,
     began: Instant,
     process: Arc<Process>,
 }
@@ -109,7 +109,7 @@ impl Debuginfod {
     }
 
     /// Queues a module's debug info. Returns whether it will be fetched.
-    pub fn want(&mut self, info: &ModuleInfo) -> bool {
+    pub fn request(&mut self, info: &ModuleInfo) -> bool {
         // The vdso has a build-id, but no server has a file of it.
         if !self.on || info.symbols == SymbolStatus::DebugInfo || !info.path.is_absolute() {
             return false;
@@ -119,7 +119,7 @@ impl Debuginfod {
         };
         if self.asked.insert(build_id.clone()) {
             let name = info.name.clone();
-            self.waiting.push_back(Wanted { build_id, name });
+            self.waiting.push_back(MissingDebugInfo { build_id, name });
         }
         true
     }
@@ -140,7 +140,7 @@ impl Debuginfod {
         self.fetch = None;
     }
 
-    fn give_up(&mut self) {
+    fn cancel_all(&mut self) {
         *self = Self::default();
     }
 }
@@ -166,7 +166,7 @@ pub fn advance(session: &mut Session) {
 }
 
 /// Returns the modules that a file is for.
-fn images_without(session: &Session, wanted: &Wanted) -> Vec<ModuleInfo> {
+fn images_without(session: &Session, wanted: &MissingDebugInfo) -> Vec<ModuleInfo> {
     let mut images = session.debugger.modules();
     images.retain(|image| {
         image.symbols != SymbolStatus::DebugInfo
@@ -175,13 +175,13 @@ fn images_without(session: &Session, wanted: &Wanted) -> Vec<ModuleInfo> {
     images
 }
 
-fn start(session: &mut Session, wanted: Wanted) {
+fn start(session: &mut Session, wanted: MissingDebugInfo) {
     let servers = env::var(SERVERS).unwrap_or_default();
     if servers.trim().is_empty() {
-        session.debuginfod.give_up();
+        session.debuginfod.cancel_all();
         session.console(&format!(
-            "No debug info is fetched: {SERVERS} is not set in the debugger's environment; \
-             set it to the servers to ask, such as https://debuginfod.elfutils.org\n"
+            "Cannot fetch debug info: {SERVERS} is not set in the debugger's environment. Set it \
+             to servers such as https://debuginfod.elfutils.org.\n"
         ));
         return;
     }
@@ -203,7 +203,7 @@ fn start(session: &mut Session, wanted: Wanted) {
                 process,
             });
         }
-        Err(error) => tracing::warn!(%error, "no thread to fetch debug info"),
+        Err(error) => tracing::warn!(%error, "cannot start a thread to fetch debug info"),
     }
 }
 
@@ -219,9 +219,9 @@ pub fn on_report(session: &mut Session, report: FetchResult) {
         Ok(file) => session.debuginfod.arrived.push((wanted, file)),
         Err(FetchFailure::Other(why)) => failed(session, &wanted, &why),
         Err(FetchFailure::NotInstalled) => {
-            session.debuginfod.give_up();
+            session.debuginfod.cancel_all();
             session.console(&format!(
-                "No debug info is fetched: the program {PROGRAM} is not installed; it is in the \
+                "Cannot fetch debug info: the program {PROGRAM} is not installed. Install the \
                  package `debuginfod` (Debian, Ubuntu, Arch) or `elfutils-debuginfod-client` \
                  (Fedora, openSUSE, Alpine: `elfutils`)\n"
             ));
@@ -229,12 +229,15 @@ pub fn on_report(session: &mut Session, report: FetchResult) {
     }
 }
 
-fn failed(session: &mut Session, wanted: &Wanted, why: &str) {
-    session.console(&format!("No debug info of {}: {why}\n", wanted.name));
+fn failed(session: &mut Session, wanted: &MissingDebugInfo, why: &str) {
+    session.console(&format!(
+        "Cannot fetch debug info of {}: {why}\n",
+        wanted.name
+    ));
 }
 
 /// Loads fetched files before the debuggee resumes, so that breakpoints they resolve are hit.
-pub fn before_going_on(session: &mut Session) {
+pub fn before_resume(session: &mut Session) {
     use_arrived(session);
 }
 
@@ -302,7 +305,7 @@ fn last_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        last.drain(..last.len().saturating_sub(MOST_SAID));
+        last.drain(..last.len().saturating_sub(MAX_OUTPUT_BYTES));
     }
 }
 
@@ -313,10 +316,10 @@ fn answer(success: bool, said: &str) -> Result<PathBuf, FetchFailure> {
     if success && last.starts_with('/') {
         return Ok(PathBuf::from(last));
     }
-    let told: String = last.chars().take(MOST_TOLD).collect();
+    let told: String = last.chars().take(MAX_ERROR_CHARS).collect();
     Err(FetchFailure::Other(match (success, told.is_empty()) {
         (true, true) => format!("{PROGRAM} named no file"),
-        (true, false) => format!("{PROGRAM} named no file but said `{told}`"),
+        (true, false) => format!("{PROGRAM} named no file but printed `{told}`"),
         (false, true) => format!("{PROGRAM} failed"),
         (false, false) => told,
     }))
@@ -344,7 +347,7 @@ mod tests {
         let mut flood = vec![b'x'; 1 << 20];
         flood.extend(b"\n/file\n");
         let last = last_of(&mut flood.as_slice()).unwrap();
-        assert_eq!(last.len(), MOST_SAID);
+        assert_eq!(last.len(), MAX_OUTPUT_BYTES);
         assert!(last.ends_with(b"\n/file\n"));
     }
 }

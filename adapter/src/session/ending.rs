@@ -22,7 +22,7 @@ impl Session {
         } else {
             match self.debugger.detach() {
                 Ok(()) if self.debugger.captures_output() => {
-                    self.console("The program runs on; what it writes from now on is lost.\n");
+                    self.console("Detached. Further output of the program is discarded.\n");
                 }
                 Ok(()) => {}
                 Err(error) => tracing::debug!(%error, "nothing to detach from"),

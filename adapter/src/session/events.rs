@@ -32,8 +32,8 @@ pub fn report(session: &mut Session, event: Event) {
     match event {
         // The session's loop handles the request that made the call again.
         Event::Launched | Event::Attached | Event::CallEnded => {}
-        Event::LaunchFailed(text) => session.important(&format!("{text}\n")),
-        Event::AttachFailed(error) => session.important(&format!("{error}\n")),
+        Event::LaunchFailed(text) => session.important_note(&format!("{text}\n")),
+        Event::AttachFailed(error) => session.important_note(&format!("{error}\n")),
         Event::ThreadStarted(id) => thread_started(session, id),
         Event::ThreadExited(id) => {
             if session.reported.threads.remove(&id) {
@@ -48,10 +48,10 @@ pub fn report(session: &mut Session, event: Event) {
         Event::Output { stream, bytes } => output(session, stream, &bytes),
         Event::Log(text) | Event::Note(text) => session.console(&text),
         Event::Stopped(stop) => stopped(session, stop),
-        Event::ChildHeld { pid, program } => children::held(session, pid, &program),
+        Event::ChildHeld { pid, program } => children::offer_child(session, pid, &program),
         Event::Followed { parent } => {
             session.console(&format!(
-                "Process {parent} runs on without us; from now on its child is debugged\n"
+                "Process {parent} detached: the session follows its child.\n"
             ));
             session.handles.clear();
             process(session);
@@ -146,7 +146,7 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
         Some(_) => "changed",
     };
     session.event("module", &ModuleEventBody { reason, module });
-    let is_fetched = session.debuginfod.want(info);
+    let is_fetched = session.debuginfod.request(info);
     // A missing executable of a core file was reported already.
     let is_here = !session.debugger.is_post_mortem() || info.path.exists();
     if info.is_program && info.symbols != SymbolStatus::DebugInfo && !is_fetched && is_here {
@@ -224,7 +224,7 @@ fn stopped(session: &mut Session, stop: Stop) {
     if let Some(why) = &stop.abandoned {
         session.call_abandoned(why.clone());
         // It has run since the client saw it, so its stack has changed.
-        session.runs_on(stop.thread);
+        session.forget_thread_stop(stop.thread);
         let body = ContinuedEventBody {
             thread_id: stop.thread.0.into(),
             all_threads_continued: Some(stop.all),
@@ -253,7 +253,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         }
         StopReason::Data(ids, what) => ("data breakpoint", ids, Some(what.clone()), Some(what)),
         StopReason::BreakpointError(ids, why) => {
-            session.important(&format!("{why}\n"));
+            session.important_note(&format!("{why}\n"));
             ("breakpoint", ids, None, Some(why))
         }
         reason @ (StopReason::Signal { .. } | StopReason::Exception { .. } | StopReason::Trap) => {
@@ -264,7 +264,7 @@ fn stopped(session: &mut Session, stop: Stop) {
             let info = session.debugger.exception_info(stop.thread, false);
             let info = info.unwrap_or_default();
             let text = match session.debugger.is_post_mortem() {
-                true => format!("the program was ended by {}: {}", info.id, info.text),
+                true => format!("the program was killed by {}: {}", info.id, info.text),
                 false => info.text,
             };
             ("exception", ids, Some(info.reason), Some(text))
@@ -319,7 +319,7 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
             && signal != KILLED
         {
             let text = format!(
-                "The program was ended by {} (exit code {exit_code}).\n",
+                "The program was killed by {} (exit code {exit_code}).\n",
                 signal.name()
             );
             session.output(OutputCategory::Console, text);

@@ -118,10 +118,11 @@ impl<T> Table<T> {
         match item {
             Some(Some(item)) => Ok(item),
             None if !(1..i64::from(self.first)).contains(&id) => {
-                Err(RequestError::StaleId(format!("there is no {what} {id}")))
+                Err(RequestError::StaleId(format!("unknown {what} {id}")))
             }
             _ => Err(RequestError::StaleId(format!(
-                "{what} {id} is from an earlier stop, or from before more debug info was found"
+                "{what} {id} is no longer valid: it is from an earlier stop, or from before more \
+                 debug info was found"
             ))),
         }
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Timeout for each message between the two sessions.
-const WORD_PATIENCE: Duration = Duration::from_secs(10);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A child that is offered on a socket; the offer ends on drop.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl ChildOffer {
                     Ok(true) => HandoverEvent::Taken { pid },
                     Ok(false) => HandoverEvent::Unwanted { pid },
                     Err(error) => {
-                        tracing::info!(pid, %error, "a child was not taken over");
+                        tracing::info!(pid, %error, "a child was not attached");
                         HandoverEvent::Lost { pid }
                     }
                 };
@@ -70,10 +70,7 @@ impl ChildOffer {
         match engine::os::host::send_at_once(socket, line.as_bytes()) {
             Ok(sent) if sent == line.len() => {}
             result => {
-                tracing::debug!(
-                    ?result,
-                    "a child's session does not hear of settings any more"
-                );
+                tracing::debug!(?result, "cannot send settings to the session of a child");
                 self.socket = None;
             }
         }
@@ -105,14 +102,14 @@ fn await_session(
         return Ok(false);
     }
     let (socket, _) = listener.accept()?;
-    socket.set_read_timeout(Some(WORD_PATIENCE))?;
+    socket.set_read_timeout(Some(REPORT_TIMEOUT))?;
     let mut lines = BufReader::new(socket.try_clone()?);
     let mut line = String::new();
     lines.read_line(&mut line)?;
     let by = line
         .trim()
         .parse()
-        .map_err(|_| io::Error::other("the session did not say who it is"))?;
+        .map_err(|_| io::Error::other("the session did not identify itself"))?;
     inbox.put(News::Child(HandoverEvent::Wanted { pid, by, socket }));
     // The session confirms that it has attached.
     lines.read_exact(&mut [0])?;
@@ -135,7 +132,7 @@ pub fn give(handover: &Handover, mut socket: &UnixStream) -> io::Result<()> {
 ///
 /// # Errors
 /// No thread can be created.
-pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
+pub fn request_handover(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
     std::thread::Builder::new()
         .name("handover".to_owned())
         .spawn(move || {
@@ -143,8 +140,8 @@ pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
                 Ok((handover, socket, lines)) => (Ok((handover, socket)), Some(lines)),
                 Err(error) => {
                     let why = format!(
-                        "the session of its parent does not hand the process over (it has ended, \
-                         or let the process go): {error}"
+                        "the session of its parent does not hand over the process (it has ended \
+                         or has detached it): {error}"
                     );
                     (Err(why), None)
                 }
@@ -154,7 +151,7 @@ pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
                 let Ok(line) = line else { break };
                 match serde_json::from_str(&line) {
                     Ok(changes) => inbox.put(News::Settings(changes)),
-                    Err(error) => tracing::warn!(%error, "settings that cannot be read"),
+                    Err(error) => tracing::warn!(%error, "cannot read settings"),
                 }
             }
         })
@@ -163,12 +160,12 @@ pub fn ask(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
 
 fn receive(path: &Path) -> io::Result<(Handover, UnixStream, BufReader<UnixStream>)> {
     let mut socket = UnixStream::connect(path)?;
-    socket.set_read_timeout(Some(WORD_PATIENCE))?;
+    socket.set_read_timeout(Some(REPORT_TIMEOUT))?;
     writeln!(socket, "{}", std::process::id())?;
     let mut line = String::new();
     let mut lines = BufReader::new(socket.try_clone()?);
     lines.read_line(&mut line)?;
-    let handover = read(&line).ok_or_else(|| io::Error::other("no word of it"))?;
+    let handover = read(&line).ok_or_else(|| io::Error::other("no report about it"))?;
     // Settings may change at any time: wait without a timeout.
     socket.set_read_timeout(None)?;
     Ok((handover, socket, lines))

@@ -6,18 +6,18 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Reasons of stops at arbitrary locations; an attached process may stop anywhere (`entry`).
-const BY_CHANCE: [&str; 4] = ["exception", "pause", "data breakpoint", "entry"];
+const UNPLANNED_REASONS: [&str; 4] = ["exception", "pause", "data breakpoint", "entry"];
 
 /// Maximum number of functions whose variables are remembered.
-const FUNCTIONS: usize = 32;
+const MAX_FUNCTIONS: usize = 32;
 /// Maximum size of the output kept, in bytes.
-const OUTPUT: usize = 64 << 10;
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
 /// Earlier stops, output and variables.
 #[derive(Debug, Default)]
 pub struct History {
     stops: u64,
-    last: Option<Told>,
+    last: Option<ReportedStop>,
     output: Tail,
     /// Total bytes of output at the stop before the last one, and at the last one.
     marks: [u64; 2],
@@ -28,7 +28,7 @@ pub struct History {
 
 /// The last stop as the client knows it.
 #[derive(Debug)]
-struct Told {
+struct ReportedStop {
     thread: ThreadId,
     reason: Cow<'static, str>,
     description: Option<String>,
@@ -50,7 +50,7 @@ pub struct Value {
 impl Value {
     /// Returns true if the value has changed, or the shown part of its pointers' targets has. A
     /// target that another variable shows is compared there only.
-    pub fn is_another_than(&self, was: &Self) -> bool {
+    pub fn differs_from(&self, was: &Self) -> bool {
         self.own != was.own || (self.exact != was.exact && self.shown != was.shown)
     }
 }
@@ -78,7 +78,7 @@ impl History {
     pub fn stopped(&mut self, thread: ThreadId, body: &StoppedEventBody) {
         self.stops += 1;
         self.marks = [self.marks[1], self.output.end()];
-        self.last = Some(Told {
+        self.last = Some(ReportedStop {
             thread,
             reason: body.reason.clone(),
             description: body.description.clone(),
@@ -88,7 +88,7 @@ impl History {
     }
 
     /// Records output that is sent to the client.
-    pub fn wrote(&mut self, text: &str) {
+    pub fn add_output(&mut self, text: &str) {
         self.output.push(text);
     }
 
@@ -101,7 +101,7 @@ impl History {
     /// location.
     pub fn stopped_on_purpose(&self, thread: ThreadId) -> bool {
         let told = self.last.as_ref().filter(|last| last.thread == thread);
-        told.is_some_and(|told| !BY_CHANCE.contains(&&*told.reason))
+        told.is_some_and(|told| !UNPLANNED_REASONS.contains(&&*told.reason))
     }
 
     /// Starts a response that shows all objects itself, whatever earlier responses showed.
@@ -142,7 +142,7 @@ impl History {
 
     /// Records the variables of a function. Returns those of its last stop, with that stop's
     /// number.
-    pub fn look(
+    pub fn record_variables(
         &mut self,
         thread: ThreadId,
         function: &str,
@@ -166,7 +166,7 @@ impl History {
         };
         let before = seen.before.clone();
         self.seen.push_back(seen);
-        if self.seen.len() > FUNCTIONS {
+        if self.seen.len() > MAX_FUNCTIONS {
             self.seen.pop_front();
         }
         before
@@ -184,8 +184,10 @@ struct Tail {
 impl Tail {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
-        if self.text.len() > 2 * OUTPUT {
-            let cut = self.text.ceil_char_boundary(self.text.len() - OUTPUT);
+        if self.text.len() > 2 * MAX_OUTPUT_BYTES {
+            let cut = self
+                .text
+                .ceil_char_boundary(self.text.len() - MAX_OUTPUT_BYTES);
             self.text.drain(..cut);
             self.dropped += cut as u64;
         }
@@ -236,7 +238,7 @@ mod tests {
         let mut history = History::default();
         let thread = ThreadId(1);
         let look = |history: &mut History, function: &str, text: &str| {
-            let before = history.look(thread, function, values(&[("i", text)]));
+            let before = history.record_variables(thread, function, values(&[("i", text)]));
             before.map(|(stop, values)| (stop, find(&values, "i").unwrap().shown.clone()))
         };
         history.stops = 1;
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(look(&mut history, "f", "2"), first);
         history.stops = 4;
         assert_eq!(look(&mut history, "f", "3"), Some((3, "2".to_owned())));
-        for function in 0..FUNCTIONS {
+        for function in 0..MAX_FUNCTIONS {
             look(&mut history, &format!("f{function}"), "");
         }
         assert_eq!(look(&mut history, "f", "3"), None);
@@ -268,8 +270,8 @@ mod tests {
         let written = value("→ #1 {2}", "0x8 → #1 {2}", "0x8");
         let same_written = value("→ #1", "0x8 → #1 {2}", "0x8");
         let moved = value("→ #2 {1}", "0x9 → #2 {1}", "0x9");
-        assert!(written.is_another_than(&first) && moved.is_another_than(&first));
-        assert!(!same_written.is_another_than(&same) && !same.is_another_than(&first));
+        assert!(written.differs_from(&first) && moved.differs_from(&first));
+        assert!(!same_written.differs_from(&same) && !same.differs_from(&first));
     }
 
     #[test]
@@ -299,7 +301,7 @@ mod tests {
         for _ in 0..100_000 {
             tail.push("ü line\n");
         }
-        assert!(tail.text.len() <= 2 * OUTPUT);
+        assert!(tail.text.len() <= 2 * MAX_OUTPUT_BYTES);
         assert_eq!(tail.end(), 800_000);
         let (shown, omitted) = tail.since(0, 16);
         assert_eq!(

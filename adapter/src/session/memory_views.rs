@@ -6,7 +6,7 @@ use engine::LoadAddr;
 use std::collections::VecDeque;
 
 /// Maximum number of references reported when memory changes.
-const MOST_VIEWS: usize = 16;
+const MAX_VIEWS: usize = 16;
 
 /// Memory that the client has read, with the references that it used: it identifies views by them.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl MemoryViews {
         if self.0.iter().any(|(known, _)| known == reference) {
             self.0.retain(|(known, _)| known != reference);
         }
-        self.0.truncate(MOST_VIEWS - 1);
+        self.0.truncate(MAX_VIEWS - 1);
         self.0.push_front((reference.to_owned(), addr));
     }
 }
@@ -63,6 +63,6 @@ mod tests {
         for number in 0..100 {
             views.add(&number.to_string(), LoadAddr(number));
         }
-        assert_eq!(views.0.len(), MOST_VIEWS);
+        assert_eq!(views.0.len(), MAX_VIEWS);
     }
 }

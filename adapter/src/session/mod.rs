@@ -13,11 +13,11 @@ pub mod events;
 pub mod handles;
 pub mod handover;
 pub mod history;
-pub mod joined;
 pub mod main_stop;
 pub mod memory_views;
 pub mod news;
 pub mod opening;
+pub mod output_joiner;
 pub mod prefetch;
 pub mod progress;
 pub mod settings;
@@ -37,10 +37,10 @@ use engine::{Debugger, State, ThreadId};
 use events::ReportedState;
 use handles::Handles;
 use history::History;
-use joined::Joined;
 use main_stop::MainStop;
 use memory_views::MemoryViews;
 use news::{Inbox, News};
+use output_joiner::OutputJoiner;
 use prefetch::Prefetch;
 use progress::Progress;
 use settings::ActiveSettings;
@@ -104,7 +104,7 @@ pub struct Session {
     pub inbox: Inbox,
     outbox: Outbox,
     /// Output of an incomplete line.
-    joined: RefCell<Joined>,
+    joined: RefCell<OutputJoiner>,
     current: CancelFlag,
     /// Requests deferred to the end of an inferior call.
     pub deferred: Deferred,
@@ -151,16 +151,16 @@ impl Session {
     }
 
     /// Runs `rustc` to find the sources of the standard library, on a thread of its own.
-    pub fn look_for_rust(&self) {
+    pub fn find_rust_sources(&self) {
         let inbox = self.inbox.clone();
         let look = move || inbox.put(News::RustSources(sources::rust_sources()));
         if let Err(error) = thread::Builder::new().name("rustc".into()).spawn(look) {
-            tracing::warn!(%error, "no thread to ask rustc");
+            tracing::warn!(%error, "cannot start a thread to run rustc");
         }
     }
 
     /// Sets the folder of these sources; frames that the client shows may have sources now.
-    pub fn found_rust(&mut self, folder: Option<PathBuf>) {
+    pub fn on_rust_sources(&mut self, folder: Option<PathBuf>) {
         let tell = folder.is_some() && self.state() == State::Stopped;
         self.sources.found_rust(folder);
         if tell && self.client.invalidated {
@@ -198,7 +198,7 @@ impl Session {
     }
 
     /// Records that a thread resumes; in all-stop mode, all others do, too.
-    pub fn runs_on(&mut self, thread: ThreadId) {
+    pub fn forget_thread_stop(&mut self, thread: ThreadId) {
         self.codes.forget_lines();
         if self.debugger.is_non_stop() {
             self.handles.forget(thread);

@@ -22,7 +22,7 @@ impl Opening {
     /// Describes the opening for progress reports.
     pub fn work(&self) -> Work {
         Work {
-            title: "Waiting for the other end of `stdio` to be opened".to_owned(),
+            title: "Waiting for a process to open the other end of `stdio`".to_owned(),
             began: self.began,
             percentage: None,
             cancellable: true,
@@ -43,7 +43,7 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
     // The other end of a FIFO would be opened for a program that does not exist.
     if !launch.program.exists() {
         let program = launch.program.clone();
-        let message = "there is no such file".to_owned();
+        let message = "file not found".to_owned();
         return Err(Error::Launch { program, message }.into());
     }
     let of = Arc::new(());
@@ -53,7 +53,8 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
         let files = OpenStdio::open(&settings);
         inbox.put(News::Stdio(OpenResult { of: report, files }));
     };
-    let failed = |error| RequestError::Start(format!("no thread to open `stdio`: {error}"));
+    let failed =
+        |error| RequestError::Start(format!("cannot start a thread to open `stdio`: {error}"));
     let opening = thread::Builder::new().name("stdio".into()).spawn(open);
     opening.map_err(failed)?;
     session.startup.opening(Opening {

@@ -83,7 +83,7 @@ pub fn advance(session: &mut Session) -> bool {
             return false;
         }
     };
-    session.prefetch = match ready.locals.go_on(session, VARIABLES_PER_STEP) {
+    session.prefetch = match ready.locals.read_more(session, VARIABLES_PER_STEP) {
         Ok(()) => Prefetch::Ready(ready),
         Err(_) => Prefetch::Nothing,
     };

@@ -11,9 +11,9 @@ use crate::session::work::Work;
 use std::time::{Duration, Instant};
 
 /// Minimum duration of work that is reported.
-const NOTICE: Duration = Duration::from_millis(500);
+const SHOW_AFTER: Duration = Duration::from_millis(500);
 /// Minimum interval between two updates.
-const PACE: Duration = Duration::from_millis(250);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The work that was reported to the client.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Progress {
 struct Shown {
     id: String,
     work: Work,
-    told: Instant,
+    updated_at: Instant,
 }
 
 /// A progress event.
@@ -41,7 +41,9 @@ impl Progress {
     /// Returns when the next event of this work is due.
     fn due(&self, work: &Work) -> Instant {
         let shown = self.shown.iter().find(|shown| shown.is(work));
-        shown.map_or(work.began + NOTICE, |shown| shown.told + PACE)
+        shown.map_or(work.began + SHOW_AFTER, |shown| {
+            shown.updated_at + UPDATE_INTERVAL
+        })
     }
 
     /// Returns the events due at `now`, if `under_way` is all the work in progress.
@@ -60,7 +62,7 @@ impl Progress {
             }
             match self.shown.iter_mut().find(|shown| shown.is(work)) {
                 Some(shown) => {
-                    shown.told = now;
+                    shown.updated_at = now;
                     if shown.work.percentage != work.percentage {
                         shown.work.percentage = work.percentage;
                         news.push(News::Update(shown.id.clone(), work.percentage));
@@ -73,7 +75,7 @@ impl Progress {
                     self.shown.push(Shown {
                         id,
                         work,
-                        told: now,
+                        updated_at: now,
                     });
                 }
             }
@@ -89,10 +91,10 @@ impl Shown {
 }
 
 /// Returns all work in progress.
-fn under_way(session: &Session) -> Vec<Work> {
+fn current_work(session: &Session) -> Vec<Work> {
     let mut all = Vec::new();
     all.extend(search_for_functions(session));
-    all.extend(reading_of_names(session));
+    all.extend(name_indexing(session));
     all.extend(session.debuginfod.work());
     all.extend(session.startup.being_unpacked().map(Unpacking::work));
     all.extend(session.startup.being_opened().map(Opening::work));
@@ -103,19 +105,19 @@ fn under_way(session: &Session) -> Vec<Work> {
 fn search_for_functions(session: &Session) -> Option<Work> {
     let search = session.debugger.held_for_functions()?;
     Some(Work {
-        title: format!("Looking for function breakpoints in {}", search.image),
+        title: format!("Searching functions of breakpoints in {}", search.image),
         began: search.began,
         percentage: None,
         cancellable: true,
     })
 }
 
-fn reading_of_names(session: &Session) -> Option<Work> {
+fn name_indexing(session: &Session) -> Option<Work> {
     let reading = session.debugger.reading_names()?;
     let read = u64::from(reading.units_read) * 100;
     let percentage = read.checked_div(reading.units.into());
     Some(Work {
-        title: format!("Reading symbol names of {}", reading.image),
+        title: format!("Indexing symbols of {}", reading.image),
         began: reading.began,
         percentage: percentage.and_then(|percentage| u32::try_from(percentage.min(100)).ok()),
         cancellable: true,
@@ -137,12 +139,13 @@ pub fn cancel(session: &mut Session, id: &str) {
         startup::fail(session, RequestError::Cancelled);
     } else if is(search_for_functions(session)) {
         session.debugger.stop_waiting_for_functions();
-        session
-            .console("The program does not wait for function breakpoints: they bind when found\n");
-    } else if is(reading_of_names(session)) {
+        session.console(
+            "The program no longer waits for function breakpoints: they bind when found.\n",
+        );
+    } else if is(name_indexing(session)) {
         session.debugger.give_up_reading_names();
         session.console(
-            "Names of functions, variables and types that had not been read are not found now\n",
+            "Names of functions, variables and types that were not indexed yet cannot be found.\n",
         );
     } else {
         return;
@@ -161,7 +164,7 @@ pub fn deadline(session: &Session) -> Option<Instant> {
     if !session.client.progress {
         return None;
     }
-    let all = under_way(session);
+    let all = current_work(session);
     all.iter().map(|work| session.progress.due(work)).min()
 }
 
@@ -170,7 +173,7 @@ pub fn advance(session: &mut Session) {
     if !session.client.progress {
         return;
     }
-    let all = under_way(session);
+    let all = current_work(session);
     for news in session.progress.advance(Instant::now(), &all) {
         match news {
             News::Start(id, work) => session.event(
@@ -216,28 +219,28 @@ mod tests {
     #[test]
     fn short_work_shows_no_progress() {
         let (mut progress, began) = (Progress::default(), Instant::now());
-        let soon = began + NOTICE / 2;
-        assert_eq!(progress.due(&work(began, 0)), began + NOTICE);
+        let soon = began + SHOW_AFTER / 2;
+        assert_eq!(progress.due(&work(began, 0)), began + SHOW_AFTER);
         assert_eq!(progress.advance(soon, &[work(began, 50)]), []);
-        assert_eq!(progress.advance(began + NOTICE * 2, &[]), []);
+        assert_eq!(progress.advance(began + SHOW_AFTER * 2, &[]), []);
     }
 
     #[test]
     fn long_work_starts_advances_and_ends() {
         let (mut progress, began) = (Progress::default(), Instant::now());
         let id = || "work 1".to_owned();
-        let mut now = began + NOTICE;
+        let mut now = began + SHOW_AFTER;
         let at = |percentage| [work(began, percentage)];
         let started = progress.advance(now, &at(10));
         assert_eq!(started, [News::Start(id(), work(began, 10))]);
-        assert_eq!(progress.due(&work(began, 10)), now + PACE);
-        assert_eq!(progress.advance(now + PACE / 2, &at(20)), []);
-        now += PACE;
+        assert_eq!(progress.due(&work(began, 10)), now + UPDATE_INTERVAL);
+        assert_eq!(progress.advance(now + UPDATE_INTERVAL / 2, &at(20)), []);
+        now += UPDATE_INTERVAL;
         assert_eq!(
             progress.advance(now, &at(30)),
             [News::Update(id(), Some(30))]
         );
-        now += PACE;
+        now += UPDATE_INTERVAL;
         assert_eq!(progress.advance(now, &at(30)), []);
         assert_eq!(progress.advance(now, &[]), [News::End(id())]);
         assert_eq!(progress.advance(now, &[]), []);
@@ -246,12 +249,12 @@ mod tests {
     #[test]
     fn one_work_after_another() {
         let (mut progress, began) = (Progress::default(), Instant::now());
-        let later = began + NOTICE;
+        let later = began + SHOW_AFTER;
         progress.advance(later, &[work(began, 10)]);
         // The first work ends; the second is shorter than its notice.
         let ended = progress.advance(later, &[work(later, 0)]);
         assert_eq!(ended, [News::End("work 1".to_owned())]);
-        let started = progress.advance(later + NOTICE, &[work(later, 0)]);
+        let started = progress.advance(later + SHOW_AFTER, &[work(later, 0)]);
         assert_eq!(started, [News::Start("work 2".to_owned(), work(later, 0))]);
     }
 }

@@ -73,12 +73,12 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
         return Ok(());
     }
     if !session.startup.has_begun() {
-        return Err("nothing was launched yet; give the settings with launch or attach".to_owned());
+        return Err("no program; pass the settings with launch or attach".to_owned());
     }
     let (settings, live) = config::changed(&session.settings.raw, changes.clone())?;
     session.settings.raw = settings;
     children::change(session, &changes);
-    let source_map = hold(session, live);
+    let source_map = apply(session, live);
     if source_map != *session.sources.map() {
         session.sources.set_map(source_map);
         let moved = breakpoints::move_sources(session);
@@ -95,7 +95,7 @@ pub fn change(session: &mut Session, changes: Map<String, Value>) -> Result<(), 
 }
 
 /// Applies settings except for the source map, which it returns.
-pub fn hold(session: &mut Session, live: ResolvedSettings) -> SourceMap {
+pub fn apply(session: &mut Session, live: ResolvedSettings) -> SourceMap {
     session.settings.terminate_limit = live.terminate_limit;
     session.debugger.set_call_limit(live.call_limit);
     session.debugger.set_step_filters(live.step_filters);

@@ -1,8 +1,9 @@
 //! From `launch` or `attach` to the first instruction.
 //!
-//! `initialized` goes out as soon as the program is held. The answer to `launch` follows that
-//! to `configurationDone`, as clients written for gdb expect; a client that falls silent waiting
-//! for it (debugger-cli) gets it at once. The program is let go after `configurationDone`.
+//! `initialized` is sent as soon as the program is held. The response to `launch` follows that to
+//! `configurationDone`, as clients written for gdb expect; a client that sends nothing because it
+//! waits for the response (debugger-cli) gets it earlier. The program is released after
+//! `configurationDone`.
 
 use crate::protocol::RequestError;
 use crate::protocol::{ProcessEventStartMethod, Response};
@@ -21,22 +22,22 @@ use std::time::{Duration, Instant};
 /// A client that sends no request for this long is assumed to wait for the `launch` response before
 /// it configures.
 const QUIET_PERIOD: Duration = Duration::from_millis(200);
-/// A terminal that has not started the program by then never will.
+/// Timeout for a terminal to start the program.
 const TERMINAL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How far launching or attaching has come.
+/// The state of the launch or attach.
 #[derive(Debug, Default)]
 pub struct Startup {
     stage: Stage,
     origin: Origin,
     termination: Termination,
-    /// The client sent `configurationDone`.
+    /// Whether the client has sent `configurationDone`.
     configured: bool,
     initialized_sent: bool,
     /// The `launch` or `attach` that waits for its response.
     pending: Option<Pending>,
     last_request: Option<Instant>,
-    /// What happened before the client may be told.
+    /// Events that are reported once the program is held.
     deferred_events: Vec<Event>,
 }
 
@@ -48,12 +49,12 @@ struct Pending {
 
 #[derive(Debug, Default)]
 enum Stage {
-    /// Nothing was started.
+    /// No launch or attach.
     #[default]
     Nothing,
-    /// A terminal is to start the program.
+    /// The client's terminal has been requested to start the program.
     Terminal(Terminal),
-    /// The process to attach to does not run yet.
+    /// The process to attach to does not exist yet.
     Awaited,
     /// A core file is being unpacked.
     Core(Unpacking),
@@ -61,30 +62,30 @@ enum Stage {
     Opening(Opening),
     /// The program is held.
     Held,
-    /// The program was released.
+    /// The program has been released.
     Released,
 }
 
-/// Where the process comes from.
+/// The origin of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Origin {
     /// This session launched it.
     #[default]
     Launched,
-    /// It was found running.
+    /// It was running before.
     Attached,
-    /// The session of its parent handed it over, which launched the parent.
+    /// The session of its parent, which launched the parent, has handed it over.
     ChildOfLaunched,
 }
 
-/// The end that the client asked the program for.
+/// The state of the client's request to terminate the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Termination {
     #[default]
     NotRequested,
-    /// The program does not run, or was only just asked.
+    /// SIGTERM was sent, but the program is not running, or the timeout has not begun.
     Requested,
-    /// It runs, and is killed then.
+    /// The program runs, and is killed at this time.
     KillAt(Instant),
 }
 
@@ -95,38 +96,38 @@ struct Terminal {
     end: LauncherEnd,
 }
 
-/// What is known of the process that becomes the program.
+/// The process that becomes the program.
 #[derive(Debug)]
 enum Launcher {
-    /// It has not come to the socket.
+    /// It has not connected to the socket.
     Awaited { deadline: Instant },
-    /// It is seized. The socket is open for its last message.
+    /// It is seized. The socket stays open for its last message.
     Seized { _socket: UnixStream },
 }
 
-/// The end of a launcher that has become no program: both of these, in either order.
+/// The end of a launcher that has not become the program: both of these, in either order.
 #[derive(Debug)]
 enum LauncherEnd {
     /// Neither.
     None,
     /// Its socket was closed without a message.
     Closed,
-    /// The engine saw it end; why.
+    /// The engine has reported its end; why.
     Ended(String),
 }
 
 impl Startup {
-    /// The client has sent a request.
+    /// Records the time of a request.
     pub fn on_request(&mut self) {
         self.last_request = Some(Instant::now());
     }
 
-    /// The client has sent `configurationDone`.
+    /// Records `configurationDone`.
     pub fn configured(&mut self) {
         self.configured = true;
     }
 
-    /// The client asks the program to end. Whether it has done so before.
+    /// Records that the client requests the program's end. Returns whether it did so before.
     pub fn request_termination(&mut self) -> bool {
         let before = self.is_termination_requested();
         if !before {
@@ -135,17 +136,17 @@ impl Startup {
         before
     }
 
-    /// Whether the client has asked the program to end.
+    /// Returns true if the client has requested the program's end.
     pub fn is_termination_requested(&self) -> bool {
         self.termination != Termination::NotRequested
     }
 
-    /// Whether there was a launch or attach already.
+    /// Returns true after a launch or attach.
     pub fn has_begun(&self) -> bool {
         !matches!(self.stage, Stage::Nothing)
     }
 
-    /// The state, as long as the debugger's own does not matter yet.
+    /// Returns the state until the program is released; `None`: the debugger's own state applies.
     pub fn state_before(&self) -> Option<State> {
         match self.stage {
             Stage::Nothing => Some(State::NoProcess),
@@ -158,28 +159,28 @@ impl Startup {
         }
     }
 
-    /// The response to `launch` or `attach` is due later.
+    /// Defers the response to `launch` or `attach`.
     pub fn respond_later(&mut self, seq: i64, command: &'static str) {
         self.pending = Some(Pending { seq, command });
     }
 
-    /// The request that waits for its response.
+    /// Returns the number of the request that waits for its response.
     pub fn pending_request(&self) -> Option<i64> {
         self.pending.as_ref().map(|pending| pending.seq)
     }
 
-    /// Whether the debuggee ends with the session where neither client nor settings say.
+    /// Returns whether the debuggee ends with the session by default.
     pub fn ends_with_session(&self) -> bool {
         self.origin != Origin::Attached
     }
 
-    /// Whether the process to attach to has still to come.
+    /// Returns true while the process to attach to is waited for.
     pub fn is_awaiting(&self) -> bool {
         matches!(self.stage, Stage::Awaited)
     }
 
-    /// The process is held that the session of its parent has handed over, which `launched` the
-    /// parent.
+    /// Records that the process handed over by its parent's session is held; `launched`: that
+    /// session launched the parent.
     pub fn held_for_parent(&mut self, launched: bool) {
         self.held(true);
         if launched {
@@ -187,12 +188,12 @@ impl Startup {
         }
     }
 
-    /// Whether the process was found running.
+    /// Returns true if the process was attached to.
     pub fn was_attached(&self) -> bool {
         self.origin != Origin::Launched
     }
 
-    /// The session goes on with another process; what the client configured stays.
+    /// Resets the state for another process; the client's configuration stays.
     pub fn begin_again(&mut self) {
         self.stage = Stage::Nothing;
         self.termination = Termination::NotRequested;
@@ -203,7 +204,7 @@ impl Startup {
         self.deferred_events.clear();
     }
 
-    /// How it began, for the client.
+    /// Returns how the session began, for the client.
     pub fn method(&self) -> ProcessEventStartMethod {
         match self.was_attached() {
             true => ProcessEventStartMethod::Attach,
@@ -211,7 +212,7 @@ impl Startup {
         }
     }
 
-    /// The program is held: launched by us, or (`attached`) found running.
+    /// Records that the program is held, after a launch or (`attached`) an attach.
     pub fn held(&mut self, attached: bool) {
         self.origin = match attached {
             true => Origin::Attached,
@@ -220,18 +221,18 @@ impl Startup {
         self.stage = Stage::Held;
     }
 
-    /// The process to attach to is waited for.
+    /// Records that the process to attach to is waited for.
     pub fn awaiting(&mut self) {
         self.origin = Origin::Attached;
         self.stage = Stage::Awaited;
     }
 
-    /// A core file has to be unpacked before it can be opened.
+    /// Records that a core file is unpacked before it is opened.
     pub fn unpacking(&mut self, unpacking: Unpacking) {
         self.stage = Stage::Core(unpacking);
     }
 
-    /// The core file that is being unpacked.
+    /// Returns the core file that is being unpacked.
     pub fn being_unpacked(&self) -> Option<&Unpacking> {
         match &self.stage {
             Stage::Core(unpacking) => Some(unpacking),
@@ -239,13 +240,13 @@ impl Startup {
         }
     }
 
-    /// The program is started as soon as the files of its standard streams are open.
+    /// Records that the program is launched once the files of its standard streams are open.
     pub fn opening(&mut self, opening: Opening) {
         self.origin = Origin::Launched;
         self.stage = Stage::Opening(opening);
     }
 
-    /// The launch whose files are being opened.
+    /// Returns the launch whose files are being opened.
     pub fn being_opened(&self) -> Option<&Opening> {
         match &self.stage {
             Stage::Opening(opening) => Some(opening),
@@ -253,7 +254,7 @@ impl Startup {
         }
     }
 
-    /// The client was asked to start the program in a terminal.
+    /// Records that the client was requested to start the program in a terminal.
     pub fn in_terminal(&mut self, rendezvous: Rendezvous) {
         self.origin = Origin::Launched;
         self.stage = Stage::Terminal(Terminal {
@@ -265,13 +266,13 @@ impl Startup {
         });
     }
 
-    /// Something to tell the client as soon as it may be told.
+    /// Adds a note for the client, printed once the program is held.
     pub fn note(&mut self, text: String) {
         self.deferred_events.push(Event::Note(text));
     }
 }
 
-/// Does what has become possible: sends `initialized`, lets the program go.
+/// Takes the next steps that are possible: sends `initialized`, releases the program.
 pub fn advance(session: &mut Session) {
     if !matches!(session.startup.stage, Stage::Held) {
         return;
@@ -300,19 +301,19 @@ pub fn advance(session: &mut Session) {
             Ok(()) if session.debugger.is_post_mortem() => {}
             Ok(()) if session.startup.was_attached() && !stop => events::continued(session),
             Ok(()) => {}
-            Err(error) => session.important(&format!("The program cannot be let go: {error}\n")),
+            Err(error) => session.important_note(&format!("Cannot resume the program: {error}\n")),
         }
     }
 }
 
-/// Answers `launch` or `attach`, if that is still due.
+/// Sends the response to `launch` or `attach`, if it is due.
 pub fn answer(session: &mut Session) {
     if let Some(Pending { seq, command }) = session.startup.pending.take() {
         session.respond(seq, command, Ok(None));
     }
 }
 
-/// Answers `launch` or `attach` with an error, if that is still due, and forgets about it.
+/// Sends an error as the response to `launch` or `attach`, if it is due, and resets the state.
 pub fn fail(session: &mut Session, error: RequestError) {
     if let Some(Pending { seq, command }) = session.startup.pending.take() {
         session.respond(seq, command, Err(error));
@@ -320,10 +321,10 @@ pub fn fail(session: &mut Session, error: RequestError) {
     }
 }
 
-/// Kills the program; the client is told of its end.
+/// Kills the program and reports its end.
 pub fn kill(session: &mut Session) {
     session.debugger.kill();
-    // `kill` leaves no event behind. 9 is SIGKILL wherever there are signals.
+    // `kill` causes no event. 9 is SIGKILL on every system with signals.
     exited(session, ExitStatus::Signal(Signal(9)));
 }
 
@@ -341,12 +342,12 @@ pub fn finish(session: &mut Session, started: Result<(), RequestError>) {
     }
 }
 
-/// When [`on_deadline`] is due.
+/// Returns when [`on_deadline`] is due.
 pub fn deadline(session: &mut Session) -> Option<Instant> {
     let runs = session.debugger.state() == State::Running;
     let limit = session.settings.terminate_limit;
     let startup = &mut session.startup;
-    // The time counts while the program runs.
+    // Only time during which the program runs counts.
     startup.termination = match startup.termination {
         Termination::KillAt(_) if !runs => Termination::Requested,
         Termination::Requested if runs && matches!(startup.stage, Stage::Released) => {
@@ -367,7 +368,8 @@ pub fn deadline(session: &mut Session) -> Option<Instant> {
     }
 }
 
-/// The client is quiet, or its terminal is, or the program has not ended in time.
+/// Handles a timeout: of a client that waits for the response, of a terminal, of a program that
+/// does not terminate.
 pub fn on_deadline(session: &mut Session) {
     match (&session.startup.stage, session.startup.termination) {
         (Stage::Held, _) => answer(session),
@@ -377,17 +379,17 @@ pub fn on_deadline(session: &mut Session) {
         ),
         (Stage::Released, Termination::KillAt(_)) => {
             let text = format!(
-                "The program has not ended within {} s of SIGTERM (`terminateTimeout`): killed\n",
+                "Killed: no exit within {} s of SIGTERM (`terminateTimeout`)\n",
                 session.settings.terminate_limit.as_secs_f32()
             );
-            session.important(&text);
+            session.important_note(&text);
             kill(session);
         }
         _ => {}
     }
 }
 
-/// The client has answered our `runInTerminal`.
+/// Handles the response to `runInTerminal`.
 pub fn on_response(session: &mut Session, response: &Response) {
     if response.command == "runInTerminal" && !response.success {
         let message = response.message.as_deref().unwrap_or("no reason given");
@@ -398,7 +400,7 @@ pub fn on_response(session: &mut Session, response: &Response) {
     }
 }
 
-/// News from the terminal.
+/// Handles a report of the launcher in a terminal.
 pub fn on_report(session: &mut Session, report: LauncherEvent) {
     let Stage::Terminal(terminal) = &mut session.startup.stage else {
         return;
@@ -406,7 +408,7 @@ pub fn on_report(session: &mut Session, report: LauncherEvent) {
     match report {
         LauncherEvent::Waiting { pid, socket } => match session.debugger.seize_launcher(pid) {
             Ok(()) => {
-                // If it is gone, its end is reported.
+                // Fails if it has ended, which is reported.
                 let _ = (&socket).write_all(b"g");
                 terminal.launcher = Launcher::Seized { _socket: socket };
             }
@@ -464,7 +466,7 @@ fn during_start(session: &mut Session, event: Event) -> Option<Event> {
             launcher_ended(session, why);
         }
         Event::Exited(_) => {
-            let why = "the program ended before it was started".to_owned();
+            let why = "the program exited before it was started".to_owned();
             launcher_ended(session, why);
         }
         other => session.startup.deferred_events.push(other),
@@ -472,7 +474,7 @@ fn during_start(session: &mut Session, event: Event) -> Option<Event> {
     None
 }
 
-/// The engine saw the launcher end: launching has failed if it has sent no message either.
+/// Handles the end of the launcher: the launch has failed if it has sent no message either.
 fn launcher_ended(session: &mut Session, why: String) {
     let Stage::Terminal(terminal) = &mut session.startup.stage else {
         return;

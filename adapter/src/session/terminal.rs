@@ -30,7 +30,7 @@ impl Rendezvous {
             .name("terminal".to_owned())
             .spawn(move || {
                 let failure = await_launcher(&listener, &inbox)
-                    .unwrap_or_else(|error| Some(format!("the terminal's launcher: {error}")));
+                    .unwrap_or_else(|error| Some(format!("launcher in the terminal: {error}")));
                 inbox.put(News::Terminal(LauncherEvent::Gone { failure }));
             })?;
         Ok(rendezvous)
@@ -58,7 +58,7 @@ fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<S
     let pid = line
         .trim()
         .parse()
-        .map_err(|_| io::Error::other("it did not say who it is"))?;
+        .map_err(|_| io::Error::other("it did not identify itself"))?;
     inbox.put(News::Terminal(LauncherEvent::Waiting { pid, socket }));
     let mut failure = String::new();
     lines.read_to_string(&mut failure)?;

@@ -4,7 +4,7 @@ use engine::Watchable;
 use std::collections::{HashMap, VecDeque};
 
 /// Maximum number of data ids; the oldest ones are evicted.
-const MOST: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The data of `dataBreakpointInfo` responses, by their ids.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl WatchableData {
         if self.known.insert(id.clone(), (data, by_steps)).is_none() {
             self.order.push_back(id);
         }
-        if self.order.len() > MOST
+        if self.order.len() > MAX_ENTRIES
             && let Some(oldest) = self.order.pop_front()
         {
             self.known.remove(&oldest);

@@ -39,6 +39,8 @@ pub struct Client {
     pub memory_events: bool,
     /// Whether it shows the progress of long work.
     pub progress: bool,
+    /// Whether it reads what is wrong with a breakpoint.
+    pub breakpoint_problems: bool,
     /// Whether it shows bold and coloured text, by ANSI escape sequences.
     pub ansi_styling: bool,
 }
@@ -58,6 +60,7 @@ impl Default for Client {
             memory_references: false,
             memory_events: false,
             progress: false,
+            breakpoint_problems: false,
             ansi_styling: false,
         }
     }

@@ -19,6 +19,15 @@ pub(crate) struct Convention {
     pub system_call: Register,
 }
 
+/// The template of an image's thread-local storage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TlsTemplate {
+    pub start: u64,
+    pub size: u64,
+    /// A power of two.
+    pub align: u64,
+}
+
 /// Where execution continues, and the stack pointer there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Landing {
@@ -65,9 +74,27 @@ impl Arch {
         in_set!(self, set => set::convention::set_return_address(registers, back))
     }
 
+    /// Returns where the return address of a function is in memory while it runs, from the stack
+    /// pointer at its entry; `None` if it is in a register at first.
+    pub(crate) fn return_slot(self, sp: u64) -> Option<LoadAddr> {
+        in_set!(self, set => set::convention::return_slot(sp))
+    }
+
     /// Returns the pointer to a thread's own storage.
     pub(crate) fn thread_pointer(self, registers: &Registers) -> Option<u64> {
         in_set!(self, set => set::convention::thread_pointer(registers))
+    }
+
+    /// Returns the address of a thread's copy of the program's thread-local storage, which is next
+    /// to the thread pointer (ELF Handling For Thread-Local Storage, section 3).
+    pub(crate) fn tls_of_program(self, thread: u64, template: TlsTemplate) -> u64 {
+        in_set!(self, set => set::convention::tls_of_program(thread, template))
+    }
+
+    /// Returns the address of a thread's copy of an image's, from the offset that the loader has
+    /// for it.
+    pub(crate) fn tls_at(self, thread: u64, offset: u64) -> u64 {
+        in_set!(self, set => set::convention::tls_at(thread, offset))
     }
 
     /// Returns where `longjmp` may resume a thread that is at its entry: the first of these that is
@@ -89,5 +116,29 @@ impl Arch {
         memory: &dyn Memory,
     ) -> Option<Landing> {
         in_set!(self, set => set::convention::linked_context(pc, registers, memory))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_block_is_next_to_the_thread_pointer_and_aligned_as_its_template() {
+        let thread = 0x7000;
+        let block = |arch: Arch, start, size, align| {
+            let template = TlsTemplate { start, size, align };
+            arch.tls_of_program(thread, template)
+        };
+        let below = |start, size, align| block(Arch::X86_64, start, size, align);
+        assert_eq!(below(0x100, 8, 8), 0x6ff8);
+        assert_eq!(below(0x100, 4, 16), 0x6ff0);
+        assert_eq!(below(0x108, 4, 16), 0x6ff8);
+        let above = |start, align| block(Arch::Fixed, start, 4, align);
+        assert_eq!(above(0x100, 8), 0x7010);
+        assert_eq!(above(0x100, 64), 0x7040);
+        assert_eq!(above(0x108, 16), 0x7018);
+        assert_eq!(Arch::X86_64.tls_at(thread, 0x20), 0x6fe0);
+        assert_eq!(Arch::Fixed.tls_at(thread, 0x20), 0x7020);
     }
 }

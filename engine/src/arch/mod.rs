@@ -13,7 +13,7 @@ mod text;
 pub(crate) mod watch;
 pub(crate) mod x86_64;
 
-pub(crate) use convention::{Convention, Landing};
+pub(crate) use convention::{Convention, Landing, TlsTemplate};
 pub(crate) use instruction::{Access, Flow, Instruction, Operand, PointerChain, TargetSource};
 pub(crate) use registers::Part;
 pub(crate) use simulation::Simulation;

@@ -297,7 +297,7 @@ fn shown_size(ty: &Ty) -> Result<u64, NotCompilable> {
         Shape::Void => return Err("unknown type".into()),
         _ => ty
             .size()
-            .ok_or_else(|| NotCompilable(format!("unknown size of `{}`", ty.name())))?,
+            .ok_or_else(|| NotCompilable(crate::inspect::eval::messages::unknown_size(ty)))?,
     };
     match size {
         ..=MAX_BYTES => Ok(size),

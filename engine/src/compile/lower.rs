@@ -8,7 +8,7 @@ use crate::inspect::eval::Expression;
 use crate::inspect::eval::evaluate::{DEREFERENCES, enumerator, extreme, inner};
 use crate::inspect::eval::tree::{Cast, Kind, Node, Unary};
 use crate::inspect::eval::types::{Layer, TypeName, named_by};
-use crate::inspect::eval::{arith, tree};
+use crate::inspect::eval::{arith, messages, tree};
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{self, PointerKind, RegisterPlace, Shape, Ty, Value};
@@ -72,7 +72,7 @@ impl<'a> Compiler<'a> {
         let value = self.any_value(node)?;
         // A step may use an operand more than once; the limit prevents exponential growth.
         if value.place.parts() > super::MAX_PARTS {
-            return Err("the expression is too long".into());
+            return Err(messages::TOO_LONG.into());
         }
         Ok(value)
     }
@@ -428,7 +428,7 @@ impl<'a> Compiler<'a> {
             return Err("the index has 128 bits".into());
         }
         match operand.number {
-            Number::Float(_) => Err("cannot use a float as an index".into()),
+            Number::Float(_) => Err(messages::FLOAT_AS_INDEX.into()),
             Number::Int(Int::Constant(by), Width::WORD) if by as i64 >= 0 => Ok(Int::Constant(by)),
             Number::Int(int, Width::WORD) => {
                 let negative = BoolExpr::compare(Order::Lt, true, int.clone(), Int::Constant(0));
@@ -471,7 +471,7 @@ impl<'a> Compiler<'a> {
 
     fn size_of(&self, ty: &Ty) -> Result<RuntimeValue, NotCompilable> {
         let size = ty.size();
-        let size = size.ok_or_else(|| NotCompilable(format!("unknown size of `{}`", ty.name())))?;
+        let size = size.ok_or_else(|| NotCompilable(messages::unknown_size(ty)))?;
         RuntimeValue::constant(arith::size(size, self.language))
     }
 

@@ -194,7 +194,7 @@ fn registers(set: u32) -> impl Iterator<Item = dwarf::Register> + use<> {
 
 fn check(needs: Needs) -> Result<(), NotCompilable> {
     if needs.parts > MAX_PARTS {
-        return Err("the expression is too long".into());
+        return Err(crate::inspect::eval::messages::TOO_LONG.into());
     }
     if needs.general > emit::POOL.len() || needs.vectors > emit::VECTOR_POOL {
         return Err("the expression needs too many registers".into());

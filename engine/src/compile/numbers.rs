@@ -3,9 +3,9 @@
 use super::code::{BoolExpr, Float, Int, Order, Width};
 use super::lower::Compiler;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed};
-use crate::inspect::eval::arith;
 use crate::inspect::eval::evaluate::{inner, is_flexible};
 use crate::inspect::eval::tree::{Kind, Node};
+use crate::inspect::eval::{arith, messages};
 use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -180,10 +180,7 @@ impl Compiler<'_> {
                     });
                 }
                 _ => {
-                    return Err(NotCompilable(format!(
-                        "expected a number, found `{}`",
-                        value.ty.name()
-                    )));
+                    return Err(NotCompilable(messages::no_number(&value.ty)));
                 }
             };
             return self.scalar(&value, scalar);
@@ -262,13 +259,7 @@ impl Compiler<'_> {
                 ..value.clone()
             });
         }
-        let no_cast = || {
-            NotCompilable(format!(
-                "cannot convert `{}` to `{}`",
-                value.ty.name(),
-                ty.name()
-            ))
-        };
+        let no_cast = || NotCompilable(messages::no_conversion(&value.ty, ty));
         let to = match ty.shape() {
             Shape::Scalar(to) => to,
             Shape::Enumeration(_) | Shape::Pointer(_, PointerKind::Raw) => {

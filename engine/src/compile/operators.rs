@@ -4,9 +4,9 @@ use super::code::{Address, BoolExpr, Float, Int, Operation, Order, Width};
 use super::lower::{Compiler, order};
 use super::numbers::{Number, Operand, address_in, pointee, referent};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
-use crate::inspect::eval::arith;
 use crate::inspect::eval::evaluate::{enumerator, inner};
 use crate::inspect::eval::tree::{Binary, Kind, Node};
+use crate::inspect::eval::{arith, messages};
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
@@ -266,7 +266,7 @@ impl Compiler<'_> {
         let bits = u64::from(width.size) * 8;
         if let Int::Constant(by) = by {
             if by_width.signed && (by as i64) < 0 {
-                return Err("negative shift count".into());
+                return Err(messages::NEGATIVE_SHIFT.into());
             }
             if by >= bits {
                 return Err("shift count is out of range".into());
@@ -320,12 +320,10 @@ impl Compiler<'_> {
                     (None, _) => {
                         let operand = self.operand(value)?;
                         match operand.number {
-                            _ if operand.scalar.size > 8 => {
-                                Err("the value is out of range for an address".into())
-                            }
+                            _ if operand.scalar.size > 8 => Err(messages::ADDRESS_RANGE.into()),
                             Number::Int(int, _) => Ok(int),
                             Number::Float(_) => {
-                                Err(NotCompilable::from("cannot use a float as an address"))
+                                Err(NotCompilable::from(messages::FLOAT_AS_ADDRESS))
                             }
                         }
                     }
@@ -344,7 +342,7 @@ impl Compiler<'_> {
                 Number::Int(Int::Constant(by), _) => Int::Constant(by),
                 Number::Int(..) => self.index_of(operand)?,
                 Number::Float(_) => {
-                    return Err(NotCompilable::from("cannot use a float as an index"));
+                    return Err(NotCompilable::from(messages::FLOAT_AS_INDEX));
                 }
             };
             let address = match by {
@@ -404,7 +402,7 @@ impl Compiler<'_> {
                 Ok(Int::Unless(Box::new(negative), Box::new(int)))
             }
             Number::Int(int, _) => Ok(int),
-            Number::Float(_) => Err("cannot use a float as an index".into()),
+            Number::Float(_) => Err(messages::FLOAT_AS_INDEX.into()),
         }
     }
 

@@ -683,8 +683,7 @@ impl Target for FrameScope<'_> {
         }
         if place.level != 0 {
             return Err(Error::Unsupported(
-                "cannot write a caller's register: only those of the innermost frame are writable"
-                    .into(),
+                crate::inspect::eval::messages::CALLER_REGISTER.into(),
             ));
         }
         if let Some(frame) = self.frame {

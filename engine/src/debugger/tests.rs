@@ -5,10 +5,9 @@ use crate::arch::fixed::{CALL, NOP, TRAP as TRAP_OPCODE, to};
 use crate::debugger::disassembly::{Flavor, Wanted};
 use crate::debugger::{Debugger, Granularity, State, StepKind, Wait};
 use crate::ids::{ExitStatus, Signal, ThreadId};
-use crate::inferior::SI_KERNEL;
 use crate::inferior::site::{Owner, Sites};
 use crate::os::fake::{BASE, Fake, PID};
-use crate::os::{RegisterSet, WaitStatus};
+use crate::os::{BREAKPOINT_CODE, RegisterSet, WaitStatus};
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::stops::event::{Event, StopReason};
@@ -65,7 +64,7 @@ fn next_stop(debugger: &mut Debugger) -> Option<(ThreadId, StopReason)> {
 fn trap(fake: &Fake, thread: ThreadId, addr: LoadAddr) {
     let mut script = fake.0.borrow_mut();
     script.registers.insert(thread, at(addr + 1));
-    script.codes.insert(thread, SI_KERNEL);
+    script.codes.insert(thread, BREAKPOINT_CODE);
     script.stops.push_back((thread, TRAP));
 }
 

@@ -11,7 +11,7 @@ pub enum Error {
     #[error("the program is running; pause it first")]
     NotStopped,
     /// There is no program (not yet, or no more).
-    #[error("there is no program being debugged")]
+    #[error("no program is being debugged")]
     NoProcess,
     /// A program is being debugged already.
     #[error("a program is already being debugged")]

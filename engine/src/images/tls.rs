@@ -1,6 +1,7 @@
 //! Thread-local storage, by the data that glibc provides for thread libraries
 //! (`_thread_db_*`).
 
+use crate::arch::TlsTemplate;
 use crate::ids::error::Error;
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{LoadAddr, Memory, Registers};
@@ -20,8 +21,8 @@ pub(crate) fn block(
     image: &Loaded,
 ) -> Result<LoadAddr, Error> {
     let unknown = |what: &str| Error::Unsupported(format!("thread-local storage: {what}"));
-    let thread = modules
-        .arch()
+    let arch = modules.arch();
+    let thread = arch
         .thread_pointer(registers)
         .ok_or_else(|| unknown("unknown thread pointer"))?;
     if thread == 0 {
@@ -32,16 +33,18 @@ pub(crate) fn block(
         .thread_storage()
         .ok_or_else(|| unknown("the module has none"))?;
     if image.is_program {
-        // The program's copy ends at the thread pointer (ELF Handling For Thread-Local Storage,
-        // variant II), rounded by the alignment of the variables.
-        let mask = storage.align.max(1).wrapping_sub(1);
-        if storage.align.max(1).is_power_of_two() {
-            let end = storage.addr.0.wrapping_add(storage.size);
-            let padding = end.wrapping_neg() & mask;
-            let below = storage.size.wrapping_add(padding);
-            return Ok(LoadAddr(thread.wrapping_sub(below)));
-        }
-        return Err(unknown("the alignment is not a power of two"));
+        let align = storage.align.max(1);
+        return match align.is_power_of_two() {
+            true => {
+                let template = TlsTemplate {
+                    start: storage.addr.0,
+                    size: storage.size,
+                    align,
+                };
+                Ok(LoadAddr(arch.tls_of_program(thread, template)))
+            }
+            false => Err(unknown("the alignment is not a power of two")),
+        };
     }
     let read = |addr: LoadAddr| {
         memory
@@ -71,7 +74,7 @@ pub(crate) fn block(
     match read(map + glibc.offset)? {
         0 | u64::MAX => Err(no_storage()),
         offset if offset as i64 == -2 => Err(no_storage()),
-        offset => Ok(LoadAddr(thread.wrapping_sub(offset))),
+        offset => Ok(LoadAddr(arch.tls_at(thread, offset))),
     }
 }
 

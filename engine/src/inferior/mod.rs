@@ -35,7 +35,7 @@ pub(crate) use resume::{Resumed, RunAs};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-pub(crate) use trap::{SI_KERNEL, SigtrapKind, StopCause};
+pub(crate) use trap::{SigtrapKind, StopCause};
 pub(crate) use world::StoppedWorld;
 
 /// How long to wait for the rest of the output of a process that has ended, before its end is

@@ -5,11 +5,8 @@ use super::debug_registers::TRAP_HWBKPT;
 use crate::arch::MAX_BREAKPOINT_BYTES;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, ThreadId};
-use crate::os::WaitStatus;
+use crate::os::{BREAKPOINT_CODE, WaitStatus};
 use dwarf::LoadAddr;
-
-/// `si_code` of an int3 trap on x86-64.
-pub(crate) const SI_KERNEL: i32 = 0x80;
 
 /// The cause of a stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +54,8 @@ impl Inferior {
         let code = self.record_debug_register_hits(thread)?;
         let pc = self.normalize(thread)?.pc();
         Some(match code {
-            SI_KERNEL if let Some(trap) = self.detour_trap(thread) => trap,
-            SI_KERNEL => {
+            BREAKPOINT_CODE if let Some(trap) = self.detour_trap(thread) => trap,
+            BREAKPOINT_CODE => {
                 let arch = self.arch;
                 let trap = arch.breakpoint_address(pc);
                 let mut now = [0; MAX_BREAKPOINT_BYTES];

@@ -19,7 +19,7 @@ mod post_mortem;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::vectors_in;
+pub(crate) use linux::{BREAKPOINT_CODE, vectors_in};
 #[cfg(target_os = "linux")]
 pub use linux::{
     Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, host, lower_thread_priority,

@@ -34,7 +34,7 @@ impl DapClient {
 
     /// Replaces the breakpoints of any path.
     pub fn set_source_breakpoints(&mut self, path: &str, breakpoints: Vec<Value>) -> Vec<Value> {
-        let body = self.ask(
+        let body = self.request_ok(
             "setBreakpoints",
             json!({"source": {"path": path}, "breakpoints": breakpoints}),
         );
@@ -44,7 +44,7 @@ impl DapClient {
     /// Replaces the function breakpoints.
     pub fn set_function_breakpoints(&mut self, names: &[&str]) -> Vec<Value> {
         let breakpoints: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
-        let body = self.ask(
+        let body = self.request_ok(
             "setFunctionBreakpoints",
             json!({"breakpoints": breakpoints}),
         );
@@ -63,7 +63,7 @@ impl DapClient {
 
     fn resume(&mut self, command: &str) {
         let thread = self.thread;
-        self.ask(command, json!({"threadId": thread}));
+        self.request_ok(command, json!({"threadId": thread}));
     }
 
     /// Resumes the program.
@@ -106,7 +106,7 @@ impl DapClient {
 
     /// Pauses the running program.
     pub fn pause(&mut self) {
-        self.ask("pause", json!({"threadId": 0}));
+        self.request_ok("pause", json!({"threadId": 0}));
         self.expect_stopped("pause");
     }
 

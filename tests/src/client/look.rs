@@ -9,7 +9,7 @@ impl DapClient {
     /// Returns all frames of the thread.
     pub fn stack(&mut self) -> Vec<Value> {
         let thread = self.thread;
-        let body = self.ask("stackTrace", json!({"threadId": thread}));
+        let body = self.request_ok("stackTrace", json!({"threadId": thread}));
         array(&body["stackFrames"])
     }
 
@@ -22,7 +22,7 @@ impl DapClient {
     /// Returns the innermost frame.
     pub fn top_frame(&mut self) -> Value {
         let thread = self.thread;
-        let body = self.ask(
+        let body = self.request_ok(
             "stackTrace",
             json!({"threadId": thread, "startFrame": 0, "levels": 1}),
         );
@@ -48,7 +48,7 @@ impl DapClient {
 
     /// Returns the reference of a frame's scope `Locals`.
     pub fn locals_reference(&mut self, frame: i64) -> i64 {
-        let body = self.ask("scopes", json!({"frameId": frame}));
+        let body = self.request_ok("scopes", json!({"frameId": frame}));
         let scopes = array(&body["scopes"]);
         let locals = scopes.iter().find(|scope| scope["name"] == "Locals");
         match locals.and_then(|scope| scope["variablesReference"].as_i64()) {
@@ -59,7 +59,7 @@ impl DapClient {
 
     /// Returns the children of a reference.
     pub fn variables(&mut self, reference: i64) -> Vec<Value> {
-        let body = self.ask("variables", json!({"variablesReference": reference}));
+        let body = self.request_ok("variables", json!({"variablesReference": reference}));
         array(&body["variables"])
     }
 

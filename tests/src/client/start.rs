@@ -12,7 +12,7 @@ use std::time::Instant;
 impl DapClient {
     /// Sends `initialize` as VS Code does, and returns the capabilities.
     pub fn initialize(&mut self) -> Value {
-        self.ask(
+        self.request_ok(
             "initialize",
             json!({
                 "clientID": "vscode", "clientName": "stillpoint-tests", "adapterID": "stillpoint",
@@ -79,7 +79,7 @@ impl DapClient {
 
     /// Ends the configuration and waits for both responses: the program runs.
     pub fn configure(&mut self) {
-        self.ask("configurationDone", Value::Null);
+        self.request_ok("configurationDone", Value::Null);
         if let Some(sequence) = self.started.take()
             && let Err(response) = self.response(sequence)
         {
@@ -120,7 +120,7 @@ impl DapClient {
 
     /// Disconnects with these arguments and waits for the adapter to exit with 0.
     pub fn disconnect_with(mut self, arguments: Value) {
-        self.ask("disconnect", arguments);
+        self.request_ok("disconnect", arguments);
         if self.adapter.is_some() {
             let status = self.wait_exit();
             if status.code() != Some(0) {

@@ -30,9 +30,9 @@ pub struct Places {
 }
 
 /// Maximum number of lines to try; more would take minutes.
-const MOST: usize = 800;
+const MAX_PLACES: usize = 800;
 /// Maximum number of busy lines whose variables are read.
-const MOST_BUSY: usize = 120;
+const MAX_BUSY_PLACES: usize = 120;
 
 impl Places {
     /// Reads the file that [`Places::write`] has written.
@@ -85,10 +85,10 @@ impl Places {
         let all = lines_with_code(program, mark);
         let mut tried = all.clone();
         Rng::with_seed(1).shuffle(&mut tried);
-        tried.truncate(MOST);
+        tried.truncate(MAX_PLACES);
         let mut busy: Vec<Place> = busy_ones(program, tried, mark).into_iter().collect();
         Rng::with_seed(2).shuffle(&mut busy);
-        busy.truncate(MOST_BUSY);
+        busy.truncate(MAX_BUSY_PLACES);
         let busy = with_variables(program, busy, mark);
         Places { all, busy }
     }
@@ -98,7 +98,7 @@ impl Places {
 fn launched(program: &Program, streams: &Streams, mark: &str) -> DapClient {
     let mut client = DapClient::spawn();
     client.start("launch", program.settings(streams, mark));
-    client.ask("setExceptionBreakpoints", json!({"filters": []}));
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     client
 }
 
@@ -110,7 +110,7 @@ fn is_own(path: &str) -> bool {
 fn lines_with_code(program: &Program, mark: &str) -> Vec<Place> {
     let streams = Streams::new();
     let mut client = launched(program, &streams, mark);
-    let sources = client.ask("loadedSources", Value::Null);
+    let sources = client.request_ok("loadedSources", Value::Null);
     let mut all = Vec::new();
     for source in sources["sources"].as_array().into_iter().flatten() {
         let Some(path) = source["path"].as_str().filter(|path| is_own(path)) else {
@@ -173,7 +173,7 @@ fn busy_ones(program: &Program, tried: Vec<Place>, mark: &str) -> BTreeSet<Place
         if message["event"] == "terminated" {
             break;
         }
-        let Some((place, stays)) = told_of(body, &ids) else {
+        let Some((place, stays)) = trap_state_of(body, &ids) else {
             continue;
         };
         busy.insert(place.clone());
@@ -198,7 +198,7 @@ pub fn stays_on_trap(says: &str) -> Option<bool> {
 
 /// Returns the place of a `breakpoint` event for a location that is hit often, and whether it stays
 /// a trap.
-fn told_of(body: &Value, ids: &BTreeMap<i64, Place>) -> Option<(Place, bool)> {
+fn trap_state_of(body: &Value, ids: &BTreeMap<i64, Place>) -> Option<(Place, bool)> {
     let says = body["breakpoint"]["message"].as_str()?;
     let place = ids.get(&body["breakpoint"]["id"].as_i64()?)?;
     Some((place.clone(), stays_on_trap(says)?))
@@ -226,7 +226,7 @@ fn with_variables(
         if message["event"] == "terminated" {
             break;
         }
-        if let Some((place, true)) = told_of(body, &ids) {
+        if let Some((place, true)) = trap_state_of(body, &ids) {
             places.remove(&place);
             ids.extend(set(&mut client, &places, &BTreeSet::from([place.path])));
         }

@@ -29,11 +29,11 @@ pub enum Way {
 }
 
 /// Maximum number of changes of breakpoints and stops in one run; then the program runs to its end.
-const MOST_ACTS: u32 = 40;
+const MAX_ACTS: u32 = 40;
 /// A kill of the debugger at this moment cannot be survived.
 const ENDED_AT_A_TRAP: &str = "ended at a trap as the debugger was killed";
 /// Bytes of log messages after which logpoints are replaced.
-const MOST_SAID: usize = 1 << 18;
+const MAX_MESSAGE_BYTES: usize = 1 << 18;
 
 /// Removes names, types and addresses from a reason.
 fn kind_of(why: &str) -> String {
@@ -114,8 +114,8 @@ impl<'a> Round<'a> {
         if child.is_none() || round.pid.is_some() {
             round
                 .client
-                .ask("setExceptionBreakpoints", json!({"filters": []}));
-            round.plant();
+                .request_ok("setExceptionBreakpoints", json!({"filters": []}));
+            round.set_some_breakpoints();
             round.client.configure();
             round.disturb(*took);
         }
@@ -168,9 +168,9 @@ impl<'a> Round<'a> {
                 return;
             }
             if !self.running {
-                self.go_on();
+                self.resume();
             }
-            let quiet = acts >= MOST_ACTS;
+            let quiet = acts >= MAX_ACTS;
             let portion = took.as_micros() as u64 / 6 + 2000;
             let patience = match quiet {
                 true => LIMIT,
@@ -179,7 +179,7 @@ impl<'a> Round<'a> {
             let message = self.client.next_message(patience);
             let silent = message.is_none();
             if let Some(message) = message {
-                self.hear(&message);
+                self.on_event(&message);
             }
             if self.ended.is_some() {
                 break;
@@ -190,27 +190,27 @@ impl<'a> Round<'a> {
             if !self.running {
                 continue;
             }
-            if self.said > MOST_SAID {
+            if self.said > MAX_MESSAGE_BYTES {
                 self.said = 0;
-                self.plant();
+                self.set_some_breakpoints();
             } else if !self.costly.is_empty() {
-                self.lift_costly();
+                self.remove_costly_breakpoints();
             } else if silent && !quiet {
                 acts += 1;
                 match self.rng.u8(0..8) {
                     0 | 1 => self.pause_and_look(),
-                    2 => self.lift_all(),
-                    _ => self.plant(),
+                    2 => self.remove_all_breakpoints(),
+                    _ => self.set_some_breakpoints(),
                 }
             }
         }
     }
 
     /// Records what a message of the adapter says.
-    fn hear(&mut self, message: &Value) {
+    fn on_event(&mut self, message: &Value) {
         let body = &message["body"];
         match message["event"].as_str() {
-            Some("breakpoint") => self.hear_of_breakpoint(&body["breakpoint"]),
+            Some("breakpoint") => self.on_breakpoint_event(&body["breakpoint"]),
             Some("output") if body["category"] == "console" => {
                 let text = body["output"].as_str().unwrap_or_default();
                 self.totals
@@ -218,14 +218,14 @@ impl<'a> Round<'a> {
                 self.said += text.len();
             }
             Some("process") => self.pid = body["systemProcessId"].as_i64().map(|pid| pid as i32),
-            Some("stopped") => self.hear_of_stop(body),
+            Some("stopped") => self.on_stop(body),
             Some("exited") => self.ended = body["exitCode"].as_i64(),
             Some("terminated") => self.ended = self.ended.or(Some(-1)),
             _ => {}
         }
     }
 
-    fn hear_of_breakpoint(&mut self, breakpoint: &Value) {
+    fn on_breakpoint_event(&mut self, breakpoint: &Value) {
         let Some(says) = breakpoint["message"].as_str() else {
             return;
         };
@@ -240,7 +240,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn hear_of_stop(&mut self, body: &Value) {
+    fn on_stop(&mut self, body: &Value) {
         self.running = false;
         if let Some(thread) = body["threadId"].as_i64() {
             self.client.select_thread(thread);
@@ -273,7 +273,7 @@ impl<'a> Round<'a> {
             Err(response) => {
                 while self.ended.is_none() {
                     match self.client.next_message(LIMIT) {
-                        Some(message) => self.hear(&message),
+                        Some(message) => self.on_event(&message),
                         None => self.fail(&format!("refused though the program runs: {response}")),
                     }
                     if !self.running && self.ended.is_none() {
@@ -287,7 +287,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn plant(&mut self) {
+    fn set_some_breakpoints(&mut self) {
         self.planted = plan::breakpoints(&mut self.rng, self.places, 30);
         self.totals.count("changes of breakpoints");
         self.totals
@@ -295,13 +295,13 @@ impl<'a> Round<'a> {
         self.set();
     }
 
-    fn lift_all(&mut self) {
+    fn remove_all_breakpoints(&mut self) {
         self.planted.clear();
         self.totals.count("changes of breakpoints");
         self.set();
     }
 
-    fn lift_costly(&mut self) {
+    fn remove_costly_breakpoints(&mut self) {
         for place in std::mem::take(&mut self.costly) {
             self.planted.remove(&place);
         }
@@ -349,7 +349,7 @@ impl<'a> Round<'a> {
         while self.running && self.ended.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.client.next_message(left) {
-                Some(message) => self.hear(&message),
+                Some(message) => self.on_event(&message),
                 None => return false,
             }
         }
@@ -442,11 +442,11 @@ impl<'a> Round<'a> {
         }
     }
 
-    fn go_on(&mut self) {
+    fn resume(&mut self) {
         if !self.costly.is_empty() {
-            self.lift_costly();
+            self.remove_costly_breakpoints();
         } else if self.rng.u8(0..3) == 0 {
-            self.plant();
+            self.set_some_breakpoints();
         }
         if self.ended.is_none() {
             let thread = self.client.thread();
@@ -463,7 +463,7 @@ impl<'a> Round<'a> {
         match self.way {
             Way::Detach if self.ended.is_none() => {
                 self.client
-                    .ask("disconnect", json!({"terminateDebuggee": false}));
+                    .request_ok("disconnect", json!({"terminateDebuggee": false}));
                 self.client.wait_exit();
             }
             Way::Killed if self.ended.is_none() => {

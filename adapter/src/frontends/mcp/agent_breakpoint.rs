@@ -2,8 +2,8 @@
 
 use super::text::short_path;
 use crate::protocol::{
-    Breakpoint, BreakpointReason, DataAccessType, DataBreakpoint, ExceptionFilterOptions,
-    FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
+    Breakpoint, BreakpointProblem, BreakpointReason, DataAccessType, DataBreakpoint,
+    ExceptionFilterOptions, FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
 };
 
 /// A breakpoint that is set.
@@ -120,7 +120,7 @@ impl AgentBreakpoint {
 
     /// Returns true while names are searched; the result is reported later.
     pub(super) fn is_searching(&self) -> bool {
-        self.message().starts_with("searching")
+        self.description.problem == Some(BreakpointProblem::Searching)
     }
 
     /// Returns true if it cannot be resolved, now or later.
@@ -198,7 +198,7 @@ impl AgentBreakpoint {
         };
         match self.is_verified() {
             true => self.description.line != Some(*line),
-            false => self.message().starts_with("no code at line"),
+            false => self.description.problem == Some(BreakpointProblem::NoCode),
         }
     }
 

@@ -7,7 +7,7 @@ use super::arguments::{
 use super::error::ToolError;
 use super::session::Session;
 use crate::protocol::{
-    self, BreakpointEventReason, BreakpointLocationsArguments, DataAccessType,
+    self, BreakpointEventReason, BreakpointLocationsArguments, BreakpointProblem, DataAccessType,
     DataBreakpointInfoArguments, SetBreakpointsArguments, SetDataBreakpointsArguments,
     SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments,
     SetInstructionBreakpointsArguments, Source,
@@ -367,11 +367,10 @@ impl Session {
         if !set.has_failed() {
             return None;
         }
-        let code = match (&set.target, said) {
-            (BreakpointTarget::Exception(_), _) => "NO_SUCH_FILTER",
-            (_, said) if said.starts_with("condition") => "BAD_CONDITION",
-            (_, said) if said.starts_with("log message") => "BAD_MESSAGE",
-            _ if set.hits.is_some() => "BAD_CONDITION",
+        let code = match (set.description.problem, &set.target) {
+            (Some(BreakpointProblem::Condition), _) => "BAD_CONDITION",
+            (Some(BreakpointProblem::LogMessage), _) => "BAD_MESSAGE",
+            (_, BreakpointTarget::Exception(_)) => "NO_SUCH_FILTER",
             _ => "CANNOT_SET",
         };
         Some(ToolError::new(code, said))

@@ -93,7 +93,7 @@ impl SessionState {
             Event::Exited(exited) => self.exit = Some(exit_text(exited.exit_code)),
             Event::Terminated => {
                 let how = self.exit.take();
-                self.phase = Phase::Ended(how.unwrap_or_else(|| "it is debugged no more".into()));
+                self.phase = Phase::Ended(how.unwrap_or_else(|| "it was detached".into()));
             }
             Event::Other => {}
         }
@@ -158,7 +158,7 @@ impl Link {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let missing = || io::Error::other("no pipes");
+        let missing = || io::Error::other("cannot open pipes");
         let stdin = OwnedFd::from(child.stdin.take().ok_or_else(missing)?);
         let stdout = OwnedFd::from(child.stdout.take().ok_or_else(missing)?);
         let state = Arc::new(Mutex::new(SessionState::default()));
@@ -248,7 +248,7 @@ impl Link {
         if !self.wait(SHUTDOWN_TIMEOUT, is_gone).await
             && let Err(error) = child.kill()
         {
-            tracing::warn!(%error, "a session's process cannot be killed");
+            tracing::warn!(%error, "cannot kill the process of a session");
         }
         // Its streams are closed: it is about to exit.
         let _ = child.wait();

@@ -105,9 +105,11 @@ impl Session {
         let link = link.map_err(|error| ToolError::new("START_FAILED", error.to_string()))?;
         let client = InitializeArguments {
             client_id: Some("stillpoint-mcp".to_owned()),
+            adapter_id: Some("stillpoint".to_owned()),
             supports_variable_type: Some(true),
             supports_variable_paging: Some(true),
             supports_memory_references: Some(true),
+            supports_breakpoint_problems: Some(true),
             ..InitializeArguments::default()
         };
         let capabilities = link.request::<Initialize>(&client).await?;

@@ -44,6 +44,7 @@ impl Driver {
     {
         let initialize = InitializeArguments {
             client_id: Some("stillpoint-run".to_owned()),
+            adapter_id: Some("stillpoint".to_owned()),
             supports_variable_type: Some(true),
             supports_variable_paging: Some(true),
             ..InitializeArguments::default()

@@ -6,7 +6,7 @@ use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, SetVariableArguments, SetVariableResponse};
 use crate::requests::Request;
 use crate::session::Session;
-use crate::session::describe::{Shown, limits};
+use crate::session::describe::{RenderedValue, limits};
 use crate::session::handles::{Container, Opened};
 use crate::session::memory_views::memory_changed;
 use engine::{Child, ChildFilter, FrameKey, Named, Value};
@@ -32,7 +32,7 @@ impl Request for SetVariable {
         let value = session.debugger.assign(frame, &target, &arguments.value)?;
         changed(session, &target);
         let limits = limits(session, arguments.format.as_ref());
-        let shown = Shown::new(session, frame, expression, value, &limits);
+        let shown = RenderedValue::new(session, frame, expression, value, &limits);
         Ok(SetVariableResponse {
             value: shown.text,
             type_name: shown.type_name,

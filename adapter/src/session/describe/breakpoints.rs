@@ -1,10 +1,12 @@
 //! Breakpoints in responses.
 
-use crate::protocol::{Breakpoint, BreakpointReason, BreakpointsResponse, Source};
+use crate::protocol::{
+    Breakpoint, BreakpointProblem, BreakpointReason, BreakpointsResponse, Source,
+};
 use crate::session::Session;
 use crate::session::breakpoints::RequestedBreakpoint;
 use crate::sources::checksums_of;
-use engine::{BreakpointId, BreakpointInfo, ResolvedLocation};
+use engine::{BreakpointId, BreakpointInfo, ProblemKind, ResolvedLocation};
 
 /// Describes breakpoints for the client.
 pub fn described(session: &mut Session, infos: &[BreakpointInfo]) -> BreakpointsResponse {
@@ -30,6 +32,9 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
             false => BreakpointReason::Pending,
         });
     }
+    if session.client.breakpoint_problems {
+        breakpoint.problem = info.problem.and_then(problem);
+    }
     let code = asked.as_ref().and_then(|asked| asked.code.as_ref());
     if let (Some(code), Some(asked)) = (code, &asked) {
         let address = info.place.as_ref().map(|place| place.address.to_string());
@@ -46,7 +51,7 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
                 source.checksums = checksums_of(&file);
             }
             if info.verified && asked.is_some() {
-                tell_of_changes(session, &mut breakpoint, info.id);
+                add_source_warning(session, &mut breakpoint, info.id);
             }
         }
         None => {
@@ -59,8 +64,18 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
     breakpoint
 }
 
+fn problem(kind: ProblemKind) -> Option<BreakpointProblem> {
+    match kind {
+        ProblemKind::Condition | ProblemKind::HitCondition => Some(BreakpointProblem::Condition),
+        ProblemKind::LogMessage => Some(BreakpointProblem::LogMessage),
+        ProblemKind::NoCode => Some(BreakpointProblem::NoCode),
+        ProblemKind::Searching => Some(BreakpointProblem::Searching),
+        ProblemKind::Other => None,
+    }
+}
+
 /// Adds a warning if the local source differs from the compiled one.
-fn tell_of_changes(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
+fn add_source_warning(session: &mut Session, breakpoint: &mut Breakpoint, id: BreakpointId) {
     let path = breakpoint.source.as_ref().and_then(|it| it.path.as_ref());
     let Some(local) = path.map(|path| session.client.path_in(path)) else {
         return;

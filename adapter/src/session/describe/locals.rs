@@ -63,7 +63,7 @@ impl Locals {
     ///
     /// # Errors
     /// The client has cancelled the request.
-    pub fn go_on(&mut self, session: &mut Session, count: usize) -> Result<(), RequestError> {
+    pub fn read_more(&mut self, session: &mut Session, count: usize) -> Result<(), RequestError> {
         for named in self.rest.by_ref().take(count) {
             let variable = named_variable(session, self.frame, named, &self.limits)?;
             push(&mut self.body, &variable)?;
@@ -76,7 +76,7 @@ impl Locals {
     /// # Errors
     /// The client has cancelled the request.
     pub fn finish(mut self, session: &mut Session) -> Result<VariablesWriter, RequestError> {
-        self.go_on(session, usize::MAX)?;
+        self.read_more(session, usize::MAX)?;
         Ok(self.body)
     }
 }

@@ -8,4 +8,4 @@ mod values;
 pub use breakpoints::{describe_breakpoint, described};
 pub use frames::{LastSource, describe_frame, source_of};
 pub use locals::{Locals, named_variable, push};
-pub use values::{BUCKET, Shown, limits, limits_of, present, read_only, variable};
+pub use values::{BUCKET, RenderedValue, limits, limits_of, present, read_only, variable};

@@ -15,14 +15,14 @@ use std::sync::Arc;
 /// into buckets.
 pub const BUCKET: u64 = 100;
 /// Maximum length of a value's text that a client may request, in bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Returns the limits for a format of the client.
 pub fn limits(session: &Session, format: Option<&ValueFormat>) -> Limits {
     let length = format.and_then(|format| format.length);
     let usual = length.map_or_else(
         || session.settings.limits.clone(),
-        |length| limits_of(usize::try_from(length).unwrap_or(0).min(LONGEST)),
+        |length| limits_of(usize::try_from(length).unwrap_or(0).min(MAX_TEXT_BYTES)),
     );
     Limits {
         numbers: match format.and_then(|format| format.hex) {
@@ -87,7 +87,7 @@ pub fn variable(
             });
         }
     };
-    let shown = Shown::new(session, frame, expression.clone(), value, limits);
+    let shown = RenderedValue::new(session, frame, expression.clone(), value, limits);
     Ok(Variable {
         name,
         value: shown.text,
@@ -113,7 +113,7 @@ fn bracketed(error: &engine::Error) -> String {
 }
 
 /// A value as responses contain it.
-pub struct Shown {
+pub struct RenderedValue {
     /// Its text, in one line.
     pub text: String,
     /// Why the text is an error instead of a value.
@@ -134,7 +134,7 @@ pub struct Shown {
     pub value_place: Option<i64>,
 }
 
-impl Shown {
+impl RenderedValue {
     /// Formats a value, and assigns a variables reference if it has children.
     pub fn new(
         session: &mut Session,

@@ -1,7 +1,7 @@
 //! Two argument registers; the return address is in a register.
 
 use super::super::RegisterFile;
-use super::super::convention::{Convention, Landing};
+use super::super::convention::{Convention, Landing, TlsTemplate};
 use super::LINK;
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
@@ -31,8 +31,23 @@ pub fn return_at_entry(registers: &impl RegisterFile, _: &dyn Memory) -> Option<
     })
 }
 
+pub fn return_slot(_: u64) -> Option<LoadAddr> {
+    None
+}
+
 pub fn thread_pointer(_: &Registers) -> Option<u64> {
     None
+}
+
+/// Variant I: it begins above a header at the thread pointer.
+pub fn tls_of_program(thread: u64, template: TlsTemplate) -> u64 {
+    const HEADER: u64 = 16;
+    let padding = template.start.wrapping_sub(HEADER) & template.align.wrapping_sub(1);
+    thread.wrapping_add(HEADER).wrapping_add(padding)
+}
+
+pub fn tls_at(thread: u64, offset: u64) -> u64 {
+    thread.wrapping_add(offset)
 }
 
 pub fn long_jumps(_: &impl RegisterFile, _: &dyn Memory) -> Option<[Landing; 2]> {

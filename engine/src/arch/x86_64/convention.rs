@@ -1,7 +1,7 @@
 //! System V psABI for x86-64, §3.2.3, and the C libraries of Linux.
 
 use super::super::RegisterFile;
-use super::super::convention::{Convention, Landing};
+use super::super::convention::{Convention, Landing, TlsTemplate};
 use super::decode::read;
 use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
 use dwarf::{LoadAddr, Memory, Register, Registers};
@@ -68,8 +68,23 @@ pub fn return_at_entry(registers: &impl RegisterFile, memory: &dyn Memory) -> Op
     })
 }
 
+pub fn return_slot(sp: u64) -> Option<LoadAddr> {
+    Some(LoadAddr(sp))
+}
+
 pub fn thread_pointer(registers: &Registers) -> Option<u64> {
     registers.get(FS_BASE)
+}
+
+/// Variant II: it ends at the thread pointer.
+pub fn tls_of_program(thread: u64, template: TlsTemplate) -> u64 {
+    let end = template.start.wrapping_add(template.size);
+    let padding = end.wrapping_neg() & template.align.wrapping_sub(1);
+    thread.wrapping_sub(template.size.wrapping_add(padding))
+}
+
+pub fn tls_at(thread: u64, offset: u64) -> u64 {
+    thread.wrapping_sub(offset)
 }
 
 /// In the C libraries of Linux, the stack pointer and the pc are words 6 and 7 of the buffer, which

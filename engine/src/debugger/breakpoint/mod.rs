@@ -195,7 +195,7 @@ impl Debugger {
             } else {
                 breakpoint.pending = Some(match state {
                     State::Ended => "the program has ended".into(),
-                    _ => format!("cannot write the code at {}", place.addr),
+                    _ => format!("cannot write the code at {}", place.addr).into(),
                 });
             }
         }

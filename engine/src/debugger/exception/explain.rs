@@ -5,12 +5,13 @@ use crate::arch::{Access, Instruction, Operand};
 use crate::debugger::Debugger;
 use crate::ids::FrameKey;
 use crate::ids::{SignalInfo, ThreadId};
-use crate::inferior::SI_KERNEL;
 use crate::inspect::value::text::read_terminated;
 use crate::os::{Mapping, RegisterSet};
 use crate::stops::exception::Reader;
 use dwarf::{LoadAddr, Memory};
 
+/// `si_code` of a fault for which the kernel has no address.
+const SI_KERNEL: i32 = 0x80;
 const BUS_ADRALN: i32 = 1;
 const BUS_ADRERR: i32 = 2;
 /// Nothing is mapped below this address (`vm.mmap_min_addr`): an access there goes through a null

@@ -162,13 +162,13 @@ impl Debugger {
             self.stops.exceptions.begun.remove(&thread);
         }
         let exception = self.exception_at(thread, point)?;
-        let sp = self.inferior.registers(thread)?.sp();
+        let registers = self.inferior.registers(thread)?;
         let back = match exception.point {
             // The exception may still be caught.
-            Point::Panic => Some(self.os_word(sp)?),
+            Point::Panic => Some(self.return_at_entry(&registers)?),
             _ => None,
         };
-        self.stop_for(thread, exception, (sp, back))
+        self.stop_for(thread, exception, (registers.sp(), back))
     }
 
     /// Records a panic, at the entry of the function that runs the hook.
@@ -177,7 +177,7 @@ impl Debugger {
             return;
         };
         let payload = self.first_arguments(&registers);
-        if let (Some(payload), Some(back)) = (payload, self.os_word(registers.sp())) {
+        if let (Some(payload), Some(back)) = (payload, self.return_at_entry(&registers)) {
             let sp = registers.sp();
             self.stops
                 .exceptions
@@ -194,7 +194,7 @@ impl Debugger {
         }
         let begun = self.stops.exceptions.begun.remove(&thread)?;
         let sp = self.inferior.registers(thread)?.sp();
-        if sp > begun.sp || self.os_word(begun.sp) != Some(begun.back) {
+        if sp > begun.sp || !self.returns_to(begun.sp, begun.back) {
             return None;
         }
         let memory = self.inferior.memory();
@@ -253,6 +253,20 @@ impl Debugger {
         stop.then_some(StopReason::Exception { ids, exception })
     }
 
+    /// Returns the return address of a function that a thread is at the entry of.
+    fn return_at_entry(&self, registers: &RegisterSet) -> Option<u64> {
+        let arch = self.images.modules.arch();
+        let back = arch.return_at_entry(registers, &self.inferior.memory())?;
+        Some(back.addr.0)
+    }
+
+    /// Returns whether the function that was entered with this stack pointer still has its return
+    /// address in memory, if the architecture keeps it there.
+    fn returns_to(&self, sp: u64, back: u64) -> bool {
+        let slot = self.images.modules.arch().return_slot(sp);
+        slot.is_none_or(|slot| self.os_word(slot.0) == Some(back))
+    }
+
     fn os_word(&self, addr: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         (self.inferior.os().read_memory(LoadAddr(addr), &mut bytes) == 8)
@@ -276,7 +290,7 @@ impl Debugger {
             .inferior
             .registers(thread)
             .map(|registers| registers.sp());
-        let runs = || back.is_none_or(|back| self.os_word(sp) == Some(back));
+        let runs = || back.is_none_or(|back| self.returns_to(sp, back));
         here.is_some_and(|here| here <= sp.wrapping_add(8)) && runs()
     }
 

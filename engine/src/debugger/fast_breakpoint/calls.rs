@@ -5,6 +5,11 @@ use crate::debugger::Debugger;
 pub(crate) use crate::inferior::jump_patch::calls::{CALLED_THROUGH, Counted};
 use dwarf::LoadAddr;
 
+/// Returns the message of a breakpoint that has to trap at each hit.
+pub(super) fn by_debugger(why: &str) -> String {
+    format!("evaluated by the debugger, some µs per hit: {why}")
+}
+
 impl Debugger {
     /// Saves the hit counters before one thread makes a call; pending messages are drained.
     pub(crate) fn counted_so_far(&mut self) -> Counted {
@@ -46,7 +51,7 @@ impl Debugger {
             if let Some(site) = self.inferior.sites.get(addr) {
                 site.keep_trap();
             }
-            let asked = format!("evaluated by the debugger, some µs per hit: {CALLED_THROUGH}");
+            let asked = by_debugger(CALLED_THROUGH);
             if self.stops.breakpoints.set_evaluation_note(id, asked) {
                 self.emit(crate::stops::event::Event::BreakpointChanged(id));
             }

@@ -45,7 +45,7 @@ impl Debugger {
                     if let Some(site) = self.inferior.sites.get(addr).filter(|_| is_lasting) {
                         site.keep_trap();
                     }
-                    format!("evaluated by the debugger, some µs per hit: {why}")
+                    super::calls::by_debugger(&why)
                 }
             };
             if self.stops.breakpoints.set_evaluation_note(id, asked) {

@@ -21,9 +21,7 @@ impl FrameScope<'_> {
             ))
         };
         match self.subject {
-            None => Err(Error::eval(
-                "no exception: the program is not stopped at one",
-            )),
+            None => Err(Error::eval(crate::inspect::eval::messages::NO_EXCEPTION)),
             Some(Subject::Cpp(thrown)) => {
                 let name = &thrown.type_name;
                 let ty = named(self, name).ok_or_else(|| unknown(name))?;

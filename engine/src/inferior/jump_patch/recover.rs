@@ -6,7 +6,8 @@ use super::{PatchTrap, Phase};
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, SignalInfo, ThreadId};
 use crate::inferior::Inferior;
-use crate::inferior::{SI_KERNEL, SigtrapKind};
+use crate::inferior::SigtrapKind;
+use crate::os::BREAKPOINT_CODE;
 use crate::os::RegisterSet;
 use dwarf::LoadAddr;
 
@@ -108,7 +109,7 @@ impl Inferior {
         };
         let info = self.os.signal_info(thread);
         let ran_into_it =
-            |info: SignalInfo| info.signal.0 == libc::SIGTRAP && info.code == SI_KERNEL;
+            |info: SignalInfo| info.signal.0 == libc::SIGTRAP && info.code == BREAKPOINT_CODE;
         if !info.is_some_and(ran_into_it) {
             return;
         }

@@ -339,7 +339,7 @@ fn shift(
     };
     let value = promoted(value, language);
     if by.is_negative() {
-        return Err("negative shift count".into());
+        return Err(super::messages::NEGATIVE_SHIFT.into());
     }
     let width = u128::from(value.size) * 8;
     // C leaves shifts by the width or more undefined; here all bits are shifted out.

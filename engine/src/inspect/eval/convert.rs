@@ -1,7 +1,7 @@
 //! Conversions between types: casts, and the encoding of stored values.
 
 use super::arith::Operand;
-use super::{EvalContext, lex};
+use super::{EvalContext, lex, messages};
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{self, Int, Number, Scalar, ScalarKind};
@@ -65,10 +65,7 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
             literal: false,
         });
     }
-    Err(Error::eval(format!(
-        "expected a number, found `{}`",
-        value.ty.name()
-    )))
+    Err(Error::eval(messages::no_number(&value.ty)))
 }
 
 /// Casts `value` to `ty`, possibly with loss.
@@ -113,7 +110,7 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
             };
             match value.number {
                 Number::Int(int) => int.value() as u128,
-                Number::Float(_) => return Err(Error::eval("cannot use a float as an address")),
+                Number::Float(_) => return Err(Error::eval(messages::FLOAT_AS_ADDRESS)),
             }
         }
         Shape::Pointer(of, PointerKind::Reference) => {
@@ -143,11 +140,7 @@ fn pointer_bytes(ty: &Ty, bits: u128) -> Value {
 }
 
 fn no_cast(value: &Value, ty: &Ty) -> Error {
-    Error::eval(format!(
-        "cannot convert `{}` to `{}`",
-        value.ty.name(),
-        ty.name()
-    ))
+    Error::eval(messages::no_conversion(&value.ty, ty))
 }
 
 /// Returns the bytes of a string value: literals, `&str`, `String`, `std::string`, `char *`,
@@ -289,12 +282,12 @@ pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, E
                 _ => match operand(target, value)?.number {
                     Number::Int(int) => int.bits,
                     Number::Float(_) => {
-                        return Err(Error::eval("cannot use a float as an address"));
+                        return Err(Error::eval(messages::FLOAT_AS_ADDRESS));
                     }
                 },
             };
             if bits >> 64 != 0 {
-                return Err(Error::eval("the value is out of range for an address"));
+                return Err(Error::eval(messages::ADDRESS_RANGE));
             }
             Ok(few(bits, size))
         }
@@ -398,11 +391,7 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
             offset,
         } => {
             if register.level != 0 {
-                return Err(Error::Unsupported(
-                    "cannot write a caller's register: only those of the innermost frame are \
-                     writable"
-                        .into(),
-                ));
+                return Err(Error::Unsupported(messages::CALLER_REGISTER.into()));
             }
             let mut all = bytes.to_vec();
             let start = usize::try_from(*offset).unwrap_or(usize::MAX);
@@ -435,6 +424,6 @@ pub fn index(operand: Operand) -> Result<i64, Error> {
         Number::Int(int) => {
             i64::try_from(int.value()).map_err(|_| Error::eval("the index exceeds 64 bits"))
         }
-        Number::Float(_) => Err(Error::eval("cannot use a float as an index")),
+        Number::Float(_) => Err(Error::eval(messages::FLOAT_AS_INDEX)),
     }
 }

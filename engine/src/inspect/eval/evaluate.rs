@@ -432,7 +432,7 @@ impl<'a> Evaluator<'a> {
                     let is_it = |have: &Value| key.is(target, have);
                     return match map.find(target, is_it)? {
                         Some(found) => Ok(Some(found)),
-                        None => Err(Error::eval("key not found")),
+                        None => Err(Error::eval(super::messages::KEY_NOT_FOUND)),
                     };
                 }
                 _ => {}
@@ -455,9 +455,7 @@ impl<'a> Evaluator<'a> {
                 u64::try_from(index)
                     .ok()
                     .filter(|index| *index < len)
-                    .ok_or_else(|| {
-                        Error::eval(format!("index {index} is out of range: length is {len}"))
-                    })
+                    .ok_or_else(|| Error::eval(super::messages::index_range(index, len)))
             };
             match visualize::view(target, &value) {
                 Some(View::Sequence { at, element, len }) => {
@@ -529,7 +527,7 @@ impl<'a> Evaluator<'a> {
     fn size_of(&self, ty: &Ty) -> Result<Value, Error> {
         match ty.size() {
             Some(size) => Ok(arith::size(size, self.language)),
-            None => Err(Error::eval(format!("unknown size of `{}`", ty.name()))),
+            None => Err(Error::eval(super::messages::unknown_size(ty))),
         }
     }
 

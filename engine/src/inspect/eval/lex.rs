@@ -57,7 +57,7 @@ pub(super) fn error(message: impl Into<String>, span: Range<usize>) -> Error {
 /// An invalid character, number or string; the text is too long.
 pub fn tokens(text: &str, language: Language) -> Result<Vec<Token>, Error> {
     if text.len() > MAX_EXPRESSION_BYTES {
-        return Err(error("the expression is too long", 0..0));
+        return Err(error(super::messages::TOO_LONG, 0..0));
     }
     let mut lexer = Lexer {
         text,

@@ -340,7 +340,7 @@ impl Evaluator<'_> {
         u64::try_from(index)
             .ok()
             .filter(|index| *index < len)
-            .ok_or_else(|| Error::eval(format!("index {index} is out of range: length is {len}")))
+            .ok_or_else(|| Error::eval(super::messages::index_range(index, len)))
     }
 
     fn of_elements(
@@ -364,7 +364,7 @@ impl Evaluator<'_> {
             (Ask::Last, ..) => Some(elements.nth(target, elements.len()? - 1)?),
             (Ask::At, [key], _) if elements.is_map() => match elements.find(target, key)? {
                 Some(found) => Some(found),
-                None => return Err(Error::eval("key not found")),
+                None => return Err(Error::eval(super::messages::KEY_NOT_FOUND)),
             },
             (Ask::At, [index], _) => {
                 let index = self.place_in(index, elements.reach())?;

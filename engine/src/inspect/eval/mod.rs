@@ -13,6 +13,7 @@ mod hierarchy;
 mod invoke;
 mod lex;
 mod literal;
+pub(crate) mod messages;
 mod method;
 mod name_refs;
 mod operators;
@@ -103,9 +104,7 @@ pub trait EvalContext: Target {
     /// # Errors
     /// The program did not stop for an exception, or its type is unknown.
     fn exception(&self) -> Result<Value, Error> {
-        Err(Error::eval(
-            "no exception: the program is not stopped at one",
-        ))
+        Err(Error::eval(messages::NO_EXCEPTION))
     }
     /// Returns the functions with a name that are visible from here; several if it is overloaded.
     fn functions(&self, _name: &str) -> Vec<ResolvedFunction> {

@@ -212,7 +212,7 @@ impl Evaluator<'_> {
                 (None, Shape::Pointer(..)) => Ok(value.raw(target)? as u64),
                 (None, _) => match convert::operand(target, value)?.number {
                     Number::Int(int) => Ok(int.value() as u64),
-                    Number::Float(_) => Err(Error::eval("cannot use a float as an address")),
+                    Number::Float(_) => Err(Error::eval(super::messages::FLOAT_AS_ADDRESS)),
                 },
             }
         };

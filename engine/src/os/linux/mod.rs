@@ -27,7 +27,7 @@ pub use front::{ProcessGroup, stand_behind_front};
 pub use launch::{Launcher, prepare};
 pub use peer::user_of_peer;
 pub use ptrace::{RawSignal, decode_signal_info};
-pub use registers::{RawRegisters, vectors_in};
+pub use registers::{BREAKPOINT_CODE, RawRegisters, vectors_in};
 
 pub use shared::Shared;
 pub use stdio::OpenStdio;

@@ -15,6 +15,9 @@ const NT_PRSTATUS: i32 = 1;
 const NT_PRFPREG: i32 = 2;
 const NT_X86_XSTATE: i32 = 0x202;
 
+/// `si_code` of the SIGTRAP of a breakpoint instruction (`SI_KERNEL`).
+pub const BREAKPOINT_CODE: i32 = 0x80;
+
 /// Reads the registers of a stopped thread; `None` if it is gone.
 pub fn read(tid: ThreadId) -> Option<RawRegisters> {
     let mut registers = RawRegisters::zeroed();

@@ -3,6 +3,7 @@
 
 use super::BoundLocation;
 use super::indirect::{Chooser, choosers};
+use super::problem::{Problem, ProblemKind};
 use super::resolve::{
     Resolved, at_symbol, bind, bind_body, first_of_each_instance, with_entries_inside,
 };
@@ -151,14 +152,19 @@ impl Named {
         });
         resolved.why = match (found, unread.is_empty()) {
             (true, _) => resolved.choosers.first().map(|_| {
-                format!(
-                    "pending: `{name}` is an indirect function (IFUNC) that was not resolved yet"
-                )
+                let state = "is an indirect function (IFUNC) that was not resolved yet";
+                format!("pending: `{name}` {state}").into()
             }),
-            (false, true) => Some(format!("pending: no function `{name}` in a loaded module")),
-            (false, false) => late
-                .clone()
-                .or_else(|| Some(format!("searching debug info for `{name}`"))),
+            (false, true) => {
+                Some(format!("pending: no function `{name}` in a loaded module").into())
+            }
+            (false, false) => Some(match &late {
+                Some(late) => late.clone().into(),
+                None => {
+                    let text = format!("searching debug info for `{name}`");
+                    Problem::new(ProblemKind::Searching, text)
+                }
+            }),
         };
         resolved.note = late.filter(|_| found);
         let unread = unread.into_iter().map(|loaded| Arc::clone(&loaded.module));

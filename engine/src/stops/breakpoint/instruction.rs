@@ -50,7 +50,7 @@ pub(crate) fn resolve(
 
 pub(crate) fn refused(why: String) -> Resolved {
     Resolved {
-        why: Some(why),
+        why: Some(why.into()),
         ..Resolved::default()
     }
 }

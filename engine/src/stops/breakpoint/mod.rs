@@ -11,6 +11,7 @@ pub(crate) mod locations;
 pub(crate) mod names;
 pub(crate) mod new_images;
 pub(crate) mod pattern;
+pub(crate) mod problem;
 pub(crate) mod resolve;
 pub(crate) mod sources;
 pub(crate) mod watch;
@@ -26,6 +27,9 @@ use crate::ids::ModuleId;
 use crate::images::indexer::Indexer;
 use crate::inspect::eval::Expression;
 pub use condition::Segment;
+use problem::Problem;
+pub use problem::ProblemKind;
+
 use dwarf::{Language, LoadAddr, SourceLocation};
 use function::Named;
 use names::Names;
@@ -85,6 +89,9 @@ pub struct BreakpointInfo {
     pub failed: bool,
     /// Why it is not verified, or a remark.
     pub message: Option<String>,
+    /// The kind of the problem, if it is not verified; [`ProblemKind::Searching`] also if only
+    /// names are being searched.
+    pub problem: Option<ProblemKind>,
     /// Its first location.
     pub place: Option<ResolvedLocation>,
     /// The number of its locations.
@@ -148,9 +155,9 @@ pub(crate) struct Breakpoint {
     /// not hit there.
     pub(crate) lacking: Vec<LoadAddr>,
     /// Why it can never be hit.
-    pub(crate) failure: Option<String>,
+    pub(crate) failure: Option<Problem>,
     /// Why it is not bound yet.
-    pub(crate) pending: Option<String>,
+    pub(crate) pending: Option<Problem>,
     /// A remark on a bound breakpoint.
     pub(crate) note: Option<String>,
     /// A remark whether the program or the debugger evaluates its hits, once that is decided.
@@ -201,26 +208,34 @@ impl Breakpoint {
             match Pattern::parse(name) {
                 None => self.search = Search::Function(Named::new(name)),
                 Some(Ok(pattern)) => self.search = Search::Functions(pattern),
-                Some(Err(error)) => self.failure = Some(error),
+                Some(Err(error)) => self.failure = Some(error.into()),
             }
         }
         let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         if let Some(condition) = text(&self.options.condition) {
             match condition::parse(&condition, language) {
                 Ok(expression) => self.program.condition = Some(Rc::new(expression)),
-                Err(error) => self.failure = Some(format!("condition `{condition}`: {error}")),
+                Err(error) => {
+                    let text = format!("condition `{condition}`: {error}");
+                    self.failure = Some(Problem::new(ProblemKind::Condition, text));
+                }
             }
         }
         if let Some(hit) = text(&self.options.hit_condition) {
             match HitCondition::parse(&hit) {
                 Ok(hit) => self.hit = Some(hit),
-                Err(message) => self.failure = Some(message),
+                Err(message) => {
+                    self.failure = Some(Problem::new(ProblemKind::HitCondition, message));
+                }
             }
         }
         if let Some(message) = &self.options.log_message {
             match condition::parse_message(message, language) {
                 Ok(segments) => self.program.message = Some(segments.into()),
-                Err(error) => self.failure = Some(format!("log message: {error}")),
+                Err(error) => {
+                    let text = format!("log message: {error}");
+                    self.failure = Some(Problem::new(ProblemKind::LogMessage, text));
+                }
             }
         }
     }
@@ -242,12 +257,23 @@ impl Breakpoint {
 
     pub(crate) fn info(&self, id: BreakpointId) -> BreakpointInfo {
         let verified = self.failure.is_none() && !self.bound.is_empty();
+        let problem = match verified {
+            true => None,
+            false => self.failure.as_ref().or(self.pending.as_ref()),
+        };
+        let is_searching = matches!(self.names, Names::Reading);
         BreakpointInfo {
             id,
             verified,
             failed: self.failure.is_some(),
-            message: self.failure.clone().or_else(|| match verified {
-                true => {
+            problem: match problem {
+                Some(problem) => Some(problem.kind),
+                None => is_searching.then_some(ProblemKind::Searching),
+            },
+            message: match problem {
+                Some(problem) => Some(problem.text.clone()),
+                None if !verified => None,
+                None => {
                     let said = [
                         self.note.as_deref(),
                         self.evaluation_note.as_deref(),
@@ -256,8 +282,7 @@ impl Breakpoint {
                     let said: Vec<&str> = said.into_iter().flatten().collect();
                     (!said.is_empty()).then(|| said.join("; "))
                 }
-                false => self.pending.clone(),
-            }),
+            },
             place: self.shown_place().map(|bound| ResolvedLocation {
                 source: bound.source.clone(),
                 address: bound.addr,

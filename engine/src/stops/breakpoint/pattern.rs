@@ -1,6 +1,7 @@
 //! Breakpoints on all functions whose readable names match: `/regular expression/`.
 
 use super::BoundLocation;
+use super::problem::Problem;
 use super::resolve::{Resolved, at_symbol};
 use crate::ids::ModuleId;
 use crate::images::modules::{Loaded, Modules};
@@ -92,7 +93,7 @@ impl Pattern {
         bound.dedup_by_key(|bound| bound.addr);
         Resolved {
             bound,
-            why,
+            why: why.map(Problem::from),
             note,
             ..Resolved::default()
         }

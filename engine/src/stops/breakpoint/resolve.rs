@@ -6,6 +6,7 @@ use super::depth::{Line, declaration, depth_of};
 use super::indirect::Chooser;
 use super::inlined::calls_on_line;
 use super::locations::{instance, places_on};
+use super::problem::{Problem, ProblemKind};
 use super::sources::{Files, files_of, no_such_source};
 use crate::arch::Arch;
 use crate::arch::flow::{self, Callee, Candidate};
@@ -27,7 +28,7 @@ const MAX_LINES_AHEAD: usize = 64;
 pub struct Resolved {
     pub bound: Vec<BoundLocation>,
     /// Why there are none.
-    pub why: Option<String>,
+    pub why: Option<Problem>,
     /// A remark for the user.
     pub note: Option<String>,
     /// Images that may have more locations once they are indexed.
@@ -54,10 +55,10 @@ fn resolve_line(
     column: Option<u32>,
     files: &Files<'_>,
     modules: &Modules,
-) -> (Vec<BoundLocation>, Option<String>) {
+) -> (Vec<BoundLocation>, Option<Problem>) {
     let files = &files.files;
     if files.is_empty() {
-        return (Vec::new(), Some(no_such_source(source, modules)));
+        return (Vec::new(), Some(no_such_source(source, modules).into()));
     }
     let places = |line: u32| -> Vec<Vec<LineLocation>> {
         let places = files.iter();
@@ -446,7 +447,7 @@ pub fn bind(loaded: &Loaded, addr: FileAddr) -> BoundLocation {
     }
 }
 
-fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
+fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> Problem {
     let mut lines: Vec<u32> = files
         .iter()
         .flat_map(|(loaded, file)| loaded.module.lines_with_code(file))
@@ -461,10 +462,9 @@ fn no_code(files: &[(&Loaded, Arc<SourceFile>)], line: u32) -> String {
         .take(4)
         .map(u32::to_string)
         .collect();
-    format!(
-        "no code at line {line}; nearest lines with code: {}",
-        near.join(", ")
-    )
+    let near = near.join(", ");
+    let text = format!("no code at line {line}; nearest lines with code: {near}");
+    Problem::new(ProblemKind::NoCode, text)
 }
 
 /// Returns the location of a function's body, shown as the function itself although its first line

@@ -17,6 +17,7 @@ use crate::ids::ModuleId;
 use crate::ids::{Signal, ThreadId};
 use crate::images::modules::Loaded;
 use crate::stops::breakpoint::BreakpointInfo;
+use crate::stops::breakpoint::ProblemKind;
 use crate::stops::event::StopReason;
 use condition::Condition;
 pub(crate) use cpp::{Reader, Thrown};
@@ -306,6 +307,11 @@ impl Exceptions {
             id: watched.id?,
             verified,
             failed: watched.failure.is_some(),
+            problem: match (&watched.failure, verified) {
+                (Some(_), _) => Some(ProblemKind::Condition),
+                (None, true) => None,
+                (None, false) => Some(ProblemKind::Other),
+            },
             message: match (&watched.failure, verified) {
                 (Some(failure), _) => Some(failure.clone()),
                 (None, true) => None,

@@ -11,6 +11,7 @@ use crate::ids::BreakpointId;
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::breakpoint::Spec;
+use crate::stops::breakpoint::problem::{Problem, ProblemKind};
 use crate::stops::breakpoint::watch::{
     DataAccess, DataBreakpoint, DataSpec, Watch, WatchMechanism, Watches,
 };
@@ -79,7 +80,7 @@ impl Debugger {
         let data = &wanted.data;
         let mut old = vec![0; usize::try_from(data.bytes).unwrap_or(0)];
         let problem = if self.inferior.process.is_none() {
-            Some("there is no program being debugged".to_owned())
+            Some(crate::ids::error::Error::NoProcess.to_string())
         } else if self.inferior.os().read_memory(data.addr, &mut old) < old.len() {
             Some(format!("cannot read {} bytes at {}", data.bytes, data.addr))
         } else if data.scope.as_ref().is_some_and(|it| !self.is_alive(it)) {
@@ -92,7 +93,7 @@ impl Debugger {
         };
         breakpoint.parse(Some(data.language));
         if problem.is_some() {
-            breakpoint.pending = problem;
+            breakpoint.pending = problem.map(Problem::from);
             return;
         }
         if let Some(scope) = &data.scope {
@@ -206,6 +207,10 @@ impl Debugger {
             }
         };
         info.verified = !info.failed && watch.means != WatchMechanism::Nothing;
+        info.problem = match info.verified {
+            true => None,
+            false => info.problem.or(Some(ProblemKind::Other)),
+        };
         info.message = info.message.take().filter(|_| info.failed).or(said);
     }
 

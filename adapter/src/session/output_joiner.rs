@@ -4,20 +4,20 @@ use crate::protocol::OutputCategory;
 use std::time::{Duration, Instant};
 
 /// How long the start of a line waits for its end.
-const PATIENCE: Duration = Duration::from_millis(5);
+const MAX_DELAY: Duration = Duration::from_millis(5);
 /// Minimum size in bytes of a part of a line that is sent immediately.
-const ENOUGH: usize = 4096;
+const MAX_PIECE_BYTES: usize = 4096;
 
 /// A part of the output, and its stream.
 pub type Piece = (OutputCategory, String);
 
 /// Output that has not been sent yet: at most one incomplete line.
 #[derive(Debug, Default)]
-pub struct Joined {
+pub struct OutputJoiner {
     pending: Option<(Piece, Instant)>,
 }
 
-impl Joined {
+impl OutputJoiner {
     /// Adds output of the program. Returns the pieces to send now, in order.
     pub fn push(&mut self, category: OutputCategory, text: String, now: Instant) -> Vec<Piece> {
         let mut ready = Vec::new();
@@ -32,7 +32,7 @@ impl Joined {
             }
             None => (text, now),
         };
-        match text.contains('\n') || text.len() >= ENOUGH || since + PATIENCE <= now {
+        match text.contains('\n') || text.len() >= MAX_PIECE_BYTES || since + MAX_DELAY <= now {
             true => ready.push((category, text)),
             false => self.pending = Some(((category, text), since)),
         }
@@ -41,7 +41,7 @@ impl Joined {
 
     /// The deadline by which the pending piece must be sent.
     pub fn due(&self) -> Option<Instant> {
-        self.pending.as_ref().map(|(_, since)| *since + PATIENCE)
+        self.pending.as_ref().map(|(_, since)| *since + MAX_DELAY)
     }
 
     /// Removes the pending piece, to be sent before any other message.
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn bytes_become_lines() {
-        let (mut joined, now) = (Joined::default(), Instant::now());
+        let (mut joined, now) = (OutputJoiner::default(), Instant::now());
         for letter in ["a", "b", "c"] {
             assert!(joined.push(Stdout, letter.into(), now).is_empty());
         }
-        assert_eq!(joined.due(), Some(now + PATIENCE));
+        assert_eq!(joined.due(), Some(now + MAX_DELAY));
         let ready = joined.push(Stdout, "\n".into(), now);
         assert_eq!(pieces(&ready), [(Stdout, "abc\n")]);
         assert_eq!(joined.due(), None);
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn streams_keep_their_order() {
-        let (mut joined, now) = (Joined::default(), Instant::now());
+        let (mut joined, now) = (OutputJoiner::default(), Instant::now());
         assert!(joined.push(Stdout, "out".into(), now).is_empty());
         let ready = joined.push(Stderr, "err\n".into(), now);
         assert_eq!(pieces(&ready), [(Stdout, "out"), (Stderr, "err\n")]);
@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn joined_output_is_emitted_soon() {
-        let (mut joined, now) = (Joined::default(), Instant::now());
-        let long = "x".repeat(ENOUGH);
+        let (mut joined, now) = (OutputJoiner::default(), Instant::now());
+        let long = "x".repeat(MAX_PIECE_BYTES);
         assert_eq!(joined.push(Stdout, long.clone(), now), [(Stdout, long)]);
         assert!(joined.push(Stdout, "x".into(), now).is_empty());
-        let ready = joined.push(Stdout, "y".into(), now + PATIENCE);
+        let ready = joined.push(Stdout, "y".into(), now + MAX_DELAY);
         assert_eq!(pieces(&ready), [(Stdout, "xy")]);
     }
 }
