@@ -157,7 +157,7 @@ impl Agent {
 
     /// Launches a fixture and runs it to a named line; returns the text of that stop.
     pub fn launch_to(&mut self, fixture: &Fixture, marker: &str) -> String {
-        let place = place(fixture, marker);
+        let place = line_of(fixture, marker);
         self.call(
             "debug_launch",
             json!({"program": fixture.program, "breakpoints": [place]}),
@@ -209,7 +209,7 @@ impl Agent {
 }
 
 /// Returns `FILE:LINE` of a named line.
-pub fn place(fixture: &Fixture, marker: &str) -> String {
+pub fn line_of(fixture: &Fixture, marker: &str) -> String {
     let file = fixture
         .source
         .file_name()

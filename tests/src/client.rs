@@ -376,9 +376,11 @@ impl DapClient {
     }
 
     fn log(&mut self, mut line: String) {
-        const LONGEST: usize = 2000;
-        if line.len() > LONGEST {
-            let end = (0..=LONGEST).rev().find(|end| line.is_char_boundary(*end));
+        const MAX_CHARS: usize = 2000;
+        if line.len() > MAX_CHARS {
+            let end = (0..=MAX_CHARS)
+                .rev()
+                .find(|end| line.is_char_boundary(*end));
             line.truncate(end.unwrap_or(0));
             line.push('…');
         }

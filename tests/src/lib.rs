@@ -26,7 +26,7 @@ mod schema;
 mod steps;
 pub mod stress;
 
-pub use agent::{Agent, assert_contains, place};
+pub use agent::{Agent, assert_contains, line_of};
 pub use binary::{repository, stillpoint, target_directory};
 pub use client::{DEADLINE, DapClient, Server, Terminal};
 pub use core::{core_of, core_of_program};

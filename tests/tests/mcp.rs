@@ -1,7 +1,7 @@
 //! `stillpoint mcp`: what its tools are, and how agents hunt bugs with them.
 
 use serde_json::json;
-use stillpoint_tests::{Agent, Compiler, Fixture, Flags, assert_contains, core_of, place};
+use stillpoint_tests::{Agent, Compiler, Fixture, Flags, assert_contains, core_of, line_of};
 
 #[test]
 fn tools_describe_themselves() {
@@ -55,11 +55,14 @@ fn agent_finds_a_bug_in_c() {
     agent.fail("debug_stack", json!({}), "NOT_STARTED");
     let set = agent.call(
         "debug_breakpoint",
-        json!({"location": place(&fixture, "body_return"), "condition": "i == 2"}),
+        json!({"location": line_of(&fixture, "body_return"), "condition": "i == 2"}),
     );
     assert_eq!(
         set,
-        format!("breakpoint 1: {} if i == 2", place(&fixture, "body_return"))
+        format!(
+            "breakpoint 1: {} if i == 2",
+            line_of(&fixture, "body_return")
+        )
     );
 
     let stop = agent.call("debug_continue", json!({}));
@@ -69,7 +72,7 @@ fn agent_finds_a_bug_in_c() {
         &[
             &format!(
                 "stop 1: breakpoint 1 ({})\n",
-                place(&fixture, "body_return")
+                line_of(&fixture, "body_return")
             ),
             &format!(
                 "at body(i=2, scale=10) at {}:{line}\n",
@@ -100,7 +103,7 @@ fn agent_finds_a_bug_in_c() {
     assert_contains(&after, &["changed since stop 2:\n  total: 12 -> 32\n"]);
     let to = agent.call(
         "debug_continue",
-        json!({"action": "run-to", "to": place(&fixture, "print")}),
+        json!({"action": "run-to", "to": line_of(&fixture, "print")}),
     );
     assert_contains(
         &to,
@@ -136,7 +139,7 @@ fn steps_enter_calls_and_frames_can_be_selected() {
     );
     let bottom = agent.call(
         "debug_continue",
-        json!({"action": "run-to", "to": place(&fixture, "bottom")}),
+        json!({"action": "run-to", "to": line_of(&fixture, "bottom")}),
     );
     assert_contains(
         &bottom,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use std::process::Command;
-use stillpoint_tests::{Agent, Compiler, Fixture, Flags, assert_contains, place};
+use stillpoint_tests::{Agent, Compiler, Fixture, Flags, assert_contains, line_of};
 
 #[test]
 fn invalid_breakpoints_are_errors() {
@@ -58,7 +58,7 @@ fn invalid_breakpoints_are_errors() {
     );
     agent.fail(
         "debug_logpoint",
-        json!({"location": place(&fixture, "body"), "message": "{i"}),
+        json!({"location": line_of(&fixture, "body"), "message": "{i"}),
         "BAD_MESSAGE",
     );
     agent.fail(
@@ -77,7 +77,7 @@ fn invalid_breakpoints_are_errors() {
     );
 
     // Valid breakpoints are set, hit and removed.
-    let place = place(&fixture, "body_return");
+    let place = line_of(&fixture, "body_return");
     let message =
         json!({"location": place, "message": "i={i} product={product}", "hitCount": "<= 3"});
     assert_contains(
@@ -136,7 +136,7 @@ fn breakpoint_changes_come_with_the_next_stop() {
     let pending = agent.call("debug_breakpoint", json!({"location": "plugin_thrice"}));
     assert_contains(&pending, &["breakpoint 1: plugin_thrice; pending"]);
     let to = |agent: &mut Agent, marker: &str| {
-        let place = place(&fixture, marker);
+        let place = line_of(&fixture, marker);
         agent.call("debug_continue", json!({"action": "run-to", "to": place}))
     };
     let heading = "changed breakpoints:\n";
@@ -241,7 +241,7 @@ fn code_of_an_error_names_what_is_invalid() {
     agent.call("debug_launch", json!({"program": fixture.program}));
     let exception = json!({"exception": "signals", "condition": "$exception =="});
     agent.fail("debug_breakpoint", exception, "BAD_CONDITION");
-    let location = place(&fixture, "body");
+    let location = line_of(&fixture, "body");
     let logpoint = json!({"location": location, "message": "{i}", "condition": "i =="});
     agent.fail("debug_logpoint", logpoint, "BAD_CONDITION");
     // The hit condition is valid, the name is not.

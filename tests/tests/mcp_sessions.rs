@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, place, process};
+use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, line_of, process};
 
 #[test]
 fn running_program_can_be_awaited_paused_and_read() {
@@ -56,7 +56,7 @@ fn running_program_can_be_awaited_paused_and_read() {
     agent.call("debug_continue", json!({"timeout": 0}));
     agent.call(
         "debug_breakpoint",
-        json!({"location": place(&fixture, "beat")}),
+        json!({"location": line_of(&fixture, "beat")}),
     );
     assert_contains(
         &agent.call("debug_continue", json!({"action": "wait"})),

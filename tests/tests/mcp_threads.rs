@@ -3,7 +3,7 @@
 use serde_json::json;
 use std::time::Instant;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, place};
+use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, line_of};
 
 #[test]
 fn pointers_show_targets_and_cycles() {
@@ -161,12 +161,12 @@ fn attach_shows_user_code() {
 fn launch_breakpoints_survive_a_restart() {
     let fixture = Fixture::of("c/loop.c");
     let mut agent = Agent::start();
-    let body = place(&fixture, "body_return");
+    let body = line_of(&fixture, "body_return");
     let launch = json!({
         "program": fixture.program,
         "breakpoints": [
             {"location": body, "condition": "i == 3"},
-            {"location": place(&fixture, "after_call"), "message": "total={total}"},
+            {"location": line_of(&fixture, "after_call"), "message": "total={total}"},
         ],
     });
     let stop = agent.call("debug_launch", launch.clone());
@@ -221,7 +221,7 @@ fn logpoints_are_checked_and_not_moved() {
     agent.call("debug_launch", json!({"program": fixture.program}));
     for name in ["nowhere", "elsewhere"] {
         let message = json!({
-            "location": place(&fixture, "body"), "message": format!("{{{name}}}"),
+            "location": line_of(&fixture, "body"), "message": format!("{{{name}}}"),
         });
         let set = agent.call("debug_logpoint", message);
         assert_contains(

@@ -60,13 +60,17 @@ pub struct SettingInfo {
     /// Its name.
     pub name: &'static str,
     /// Its default, in JSON.
-    pub usual: &'static str,
+    pub default_value: &'static str,
     /// Its description.
     pub help: &'static str,
 }
 
 const fn key(name: &'static str, usual: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, usual, help }
+    SettingInfo {
+        name,
+        default_value: usual,
+        help,
+    }
 }
 
 /// Default prefix of console commands.

@@ -58,7 +58,7 @@ impl Request for SetBreakpoints {
         session: &mut Session,
         arguments: SetBreakpointsArguments,
     ) -> Result<BreakpointsResponse, RequestError> {
-        let code = session.codes.meant(&arguments.source);
+        let code = session.codes.code_of_source(&arguments.source);
         let key = match &code {
             Some(code) => key_of_code(session, code)?,
             None => match arguments.source.source_reference {
@@ -114,16 +114,16 @@ fn wanted(
             .given_column(breakpoint.column)
             .map(|column| sources.column_in(local, line, column, client)),
         options: BreakpointOptions {
-            condition: given(breakpoint.condition),
-            hit_condition: given(breakpoint.hit_condition),
-            log_message: given(breakpoint.log_message),
+            condition: non_blank(breakpoint.condition),
+            hit_condition: non_blank(breakpoint.hit_condition),
+            log_message: non_blank(breakpoint.log_message),
             hardware: breakpoint.mode.as_deref() == Some(HARDWARE),
         },
     }
 }
 
 /// Returns the text unless it is blank: editors send blank texts for empty fields.
-pub(super) fn given(text: Option<String>) -> Option<String> {
+pub(super) fn non_blank(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
@@ -192,8 +192,8 @@ impl Request for SetFunctionBreakpoints {
             .map(|breakpoint| engine::FunctionBreakpoint {
                 name: breakpoint.name,
                 options: BreakpointOptions {
-                    condition: given(breakpoint.condition),
-                    hit_condition: given(breakpoint.hit_condition),
+                    condition: non_blank(breakpoint.condition),
+                    hit_condition: non_blank(breakpoint.hit_condition),
                     ..BreakpointOptions::default()
                 },
             })
@@ -246,8 +246,8 @@ fn at_instruction(
     Ok(engine::InstructionBreakpoint {
         address: moved(base, breakpoint.offset.unwrap_or(0))?,
         options: BreakpointOptions {
-            condition: given(breakpoint.condition),
-            hit_condition: given(breakpoint.hit_condition),
+            condition: non_blank(breakpoint.condition),
+            hit_condition: non_blank(breakpoint.hit_condition),
             hardware: breakpoint.mode.as_deref() == Some(HARDWARE),
             ..BreakpointOptions::default()
         },

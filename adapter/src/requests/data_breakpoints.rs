@@ -1,6 +1,6 @@
 //! The requests for data breakpoints.
 
-use super::breakpoints::{SOFTWARE, address, given, switched_off};
+use super::breakpoints::{SOFTWARE, address, non_blank, switched_off};
 use super::variables::child_named;
 use crate::protocol::RequestError;
 use crate::protocol::{
@@ -138,8 +138,8 @@ impl Request for SetDataBreakpoints {
                 },
                 by_steps,
                 options: BreakpointOptions {
-                    condition: given(breakpoint.condition),
-                    hit_condition: given(breakpoint.hit_condition),
+                    condition: non_blank(breakpoint.condition),
+                    hit_condition: non_blank(breakpoint.hit_condition),
                     ..BreakpointOptions::default()
                 },
             });

@@ -1,6 +1,6 @@
 //! The requests for exception filters, and for the details of an exception.
 
-use super::breakpoints::{given, switched_off};
+use super::breakpoints::{non_blank, switched_off};
 use crate::protocol::RequestError;
 use crate::protocol::{
     Breakpoint, BreakpointReason, BreakpointsResponse, Capabilities, ExceptionBreakMode,
@@ -115,7 +115,8 @@ impl Request for SetExceptionBreakpoints {
     ) -> Result<BreakpointsResponse, RequestError> {
         let filters = arguments.filters.into_iter().map(|id| (id, None));
         let with_options = arguments.filter_options.into_iter();
-        let with_options = with_options.map(|option| (option.filter_id, given(option.condition)));
+        let with_options =
+            with_options.map(|option| (option.filter_id, non_blank(option.condition)));
         let mut wanted: Vec<Result<ExceptionBreakpoint, String>> = filters
             .chain(with_options)
             .map(|(id, condition)| {
@@ -168,7 +169,7 @@ fn of_options(options: ExceptionOptions) -> Result<ExceptionBreakpoint, String> 
     let names = last.map(|segment| segment.names.join(", "));
     Ok(ExceptionBreakpoint {
         filter,
-        condition: given(names),
+        condition: non_blank(names),
     })
 }
 

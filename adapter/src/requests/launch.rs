@@ -167,7 +167,7 @@ impl StartPlan {
         settings.no_debug = no_debug;
         settings.terminate_debuggee = common.terminate_debuggee;
         session.debuginfod = Debuginfod::new(common.debuginfod && !no_debug);
-        session.children.patience = common.following.patience;
+        session.children.timeout = common.following.patience;
         let debugger = &mut session.debugger;
         debugger.set_follow_fork(common.following.follow);
         debugger.set_non_stop(common.non_stop);
@@ -192,7 +192,7 @@ impl StartPlan {
             session.startup.note(note);
         }
         session.sources.set_map(source_map);
-        breakpoints::set_again(session);
+        breakpoints::restore(session);
         Ok(())
     }
 }

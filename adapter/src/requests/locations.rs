@@ -33,7 +33,7 @@ impl Request for BreakpointLocations {
         let last = arguments
             .end_line
             .map_or(first, |line| client.line_in(line));
-        if let Some(code) = session.codes.meant(&arguments.source) {
+        if let Some(code) = session.codes.code_of_source(&arguments.source) {
             let listing = session.debugger.listing(&code, session.settings.flavor)?;
             // The first instruction is in line 2.
             let end = u32::try_from(listing.rows.len())
@@ -103,7 +103,7 @@ impl Request for Locations {
         session: &mut Session,
         arguments: LocationsArguments,
     ) -> Result<LocationsResponse, RequestError> {
-        let place = session.handles.place(arguments.location_reference)?;
+        let place = session.handles.location(arguments.location_reference)?;
         Ok(LocationsResponse {
             source: session.sources.of_file(&place.file, &session.client),
             line: session.client.line_out(place.line),

@@ -53,7 +53,7 @@ fn end_previous(session: &mut Session, kill: bool) {
     }
     session.end_or_detach(Some(kill));
     events::forget_process(session);
-    session.startup.begin_again();
+    session.startup.prepare_restart();
 }
 
 /// Ends the session if the restart failed: there is no debuggee.

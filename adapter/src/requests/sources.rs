@@ -30,7 +30,7 @@ impl Request for Source {
     ) -> Result<SourceResponse, RequestError> {
         let mut source = arguments.source.unwrap_or_default();
         source.source_reference = source.source_reference.or(arguments.source_reference);
-        if let Some(code) = session.codes.meant(&source) {
+        if let Some(code) = session.codes.code_of_source(&source) {
             return listing(session, &code);
         }
         if let Some(reference @ 1..) = source.source_reference {

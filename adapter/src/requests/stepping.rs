@@ -77,7 +77,7 @@ impl Request for GotoTargets {
         arguments: GotoTargetsArguments,
     ) -> Result<GotoTargetsResponse, RequestError> {
         let line = session.client.line_in(arguments.line);
-        let (path, found) = match session.codes.meant(&arguments.source) {
+        let (path, found) = match session.codes.code_of_source(&arguments.source) {
             Some(code) => {
                 let found = session.debugger.goto_targets_in_code(&code, line)?;
                 (PathBuf::new(), found)

@@ -204,7 +204,7 @@ mod tests {
     use tokio_util::codec::Decoder;
 
     /// Returns what a client reads that starts to read after the last message.
-    fn heard(
+    fn received(
         mut pipe: PipeReader,
         outbox: Outbox,
         mut rest: UnboundedReceiver<Bytes>,
@@ -260,7 +260,7 @@ mod tests {
             };
             outbox.send(&answer, Some(body));
         }
-        let messages = heard(pipe, outbox, rest);
+        let messages = received(pipe, outbox, rest);
         assert_eq!(messages.len(), lengths.len());
         for ((message, len), seq) in messages.iter().zip(lengths).zip(1..) {
             assert_eq!(message["seq"], seq);
@@ -297,7 +297,7 @@ mod tests {
             let body = body.as_ref().map(|body| Body::from(body.to_string()));
             outbox.send(&answer, body);
         }
-        let messages = heard(pipe, outbox, rest);
+        let messages = received(pipe, outbox, rest);
         let heard: Vec<_> = messages.iter().map(|it| it.get("body").cloned()).collect();
         assert_eq!(heard, bodies);
     }

@@ -95,7 +95,7 @@ pub fn set_source(
 }
 
 /// Sets all breakpoints again: the launch settings may move or disable them.
-pub fn set_again(session: &mut Session) {
+pub fn restore(session: &mut Session) {
     let off = session.settings.no_debug;
     if off {
         session.debugger.set_function_breakpoints(&[]);

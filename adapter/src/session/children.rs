@@ -17,18 +17,18 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Children {
     /// How long a child waits for its session.
-    pub patience: Duration,
+    pub timeout: Duration,
     offers: HashMap<i32, ChildOffer>,
     /// The child of each `startDebugging` request.
-    asked: HashMap<u64, i32>,
-    told: bool,
+    requested: HashMap<u64, i32>,
+    unsupported_reported: bool,
 }
 
 /// Handles a child that the engine holds: requests a session for it from the client.
 pub fn offer_child(session: &mut Session, pid: i32, program: &Path) {
     if !session.client.start_debugging {
         session.debugger.release_child(pid);
-        if !std::mem::replace(&mut session.children.told, true) {
+        if !std::mem::replace(&mut session.children.unsupported_reported, true) {
             session.important_note(&format!(
                 "Child process {pid} ({}) detached: this editor cannot start further sessions \
                  (`followFork: \"both\"`)\n",
@@ -37,8 +37,8 @@ pub fn offer_child(session: &mut Session, pid: i32, program: &Path) {
         }
         return;
     }
-    let patience = session.children.patience;
-    let offer = match ChildOffer::open(pid, patience, session.inbox.clone()) {
+    let timeout = session.children.timeout;
+    let offer = match ChildOffer::open(pid, timeout, session.inbox.clone()) {
         Ok(offer) => offer,
         Err(error) => {
             detach_child(session, pid, &error.to_string());
@@ -58,7 +58,7 @@ pub fn offer_child(session: &mut Session, pid: i32, program: &Path) {
         },
     );
     session.children.offers.insert(pid, offer);
-    session.children.asked.extend(seq.map(|seq| (seq, pid)));
+    session.children.requested.extend(seq.map(|seq| (seq, pid)));
 }
 
 /// Returns the settings of the parent's session that apply to its children.
@@ -77,7 +77,7 @@ fn detach_child(session: &mut Session, pid: i32, why: &str) {
 
 /// Handles the client's response to `startDebugging`.
 pub fn on_response(session: &mut Session, response: &Response) {
-    if let Some(pid) = session.children.asked.remove(&response.request_seq)
+    if let Some(pid) = session.children.requested.remove(&response.request_seq)
         && !response.success
     {
         let message = response.message.as_deref().unwrap_or("no reason given");
@@ -110,7 +110,7 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
             }
         }
         HandoverEvent::Unwanted { pid } if session.children.offers.contains_key(&pid) => {
-            let seconds = session.children.patience.as_secs_f32();
+            let seconds = session.children.timeout.as_secs_f32();
             detach_child(
                 session,
                 pid,

@@ -28,7 +28,7 @@ const MAX_ERROR_CHARS: usize = 200;
 pub struct Debuginfod {
     on: bool,
     /// Build-ids that were requested already.
-    asked: HashSet<String>,
+    requested: HashSet<String>,
     waiting: VecDeque<MissingDebugInfo>,
     fetch: Option<Fetch>,
     last: u64,
@@ -117,7 +117,7 @@ impl Debuginfod {
         let Some(build_id) = info.build_id.clone() else {
             return false;
         };
-        if self.asked.insert(build_id.clone()) {
+        if self.requested.insert(build_id.clone()) {
             let name = info.name.clone();
             self.waiting.push_back(MissingDebugInfo { build_id, name });
         }
@@ -161,7 +161,7 @@ pub fn advance(session: &mut Session) {
             start(session, wanted);
             break;
         }
-        session.debuginfod.asked.remove(&wanted.build_id);
+        session.debuginfod.requested.remove(&wanted.build_id);
     }
 }
 
@@ -248,7 +248,7 @@ fn use_arrived(session: &mut Session) {
         let images = images_without(session, &wanted);
         if images.is_empty() {
             // Should it be loaded again, the program still has the file.
-            session.debuginfod.asked.remove(&wanted.build_id);
+            session.debuginfod.requested.remove(&wanted.build_id);
         }
         for image in images {
             match session.debugger.use_debug_file(image.id, &file) {

@@ -219,7 +219,7 @@ impl Handles {
     }
 
     /// Creates an id for a source location.
-    pub fn place_id(&mut self, place: SourceLocation) -> i64 {
+    pub fn location_id(&mut self, place: SourceLocation) -> i64 {
         i64::from(self.places.insert(place))
     }
 
@@ -227,7 +227,7 @@ impl Handles {
     ///
     /// # Errors
     /// The id is from an earlier stop, or never existed.
-    pub fn place(&self, id: i64) -> Result<SourceLocation, RequestError> {
+    pub fn location(&self, id: i64) -> Result<SourceLocation, RequestError> {
         self.places.get(id, "location reference").cloned()
     }
 

@@ -21,7 +21,7 @@ pub struct History {
     output: Tail,
     /// Total bytes of output at the stop before the last one, and at the last one.
     marks: [u64; 2],
-    seen: VecDeque<Seen>,
+    seen: VecDeque<FunctionVariables>,
     /// The targets of pointers shown so far.
     pub objects: Objects,
 }
@@ -60,7 +60,7 @@ type Values = Vec<(String, Value)>;
 
 /// The variables of a function at its last stop.
 #[derive(Debug)]
-struct Seen {
+struct FunctionVariables {
     thread: ThreadId,
     function: String,
     now: (u64, Values),
@@ -148,16 +148,16 @@ impl History {
         function: &str,
         values: Values,
     ) -> Option<(u64, Values)> {
-        let is_it = |seen: &Seen| seen.thread == thread && seen.function == function;
+        let is_it = |seen: &FunctionVariables| seen.thread == thread && seen.function == function;
         let known = self.seen.iter().position(is_it);
         let seen = match known.and_then(|at| self.seen.remove(at)) {
             Some(seen) if seen.now.0 == self.stops => seen,
-            Some(seen) => Seen {
+            Some(seen) => FunctionVariables {
                 before: Some(seen.now),
                 now: (self.stops, values),
                 ..seen
             },
-            None => Seen {
+            None => FunctionVariables {
                 thread,
                 function: function.to_owned(),
                 now: (self.stops, values),

@@ -162,7 +162,7 @@ impl Session {
     /// Sets the folder of these sources; frames that the client shows may have sources now.
     pub fn on_rust_sources(&mut self, folder: Option<PathBuf>) {
         let tell = folder.is_some() && self.state() == State::Stopped;
-        self.sources.found_rust(folder);
+        self.sources.set_rust_sources(folder);
         if tell && self.client.invalidated {
             let areas = &["stacks"];
             self.event("invalidated", &InvalidatedEventBody { areas });

@@ -18,12 +18,12 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 /// The work that was reported to the client.
 #[derive(Debug, Default)]
 pub struct Progress {
-    shown: Vec<Shown>,
+    shown: Vec<ShownProgress>,
     last: u32,
 }
 
 #[derive(Debug)]
-struct Shown {
+struct ShownProgress {
     id: String,
     work: Work,
     updated_at: Instant,
@@ -72,7 +72,7 @@ impl Progress {
                     self.last += 1;
                     let (id, work) = (format!("work {}", self.last), work.clone());
                     news.push(News::Start(id.clone(), work.clone()));
-                    self.shown.push(Shown {
+                    self.shown.push(ShownProgress {
                         id,
                         work,
                         updated_at: now,
@@ -84,7 +84,7 @@ impl Progress {
     }
 }
 
-impl Shown {
+impl ShownProgress {
     fn is(&self, work: &Work) -> bool {
         self.work.title == work.title && self.work.began == work.began
     }

@@ -57,7 +57,7 @@ impl Default for ActiveSettings {
 pub fn value_of(session: &Session, key: &str) -> Value {
     let said = session.settings.raw.0.get(key).cloned();
     said.filter(|value| !value.is_null()).unwrap_or_else(|| {
-        let usual = RuntimeSettings::named(key).map(|key| key.usual);
+        let usual = RuntimeSettings::named(key).map(|key| key.default_value);
         usual
             .and_then(|usual| serde_json::from_str(usual).ok())
             .unwrap_or_default()

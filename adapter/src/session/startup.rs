@@ -194,7 +194,7 @@ impl Startup {
     }
 
     /// Resets the state for another process; the client's configuration stays.
-    pub fn begin_again(&mut self) {
+    pub fn prepare_restart(&mut self) {
         self.stage = Stage::Nothing;
         self.termination = Termination::NotRequested;
         if self.origin == Origin::ChildOfLaunched {

@@ -98,7 +98,7 @@ impl CodeSources {
     }
 
     /// Returns the piece that the client's source refers to; `None` if the source is a file.
-    pub fn meant(&mut self, source: &Source) -> Option<CodeName> {
+    pub fn code_of_source(&mut self, source: &Source) -> Option<CodeName> {
         let number = source.source_reference.filter(|number| *number > 0);
         if let Some(code) = number.and_then(|number| self.piece(number)) {
             return Some(code.clone());
@@ -151,19 +151,19 @@ mod tests {
         let other = codes.source(&code("g")).expect("a source");
         assert_ne!(source.source_reference, other.source_reference);
         assert_eq!(codes.source(&code("f")), Some(source.clone()));
-        assert_eq!(codes.meant(&source), Some(code("f")));
+        assert_eq!(codes.code_of_source(&source), Some(code("f")));
         let mut later = CodeSources::default();
         later.number(&code("h"));
         let stale = Source {
             source_reference: Some(77),
             ..source
         };
-        assert_eq!(later.meant(&stale), Some(code("f")));
+        assert_eq!(later.code_of_source(&stale), Some(code("f")));
         let unknown = Source {
             adapter_data: None,
             ..stale
         };
-        assert_eq!(later.meant(&unknown), None);
-        assert_eq!(later.meant(&Source::default()), None);
+        assert_eq!(later.code_of_source(&unknown), None);
+        assert_eq!(later.code_of_source(&Source::default()), None);
     }
 }

@@ -201,7 +201,7 @@ impl Sources {
     }
 
     /// Sets the folder with the sources of Rust's standard library; `None`: there is none.
-    pub fn found_rust(&mut self, folder: Option<PathBuf>) {
+    pub fn set_rust_sources(&mut self, folder: Option<PathBuf>) {
         self.rust = RustSources::Found(folder, None);
     }
 

@@ -157,7 +157,7 @@ impl Session {
     ///
     /// # Errors
     /// The session is lost.
-    pub async fn set_again(&self, former: &Session) -> Result<String, ToolError> {
+    pub async fn restore(&self, former: &Session) -> Result<String, ToolError> {
         let (last, mut all) = {
             let former = former.breakpoints();
             (former.last, former.all.clone())

@@ -298,7 +298,7 @@ impl Session {
         let is_address = is_address && location[2..].chars().all(|c| c.is_ascii_hexdigit());
         let (reference, size) = match is_address {
             true => (location.to_owned(), DEFAULT_BYTES),
-            false => self.place_of(frame, location).await?,
+            false => self.location_of(frame, location).await?,
         };
         let count = asked.count.unwrap_or(size).clamp(1, MAX_BYTES);
         let arguments = ReadMemoryArguments {
@@ -323,7 +323,7 @@ impl Session {
     }
 
     /// Returns the address of an expression's bytes, and their number.
-    async fn place_of(&self, frame: i64, expression: &str) -> Result<(String, u32), ToolError> {
+    async fn location_of(&self, frame: i64, expression: &str) -> Result<(String, u32), ToolError> {
         let format = ValueFormat {
             length: Some(40),
             ..ValueFormat::default()

@@ -283,7 +283,7 @@ impl Tools {
         };
         former.close(None).await;
         let session = Arc::new(Session::launch(&launch).await?);
-        let mut text = session.set_again(&former).await?;
+        let mut text = session.restore(&former).await?;
         self.keep(&session).await?;
         let waited = session.first_stop(asked.timeout).await?;
         text.push_str(

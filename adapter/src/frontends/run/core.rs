@@ -2,7 +2,7 @@
 
 use super::driver::Driver;
 use super::report::StopReport;
-use super::{say_report, settings, show_output};
+use super::{print_report, settings, show_output};
 use crate::client::ClientError;
 use crate::protocol::{Event, NoArguments, StoppedEventBody};
 use crate::requests::{Attach, Threads};
@@ -46,7 +46,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
     };
     let client = &driver.client;
     let report = StopReport::gather(client, &stopped, &options.prints).await?;
-    say_report(&report, options.json);
+    print_report(&report, options.json);
     let threads = client.request::<Threads>(&NoArguments {}).await?.threads;
     for thread in threads.iter().filter(|it| it.id != stopped.thread_id) {
         let there = StoppedEventBody {
@@ -55,7 +55,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
             ..StoppedEventBody::default()
         };
         let report = StopReport::gather(client, &there, &[]).await?;
-        say_report(&report, options.json);
+        print_report(&report, options.json);
     }
     Ok(0)
 }

@@ -150,7 +150,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
             Event::Output(output) => show_output(&output, options.json),
             Event::Stopped(stopped) => {
                 let report = StopReport::gather(&driver.client, &stopped, &options.prints).await?;
-                say_report(&report, options.json);
+                print_report(&report, options.json);
                 let thread = ThreadArguments {
                     thread_id: stopped.thread_id,
                     ..ThreadArguments::default()
@@ -160,7 +160,7 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
             Event::Exited(exited) => {
                 code = u8::try_from(exited.exit_code).unwrap_or(255);
                 if options.json {
-                    say_json(&json!({"event": "exited", "code": code}));
+                    print_json(&json!({"event": "exited", "code": code}));
                 }
             }
             Event::Terminated => return Ok(code),
@@ -229,28 +229,28 @@ fn warn_unset(set: &BreakpointsResponse, names: impl Iterator<Item = String>) {
 
 fn show_output(OutputEventBody { category, output }: &OutputEventBody, json: bool) {
     if json {
-        say_json(&json!({"event": "output", "category": category, "text": output}));
+        print_json(&json!({"event": "output", "category": category, "text": output}));
         return;
     }
     match category {
-        OutputCategory::Stdout => say(output),
+        OutputCategory::Stdout => print(output),
         _ => eprint!("{output}"),
     }
 }
 
-fn say_report(report: &StopReport, json: bool) {
+fn print_report(report: &StopReport, json: bool) {
     match json {
-        true => say_json(&report.to_json()),
-        false => say(&report.to_string()),
+        true => print_json(&report.to_json()),
+        false => print(&report.to_string()),
     }
 }
 
-fn say_json(value: &Value) {
-    say(&format!("{value}\n"));
+fn print_json(value: &Value) {
+    print(&format!("{value}\n"));
 }
 
 /// Writes to stdout; ignores errors, so that the program keeps running when the reader is gone.
-fn say(text: &str) {
+fn print(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout
         .write_all(text.as_bytes())

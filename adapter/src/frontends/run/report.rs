@@ -168,7 +168,7 @@ fn source_lines(frame: &StackFrame) -> Vec<(usize, String)> {
 }
 
 /// Formats `function at file:line`, as far as known.
-fn place(frame: &StackFrame) -> String {
+fn location(frame: &StackFrame) -> String {
     let name = &frame.name;
     match path(frame) {
         Some(path) => format!("{name} at {path}:{}", frame.line),
@@ -180,7 +180,7 @@ impl fmt::Display for StopReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "── {} ── thread {}", self.reason, self.thread)?;
         if let Some(top) = self.frames.get(self.level) {
-            writeln!(f, "{}", place(top))?;
+            writeln!(f, "{}", location(top))?;
             for (number, line) in &self.source {
                 let mark = match usize::try_from(top.line) == Ok(*number) {
                     true => '>',
@@ -191,7 +191,7 @@ impl fmt::Display for StopReport {
         }
         writeln!(f, "stack")?;
         for (level, frame) in self.frames.iter().enumerate() {
-            writeln!(f, "  #{level} {}", place(frame))?;
+            writeln!(f, "  #{level} {}", location(frame))?;
         }
         if !self.variables.is_empty() {
             writeln!(f, "variables")?;

@@ -64,7 +64,7 @@ impl Variables {
         session.history.begin_reply();
         let variables = match container {
             Container::Locals(frame) => {
-                if is_usual(&arguments) {
+                if is_default_form(&arguments) {
                     let ready = prefetch::locals(session, frame);
                     let locals = ready.map_or_else(|| Locals::of(session, frame), Ok)?;
                     return locals.finish(session);
@@ -123,7 +123,7 @@ impl Variables {
                             (ChildFilter::Indexed, of.indexed)
                         }
                     };
-                    let range = asked_range(&arguments, all);
+                    let range = requested_range(&arguments, all);
                     let left = left_out(&arguments, &range, all);
                     let next = range.end;
                     let mut body = all_of(session, &of, which, range, &limits)?;
@@ -145,7 +145,7 @@ impl Variables {
 }
 
 /// Returns true if all variables are requested, in the default format.
-fn is_usual(arguments: &VariablesArguments) -> bool {
+fn is_default_form(arguments: &VariablesArguments) -> bool {
     let VariablesArguments {
         variables_reference: _,
         filter,
@@ -167,7 +167,7 @@ fn is_usual(arguments: &VariablesArguments) -> bool {
 }
 
 /// Returns the range of the requested children, out of `all`.
-fn asked_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
+fn requested_range(arguments: &VariablesArguments, all: u64) -> Range<u64> {
     let number = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
     let start = number(arguments.start).min(all);
     let count = match number(arguments.count) {
@@ -220,7 +220,7 @@ mod tests {
                 count,
                 ..VariablesArguments::default()
             };
-            asked_range(&arguments, 10)
+            requested_range(&arguments, 10)
         };
         assert_eq!(range(None, None), 0..10);
         assert_eq!(range(Some(3), Some(4)), 3..7);
@@ -237,7 +237,7 @@ mod tests {
                 count,
                 ..VariablesArguments::default()
             };
-            left_out(&arguments, &asked_range(&arguments, all), all)
+            left_out(&arguments, &requested_range(&arguments, all), all)
         };
         assert_eq!(left(None, None, MAX_VARIABLES), 0);
         assert_eq!(left(None, None, MAX_VARIABLES + 7), 7);

@@ -1,6 +1,6 @@
 //! The variables of a scope: a frame's, returned values, registers.
 
-use super::asked_range;
+use super::requested_range;
 use crate::protocol::RequestError;
 use crate::protocol::{
     Variable, VariablePresentationHint, VariablePresentationHintKind, VariablesArguments,
@@ -23,7 +23,7 @@ pub(super) fn scope(
         Some(VariablesArgumentsFilter::Indexed) => 0,
         _ => variables.len() as u64,
     };
-    let range = asked_range(arguments, all);
+    let range = requested_range(arguments, all);
     let first = usize::try_from(range.start).unwrap_or(usize::MAX);
     let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
     let variables = variables.into_iter().skip(first).take(count);

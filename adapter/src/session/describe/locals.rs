@@ -23,7 +23,7 @@ pub fn named_variable(
         ..
     } = named;
     let variable = variable(session, Some(frame), name, expression, value, limits)?;
-    let declared = declaration.map(|place| session.handles.place_id(place));
+    let declared = declaration.map(|place| session.handles.location_id(place));
     Ok(Variable {
         declaration_location_reference: declared,
         ..variable

@@ -184,7 +184,7 @@ impl RenderedValue {
             memory_reference: memory
                 .filter(|place| session.client.memory_references && place.0 != 0)
                 .map(MemoryReference),
-            value_place: function.map(|place| session.handles.place_id(place)),
+            value_place: function.map(|place| session.handles.location_id(place)),
         }
     }
 }
