@@ -173,7 +173,7 @@ impl Debugger {
     /// one.
     pub(crate) fn resume_or_pause(&mut self, thread: ThreadId) -> Vote {
         let state = self.inferior.thread(thread);
-        match state.is_some_and(|state| state.stopped && state.pausing) {
+        match state.is_some_and(|state| state.is_stopped() && state.pausing) {
             true => Vote::stop(StopReason::Pause),
             false => Vote::Resume,
         }
@@ -254,21 +254,8 @@ impl Debugger {
             true => None,
             false => self.evaluate_breakpoints(thread, addr, &owners, decided),
         };
-        let reason = match (exception, breakpoint) {
-            (
-                Some(StopReason::Exception { mut ids, exception }),
-                Some(StopReason::Breakpoint(more)),
-            ) => {
-                ids.extend(more);
-                Some(StopReason::Exception { ids, exception })
-            }
-            (exception, breakpoint) => breakpoint.or(exception),
-        };
-        if let Some(reason) = reason {
-            return Vote::stop(with_ended(ended, reason));
-        }
-        if !ended.0.is_empty() {
-            return Vote::stop(StopReason::Data(ended.0, ended.1.join("; ")));
+        if let Some(reason) = fold(ended, exception, breakpoint) {
+            return Vote::stop(reason);
         }
         let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));
         if owners.iter().any(of_a_step) {
@@ -313,13 +300,85 @@ impl Debugger {
     }
 }
 
-/// Adds breakpoints whose watched frames have ended to the reason of a stop.
-fn with_ended(ended: (Vec<BreakpointId>, Vec<String>), reason: StopReason) -> StopReason {
+/// Folds what the handlers of one hit stop for into one reason: data breakpoints whose frame has
+/// `ended`, with their messages, an exception, and breakpoints at its address.
+fn fold(
+    ended: (Vec<BreakpointId>, Vec<String>),
+    exception: Option<StopReason>,
+    breakpoint: Option<StopReason>,
+) -> Option<StopReason> {
+    let reason = match (exception, breakpoint) {
+        (
+            Some(StopReason::Exception { mut ids, exception }),
+            Some(StopReason::Breakpoint(more)),
+        ) => {
+            ids.extend(more);
+            Some(StopReason::Exception { ids, exception })
+        }
+        (exception, breakpoint) => breakpoint.or(exception),
+    };
+    let (ids, texts) = ended;
     match reason {
-        StopReason::Breakpoint(here) if !ended.0.is_empty() => {
-            let ids = ended.0.into_iter().chain(here).collect();
-            StopReason::Data(ids, ended.1.join("; "))
+        None if ids.is_empty() => None,
+        None => Some(StopReason::Data(ids, texts.join("; "))),
+        Some(StopReason::Breakpoint(here)) if !ids.is_empty() => {
+            let ids = ids.into_iter().chain(here).collect();
+            Some(StopReason::Data(ids, texts.join("; ")))
         }
         reason => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stops::exception::{Exception, Point};
+
+    fn ids(numbers: &[u32]) -> Vec<BreakpointId> {
+        numbers.iter().map(|number| BreakpointId(*number)).collect()
+    }
+
+    #[test]
+    fn reasons_of_one_hit_are_folded_into_one() {
+        let breakpoint = || Some(StopReason::Breakpoint(ids(&[3])));
+        let failed = || Some(StopReason::BreakpointError(ids(&[3]), "bad".into()));
+        let exception = || {
+            Some(StopReason::Exception {
+                ids: ids(&[7]),
+                exception: Exception {
+                    point: Point::Throw,
+                    subject: None,
+                },
+            })
+        };
+        let left = || (ids(&[9]), vec!["`x` has left".to_owned()]);
+        let none = || (Vec::new(), Vec::new());
+        for (ended, exception, breakpoint, expected) in [
+            (none(), None, None, None),
+            (none(), None, breakpoint(), Some(("breakpoint", ids(&[3])))),
+            (none(), exception(), None, Some(("exception", ids(&[7])))),
+            // One stop with both, the exception first.
+            (
+                none(),
+                exception(),
+                breakpoint(),
+                Some(("exception", ids(&[7, 3]))),
+            ),
+            // A condition that fails is never hidden by something else.
+            (none(), exception(), failed(), Some(("error", ids(&[3])))),
+            (left(), None, failed(), Some(("error", ids(&[3])))),
+            (left(), None, None, Some(("data", ids(&[9])))),
+            (left(), None, breakpoint(), Some(("data", ids(&[9, 3])))),
+            (left(), exception(), None, Some(("exception", ids(&[7])))),
+        ] {
+            let found = fold(ended, exception, breakpoint).map(|reason| match reason {
+                StopReason::Breakpoint(ids) => ("breakpoint", ids),
+                StopReason::BreakpointError(ids, _) => ("error", ids),
+                StopReason::Data(ids, _) => ("data", ids),
+                StopReason::Exception { ids, .. } => ("exception", ids),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(found, expected);
+        }
     }
 }

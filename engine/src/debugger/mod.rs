@@ -483,7 +483,7 @@ impl Debugger {
         let current = process.current;
         let others = process.threads.iter();
         let others: Vec<ThreadId> = others
-            .filter(|(thread, state)| **thread != current && state.stopped)
+            .filter(|(thread, state)| **thread != current && state.is_stopped())
             .map(|(thread, _)| *thread)
             .collect();
         match (stop, self.inferior.non_stop) {

@@ -6,6 +6,7 @@ use super::{Debugger, State};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
+use crate::inferior::thread::RunState;
 use crate::os::WaitStatus;
 use crate::stops::breakpoint::AskedPlace;
 use crate::stops::event::{Event, Stop, StopReason};
@@ -69,7 +70,7 @@ impl Debugger {
             self.inferior.make_safe_to_kill(thread);
         }
         if let Some(state) = self.inferior.thread_mut(thread) {
-            state.stopped_for_client = true;
+            state.run = RunState::StoppedForClient;
             state.pausing = false;
             self.emit_stopped(thread, reason, abandoned);
         } else if abandoned.is_some() {

@@ -83,7 +83,7 @@ impl Debugger {
     ) -> T {
         let stopped = |this: &Self| -> Vec<ThreadId> {
             let threads = this.inferior.process.iter().flat_map(|it| &it.threads);
-            let stopped = threads.filter(|(_, state)| state.stopped);
+            let stopped = threads.filter(|(_, state)| state.is_stopped());
             stopped.map(|(thread, _)| *thread).collect()
         };
         let before = stopped(self);
@@ -116,7 +116,7 @@ impl Debugger {
         let Some(state) = self.inferior.thread_mut(thread) else {
             return;
         };
-        state.stopped_for_client = false;
+        state.release();
         let vote = self.deferred_vote(thread);
         self.carry_out(thread, vote);
     }
@@ -137,13 +137,13 @@ impl Debugger {
         let threads = process.threads.keys().copied();
         let threads: Vec<ThreadId> = threads.filter(|thread| wanted(*thread)).collect();
         for state in process.threads.values_mut() {
-            state.stopped_for_client = false;
+            state.release();
         }
         for thread in &threads {
             if self
                 .inferior
                 .thread_mut(*thread)
-                .is_some_and(|state| state.stopped && state.deferred.is_some())
+                .is_some_and(|state| state.is_stopped() && state.deferred.is_some())
             {
                 let vote = self.deferred_vote(*thread);
                 self.carry_out(*thread, vote);

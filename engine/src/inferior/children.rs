@@ -382,7 +382,7 @@ impl Inferior {
             && !process
                 .threads
                 .values()
-                .any(|thread| thread.stopped_for_client)
+                .any(|thread| thread.is_stopped_for_client())
             && process
                 .children
                 .values()

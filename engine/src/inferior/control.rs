@@ -3,6 +3,7 @@
 
 use super::Inferior;
 use super::site::Owner;
+use super::thread::RunState;
 use crate::ids::error::Error;
 use crate::ids::{Launch, OutputStream, Signal, ThreadId};
 use crate::os::{Backend, Duty, OpenStdio, Ready, SignalData, WaitInterest};
@@ -63,8 +64,11 @@ impl Inferior {
     /// Interrupts a thread, unless it was interrupted already and has not stopped since.
     pub(crate) fn interrupt(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
-            && !std::mem::replace(&mut state.interrupted, true)
+            && state.run != RunState::Interrupted
         {
+            if state.run == RunState::Running {
+                state.run = RunState::Interrupted;
+            }
             self.os.interrupt(thread);
         }
     }

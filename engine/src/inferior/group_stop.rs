@@ -3,6 +3,7 @@
 
 use super::Inferior;
 use super::Notice;
+use super::thread::RunState;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, WaitStatus};
 
@@ -41,13 +42,13 @@ impl Inferior {
     pub(crate) fn stay_stopped(&mut self, thread: ThreadId) -> bool {
         let stays = self
             .thread_mut(thread)
-            .is_some_and(|state| state.stopped && state.group_stop);
+            .is_some_and(|state| state.is_stopped() && state.group_stop);
         if !stays {
             return false;
         }
         self.write_registers(thread);
         if let Some(state) = self.thread_mut(thread) {
-            state.stopped = false;
+            state.run = RunState::Running;
         }
         if !self.os.listen(thread) {
             // The debugger has moved the thread since: back into the group-stop, if it persists.

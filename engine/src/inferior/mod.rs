@@ -276,7 +276,7 @@ impl Inferior {
     /// Records that the stop of a thread was handled: `is_quick` as returned by
     /// [`Self::has_stopped_quickly`] before.
     pub(crate) fn note_handled(&mut self, thread: ThreadId, is_quick: bool) {
-        let is_resumed = self.thread(thread).is_some_and(|it| !it.stopped);
+        let is_resumed = self.thread(thread).is_some_and(|it| !it.is_stopped());
         self.last_resume = is_resumed.then(|| LastResume {
             thread,
             at: Instant::now(),
@@ -318,8 +318,7 @@ impl Inferior {
                 | WaitStatus::Execed(_)
         );
         if let Some(state) = self.thread_mut(thread) {
-            state.stopped = true;
-            state.interrupted = false;
+            state.stop();
             state.syscall_event = within.then_some(status);
             state.registers = None;
             state.pending_counted_hit = None;
@@ -379,7 +378,7 @@ impl Inferior {
     /// Returns the threads that run.
     pub(crate) fn running_threads(&self) -> Vec<ThreadId> {
         let threads = self.process.iter().flat_map(|it| &it.threads);
-        let running = threads.filter(|(_, state)| !state.stopped);
+        let running = threads.filter(|(_, state)| !state.is_stopped());
         running.map(|(thread, _)| *thread).collect()
     }
 
@@ -431,7 +430,7 @@ impl Inferior {
     pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
         if let Some(process) = &mut self.process {
             let state = process.threads.entry(thread).or_default();
-            state.stopped = true;
+            state.stop();
             state.announced = true;
         }
     }
@@ -443,6 +442,6 @@ impl Inferior {
         };
         let all = process.state == State::Stopped;
         let state = process.threads.get(&thread);
-        state.is_some_and(|state| state.stopped && (all || state.stopped_for_client))
+        state.is_some_and(|state| state.is_stopped() && (all || state.is_stopped_for_client()))
     }
 }

@@ -251,10 +251,7 @@ impl Inferior {
                 self.record_debug_register_hits(thread).is_some()
             }
             // The thread has not moved.
-            Some(WaitStatus::Interrupted) => {
-                state.interrupted = false;
-                true
-            }
+            Some(WaitStatus::Interrupted) => true,
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
                 self.thread_ended(thread, status);
                 false

@@ -11,7 +11,7 @@ impl Inferior {
     /// Returns the registers of a stopped thread as the program sees them. A thread whose stop was
     /// handled has been normalized: its pc is not in our code.
     pub(crate) fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
-        let state = self.thread(thread).filter(|state| state.stopped)?;
+        let state = self.thread(thread).filter(|state| state.is_stopped())?;
         state.registers.or_else(|| self.os.registers(thread))
     }
 
@@ -27,7 +27,7 @@ impl Inferior {
     /// Moves a stopped thread out of our pads and trampolines, and to the end of its system call:
     /// its registers are those of the program then. Returns them; `None` if the thread is gone.
     pub(crate) fn normalize(&mut self, thread: ThreadId) -> Option<RegisterSet> {
-        let state = self.thread(thread).filter(|state| state.stopped)?;
+        let state = self.thread(thread).filter(|state| state.is_stopped())?;
         if let Some(registers) = state.registers {
             return Some(registers);
         }

@@ -2,6 +2,7 @@
 //! program goes through [`Inferior::resume`].
 
 use super::displaced::{PastSite, REGION};
+use super::thread::RunState;
 use super::{Inferior, StopCause};
 
 use crate::ids::{Signal, ThreadId};
@@ -46,7 +47,7 @@ impl Inferior {
         let Some(state) = self.thread_mut(thread) else {
             return Resumed::Done;
         };
-        if !state.stopped || state.stopped_for_client {
+        if state.run != RunState::Stopped {
             return Resumed::Done;
         }
         if state.awaits_places && runs != RunAs::Call {
@@ -148,7 +149,7 @@ impl Inferior {
             self.os.set_registers(thread, &registers);
         }
         if let Some(state) = self.thread_mut(thread) {
-            state.stopped = false;
+            state.run = RunState::Running;
         }
         self.os.resume(thread, how, signal);
         Resumed::Done

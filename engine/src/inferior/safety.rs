@@ -2,6 +2,7 @@
 //! while it is stopped, and the removal of everything that was put into it.
 
 use super::displaced::REGION;
+use super::thread::RunState;
 use super::{Child, Inferior};
 use crate::arch::Flow;
 use crate::ids::{Signal, ThreadId};
@@ -16,9 +17,9 @@ impl Inferior {
         };
         let all = !process.threads.contains_key(&wanted);
         for (thread, state) in &mut process.threads {
-            if (all || *thread == wanted) && !state.stopped {
+            if (all || *thread == wanted) && !state.is_stopped() {
                 state.pausing = true;
-                state.interrupted = true;
+                state.run = RunState::Interrupted;
                 self.os.interrupt(*thread);
             }
         }
@@ -41,7 +42,7 @@ impl Inferior {
         let Some(state) = self.thread_mut(thread) else {
             return;
         };
-        if !state.stopped || state.deferred.is_some() || state.signal.0 != 0 {
+        if !state.is_stopped() || state.deferred.is_some() || state.signal.0 != 0 {
             return;
         }
         let Some(registers) = self.registers(thread) else {

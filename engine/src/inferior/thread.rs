@@ -7,13 +7,25 @@ use crate::inferior::jump_patch::PatchTrap;
 use crate::os::{RegisterSet, WaitStatus};
 use dwarf::LoadAddr;
 
+/// Whether a thread runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RunState {
+    /// It runs, or listens in the group-stop of its process.
+    #[default]
+    Running,
+    /// It runs, and was interrupted: a stop follows.
+    Interrupted,
+    /// It is in a ptrace stop until it is resumed.
+    Stopped,
+    /// It is in a ptrace stop for the client, and stays so while others run.
+    StoppedForClient,
+}
+
 /// A thread.
 #[derive(Default)]
 pub struct Thread {
-    /// Whether it is in a ptrace stop.
-    pub stopped: bool,
-    /// Whether it is stopped for the client; it stays so while others run.
-    pub stopped_for_client: bool,
+    /// Whether it runs.
+    pub run: RunState,
     /// Whether it stays stopped until the locations of function breakpoints are known.
     pub awaits_places: bool,
     /// Whether the client has requested a pause.
@@ -22,8 +34,6 @@ pub struct Thread {
     pub in_sigtrap_stop: bool,
     /// Whether its last resume was a single step of a step plan that still waits for the stop.
     pub is_stepping: bool,
-    /// Whether it was interrupted and has not stopped yet.
-    pub interrupted: bool,
     /// The signal to deliver on resume (0: none).
     pub signal: Signal,
     /// A stop that has not been handled, because another one came first.
@@ -54,4 +64,30 @@ pub struct Thread {
     pub debug_register_hits: u8,
     /// Whether its creation was reported to the client.
     pub announced: bool,
+}
+
+impl Thread {
+    /// Returns whether it is in a ptrace stop.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.run, RunState::Stopped | RunState::StoppedForClient)
+    }
+
+    /// Returns whether it is stopped for the client; it stays so while others run.
+    pub fn is_stopped_for_client(&self) -> bool {
+        self.run == RunState::StoppedForClient
+    }
+
+    /// Records that it has stopped, if that was not known.
+    pub fn stop(&mut self) {
+        if !self.is_stopped() {
+            self.run = RunState::Stopped;
+        }
+    }
+
+    /// Makes a stopped thread one that the next resume lets run.
+    pub fn release(&mut self) {
+        if self.is_stopped_for_client() {
+            self.run = RunState::Stopped;
+        }
+    }
 }

@@ -258,7 +258,10 @@ impl Debugger {
             let due = grace.map_or(asking.deadline, |grace| grace.min(asking.deadline));
             if !asking.late
                 && now >= due
-                && self.inferior.thread(*thread).is_some_and(|it| !it.stopped)
+                && self
+                    .inferior
+                    .thread(*thread)
+                    .is_some_and(|it| !it.is_stopped())
             {
                 asking.late = true;
                 self.inferior.interrupt(*thread);

@@ -11,6 +11,7 @@ use crate::ids::{Signal, ThreadId};
 use crate::inferior::StopCause;
 use crate::inferior::jump_patch::Counted;
 use crate::inferior::site::Owner;
+use crate::inferior::thread::RunState;
 use crate::inspect::abi::sysv;
 use crate::inspect::eval::{Call, Purpose};
 use crate::inspect::value::location::Bytes;
@@ -174,7 +175,7 @@ impl Debugger {
         let shown = self.thread_state(thread)?;
         let (hidden, asked) = (shown.hidden_inlined, shown.asked.clone());
         let state = self.inferior.thread_mut(thread)?;
-        state.stopped_for_client = false;
+        state.release();
         let mut before = Standing {
             passed: state.passed_site.take(),
             is_hit_shown: state.is_hit_shown,
@@ -500,7 +501,9 @@ impl Debugger {
         let alone = self.inferior.non_stop;
         self.restore_standing(thread, call.before);
         if let Some(state) = self.inferior.thread_mut(thread) {
-            state.stopped_for_client = alone;
+            if alone {
+                state.run = RunState::StoppedForClient;
+            }
         }
         self.answer(&call.call.span, value);
         let outlives = self

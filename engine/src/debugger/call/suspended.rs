@@ -13,7 +13,7 @@ use crate::debugger::{Debugger, Shown, Vote};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::site::Owner;
-use crate::inferior::thread::Thread;
+use crate::inferior::thread::{RunState, Thread};
 use crate::inspect::value::Value;
 use crate::os::Mapping;
 use crate::stops::event::StopReason;
@@ -131,7 +131,7 @@ impl Debugger {
         if self.threads.get(&thread)?.suspended.is_empty() {
             return None;
         }
-        let is_stopped = |it: &Thread| it.stopped && !it.stopped_for_client;
+        let is_stopped = |it: &Thread| it.run == RunState::Stopped;
         self.inferior.thread(thread).filter(|it| is_stopped(it))?;
         let registers = self.inferior.registers(thread)?;
         let here = (registers.pc(), registers.sp());
@@ -219,7 +219,7 @@ impl Debugger {
     pub(crate) fn end_suspended_calls(&mut self) {
         let is_stopped = |thread: &ThreadId| {
             let state = self.inferior.thread(*thread);
-            state.is_some_and(|state| state.stopped)
+            state.is_some_and(|state| state.is_stopped())
         };
         let threads = self.threads.iter();
         let suspended =

@@ -41,7 +41,7 @@ impl Debugger {
             .flat_map(|process| &process.threads);
         let heir = threads.find(|(other, state)| {
             let has_step = self.threads.get(other).is_some_and(|it| it.step.is_some());
-            **other != thread && !state.stopped_for_client && !has_step
+            **other != thread && !state.is_stopped_for_client() && !has_step
         });
         if let Some((heir, _)) = heir {
             self.hand_step(thread, *heir);

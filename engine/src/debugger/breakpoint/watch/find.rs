@@ -129,7 +129,7 @@ impl Debugger {
             .and_then(|it| it.threads.get(&scope.thread));
         let Some(state) = state else { return false };
         let sp = state
-            .stopped
+            .is_stopped()
             .then(|| self.inferior.os().registers(scope.thread))
             .flatten()
             .map(|registers| registers.sp());
