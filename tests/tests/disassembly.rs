@@ -228,7 +228,7 @@ fn disassembly_without_code_has_all_rows() {
         ),
         (
             json!({"memoryReference": "", "instructionCount": 1}),
-            "no address",
+            "is not an address",
         ),
     ] {
         let error = client.request_error("disassemble", arguments);
