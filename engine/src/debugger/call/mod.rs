@@ -500,10 +500,8 @@ impl Debugger {
         }
         let alone = self.inferior.non_stop;
         self.restore_standing(thread, call.before);
-        if let Some(state) = self.inferior.thread_mut(thread) {
-            if alone {
-                state.run = RunState::StoppedForClient;
-            }
+        if let Some(state) = self.inferior.thread_mut(thread).filter(|_| alone) {
+            state.run = RunState::StoppedForClient;
         }
         self.answer(&call.call.span, value);
         let outlives = self
