@@ -77,20 +77,20 @@ use std::time::{Duration, Instant};
 /// that thread blocks only in [`Debugger::wait`].
 pub struct Debugger {
     /// The process under control, and everything that reads, writes or resumes it.
-    pub(crate) inferior: Inferior,
+    inferior: Inferior,
     /// Its images, and the search for names in them.
-    pub(crate) images: Images,
+    images: Images,
     /// What decides at a stop.
-    pub(crate) stops: Stops,
+    stops: Stops,
     /// Calls of the program's functions for expressions.
-    pub(crate) calls: Calls,
+    calls: Calls,
     /// Stacks and values of the present stop.
-    pub(crate) views: Views,
+    views: Views,
     /// Steps, suspended calls and what is shown of each thread.
-    pub(crate) threads: FxHashMap<ThreadId, ThreadState>,
+    threads: FxHashMap<ThreadId, ThreadState>,
     /// A process to attach to as soon as it starts.
     awaited: Option<ProcessWatch>,
-    pub(crate) client: ClientLink,
+    client: ClientLink,
     launch: Option<Launch>,
 }
 
