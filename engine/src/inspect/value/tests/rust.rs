@@ -214,7 +214,7 @@ fn assignments(program: &mut Program) {
         ("boxed.x = 50", "50"),
         ("boxed_number = 4", "4"),
         ("double = 0.25", "0.25"),
-        ("point = reference", "~error: only another"),
+        ("point = reference", "~error: expected a `fixture::Point`"),
         ("COUNTER = 5", "5"),
     ]);
     let value = program.eval("long");
