@@ -1,5 +1,4 @@
-//! Stopping all threads, reporting the cause, and detaching without leaving anything in the
-//! process.
+//! Reports of stops, and detaching with all instrumentation removed.
 
 use super::dispatch::Shown;
 use super::{Debugger, State};
@@ -11,11 +10,11 @@ use crate::os::WaitStatus;
 use crate::stops::breakpoint::AskedPlace;
 use crate::stops::event::{Event, Stop, StopReason};
 
-/// Maximum number of bytes of output passed to the client before a stop is reported.
+/// Number of bytes of output after which no more is passed to the client before a stop is reported.
 pub(crate) const OUTPUT_DRAIN_LIMIT: usize = 1 << 20;
 
 impl Debugger {
-    /// Stops all threads and reports the cause.
+    /// Reports the stop of a thread. In all-stop mode, stops all other threads first.
     pub(super) fn report_stop(&mut self, thread: ThreadId, reason: StopReason, mut shown: Shown) {
         let abandoned = self.suspend_call(thread, &reason);
         if self.inferior.non_stop {
@@ -50,7 +49,7 @@ impl Debugger {
         }
     }
 
-    /// Reports the stop of one thread; all other threads keep running.
+    /// Reports the stop of a thread in non-stop mode: all other threads keep running.
     fn report_alone(
         &mut self,
         thread: ThreadId,
@@ -59,7 +58,7 @@ impl Debugger {
         abandoned: Option<Error>,
     ) {
         self.inferior.set_state(State::Running);
-        while self.drain_messages() {}
+        self.drain_messages_so_far();
         self.cancel_step(thread);
         self.forget_stop_of(thread);
         if !self.client.output_held {
@@ -78,8 +77,8 @@ impl Debugger {
         }
     }
 
-    /// Marks a breakpoint at the stop pc as already hit, so that resuming steps over it. After a
-    /// pause or a signal it is still to be hit.
+    /// Marks a breakpoint at the stop pc as already hit, so that resuming steps over it; after a
+    /// pause, a signal or the end of a call it is still to be hit. Records what the stop shows.
     fn mark_stop_pc(&mut self, thread: ThreadId, reason: &StopReason, shown: Shown) {
         let pc = self
             .inferior
@@ -110,7 +109,7 @@ impl Debugger {
         }
     }
 
-    /// Emits the event of a stop. `abandoned`: the error of an evaluation whose call has stopped.
+    /// Emits the event of a stop. `abandoned`: the error of the evaluation whose call has stopped.
     pub(crate) fn emit_stopped(
         &mut self,
         thread: ThreadId,
@@ -130,14 +129,17 @@ impl Debugger {
         }
     }
 
-    /// Detaches from all threads.
+    /// Removes all instrumentation and detaches from all threads, which run on.
+    ///
+    /// # Errors
+    /// There is no process.
     pub(crate) fn detach_all(&mut self) -> Result<(), Error> {
         self.abort_call(Error::Cancelled);
         self.inferior.set_state(State::Stopped);
         self.stop_all();
         self.end_suspended_calls();
         if self.inferior.survives_debugger() {
-            // Detaching takes a while, and the debugger may be killed during it.
+            // The debugger may be killed while it detaches.
             self.inferior.make_all_safe_to_kill();
         }
         self.inferior.detach_unseen_children();
@@ -154,7 +156,7 @@ impl Debugger {
         let Some(process) = self.inferior.process.take() else {
             return Err(Error::NoProcess);
         };
-        // Before the first thread runs: no trap may be written into a process that is not traced.
+        // Closed before the first thread runs: nothing may be written into an untraced process.
         self.inferior.close_memory();
         for (thread, state) in process.threads {
             let mut signal = state.signal;

@@ -14,8 +14,9 @@ use crate::stops::event::{Event, StopReason};
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// Evaluates the owners of a site that a thread has hit, and returns those that stop. Side
-    /// effects (counts, messages) happen here; the results of the conditions are given.
+    /// Evaluates the breakpoints at a site that a thread has hit: counts the hits and emits log
+    /// messages. `decided`: the results of their conditions. Returns the stop reason; `None` if no
+    /// breakpoint stops.
     pub(crate) fn evaluate_breakpoints(
         &mut self,
         thread: ThreadId,
@@ -46,8 +47,12 @@ impl Debugger {
         }
     }
 
-    /// Returns whether a breakpoint stops. `addr`: its location in code, if it has one; `answer`:
-    /// the result of its condition, if that has been evaluated.
+    /// Evaluates a breakpoint that a thread has hit: counts the hit and emits the log message.
+    /// Returns whether it stops. `addr`: its location in code; `None` for data. `answer`: the
+    /// result of its condition, if that has been evaluated.
+    ///
+    /// # Errors
+    /// The condition cannot be evaluated.
     pub(crate) fn ask_breakpoint(
         &mut self,
         id: BreakpointId,
@@ -73,7 +78,8 @@ impl Debugger {
                 }
                 (None, None) => self.in_watch_frame(id, thread, &condition),
             };
-            // The names are known now: they may exist at another location.
+            // The evaluation has read debug info: names that are unknown here may now be found at
+            // another location of the breakpoint.
             if answer.is_err()
                 && let Some(addr) = addr
                 && self.check_names(id)
@@ -114,8 +120,8 @@ impl Debugger {
         hidden: usize,
         message: &[Segment],
     ) {
-        // Earlier messages are emitted first.
-        while self.drain_messages() {}
+        // Messages that the program has logged before are emitted first.
+        self.drain_messages_so_far();
         let mut text = String::new();
         for segment in message {
             match segment {
@@ -149,6 +155,7 @@ impl Debugger {
         self.emit_console(&text);
     }
 
+    /// Disables a breakpoint that stops only once (hit condition `once`).
     pub(crate) fn disable_if_once(&mut self, id: BreakpointId) {
         let breakpoint = self.stops.breakpoints.all.get(&id);
         if breakpoint.is_some_and(|it| it.hit == Some(HitCondition::Once)) {
@@ -156,7 +163,7 @@ impl Debugger {
         }
     }
 
-    /// Disables a breakpoint with `once` until it is changed.
+    /// Disables a breakpoint until the client changes it.
     fn spend(&mut self, id: BreakpointId) {
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return;
@@ -171,7 +178,7 @@ impl Debugger {
         self.emit(Event::BreakpointChanged(id));
     }
 
-    /// Returns the owners of the site at an address, and the hardware breakpoints there.
+    /// Returns the owners of the site at an address, including hardware breakpoints.
     pub(crate) fn owners_at(&self, addr: LoadAddr) -> Vec<Owner> {
         let site = self.inferior.sites.get(addr);
         let mut owners = site.map_or_else(Vec::new, |site| site.owners().to_vec());

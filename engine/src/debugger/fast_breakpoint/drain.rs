@@ -2,14 +2,15 @@
 
 use crate::debugger::Debugger;
 use crate::ids::ThreadId;
-use crate::inferior::jump_patch::log_ring::{LogTarget, Ring};
+use crate::inferior::jump_patch::log_ring::{self, LogTarget, Ring};
 use crate::stops::event::Event;
+
+/// Maximum number of records that one call drains.
+const MAX_RECORDS: usize = 4096;
 
 impl Debugger {
     /// Emits log messages of the program, up to a limit. Returns true if there are more.
     pub(crate) fn drain_messages(&mut self) -> bool {
-        /// Maximum number of records per call.
-        const MAX_RECORDS: usize = 4096;
         /// Maximum size of one event in bytes.
         const MAX_EVENT_BYTES: usize = 1 << 15;
         if self.is_uncounted_call() {
@@ -45,6 +46,18 @@ impl Debugger {
             self.emit_console(text);
         }
         heard == MAX_RECORDS
+    }
+
+    /// Emits the log messages of the program up to now. Other threads may write more meanwhile: a
+    /// full ring is drained, not all that they ever write.
+    pub(crate) fn drain_messages_so_far(&mut self) {
+        /// Calls that drain a full ring of the shortest records.
+        const MAX_CALLS: usize = log_ring::COUNT as usize / MAX_RECORDS + 1;
+        for _ in 0..MAX_CALLS {
+            if !self.drain_messages() {
+                return;
+            }
+        }
     }
 
     /// Emits all log messages of the program; its threads are stopped or gone.
