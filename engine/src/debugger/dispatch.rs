@@ -1,5 +1,6 @@
-//! The loop of stops: each stop is classified, its handlers vote, and the vote is carried out. No
-//! handler resumes a thread or reports a stop itself.
+//! Dispatch of stops: each stop is classified, its handler returns a [`Vote`], and
+//! [`Debugger::carry_out`] executes that. A handler does not itself resume the thread or report its
+//! stop.
 
 use super::{Debugger, State};
 use crate::debugger::breakpoint::ConditionResults;
@@ -13,32 +14,32 @@ use crate::stops::step::ReturnedFunction;
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
 
-/// How long stops are collected in one pass, so that the inbox is served in between.
+/// How long stops are handled in one pass, so that requests are handled in between.
 const COLLECT_BUDGET: Duration = Duration::from_millis(1);
 
-/// What the handlers of a stop want to be done with its thread.
+/// What a handler of a stop decides for the thread.
 pub(crate) enum Vote {
-    /// The thread stays as it is.
+    /// Leave the thread as it is.
     Stay,
-    /// It runs.
+    /// Run it.
     Run,
-    /// It runs, or makes a single step if it has a step in progress.
+    /// Resume it as its step requires: run it or single-step it. Without a step, run it.
     Resume,
-    /// Its stop is reported.
+    /// Report its stop.
     Stop(StopReason, Shown),
 }
 
 impl Vote {
-    /// Reports a stop that shows the program as it is.
+    /// Returns the vote to report a stop that is shown by default rules.
     pub fn stop(reason: StopReason) -> Self {
         Vote::Stop(reason, Shown::default())
     }
 }
 
-/// What a reported stop shows, where that differs from the usual.
+/// What a reported stop shows, where that differs from the default.
 #[derive(Default)]
 pub(crate) struct Shown {
-    /// Number of inlined calls at the pc that are not shown as entered.
+    /// Number of inlined calls at the pc that are shown as not entered.
     pub hidden: Option<usize>,
     /// The requested location.
     pub asked: Option<AskedPlace>,
@@ -47,8 +48,7 @@ pub(crate) struct Shown {
 }
 
 impl Debugger {
-    /// Handles the stops that are ready, for a limited time, so that the inbox is served in
-    /// between.
+    /// Handles the stops that are ready, for at most `COLLECT_BUDGET`.
     pub(crate) fn collect_stops(&mut self) {
         let began = Instant::now();
         while began.elapsed() < COLLECT_BUDGET {
@@ -75,7 +75,8 @@ impl Debugger {
         self.forget_ended_threads();
     }
 
-    /// Carries out a vote. Nothing else resumes a thread of the program or reports its stop.
+    /// Carries out a vote, and the votes on stops that come up while the thread is resumed. Only
+    /// this method resumes a thread of the program from a handled stop, or reports the stop.
     pub(crate) fn carry_out(&mut self, thread: ThreadId, mut vote: Vote) {
         loop {
             let how = match vote {
@@ -99,7 +100,7 @@ impl Debugger {
                     });
                     match status {
                         Some(WaitStatus::Signal(signal)) if signal.0 == libc::SIGTRAP => {
-                            self.inferior.record_debug_register_hits(thread);
+                            self.inferior.note_sigtrap(thread);
                             self.inferior.normalize(thread);
                             self.on_step_or_watch_trap(thread, step.how == Resume::Step)
                         }
@@ -141,7 +142,7 @@ impl Debugger {
         }
         let is_called = self.calls_on(thread);
         if is_called {
-            // These were read while everything was stopped.
+            // The call may have changed what was cached while all threads were stopped.
             self.inferior.pages.clear();
             self.views.stacks.remove(&thread);
         }
@@ -161,7 +162,7 @@ impl Debugger {
             };
         }
         if self.state() != State::Running {
-            // A late stop after the last report: deferred to the next resume.
+            // The stop came after another one was reported: deferred to the next resume.
             self.inferior.defer(thread, status);
             self.inferior.normalize_if_needed(thread);
             return Vote::Stay;
@@ -179,8 +180,8 @@ impl Debugger {
         }
     }
 
-    /// Handles stops that are bookkeeping, in any state. Returns true if there is nothing to
-    /// report; the thread is then stopped, or gone. Returns false if handlers have to decide.
+    /// Handles a stop that is bookkeeping, in any state. Returns true if there is nothing to
+    /// report; the thread is then stopped, or gone. Returns false if the stop has to be classified.
     pub(crate) fn is_bookkeeping(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
         let arrival = self.inferior.absorb(thread, status);
         if let Arrival::Exec(former) = arrival {
@@ -198,6 +199,7 @@ impl Debugger {
         }
     }
 
+    /// Returns the vote on the cause of a stop.
     fn decide(&mut self, thread: ThreadId, cause: StopCause) -> Vote {
         match cause {
             StopCause::Site(addr) => self.on_site(thread, addr),
@@ -211,7 +213,8 @@ impl Debugger {
         }
     }
 
-    /// Marks a site as hit, so that the thread moves past it; handles the loader's sites.
+    /// Marks a site as hit, so that the next resume moves the thread past it. Handles the sites in
+    /// the loader and in ifunc resolvers.
     pub(crate) fn mark_site_passed(&mut self, thread: ThreadId, addr: LoadAddr, owners: &[Owner]) {
         if let Some(state) = self.inferior.thread_mut(thread) {
             state.passed_site = Some(addr);
@@ -227,7 +230,7 @@ impl Debugger {
         }
     }
 
-    /// Handles a thread that ran into one of our traps.
+    /// Handles a thread that has hit a site: evaluates each of its owners.
     pub(crate) fn on_site(&mut self, thread: ThreadId, addr: LoadAddr) -> Vote {
         let owners = self.owners_at(addr);
         if owners.contains(&Owner::Suspended)
@@ -241,7 +244,7 @@ impl Debugger {
             false => self.evaluate_conditions(thread, addr, &owners),
         };
         let Some(decided) = decided else {
-            // The condition calls a function of the program first.
+            // A condition calls a function of the program first.
             return Vote::Run;
         };
         self.mark_site_passed(thread, addr, &owners);
@@ -274,7 +277,7 @@ impl Debugger {
         Vote::Resume
     }
 
-    /// Handles a thread at a site whose hits the program counts, at a hit that stops or logs.
+    /// Handles a hit that the program itself has counted, and that stops or logs.
     pub(crate) fn on_counted_hit(
         &mut self,
         thread: ThreadId,
@@ -300,8 +303,8 @@ impl Debugger {
     }
 }
 
-/// Folds what the handlers of one hit stop for into one reason: data breakpoints whose frame has
-/// `ended`, with their messages, an exception, and breakpoints at its address.
+/// Folds the reasons to stop at one hit into one: data breakpoints whose frame has `ended`, with
+/// their messages; an exception; breakpoints at the address.
 fn fold(
     ended: (Vec<BreakpointId>, Vec<String>),
     exception: Option<StopReason>,
@@ -364,7 +367,7 @@ mod tests {
                 breakpoint(),
                 Some(("exception", ids(&[7, 3]))),
             ),
-            // A condition that fails is never hidden by something else.
+            // A failed condition takes precedence over everything else.
             (none(), exception(), failed(), Some(("error", ids(&[3])))),
             (left(), None, failed(), Some(("error", ids(&[3])))),
             (left(), None, None, Some(("data", ids(&[9])))),

@@ -1,5 +1,5 @@
-//! What the layers above may do with the process besides resuming it. The backend itself is private:
-//! everything that runs a thread goes through [`Inferior::resume`].
+//! Operations on the process for the layers above. They get the backend only by shared reference
+//! ([`Inferior::os`]), so that no thread can be resumed outside of `inferior`.
 
 use super::Inferior;
 use super::site::Owner;
@@ -11,12 +11,12 @@ use dwarf::LoadAddr;
 use std::time::Instant;
 
 impl Inferior {
-    /// Returns the operating system, for questions and memory.
+    /// Returns the backend, for queries and memory access.
     pub(crate) fn os(&self) -> &dyn Backend {
         &*self.os
     }
 
-    /// Replaces the backend, by one for a core file or for live processes.
+    /// Replaces the backend by one for a core file or for live processes.
     pub(crate) fn replace_backend(&mut self, os: Box<dyn Backend>) {
         self.os = os;
     }
@@ -45,7 +45,7 @@ impl Inferior {
         self.os.launch(launch, opened)
     }
 
-    /// Seizes a process that will execute the program.
+    /// Seizes a launcher: a process that will execute the program. It dies with the debugger.
     ///
     /// # Errors
     /// The process is gone or may not be traced.
@@ -53,7 +53,8 @@ impl Inferior {
         self.os.seize_launcher(pid)
     }
 
-    /// Seizes all threads of a process; they keep running.
+    /// Seizes all threads of a process; they keep running. `launched`: the process dies with the
+    /// debugger.
     ///
     /// # Errors
     /// The process is gone or may not be traced.
@@ -61,7 +62,7 @@ impl Inferior {
         self.os.attach(pid, launched)
     }
 
-    /// Interrupts a thread, unless it was interrupted already and has not stopped since.
+    /// Interrupts a thread, unless an earlier interrupt is still to stop it.
     pub(crate) fn interrupt(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
             && state.run != RunState::Interrupted
@@ -73,7 +74,7 @@ impl Inferior {
         }
     }
 
-    /// Detaches from a stopped thread, delivering a signal (0 for none). It runs on untraced.
+    /// Detaches from a stopped thread, delivering a signal (0: none). It runs on untraced.
     pub(crate) fn detach_thread(&mut self, thread: ThreadId, signal: Signal) {
         self.os.detach(thread, signal);
     }
@@ -88,7 +89,7 @@ impl Inferior {
         self.os.set_signal_data(thread, data);
     }
 
-    /// Writes all registers besides the general-purpose ones; false if that fails.
+    /// Writes all registers besides the general-purpose ones. Returns false if that fails.
     pub(crate) fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool {
         self.os.set_extended_registers(thread, bytes)
     }
@@ -103,7 +104,7 @@ impl Inferior {
         self.os.read_output()
     }
 
-    /// Registers an action for a process that is no longer traced.
+    /// Registers an action for a process that is no longer traced, for when the debugger ends.
     pub(crate) fn leave_duty(&mut self, pid: i32, duty: Duty) {
         self.os.leave_duty(pid, duty);
     }
@@ -126,12 +127,12 @@ impl Inferior {
         })
     }
 
-    /// Removes an owner of a site; the last one takes the trap with it.
+    /// Removes an owner from a site; with the last owner, the trap is removed.
     pub(crate) fn remove_site(&mut self, addr: LoadAddr, owner: Owner) {
         self.sites.remove(addr, owner, &*self.os);
     }
 
-    /// Removes an owner of all its sites.
+    /// Removes an owner from all its sites.
     pub(crate) fn remove_sites_of(&mut self, owner: Owner) {
         self.sites.remove_owner(owner, &*self.os);
     }

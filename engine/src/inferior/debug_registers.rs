@@ -98,13 +98,15 @@ impl DebugRegisters {
 }
 
 impl Inferior {
-    /// Records which debug registers caused a SIGTRAP: the kernel forgets it at the next trap.
-    /// Returns the `si_code`; `None` if the thread is gone.
-    pub(crate) fn record_debug_register_hits(&mut self, thread: ThreadId) -> Option<i32> {
+    /// Records that a thread is in the signal-delivery-stop of a SIGTRAP, also of a step of ours, and
+    /// which debug registers caused it: the kernel forgets that at the next trap. Returns the
+    /// `si_code`; `None` if the thread is gone.
+    pub(crate) fn note_sigtrap(&mut self, thread: ThreadId) -> Option<i32> {
         let code = self.os.signal_info(thread)?.code;
-        let armed = self
-            .thread_mut(thread)
-            .map_or(0, |state| state.debug_register_generation);
+        let armed = self.thread_mut(thread).map_or(0, |state| {
+            state.in_sigtrap_stop = true;
+            state.debug_register_generation
+        });
         if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
             let only = self.debug_registers.only_slot(armed);
             let hits = match only.filter(|_| code == TRAP_HWBKPT) {

@@ -1,5 +1,6 @@
-//! The debuggee: stops of its threads arrive here, are classified and dispatched, and its threads
-//! are resumed. The submodules contain the handlers.
+//! Control of the debuggee: its threads, their stops and registers, and the traps and jumps in its
+//! code. Stops are taken from the kernel and classified here; `crate::debugger::dispatch` handles
+//! them.
 
 mod children;
 mod control;
@@ -38,8 +39,7 @@ use std::time::{Duration, Instant};
 pub(crate) use trap::{SigtrapKind, StopCause};
 pub(crate) use world::StoppedWorld;
 
-/// How long to wait for the rest of the output of a process that has ended, before its end is
-/// reported.
+/// How long to wait for more output of a process that has ended, before its end is reported.
 pub(crate) const OUTPUT_TIMEOUT: Duration = Duration::from_millis(300);
 /// If a thread stops within this time of its last resume, its next stop is awaited by spinning:
 /// sleeping costs two wake-ups, one on either side.
@@ -52,7 +52,8 @@ const SPIN_FOR: Duration = Duration::from_micros(50);
 pub(crate) struct LastResume {
     thread: ThreadId,
     at: Instant,
-    /// Whether the stop came within `SPIN_IF_STOPPED_WITHIN` of the resume before it.
+    /// Whether the stop before this resume came within `SPIN_IF_STOPPED_WITHIN` of the resume
+    /// before that.
     is_quick: bool,
 }
 
@@ -79,38 +80,39 @@ pub(crate) struct Inferior {
     pub process: Option<Process>,
     /// Traps and jumps in the program's code.
     pub sites: Sites,
-    /// Copies of covered instructions.
+    /// Copies of instructions under traps, for displaced stepping.
     pub pads: DisplacedPads,
     pub jumps: JumpPatches,
     pub debug_registers: DebugRegisters,
-    /// Whether every resume is a single step: a watchpoint compares its data after each.
+    /// Whether every resume of the program is a single step: a software watchpoint compares its
+    /// data after each.
     pub single_stepping: bool,
     /// Memory that was read since the last resume.
     pub pages: PageCache,
     /// Address and bytes of the access that triggered a watchpoint, while its condition is
     /// evaluated: reads see these bytes and not a later change.
     pub overlay: Option<(LoadAddr, Vec<u8>)>,
-    /// What the client is to be told, in order.
+    /// Notices for the client, oldest first.
     pub notices: Vec<Notice>,
     /// Stops that were taken from the kernel before their thread was known.
     pub ready: VecDeque<(ThreadId, WaitStatus)>,
     /// Threads that have ended since this was last emptied.
     pub ended: Vec<ThreadId>,
-    /// Processes that the debuggee creates, and those that were handed over.
+    /// What to do with processes that the debuggee creates, and those that were handed over.
     pub following: Following,
-    /// Whether each thread stops by itself while the others run.
+    /// Whether a stop stops only its thread (non-stop mode).
     pub non_stop: bool,
-    /// Whether the next resume is for a single thread.
+    /// Whether the next resume from a stop resumes only that thread.
     pub resume_single_thread: bool,
-    /// The last resume of a thread.
+    /// The resume after the last stop; `None` if that stop was not followed by a resume.
     pub last_resume: Option<LastResume>,
     /// Whether stops may be ready without a further SIGCHLD.
     pub stops_may_be_ready: bool,
     /// Whether a wait inside another operation has seen the waker.
     pub woken: bool,
-    /// Whether we sent SIGTERM: it does not stop the program then.
+    /// Whether the debugger has sent SIGTERM: that signal is delivered without a reported stop.
     pub terminating: bool,
-    /// Whether the process of the session is gone.
+    /// Whether the session's process has ended or was detached.
     pub over: bool,
     pub launched: bool,
     pub pid: Option<i32>,
@@ -165,15 +167,15 @@ pub struct Process {
     pub current: ThreadId,
     /// Whether it is a launcher that has not executed the program yet.
     pub launcher: bool,
-    /// How and when the process ended; its output may be incomplete.
+    /// How the process ended, and when to stop waiting for the rest of its output.
     pub ended: Option<(ExitStatus, Instant)>,
     /// Sites in the dynamic loader.
     pub loader_sites: Vec<LoadAddr>,
     /// The address to which functions called for expressions return, once there was such a call.
     pub call_return: Option<LoadAddr>,
-    /// How the loader has called the function at these sites.
+    /// The call sites from which the loader has called the function at these sites.
     pub announcements: Announcements,
-    /// Whether the note about the present group-stop was sent: one is enough.
+    /// Whether the client was notified of the present group-stop: one notice is enough.
     pub told_of_group_stop: bool,
 }
 
@@ -246,8 +248,8 @@ impl Inferior {
         ready.or_else(|| self.os.next_stop())
     }
 
-    /// Returns the stop of one thread, if it is ready. To wait for any thread, the kernel walks over
-    /// all of them.
+    /// Returns the stop of one thread, if it is ready. This is cheaper than [`Self::next_stop`],
+    /// for which the kernel walks over all threads.
     pub(crate) fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
         let ready = self.ready.iter().position(|(it, _)| *it == thread);
         match ready.and_then(|index| self.ready.remove(index)) {
@@ -335,13 +337,13 @@ impl Inferior {
             && let Some(trap) = self.classify_sigtrap(thread)
         {
             match trap {
-                // Recorded with the thread.
+                // `Thread::pending_counted_hit` has it.
                 SigtrapKind::Counted(..) => return,
                 SigtrapKind::Site(addr) | SigtrapKind::Stale(addr) => {
                     self.set_pc(thread, addr);
                     return;
                 }
-                // Of a step that was cancelled, or that continues.
+                // The step was cancelled, or continues.
                 SigtrapKind::Step | SigtrapKind::Access if !self.is_awaited_trap(thread) => return,
                 SigtrapKind::Step | SigtrapKind::Access => {}
                 SigtrapKind::ProgramTrap | SigtrapKind::UserSigtrap => {}
@@ -350,7 +352,7 @@ impl Inferior {
         if let WaitStatus::Signal(signal) = status
             && self.is_condition_fault(thread, signal)
         {
-            // The condition is evaluated again.
+            // The thread goes back to the site: its next resume hits the breakpoint again.
             self.normalize(thread);
             return;
         }
@@ -375,7 +377,7 @@ impl Inferior {
         self.process.as_mut()?.threads.get_mut(&thread)
     }
 
-    /// Returns the threads that run.
+    /// Returns the threads that are not in a ptrace stop.
     pub(crate) fn running_threads(&self) -> Vec<ThreadId> {
         let threads = self.process.iter().flat_map(|it| &it.threads);
         let running = threads.filter(|(_, state)| !state.is_stopped());
@@ -404,12 +406,12 @@ impl Inferior {
         self.pid
     }
 
-    /// Returns whether the process lives on when the debugger ends.
+    /// Returns whether the process lives on if the debugger is killed: it was attached to.
     pub(crate) fn survives_debugger(&self) -> bool {
         self.process.as_ref().is_some_and(|it| !it.launched)
     }
 
-    /// Returns the memory of the process; reads are cached while everything is stopped.
+    /// Returns the memory of the process; reads are cached while all threads are stopped.
     pub(crate) fn memory(&self) -> crate::memory::ProcessMemory<'_> {
         let stopped = self.state() == State::Stopped;
         crate::memory::ProcessMemory {
@@ -427,6 +429,7 @@ impl Inferior {
         self.woken |= ready.woken;
     }
 
+    /// Adds a stopped thread without a notice of its creation.
     pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
         if let Some(process) = &mut self.process {
             let state = process.threads.entry(thread).or_default();
@@ -435,7 +438,8 @@ impl Inferior {
         }
     }
 
-    /// Returns whether a thread is stopped for the client, rather than only for the debugger.
+    /// Returns whether a thread is stopped for the client, and not only for the debugger's own
+    /// work.
     pub(crate) fn is_visible_stop(&self, thread: ThreadId) -> bool {
         let Some(process) = &self.process else {
             return false;

@@ -247,9 +247,7 @@ impl Inferior {
         state.registers_dirty = false;
         match status {
             None => is_emulated,
-            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
-                self.record_debug_register_hits(thread).is_some()
-            }
+            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.note_sigtrap(thread).is_some(),
             // The thread has not moved.
             Some(WaitStatus::Interrupted) => true,
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {

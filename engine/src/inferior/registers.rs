@@ -8,14 +8,14 @@ use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
 impl Inferior {
-    /// Returns the registers of a stopped thread as the program sees them. A thread whose stop was
-    /// handled has been normalized: its pc is not in our code.
+    /// Returns the registers of a stopped thread; `None` if it runs or is gone. If its stop was
+    /// handled, the thread has been normalized, and its pc is not in a pad or a trampoline.
     pub(crate) fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
         let state = self.thread(thread).filter(|state| state.is_stopped())?;
         state.registers.or_else(|| self.os.registers(thread))
     }
 
-    /// Normalizes a stopped thread unless it cannot be in our code.
+    /// Normalizes a stopped thread if it may be in a pad, a trampoline or a system call.
     pub(crate) fn normalize_if_needed(&mut self, thread: ThreadId) {
         let state = self.thread(thread);
         let within = state.is_some_and(|state| state.syscall_event.is_some());
@@ -24,8 +24,8 @@ impl Inferior {
         }
     }
 
-    /// Moves a stopped thread out of our pads and trampolines, and to the end of its system call:
-    /// its registers are those of the program then. Returns them; `None` if the thread is gone.
+    /// Moves a stopped thread to the end of its system call, and out of pads and trampolines: its
+    /// registers are then those of the program. Returns them; `None` if the thread is gone.
     pub(crate) fn normalize(&mut self, thread: ThreadId) -> Option<RegisterSet> {
         let state = self.thread(thread).filter(|state| state.is_stopped())?;
         if let Some(registers) = state.registers {
@@ -36,8 +36,8 @@ impl Inferior {
         let mut passed = None;
         let mut out_of_turn = None;
         self.rewind_to_trap(thread, &mut registers);
-        // A pad has a handful of instructions, and the code after a counted hit no more than it
-        // takes to write a record.
+        // A bound on the single steps. A pad takes a few; the longest code of a trampoline writes a
+        // record of a log message.
         for _ in 0..1024 {
             match self.pads.origin(registers.pc()) {
                 None => match self.user_state_in_trampoline(thread, &registers) {
@@ -77,9 +77,9 @@ impl Inferior {
         Some(registers)
     }
 
-    /// Single-steps a thread that stopped inside a system call to its end: until then, the kernel
-    /// overwrites registers that are set, and registers saved now lack the result. Returns false if
-    /// the call blocks: a vfork(2) parent waits until its child execs or exits.
+    /// Single-steps a thread that stopped inside a system call to the end of the call: until then,
+    /// the kernel overwrites registers that are set, and registers saved now lack the result.
+    /// Returns false if the call blocks: a vfork(2) parent waits until its child execs or exits.
     fn finish_syscall(&mut self, thread: ThreadId) -> bool {
         let Some(state) = self.thread_mut(thread) else {
             return true;
@@ -105,13 +105,16 @@ impl Inferior {
         true
     }
 
-    /// Returns why the registers of a stopped thread cannot be changed; `None` if they can.
+    /// Finishes the system call that a stopped thread is in. Returns why its registers cannot be
+    /// changed; `None` if they can.
     pub(crate) fn blocking_syscall_reason(&mut self, thread: ThreadId) -> Option<&'static str> {
         (!self.finish_syscall(thread))
             .then_some("the thread waits in vfork(2) until its child execs or exits")
     }
 
-    /// Executes one of our instructions whose partial effect must not be visible.
+    /// Single-steps a thread in a pad or a trampoline, with signals blocked from the first such
+    /// step on. `out_of_turn`: the state to restore afterwards. Returns its registers; `None` if it
+    /// is gone.
     fn step_inside(
         &mut self,
         thread: ThreadId,
@@ -124,7 +127,7 @@ impl Inferior {
         self.os.resume(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread)? {
             WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
-                self.record_debug_register_hits(thread);
+                self.note_sigtrap(thread);
             }
             status => {
                 before.note(status);
@@ -134,7 +137,7 @@ impl Inferior {
         self.os.registers(thread)
     }
 
-    /// Changes the registers of a stopped thread. Returns false if that fails.
+    /// Sets the registers of a stopped thread, in the kernel, too. Returns false if that fails.
     pub(crate) fn set_registers_of(&mut self, thread: ThreadId, registers: RegisterSet) -> bool {
         if !self.os.set_registers(thread, &registers) {
             return false;
@@ -146,7 +149,8 @@ impl Inferior {
         true
     }
 
-    /// Sets the pc of a stopped thread; the kernel gets it only at the next resume.
+    /// Sets the pc of a stopped thread in the cached registers, which the next resume writes to the
+    /// kernel.
     pub(crate) fn set_pc(&mut self, thread: ThreadId, pc: LoadAddr) {
         if let Some(mut registers) = self.registers(thread) {
             registers.set_pc(pc);
@@ -157,7 +161,7 @@ impl Inferior {
         }
     }
 
-    /// Writes changed registers to the kernel.
+    /// Writes the cached registers of a thread to the kernel if they were changed.
     pub(crate) fn write_registers(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
             && std::mem::take(&mut state.registers_dirty)
@@ -167,8 +171,8 @@ impl Inferior {
         }
     }
 
-    /// Executes a system call in a stopped thread and restores its registers. Returns its result;
-    /// `None` if that is impossible.
+    /// Executes a system call in a stopped thread, and restores its registers. Returns the result
+    /// of the call; `None` if it could not be made.
     pub(crate) fn inject_syscall(&mut self, thread: ThreadId, call: SystemCall) -> Option<i64> {
         if !self.finish_syscall(thread) {
             return None;
@@ -179,9 +183,9 @@ impl Inferior {
         let set = before.for_system_call(call, instruction);
         let mut result = None;
         let mut kept = None;
-        // Signals cannot delay it then.
+        // No signal that can be blocked delays the call.
         let mask = self.os.block_signals(thread);
-        // A signal may arrive first: it is deferred, and the call is tried again.
+        // Another signal is deferred, and the call is tried again.
         for _ in 0..8 {
             if !self.os.set_registers(thread, &set) {
                 break;
@@ -221,7 +225,7 @@ impl Inferior {
         result
     }
 
-    /// Returns the address of a `syscall` instruction in the program: the vdso always has one.
+    /// Returns the address of a system call instruction in the vdso, which is searched once.
     pub(crate) fn system_call_instruction(&mut self) -> Option<LoadAddr> {
         if self.system_call_at.is_none() {
             let call = self.arch.system_call_instruction();

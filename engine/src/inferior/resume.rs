@@ -1,5 +1,6 @@
-//! Resuming threads: past the breakpoint at their pc, with the signal to deliver. Every resume of the
-//! program goes through [`Inferior::resume`].
+//! Resuming threads: past the breakpoint at their pc, with the signal to deliver. From a handled
+//! stop, a thread of the program is resumed only by [`Inferior::resume`] and
+//! [`Inferior::step_in_place`].
 
 use super::displaced::{PastSite, REGION};
 use super::thread::RunState;
@@ -16,7 +17,8 @@ pub(crate) enum RunAs {
     Program,
     /// A function that a condition calls: it is not single-stepped for a watchpoint.
     ConditionCall,
-    /// A function that an evaluation calls: it runs whatever holds the program.
+    /// A function that an evaluation calls: like `ConditionCall`, and it runs even in a group-stop
+    /// or while the thread waits for locations of breakpoints.
     Call,
 }
 
@@ -24,11 +26,11 @@ pub(crate) enum RunAs {
 pub(crate) enum Resumed {
     /// The thread runs, or has to stay as it is.
     Done,
-    /// It is still stopped; this has to be handled first.
+    /// The thread is still stopped; this cause has to be handled first.
     Stop(StopCause),
-    /// It is still stopped; this status came while it was prepared.
+    /// The thread is still stopped; this status arrived while the resume was prepared.
     Status(WaitStatus),
-    /// It is still stopped; the trap at its pc has to be lifted while it makes a single step.
+    /// The thread is still stopped; it has to be stepped with the trap at its pc removed.
     InPlace(InPlaceStep),
 }
 
@@ -73,7 +75,8 @@ impl Inferior {
         }
         if state.signal.0 != 0 {
             self.finish_pass(thread, how);
-            // A deferred stop is handled first; the signal is kept.
+            // A group-stop or an access to watched data during the pass is handled first; the
+            // signal stays pending.
             if runs != RunAs::Call && self.stay_stopped(thread) {
                 return Resumed::Done;
             }
@@ -106,7 +109,8 @@ impl Inferior {
             && let Some(site) = self.sites.get(addr)
         {
             if site.covers_trap() {
-                // At another address, the program's trap would be taken for one of ours.
+                // The program's own trap cannot be executed in a pad: its address there would be
+                // wrong. The thread is moved past it as if it had been executed.
                 registers.set_pc(self.arch.pc_after_breakpoint(addr));
                 if let Some(state) = self.thread_mut(thread) {
                     state.signal = signal;
@@ -116,7 +120,7 @@ impl Inferior {
             }
             match self.registers_past_site(thread, addr, &registers) {
                 Some(over) => {
-                    // A signal may have arrived during the preparation: it is delivered first.
+                    // A signal that arrived while memory for the pad was mapped is handled first.
                     if let Some(state) = self.thread_mut(thread)
                         && signal.0 == 0
                         && let Some(status) = state.deferred.take()
@@ -126,11 +130,11 @@ impl Inferior {
                         state.registers_dirty = true;
                         return Resumed::Status(status);
                     }
-                    // If this fails, the thread is gone and its exit will be reported.
+                    // If this fails, the thread is gone: the kernel reports its exit.
                     self.os.set_registers(thread, &over);
                     let elsewhere = self.pads.holds(over.pc()) || self.jumps.holds(over.pc());
                     if how == Resume::Step && !elsewhere {
-                        // The emulated call is the whole step.
+                        // The instruction was emulated: the step is complete.
                         return Resumed::Stop(StopCause::Step);
                     }
                 }
@@ -155,8 +159,8 @@ impl Inferior {
         Resumed::Done
     }
 
-    /// Lifts the trap at a thread's pc, steps the thread, and plants the trap again. All other
-    /// threads are stopped. Returns the thread's next stop; `None` if it is gone.
+    /// Removes the trap at a thread's pc, single-steps the thread, and inserts the trap again. All
+    /// other threads must be stopped. Returns the thread's next stop; `None` if it is gone.
     pub(crate) fn step_in_place(
         &mut self,
         thread: ThreadId,
@@ -172,8 +176,9 @@ impl Inferior {
         status
     }
 
-    /// Returns the registers that move a thread past the instruction under a site without removal
-    /// of the trap.
+    /// Returns the registers with which a thread at a site executes the instruction under the trap,
+    /// or has executed it, while the trap stays; `None` if the trap has to be removed. Maps memory
+    /// for pads if necessary.
     pub(crate) fn registers_past_site(
         &mut self,
         thread: ThreadId,

@@ -1,5 +1,5 @@
-//! What keeps the process safe from the debugger: a state that it survives if the debugger is killed
-//! while it is stopped, and the removal of everything that was put into it.
+//! Protection of the process from the debugger: a state of its stopped threads that it survives if
+//! the debugger is killed, and the removal of all instrumentation.
 
 use super::displaced::REGION;
 use super::thread::RunState;
@@ -10,7 +10,7 @@ use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
 impl Inferior {
-    /// Interrupts one thread; all threads if `wanted` is not one of the debuggee's.
+    /// Pauses a running thread; all threads if `wanted` is not a thread of the debuggee.
     pub(crate) fn pause_threads(&mut self, wanted: ThreadId) {
         let Some(process) = &mut self.process else {
             return;
@@ -25,9 +25,9 @@ impl Inferior {
         }
     }
 
-    /// Puts the stopped threads of a process that outlives the debugger into a state that it
-    /// survives if the debugger is killed: no SIGTRAP of ours pending, no pc at or inside one of
-    /// our traps.
+    /// Puts the stopped threads of the process into a state that it survives if the debugger is
+    /// killed: no SIGTRAP pending, and no pc at a trap or inside a jump of the debugger. Threads
+    /// with a pending signal or a deferred stop are left out.
     pub(crate) fn make_all_safe_to_kill(&mut self) {
         let threads: Vec<ThreadId> = match &self.process {
             Some(process) => process.threads.keys().copied().collect(),
@@ -38,6 +38,7 @@ impl Inferior {
         }
     }
 
+    /// Like [`Self::make_all_safe_to_kill`], for one thread.
     pub(crate) fn make_safe_to_kill(&mut self, thread: ThreadId) {
         let Some(state) = self.thread_mut(thread) else {
             return;
@@ -51,7 +52,8 @@ impl Inferior {
         let site = registers.pc();
         let mut refuge = None;
         if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
-            // An indirect call has no displaced copy: there the guardian has to be quick.
+            // An emulated instruction, such as an indirect call, has no pad. The thread stays at
+            // the trap, and depends on the guardian to restore the code in time.
             refuge = self.pads.safe_registers(site, &registers);
         }
         if let Some(copy) = self.jumps.relocated_pc(site, &self.sites) {
@@ -81,7 +83,7 @@ impl Inferior {
             return;
         }
         self.write_registers(thread);
-        // A pending interrupt ends the resume before any instruction.
+        // The pending interrupt stops the thread again before it executes an instruction.
         self.os.interrupt(thread);
         self.os.resume(thread, Resume::Continue, Signal(0));
         match self.os.wait_for_stop(thread) {
@@ -93,8 +95,8 @@ impl Inferior {
         }
     }
 
-    /// Makes a displaced copy of the instruction under the trap at `site`, if that is possible
-    /// without side effects.
+    /// Makes a pad for the instruction under the trap at `site`, unless it is emulated. Returns
+    /// false for an indirect call, whose emulation writes to the stack, and if no pad can be made.
     pub(crate) fn make_slot(
         &mut self,
         thread: ThreadId,
@@ -115,7 +117,7 @@ impl Inferior {
             Some(process) => process.threads.keys().copied().collect(),
             None => return,
         };
-        // A process that shares the memory may be in a pad, too.
+        // A vfork(2) child shares the memory, and may be in a pad, too.
         let shares = |kind: &Child| *kind == Child::Vfork;
         let mut in_slot = self
             .process
@@ -123,17 +125,18 @@ impl Inferior {
             .is_some_and(|it| it.children.values().any(shares));
         for thread in &threads {
             self.disarm(*thread);
-            // Normalizing moves a thread out of its pad.
+            // Normalization moves the thread out of its pad, unless that fails.
             in_slot |= self
                 .normalize(*thread)
                 .is_none_or(|it| self.pads.holds(it.pc()) || self.jumps.holds(it.pc()));
         }
         if in_slot {
-            // A thread may still need the pads: they stay in the process, without effect.
+            // A thread may still run in a pad: all of them stay mapped, which is harmless.
             return;
         }
-        // In the kernel's registers, a parked thread is in a pad. If the debugger were killed after
-        // the first system call, the thread would resume in unmapped memory.
+        // By the kernel's registers, a thread that was made safe to kill is in a pad. If the
+        // debugger were killed after the pad is unmapped, the thread would resume in unmapped
+        // memory.
         for thread in &threads {
             self.write_registers(*thread);
         }

@@ -1,5 +1,5 @@
 //! Breakpoint sites: the addresses that hold our trap instruction, each with its owners. If the
-//! owners' conditions are evaluated by code in the debuggee (`native`), a jump to that code
+//! owners' conditions are evaluated by code in the debuggee (`compile`), a jump to that code
 //! replaces the trap; it is removed as soon as the site gets another owner.
 
 use crate::arch::{Arch, MAX_BREAKPOINT_BYTES, MAX_INSTRUCTION_BYTES, MAX_JUMP_BYTES};

@@ -10,7 +10,7 @@ use dwarf::LoadAddr;
 /// Whether a thread runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RunState {
-    /// It runs, or listens in the group-stop of its process.
+    /// It runs, or is in the group-stop of its process (PTRACE_LISTEN).
     #[default]
     Running,
     /// It runs, and was interrupted: a stop follows.
@@ -21,7 +21,7 @@ pub enum RunState {
     StoppedForClient,
 }
 
-/// A thread.
+/// A thread of the debuggee.
 #[derive(Default)]
 pub struct Thread {
     /// Whether it runs.
@@ -30,37 +30,39 @@ pub struct Thread {
     pub awaits_places: bool,
     /// Whether the client has requested a pause.
     pub pausing: bool,
-    /// Whether it is in the signal-delivery-stop of a SIGTRAP, which a detach would deliver.
+    /// Whether it is in the signal-delivery-stop of a SIGTRAP, which the kernel would deliver if
+    /// the debugger died.
     pub in_sigtrap_stop: bool,
-    /// Whether its last resume was a single step of a step plan that still waits for the stop.
+    /// Whether its last resume was a single step for a step of the client, not for a watchpoint.
     pub is_stepping: bool,
     /// The signal to deliver on resume (0: none).
     pub signal: Signal,
     /// A stop that has not been handled, because another one came first.
     pub deferred: Option<WaitStatus>,
-    /// The site whose breakpoint has been handled: a resume from here does not hit it again.
+    /// The site whose hit has been handled: a resume from there does not hit it again.
     pub passed_site: Option<LoadAddr>,
     /// Whether its last hit was reported to the client.
     pub is_hit_shown: bool,
-    /// Counted passes of breakpoints that continue when signal handlers return.
+    /// Hits that have been counted, whose instruction is executed when a signal handler returns.
     pub interrupted_passes: Vec<InterruptedPass>,
-    /// The event by which it stopped inside a system call, which still writes its registers at its
-    /// end.
+    /// The event that stopped it inside a system call. The kernel still writes registers at the end
+    /// of the call.
     pub syscall_event: Option<WaitStatus>,
-    /// The trap of a trampoline that it has executed, until that is handled.
+    /// The trap of a trampoline that it has executed and that is not handled yet.
     pub pending_patch_trap: Option<PatchTrap>,
-    /// A hit at this site that the program itself has counted, and that stops.
+    /// The site and the breakpoint of a hit that the program has counted, and that stops.
     pub pending_counted_hit: Option<(LoadAddr, BreakpointId)>,
     /// Cached registers of the stopped thread.
     pub registers: Option<RegisterSet>,
-    /// Whether these were changed and are not written to the kernel yet.
+    /// Whether `registers` has changes that are not written to the kernel yet.
     pub registers_dirty: bool,
-    /// Whether the process was in a group-stop at this thread's last stop: that lasts until
+    /// Whether the process was in a group-stop at this thread's last stop. A group-stop lasts until
     /// SIGCONT.
     pub group_stop: bool,
-    /// The version of `Watches` that its debug registers have; 0: none, as for a new thread.
+    /// The generation of `DebugRegisters` that its debug registers have; 0: they are clear, as in a
+    /// new thread.
     pub debug_register_generation: u32,
-    /// Debug registers that it has hit and that are not handled yet, a bit each.
+    /// Mask of the debug registers that it has hit and that are not handled yet.
     pub debug_register_hits: u8,
     /// Whether its creation was reported to the client.
     pub announced: bool,
@@ -77,14 +79,14 @@ impl Thread {
         self.run == RunState::StoppedForClient
     }
 
-    /// Records that it has stopped, if that was not known.
+    /// Records that it has stopped; one that is stopped for the client stays so.
     pub fn stop(&mut self) {
         if !self.is_stopped() {
             self.run = RunState::Stopped;
         }
     }
 
-    /// Makes a stopped thread one that the next resume lets run.
+    /// Allows the next resume to run it if it is stopped for the client.
     pub fn release(&mut self) {
         if self.is_stopped_for_client() {
             self.run = RunState::Stopped;

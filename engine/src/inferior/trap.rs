@@ -1,4 +1,4 @@
-//! Classification of stops: what a thread has stopped for.
+//! Classification of stops: the cause of each.
 
 use super::Inferior;
 use super::debug_registers::TRAP_HWBKPT;
@@ -11,9 +11,9 @@ use dwarf::LoadAddr;
 /// The cause of a stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StopCause {
-    /// One of our sites was hit.
+    /// A site was hit.
     Site(LoadAddr),
-    /// A site whose hits the program counts was hit, at a hit that stops.
+    /// A site was hit whose hits the program counts, and this hit stops or logs.
     Counted(LoadAddr, BreakpointId),
     /// A single step has ended.
     Step,
@@ -23,16 +23,16 @@ pub(crate) enum StopCause {
     ProgramTrap,
     /// A signal to deliver to the program.
     Signal(Signal),
-    /// Nothing: the thread is to run on.
+    /// No cause that needs handling: the thread is resumed.
     Nothing,
 }
 
 /// The cause of a SIGTRAP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SigtrapKind {
-    /// One of our sites was hit.
+    /// A site was hit.
     Site(LoadAddr),
-    /// A site whose hits the program counts was hit, at a hit that stops.
+    /// A site was hit whose hits the program counts, and this hit stops or logs.
     Counted(LoadAddr, BreakpointId),
     /// A site was hit that has been removed since.
     Stale(LoadAddr),
@@ -42,16 +42,16 @@ pub(crate) enum SigtrapKind {
     Access,
     /// The program executed a trap instruction of its own.
     ProgramTrap,
-    /// The signal was sent by a process.
+    /// A process has sent the signal.
     UserSigtrap,
 }
 
 impl Inferior {
     /// Classifies a SIGTRAP; `None` if the thread is gone.
     pub(crate) fn classify_sigtrap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
-        // A single step is reported with TRAP_TRACE, but one that went past a system call with
+        // The kernel reports a single step with TRAP_TRACE, but one over a system call with
         // TRAP_BRKPT (`user_single_step_report`).
-        let code = self.record_debug_register_hits(thread)?;
+        let code = self.note_sigtrap(thread)?;
         let pc = self.normalize(thread)?.pc();
         Some(match code {
             BREAKPOINT_CODE if let Some(trap) = self.detour_trap(thread) => trap,
@@ -63,7 +63,7 @@ impl Inferior {
                 if self.sites.get(trap).is_some() {
                     SigtrapKind::Site(trap)
                 } else if self.os.read_memory(trap, now) == now.len() && now != arch.breakpoint() {
-                    // A site that was removed after the hit.
+                    // The site was removed after the hit.
                     SigtrapKind::Stale(trap)
                 } else {
                     SigtrapKind::ProgramTrap
@@ -87,7 +87,7 @@ impl Inferior {
         };
         if signal.0 != libc::SIGTRAP {
             if self.is_condition_fault(thread, signal) {
-                // The regular evaluation of the condition reports the fault.
+                // The interpreter evaluates the condition again, and reports the fault.
                 return Some(StopCause::Site(self.normalize(thread)?.pc()));
             }
             self.leave_trampoline_for_signal(thread, signal);

@@ -1,14 +1,14 @@
-//! The stopped world: code that threads may be executing is changed only while none of them runs.
+//! Proof of a stopped world: jumps and their springboards are written only while no thread runs.
 
 use super::Inferior;
 
-/// Proof that no thread of the process runs. [`Inferior::stopped_world`] alone makes it; it is valid
-/// for the action that it was made for.
+/// Proof that no thread of the process runs. Only [`Inferior::stopped_world`] creates it; it is
+/// valid until a thread is resumed.
 pub(crate) struct StoppedWorld(());
 
 impl Inferior {
-    /// Returns the proof that no thread runs; `None` if one could not be stopped, because it waits
-    /// in the kernel.
+    /// Returns the proof that no thread runs; `None` if one runs, such as one that is blocked in
+    /// the kernel and could not be stopped.
     pub(crate) fn stopped_world(&self) -> Option<StoppedWorld> {
         self.running_threads()
             .is_empty()

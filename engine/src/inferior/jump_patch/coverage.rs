@@ -1,5 +1,5 @@
 //! Statistics of how many statement lines of an image can have a jump patch;
-//! `tests/benches/detours.rs` measures them without a process.
+//! `tests/benches/jump_patch_coverage.rs` measures them without a process.
 
 use super::function_code::FunctionCode;
 use super::layout::{Layout, Link, Refused};

@@ -2,8 +2,8 @@
 //! counts the hit and continues; only a hit that stops traps. A breakpoint starts with a trap and
 //! gets its jump after some hits; the trap returns as soon as the site gets another owner.
 //!
-//! None of this is visible: memory is read without the jumps (`breakpoint::site`), and a thread in
-//! a trampoline is shown where the program would be without it (`process::registers`). Trampolines
+//! None of this is visible: memory is read without the jumps (`inferior::site`), and a thread in
+//! a trampoline is shown where the program would be without it (`inferior::registers`). Trampolines
 //! stay as long as the process: a thread may be in one whose jump has been removed.
 
 mod attempts;
