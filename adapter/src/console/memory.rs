@@ -6,12 +6,15 @@ use crate::protocol::RequestError;
 use crate::session::RequiredState;
 use engine::{LoadAddr, Wanted};
 
-/// Bytes per line, default number and maximum number of bytes shown.
+/// Number of bytes per line.
 const BYTES_PER_LINE: usize = 16;
+/// Default number of bytes shown.
 const DEFAULT_BYTES: usize = 64;
+/// Maximum number of bytes shown.
 const MAX_BYTES: usize = 16 << 10;
-/// Default and maximum number of instructions shown.
+/// Default number of instructions shown.
 const DEFAULT_INSTRUCTIONS: usize = 20;
+/// Maximum number of instructions shown.
 const MAX_INSTRUCTIONS: usize = 2000;
 
 pub const MEMORY: Command = Command {
@@ -69,7 +72,7 @@ fn bytes_row(addr: LoadAddr, bytes: &[u8]) -> String {
     )
 }
 
-/// Splits off the count: what follows the last blank, if it is a number.
+/// Splits an expression from a count after its last blank; `None` if no number is there.
 fn expression_and_count(text: &str) -> (&str, Option<usize>) {
     match split_last(text) {
         Some((expression, number)) if count(number).is_some() => (expression, count(number)),

@@ -10,10 +10,11 @@ use engine::{Frame, Named, RegisterGroup, ThreadId};
 
 /// Maximum number of threads shown without `all`.
 const DEFAULT_THREADS: usize = 100;
-/// Default number of frames shown: of one thread, and of each thread with `all`.
+/// Default number of frames shown of the selected thread.
 const DEFAULT_FRAMES: usize = 50;
+/// Default number of frames shown of each thread with `all`.
 const DEFAULT_FRAMES_PER_THREAD: usize = 10;
-/// Maximum number of lines of a command's output.
+/// Maximum number of lines that a command prints.
 const MAX_LINES: usize = 5000;
 
 pub const ABANDON: Command = Command {
@@ -175,8 +176,8 @@ fn backtrace(call: &mut Call<'_>) -> Result<String, RequestError> {
     Ok(lines.finish(&format!("select the thread and run `{prefix}bt`")))
 }
 
-/// Adds a thread's innermost frames to `lines`. Returns the number of frames left out, as text;
-/// `None` if there are none.
+/// Adds a thread's innermost frames to `lines`. Returns the text for frames left out: `3 more`, or
+/// `more` if their number is unknown; `None` if there are none.
 fn stack_of(
     call: &mut Call<'_>,
     thread: ThreadId,

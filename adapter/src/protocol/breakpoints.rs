@@ -1,4 +1,4 @@
-//! Breakpoints, of all kinds, on the wire.
+//! Breakpoints of all kinds in DAP messages.
 
 use super::Source;
 use serde::{Deserialize, Serialize};
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase")]
 pub struct Breakpoint {
-    /// Its number.
+    /// The breakpoint's number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
-    /// Whether it can be hit.
+    /// Whether the breakpoint is set.
     pub verified: bool,
-    /// A message about its state.
+    /// A message about the breakpoint's state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Where it is.
+    /// The source file of the breakpoint's location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// Its line.
+    /// The line of the location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
-    /// Its column.
+    /// The column of the location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<i64>,
-    /// Its address.
+    /// The address of the location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction_reference: Option<String>,
-    /// Why it is not verified.
+    /// Why the breakpoint is not verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<BreakpointReason>,
-    /// Not in the specification, and sent on request only
-    /// ([`super::InitializeArguments::supports_breakpoint_problems`]): what is wrong with it.
+    /// What is wrong with the breakpoint. Not in the specification; sent only to clients that set
+    /// [`super::InitializeArguments::supports_breakpoint_problems`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<BreakpointProblem>,
 }
@@ -46,7 +46,7 @@ pub enum BreakpointProblem {
     LogMessage,
     /// The line has no code.
     NoCode,
-    /// Debug info is being searched; an event has the result.
+    /// Debug info is being searched; a `breakpoint` event reports the result.
     Searching,
 }
 
@@ -56,14 +56,14 @@ pub enum BreakpointProblem {
 pub enum BreakpointReason {
     /// Pending: a module loaded later may resolve it.
     Pending,
-    /// It cannot be resolved.
+    /// The breakpoint cannot be resolved.
     Failed,
 }
 
 /// The result of all requests that set breakpoints.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct BreakpointsResponse {
-    /// In the order of the request.
+    /// The breakpoints, in the order of the request.
     pub breakpoints: Vec<Breakpoint>,
 }
 
@@ -83,7 +83,7 @@ pub enum DataAccessType {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct DataBreakpointInfoResponse {
-    /// The data id for `setDataBreakpoints`; null if it cannot be watched.
+    /// The data id for `setDataBreakpoints`; null if the data cannot be watched.
     pub data_id: Option<String>,
     /// A description of the data, or the reason why it cannot be watched.
     pub description: String,
@@ -98,7 +98,7 @@ pub struct DataBreakpointInfoResponse {
 /// The `breakpoint` event.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct BreakpointEventBody {
-    /// Why it is sent.
+    /// The reason of the event.
     pub reason: BreakpointEventReason,
     /// The breakpoint.
     pub breakpoint: Breakpoint,
@@ -108,20 +108,20 @@ pub struct BreakpointEventBody {
 #[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakpointEventReason {
-    /// Its state or its locations changed.
+    /// The breakpoint's state or its locations changed.
     Changed,
-    /// The adapter has removed it.
+    /// The adapter has removed the breakpoint.
     Removed,
 }
 
 /// The result of `breakpointLocations`.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct BreakpointLocationsResponse {
-    /// In order.
+    /// The locations, in order.
     pub breakpoints: Vec<BreakpointLocation>,
 }
 
-/// Where a breakpoint could be.
+/// A possible location of a breakpoint.
 #[derive(Serialize, Deserialize, Debug, Default)]
 pub struct BreakpointLocation {
     /// The line.

@@ -1,5 +1,5 @@
-//! `stillpoint/context`: a summary of a stop in one response. It is not in the specification, and
-//! sent on request only.
+//! `stillpoint/context`, a summary of a stop, and `stillpoint/stacks`, the stacks of threads. These
+//! requests are not in the specification.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,12 @@ pub struct ContextArguments {
     pub frame_id: Option<i64>,
     /// Approximate total length of the response's texts in bytes; 6000 if missing.
     pub budget: Option<i64>,
-    /// Addresses are written; else `0x…`, so that the same stop has the same text in every run.
+    /// Whether addresses are written; else `0x…`, so that the same stop has the same text in every
+    /// run.
     pub addresses: bool,
 }
 
-/// A stop.
+/// The summary of a stop.
 #[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Context {
@@ -25,7 +26,7 @@ pub struct Context {
     pub stop_id: u64,
     /// The reason, as in the `stopped` event.
     pub reason: String,
-    /// The reason as text, as in the `stopped` event: a signal's name.
+    /// The reason as text, as in the `stopped` event: for example, a signal's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Details: the exception, or the old and new value of a watched variable.
@@ -34,59 +35,59 @@ pub struct Context {
     /// The breakpoints that were hit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hit_breakpoint_ids: Vec<u32>,
-    /// The thread.
+    /// The summarized thread.
     pub thread_id: i64,
-    /// Its name.
+    /// The thread's name.
     pub thread_name: String,
-    /// The mutex that it waits for.
+    /// The mutex that the thread waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<ContextWait>,
     /// The frame of `source` and `variables`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<ContextFrame>,
-    /// The lines around the frame's.
+    /// The source lines around the frame's line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<SourceLine>,
-    /// Arguments and locals, and what was just returned.
+    /// The frame's arguments and locals, and the value just returned to it.
     pub variables: Vec<ContextVariable>,
-    /// The changes since the last summary of this function.
+    /// The changes of variables since the last summary of this function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// The frames, libraries folded.
+    /// The frames, with runs of library frames folded.
     pub stack: Vec<ContextFrame>,
-    /// The program's output since the stop before.
+    /// The program's output since the previous stop.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The other threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ContextThread>,
-    /// What was left out because of the budget.
+    /// Numbers of items left out because of the budget.
     pub omitted: Omitted,
 }
 
-/// A frame, or a run of folded ones.
+/// A frame, or a run of folded frames.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextFrame {
-    /// Its level, 0 the innermost; of folded ones that of the first.
+    /// The frame's level, 0 for the innermost; for folded frames, the level of the first.
     pub level: u64,
-    /// Its number for other requests.
+    /// The frame's id for other requests.
     pub frame_id: i64,
-    /// Its function; of folded ones the first and the last.
+    /// The frame's function; for folded frames, those of the first and the last.
     pub name: String,
-    /// Its source file.
+    /// The source file of the frame's location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Its line, as the client counts.
+    /// The frame's line, in the client's numbering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
-    /// How many frames of libraries this stands for; 0: for one frame.
+    /// Number of folded library frames; 0 if this is a single frame.
     #[serde(skip_serializing_if = "is_zero")]
     pub folded: u64,
-    /// The values of its arguments, of a function of the program's own: `i=2, name="bob"`.
+    /// Values of the arguments, if the function is the program's own: `i=2, name="bob"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// The instruction that it is at, where addresses are wanted.
+    /// Address of the frame's instruction, if addresses are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
@@ -94,7 +95,7 @@ pub struct ContextFrame {
 /// A line of a source.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Its number, as the client counts.
+    /// The line's number, in the client's numbering.
     pub line: i64,
     /// Its text.
     pub text: String,
@@ -106,22 +107,22 @@ pub struct SourceLine {
 pub struct ContextVariable {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Argument, local or returned value.
     pub kind: VariableKind,
     /// Its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Its value, or why there is none.
+    /// The variable's value, or why it cannot be read.
     pub value: String,
 }
 
-/// What a variable is.
+/// The kind of a variable.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum VariableKind {
-    /// A parameter of the function.
+    /// Declared as a parameter of the function.
     Argument,
-    /// Declared in it.
+    /// Declared in the function's body.
     #[default]
     Local,
     /// The value returned by the function that was stepped out of.
@@ -143,9 +144,9 @@ pub struct Changes {
 pub struct Change {
     /// Its name.
     pub name: String,
-    /// Its former value; a long text from shortly before the first difference.
+    /// The former value; a long text is cut to begin shortly before the first difference.
     pub before: String,
-    /// Its new value.
+    /// The new value, cut like the former one.
     pub after: String,
 }
 
@@ -153,10 +154,10 @@ pub struct Change {
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextWait {
-    /// Its address, if addresses are written.
+    /// The mutex's address, if addresses are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutex: Option<String>,
-    /// The thread that has locked it.
+    /// Id of the thread that holds the mutex.
     pub owner: i64,
 }
 
@@ -168,7 +169,8 @@ pub struct StacksArguments {
     pub thread_id: Option<i64>,
     /// The first frame; missing: the innermost one.
     pub start_frame: Option<i64>,
-    /// Maximum number of frames per thread; 0: only the frame to show first. 20 if missing.
+    /// Maximum number of frames per thread, 20 if missing. 0: no stack, only
+    /// [`ContextThread::frame`].
     pub levels: Option<i64>,
     /// Whether runs of library frames are folded into one entry.
     pub folded: bool,
@@ -176,18 +178,18 @@ pub struct StacksArguments {
     pub addresses: bool,
 }
 
-/// The stacks of threads.
+/// The response to `stillpoint/stacks`.
 #[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Stacks {
     /// The threads.
     pub threads: Vec<ContextThread>,
-    /// How many threads there are beyond those.
+    /// Number of further threads, which are not in `threads`.
     #[serde(skip_serializing_if = "is_zero")]
     pub omitted: u64,
 }
 
-/// Another thread.
+/// A thread, in `stillpoint/stacks` or among the other threads of a stop.
 #[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextThread {
@@ -195,37 +197,38 @@ pub struct ContextThread {
     pub thread_id: i64,
     /// Its name.
     pub name: String,
-    /// Where it is in the program's own code, else its innermost frame.
+    /// The thread's frame to show: usually the innermost one of the program's own code, else the
+    /// innermost one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<ContextFrame>,
     /// The mutex that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<ContextWait>,
-    /// Its frames, if requested.
+    /// The thread's frames, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<ContextFrame>,
-    /// Whether there are further frames.
+    /// Whether the stack has further frames.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_more: bool,
 }
 
-/// What was left out because of the budget.
+/// Numbers of items left out because of the budget.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Omitted {
-    /// Variables; `variables` has them.
+    /// Variables; the `variables` request returns them.
     #[serde(skip_serializing_if = "is_zero")]
     pub variables: u64,
     /// Changed variables.
     #[serde(skip_serializing_if = "is_zero")]
     pub changes: u64,
-    /// Frames that were seen (there may be more); `stackTrace` has them.
+    /// Frames that were read (there may be more); `stackTrace` returns them.
     #[serde(skip_serializing_if = "is_zero")]
     pub frames: u64,
-    /// Bytes of output, the earliest.
+    /// Bytes at the start of the output.
     #[serde(skip_serializing_if = "is_zero")]
     pub output: u64,
-    /// Threads; `threads` has them.
+    /// Threads; the `threads` request returns them.
     #[serde(skip_serializing_if = "is_zero")]
     pub threads: u64,
 }

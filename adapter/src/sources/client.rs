@@ -15,33 +15,33 @@ pub enum PathFormat {
 /// The client's conventions and capabilities.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Whether it has sent `initialize`.
+    /// Whether the client has sent `initialize`.
     pub introduced: bool,
     /// Number of the first line: 1 or 0.
     pub first_line: u32,
     /// Number of the first column: 1 or 0.
     pub first_column: u32,
-    /// The format of its paths.
+    /// The format of the client's paths.
     pub path_format: PathFormat,
-    /// Whether it shows types.
+    /// Whether the client shows the types of variables.
     pub variable_type: bool,
-    /// Whether it requests parts of long lists.
+    /// Whether the client requests long lists of variables in parts.
     pub variable_paging: bool,
-    /// Whether it can run programs in a terminal.
+    /// Whether the client can run programs in a terminal (`runInTerminal`).
     pub run_in_terminal: bool,
-    /// Whether it can start further sessions.
+    /// Whether the client can start further sessions (`startDebugging`).
     pub start_debugging: bool,
-    /// Whether it supports `invalidated` events.
+    /// Whether the client supports `invalidated` events.
     pub invalidated: bool,
-    /// Whether it supports memory references.
+    /// Whether the client supports memory references.
     pub memory_references: bool,
-    /// Whether it supports `memory` events.
+    /// Whether the client supports `memory` events.
     pub memory_events: bool,
-    /// Whether it shows the progress of long work.
+    /// Whether the client supports `progressStart`, `progressUpdate` and `progressEnd` events.
     pub progress: bool,
-    /// Whether it reads what is wrong with a breakpoint.
+    /// Whether the client reads [`crate::protocol::Breakpoint::problem`].
     pub breakpoint_problems: bool,
-    /// Whether it shows bold and coloured text, by ANSI escape sequences.
+    /// Whether the client renders ANSI escape sequences.
     pub ansi_styling: bool,
 }
 
@@ -87,7 +87,7 @@ impl Client {
         count_in(column, self.first_column)
     }
 
-    /// Returns the client's column, if it sent one; a column before the first counts as none.
+    /// Returns the column that the client sent; `None` without one, or if it is before the first.
     pub fn given_column(&self, column: Option<i64>) -> Option<i64> {
         column.filter(|column| *column >= i64::from(self.first_column))
     }
@@ -100,7 +100,7 @@ impl Client {
         }
     }
 
-    /// Parses a path of the client.
+    /// Parses a path or `file:` URI from the client.
     pub fn path_in(&self, spelling: &str) -> PathBuf {
         match spelling.strip_prefix("file://") {
             Some(rest) => from_uri(rest),
@@ -111,7 +111,7 @@ impl Client {
 
 fn count_in(number: i64, first: u32) -> u32 {
     let from_one = number.saturating_add(1 - i64::from(first));
-    // A number that is sent back must fit into 31 bits.
+    // Clients expect numbers of at most 31 bits, and this one may be sent back.
     i32::try_from(from_one.max(1)).map_or(i32::MAX as u32, i32::unsigned_abs)
 }
 

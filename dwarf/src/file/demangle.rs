@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-/// Longer symbols are not demangled: the time can grow out of proportion.
+/// Maximum length of a symbol to demangle: the time can grow faster than the length.
 const MAX_SYMBOL: usize = 4096;
 /// Maximum nesting of the C++ grammar.
 const MAX_RECURSION: u32 = 96;
-/// Maximum length of a demangled name: substitutions can make that of a short symbol huge.
+/// Maximum length of a demangled C++ name: substitutions can expand a short symbol to a huge name.
 const MAX_READABLE: usize = 1 << 16;
 
-/// Demangles Rust (legacy and v0) and Itanium C++ symbols, bounded in time and length. Other
-/// symbols are returned unchanged.
+/// Demangles Rust (legacy and v0) and Itanium C++ symbols. Other symbols, and those that exceed a
+/// limit, are returned unchanged.
 pub fn demangle(symbol: &str) -> Cow<'_, str> {
     if symbol.len() > MAX_SYMBOL {
         return Cow::Borrowed(symbol);

@@ -1,12 +1,12 @@
 //! Files mapped into memory for the lifetime of the process: the only `unsafe` code of the crate.
 //!
-//! One debugging session is one process, a module is used until it ends, and readers without a
-//! lifetime keep the rest simple.
+//! A debugging session is one process and uses its modules until the end, so files are never
+//! unmapped. This allows `'static` slices instead of a lifetime in all readers.
 //!
 //! A file may be truncated while it is mapped (`cp new old`). An access behind the new end then
-//! raises SIGBUS. To survive that, a process calls [`mapped_at`] in its handler, maps zeros over
-//! the file's pages, and calls [`MappedFile::set_truncated`]. Zeros read as corrupt debug info:
-//! errors, not crashes.
+//! raises SIGBUS. To survive that, the process's signal handler calls [`mapped_at`], maps zeros
+//! over the rest of the file's pages, and calls [`MappedFile::set_truncated`]. Readers of the zeros
+//! report corrupt debug info instead of crashing.
 
 use crate::ids::error::Error;
 use std::fs::{File, Metadata};
@@ -37,7 +37,7 @@ static LAST: Mutex<Option<&'static MappedFile>> = Mutex::new(None);
 static ANY_TRUNCATED: AtomicBool = AtomicBool::new(false);
 
 impl MappedFile {
-    /// Returns the addresses, in this process, that the file had when it was mapped.
+    /// Returns the address range of the mapping in this process.
     pub fn addresses(&self) -> Range<usize> {
         let start = self.mapping.as_ptr() as usize;
         start..start + self.mapping.len()
@@ -50,14 +50,14 @@ impl MappedFile {
     }
 }
 
-/// Returns the mapped file that has an address of this process. Async-signal-safe.
+/// Returns the file that is mapped at an address of this process. Async-signal-safe.
 pub fn mapped_at(address: usize) -> Option<&'static MappedFile> {
     files().find(|file| file.addresses().contains(&address))
 }
 
 /// Returns the files found truncated since the last call.
 pub fn truncated_files() -> Vec<&'static Path> {
-    // Called in every round of the session's loop: a load is cheaper than a swap.
+    // Called in every round of the debugger's loop: a load is cheaper than a swap.
     if !ANY_TRUNCATED.load(Ordering::Relaxed) || !ANY_TRUNCATED.swap(false, Ordering::Acquire) {
         return Vec::new();
     }
@@ -104,7 +104,7 @@ fn remember(path: &Path, mapping: &'static memmap2::Mmap) {
     }));
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let place = last.replace(file).map_or(&FIRST, |last| &last.next);
-    // The cell is empty: the lock is held.
+    // Succeeds: the cell is only written here, under the lock, when its file is the last one.
     let _ = place.set(file);
 }
 
@@ -135,7 +135,8 @@ fn open_known(path: &Path, known: &Metadata) -> io::Result<(File, Metadata)> {
     only_regular(known)?;
     let file = File::options()
         .read(true)
-        // Has no effect on regular files, except those of the kernel that would block.
+        // In case the path refers to a FIFO by now. Of regular files, O_NONBLOCK affects only those
+        // whose reads block, such as /proc/kmsg.
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)?;
     // Checked again: the path may refer to another file by now.
@@ -151,7 +152,7 @@ fn only_regular(metadata: &Metadata) -> io::Result<()> {
     }
 }
 
-/// Reads a file opened with [`open_regular`] to its end.
+/// Opens a file with [`open_regular`] and reads all of it.
 ///
 /// # Errors
 /// Those of [`open_regular`]; the file is longer than `most` bytes.
@@ -215,9 +216,9 @@ fn map_open(
         return Ok((&[], identity));
     }
     // SAFETY: the mapping is private and read-only, so nothing in this process changes it.
-    // Another process may write to or truncate the file under us; debuggers and profilers
-    // live with that (compilers and linkers write a new file), and a truncated file costs a
-    // SIGBUS, not memory safety of other data.
+    // Another process may write to the file or truncate it, as with every debugger that maps
+    // files; compilers and linkers write a new file instead. Truncation raises SIGBUS (see the
+    // module documentation) and affects no other memory.
     #[allow(unsafe_code)]
     let mapping = unsafe {
         let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Makes a FIFO in a folder of its own.
+    /// Creates a FIFO in `folder`.
     fn fifo(folder: &Path) -> PathBuf {
         let path = folder.join("fifo");
         let made = std::process::Command::new("mkfifo").arg(&path).status();
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(read_regular(&path, 10).unwrap(), b"0123456789");
         let error = read_regular(&path, 9).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-        // At most the bound is read of a large file.
+        // No more than the limit is read of a large file.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         assert!(read_regular(&path, 9).is_err());
         // Files in /proc report a size of 0.

@@ -6,7 +6,7 @@ use crate::file::object::Image;
 use gimli::{LittleEndian, SectionId};
 use std::path::Path;
 
-/// Sections that are loaded. Macros are not used, and indexes are loaded separately.
+/// Sections that [`load_sections`] loads. Macros are not used, and indexes are loaded separately.
 const READ: [SectionId; 13] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
@@ -24,7 +24,7 @@ const READ: [SectionId; 13] = [
 ];
 
 /// Loads the debug sections of an image or a separate debug file. Decompressed contents are cached
-/// in `folder`, if there is one.
+/// in `folder`, if given.
 pub(crate) fn load_sections(image: &Image, folder: Option<&Path>) -> gimli::Dwarf<R> {
     compressed::inflate(image, &READ.map(|id| id.name()), folder);
     load(image, |id| READ.contains(&id).then(|| id.name()))

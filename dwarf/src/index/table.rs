@@ -1,9 +1,10 @@
 //! Tables of entries of one kind by the keys of their names: collection, sorting, lookup.
 //!
 //! A sorted table is a list of 64-bit words, in 256 buckets by the upper byte of the key. A word
-//! holds the rest of the key in its upper bits, then the unit, then the offset in it, each in as
-//! many bits as the largest needs. If all that exceeds a word, upper bits of the key are omitted:
-//! the entries found for a key are compared by name anyway.
+//! holds the rest of the key in its upper bits, then the unit, then the offset in the unit. The
+//! widths of unit and offset are those that the largest unit and offset of the table need. If the
+//! rest of the key does not fit, its upper bits are omitted: callers compare the names of the
+//! entries that a lookup returns.
 
 use crate::file::object::u64_at;
 use crate::ids::DieRef;
@@ -48,7 +49,7 @@ impl Layout {
         }
     }
 
-    /// Returns whether the widths are possible.
+    /// Returns whether the fields are at most 32 bits wide, so that they fit into a word.
     pub(super) fn is_sane(self) -> bool {
         self.offset_bits <= u32::BITS && self.unit_bits <= u32::BITS
     }
@@ -57,7 +58,7 @@ impl Layout {
         self.offset_bits + self.unit_bits
     }
 
-    /// Returns the bits of a key that words have above the unit.
+    /// Returns the bits of a key that a word holds.
     fn key(self, key: u32) -> u64 {
         let key = u64::from(key) & ((1 << KEY_BITS) - 1);
         let room = u64::BITS - self.place_bits();
@@ -89,7 +90,7 @@ impl Layout {
 #[derive(Default)]
 pub(crate) struct Names {
     pub(super) layout: Layout,
-    /// The number of words up to the end of each bucket.
+    /// The index of the word after each bucket.
     pub(super) ends: Vec<usize>,
     pub(super) words: Words,
 }
@@ -124,7 +125,8 @@ impl Names {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Returns the entries whose key is `key`, in order.
+    /// Returns the entries with this key, by unit and offset. May include entries with other keys,
+    /// if the words omit bits of the key.
     pub(crate) fn get(&self, key: u32) -> impl Iterator<Item = DieRef> + '_ {
         let bucket = bucket(key);
         let end_of = |bucket: usize| self.ends.get(bucket).copied();
@@ -170,12 +172,12 @@ pub(super) struct Collected {
     layout: Layout,
 }
 
-/// A chunk of them: keys and offsets. The memory is mapped directly, so that it is returned to the
-/// system as soon as the entries have been sorted.
+/// A chunk of collected entries: keys and offsets. The memory is mapped directly, so that it is
+/// returned to the system as soon as the chunk is dropped.
 struct Chunk {
     memory: MmapMut,
     used: usize,
-    /// Positions at which entries of another unit begin, and that unit.
+    /// Positions at which the entries of a unit begin, with the unit.
     runs: Vec<(usize, u32)>,
 }
 
@@ -196,7 +198,7 @@ impl Chunk {
         self.memory.as_chunks().0.get(..self.used).unwrap_or(&[])
     }
 
-    /// Returns key, unit and offset of each.
+    /// Returns key, unit and offset of each entry.
     fn entries(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let ends = self.runs.iter().skip(1).map(|(start, _)| *start);
         let runs = self.runs.iter().zip(ends.chain([self.used]));
@@ -242,14 +244,14 @@ impl Collected {
         }
     }
 
-    /// Moves the entries of another collection here.
+    /// Adds the entries of another collection.
     pub(super) fn append(&mut self, mut other: Collected) {
         self.chunks.append(&mut other.chunks);
         self.layout = self.layout.with(other.layout);
     }
 
-    /// Sorts the entries. Chunks are freed as the table is filled, so that both together take
-    /// little more memory than one.
+    /// Sorts the entries and removes duplicates. Each chunk is freed once its entries are in the
+    /// table, so that chunks and table together take little more memory than the table.
     pub(super) fn sort(self) -> Names {
         let layout = self.layout;
         let mut ends = vec![0; BUCKETS];
@@ -302,7 +304,7 @@ impl Collected {
 }
 
 impl Names {
-    /// Removes duplicates, which tables may contain.
+    /// Removes duplicate entries.
     fn without_doubles(self) -> Names {
         let Words::Built(mut words) = self.words else {
             return self;
@@ -375,7 +377,7 @@ mod tests {
         assert_eq!(names.len(), 3);
     }
 
-    /// For any number of bits, all entries are found again, unchanged.
+    /// Entries are found unchanged, whatever the width of their fields.
     #[test]
     fn places_of_any_size() {
         for bits in 1..=32 {

@@ -41,7 +41,8 @@ pub(crate) fn entry_value(
     .ok_or_else(unavailable)
 }
 
-/// Returns the value of a parameter, given its entry (`DW_OP_GNU_parameter_ref`).
+/// Returns the value that a parameter, given by its entry, had when the frame's function was
+/// entered (`DW_OP_GNU_parameter_ref`).
 pub(crate) fn parameter_value(
     scope: &Scope<'_>,
     wanted: DieRef,
@@ -67,7 +68,7 @@ fn parameter(
     let Some(caller) = (frame.caller)(0) else {
         return Ok(None);
     };
-    // The call instruction precedes the return address, which may be in the next function.
+    // Look up the call instruction: the return address may be in the next function.
     let lookup = frame.bias.file(caller.return_address - 1);
     let Some(function) = scope.module.function_at(lookup) else {
         return Ok(None);
@@ -96,7 +97,8 @@ fn parameter(
     scope.value(value, depth).map(Some)
 }
 
-/// Returns the value expression of the selected call site parameter.
+/// Returns the value expression of the call site parameter that `is_wanted` selects; `None` if the
+/// call site is not described or calls another function.
 fn call_value<'a>(
     scope: &Scope<'a>,
     caller: &Function,
@@ -163,9 +165,9 @@ pub(crate) fn address_of(
         .flatten()
 }
 
-/// Returns whether a call site calls the frame's function, as far as is known. If it calls another
-/// function, a tail call lies in between, and the registers at the call are not those at this
-/// function's entry.
+/// Returns whether a call site calls the frame's function; true if its target is unknown. If it
+/// calls another function, a tail call lies in between, and the registers at the call are not those
+/// at this function's entry.
 fn calls_this(scope: &Scope<'_>, unit: &Unit, site: &Entry) -> bool {
     let Some(function) = scope.frame.function else {
         return false;
@@ -175,7 +177,8 @@ fn calls_this(scope: &Scope<'_>, unit: &Unit, site: &Entry) -> bool {
         .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))
         .and_then(|value| scope.info.reference(unit, value));
     let Some(called) = called else {
-        // A call through a pointer: the register with the target has been overwritten.
+        // A call through a pointer. Its target cannot be checked: the register that held it may
+        // have been overwritten.
         return true;
     };
     if scope.info.root_origin(called) == scope.info.root_origin(function.id) {

@@ -32,9 +32,9 @@ pub struct FrameContext<'a> {
     pub function: Option<&'a Function>,
     /// Returns the address of an offset in the thread's TLS block of the module; `None` if unknown.
     pub tls: &'a dyn Fn(u64) -> Option<LoadAddr>,
-    /// Returns a caller's frame for `DW_OP_entry_value`: index 0 is the frame's own caller, 1 the
-    /// caller of that one (only it may know the first caller's arguments). `None` if the stack
-    /// cannot be unwound so far.
+    /// Returns a caller's frame for `DW_OP_entry_value`: 0 is the frame's caller, 1 the caller of
+    /// that, needed if the value at the call is itself an entry value. `None` if the stack cannot
+    /// be unwound that far.
     pub caller: &'a dyn Fn(u32) -> Option<CallerFrame>,
 }
 
@@ -66,11 +66,11 @@ pub enum Location {
         /// Offset in the object, in bytes.
         offset: i64,
     },
-    /// Not available at this address.
+    /// Not available at this pc.
     OptimizedOut,
 }
 
-/// A part of a value.
+/// A part of a value, with its own location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     /// Size in bits.
@@ -105,7 +105,7 @@ impl Module {
     }
 
     /// Returns the type that the vtable of a Rust trait object at `addr` belongs to. The first call
-    /// reads the addresses of all vtables of the image.
+    /// reads the addresses of all vtables of the module.
     pub fn type_of_vtable(&self, addr: FileAddr) -> Option<TypeId> {
         let vtables = self.vtables.get_or_init(|| vtable::read(self));
         vtables.get(&addr).copied()

@@ -1,6 +1,6 @@
 //! Functions that are missing on the stack because they ended in a tail call (DWARF 5 §3.4.1,
-//! `DW_AT_call_tail_call`). They are found where the caller's call site names another function than
-//! the one that runs.
+//! `DW_AT_call_tail_call`). If the caller's call site names a function other than the one that
+//! runs, the functions in between are inferred from their own call sites.
 
 use crate::entries::units::{Entry, Unit};
 use crate::functions::Function;
@@ -36,7 +36,7 @@ pub struct TailCall {
 pub enum JumpAddress {
     /// The jump is at this address.
     At(FileAddr),
-    /// The jump ends at this address.
+    /// The jump instruction ends at this address.
     Before(FileAddr),
 }
 
@@ -110,7 +110,7 @@ impl Module {
         })
     }
 
-    /// Returns the concrete function in this image.
+    /// Returns the concrete function that a callee refers to, if it is in this module.
     fn function_called(&self, info: &DebugInfo, called: &Callee) -> Option<Arc<Function>> {
         if called.module == self.identity
             && let Some(die) = info.instance_of(called.root)
@@ -210,7 +210,7 @@ fn is_tail_call(site: &Entry) -> bool {
         .any(|at| crate::entries::units::flag(site, at))
 }
 
-/// gcc records the address after the jump, clang the jump's own.
+/// Returns the address of a jump. gcc records the address after it, clang its own.
 fn jump_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<JumpAddress> {
     let behind = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
     if let Some(addr) = address_of(info, unit, site, &behind) {
@@ -220,7 +220,8 @@ fn jump_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<JumpAddre
     Some(JumpAddress::At(FileAddr(addr)))
 }
 
-/// Calls `each` for the call sites of a function, including those in inlined calls.
+/// Calls `each` for the call sites of a function, including those in inlined calls. Returns `None`
+/// if the function has no entries below its own, or they are corrupt.
 fn call_sites(info: &DebugInfo, die: DieRef, mut each: impl FnMut(&Unit, &Entry)) -> Option<()> {
     let unit = info.whole(die.unit)?;
     let start = UnitOffset(usize::try_from(die.offset).ok()?);

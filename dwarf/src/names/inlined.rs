@@ -18,10 +18,10 @@ const HIGH_PC: u8 = 2;
 const RANGES: u8 = 3;
 const ENTRY_PC: u8 = 4;
 
-/// Finds inlined copies of some functions.
+/// Collects the entry points of inlined copies of the wanted functions.
 struct Copies<'a> {
     info: &'a DebugInfo,
-    /// The functions, by unit.
+    /// Offsets of the functions' entries, by unit.
     wanted: &'a FxHashMap<u32, FxHashSet<u64>>,
     found: Vec<FileAddr>,
 }
@@ -58,7 +58,8 @@ impl Visitor for Copies<'_> {
     }
 }
 
-/// Returns the entries of the inlined copies of those functions with a key that `look` selects.
+/// Returns the entry points of inlined copies, sorted. `look` selects their functions from the
+/// entries with this key.
 pub(super) fn inlined_entries(
     module: &Module,
     key: Key<'_>,

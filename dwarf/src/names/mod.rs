@@ -29,9 +29,8 @@ impl Module {
         search::inlined_named(self, name)
     }
 
-    /// Returns the addresses of the functions of a name if they are known already: there is no
-    /// debug info, or
-    /// [`Module::find_function`] was called for the name.
+    /// Returns the cached result of [`Module::find_function`], which is empty without debug info;
+    /// `None` if the name has not been searched, or its result was evicted.
     pub fn function_places(&self, name: &str) -> Option<Arc<FunctionPlaces>> {
         let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = places.get(name) {
@@ -42,7 +41,7 @@ impl Module {
 
     /// Finds the functions of a name: those of [`Module::functions_named`] and
     /// [`Module::inlined_named`], and the bodies of async functions. This may take long: call it on
-    /// a background thread. Afterwards [`Module::function_places`] has the result.
+    /// a background thread. [`Module::function_places`] returns the cached result.
     pub fn find_function(&self, name: &str) -> Arc<FunctionPlaces> {
         if let Some(known) = self.function_places(name) {
             return known;
@@ -68,7 +67,7 @@ impl Module {
     }
 
     /// Returns the first address after the function's prologue: the row with `prologue_end`, else
-    /// the second line row, else the entry.
+    /// the second line row, else the entry. In optimized code without `prologue_end`, the entry.
     pub fn body_start(&self, function: &Function) -> FileAddr {
         self.info()
             .map_or(function.entry, |info| search::body_start(info, function))

@@ -29,7 +29,7 @@ pub(crate) fn without_module(
     frame_pointer(modules, memory, address, registers)
 }
 
-/// A frame, and the sources to unwind it from.
+/// A frame to unwind, with the modules and the memory of its process.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     pub(crate) modules: &'a dyn ModuleMap,
@@ -38,7 +38,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) registers: &'a Registers,
 }
 
-/// Unwinds code of a module that has no unwind rules for it.
+/// Unwinds a frame of `module` without call frame information: tries the candidate rules `ways`,
+/// then the function's entry and prologue, then the frame pointer.
 pub(crate) fn without_rules(
     frame: &Frame<'_>,
     module: &Module,
@@ -63,8 +64,8 @@ pub(crate) fn without_rules(
             let pc = bias.file(pc);
             match prologue(module, pc) {
                 Prologue::Entry => {
-                    // A program's first instruction has no caller, and its arguments are on the
-                    // stack.
+                    // At a program's first instruction, the top of the stack is the number of its
+                    // arguments, not a return address.
                     if let Some(caller) = at_entry(memory, registers)?
                         && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
                         && is_code(modules, *back)
@@ -75,8 +76,9 @@ pub(crate) fn without_rules(
                 Prologue::Pushed => {
                     return pushed_frame_pointer(memory, registers);
                 }
-                // Without a symbol the entry is unknown: a return address on top of the stack then
-                // means that the call has just been made.
+                // The function may have no frame, or without a symbol, this may be its entry. If
+                // the top of the stack is an address after a call, it is taken for the return
+                // address.
                 Prologue::Body => {
                     if let Some(caller) = at_entry(memory, registers)?
                         && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
@@ -109,7 +111,8 @@ fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
     })
 }
 
-/// Unwinds by the rule that the instructions ahead imply, if it leads to the address after a call.
+/// Unwinds by a rule inferred from instructions. Returns `None` unless it leads to an address after
+/// a call, or to the trampoline of a signal handler.
 fn by_instructions(frame: &Frame<'_>, way: &HeuristicUnwind) -> Option<Unwound> {
     let at = |place: RegisterOffset| {
         let base = frame.registers.get(place.register)?;
@@ -199,10 +202,11 @@ fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Un
 }
 
 enum Prologue {
-    /// At the first instruction, or at the final `ret`.
+    /// Before `push rbp` at the first instruction, or at a `ret`.
     Entry,
-    /// After `push rbp`.
+    /// Between `push rbp` and `mov rbp, rsp`.
     Pushed,
+    /// Elsewhere, or unknown for lack of a symbol.
     Body,
 }
 
@@ -234,8 +238,8 @@ fn prologue(module: &Module, pc: FileAddr) -> Prologue {
     }
 }
 
-/// Unwinds by the chain of frame pointers: each points to the caller's, with the return address
-/// above it.
+/// Unwinds by the frame pointer: it points to the caller's saved frame pointer, and the return
+/// address is in the word above that.
 fn frame_pointer(
     modules: &dyn ModuleMap,
     memory: &dyn Memory,
@@ -253,7 +257,7 @@ fn frame_pointer(
         return Err(nothing());
     };
     if frame == 0 {
-        // The ABI requires process and thread starts to clear it.
+        // Zero marks the outermost frame (x86-64 psABI §3.4.1, AAPCS64).
         return Ok(Unwound {
             cfa: LoadAddr(sp),
             caller: None,
@@ -276,8 +280,8 @@ fn frame_pointer(
 }
 
 /// Unwinds the trampoline that returns from a signal handler, in libraries without call frame
-/// information for it (musl): `mov rax, 15; syscall` with the kernel's `ucontext` on top of the
-/// stack.
+/// information for it (musl): `mov rax, 15; syscall`, with the kernel's `ucontext` on top of the
+/// stack. Returns `None` for other code.
 fn signal_frame(
     memory: &dyn Memory,
     address: FrameAddress,
@@ -306,7 +310,7 @@ fn signal_frame(
     }))
 }
 
-/// Returns whether `pc` is at one of the trampoline's two instructions.
+/// Returns whether `pc` is at one of the two instructions of a signal trampoline.
 fn is_trampoline(memory: &dyn Memory, pc: LoadAddr) -> bool {
     const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
     const SYSCALL: u64 = 7;

@@ -1,10 +1,11 @@
-//! Conditions compiled to machine code of the debuggee. A checked expression becomes x86-64
-//! instructions that run at the breakpoint. The outcome is yes, no, or a deopt to the interpreter
-//! ([`crate::inspect::eval`]). Compiled code means exactly what the interpreter means; whatever might
-//! differ, or would be an error there, is a deopt.
+//! Compiler of conditions: a parsed expression becomes x86-64 instructions that the debuggee runs
+//! at the breakpoint. The result is yes, no, or a deopt to the interpreter
+//! ([`crate::inspect::eval`]). Compiled code gives the interpreter's result; wherever it might
+//! differ, or the interpreter would report an error, it is a deopt.
 //!
-//! This module knows no process: [`Scope`] resolves names at an address. The code writes only its
-//! scratch registers, so a fault in it (an unmapped address) has no effect, and counts as a deopt.
+//! This module does not access the process: [`Scope`] resolves names at an address. The code writes
+//! only its scratch registers. A fault in it (an unmapped address) thus has no effect, and is a
+//! deopt.
 
 mod captured;
 mod code;
@@ -44,7 +45,7 @@ use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel};
 use needs::Needs;
 
-/// Maximum size of a condition in nodes; larger ones are not worth it.
+/// Maximum number of nodes of a condition; the interpreter evaluates larger ones.
 const MAX_PARTS: usize = 2000;
 
 /// Why an expression needs the interpreter, in a few words for the user.
@@ -67,14 +68,14 @@ impl From<&str> for NotCompilable {
 /// the interrupted program.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedRegisters {
-    /// The general-purpose registers by DWARF number; that of `rsp` is not used. Only those that
-    /// the code clobbers ([`Condition::clobbers`]) need to be saved: the others still have the
+    /// The general-purpose registers by DWARF number; the entry of `rsp` is not used. Only those
+    /// that the code clobbers ([`Condition::clobbers`]) need to be saved: the others still have the
     /// program's values.
     pub(crate) general: [i32; 16],
-    /// Mask by DWARF number of further registers that earlier code has written: their saved values
-    /// are used, too.
+    /// Mask, by DWARF number, of further registers that earlier code has written: they are read
+    /// from their saved values, too.
     pub(crate) written: u32,
-    /// Distance from `rsp` up to the program's own stack pointer.
+    /// Distance in bytes from `rsp` up to the program's stack pointer.
     pub(crate) stack_pointer: i32,
     /// `xmm0` to `xmm3`, 16 bytes each; used if [`Condition::uses_vectors`].
     pub(crate) vectors: i32,
@@ -90,9 +91,9 @@ impl SavedRegisters {
 /// Jump targets of the code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exits {
-    /// The condition holds.
+    /// The condition is true.
     pub(crate) yes: CodeLabel,
-    /// It does not.
+    /// The condition is false.
     pub(crate) no: CodeLabel,
     /// Deopt: the interpreter has to decide.
     pub(crate) deopt: CodeLabel,
@@ -122,7 +123,8 @@ impl Condition {
             clobbers: emit::SCRATCH,
             vectors: false,
         };
-        // A first pass writes all registers that any pass writes.
+        // A dry run, for which all scratch registers are clobbered, writes at least the registers
+        // that the final code writes.
         let (written, vectors) = dry_run(|asm, saved, to| {
             let mut emitter = condition.emitter(asm, saved, to);
             emitter.branch(&condition.truth, true, to.yes, At::START)?;
@@ -133,8 +135,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// Returns the general-purpose registers that the code writes, by DWARF number. It also changes
-    /// the flags.
+    /// Returns the general-purpose registers that the code may write. It changes the flags, too.
     pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
         registers(self.clobbers)
     }
@@ -154,10 +155,10 @@ impl Condition {
         }
     }
 
-    /// Emits the code. It always jumps to one of `to`.
+    /// Emits the code; it ends with a jump to one of `to`.
     ///
     /// # Errors
-    /// Those of the assembler; none is expected.
+    /// The assembler fails, which is not expected.
     pub(crate) fn emit(
         &self,
         asm: &mut CodeAssembler,
@@ -202,7 +203,7 @@ fn check(needs: Needs) -> Result<(), NotCompilable> {
     Ok(())
 }
 
-/// Generates code that is discarded.
+/// Generates code only for the result of `emit`; the code is discarded.
 fn dry_run<T>(
     emit: impl FnOnce(&mut CodeAssembler, &SavedRegisters, Exits) -> Result<T, IcedError>,
 ) -> Result<T, NotCompilable> {
@@ -222,7 +223,7 @@ fn dry_run<T>(
     emit(&mut asm, &saved, to).map_err(failed)
 }
 
-/// Returns the place that a pointer points to.
+/// Returns the location that a pointer points to.
 fn pointed(pointer: Int) -> RuntimeLocation {
     RuntimeLocation::Memory(Address::pointed(pointer))
 }

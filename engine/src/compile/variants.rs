@@ -1,4 +1,4 @@
-//! Rust's enums: the active variant, and its contents.
+//! Enums of Rust: the check for the active variant, and its contents.
 
 use super::code::{Address, Base, BoolExpr, Int, Order, Width};
 use super::containers::compare;
@@ -15,7 +15,8 @@ use std::sync::Arc;
 const MAX_VARIANTS: usize = 64;
 
 impl Compiler<'_> {
-    /// Returns whether a Rust enum has a variant; `None` if it defines none of that name.
+    /// Returns the condition that a variant of a Rust enum is active; `None` if the enum defines no
+    /// variant of that name.
     pub(super) fn is_variant(
         &self,
         value: &RuntimeValue,
@@ -70,7 +71,7 @@ impl Compiler<'_> {
         Ok(Some(match default {
             Some(true) => others.not(),
             Some(false) => this,
-            // Neither matches: the tag is invalid.
+            // A discriminant that matches no variant is invalid.
             None => this.choice(
                 BoolExpr::Constant(true),
                 others.choice(BoolExpr::Constant(false), BoolExpr::Deopt),
@@ -78,8 +79,8 @@ impl Compiler<'_> {
         }))
     }
 
-    /// Returns a member of the only variant of a Rust enum that has one of that name; deopt if
-    /// another variant is active.
+    /// Returns a member of the only variant of a Rust enum that has a member of that name. The code
+    /// is a deopt if another variant is active.
     pub(super) fn member_of_variant(
         &self,
         value: &RuntimeValue,
@@ -110,7 +111,7 @@ impl Compiler<'_> {
         self.only_at(value, ty, &variant, member).map(Some)
     }
 
-    /// Returns a part of a variant; deopt if another variant is active.
+    /// Adds a check to a part of a variant: deopt if another variant is active.
     fn only_at(
         &self,
         value: &RuntimeValue,
@@ -126,7 +127,7 @@ impl Compiler<'_> {
                 _ => Err("an enum that is not in memory".into()),
             };
         };
-        // The address depends on the check, so whatever is read there is read after it.
+        // The check is part of the address, so that it precedes every read.
         let place = match is {
             BoolExpr::Constant(true) => RuntimeLocation::Memory(address.clone()),
             is => {
@@ -143,6 +144,7 @@ impl Compiler<'_> {
         })
     }
 
+    /// Compiles a method of `Option` or `Result`; `None` for other methods and types.
     pub(super) fn of_option(
         &self,
         value: &RuntimeValue,
@@ -172,6 +174,7 @@ impl Compiler<'_> {
         Ok(is.map(|is| self.boolean(is)))
     }
 
+    /// Returns the field `0` of a variant; deopt if another variant is active.
     fn payload(
         &self,
         value: &RuntimeValue,
@@ -192,7 +195,8 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns whether a discriminant is in a range, whatever its signedness in the debug info.
+/// Returns the condition that a discriminant is in a range. The bounds in debug info may be signed
+/// or unsigned, whatever the type of the discriminant.
 fn in_range(tag: &Int, width: Width, low: i128, high: i128) -> Result<BoolExpr, NotCompilable> {
     let fits = |number: i128| {
         let bits = u32::from(width.size) * 8;

@@ -9,7 +9,7 @@ use crate::stops::event::Event;
 use std::time::Instant;
 
 impl Debugger {
-    /// Drops what belongs to threads that have ended.
+    /// Drops the state of threads that have ended; the end of the main thread is the end of all.
     pub(crate) fn forget_ended_threads(&mut self) {
         while let Some(thread) = self.inferior.ended.pop() {
             self.calls.conditions.remove(&thread);
@@ -31,7 +31,8 @@ impl Debugger {
         }
     }
 
-    /// Reports the end of a process once its output is complete.
+    /// Reports the end of a process once its output is complete, or `OUTPUT_TIMEOUT` has passed
+    /// without output.
     pub(crate) fn finish_if_ended(&mut self) {
         let open = self.inferior.os().output_open();
         let held = self.client.output_held && open;
@@ -66,7 +67,7 @@ impl Debugger {
         }
     }
 
-    /// Passes the debuggee's output to the client, up to `most` bytes.
+    /// Passes the debuggee's output to the client, until that is at least `most` bytes.
     pub(crate) fn pump_output(&mut self, most: usize) {
         let mut total = 0;
         while total < most
@@ -85,7 +86,8 @@ impl Debugger {
         }
     }
 
-    /// Handles an exec: all other threads are gone, and all addresses are new.
+    /// Handles an exec: all other threads are gone, and all addresses are invalid. `former`: the
+    /// thread's id before.
     pub(crate) fn on_exec(&mut self, thread: ThreadId, former: ThreadId) {
         self.inferior.handle_unseen_children();
         let Some(was_launcher) = self.inferior.replace_program(thread, former) else {
@@ -122,6 +124,7 @@ impl Debugger {
         }
     }
 
+    /// Handles a stop of the launcher, which is resumed until it executes the program.
     pub(crate) fn on_launcher(&mut self, thread: ThreadId, status: WaitStatus) {
         match status {
             WaitStatus::Exited(_) | WaitStatus::Killed(_) => {

@@ -1,4 +1,4 @@
-//! Events on their way to the client.
+//! The queue of events for the client.
 
 use super::Debugger;
 use crate::inferior::Notice;
@@ -16,13 +16,13 @@ impl From<Notice> for Event {
 }
 
 impl Debugger {
-    /// Adds an event for the client.
+    /// Adds an event to the queue.
     pub(crate) fn emit(&mut self, event: Event) {
         self.take_notices();
         self.client.events.push_back(event);
     }
 
-    /// Returns whether there are events for the client.
+    /// Returns whether the queue has events.
     pub(super) fn has_events(&self) -> bool {
         !self.client.events.is_empty() || !self.inferior.notices.is_empty()
     }
@@ -33,22 +33,22 @@ impl Debugger {
         self.client.events.pop_front()
     }
 
-    /// Drops all events that the client has not got yet.
+    /// Drops all events in the queue.
     pub(super) fn drop_events(&mut self) {
         self.inferior.notices.clear();
         self.client.events.clear();
     }
 
-    /// Drops the events that are not wanted.
+    /// Drops the events for which `is_wanted` returns false.
     pub(super) fn keep_events(&mut self, is_wanted: impl Fn(&Event) -> bool) {
         self.take_notices();
         self.client.events.retain(is_wanted);
     }
 
-    /// Appends log messages to those not yet sent to the client: one event with many messages is
-    /// cheaper than many events.
+    /// Appends log messages to the last event in the queue if that has log messages, too: one event
+    /// with many messages is cheaper than many events.
     pub(crate) fn emit_console(&mut self, text: &str) {
-        /// Maximum size of one event in bytes.
+        /// Size in bytes from which on an event gets no more messages.
         const MAX_EVENT_BYTES: usize = 1 << 15;
         self.take_notices();
         match self.client.events.back_mut() {
@@ -57,7 +57,8 @@ impl Debugger {
         }
     }
 
-    /// The order of all events is the one in which they came about.
+    /// Moves the inferior's notices to the queue. Called before an event is added, so that all
+    /// events are in the order in which they occurred.
     fn take_notices(&mut self) {
         let notices = self.inferior.notices.drain(..);
         self.client.events.extend(notices.map(Event::from));

@@ -1,4 +1,5 @@
-//! What the debugger keeps about each thread, besides what the inferior knows.
+//! The debugger's state of each thread. Its state as seen through ptrace is in
+//! [`crate::inferior::thread`].
 
 use super::Debugger;
 use crate::debugger::call::SuspendedCall;
@@ -11,10 +12,9 @@ use crate::stops::step::{ReturnedFunction, Stepping};
 pub(crate) struct ThreadState {
     /// The step in progress.
     pub step: Option<Stepping>,
-    /// Suspended calls for expressions, in the order in which they were made: each was made where
-    /// the one before it had stopped.
+    /// Suspended calls for expressions, oldest first: each was made at the stop of the one before.
     pub suspended: Vec<SuspendedCall>,
-    /// Number of inlined calls at its pc that are not shown as entered.
+    /// Number of inlined calls at its pc that are shown as not entered.
     pub hidden_inlined: usize,
     /// The requested location at which it stopped.
     pub asked: AskedPlace,
@@ -31,7 +31,7 @@ impl ThreadState {
 }
 
 impl Debugger {
-    /// Returns the state of a thread of the process.
+    /// Returns the state of a thread; `None` if the process has no such thread.
     pub(crate) fn thread_state(&mut self, thread: ThreadId) -> Option<&mut ThreadState> {
         self.inferior.thread(thread)?;
         Some(self.threads.entry(thread).or_default())

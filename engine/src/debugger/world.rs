@@ -8,17 +8,17 @@ use crate::inferior::StoppedWorld;
 use crate::os::WaitInterest;
 use std::time::{Duration, Instant};
 
-/// Maximum time for threads to stop. After it, a stop is reported without the threads that still
-/// run.
+/// Maximum time for threads to stop. After it, a stop is reported although some threads still run.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
-/// Above this many running threads, if few stopped in a pass, wait for `STOP_POLL_INTERVAL` instead
-/// of polling each thread again.
+/// If more threads than this still run after a pass, and under a quarter stopped in it, sleep for
+/// `STOP_POLL_INTERVAL` before the next pass.
 const MANY_THREADS: usize = 64;
-/// The wait between two passes over many running threads.
+/// The time between two passes over many running threads.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Debugger {
-    /// Interrupts all running threads and waits until they stop. Their stops are deferred.
+    /// Interrupts all running threads and waits until they stop, at most for `STOP_TIMEOUT`. In a
+    /// state other than [`State::Running`], their stops are deferred.
     pub(crate) fn stop_all(&mut self) {
         let begun = Instant::now();
         let patience = begun + STOP_TIMEOUT;
@@ -38,7 +38,7 @@ impl Debugger {
                     self.inferior.interrupt(*thread);
                 }
             }
-            // Poll each thread by its id: to wait for any thread, the kernel walks over all of
+            // Poll each thread by its id: for a wait on any thread, the kernel walks over all of
             // them.
             let (all, mut stopped) = (running.len(), 0);
             for thread in running {
@@ -48,7 +48,7 @@ impl Debugger {
                 }
             }
             if all - stopped > MANY_THREADS && stopped < all / 4 && Instant::now() < patience {
-                // A wake-up for each thread would cost more than the threads need to stop.
+                // A wake-up per stop would take longer than the threads need to stop.
                 std::thread::sleep(STOP_POLL_INTERVAL);
                 continue;
             }
@@ -104,8 +104,8 @@ impl Debugger {
         result
     }
 
-    /// Resumes a thread from a reported stop; in all-stop mode also all others, unless it is to run
-    /// alone.
+    /// Resumes a thread from a reported stop; in all-stop mode also all others, unless
+    /// `resume_single_thread` is set.
     pub(crate) fn resume_from_stop(&mut self, thread: ThreadId) {
         if !self.inferior.non_stop {
             let alone = std::mem::take(&mut self.inferior.resume_single_thread);
@@ -126,8 +126,8 @@ impl Debugger {
         self.resume_where(|_| true);
     }
 
-    /// Resumes the wanted threads that are stopped. Deferred stops are handled first, and may
-    /// stop everything again.
+    /// Resumes the wanted threads that are stopped. Deferred stops are handled first; one that is
+    /// reported stops all threads again.
     fn resume_where(&mut self, wanted: impl Fn(ThreadId) -> bool) {
         self.clear_stop_state();
         self.inferior.set_state(State::Running);
@@ -161,7 +161,7 @@ impl Debugger {
         }
     }
 
-    /// Returns the vote on the deferred stop of a thread; without one it is resumed.
+    /// Returns the vote on the deferred stop of a thread; without one, [`Vote::Resume`].
     fn deferred_vote(&mut self, thread: ThreadId) -> Vote {
         let deferred = self
             .inferior

@@ -17,7 +17,7 @@ const MAX_BYTES: u32 = 4096;
 /// Default number of bytes at an address of unknown size.
 const DEFAULT_BYTES: u32 = 64;
 
-/// Parses a budget in bytes.
+/// Returns a budget in bytes: `usual` if none is given, else the given one, bounded.
 fn budget(given: Option<i64>, usual: usize) -> usize {
     given.map_or(usual, |given| {
         usize::try_from(given).unwrap_or(0).clamp(200, 1 << 20)
@@ -161,9 +161,9 @@ impl Session {
             return Ok(text);
         }
         let (start, count_asked) = match asked.filter {
-            // One more shows whether there are more.
+            // One more than is shown, to know whether there are more.
             None => (Some(i64::from(asked.start)), i64::from(count) + 1),
-            // The maximum of one answer; without a count, the children would come in buckets.
+            // As many as the server returns at once. Without a count it returns buckets.
             Some(_) => (None, i64::from(i32::MAX)),
         };
         let arguments = VariablesArguments {
@@ -322,7 +322,8 @@ impl Session {
         Ok(text)
     }
 
-    /// Returns the address of an expression's bytes, and their number.
+    /// Returns the address of an expression's value and its size in bytes; [`DEFAULT_BYTES`] if the
+    /// size is unknown.
     async fn location_of(&self, frame: i64, expression: &str) -> Result<(String, u32), ToolError> {
         let format = ValueFormat {
             length: Some(40),
@@ -379,7 +380,8 @@ impl Session {
     }
 }
 
-/// Returns the format of values of about this size in bytes, with the number of a pointer's target.
+/// Returns the format of values: at most about `length` bytes each, and pointers with the number of
+/// their target.
 fn format(addresses: bool, length: usize) -> ValueFormat {
     ValueFormat {
         hex: None,

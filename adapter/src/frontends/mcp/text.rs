@@ -1,4 +1,4 @@
-//! Text of stops for agents: identical in every run.
+//! Formats stops, stacks and threads as text for agents.
 
 use super::link::SessionState;
 use crate::protocol::{Context, ContextFrame, ContextThread, VariableKind};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Formats a stop; `names` are the breakpoints that were hit.
+/// Formats a stop. `names` are the names of the breakpoints that were hit.
 pub fn stop(context: &Context, names: &[String], state: &mut SessionState) -> String {
     let mut text = format!("stop {}: ", context.stop_id);
     text.push_str(match context.reason.as_str() {
@@ -169,7 +169,8 @@ pub fn thread(thread: &ContextThread, state: &mut SessionState) -> String {
     text
 }
 
-/// Finds cycles among waiting threads; returns a line for each cycle.
+/// Finds cycles in `waits`, pairs of a waiting thread and the thread that holds its mutex. Returns
+/// a line for each cycle.
 pub fn deadlock(waits: &[(i64, i64)], state: &mut SessionState) -> String {
     let owner = |thread: i64| {
         let wait = waits.iter().find(|(waiting, _)| *waiting == thread);
@@ -266,12 +267,12 @@ pub fn short_path<'a>(path: &'a str, home: Option<&str>) -> &'a str {
     }
 }
 
-/// Lines up to a maximum size. Lines that do not fit are counted.
+/// A text of lines up to a maximum size. Lines that do not fit are counted.
 pub struct Lines {
     /// The text.
     pub text: String,
     left: usize,
-    /// Number of lines that did not fit; once one does not fit, all later ones are left out.
+    /// Number of lines left out: the first one that did not fit, and all after it.
     pub omitted: usize,
 }
 

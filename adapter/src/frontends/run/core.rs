@@ -1,4 +1,4 @@
-//! `stillpoint core`: the state in a core file, without an editor.
+//! `stillpoint core`: prints the threads of a core file without an editor.
 
 use super::driver::Driver;
 use super::report::StopReport;
@@ -28,7 +28,7 @@ pub struct Options {
     pub program: Option<PathBuf>,
 }
 
-/// Prints all threads, starting with the one that ended the process.
+/// Prints all threads of a core file, starting with the one whose signal ended the process.
 pub fn core(options: Options) -> ExitCode {
     super::serve_client(async move |driver: &mut Driver| session(driver, &options).await)
 }

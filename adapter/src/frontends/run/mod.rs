@@ -1,5 +1,5 @@
-//! `stillpoint run`: prints a program's stops without an editor. It is a client of the DAP server
-//! in the same process, with real messages.
+//! `stillpoint run`: prints a program's stops without an editor. It is a DAP client of a server in
+//! the same process; both exchange messages over a socket pair.
 
 pub mod core;
 mod driver;
@@ -45,7 +45,7 @@ pub struct Options {
     pub command: Vec<String>,
 }
 
-/// Runs a program to its end; the exit code is the program's.
+/// Runs a program to its end. Returns its exit code.
 pub fn run(options: Options) -> ExitCode {
     serve_client(async move |driver: &mut Driver| session(driver, &options).await)
 }
@@ -56,7 +56,7 @@ enum Failure {
     /// A request failed, or the server has disconnected.
     #[error("{0}")]
     Client(#[from] ClientError),
-    /// No runtime is available.
+    /// The client's runtime or its end of the socket cannot be set up.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The client's thread panicked.
@@ -72,7 +72,7 @@ fn serve_client(
         Ok(ends) => ends,
         Err(error) => return complain(&error),
     };
-    // The session must be on this thread, which prepared the process for it.
+    // The server stays on the main thread, which prepared the process (`engine::os::prepare`).
     let driver = thread::spawn(move || drive(session, ours));
     let end = Stream::both_of(theirs)
         .map_err(ServiceError::from)
@@ -90,7 +90,7 @@ fn complain(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The location of a breakpoint in the command line.
+/// The location of a breakpoint, as given on the command line.
 #[derive(Debug, PartialEq, Eq)]
 enum BreakSpec<'a> {
     Line(&'a str, u32),
@@ -107,7 +107,7 @@ fn place(text: &str) -> BreakSpec<'_> {
     BreakSpec::Function(text)
 }
 
-/// Runs the client, from `initialize` to `disconnect`.
+/// Runs the client on the calling thread, from `initialize` to `disconnect`.
 fn drive(
     session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError>,
     socket: UnixStream,
@@ -125,7 +125,7 @@ fn drive(
     })
 }
 
-/// Returns the settings of a launch or attach.
+/// Converts a JSON object to the settings of a launch or attach.
 fn settings(settings: Value) -> RawSettings {
     match settings {
         Value::Object(settings) => RawSettings(settings),
@@ -136,7 +136,7 @@ fn settings(settings: Value) -> RawSettings {
 async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientError> {
     let (program, args) = options.command.split_first().unzip();
     let mut launch = json!({"program": program, "args": args});
-    // The program inherits stdin, if it can be opened a second time.
+    // The program reads the same stdin, if it can be opened again: a socket cannot.
     if std::fs::File::open("/dev/stdin").is_ok() {
         launch["stdio"] = json!({"stdin": "/dev/stdin"});
     }
@@ -218,7 +218,7 @@ async fn set_breakpoints(driver: &Driver, options: &Options) -> Result<(), Clien
     Ok(())
 }
 
-/// Prints a warning for each pending breakpoint.
+/// Prints a warning for each unverified breakpoint.
 fn warn_unset(set: &BreakpointsResponse, names: impl Iterator<Item = String>) {
     let pending = |(breakpoint, _): &(&Breakpoint, String)| !breakpoint.verified;
     for (breakpoint, name) in set.breakpoints.iter().zip(names).filter(pending) {

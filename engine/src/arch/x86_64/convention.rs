@@ -1,4 +1,5 @@
-//! System V psABI for x86-64, §3.2.3, and the C libraries of Linux.
+//! Calling convention of the System V psABI for x86-64 (§3.2.3), and assembly code of the C
+//! libraries of Linux.
 
 use super::super::RegisterFile;
 use super::super::convention::{Convention, Landing, TlsTemplate};
@@ -16,16 +17,18 @@ pub const CONVENTION: Convention = Convention {
     system_call: RAX,
 };
 
-/// Where FXSAVE, and so XSAVE, keeps xmm0 (Intel SDM vol. 1, §10.5.1).
+/// Offset of xmm0 in an FXSAVE area, with which an XSAVE area begins (Intel SDM vol. 1, §10.5.1).
 const XMM: usize = 160;
-/// Where it says which x87 registers are in use.
+/// Offset of the byte there with a bit for each x87 register in use.
 const X87_TAGS: usize = 4;
-/// The word of an XSAVE area that says which parts are in it (§13.4.2); x87 and SSE are 1 and 2.
+/// Offset of the word of an XSAVE area with a bit for each state component in it (§13.4.2): bit 0
+/// is x87, bit 1 is SSE.
 const XSTATE_BV: usize = 512;
-/// The direction and the trap flag.
+/// Flags that are clear where a function begins: the direction flag (psABI §3.2.1) and the trap
+/// flag.
 const FLAGS_CLEARED: u64 = 0x500;
 
-/// Sets the vector registers of arguments, and what else a function expects.
+/// Sets the vector registers of arguments and the other state that a function expects at its entry.
 pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 8]]) {
     for (nth, word) in vectors.iter().enumerate() {
         let at = XMM + 16 * nth;
@@ -39,13 +42,13 @@ pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vecto
         // The x87 stack is empty where a function begins (psABI §3.2.1).
         extended[X87_TAGS] = 0;
     }
-    // A function with variable arguments reads the number of vectors there.
+    // A variadic function reads the number of vector registers from `al` (psABI §3.5.7).
     registers.set(RAX, vectors.len() as u64);
     let flags = registers.get(RFLAGS).unwrap_or(0);
     registers.set(RFLAGS, flags & !FLAGS_CLEARED);
 }
 
-/// Pushes it.
+/// Makes room for the return address on the stack; the caller writes it.
 pub fn set_return_address(
     registers: &mut impl RegisterFile,
     back: LoadAddr,
@@ -76,7 +79,7 @@ pub fn thread_pointer(registers: &Registers) -> Option<u64> {
     registers.get(FS_BASE)
 }
 
-/// Variant II: it ends at the thread pointer.
+/// TLS variant II: the program's block ends at the thread pointer.
 pub fn tls_of_program(thread: u64, template: TlsTemplate) -> u64 {
     let end = template.start.wrapping_add(template.size);
     let padding = end.wrapping_neg() & template.align.wrapping_sub(1);
@@ -87,8 +90,9 @@ pub fn tls_at(thread: u64, offset: u64) -> u64 {
     thread.wrapping_sub(offset)
 }
 
-/// In the C libraries of Linux, the stack pointer and the pc are words 6 and 7 of the buffer, which
-/// glibc (`PTR_MANGLE`) rotates and xors with a per-thread word.
+/// In the C libraries of Linux, words 6 and 7 of a `jmp_buf` are the stack pointer and the pc.
+/// glibc mangles both (`PTR_MANGLE`): xor with a per-thread word, then rotation. The first result
+/// is demangled, the second is not.
 pub fn long_jumps(registers: &impl RegisterFile, memory: &dyn Memory) -> Option<[Landing; 2]> {
     let buffer = registers.get(RDI)?;
     let (sp, pc) = (word(memory, buffer, 48)?, word(memory, buffer, 56)?);
@@ -100,7 +104,8 @@ pub fn long_jumps(registers: &impl RegisterFile, memory: &dyn Memory) -> Option<
     }))
 }
 
-/// glibc's code there begins with `mov rsp, rbx`, and rbx points to the linked context.
+/// In glibc, the function of a context returns to code that begins with `mov rsp, rbx`; rbx is then
+/// the address of the pointer to the linked context.
 pub fn linked_context(
     pc: LoadAddr,
     registers: &impl RegisterFile,

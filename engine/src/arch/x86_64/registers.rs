@@ -1,4 +1,4 @@
-//! Names of registers, and of their parts.
+//! Names of registers and of their parts.
 
 use super::super::registers::{Flags, Part};
 use dwarf::register::x86_64::{RFLAGS, XMM0};
@@ -113,7 +113,7 @@ pub const FLAGS: Option<Flags> = Some(Flags {
     ],
 });
 
-/// Returns a register by another name than its own.
+/// Returns the register with this alias.
 pub fn alias(name: &str) -> Option<Register> {
     (name == "eflags").then_some(RFLAGS)
 }

@@ -29,19 +29,20 @@ pub(crate) type ConditionResults = SmallVec<[(BreakpointId, Result<bool, Error>)
 pub(crate) struct ConditionCall {
     /// The breakpoint's address.
     site: LoadAddr,
+    /// Results of the conditions that have been evaluated.
     decided: ConditionResults,
-    /// Results of finished calls for the condition that is not decided yet.
+    /// Results of finished calls for the next condition.
     replay: Replay,
     call: Box<PreparedCall>,
     deadline: Instant,
-    /// The call takes too long: the thread is being interrupted.
+    /// Whether the deadline has passed and the thread is being interrupted.
     late: bool,
 }
 
 impl Debugger {
-    /// Evaluates the conditions of the breakpoints at a site that a thread has hit. `None`: a
-    /// condition calls a function; the thread is to run it, and then returns to
-    /// [`Debugger::on_site`].
+    /// Evaluates the conditions of the breakpoints at a site that a thread has hit. Returns `None`
+    /// if a condition calls a function: the thread is prepared to run it, and its return leads to
+    /// [`Debugger::on_site`] again.
     pub(crate) fn evaluate_conditions(
         &mut self,
         thread: ThreadId,
@@ -68,7 +69,7 @@ impl Debugger {
             if self.stops.breakpoints.lacks_names_at(id, addr) {
                 continue;
             }
-            // An evaluation of the client may be waiting for a call on another thread.
+            // The client's evaluation may be waiting for a call, too: its replay is kept.
             std::mem::swap(self.calls.replay.get_mut(), &mut replay);
             let hidden = self.stops.breakpoints.hidden(id, addr);
             let answer = self.answer_or_call(thread, hidden, &condition);
@@ -93,8 +94,8 @@ impl Debugger {
         Some(decided)
     }
 
-    /// Like [`Debugger::decide`], where the thread cannot be sent into a call: a condition that
-    /// needs one counts as false.
+    /// Like [`Debugger::evaluate_conditions`], for a thread that cannot make a call now: a
+    /// condition that calls a function counts as false.
     pub(crate) fn decide_without_calls(
         &mut self,
         thread: ThreadId,
@@ -120,8 +121,8 @@ impl Debugger {
         decided
     }
 
-    /// Returns whether a condition holds for a thread, or the call that it needs, with the thread
-    /// prepared for it.
+    /// Returns the result of a condition in the frame of a thread. `Err`: the call that the
+    /// condition needs first, for which the thread is prepared.
     fn answer_or_call(
         &mut self,
         thread: ThreadId,
@@ -139,6 +140,7 @@ impl Debugger {
         }
     }
 
+    /// Prepares a thread for a call of a condition, and inserts the trap at its return address.
     fn send_to_ask(&mut self, thread: ThreadId, call: Call) -> Result<Box<PreparedCall>, Error> {
         let call = self.prepare_call(thread, call)?;
         self.count_no_calls();
@@ -181,7 +183,7 @@ impl Debugger {
                     false => Vote::Stay,
                 }
             }
-            // The call for the condition of this breakpoint.
+            // The breakpoint was hit in a call of the client's evaluation, which is being aborted.
             CallStop::Settled if self.end_aborted_call(thread) => {
                 self.calls.conditions.remove(&thread);
                 Vote::Stay
@@ -205,7 +207,8 @@ impl Debugger {
         }
     }
 
-    /// Moves a thread back to the breakpoint; `failed`: what the call did instead of returning.
+    /// Ends the call of a condition: moves the thread back to the breakpoint, and evaluates the
+    /// condition again with the result. `failed`: what the call did instead of returning.
     fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) -> Vote {
         let Some(mut asking) = self.calls.conditions.remove(&thread) else {
             return Vote::Stay;
@@ -229,7 +232,7 @@ impl Debugger {
             None => return Vote::Stay,
         };
         if self.state() != State::Running && !self.calls_on(thread) {
-            // The condition is evaluated again.
+            // The thread hits the breakpoint again at its next resume.
             return Vote::Stay;
         }
         if pausing {
@@ -242,13 +245,13 @@ impl Debugger {
         self.on_site(thread, site)
     }
 
-    /// Returns the time at which a call that takes too long has to be interrupted.
+    /// Returns the earliest deadline of the conditions' calls that are not being interrupted yet.
     pub(crate) fn asking_deadline(&self) -> Option<Instant> {
         let waiting = self.calls.conditions.values().filter(|it| !it.late);
         waiting.map(|it| it.deadline).min()
     }
 
-    /// Interrupts calls for conditions that take too long, or longer than `grace` allows.
+    /// Interrupts the conditions' calls whose deadline, or `grace` if that is earlier, has passed.
     pub(crate) fn hurry_asking(&mut self, grace: Option<Instant>) {
         if self.calls.conditions.is_empty() {
             return;

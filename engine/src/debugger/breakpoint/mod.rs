@@ -122,7 +122,7 @@ impl Debugger {
         Some(info)
     }
 
-    /// Binds a breakpoint in all images. Returns true if that changed anything.
+    /// Binds a breakpoint in all images. Returns whether its locations or its message changed.
     fn bind(&mut self, id: BreakpointId) -> bool {
         let instruction = self.resolve_instruction(id);
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
@@ -151,13 +151,13 @@ impl Debugger {
                 *column,
                 &self.images.modules,
             ),
-            // An invalid pattern; data has no location in the code.
+            // A function pattern that is invalid, or data, which has no location in the code.
             (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
         };
         self.bind_to(id, resolved)
     }
 
-    /// Binds a breakpoint to locations. Returns true if that changed anything.
+    /// Binds a breakpoint to locations. Returns whether its locations or its message changed.
     fn bind_to(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
         let state = self.state();
         if !resolved.choosers.is_empty() {
@@ -215,8 +215,8 @@ impl Debugger {
         self.place_hardware(&[]);
     }
 
-    /// Binds breakpoints on functions and checks names in conditions again, after more names were
-    /// indexed.
+    /// After more names were indexed: binds function breakpoints, checks the names in conditions
+    /// and log messages again, and reports the breakpoints that changed.
     pub(crate) fn bind_functions(&mut self) {
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
@@ -241,7 +241,7 @@ impl Debugger {
         self.bind_exceptions();
     }
 
-    /// Binds breakpoints in an image again, of which more is known than before, and reports those
+    /// Binds breakpoints again in an image for which more debug info was found, and reports those
     /// that changed.
     pub(crate) fn rebind_in(&mut self, module: ModuleId) {
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
@@ -262,7 +262,7 @@ impl Debugger {
             breakpoint.names = Names::Unchecked;
             self.bind(id);
             self.check_names(id);
-            // Old sites go last: no thread may slip past a location that stays.
+            // Old sites are removed last: a location that stays keeps its trap throughout.
             let bound = self
                 .stops
                 .breakpoints
@@ -290,8 +290,8 @@ impl Debugger {
         self.place_hardware(&[]);
     }
 
-    /// Returns how to show a stop at `addr` by these breakpoints: as the location that was
-    /// requested.
+    /// Returns the location at which to show a stop at `addr` by these breakpoints: the requested
+    /// one.
     pub(crate) fn asked_place(&self, ids: &[BreakpointId], addr: LoadAddr) -> AskedPlace {
         let bound = ids
             .iter()

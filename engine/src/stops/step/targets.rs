@@ -26,10 +26,10 @@ pub struct StepTarget {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entry {
-    /// By the call at this address.
+    /// The call instruction at this address.
     Call(LoadAddr),
-    /// The inlined call that begins at this address, and the number of calls inside it that begin
-    /// there as well.
+    /// The inlined call that begins at this address, and the number of inlined calls inside it that
+    /// begin there, too.
     Inlined(LoadAddr, usize),
 }
 
@@ -41,7 +41,8 @@ impl Entry {
     }
 }
 
-/// Returns the real calls of a region that belong to the line itself, not to calls inlined into it.
+/// Returns the call instructions of a region, except those in calls that are inlined into the line,
+/// and those whose callee is unknown or has no line info.
 pub(crate) fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(String, Entry)> {
     let mut simulation = Simulation::new(view.arch(), view.registers, view.memory);
     let mut code = Code::new(view);
@@ -52,7 +53,7 @@ pub(crate) fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(Str
             continue;
         };
         if at != expected {
-            // Control enters here from elsewhere.
+            // Control may enter here by a jump, with other register values.
             simulation.forget();
         }
         expected = instruction.next();
@@ -76,7 +77,7 @@ pub(crate) fn calls(view: &View<'_>, start: &Start, region: &Region) -> Vec<(Str
     found
 }
 
-/// Returns the inlined calls of the line.
+/// Returns the inlined calls of the line that begin in a region.
 pub(crate) fn inlined_calls(
     view: &View<'_>,
     start: &Start,
@@ -111,7 +112,7 @@ pub(crate) fn inlined_calls(
     found
 }
 
-/// Returns how many inlined calls inside the one of this entry begin at the same address.
+/// Returns the number of inlined calls inside the call `id` that begin at the same address as it.
 fn calls_in(view: &View<'_>, entry: LoadAddr, id: DieRef) -> usize {
     let Some(loaded) = view.modules.at(entry) else {
         return 0;

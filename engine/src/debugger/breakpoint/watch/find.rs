@@ -1,4 +1,4 @@
-//! Values that can be watched, and the frames that bound their lifetime.
+//! Values that can be watched, and the frames whose return ends their lifetime.
 
 use crate::debugger::Debugger;
 use crate::ids::FrameKey;
@@ -14,11 +14,11 @@ pub(crate) const MAX_FRAMES: usize = 1 << 12;
 const RED_ZONE: u64 = 128;
 
 impl Debugger {
-    /// Returns the watchable data of a value found in a frame; `bytes`: watch this number of bytes
-    /// from its first.
+    /// Returns the watchable data of a value that was evaluated in a frame. `bytes`: the number of
+    /// bytes to watch, instead of the value's size.
     ///
     /// # Errors
-    /// The value is not in memory, or its size is unknown.
+    /// The value is not in memory, or its size is unknown or 0.
     pub fn watchable(
         &mut self,
         frame: Option<FrameKey>,
@@ -74,7 +74,7 @@ impl Debugger {
         })
     }
 
-    /// Returns `bytes` bytes at an address as watchable data of no type.
+    /// Returns `bytes` bytes at an address as untyped watchable data.
     ///
     /// # Errors
     /// `bytes` is 0.
@@ -83,7 +83,8 @@ impl Debugger {
         self.watchable(None, &addr.to_string(), &value, Some(bytes))
     }
 
-    /// Returns the machine frame that contains an address, on the stack that a frame belongs to.
+    /// Returns the machine frame that contains an address, on the stack of the frame's thread.
+    /// `None`: the address is not on that stack, or the stack cannot be unwound so far.
     fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
         let sp = self.inferior.registers(frame.thread)?.sp();
         if addr.0 < sp.wrapping_sub(RED_ZONE) {
@@ -92,7 +93,7 @@ impl Debugger {
         let mut levels = frame.level + 1;
         loop {
             let stack = self.unwound(frame.thread, levels + 1).ok()?;
-            // The frame of a tail-called function's caller contains nothing.
+            // A tail call has already removed its caller's frame from the stack.
             let mut frames = stack.physical.iter().filter(|it| !it.is_tail_call);
             let inner = frames.position(|it| it.cfa.is_some_and(|cfa| addr < cfa));
             if let Some(inner) = inner {
@@ -115,8 +116,8 @@ impl Debugger {
         }
     }
 
-    /// Returns whether a frame still exists: its return address is in place, and the stack of its
-    /// thread, where it can be read, reaches down to it.
+    /// Returns whether a frame still exists: its return address is in place, and the stack pointer
+    /// of its thread, if that is stopped, is below its CFA.
     pub(crate) fn is_alive(&self, scope: &WatchScope) -> bool {
         let mut back = [0; 8];
         let at = LoadAddr(scope.cfa.wrapping_sub(8));
@@ -137,7 +138,7 @@ impl Debugger {
     }
 }
 
-/// Returns untyped bytes as a value: a number, if they have the size of one.
+/// Returns untyped bytes as a value: an unsigned integer of that size, or an array of bytes.
 fn raw(addr: LoadAddr, bytes: u64) -> Value {
     let unsigned = |size, name| Ty::Builtin(Scalar::new(ScalarKind::Unsigned, size), name);
     let ty = match bytes {
