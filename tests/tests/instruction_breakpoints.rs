@@ -115,7 +115,7 @@ fn refused_where_no_instruction_begins() {
         "setInstructionBreakpoints",
         json!({"breakpoints": [{"instructionReference": "nowhere"}]}),
     );
-    assert!(wrong.contains("no address"), "{wrong}");
+    assert!(wrong.contains("not an address"), "{wrong}");
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();
