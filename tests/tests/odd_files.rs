@@ -194,7 +194,7 @@ fn environment_files_that_are_no_files() {
         assert!(message.contains("envFile"), "{odd:?}: {message}");
         let why = match odd {
             Odd::Loop => "symbolic links",
-            Odd::Sparse => "longer than",
+            Odd::Sparse => "larger than",
             _ => "not a regular file",
         };
         assert!(message.contains(why), "{odd:?}: {message}");
