@@ -36,7 +36,7 @@ async def main(stillpoint, program, place):
         await call("debug_evaluate", ["i * 2 = 8"], expression="i * 2")
         await call("debug_continue", ["ended: exit code 0"])
         await call("debug_output", ["12\n"], stream="stdout")
-        await call("debug_stop", ["is over"])
+        await call("debug_stop", ["ended"])
 
 
 asyncio.run(main(*sys.argv[1:]))
