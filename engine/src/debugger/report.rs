@@ -2,8 +2,8 @@
 
 use super::dispatch::Shown;
 use super::{Debugger, State};
-use crate::ids::ThreadId;
 use crate::ids::error::Error;
+use crate::ids::{Signal, ThreadId};
 use crate::inferior::Process;
 use crate::inferior::thread::RunState;
 use crate::os::WaitStatus;
@@ -159,13 +159,19 @@ impl Debugger {
         // Closed before the first thread runs: nothing may be written into an untraced process.
         self.inferior.close_memory();
         for (thread, state) in process.threads {
-            let mut signal = state.signal;
-            if let Some(WaitStatus::Signal(deferred)) = state.deferred
-                && deferred.0 != libc::SIGTRAP
-            {
-                signal = deferred;
+            let deferred = match state.deferred {
+                Some(WaitStatus::Signal(signal)) if signal.0 != libc::SIGTRAP => signal,
+                _ => Signal(0),
+            };
+            match (state.signal.0, deferred.0) {
+                (0, _) => self.inferior.detach_thread(thread, deferred),
+                (_, 0) => self.inferior.detach_thread(thread, state.signal),
+                // A detach delivers one signal.
+                _ => {
+                    self.inferior.send_signal(process.pid, deferred);
+                    self.inferior.detach_thread(thread, state.signal);
+                }
             }
-            self.inferior.detach_thread(thread, signal);
         }
         self.inferior.release_children(process.children);
         self.clear_stop_state();

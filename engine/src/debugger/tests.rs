@@ -234,6 +234,21 @@ fn detach_cleans_an_unseen_forked_child() {
 }
 
 #[test]
+fn detach_passes_a_pending_and_a_deferred_signal() {
+    let (mut debugger, fake) = running();
+    let fault = WaitStatus::Signal(Signal(libc::SIGBUS));
+    fake.0.borrow_mut().stops.push_back((OTHER, fault));
+    assert!(next_stop(&mut debugger).is_some());
+    let state = debugger.inferior.thread_mut(OTHER).unwrap();
+    state.deferred = Some(WaitStatus::Signal(Signal(libc::SIGUSR1)));
+    debugger.detach().unwrap();
+    let log = fake.0.borrow().log.clone();
+    assert!(log.contains(&"detach 8 signal 7".to_owned()), "{log:?}");
+    let sent = format!("kill {}", libc::SIGUSR1);
+    assert!(log.contains(&sent), "{log:?}");
+}
+
+#[test]
 fn exit_of_the_leader_ends_the_process() {
     let (mut debugger, fake) = running();
     {
