@@ -18,7 +18,7 @@ mod life;
 mod loader;
 pub(crate) mod look;
 mod memory;
-mod outbox;
+pub(crate) mod outbox;
 mod post_mortem;
 mod report;
 mod run;
@@ -140,7 +140,7 @@ pub(crate) struct Views {
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
-/// What the client is to be told, and how far it keeps up.
+/// The queue of events for the client, and whether the client keeps up.
 pub(crate) struct ClientLink {
     events: VecDeque<Event>,
     /// Whether the debuggee's output waits until the client has read what was sent.
@@ -365,21 +365,16 @@ impl Debugger {
 
     pub(crate) fn begin(&mut self, process: Process) {
         self.forget_former();
-        self.inferior.launched = process.launched;
-        self.inferior.pid = Some(process.pid);
-        self.inferior.over = false;
-        self.inferior.terminating = false;
-        self.inferior.system_call_at = None;
-        self.inferior.process = Some(process);
+        self.inferior.begin(process);
     }
 
     /// Drops the state of an earlier process, except the breakpoints themselves.
     fn forget_former(&mut self) {
         self.images.holding = false;
         self.stops.exceptions.start_anew();
-        self.inferior.sites.forget_all();
-        self.inferior.pads = Default::default();
-        self.inferior.jumps = Default::default();
+        self.threads.clear();
+        self.calls.conditions.clear();
+        self.inferior.forget_former();
         self.images.modules.clear();
         self.views.unwinder.borrow_mut().clear();
         self.views.tail_calls.borrow_mut().clear();
@@ -621,16 +616,12 @@ impl Debugger {
 
     /// Returns the state of the session.
     pub fn state(&self) -> State {
-        match &self.inferior.process {
-            Some(process) => process.state,
-            None if self.inferior.over => State::Ended,
-            None => State::NoProcess,
-        }
+        self.inferior.state()
     }
 
     /// Returns the process id; `None` before there is a process.
     pub fn pid(&self) -> Option<i32> {
-        self.inferior.pid
+        self.inferior.pid()
     }
 
     /// Returns the program's file.

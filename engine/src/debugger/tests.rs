@@ -249,6 +249,24 @@ fn detach_passes_a_pending_and_a_deferred_signal() {
 }
 
 #[test]
+fn state_of_former_threads_is_gone_with_their_process() {
+    let (mut debugger, fake) = running();
+    let fault = WaitStatus::Signal(Signal(libc::SIGBUS));
+    fake.0.borrow_mut().stops.push_back((OTHER, fault));
+    assert!(next_stop(&mut debugger).is_some());
+    debugger.thread_state(OTHER).unwrap().hidden_inlined = 2;
+    debugger.inferior.ready.push_back((OTHER, fault));
+    debugger.detach().unwrap();
+    debugger.attach(PID).unwrap();
+    assert_eq!(debugger.hidden_at(OTHER), 0);
+    debugger.release(false).unwrap();
+    assert!(
+        next_stop(&mut debugger).is_none(),
+        "a stop of the former process"
+    );
+}
+
+#[test]
 fn exit_of_the_leader_ends_the_process() {
     let (mut debugger, fake) = running();
     {

@@ -1,7 +1,6 @@
 //! Creation and exit of threads, as the kernel reports them: in any order.
 
-use super::Notice;
-use super::{Child, Inferior, OUTPUT_TIMEOUT, State};
+use super::{Child, DisplacedPads, Inferior, JumpPatches, Notice, OUTPUT_TIMEOUT, Process, State};
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::os::{Resume, WaitInterest, WaitStatus};
 use std::time::{Duration, Instant};
@@ -116,6 +115,26 @@ impl Inferior {
         if let Err(error) = self.os.open_memory(pid) {
             self.notices.push(Notice::Remark(format!("{error}\n")));
         }
+    }
+
+    /// Takes control of a new process.
+    pub(crate) fn begin(&mut self, process: Process) {
+        self.launched = process.launched;
+        self.pid = Some(process.pid);
+        self.over = false;
+        self.terminating = false;
+        self.system_call_at = None;
+        self.process = Some(process);
+    }
+
+    /// Drops the state of an earlier process.
+    pub(crate) fn forget_former(&mut self) {
+        self.sites.forget_all();
+        self.pads = DisplacedPads::default();
+        self.jumps = JumpPatches::default();
+        self.ready.clear();
+        self.ended.clear();
+        self.last_resume = None;
     }
 
     /// Resumes a launcher, or any process that is not ours to debug, with the signal that it
