@@ -170,9 +170,8 @@ impl Debugger {
         self.classify(thread, status)
     }
 
-    /// Resumes a thread that has nothing to report, or reports a pause if the client has requested
-    /// one.
-    pub(crate) fn resume_or_pause(&mut self, thread: ThreadId) -> Vote {
+    /// Returns the vote on a stop with nothing to report: a pause, if the client has requested one.
+    pub(crate) fn resume_or_pause(&self, thread: ThreadId) -> Vote {
         let state = self.inferior.thread(thread);
         match state.is_some_and(|state| state.is_stopped() && state.pausing) {
             true => Vote::stop(StopReason::Pause),
@@ -284,10 +283,7 @@ impl Debugger {
         addr: LoadAddr,
         id: BreakpointId,
     ) -> Vote {
-        if let Some(state) = self.inferior.thread_mut(thread) {
-            state.passed_site = Some(addr);
-            state.is_hit_shown = false;
-        }
+        self.mark_site_passed(thread, addr, &[]);
         if !self.stops.breakpoints.stop_at_counted(id) {
             return Vote::Resume;
         }

@@ -134,7 +134,7 @@ impl Debugger {
                 ));
                 return;
             }
-            WaitStatus::Cloned(new) | WaitStatus::Execed(new) => self.inferior.adopt(new),
+            WaitStatus::Cloned(new) => self.inferior.adopt(new),
             WaitStatus::Forked(child) => self.inferior.expect_child(child, Child::Fork),
             WaitStatus::Vforked(child) => self.inferior.expect_child(child, Child::Vfork),
             _ => {}

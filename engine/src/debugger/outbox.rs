@@ -4,6 +4,9 @@ use super::Debugger;
 use crate::inferior::Notice;
 use crate::stops::event::Event;
 
+/// Size in bytes from which on an event of log messages gets no more of them.
+pub(crate) const MAX_LOG_EVENT_BYTES: usize = 1 << 15;
+
 impl From<Notice> for Event {
     fn from(notice: Notice) -> Self {
         match notice {
@@ -48,11 +51,9 @@ impl Debugger {
     /// Appends log messages to the last event in the queue if that has log messages, too: one event
     /// with many messages is cheaper than many events.
     pub(crate) fn emit_console(&mut self, text: &str) {
-        /// Size in bytes from which on an event gets no more messages.
-        const MAX_EVENT_BYTES: usize = 1 << 15;
         self.take_notices();
         match self.client.events.back_mut() {
-            Some(Event::Log(log)) if log.len() < MAX_EVENT_BYTES => log.push_str(text),
+            Some(Event::Log(log)) if log.len() < MAX_LOG_EVENT_BYTES => log.push_str(text),
             _ => self.client.events.push_back(Event::Log(text.to_owned())),
         }
     }

@@ -231,10 +231,8 @@ pub(crate) enum Notice {
 /// What a stop means for the state of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// Bookkeeping: the thread is stopped, and there is nothing to report.
+    /// Bookkeeping: the thread is stopped, or has ended, and there is nothing to report.
     Bookkeeping,
-    /// The thread has ended.
-    Ended,
     /// The process has executed another program; the number is the thread's former one.
     Exec(ThreadId),
     /// The stop may have to be reported.
@@ -291,7 +289,7 @@ impl Inferior {
     pub(crate) fn absorb(&mut self, thread: ThreadId, status: WaitStatus) -> Arrival {
         if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
             self.thread_ended(thread, status);
-            return Arrival::Ended;
+            return Arrival::Bookkeeping;
         }
         self.mark_stopped(thread, status);
         match status {

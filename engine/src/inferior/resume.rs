@@ -5,7 +5,6 @@
 use super::displaced::{PastSite, REGION};
 use super::thread::RunState;
 use super::{Inferior, StopCause};
-
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;

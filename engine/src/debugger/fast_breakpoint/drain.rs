@@ -1,6 +1,7 @@
 //! Draining of log messages that the program writes itself.
 
 use crate::debugger::Debugger;
+use crate::debugger::outbox::MAX_LOG_EVENT_BYTES;
 use crate::ids::ThreadId;
 use crate::inferior::jump_patch::log_ring::{self, LogTarget, Ring};
 use crate::stops::event::Event;
@@ -11,8 +12,6 @@ const MAX_RECORDS: usize = 4096;
 impl Debugger {
     /// Emits log messages of the program, up to a limit. Returns true if there are more.
     pub(crate) fn drain_messages(&mut self) -> bool {
-        /// Maximum size of one event in bytes.
-        const MAX_EVENT_BYTES: usize = 1 << 15;
         if self.is_uncounted_call() {
             return false;
         }
@@ -36,7 +35,7 @@ impl Debugger {
                 modules: &self.images.modules,
             };
             target.format_message(message, &values, &mut text);
-            if text.len() >= MAX_EVENT_BYTES {
+            if text.len() >= MAX_LOG_EVENT_BYTES {
                 said.push(std::mem::take(&mut text));
             }
         }
