@@ -8,7 +8,7 @@ use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Arrival, Resumed, RunAs, StopCause};
 use crate::os::{Resume, WaitStatus};
-use crate::stops::breakpoint::AskedPlace;
+use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::StopReason;
 use crate::stops::step::ReturnedFunction;
 use dwarf::LoadAddr;
@@ -42,7 +42,7 @@ pub(crate) struct Shown {
     /// Number of inlined calls at the pc that are shown as not entered.
     pub hidden: Option<usize>,
     /// The requested location.
-    pub asked: Option<AskedPlace>,
+    pub requested: Option<RequestedLocation>,
     /// The function that the thread has just been stepped out of.
     pub returned: Option<ReturnedFunction>,
 }
@@ -237,8 +237,8 @@ impl Debugger {
         {
             return vote;
         }
-        let asked = self.is_back_at_passed(thread);
-        let decided = match asked {
+        let already_counted = self.is_back_at_passed(thread);
+        let decided = match already_counted {
             true => Some(ConditionResults::default()),
             false => self.evaluate_conditions(thread, addr, &owners),
         };
@@ -248,11 +248,11 @@ impl Debugger {
         };
         self.mark_site_passed(thread, addr, &owners);
         let ended = self.end_scopes(thread, &owners);
-        let exception = match owners.contains(&Owner::Exception) && !asked {
+        let exception = match owners.contains(&Owner::Exception) && !already_counted {
             true => self.ask_exceptions(thread, addr),
             false => None,
         };
-        let breakpoint = match asked {
+        let breakpoint = match already_counted {
             true => None,
             false => self.evaluate_breakpoints(thread, addr, &owners, decided),
         };

@@ -7,7 +7,7 @@ use crate::ids::{Signal, ThreadId};
 use crate::inferior::Process;
 use crate::inferior::thread::RunState;
 use crate::os::WaitStatus;
-use crate::stops::breakpoint::AskedPlace;
+use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::{Event, Stop, StopReason};
 
 /// Number of bytes of output after which no more is passed to the client before a stop is reported.
@@ -88,23 +88,23 @@ impl Debugger {
             reason,
             StopReason::Pause | StopReason::Signal { .. } | StopReason::CallEnded { .. }
         );
-        let asked = match (reason, pc) {
+        let requested = match (reason, pc) {
             (
                 StopReason::Breakpoint(ids)
                 | StopReason::BreakpointError(ids, _)
                 | StopReason::Data(ids, _),
                 Some(pc),
-            ) => self.asked_place(ids, pc),
-            _ => AskedPlace::default(),
+            ) => self.requested_location(ids, pc),
+            _ => RequestedLocation::default(),
         };
         if let Some(state) = self.inferior.thread_mut(thread).filter(|_| !by_chance) {
             state.passed_site = pc;
             state.is_hit_shown = true;
         }
         if let Some(state) = self.thread_state(thread) {
-            let asked = shown.asked.unwrap_or(asked);
-            state.hidden_inlined = shown.hidden.unwrap_or(asked.hidden);
-            state.asked = asked;
+            let requested = shown.requested.unwrap_or(requested);
+            state.hidden_inlined = shown.hidden.unwrap_or(requested.hidden);
+            state.requested = requested;
             state.returned = shown.returned;
         }
     }

@@ -72,7 +72,7 @@ impl Debugger {
     /// code.
     pub(crate) fn shown_line(&self, thread: ThreadId, pc: LoadAddr) -> Option<SourceLocation> {
         let state = self.threads.get(&thread)?;
-        state.asked.shown_at(pc, state.hidden_inlined)
+        state.requested.shown_at(pc, state.hidden_inlined)
     }
 
     /// Returns the thread of the last stop, or else any thread.

@@ -4,7 +4,7 @@
 use super::Debugger;
 use crate::debugger::call::SuspendedCall;
 use crate::ids::ThreadId;
-use crate::stops::breakpoint::AskedPlace;
+use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::step::{ReturnedFunction, Stepping};
 
 /// The step of a thread, its suspended calls, and what its stop shows.
@@ -17,7 +17,7 @@ pub(crate) struct ThreadState {
     /// Number of inlined calls at its pc that are shown as not entered.
     pub hidden_inlined: usize,
     /// The requested location at which it stopped.
-    pub asked: AskedPlace,
+    pub requested: RequestedLocation,
     /// The function that it has just been stepped out of.
     pub returned: Option<ReturnedFunction>,
 }

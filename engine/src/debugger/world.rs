@@ -27,14 +27,14 @@ impl Debugger {
             if running.is_empty() {
                 return;
             }
-            self.hurry_asking(Some(begun + CALL_GRACE));
-            let until = match self.asking_deadline() {
+            self.interrupt_late_condition_calls(Some(begun + CALL_GRACE));
+            let until = match self.condition_call_deadline() {
                 Some(_) => begun + CALL_GRACE,
                 None => patience,
             };
             for thread in &running {
-                let is_asking = self.in_condition_call(*thread);
-                if !is_asking {
+                let in_condition_call = self.in_condition_call(*thread);
+                if !in_condition_call {
                     self.inferior.interrupt(*thread);
                 }
             }

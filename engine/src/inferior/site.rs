@@ -26,7 +26,7 @@ pub enum Owner {
     /// A call of ours returns here.
     Call,
     /// Calls for conditions of breakpoints return here.
-    Asking,
+    ConditionCall,
     /// Calls that have stopped before their return return here.
     Suspended,
     /// The frame that holds the data of this data breakpoint returns here.
@@ -42,7 +42,7 @@ pub enum Owner {
 impl Owner {
     /// Returns whether the owner waits for the end of a call of ours.
     pub fn is_of_a_call(&self) -> bool {
-        matches!(self, Owner::Call | Owner::Asking | Owner::Suspended)
+        matches!(self, Owner::Call | Owner::ConditionCall | Owner::Suspended)
     }
 }
 

@@ -77,7 +77,7 @@ impl Debugger {
             match answer {
                 Ok(answer) => decided.push((id, answer)),
                 Err(call) => {
-                    let asking = ConditionCall {
+                    let pending = ConditionCall {
                         site: addr,
                         decided,
                         replay,
@@ -85,7 +85,7 @@ impl Debugger {
                         deadline: Instant::now() + self.calls.limit,
                         late: false,
                     };
-                    self.calls.conditions.insert(thread, asking);
+                    self.calls.conditions.insert(thread, pending);
                     return None;
                 }
             }
@@ -132,7 +132,7 @@ impl Debugger {
         let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
         let wanted = self.calls.replay.get_mut().wanted.take();
         match (answer, wanted) {
-            (Err(Error::Calling), Some(call)) => match self.send_to_ask(thread, call) {
+            (Err(Error::Calling), Some(call)) => match self.begin_condition_call(thread, call) {
                 Ok(call) => Err(call),
                 Err(error) => Ok(Err(error)),
             },
@@ -141,13 +141,17 @@ impl Debugger {
     }
 
     /// Prepares a thread for a call of a condition, and inserts the trap at its return address.
-    fn send_to_ask(&mut self, thread: ThreadId, call: Call) -> Result<Box<PreparedCall>, Error> {
+    fn begin_condition_call(
+        &mut self,
+        thread: ThreadId,
+        call: Call,
+    ) -> Result<Box<PreparedCall>, Error> {
         let call = self.prepare_call(thread, call)?;
         self.count_no_calls();
         let back = call.back.0;
         let caught = self.inferior.sites.get(back);
-        if !caught.is_some_and(|site| site.owners().contains(&Owner::Asking)) {
-            self.plant_return_trap(back, Owner::Asking);
+        if !caught.is_some_and(|site| site.owners().contains(&Owner::ConditionCall)) {
+            self.plant_return_trap(back, Owner::ConditionCall);
         }
         match self.send_into(thread, &call) {
             true => Ok(Box::new(call)),
@@ -162,12 +166,12 @@ impl Debugger {
 
     /// Handles a stop of a thread in a call for a condition.
     pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
-        let Some(asking) = self.calls.conditions.get(&thread) else {
+        let Some(pending) = self.calls.conditions.get(&thread) else {
             return Vote::Stay;
         };
         let (back, is_late, running) = (
-            asking.call.back,
-            asking.late,
+            pending.call.back,
+            pending.late,
             self.state() == State::Running,
         );
         match self.call_progress(thread, status, back) {
@@ -189,31 +193,31 @@ impl Debugger {
                 Vote::Stay
             }
             CallStop::Settled if is_late => {
-                self.end_asking(thread, Some("had not returned in time"))
+                self.end_condition_call(thread, Some("had not returned in time"))
             }
             CallStop::Settled => {
                 let pausing = self
                     .inferior
                     .thread_mut(thread)
                     .is_some_and(|it| it.pausing);
-                if let Some(asking) = self.calls.conditions.get_mut(&thread).filter(|_| pausing) {
-                    asking.deadline = asking.deadline.min(Instant::now() + CALL_GRACE);
+                if let Some(pending) = self.calls.conditions.get_mut(&thread).filter(|_| pausing) {
+                    pending.deadline = pending.deadline.min(Instant::now() + CALL_GRACE);
                 }
                 Vote::Run
             }
             CallStop::Going(vote) => vote,
-            CallStop::Returned => self.end_asking(thread, None),
-            CallStop::Failed(what) => self.end_asking(thread, Some(&what)),
+            CallStop::Returned => self.end_condition_call(thread, None),
+            CallStop::Failed(what) => self.end_condition_call(thread, Some(&what)),
         }
     }
 
     /// Ends the call of a condition: moves the thread back to the breakpoint, and evaluates the
     /// condition again with the result. `failed`: what the call did instead of returning.
-    fn end_asking(&mut self, thread: ThreadId, failed: Option<&str>) -> Vote {
-        let Some(mut asking) = self.calls.conditions.remove(&thread) else {
+    fn end_condition_call(&mut self, thread: ThreadId, failed: Option<&str>) -> Vote {
+        let Some(mut pending) = self.calls.conditions.remove(&thread) else {
             return Vote::Stay;
         };
-        let call = &asking.call;
+        let call = &pending.call;
         let value = match failed {
             None => self.call_value(thread, call),
             Some(what) => Err(call.given_up(what)),
@@ -239,34 +243,34 @@ impl Debugger {
             return Vote::stop(StopReason::Pause);
         }
         let span = call.span.clone();
-        asking.replay.done.insert((span.start, span.end), value);
-        let site = asking.site;
-        self.calls.conditions.insert(thread, asking);
+        pending.replay.done.insert((span.start, span.end), value);
+        let site = pending.site;
+        self.calls.conditions.insert(thread, pending);
         self.on_site(thread, site)
     }
 
     /// Returns the earliest deadline of the conditions' calls that are not being interrupted yet.
-    pub(crate) fn asking_deadline(&self) -> Option<Instant> {
+    pub(crate) fn condition_call_deadline(&self) -> Option<Instant> {
         let waiting = self.calls.conditions.values().filter(|it| !it.late);
         waiting.map(|it| it.deadline).min()
     }
 
     /// Interrupts the conditions' calls whose deadline, or `grace` if that is earlier, has passed.
-    pub(crate) fn hurry_asking(&mut self, grace: Option<Instant>) {
+    pub(crate) fn interrupt_late_condition_calls(&mut self, grace: Option<Instant>) {
         if self.calls.conditions.is_empty() {
             return;
         }
         let now = Instant::now();
-        for (thread, asking) in &mut self.calls.conditions {
-            let due = grace.map_or(asking.deadline, |grace| grace.min(asking.deadline));
-            if !asking.late
+        for (thread, pending) in &mut self.calls.conditions {
+            let due = grace.map_or(pending.deadline, |grace| grace.min(pending.deadline));
+            if !pending.late
                 && now >= due
                 && self
                     .inferior
                     .thread(*thread)
                     .is_some_and(|it| !it.is_stopped())
             {
-                asking.late = true;
+                pending.late = true;
                 self.inferior.interrupt(*thread);
             }
         }

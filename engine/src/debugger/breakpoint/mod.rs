@@ -20,7 +20,8 @@ use crate::inferior::site::Owner;
 pub(crate) use crate::stops::breakpoint::names::Names;
 use crate::stops::breakpoint::resolve::Resolved;
 use crate::stops::breakpoint::{
-    AskedPlace, BoundLocation, BreakpointInfo, FunctionBreakpoint, Search, SourceBreakpoint, Spec,
+    BoundLocation, BreakpointInfo, FunctionBreakpoint, RequestedLocation, Search, SourceBreakpoint,
+    Spec,
 };
 use crate::stops::event::Event;
 use dwarf::LoadAddr;
@@ -292,15 +293,19 @@ impl Debugger {
 
     /// Returns the location at which to show a stop at `addr` by these breakpoints: the requested
     /// one.
-    pub(crate) fn asked_place(&self, ids: &[BreakpointId], addr: LoadAddr) -> AskedPlace {
+    pub(crate) fn requested_location(
+        &self,
+        ids: &[BreakpointId],
+        addr: LoadAddr,
+    ) -> RequestedLocation {
         let bound = ids
             .iter()
             .filter_map(|id| self.stops.breakpoints.all.get(id))
             .filter_map(|breakpoint| breakpoint.bound_at(addr));
         let Some(bound) = bound.min_by_key(|bound| (bound.hidden, bound.shown.is_some())) else {
-            return AskedPlace::default();
+            return RequestedLocation::default();
         };
-        AskedPlace {
+        RequestedLocation {
             addr,
             hidden: bound.hidden,
             shown: bound.shown.clone(),

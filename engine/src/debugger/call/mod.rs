@@ -17,7 +17,7 @@ use crate::inspect::eval::{Call, Purpose};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use crate::os::{RegisterSet, SignalData, WaitStatus};
-use crate::stops::breakpoint::AskedPlace;
+use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::Event;
 use dwarf::LoadAddr;
 use std::collections::HashMap;
@@ -81,7 +81,7 @@ pub(crate) struct Standing {
     /// The data of the signal.
     signal_data: Option<SignalData>,
     hidden: usize,
-    asked: AskedPlace,
+    requested: RequestedLocation,
 }
 
 /// A call in progress that an evaluation waits for.
@@ -116,8 +116,8 @@ impl Debugger {
             .pending
             .as_ref()
             .filter(|call| call.abort.is_none());
-        let asking = self.asking_deadline();
-        [asking, call.map(|call| call.deadline)]
+        let condition_call = self.condition_call_deadline();
+        [condition_call, call.map(|call| call.deadline)]
             .into_iter()
             .flatten()
             .min()
@@ -173,7 +173,7 @@ impl Debugger {
     /// Removes the state that a call interrupts from a thread, and returns it.
     fn take_standing(&mut self, thread: ThreadId) -> Option<Standing> {
         let shown = self.thread_state(thread)?;
-        let (hidden, asked) = (shown.hidden_inlined, shown.asked.clone());
+        let (hidden, requested) = (shown.hidden_inlined, shown.requested.clone());
         let state = self.inferior.thread_mut(thread)?;
         state.release();
         let mut before = Standing {
@@ -182,7 +182,7 @@ impl Debugger {
             signal: std::mem::take(&mut state.signal),
             signal_data: None,
             hidden,
-            asked,
+            requested,
         };
         if before.signal.0 != 0 {
             before.signal_data = self.inferior.os().signal_data(thread);
@@ -311,7 +311,7 @@ impl Debugger {
 
     /// Interrupts a call that has timed out or that no evaluation needs any more.
     pub(crate) fn check_call(&mut self) {
-        self.hurry_asking(None);
+        self.interrupt_late_condition_calls(None);
         let Some(call) = &self.calls.pending else {
             return;
         };
@@ -454,7 +454,7 @@ impl Debugger {
             return CallStop::Returned;
         }
         let owners = self.owners_at(addr);
-        let ends = |owner: &Owner| matches!(owner, Owner::Call | Owner::Asking);
+        let ends = |owner: &Owner| matches!(owner, Owner::Call | Owner::ConditionCall);
         if owners.iter().any(ends) && addr != back {
             return CallStop::Failed(UNCAUGHT.into());
         }
@@ -539,7 +539,7 @@ impl Debugger {
         }
         if let Some(state) = self.thread_state(thread) {
             state.hidden_inlined = before.hidden;
-            state.asked = before.asked;
+            state.requested = before.requested;
         }
     }
 

@@ -107,7 +107,7 @@ impl Debugger {
         Some(ConsoleCallFrame {
             caller: (FrameAddress::Pc(pc), registers),
             hidden: before.hidden,
-            shown: before.asked.shown_at(pc, before.hidden),
+            shown: before.requested.shown_at(pc, before.hidden),
         })
     }
 
@@ -191,7 +191,7 @@ impl Debugger {
         ended: SuspendedCall,
         outcome: Result<Value, Error>,
     ) -> Vote {
-        let (hidden, asked) = (ended.before.hidden, ended.before.asked.clone());
+        let (hidden, requested) = (ended.before.hidden, ended.before.requested.clone());
         self.restore_registers(thread, &ended.call);
         self.restore_standing(thread, ended.before);
         self.release_return_trap();
@@ -200,7 +200,7 @@ impl Debugger {
         // As at the stop before the call.
         let shown = Shown {
             hidden: Some(hidden),
-            asked: Some(asked),
+            requested: Some(requested),
             returned: None,
         };
         Vote::Stop(StopReason::CallEnded { name, outcome }, shown)

@@ -243,7 +243,7 @@ impl Debugger {
         let returning = self.step_of(thread).and_then(|step| step.returning.take());
         let shown = Shown {
             hidden: is_step.then_some(hidden),
-            asked: None,
+            requested: None,
             returned: returning.filter(|it| it.at == pc),
         };
         Vote::Stop(reason.unwrap_or(StopReason::Step), shown)

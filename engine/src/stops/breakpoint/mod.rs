@@ -521,14 +521,14 @@ const NO_LOCATION_YET: &str = "pending: not found in a loaded module";
 
 /// How the location of a stop is shown.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct AskedPlace {
+pub(crate) struct RequestedLocation {
     pub(crate) addr: LoadAddr,
     /// The number of inlined calls that are shown as not entered.
     pub hidden: usize,
     pub(crate) shown: Option<SourceLocation>,
 }
 
-impl AskedPlace {
+impl RequestedLocation {
     /// Returns the line shown for a thread at an address with `hidden` inlined calls hidden.
     pub fn shown_at(&self, addr: LoadAddr, hidden: usize) -> Option<SourceLocation> {
         let shown = self.shown.clone();
