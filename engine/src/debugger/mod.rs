@@ -53,6 +53,7 @@ use crate::images::indexer::IndexingProgress;
 use crate::images::modules::ModuleInfo;
 use crate::images::modules::Modules;
 use crate::inferior::site::Owner;
+use crate::inferior::thread::StopPoint;
 use crate::inferior::{Inferior, Process};
 use crate::inspect::value::Value;
 use crate::os::{Backend, OpenStdio, WaitInterest, WaitStatus, Waker};
@@ -283,7 +284,7 @@ impl Debugger {
         self.inferior.thread_is_there(ThreadId(pid));
         // In the kernel, a single step from here ends before the first instruction.
         if let Some(state) = self.inferior.thread_mut(ThreadId(pid)) {
-            state.syscall_event = Some(WaitStatus::Execed(ThreadId(pid)));
+            state.point = StopPoint::SystemCall(WaitStatus::Execed(ThreadId(pid)));
         }
         self.load_initial_modules();
         Ok(())

@@ -2,6 +2,7 @@
 //! which of them a thread has hit.
 
 use super::Inferior;
+use super::thread::StopPoint;
 use crate::arch::Arch;
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::ThreadId;
@@ -104,8 +105,8 @@ impl Inferior {
     pub(crate) fn note_sigtrap(&mut self, thread: ThreadId) -> Option<i32> {
         let code = self.os.signal_info(thread)?.code;
         let armed = self.thread_mut(thread).map_or(0, |state| {
-            state.in_sigtrap_stop = true;
-            state.debug_register_generation
+            state.point = StopPoint::Sigtrap;
+            state.debug.generation
         });
         if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
             let only = self.debug_registers.only_slot(armed);
@@ -117,7 +118,7 @@ impl Inferior {
                 }
             };
             if let Some(state) = self.thread_mut(thread) {
-                state.debug_register_hits |= hits;
+                state.debug.hits |= hits;
             }
         }
         Some(code)
@@ -128,8 +129,8 @@ impl Inferior {
     pub(crate) fn arm(&mut self, thread: ThreadId) -> bool {
         let (generation, addresses, control) = self.debug_registers.registers();
         match self.thread_mut(thread) {
-            Some(state) if state.debug_register_generation != generation => {
-                state.debug_register_generation = generation
+            Some(state) if state.debug.generation != generation => {
+                state.debug.generation = generation
             }
             _ => return true,
         }
@@ -139,7 +140,7 @@ impl Inferior {
     /// Clears a stopped thread's debug registers: they would persist after a detach.
     pub(crate) fn disarm(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
-            && std::mem::take(&mut state.debug_register_generation) != 0
+            && std::mem::take(&mut state.debug.generation) != 0
         {
             self.os.set_debug_registers(thread, &[0; MAX_SLOTS], 0);
         }
@@ -152,7 +153,7 @@ impl Inferior {
         self.debug_registers.slots = Default::default();
         if let Some(process) = &mut self.process {
             for state in process.threads.values_mut() {
-                state.debug_register_generation = 0;
+                state.debug.generation = 0;
             }
         }
     }

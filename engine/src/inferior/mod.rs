@@ -24,7 +24,7 @@ use crate::images::modules::announce::Announcements;
 use crate::inferior::displaced::DisplacedPads;
 use crate::inferior::jump_patch::JumpPatches;
 use crate::inferior::site::Sites;
-use crate::inferior::thread::Thread;
+use crate::inferior::thread::{RegisterCache, StopPoint, Thread};
 use crate::memory::PageCache;
 use crate::os::{Backend, Ready, WaitStatus};
 pub(crate) use children::{Child, Following};
@@ -319,11 +319,14 @@ impl Inferior {
         );
         if let Some(state) = self.thread_mut(thread) {
             state.stop();
-            state.syscall_event = within.then_some(status);
-            state.registers = None;
+            state.point = match within {
+                true => StopPoint::SystemCall(status),
+                false if trapped => StopPoint::Sigtrap,
+                false => StopPoint::Plain,
+            };
+            state.registers = RegisterCache::Unread;
             state.pending_counted_hit = None;
             state.pending_patch_trap = None;
-            state.in_sigtrap_stop = trapped;
         }
         self.note_group_stop(thread, status);
     }
@@ -362,7 +365,7 @@ impl Inferior {
     /// Returns whether the trap of a single step or a debug register is still to be handled.
     fn is_awaited_trap(&self, thread: ThreadId) -> bool {
         let state = self.thread(thread);
-        let has_hit = state.is_some_and(|it| it.debug_register_hits != 0);
+        let has_hit = state.is_some_and(|it| it.debug.hits != 0);
         has_hit || self.single_stepping || state.is_some_and(|it| it.is_stepping)
     }
 

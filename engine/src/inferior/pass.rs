@@ -10,7 +10,7 @@
 
 use super::{Inferior, StoppedWorld};
 use crate::ids::{Signal, ThreadId};
-use crate::inferior::thread::Thread;
+use crate::inferior::thread::{RegisterCache, Thread};
 use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
 use dwarf::{LoadAddr, Register};
 
@@ -243,8 +243,7 @@ impl Inferior {
             return false;
         };
         let passed = state.passed_site.take();
-        state.registers = None;
-        state.registers_dirty = false;
+        state.registers = RegisterCache::Unread;
         match status {
             None => is_emulated,
             Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.note_sigtrap(thread).is_some(),

@@ -2,6 +2,7 @@
 
 use super::Inferior;
 use super::pass::OutOfTurn;
+use super::thread::{RegisterCache, StopPoint};
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::displaced::PadPosition;
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
@@ -12,13 +13,13 @@ impl Inferior {
     /// handled, the thread has been normalized, and its pc is not in a pad or a trampoline.
     pub(crate) fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
         let state = self.thread(thread).filter(|state| state.is_stopped())?;
-        state.registers.or_else(|| self.os.registers(thread))
+        state.registers.get().or_else(|| self.os.registers(thread))
     }
 
     /// Normalizes a stopped thread if it may be in a pad, a trampoline or a system call.
     pub(crate) fn normalize_if_needed(&mut self, thread: ThreadId) {
         let state = self.thread(thread);
-        let within = state.is_some_and(|state| state.syscall_event.is_some());
+        let within = state.is_some_and(|state| matches!(state.point, StopPoint::SystemCall(_)));
         if within || !self.pads.is_empty() || !self.jumps.is_empty() {
             self.normalize(thread);
         }
@@ -28,7 +29,7 @@ impl Inferior {
     /// registers are then those of the program. Returns them; `None` if the thread is gone.
     pub(crate) fn normalize(&mut self, thread: ThreadId) -> Option<RegisterSet> {
         let state = self.thread(thread).filter(|state| state.is_stopped())?;
-        if let Some(registers) = state.registers {
+        if let Some(registers) = state.registers.get() {
             return Some(registers);
         }
         self.finish_syscall(thread);
@@ -73,7 +74,7 @@ impl Inferior {
         if passed.is_some() {
             state.passed_site = passed;
         }
-        state.registers = Some(registers);
+        state.registers = RegisterCache::Clean(registers);
         Some(registers)
     }
 
@@ -84,16 +85,16 @@ impl Inferior {
         let Some(state) = self.thread_mut(thread) else {
             return true;
         };
-        match state.syscall_event {
-            None => return true,
-            Some(WaitStatus::Vforked(_)) => return false,
-            Some(_) => state.syscall_event = None,
+        match state.point {
+            StopPoint::Plain | StopPoint::Sigtrap => return true,
+            StopPoint::SystemCall(WaitStatus::Vforked(_)) => return false,
+            StopPoint::SystemCall(_) => state.point = StopPoint::Plain,
         }
         self.os.resume(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread) {
             Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
                 if let Some(state) = self.thread_mut(thread) {
-                    state.in_sigtrap_stop = true;
+                    state.point = StopPoint::Sigtrap;
                 }
             }
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
@@ -143,8 +144,7 @@ impl Inferior {
             return false;
         }
         if let Some(state) = self.thread_mut(thread) {
-            state.registers = Some(registers);
-            state.registers_dirty = false;
+            state.registers = RegisterCache::Clean(registers);
         }
         true
     }
@@ -155,8 +155,7 @@ impl Inferior {
         if let Some(mut registers) = self.registers(thread) {
             registers.set_pc(pc);
             if let Some(state) = self.thread_mut(thread) {
-                state.registers = Some(registers);
-                state.registers_dirty = true;
+                state.registers = RegisterCache::Dirty(registers);
             }
         }
     }
@@ -164,8 +163,7 @@ impl Inferior {
     /// Writes the cached registers of a thread to the kernel if they were changed.
     pub(crate) fn write_registers(&mut self, thread: ThreadId) {
         if let Some(state) = self.thread_mut(thread)
-            && std::mem::take(&mut state.registers_dirty)
-            && let Some(registers) = state.registers
+            && let Some(registers) = state.registers.take_dirty()
         {
             self.os.set_registers(thread, &registers);
         }
@@ -194,7 +192,7 @@ impl Inferior {
             match self.os.wait_for_stop(thread)? {
                 WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
                     if let Some(state) = self.thread_mut(thread) {
-                        state.in_sigtrap_stop = true;
+                        state.point = StopPoint::Sigtrap;
                     }
                     result = self
                         .os

@@ -3,7 +3,7 @@
 //! [`Inferior::step_in_place`].
 
 use super::displaced::{PastSite, REGION};
-use super::thread::RunState;
+use super::thread::{RegisterCache, RunState};
 use super::{Inferior, StopCause};
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
@@ -68,7 +68,7 @@ impl Inferior {
         };
         state.is_stepping = wanted == Resume::Step;
         if let Some((site, id)) = state.pending_counted_hit.take()
-            && state.registers.is_some_and(|it| it.pc() == site)
+            && state.registers.get().is_some_and(|it| it.pc() == site)
         {
             return Resumed::Stop(StopCause::Counted(site, id));
         }
@@ -79,10 +79,7 @@ impl Inferior {
             if runs != RunAs::Call && self.stay_stopped(thread) {
                 return Resumed::Done;
             }
-            if self
-                .thread(thread)
-                .is_some_and(|it| it.debug_register_hits != 0)
-            {
+            if self.thread(thread).is_some_and(|it| it.debug.hits != 0) {
                 return Resumed::Stop(StopCause::Access);
             }
         }
@@ -94,8 +91,9 @@ impl Inferior {
         };
         let signal = std::mem::take(&mut state.signal);
         let passed = state.passed_site.take();
-        let mut registers = state.registers.take();
-        let mut unwritten = std::mem::take(&mut state.registers_dirty);
+        let known = std::mem::take(&mut state.registers);
+        let mut unwritten = matches!(known, RegisterCache::Dirty(_));
+        let mut registers = known.get();
         if let (Some(addr), Some(registers)) = (passed, &mut registers)
             && registers.pc() == addr
             && self.debug_registers.has_code(addr)
@@ -125,8 +123,7 @@ impl Inferior {
                         && let Some(status) = state.deferred.take()
                     {
                         state.passed_site = passed;
-                        state.registers = Some(registers);
-                        state.registers_dirty = true;
+                        state.registers = RegisterCache::Dirty(registers);
                         return Resumed::Status(status);
                     }
                     // If this fails, the thread is gone: the kernel reports its exit.
@@ -170,7 +167,7 @@ impl Inferior {
         let status = self.os.wait_for_stop(thread);
         self.sites.plant(step.addr, &*self.os);
         if let Some(state) = self.thread_mut(thread) {
-            state.registers = None;
+            state.registers = RegisterCache::Unread;
         }
         status
     }

@@ -2,7 +2,7 @@
 //! the debugger is killed, and the removal of all instrumentation.
 
 use super::displaced::REGION;
-use super::thread::RunState;
+use super::thread::{RegisterCache, RunState, StopPoint};
 use super::{Child, Inferior};
 use crate::arch::Flow;
 use crate::ids::{Signal, ThreadId};
@@ -65,8 +65,9 @@ impl Inferior {
         match refuge {
             Some(refuge) => {
                 self.os.set_registers(thread, &refuge);
+                // The next resume continues at the site.
                 if let Some(state) = self.thread_mut(thread) {
-                    state.registers_dirty = true;
+                    state.registers = RegisterCache::Dirty(registers);
                 }
             }
             None => self.write_registers(thread),
@@ -76,12 +77,13 @@ impl Inferior {
     /// Moves a thread out of the signal-delivery-stop of a SIGTRAP without delivering it and
     /// without executing an instruction.
     pub(crate) fn leave_sigtrap_stop(&mut self, thread: ThreadId) {
-        let trapped = self
-            .thread_mut(thread)
-            .is_some_and(|state| std::mem::take(&mut state.in_sigtrap_stop));
-        if !trapped {
+        let Some(state) = self.thread_mut(thread) else {
+            return;
+        };
+        if state.point != StopPoint::Sigtrap {
             return;
         }
+        state.point = StopPoint::Plain;
         self.write_registers(thread);
         // The pending interrupt stops the thread again before it executes an instruction.
         self.os.interrupt(thread);

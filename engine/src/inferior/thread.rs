@@ -1,9 +1,9 @@
 //! The state of a thread of the debuggee, as seen through ptrace.
 
+use super::InterruptedPass;
+use super::jump_patch::PatchTrap;
 use crate::ids::BreakpointId;
 use crate::ids::Signal;
-use crate::inferior::InterruptedPass;
-use crate::inferior::jump_patch::PatchTrap;
 use crate::os::{RegisterSet, WaitStatus};
 use dwarf::LoadAddr;
 
@@ -21,18 +21,70 @@ pub enum RunState {
     StoppedForClient,
 }
 
+/// The place in the kernel at which a thread has stopped, as far as it matters to the next resume.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StopPoint {
+    /// A place without consequences.
+    #[default]
+    Plain,
+    /// The signal-delivery-stop of a SIGTRAP, which the kernel would deliver if the debugger died.
+    Sigtrap,
+    /// Inside a system call, at this event. The kernel still writes registers at the end of the
+    /// call.
+    SystemCall(WaitStatus),
+}
+
+/// The general-purpose registers of a stopped thread.
+#[derive(Clone, Copy, Default)]
+pub enum RegisterCache {
+    /// Not read, or not normalized yet.
+    #[default]
+    Unread,
+    /// As the kernel has them.
+    Clean(RegisterSet),
+    /// Changed, and not written to the kernel yet.
+    Dirty(RegisterSet),
+}
+
+impl RegisterCache {
+    /// Returns the registers, if they are known.
+    pub fn get(&self) -> Option<RegisterSet> {
+        match self {
+            RegisterCache::Unread => None,
+            RegisterCache::Clean(registers) | RegisterCache::Dirty(registers) => Some(*registers),
+        }
+    }
+
+    /// Returns the registers that are to be written to the kernel, and records that they are.
+    pub fn take_dirty(&mut self) -> Option<RegisterSet> {
+        let RegisterCache::Dirty(registers) = *self else {
+            return None;
+        };
+        *self = RegisterCache::Clean(registers);
+        Some(registers)
+    }
+}
+
+/// The debug registers of a thread.
+#[derive(Clone, Copy, Default)]
+pub struct ThreadDebugRegisters {
+    /// The generation of `DebugRegisters` that they have; 0: they are clear, as in a new thread.
+    pub generation: u32,
+    /// Mask of those that the thread has hit and that are not handled yet.
+    pub hits: u8,
+}
+
 /// A thread of the debuggee.
 #[derive(Default)]
 pub struct Thread {
     /// Whether it runs.
     pub run: RunState,
+    /// Where it has stopped.
+    pub point: StopPoint,
     /// Whether it stays stopped until the locations of function breakpoints are known.
     pub awaits_places: bool,
     /// Whether the client has requested a pause.
     pub pausing: bool,
-    /// Whether it is in the signal-delivery-stop of a SIGTRAP, which the kernel would deliver if
-    /// the debugger died.
-    pub in_sigtrap_stop: bool,
     /// Whether its last resume was a single step for a step of the client, not for a watchpoint.
     pub is_stepping: bool,
     /// The signal to deliver on resume (0: none).
@@ -45,25 +97,17 @@ pub struct Thread {
     pub is_hit_shown: bool,
     /// Hits that have been counted, whose instruction is executed when a signal handler returns.
     pub interrupted_passes: Vec<InterruptedPass>,
-    /// The event that stopped it inside a system call. The kernel still writes registers at the end
-    /// of the call.
-    pub syscall_event: Option<WaitStatus>,
     /// The trap of a trampoline that it has executed and that is not handled yet.
     pub pending_patch_trap: Option<PatchTrap>,
     /// The site and the breakpoint of a hit that the program has counted, and that stops.
     pub pending_counted_hit: Option<(LoadAddr, BreakpointId)>,
-    /// Cached registers of the stopped thread.
-    pub registers: Option<RegisterSet>,
-    /// Whether `registers` has changes that are not written to the kernel yet.
-    pub registers_dirty: bool,
+    /// Its registers while it is stopped.
+    pub registers: RegisterCache,
     /// Whether the process was in a group-stop at this thread's last stop. A group-stop lasts until
     /// SIGCONT.
     pub group_stop: bool,
-    /// The generation of `DebugRegisters` that its debug registers have; 0: they are clear, as in a
-    /// new thread.
-    pub debug_register_generation: u32,
-    /// Mask of the debug registers that it has hit and that are not handled yet.
-    pub debug_register_hits: u8,
+    /// Its debug registers.
+    pub debug: ThreadDebugRegisters,
     /// Whether its creation was reported to the client.
     pub announced: bool,
 }

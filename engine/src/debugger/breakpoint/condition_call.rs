@@ -12,6 +12,7 @@ use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
+use crate::inferior::thread::RegisterCache;
 use crate::inspect::eval::{Call, Expression};
 use crate::os::WaitStatus;
 use crate::stops::event::StopReason;
@@ -227,10 +228,9 @@ impl Debugger {
         }
         let pausing = match self.inferior.thread_mut(thread) {
             Some(state) => {
-                state.registers = Some(call.saved);
-                state.registers_dirty = true;
+                state.registers = RegisterCache::Dirty(call.saved);
                 // Accesses of the call to watched data are not reported.
-                state.debug_register_hits = 0;
+                state.debug.hits = 0;
                 state.pausing
             }
             None => return Vote::Stay,

@@ -399,7 +399,7 @@ impl Debugger {
                 let accessed = self
                     .inferior
                     .thread_mut(thread)
-                    .map(|it| std::mem::take(&mut it.debug_register_hits));
+                    .map(|it| std::mem::take(&mut it.debug.hits));
                 // Accesses to watched data are ignored; a debug register for code is a breakpoint.
                 if self
                     .inferior
@@ -529,7 +529,7 @@ impl Debugger {
             self.inferior.restore_signal_data(thread, data);
         }
         if let Some(state) = self.inferior.thread_mut(thread) {
-            state.debug_register_hits = 0;
+            state.debug.hits = 0;
             state.passed_site = before.passed;
             state.is_hit_shown = before.is_hit_shown;
             // A signal that arrived during the call is kept, unless one was pending before.

@@ -17,7 +17,7 @@ impl Debugger {
         let accessed = self
             .inferior
             .thread_mut(thread)
-            .map_or(0, |state| std::mem::take(&mut state.debug_register_hits));
+            .map_or(0, |state| std::mem::take(&mut state.debug.hits));
         if (accessed != 0 || self.inferior.single_stepping)
             && let Some(reason) = self.evaluate_watchpoints(thread, accessed)
         {
