@@ -21,7 +21,7 @@ pub use debugger::stack::{Frame, FrameKind, Stack};
 pub use debugger::step::GotoTarget;
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
-    State, StepKind, SymbolInfo, ThreadInfo, Wait,
+    ResumeScope, State, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,

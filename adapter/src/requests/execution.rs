@@ -11,7 +11,7 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::debuginfod;
 use crate::session::handles::thread_id;
-use engine::{Granularity, State, StepKind};
+use engine::{Granularity, ResumeScope, State, StepKind};
 
 /// Resumes all threads; in non-stop mode, the thread in the arguments.
 pub enum Continue {}
@@ -29,9 +29,8 @@ impl Request for Continue {
         session.debugger.can_run()?;
         debuginfod::before_resume(session);
         let thread = thread_id(arguments.thread_id)?;
-        let alone = arguments.single_thread.unwrap_or(false);
-        session.debugger.set_single_thread(alone);
-        let all_threads_continued = session.debugger.resume(thread)?;
+        let scope = resume_scope(arguments.single_thread);
+        let all_threads_continued = session.debugger.resume(thread, scope)?;
         match all_threads_continued {
             true => session.handles.clear(),
             false => session.forget_thread_stop(thread),
@@ -63,6 +62,14 @@ impl Request for Pause {
     }
 }
 
+/// Returns the threads to resume for a request's `singleThread`.
+pub fn resume_scope(single_thread: Option<bool>) -> ResumeScope {
+    match single_thread {
+        Some(true) => ResumeScope::One,
+        Some(false) | None => ResumeScope::All,
+    }
+}
+
 fn step(
     session: &mut Session,
     thread: i64,
@@ -83,8 +90,8 @@ fn step(
     session.debugger.can_run()?;
     debuginfod::before_resume(session);
     let thread = thread_id(thread)?;
-    session.debugger.set_single_thread(alone.unwrap_or(false));
-    session.debugger.step(thread, kind, granularity)?;
+    let scope = resume_scope(alone);
+    session.debugger.step(thread, kind, granularity, scope)?;
     session.forget_thread_stop(thread);
     Ok(())
 }
@@ -136,7 +143,7 @@ impl Request for StepIn {
             single_thread,
         } = arguments;
         match target_id {
-            Some(target) => step_into_target(session, target, single_thread.unwrap_or(false)),
+            Some(target) => step_into_target(session, target, resume_scope(single_thread)),
             None => step(
                 session,
                 thread_id,

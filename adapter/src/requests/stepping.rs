@@ -11,6 +11,7 @@ use crate::session::Session;
 use crate::session::breakpoints::debug_info_path;
 use crate::session::debuginfod;
 use crate::session::handles::thread_id;
+use engine::ResumeScope;
 use std::path::PathBuf;
 
 /// Returns the calls in a frame's line.
@@ -51,11 +52,14 @@ impl Request for StepInTargets {
 ///
 /// # Errors
 /// The id is from an earlier stop, or the thread is not stopped.
-pub fn step_into_target(session: &mut Session, id: i64, alone: bool) -> Result<(), RequestError> {
+pub fn step_into_target(
+    session: &mut Session,
+    id: i64,
+    scope: ResumeScope,
+) -> Result<(), RequestError> {
     let target = session.handles.step_target(id)?;
     debuginfod::before_resume(session);
-    session.debugger.set_single_thread(alone);
-    session.debugger.step_into(&target)?;
+    session.debugger.step_into(&target, scope)?;
     session.forget_thread_stop(target.thread);
     Ok(())
 }

@@ -39,7 +39,7 @@ pub use look::Evaluated;
 pub use memory::Extent;
 pub(crate) use report::OUTPUT_DRAIN_LIMIT;
 pub(crate) use threads::ThreadState;
-pub use types::{Granularity, RegisterGroup, StepKind, ThreadInfo, Wait};
+pub use types::{Granularity, RegisterGroup, ResumeScope, StepKind, ThreadInfo, Wait};
 pub use waits::MutexWait;
 
 use crate::debugger::stack::{TailCalls, ThreadStack};

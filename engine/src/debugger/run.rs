@@ -1,6 +1,6 @@
 //! Resuming and stopping, and the threads that can be inspected.
 
-use super::{Debugger, State, Vote};
+use super::{Debugger, ResumeScope, State, Vote};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
@@ -86,30 +86,24 @@ impl Debugger {
             })
     }
 
-    /// Resumes all threads, or in non-stop mode the given one. Returns true if all threads run now.
+    /// Resumes all threads, or only the given one: by `scope`, and in non-stop mode. Returns true if
+    /// all threads run now.
     ///
     /// # Errors
     /// The program or the thread is not stopped, or it is a core file.
-    pub fn resume(&mut self, thread: ThreadId) -> Result<bool, Error> {
+    pub fn resume(&mut self, thread: ThreadId, scope: ResumeScope) -> Result<bool, Error> {
         self.can_run()?;
         let process = self.stopped()?;
         if self.inferior.non_stop && process.threads.contains_key(&thread) {
             self.stopped_thread(thread)?;
-            self.resume_from_stop(thread);
+            self.resume_from_stop(thread, scope);
             return Ok(!self.has_visible_stop());
         }
-        let all = !self.inferior.resume_single_thread;
-        if !all {
+        if scope == ResumeScope::One {
             self.stopped_thread(thread)?;
         }
-        self.resume_from_stop(thread);
-        Ok(all)
-    }
-
-    /// Sets whether only the thread named next runs, by a step or by [`Debugger::resume`], while
-    /// all others stay stopped. It may block on one of them: [`Debugger::interrupt`] ends that.
-    pub fn set_single_thread(&mut self, alone: bool) {
-        self.inferior.resume_single_thread = alone;
+        self.resume_from_stop(thread, scope);
+        Ok(scope == ResumeScope::All)
     }
 
     /// Interrupts the program, or in non-stop mode the given thread; [`StopReason::Pause`] follows

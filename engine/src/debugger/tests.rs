@@ -3,7 +3,7 @@
 use crate::arch::Arch;
 use crate::arch::fixed::{CALL, NOP, TRAP as TRAP_OPCODE, to};
 use crate::debugger::disassembly::{Flavor, Wanted};
-use crate::debugger::{Debugger, Granularity, State, StepKind, Wait};
+use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Wait};
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::inferior::site::{Owner, Sites};
 use crate::os::fake::{BASE, Fake, PID};
@@ -110,7 +110,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
     assert_eq!(thread, LEADER);
     assert!(matches!(reason, StopReason::Signal { info, .. } if info.code == 0));
     // After the resume, the pc is before the trap, which is still there.
-    debugger.resume(LEADER).unwrap();
+    debugger.resume(LEADER, ResumeScope::All).unwrap();
     assert_eq!(pc(&fake, OTHER), SITE);
     assert_eq!(fake.0.borrow().memory[4], 0xcc);
     let log = fake.0.borrow().log.clone();
@@ -127,7 +127,7 @@ fn a_signal_during_a_stop_is_reported_after_it() {
         .stops
         .extend([(LEADER, fault), (OTHER, fault)]);
     assert_eq!(next_stop(&mut debugger).unwrap().0, LEADER);
-    debugger.resume(LEADER).unwrap();
+    debugger.resume(LEADER, ResumeScope::All).unwrap();
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
     // No thread ran in between.
     let log = fake.0.borrow().log.clone();
@@ -135,7 +135,7 @@ fn a_signal_during_a_stop_is_reported_after_it() {
         !log.iter().any(|entry| entry.starts_with("continue")),
         "{log:?}"
     );
-    debugger.resume(LEADER).unwrap();
+    debugger.resume(LEADER, ResumeScope::All).unwrap();
     let log = fake.0.borrow().log.clone();
     assert!(log.contains(&"continue 7 signal 11".to_owned()), "{log:?}");
     assert!(log.contains(&"continue 8 signal 11".to_owned()), "{log:?}");
@@ -365,7 +365,7 @@ fn group_stop_lasts_until_sigcont() {
     debugger.interrupt(LEADER).unwrap();
     assert!(next_stop(&mut debugger).is_some());
     fake.0.borrow_mut().log.clear();
-    debugger.resume(LEADER).unwrap();
+    debugger.resume(LEADER, ResumeScope::All).unwrap();
     assert_eq!(fake.0.borrow().log, ["listen 7", "listen 8"]);
     assert!(next(&mut debugger).is_none());
     // SIGCONT: each thread traps again, and is resumed.
@@ -425,15 +425,15 @@ fn non_stop_thread_stops_steps_and_resumes_alone() {
         script.log.clear();
     }
     assert!(matches!(
-        debugger.resume(LEADER),
+        debugger.resume(LEADER, ResumeScope::All),
         Err(crate::ids::error::Error::NotStopped)
     ));
     // A pause of the running thread; then the first one is resumed alone, with its signal.
     debugger.interrupt(LEADER).unwrap();
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert!(thread == LEADER && matches!(reason, StopReason::Pause));
-    assert!(!debugger.resume(OTHER).unwrap());
-    assert!(debugger.resume(LEADER).unwrap());
+    assert!(!debugger.resume(OTHER, ResumeScope::All).unwrap());
+    assert!(debugger.resume(LEADER, ResumeScope::All).unwrap());
     assert_eq!(
         fake.0.borrow().log,
         ["interrupt 7", "continue 8 signal 11", "continue 7"]
@@ -498,7 +498,7 @@ fn a_change_during_a_stop_is_reported_after_it() {
     write(&fake, OTHER, 5);
     let first = next_stop(&mut debugger).unwrap();
     assert_eq!(first.0, LEADER);
-    debugger.resume(LEADER).unwrap();
+    debugger.resume(LEADER, ResumeScope::All).unwrap();
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert_eq!(thread, OTHER);
     assert!(
@@ -584,7 +584,9 @@ fn instruction_step_over_a_call_of_another_set_ends_behind_it() {
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
     let step = (StepKind::Over, Granularity::Instruction);
-    debugger.step(OTHER, step.0, step.1).unwrap();
+    debugger
+        .step(OTHER, step.0, step.1, ResumeScope::All)
+        .unwrap();
     let behind = SITE + 4;
     assert_eq!(fake.0.borrow().memory[8..12], to(TRAP_OPCODE, 0));
     let wanted = Wanted {

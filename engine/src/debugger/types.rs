@@ -14,6 +14,16 @@ pub enum StepKind {
     Out,
 }
 
+/// The threads that a request resumes in all-stop mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResumeScope {
+    /// All threads.
+    All,
+    /// Only the thread of the request; all others stay stopped. It may block on one of them:
+    /// [`Debugger::interrupt`](super::Debugger::interrupt) ends that.
+    One,
+}
+
 /// The unit of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Granularity {

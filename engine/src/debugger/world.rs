@@ -1,6 +1,6 @@
 //! Stopping and resuming all threads.
 
-use super::{Debugger, State};
+use super::{Debugger, ResumeScope, State};
 use crate::debugger::breakpoint::CALL_GRACE;
 use crate::debugger::dispatch::Vote;
 use crate::ids::ThreadId;
@@ -104,12 +104,10 @@ impl Debugger {
         result
     }
 
-    /// Resumes a thread from a reported stop; in all-stop mode also all others, unless
-    /// `resume_single_thread` is set.
-    pub(crate) fn resume_from_stop(&mut self, thread: ThreadId) {
+    /// Resumes a thread from a reported stop; in all-stop mode also all others if `scope` says so.
+    pub(crate) fn resume_from_stop(&mut self, thread: ThreadId, scope: ResumeScope) {
         if !self.inferior.non_stop {
-            let alone = std::mem::take(&mut self.inferior.resume_single_thread);
-            self.resume_where(|other| !alone || other == thread);
+            self.resume_where(|other| scope == ResumeScope::All || other == thread);
             return;
         }
         self.forget_stop_of(thread);

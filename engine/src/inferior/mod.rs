@@ -102,8 +102,6 @@ pub(crate) struct Inferior {
     pub following: Following,
     /// Whether a stop stops only its thread (non-stop mode).
     pub non_stop: bool,
-    /// Whether the next resume from a stop resumes only that thread.
-    pub resume_single_thread: bool,
     /// The resume after the last stop; `None` if that stop was not followed by a resume.
     pub last_resume: Option<LastResume>,
     /// Whether stops may be ready without a further SIGCHLD.
@@ -138,7 +136,6 @@ impl Inferior {
             ended: Vec::new(),
             following: Following::default(),
             non_stop: false,
-            resume_single_thread: false,
             last_resume: None,
             stops_may_be_ready: false,
             woken: false,

@@ -1,6 +1,6 @@
 //! Start of a step: selects the plan for the request and the thread's position.
 
-use crate::debugger::{Debugger, Granularity, StepKind};
+use crate::debugger::{Debugger, Granularity, ResumeScope, StepKind};
 use crate::ids::FrameKey;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
@@ -24,6 +24,7 @@ impl Debugger {
         thread: ThreadId,
         kind: StepKind,
         granularity: Granularity,
+        scope: ResumeScope,
     ) -> Result<(), Error> {
         self.can_run()?;
         self.stopped_thread(thread)?;
@@ -97,7 +98,7 @@ impl Debugger {
         let leaves = kind == StepKind::Out && start_is_outermost;
         let returning = out.filter(|_| leaves);
         let returning = returning.and_then(|out| self.returning(thread, out.addr));
-        self.begin_step(thread, plan, verdict);
+        self.begin_step((thread, scope), plan, verdict);
         if let Some(step) = self.step_of(thread) {
             step.returning = returning;
         }

@@ -9,7 +9,7 @@ mod targets;
 
 pub use goto::GotoTarget;
 
-use crate::debugger::{Debugger, Shown, Vote};
+use crate::debugger::{Debugger, ResumeScope, Shown, Vote};
 use crate::ids::ThreadId;
 use crate::inferior::site::Owner;
 use crate::os::{RegisterSet, Resume};
@@ -19,8 +19,13 @@ use crate::stops::step::{Plan, Stepping, Target, Verdict};
 use dwarf::LoadAddr;
 
 impl Debugger {
-    /// Starts a step with its first verdict.
-    pub(crate) fn begin_step(&mut self, thread: ThreadId, plan: Box<dyn Plan>, first: Verdict) {
+    /// Starts a step with its first verdict, and resumes the threads in `scope`.
+    pub(crate) fn begin_step(
+        &mut self,
+        (thread, scope): (ThreadId, ResumeScope),
+        plan: Box<dyn Plan>,
+        first: Verdict,
+    ) {
         let Some(state) = self.thread_state(thread) else {
             return;
         };
@@ -39,7 +44,7 @@ impl Debugger {
             Verdict::Abandon => self.cancel_step(thread),
             Verdict::Step | Verdict::KeepRunning | Verdict::Done { .. } => {}
         }
-        self.resume_from_stop(thread);
+        self.resume_from_stop(thread, scope);
     }
 
     /// Returns whether a stopped thread would hit one of these targets without moving.

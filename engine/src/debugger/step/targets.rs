@@ -1,6 +1,6 @@
 //! Targets of "step into": the calls of the line that a thread is at.
 
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, ResumeScope};
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::stops::step::start::Start;
@@ -55,7 +55,7 @@ impl Debugger {
     ///
     /// # Errors
     /// Not stopped, the thread has ended, or has moved since.
-    pub fn step_into(&mut self, target: &StepTarget) -> Result<(), Error> {
+    pub fn step_into(&mut self, target: &StepTarget, scope: ResumeScope) -> Result<(), Error> {
         self.can_run()?;
         let thread = target.thread;
         self.stopped_thread(thread)?;
@@ -78,7 +78,7 @@ impl Debugger {
         let memory = self.inferior.memory();
         let view = self.view(&registers, &memory);
         let (plan, verdict) = StepRange::begin(start, mode, out, coroutine, false, &view);
-        self.begin_step(thread, Box::new(plan), verdict);
+        self.begin_step((thread, scope), Box::new(plan), verdict);
         Ok(())
     }
 }
