@@ -18,17 +18,20 @@ mod life;
 mod loader;
 pub(crate) mod look;
 mod memory;
+mod mutex_wait;
 pub(crate) mod outbox;
 mod post_mortem;
 mod report;
 mod run;
 pub mod stack;
+mod start;
 pub(crate) mod step;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod types;
-mod waits;
+mod wait;
+
 mod world;
 
 pub use crate::inferior::State;
@@ -37,14 +40,12 @@ use find::ProcessWatch;
 pub use inspect::{LineCode, NamesStatus, SymbolInfo};
 pub use look::Evaluated;
 pub use memory::Extent;
+pub use mutex_wait::MutexWait;
 pub(crate) use report::OUTPUT_DRAIN_LIMIT;
 pub(crate) use threads::ThreadState;
 pub use types::{Granularity, RegisterGroup, ResumeScope, StepKind, ThreadInfo, Wait};
-pub use waits::MutexWait;
 
 use crate::debugger::stack::{TailCalls, ThreadStack};
-use crate::ids::BreakpointId;
-use crate::ids::CodeName;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::ids::{Launch, ModuleId};
@@ -52,24 +53,19 @@ use crate::images::indexer::Indexer;
 use crate::images::indexer::IndexingProgress;
 use crate::images::modules::ModuleInfo;
 use crate::images::modules::Modules;
-use crate::inferior::site::Owner;
-use crate::inferior::thread::StopPoint;
-use crate::inferior::{Inferior, Process};
+use crate::inferior::Inferior;
 use crate::inspect::value::Value;
-use crate::os::{Backend, OpenStdio, WaitInterest, WaitStatus, Waker};
+use crate::os::{Backend, Waker};
+use crate::stops::breakpoint::Breakpoints;
 use crate::stops::breakpoint::watch::Watches;
-use crate::stops::breakpoint::{
-    BreakpointInfo, Breakpoints, FunctionBreakpoint, InstructionBreakpoint, SourceBreakpoint,
-};
-use crate::stops::event::{Event, StopReason};
+use crate::stops::event::Event;
 use crate::stops::exception::{Exceptions, SignalRules};
 use crate::stops::step::{Reaches, StepFilters};
 use dwarf::Unwinder;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
-use std::os::fd::BorrowedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -149,12 +145,6 @@ pub(crate) struct ClientLink {
     /// When the client was last polled.
     polled_at: Instant,
 }
-
-/// Output is passed on in pieces of this many bytes, so that requests are handled in between.
-const OUTPUT_PORTION: usize = 1 << 16;
-
-/// How long back-to-back events may be handled before the client is polled.
-const CLIENT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Debugger {
     /// Creates a debugger without a process. `os::prepare` must have run before the first thread.
@@ -257,352 +247,6 @@ impl Debugger {
         self.images.indexer.cancel_current();
     }
 
-    // ---- launch, attach, detach
-
-    /// Starts a program and holds it before its first instruction; takes milliseconds.
-    ///
-    /// # Errors
-    /// It does not exist, is not executable, is for another machine.
-    pub fn launch(&mut self, launch: &Launch) -> Result<(), Error> {
-        self.start(launch, None)
-    }
-
-    /// Starts a program like [`Debugger::launch`], with the files of its standard streams already
-    /// open.
-    ///
-    /// # Errors
-    /// As [`Debugger::launch`].
-    pub fn launch_with(&mut self, launch: &Launch, opened: OpenStdio) -> Result<(), Error> {
-        self.start(launch, Some(opened))
-    }
-
-    fn start(&mut self, launch: &Launch, opened: Option<OpenStdio>) -> Result<(), Error> {
-        self.no_process_yet()?;
-        let pid = self.inferior.launch(launch, opened)?;
-        self.begin(Process::new(pid, true));
-        self.launch = Some(launch.clone());
-        self.inferior.thread_is_there(ThreadId(pid));
-        // In the kernel, a single step from here ends before the first instruction.
-        if let Some(state) = self.inferior.thread_mut(ThreadId(pid)) {
-            state.point = StopPoint::SystemCall(WaitStatus::Execed(ThreadId(pid)));
-        }
-        self.load_initial_modules();
-        Ok(())
-    }
-
-    /// Seizes a launcher ([`crate::os::Launcher`]) waiting in a terminal. [`Event::Launched`]
-    /// follows when it was released and has executed the program.
-    ///
-    /// # Errors
-    /// As for [`Debugger::attach`].
-    pub fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
-        self.no_process_yet()?;
-        self.inferior.seize_launcher(pid)?;
-        let mut process = Process::new(pid, true);
-        process.launcher = true;
-        process.state = State::Running;
-        self.begin(process);
-        if let Some(process) = &mut self.inferior.process {
-            let thread = process.threads.entry(ThreadId(pid)).or_default();
-            thread.announced = true;
-        }
-        Ok(())
-    }
-
-    /// Seizes a running process and stops it.
-    ///
-    /// # Errors
-    /// It has ended or may not be traced; the message names the cause (uid, ptrace_scope, another
-    /// tracer).
-    pub fn attach(&mut self, pid: i32) -> Result<(), Error> {
-        self.attach_as(pid, false, |_| ())
-    }
-
-    /// Attaches like [`Debugger::attach`]; `launched`: the process is killed with the debugger.
-    /// `mend` is called as soon as the process is stopped.
-    pub(crate) fn attach_as(
-        &mut self,
-        pid: i32,
-        launched: bool,
-        mend: impl FnOnce(&mut Debugger),
-    ) -> Result<(), Error> {
-        self.no_process_yet()?;
-        let threads = self.inferior.seize(pid, launched)?;
-        self.begin(Process::new(pid, launched));
-        if let Some(process) = &mut self.inferior.process {
-            for thread in threads {
-                process.threads.entry(thread).or_default().announced = true;
-            }
-        }
-        self.stop_all();
-        mend(self);
-        let alive = self
-            .inferior
-            .process
-            .as_ref()
-            .is_some_and(|process| process.state != State::Ended);
-        if !alive {
-            self.inferior.process = None;
-            self.drop_events();
-            return Err(Error::Attach {
-                pid,
-                message: "process exited during attach".into(),
-            });
-        }
-        // Threads so far are reported by `threads`, not by events.
-        self.keep_events(|event| {
-            !matches!(event, Event::ThreadStarted(_) | Event::ThreadExited(_))
-        });
-        self.load_initial_modules();
-        Ok(())
-    }
-
-    pub(crate) fn no_process_yet(&self) -> Result<(), Error> {
-        if self.inferior.process.is_some() || self.awaited.is_some() {
-            return Err(Error::AlreadyStarted);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn begin(&mut self, process: Process) {
-        self.forget_former();
-        self.inferior.begin(process);
-    }
-
-    /// Drops the state of an earlier process, except the breakpoints themselves.
-    fn forget_former(&mut self) {
-        self.images.holding = false;
-        self.stops.exceptions.start_anew();
-        self.threads.clear();
-        self.calls.conditions.clear();
-        self.inferior.forget_former();
-        self.images.modules.clear();
-        self.views.unwinder.borrow_mut().clear();
-        self.views.tail_calls.borrow_mut().clear();
-        self.forget_watches();
-        for id in self.stops.breakpoints.reset_for_restart() {
-            self.emit(Event::BreakpointChanged(id));
-        }
-        self.clear_stop_state();
-    }
-
-    /// Finds the images of the process, binds breakpoints in them, and watches the loader.
-    pub(crate) fn load_initial_modules(&mut self) {
-        let Some((pid, launched)) = self
-            .inferior
-            .process
-            .as_ref()
-            .map(|process| (process.pid, process.launched))
-        else {
-            return;
-        };
-        self.inferior.system_call_at = None;
-        let change = {
-            let memory =
-                crate::memory::ProcessMemory::uncached(self.inferior.os(), &self.inferior.sites);
-            self.images.modules.load_initial(pid, &memory);
-            self.images.modules.refresh(pid, &memory)
-        };
-        self.inferior.arch = self.images.modules.arch();
-        debug_assert!(change.removed.is_empty());
-        let infos: Vec<ModuleInfo> = self
-            .images
-            .modules
-            .loaded
-            .iter()
-            .map(|it| it.info())
-            .collect();
-        for info in infos {
-            self.emit(Event::ModuleLoaded(info));
-        }
-        self.watch_loader();
-        if launched && let Some(entry) = self.images.modules.entry() {
-            // At the entry, the loader provides the address to watch; static programs have no
-            // loader.
-            self.inferior.add_site(entry, Owner::Loader);
-        }
-        self.flush_module_notes();
-        self.bind_all();
-    }
-
-    /// Reports new images, and binds breakpoints in them.
-    pub(crate) fn announce_modules(&mut self, ids: &[ModuleId]) {
-        for id in ids {
-            if let Some(loaded) = self.images.modules.get(*id) {
-                self.emit(Event::ModuleLoaded(loaded.info()));
-            }
-        }
-        if !ids.is_empty() {
-            self.bind_in_new(ids);
-        }
-    }
-
-    pub(crate) fn flush_module_notes(&mut self) {
-        for note in std::mem::take(&mut self.images.modules.notes) {
-            self.emit(Event::Note(note));
-        }
-        for file in dwarf::truncated_files() {
-            self.emit(Event::Note(format!(
-                "{} was truncated while in use; debug info not read yet is lost. Restart the \
-                 program.\n",
-                file.display()
-            )));
-        }
-    }
-
-    /// Ends [`State::Held`]: resumes the program, or (`stop`) reports a stop
-    /// ([`StopReason::Entry`]).
-    ///
-    /// # Errors
-    /// The process is not held.
-    pub fn release(&mut self, stop: bool) -> Result<(), Error> {
-        match self.state() {
-            State::Held => {}
-            State::NoProcess | State::Ended => return Err(Error::NoProcess),
-            State::Running | State::Stopped => return Err(Error::AlreadyStarted),
-        }
-        if let Some((thread, signal)) = self.inferior.os().core().and_then(|core| core.ending()) {
-            let reason = match signal {
-                Some(info) => StopReason::Signal {
-                    info,
-                    ids: Vec::new(),
-                },
-                None => StopReason::Entry,
-            };
-            self.carry_out(thread, Vote::stop(reason));
-            return Ok(());
-        }
-        if self.inferior.launched {
-            self.hold_start_for_places();
-        }
-        let process = self.inferior.process.as_ref().ok_or(Error::NoProcess)?;
-        let current = process.current;
-        let others = process.threads.iter();
-        let others: Vec<ThreadId> = others
-            .filter(|(thread, state)| **thread != current && state.is_stopped())
-            .map(|(thread, _)| *thread)
-            .collect();
-        match (stop, self.inferior.non_stop) {
-            (false, _) => self.resume_all(),
-            (true, false) => self.carry_out(current, Vote::stop(StopReason::Entry)),
-            (true, true) => {
-                for thread in others.into_iter().chain([current]) {
-                    self.carry_out(thread, Vote::stop(StopReason::Entry));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether we launched the process; otherwise it was attached to.
-    pub fn was_launched(&self) -> bool {
-        self.inferior.launched
-    }
-
-    /// Blocks until there is an event, the waker was used, `client` can be read or has ended, or
-    /// `deadline` has passed.
-    ///
-    /// # Errors
-    /// The operating system refuses to wait; the session cannot continue.
-    pub fn wait(
-        &mut self,
-        deadline: Option<Instant>,
-        client: Option<BorrowedFd<'_>>,
-    ) -> Result<Wait, Error> {
-        loop {
-            self.inferior.stops_may_be_ready = false;
-            // A program with constant events must not keep the client from being served.
-            if self.has_events() && self.client.polled_at.elapsed() >= CLIENT_POLL_INTERVAL {
-                let besides = WaitInterest {
-                    output: false,
-                    client,
-                };
-                let ready = self.inferior.wait(Some(Instant::now()), besides)?;
-                self.client.polled_at = Instant::now();
-                self.inferior.remember(ready);
-                if ready.client {
-                    return Ok(Wait::Client);
-                }
-            }
-            if let Some(event) = self.next_event() {
-                return Ok(Wait::Event(event));
-            }
-            if std::mem::take(&mut self.inferior.woken) {
-                return Ok(Wait::Woken);
-            }
-            // Backpressure: if the client reads too slowly, the program's output and logpoints
-            // wait.
-            if !self.client.output_held {
-                self.collect_stops();
-            }
-            if !self.client.output_held && self.drain_messages() {
-                self.inferior.stops_may_be_ready = true;
-            }
-            self.switch_to_child();
-            self.finish_if_ended();
-            self.check_call();
-            self.look_for_process();
-            self.inferior.reclaim_handovers();
-            if self.images.indexer.poll_events() {
-                self.bind_functions();
-            }
-            if self.images.holding {
-                self.end_hold();
-            }
-            if dwarf::are_names_wanted() {
-                self.prepare_wanted_names();
-            }
-            self.flush_module_notes();
-            if self.has_events() {
-                continue;
-            }
-            let ended = self
-                .inferior
-                .process
-                .as_ref()
-                .and_then(|process| process.ended)
-                .map(|(_, patience)| patience)
-                .filter(|_| !self.client.output_held && !self.inferior.waits_for_children());
-            let until = if self.inferior.stops_may_be_ready {
-                Some(Instant::now())
-            } else {
-                let found = self.awaited.as_ref().map(|awaited| awaited.next);
-                let lost = self
-                    .inferior
-                    .following
-                    .lost
-                    .iter()
-                    .map(|lost| lost.next)
-                    .min();
-                let said = self
-                    .inferior
-                    .next_drain()
-                    .filter(|_| !self.client.output_held);
-                [deadline, ended, found, lost, said, self.call_deadline()]
-                    .into_iter()
-                    .flatten()
-                    .min()
-            };
-            let besides = WaitInterest {
-                output: !self.client.output_held && self.inferior.os().output_open(),
-                client,
-            };
-            let ready = self.inferior.wait(until, besides)?;
-            self.client.polled_at = Instant::now();
-            self.inferior.remember(ready);
-            if ready.output {
-                self.pump_output(OUTPUT_PORTION);
-            }
-            if ready.client && !self.has_events() {
-                return Ok(Wait::Client);
-            }
-            let idle = !ready.woken && !ready.stops && !ready.output && !self.has_events();
-            if idle && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(Wait::Deadline);
-            }
-        }
-    }
-
     /// Stops (true) or continues reading the debuggee's output from its pipe. Reading stops while
     /// the client reads too slowly.
     pub fn hold_output(&mut self, hold: bool) {
@@ -674,51 +318,6 @@ impl Debugger {
             .iter()
             .map(|it| it.info())
             .collect()
-    }
-
-    // ---- breakpoints (at any time, also without a process and while it runs)
-
-    /// Replaces the breakpoints of one source. `key` is the client's spelling of the path and
-    /// identifies the set; `source` is the path to look up in the debug info. Unchanged breakpoints
-    /// keep their ids.
-    pub fn set_source_breakpoints(
-        &mut self,
-        key: &str,
-        source: &Path,
-        breakpoints: &[SourceBreakpoint],
-    ) -> Vec<BreakpointInfo> {
-        self.replace_source_breakpoints(key, source, breakpoints)
-    }
-
-    /// Replaces the breakpoints in the disassembly of a piece of code; `key` as above.
-    pub fn set_code_breakpoints(
-        &mut self,
-        key: &str,
-        code: &CodeName,
-        breakpoints: &[SourceBreakpoint],
-    ) -> Vec<BreakpointInfo> {
-        self.replace_code_breakpoints(key, code, breakpoints)
-    }
-
-    /// Replaces the function breakpoints.
-    pub fn set_function_breakpoints(
-        &mut self,
-        breakpoints: &[FunctionBreakpoint],
-    ) -> Vec<BreakpointInfo> {
-        self.replace_function_breakpoints(breakpoints)
-    }
-
-    /// Replaces the breakpoints on instructions.
-    pub fn set_instruction_breakpoints(
-        &mut self,
-        breakpoints: &[InstructionBreakpoint],
-    ) -> Vec<BreakpointInfo> {
-        self.replace_instruction_breakpoints(breakpoints)
-    }
-
-    /// Returns the state of a breakpoint.
-    pub fn breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
-        self.breakpoint_info(id)
     }
 }
 

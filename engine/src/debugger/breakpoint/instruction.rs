@@ -9,7 +9,9 @@ use crate::stops::breakpoint::resolve::Resolved;
 use crate::stops::breakpoint::{BreakpointInfo, InstructionBreakpoint, SourceBreakpoint, Spec};
 
 impl Debugger {
-    pub(crate) fn replace_code_breakpoints(
+    /// Replaces the breakpoints in the disassembly of a piece of code. `key` identifies the set, as
+    /// in [`Debugger::set_source_breakpoints`].
+    pub fn set_code_breakpoints(
         &mut self,
         key: &str,
         code: &CodeName,
@@ -34,7 +36,8 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
-    pub(crate) fn replace_instruction_breakpoints(
+    /// Replaces the breakpoints on instructions, as [`Debugger::set_source_breakpoints`] does.
+    pub fn set_instruction_breakpoints(
         &mut self,
         wanted: &[InstructionBreakpoint],
     ) -> Vec<BreakpointInfo> {

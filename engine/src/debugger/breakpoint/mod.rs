@@ -29,7 +29,10 @@ use rustc_hash::FxHashSet;
 use std::path::Path;
 
 impl Debugger {
-    pub(crate) fn replace_source_breakpoints(
+    /// Replaces the breakpoints of one source, with a process or without one, also while it runs.
+    /// `key` is the client's spelling of the path and identifies the set; `source` is the path to
+    /// look up in the debug info. Unchanged breakpoints keep their ids.
+    pub fn set_source_breakpoints(
         &mut self,
         key: &str,
         source: &Path,
@@ -60,7 +63,8 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
-    pub(crate) fn replace_function_breakpoints(
+    /// Replaces the function breakpoints, as [`Debugger::set_source_breakpoints`] does.
+    pub fn set_function_breakpoints(
         &mut self,
         wanted: &[FunctionBreakpoint],
     ) -> Vec<BreakpointInfo> {
@@ -105,12 +109,11 @@ impl Debugger {
             self.check_names(*id);
         }
         self.place_hardware(&ids);
-        ids.iter()
-            .filter_map(|id| self.breakpoint_info(*id))
-            .collect()
+        ids.iter().filter_map(|id| self.breakpoint(*id)).collect()
     }
 
-    pub(crate) fn breakpoint_info(&self, id: BreakpointId) -> Option<BreakpointInfo> {
+    /// Returns the state of a breakpoint.
+    pub fn breakpoint(&self, id: BreakpointId) -> Option<BreakpointInfo> {
         let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
             return self.exception_breakpoint(id);
         };
@@ -247,7 +250,7 @@ impl Debugger {
     pub(crate) fn rebind_in(&mut self, module: ModuleId) {
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
-            let before = self.breakpoint_info(id);
+            let before = self.breakpoint(id);
             let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
                 continue;
             };
@@ -276,7 +279,7 @@ impl Debugger {
                     self.inferior.remove_site(place.addr, Owner::User(id));
                 }
             }
-            if self.breakpoint_info(id) != before {
+            if self.breakpoint(id) != before {
                 self.emit(Event::BreakpointChanged(id));
             }
         }

@@ -71,9 +71,7 @@ impl Debugger {
             // Evaluation in the program would show up as accesses.
             self.inferior.end_all_jumps();
         }
-        ids.iter()
-            .filter_map(|id| self.breakpoint_info(*id))
-            .collect()
+        ids.iter().filter_map(|id| self.breakpoint(*id)).collect()
     }
 
     fn begin_watch(&mut self, id: BreakpointId, wanted: &DataBreakpoint) {
@@ -136,7 +134,7 @@ impl Debugger {
         concerned.retain(|id| !told.contains(id));
         let infos = |debugger: &Self| -> Vec<_> {
             let ids = concerned.iter();
-            ids.map(|id| (*id, debugger.breakpoint_info(*id))).collect()
+            ids.map(|id| (*id, debugger.breakpoint(*id))).collect()
         };
         let before = infos(self);
         let was_stepping = self.inferior.single_stepping;
