@@ -3,7 +3,6 @@
 use crate::file::R;
 use crate::file::object::Image;
 use crate::file::object::u32_at;
-use crate::ids::Machine;
 use crate::ids::error::Error;
 use crate::ids::register::Register;
 use gimli::{
@@ -140,10 +139,7 @@ impl Cfi {
         {
             debug_frame = debug.section_data(".debug_frame");
         }
-        let vendor = match image.machine {
-            Machine::Aarch64 => gimli::Vendor::AArch64,
-            _ => gimli::Vendor::Default,
-        };
+        let vendor = image.machine.facts().cfi_vendor;
         Cfi {
             bases,
             eh_frame: (!data.is_empty()).then(|| {

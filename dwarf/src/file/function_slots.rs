@@ -8,15 +8,14 @@ const SHT_RELA: u32 = 4;
 const SHF_ALLOC: u64 = 2;
 const RELA_SIZE: usize = 24;
 const SYMBOL_SIZE: usize = 24;
-const R_X86_64_64: u64 = 1;
-const R_X86_64_GLOB_DAT: u64 = 6;
-const R_X86_64_JUMP_SLOT: u64 = 7;
-const R_X86_64_IRELATIVE: u64 = 37;
 
 /// Returns the words of an image that are relocated to the function of a name, or to the result of
 /// the resolver at `chooser`.
 pub(crate) fn of(image: &Image, name: &str, chooser: Option<FileAddr>) -> Vec<FileAddr> {
     let mut found = Vec::new();
+    let Some(relocations) = &image.machine.facts().relocations else {
+        return found;
+    };
     let sections = image.sections.iter();
     for section in sections.filter(|it| it.kind == SHT_RELA && it.flags & SHF_ALLOC != 0) {
         let symbols = image.sections.get(section.link as usize);
@@ -32,14 +31,11 @@ pub(crate) fn of(image: &Image, name: &str, chooser: Option<FileAddr>) -> Vec<Fi
             let (Some(place), Some(info)) = (u64_at(entry, 0), u64_at(entry, 8)) else {
                 continue;
             };
-            let is_slot = match info & 0xffff_ffff {
-                R_X86_64_IRELATIVE => {
-                    chooser.is_some_and(|chooser| u64_at(entry, 16) == Some(chooser.0))
-                }
-                R_X86_64_64 | R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT => {
-                    is_named(info >> 32) == Some(true)
-                }
-                _ => false,
+            let kind = info & 0xffff_ffff;
+            let is_slot = if kind == relocations.indirect {
+                chooser.is_some_and(|chooser| u64_at(entry, 16) == Some(chooser.0))
+            } else {
+                relocations.is_to_symbol(kind) && is_named(info >> 32) == Some(true)
             };
             if is_slot {
                 found.push(FileAddr(place));

@@ -94,11 +94,7 @@ impl Image {
         let mut image = Image {
             path: path.to_owned(),
             data,
-            machine: match machine {
-                62 => Machine::X86_64,
-                183 => Machine::Aarch64,
-                other => Machine::Other(other),
-            },
+            machine: Machine::of_elf(machine),
             position_independent: kind == 3,
             entry: FileAddr(entry),
             segments: Vec::new(),
@@ -244,8 +240,7 @@ impl Image {
     /// Returns the value that the loader writes at `addr`, relative to the image's start. `None`
     /// unless the word there is relocated to an address in the image.
     pub(crate) fn relocated(&self, addr: u64) -> Option<u64> {
-        /// `r_info` of a relocation by the load address, without a symbol.
-        const R_X86_64_RELATIVE: u64 = 8;
+        let relocations = self.machine.facts().relocations.as_ref()?;
         let (entries, _) = self.section_data(".rela.dyn").as_chunks::<24>();
         let word = |entry: &[u8; 24], index: usize| {
             let bytes = entry.as_chunks::<8>().0.get(index)?;
@@ -261,7 +256,8 @@ impl Image {
         });
         let first = sorted.partition_point(|index| place_of(index) < Some(addr));
         let entry = entries.get(*sorted.get(first)? as usize)?;
-        let is_relative = word(entry, 1) == Some(R_X86_64_RELATIVE);
+        // `r_info` without a symbol.
+        let is_relative = word(entry, 1) == Some(relocations.relative);
         (is_relative && word(entry, 0) == Some(addr)).then(|| word(entry, 2))?
     }
 

@@ -1,8 +1,8 @@
 //! The symbol tables of an image, sorted for lookup when first needed.
 
 use crate::file::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
-use crate::ids::Machine;
 use crate::ids::addr::FileAddr;
+use crate::ids::machine::Relocations;
 use crate::ids::symbol::{Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -42,8 +42,9 @@ impl SymbolTable {
         for (holder, kind) in tables(image, debug) {
             read_table(holder, image, kind, &mut entries, &mut tls);
         }
-        if image.machine == Machine::X86_64 {
-            read_plt(image, &mut entries);
+        let facts = image.machine.facts();
+        if let (Some(relocations), Some(code)) = (&facts.relocations, &facts.code) {
+            read_plt(image, relocations, code.plt_slot, &mut entries);
         }
         entries.sort_unstable_by(|a, b| {
             (a.symbol.addr, std::cmp::Reverse(a.rank), a.symbol.name).cmp(&(
@@ -439,10 +440,13 @@ fn raw_symbol(raw: &[u8]) -> Option<(u32, u8, u16, u64, u64)> {
 }
 
 /// Names the stubs of the procedure linkage table `name@plt`. Each stub jumps through a slot of the
-/// global offset table (`ff 25 rel32`), and the slot's relocation has the name.
-fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
-    const R_X86_64_GLOB_DAT: u64 = 6;
-    const R_X86_64_JUMP_SLOT: u64 = 7;
+/// global offset table, and the slot's relocation has the name.
+fn read_plt(
+    image: &Image,
+    relocations: &Relocations,
+    slot_of: fn(&[u8], u64) -> Option<u64>,
+    entries: &mut Vec<Entry>,
+) {
     let is_plt = |section: &&Section| {
         matches!(section.name, ".plt" | ".plt.sec" | ".plt.got") && section.size < 1 << 24
     };
@@ -470,7 +474,8 @@ fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
             let (Some(offset), Some(info)) = (u64_at(raw, 0), u64_at(raw, 8)) else {
                 continue;
             };
-            if !matches!(info & 0xffff_ffff, R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT) {
+            let kind = info & 0xffff_ffff;
+            if ![relocations.global_data, relocations.jump_slot].contains(&kind) {
                 continue;
             }
             let name = ((info >> 32) as usize)
@@ -486,22 +491,9 @@ fn read_plt(image: &Image, entries: &mut Vec<Entry>) {
         let stride = if section.name == ".plt.got" { 8 } else { 16 };
         for (index, code) in image.contents(section).chunks(stride).enumerate() {
             let start = section.addr.wrapping_add((index * stride) as u64);
-            let jump = match code {
-                [0xff, 0x25, ..] => 2,
-                // bnd jmp
-                [0xf2, 0xff, 0x25, ..] => 3,
-                // endbr64; jmp
-                [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, ..] => 6,
-                // endbr64; bnd jmp
-                [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, ..] => 7,
-                _ => continue,
-            };
-            let Some(distance) = u32_at(code, jump) else {
+            let Some(slot) = slot_of(code, start) else {
                 continue;
             };
-            let slot = start
-                .wrapping_add(jump as u64 + 4)
-                .wrapping_add(i64::from(distance as i32) as u64);
             if let Some(name) = slots.get(&slot) {
                 entries.push(Entry {
                     symbol: Symbol {

@@ -1,8 +1,9 @@
-//! Types shared by all layers: addresses, entries, registers, symbols, source positions, errors.
+//! Types shared by all layers: addresses, entries, machines, registers, symbols, source positions, errors.
 //! Plain data without readers.
 
 pub mod addr;
 pub mod error;
+pub mod machine;
 pub mod memory;
 pub mod register;
 pub mod source;
@@ -10,22 +11,13 @@ pub mod symbol;
 
 use addr::{AddrRange, FileAddr};
 
+pub use machine::Machine;
+
 /// A reference to a debug info entry of one module: unit and offset. Opaque outside this crate.
 #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DieRef {
     pub(crate) unit: u32,
     pub(crate) offset: u64,
-}
-
-/// The instruction set of an image.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Machine {
-    /// x86-64
-    X86_64,
-    /// AArch64
-    Aarch64,
-    /// Another machine, by its ELF `e_machine`.
-    Other(u16),
 }
 
 /// The source language of a unit.

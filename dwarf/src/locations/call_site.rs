@@ -1,198 +1,101 @@
-//! Values at a function's entry, from the caller's call site entry (DWARF 5 §3.4).
+//! Entries of call sites: the calls and jumps of a function (DWARF 5 §3.4).
 
-use crate::entries::units::{Entry, Unit};
-use crate::file::R;
+use crate::entries::units::{Entry, Unit, Value, flag};
 use crate::functions::Function;
 use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
 use crate::ids::error::Error;
-use crate::ids::register::register_name;
 use crate::lines::DebugInfo;
-use crate::locations::evaluate::Scope;
-use crate::locations::{CallerFrame, FrameContext};
-use gimli::{Expression, Operation, UnitOffset, Value};
+use gimli::UnitOffset;
+use std::ops::ControlFlow;
 
-/// Returns the value that `expression` (usually a register) had when the frame's function was
-/// entered.
-pub(crate) fn entry_value(
-    scope: &Scope<'_>,
-    expression: Expression<R>,
-    depth: u32,
-) -> Result<Value, Error> {
-    let unavailable = || {
-        let mut operations = expression.operations(scope.unit.raw.encoding());
-        let what = match operations.next() {
-            Ok(Some(
-                Operation::Register { register } | Operation::RegisterOffset { register, .. },
-            )) => register_name(
-                scope.frame.registers.machine(),
-                crate::ids::register::Register(register.0),
-            ),
-            _ => "a value".to_owned(),
-        };
-        Error::RegisterUnavailable(format!("{what} at the function's entry"))
-    };
-    parameter(scope, depth, |_, entry| {
-        entry
-            .attr_value(gimli::DW_AT_location)
-            .and_then(|value| value.exprloc_value())
-            .is_some_and(|place| place.0.slice() == expression.0.slice())
-    })?
-    .ok_or_else(unavailable)
+/// An entry of a call site.
+pub(super) enum SiteEntry<'a> {
+    /// The call site itself.
+    Site(&'a Entry),
+    /// A parameter of the last site.
+    Parameter(&'a Entry),
 }
 
-/// Returns the value that a parameter, given by its entry, had when the frame's function was
-/// entered (`DW_OP_GNU_parameter_ref`).
-pub(crate) fn parameter_value(
-    scope: &Scope<'_>,
-    wanted: DieRef,
-    depth: u32,
-) -> Result<Value, Error> {
-    let info = scope.info;
-    let root = info.root_origin(wanted);
-    parameter(scope, depth, |unit, entry| {
-        [gimli::DW_AT_call_parameter, gimli::DW_AT_abstract_origin]
-            .into_iter()
-            .filter_map(|at| info.reference(unit, entry.attr_value(at)?))
-            .any(|found| info.root_origin(found) == root)
-    })?
-    .ok_or_else(|| Error::RegisterUnavailable("a parameter at the function's entry".into()))
-}
-
-fn parameter(
-    scope: &Scope<'_>,
-    depth: u32,
-    is_wanted: impl Fn(&Unit, &Entry) -> bool,
-) -> Result<Option<Value>, Error> {
-    let frame = scope.frame;
-    let Some(caller) = (frame.caller)(0) else {
-        return Ok(None);
-    };
-    // Look up the call instruction: the return address may be in the next function.
-    let lookup = frame.bias.file(caller.return_address - 1);
-    let Some(function) = scope.module.function_at(lookup) else {
-        return Ok(None);
-    };
-    let return_address = frame.bias.file(caller.return_address);
-    let Some((unit, value)) = call_value(scope, &function, return_address, is_wanted)? else {
-        return Ok(None);
-    };
-    let CallerFrame { registers, cfa, .. } = &caller;
-    let outer = |level: u32| (frame.caller)(level.checked_add(1)?);
-    let context = FrameContext {
-        memory: frame.memory,
-        registers,
-        cfa: *cfa,
-        pc: lookup,
-        bias: frame.bias,
-        function: Some(&function),
-        tls: frame.tls,
-        caller: &outer,
-    };
-    let scope = Scope {
-        unit,
-        frame: &context,
-        ..*scope
-    };
-    scope.value(value, depth).map(Some)
-}
-
-/// Returns the value expression of the call site parameter that `is_wanted` selects; `None` if the
-/// call site is not described or calls another function.
-fn call_value<'a>(
-    scope: &Scope<'a>,
-    caller: &Function,
-    return_address: FileAddr,
-    is_wanted: impl Fn(&Unit, &Entry) -> bool,
-) -> Result<Option<(&'a Unit, Expression<R>)>, Error> {
-    let info = scope.info;
-    let (unit, _) = info.entry(caller.id)?;
-    let mut entries = unit
-        .raw
-        .entries_raw(Some(UnitOffset(caller.id.offset as usize)))?;
+/// Calls `visit` with the call sites of a function, including those in inlined calls, each followed
+/// by its parameters. Returns the value that `visit` breaks with; `None` if it never does.
+pub(super) fn walk<T>(
+    unit: &Unit,
+    function: DieRef,
+    mut visit: impl FnMut(SiteEntry<'_>) -> ControlFlow<T>,
+) -> Result<Option<T>, Error> {
+    let start = UnitOffset(function.offset as usize);
+    let mut entries = unit.raw.entries_raw(Some(start))?;
     let mut entry = Entry::null();
-    let mut site: Option<isize> = None;
     entries.read_entry(&mut entry)?;
+    if !entry.has_children() {
+        return Ok(None);
+    }
+    let mut site_depth = None;
     while !entries.is_empty() && entries.next_depth() > 0 {
         let depth = entries.next_depth();
-        if site.is_some_and(|site| depth <= site) {
-            return Ok(None);
-        }
         if !entries.read_entry(&mut entry)? {
             continue;
         }
-        match entry.tag() {
-            gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site
-                if returns_to(scope, unit, &entry, return_address) =>
-            {
-                if !entry.has_children() || !calls_this(scope, unit, &entry) {
-                    return Ok(None);
-                }
-                site = Some(depth);
+        let visited = match entry.tag() {
+            gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => {
+                site_depth = Some(depth);
+                SiteEntry::Site(&entry)
             }
             gimli::DW_TAG_call_site_parameter | gimli::DW_TAG_GNU_call_site_parameter
-                if site == Some(depth - 1) && is_wanted(unit, &entry) =>
+                if site_depth == Some(depth - 1) =>
             {
-                return Ok(entry
-                    .attr_value(gimli::DW_AT_call_value)
-                    .or_else(|| entry.attr_value(gimli::DW_AT_GNU_call_site_value))
-                    .and_then(|value| value.exprloc_value())
-                    .filter(|expression| !expression.0.is_empty())
-                    .map(|expression| (unit, expression)));
+                SiteEntry::Parameter(&entry)
             }
-            _ => {}
+            _ => continue,
+        };
+        if let ControlFlow::Break(value) = visit(visited) {
+            return Ok(Some(value));
         }
     }
     Ok(None)
 }
 
-fn returns_to(scope: &Scope<'_>, unit: &Unit, site: &Entry, return_address: FileAddr) -> bool {
-    let back = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
-    address_of(scope.info, unit, site, &back) == Some(return_address.0)
-}
-
-/// Returns the address in the first of these attributes that is present.
-pub(crate) fn address_of(
-    info: &DebugInfo,
-    unit: &Unit,
-    entry: &Entry,
-    attributes: &[gimli::DwAt],
-) -> Option<u64> {
-    let value = attributes.iter().find_map(|at| entry.attr_value(*at))?;
-    info.dwarf_of(unit)
-        .attr_address(&unit.raw, value)
-        .ok()
-        .flatten()
-}
-
-/// Returns whether a call site calls the frame's function; true if its target is unknown. If it
-/// calls another function, a tail call lies in between, and the registers at the call are not those
-/// at this function's entry.
-fn calls_this(scope: &Scope<'_>, unit: &Unit, site: &Entry) -> bool {
-    let Some(function) = scope.frame.function else {
-        return false;
-    };
-    let called = site
+/// Returns the function that a call site names; `None` for a call through a pointer.
+pub(super) fn target(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<DieRef> {
+    let target = site
         .attr_value(gimli::DW_AT_call_origin)
-        .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))
-        .and_then(|value| scope.info.reference(unit, value));
-    let Some(called) = called else {
-        // A call through a pointer. Its target cannot be checked: the register that held it may
-        // have been overwritten.
-        return true;
-    };
-    if scope.info.root_origin(called) == scope.info.root_origin(function.id) {
-        return true;
-    }
-    // The function may be declared in one unit and defined in another.
-    let Ok((unit, entry)) = scope.info.entry(called) else {
-        return false;
-    };
-    match (
-        &function.linkage_name,
-        scope.info.linkage_name(unit, &entry),
-    ) {
+        .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))?;
+    info.reference(unit, target)
+}
+
+/// Returns the address that a call returns to. For a jump, gcc records the address after it.
+pub(super) fn return_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<FileAddr> {
+    let address = site
+        .attr_value(gimli::DW_AT_call_return_pc)
+        .or_else(|| site.attr_value(gimli::DW_AT_low_pc))?;
+    address_of(info, unit, address)
+}
+
+/// Returns the address of the call or jump itself.
+pub(super) fn address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<FileAddr> {
+    address_of(info, unit, site.attr_value(gimli::DW_AT_call_pc)?)
+}
+
+fn address_of(info: &DebugInfo, unit: &Unit, value: Value) -> Option<FileAddr> {
+    let address = info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?;
+    address.map(FileAddr)
+}
+
+/// Returns whether a call site is a jump (a tail call).
+pub(super) fn is_tail_call(site: &Entry) -> bool {
+    flag(site, gimli::DW_AT_call_tail_call) || flag(site, gimli::DW_AT_GNU_tail_call)
+}
+
+/// Returns whether a function is the one that another unit or module names: by linkage name if
+/// both have one, else by the qualified name that `is_name` compares.
+pub(super) fn is_named(
+    function: &Function,
+    linkage_name: Option<&str>,
+    is_name: impl FnOnce(&str) -> bool,
+) -> bool {
+    match (function.linkage_name.as_deref(), linkage_name) {
         (Some(ours), Some(theirs)) => ours == theirs,
-        _ => scope.info.qualified_name_of(unit, &entry) == function.name,
+        _ => is_name(&function.name),
     }
 }

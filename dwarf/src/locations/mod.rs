@@ -1,7 +1,9 @@
 //! Locations of variables: evaluation of DWARF expressions (DWARF 5 §2.5, §2.6).
 
-pub(crate) mod call_site;
+mod call_site;
+mod entry_value;
 pub(crate) mod evaluate;
+mod locate;
 pub(crate) mod static_location;
 pub(crate) mod tail_call;
 mod vtable;
@@ -11,7 +13,7 @@ use crate::functions::variable::Variable;
 use crate::ids::DieRef;
 use crate::ids::addr::{FileAddr, LoadAddr, LoadBias};
 use crate::ids::error::Error;
-use crate::ids::memory::Memory;
+use crate::ids::memory::{Memory, Unreadable};
 use crate::ids::register::{Register, Registers};
 use crate::module::Module;
 use crate::types::TypeId;
@@ -36,6 +38,43 @@ pub struct FrameContext<'a> {
     /// that, needed if the value at the call is itself an entry value. `None` if the stack cannot
     /// be unwound that far.
     pub caller: &'a dyn Fn(u32) -> Option<CallerFrame>,
+}
+
+impl<'a> FrameContext<'a> {
+    /// Returns a context without a process: only the address and the function are known.
+    fn without_process(
+        registers: &'a Registers,
+        pc: FileAddr,
+        function: Option<&'a Function>,
+    ) -> FrameContext<'a> {
+        FrameContext {
+            memory: &NoMemory,
+            registers,
+            cfa: None,
+            pc,
+            bias: LoadBias(0),
+            function,
+            tls: &|_| None,
+            caller: &|_| None,
+        }
+    }
+}
+
+struct NoMemory;
+
+impl Memory for NoMemory {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        let len = buffer.len();
+        Err(Unreadable { addr, len })
+    }
+}
+
+/// Returns the number of bits of a value of `size` bytes that its pieces do not describe: clang
+/// omits the last piece if it is optimized out.
+fn undescribed_bits(pieces: impl Iterator<Item = u64>, size: Option<u64>) -> Option<u64> {
+    let described = pieces.fold(0, u64::saturating_add);
+    let missing = size?.saturating_mul(8).saturating_sub(described);
+    (missing > 0).then_some(missing)
 }
 
 /// The caller's frame at a call, for entry values.
@@ -87,7 +126,7 @@ impl Module {
     /// # Errors
     /// The location is corrupt, or needs memory that cannot be read.
     pub fn locate(&self, variable: &Variable, frame: &FrameContext<'_>) -> Result<Location, Error> {
-        evaluate::locate(self, variable, frame)
+        locate::locate(self, variable, frame)
     }
 
     /// Returns the address of a member or base whose offset is an expression
@@ -101,7 +140,7 @@ impl Module {
         object: LoadAddr,
         frame: &FrameContext<'_>,
     ) -> Result<LoadAddr, Error> {
-        evaluate::locate_member(self, member, object, frame)
+        locate::locate_member(self, member, object, frame)
     }
 
     /// Returns the type that the vtable of a Rust trait object at `addr` belongs to. The first call

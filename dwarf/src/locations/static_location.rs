@@ -7,16 +7,14 @@ use crate::entries::units::flag;
 use crate::file::R;
 use crate::functions::Function;
 use crate::functions::variable::Variable;
-use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
 use crate::ids::error::Error;
-use crate::ids::memory::{Memory, Unreadable};
 use crate::ids::register::{Register, Registers};
 use crate::lines::DebugInfo;
-use crate::locations::FrameContext;
-use crate::locations::evaluate::{Scope, unit_of};
+use crate::locations::evaluate::{MAX_DEPTH, Scope, unit_of};
+use crate::locations::locate::{Definition, definition_of, no_info};
+use crate::locations::{FrameContext, undescribed_bits};
 use crate::module::Module;
-use crate::{LoadAddr, LoadBias};
 use gimli::{Expression, Operation, UnwindContext};
 use std::cell::Cell;
 
@@ -24,8 +22,6 @@ use std::cell::Cell;
 const MAX_OPERANDS: u32 = 64;
 /// Maximum number of operations per expression.
 const MAX_OPERATIONS: usize = 256;
-/// Maximum nesting of declarations and frame bases.
-const MAX_DEPTH: u32 = 8;
 
 /// The location of a variable at an address of the code, for any process.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,17 +119,6 @@ impl Term {
     }
 }
 
-struct NoMemory;
-
-impl Memory for NoMemory {
-    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
-        Err(Unreadable {
-            addr,
-            len: buffer.len(),
-        })
-    }
-}
-
 fn unsupported(what: &str) -> Error {
     Error::Unsupported(format!("{what}: unknown without a process"))
 }
@@ -150,40 +135,31 @@ impl Module {
         function: Option<&Function>,
         pc: FileAddr,
     ) -> Result<StaticLocation, Error> {
-        let info = self
-            .info()
-            .ok_or_else(|| Error::Corrupt("no debug info".into()))?;
+        let info = no_info(self)?;
         let registers = Registers::new(self.machine());
-        let frame = FrameContext {
-            memory: &NoMemory,
-            registers: &registers,
-            cfa: None,
-            pc,
-            bias: LoadBias(0),
-            function,
-            tls: &|_| None,
-            caller: &|_| None,
-        };
-        let places = Places {
+        let frame = FrameContext::without_process(&registers, pc, function);
+        let terms = Terms {
             module: self,
             info,
             frame: &frame,
         };
-        places
-            .of(variable, variable.id, 0)
+        terms
+            .of(variable, 0)
             .map_err(|error| info.error_at(variable.id, error))
     }
 }
 
-struct Places<'a> {
+/// Executes expressions on terms instead of numbers. gimli's `Evaluation`, which [`Scope`] uses,
+/// needs the value of each register and word of memory on the way.
+struct Terms<'a> {
     module: &'a Module,
     info: &'a DebugInfo,
     frame: &'a FrameContext<'a>,
 }
 
-impl Places<'_> {
-    fn of(&self, variable: &Variable, die: DieRef, depth: u32) -> Result<StaticLocation, Error> {
-        let (unit, entry) = self.info.entry(die)?;
+impl Terms<'_> {
+    fn of(&self, variable: &Variable, depth: u32) -> Result<StaticLocation, Error> {
+        let (unit, entry) = self.info.entry(variable.id)?;
         let ty = variable.ty.and_then(|ty| self.module.ty(ty).ok());
         let size = ty.and_then(|ty| ty.size);
         if let Some((holder, value)) = self.info.inherited(unit, &entry, gimli::DW_AT_location) {
@@ -201,27 +177,9 @@ impl Places<'_> {
         if !flag(&entry, gimli::DW_AT_declaration) || depth >= MAX_DEPTH {
             return Ok(StaticLocation::OptimizedOut);
         }
-        // Only declared here (`extern`): use its definition, or its symbol.
-        let qualified = self.info.qualified_name_of(unit, &entry);
-        for name in [qualified.as_str(), variable.name.as_str()] {
-            let found = self.module.statics_named(name, None);
-            let mut found = found.iter();
-            if let Some(definition) =
-                found.find(|found| found.id != die && found.name == variable.name)
-            {
-                return self.of(definition, definition.id, depth + 1);
-            }
-        }
-        let linkage = self.info.linkage_name(unit, &entry);
-        let symbols = self.module.symbols_named(linkage.unwrap_or(&variable.name));
-        let mut symbols = symbols.iter();
-        let symbol = symbols.find(|symbol| symbol.kind == crate::SymbolKind::Object);
-        match symbol {
-            Some(symbol) => Ok(StaticLocation::Memory(Term::Image(symbol.addr))),
-            None => Err(Error::Unsupported(format!(
-                "{} is only declared here; another module defines it",
-                variable.name
-            ))),
+        match definition_of(self.module, self.info, variable)? {
+            Definition::Variable(definition) => self.of(&definition, depth + 1),
+            Definition::Symbol(addr) => Ok(StaticLocation::Memory(Term::Image(addr))),
         }
     }
 
@@ -350,7 +308,7 @@ impl Places<'_> {
                 },
             ) if base_type.0 == 0 => Term::Register(Register(register.0)).plus(offset as u64),
             (_, Operation::FrameOffset { offset }) => {
-                self.frame_base(depth + 1)?.plus(offset as u64)
+                self.frame_base(scope, depth + 1)?.plus(offset as u64)
             }
             (_, Operation::CallFrameCFA) => self.cfa()?,
             (_, Operation::PlusConstant { value }) => self.pop(stack)?.plus(value),
@@ -391,24 +349,11 @@ impl Places<'_> {
     }
 
     /// Returns the value of `DW_AT_frame_base` of the frame's function.
-    fn frame_base(&self, depth: u32) -> Result<Term, Error> {
+    fn frame_base(&self, scope: &Scope<'_>, depth: u32) -> Result<Term, Error> {
         if depth >= MAX_DEPTH {
             return Err(Error::Limit("expressions nested too deeply".into()));
         }
-        let function = self
-            .frame
-            .function
-            .ok_or_else(|| Error::Corrupt("a frame's variable outside a function".into()))?;
-        let (unit, entry) = self.info.entry(function.id)?;
-        let (holder, value) = self
-            .info
-            .inherited(unit, &entry, gimli::DW_AT_frame_base)
-            .ok_or_else(|| Error::Corrupt("a function without a frame base".into()))?;
-        let expressions = Cell::new(0);
-        let scope = self.scope(holder, &expressions)?;
-        let Some(expression) = scope.expression_at(value)? else {
-            return Err(Error::Unsupported("no frame base at this address".into()));
-        };
+        let (scope, expression) = scope.frame_base_expression()?;
         match self.location(&scope, expression, None, depth)? {
             StaticLocation::Memory(term) | StaticLocation::Value(term) => Ok(term),
             StaticLocation::Register(register) => Ok(Term::Register(register)),
@@ -436,13 +381,9 @@ fn whole(mut pieces: Vec<StaticPiece>, size: Option<u64>) -> StaticLocation {
     if pieces.iter().all(nowhere) {
         return StaticLocation::OptimizedOut;
     }
-    let described = pieces
-        .iter()
-        .fold(0, |sum: u64, it| sum.saturating_add(it.bits));
-    let bits = size.map_or(0, |size| size.saturating_mul(8));
-    if described < bits {
+    if let Some(bits) = undescribed_bits(pieces.iter().map(|it| it.bits), size) {
         pieces.push(StaticPiece {
-            bits: bits - described,
+            bits,
             bit_offset: 0,
             location: StaticLocation::OptimizedOut,
         });

@@ -7,9 +7,9 @@ use crate::functions::Function;
 use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
 use crate::lines::DebugInfo;
-use crate::locations::call_site::address_of;
+use crate::locations::call_site::{self, SiteEntry};
 use crate::module::Module;
-use gimli::UnitOffset;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The target function of a call or jump.
@@ -55,17 +55,17 @@ impl Module {
     pub fn callee_at(&self, return_address: FileAddr) -> Option<Callee> {
         let info = self.info()?;
         let caller = info.function_die_at(return_address.0.checked_sub(1)?)?;
-        let mut found = None;
-        call_sites(info, caller, |unit, site| {
-            let back = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
-            if found.is_none()
-                && !is_tail_call(site)
-                && address_of(info, unit, site, &back) == Some(return_address.0)
+        let unit = info.whole(caller.unit)?;
+        let callee = call_site::walk(unit, caller, |entry| match entry {
+            SiteEntry::Site(site)
+                if !call_site::is_tail_call(site)
+                    && call_site::return_address(info, unit, site) == Some(return_address) =>
             {
-                found = Some(self.called(info, unit, site));
+                ControlFlow::Break(self.callee(info, unit, site))
             }
-        })?;
-        found?
+            _ => ControlFlow::Continue(()),
+        });
+        callee.ok()??
     }
 
     /// Returns the functions that ended in tail calls between the call of `called` and `running`,
@@ -95,12 +95,8 @@ impl Module {
         }
     }
 
-    fn called(&self, info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<Callee> {
-        // The call site of a call through a pointer names no function.
-        let origin = site
-            .attr_value(gimli::DW_AT_call_origin)
-            .or_else(|| site.attr_value(gimli::DW_AT_abstract_origin))
-            .and_then(|value| info.reference(unit, value))?;
+    fn callee(&self, info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<Callee> {
+        let origin = call_site::target(info, unit, site)?;
         let (unit, entry) = info.entry(origin).ok()?;
         Some(Callee {
             module: self.identity,
@@ -145,10 +141,9 @@ impl Search<'_> {
         {
             return true;
         }
-        match (&self.running.linkage_name, &called.linkage_name) {
-            (Some(ours), Some(theirs)) => ours == theirs,
-            _ => self.running.name == called.name,
-        }
+        call_site::is_named(self.running, called.linkage_name.as_deref(), |name| {
+            name == called.name
+        })
     }
 
     fn visit(&mut self, info: &DebugInfo, function: Arc<Function>) {
@@ -160,14 +155,7 @@ impl Search<'_> {
         if self.visited > MAX_FUNCTIONS {
             return;
         }
-        let mut jumps = Vec::new();
-        call_sites(info, function.id, |unit, site| {
-            let called = is_tail_call(site).then(|| self.module.called(info, unit, site));
-            if let (Some(Some(called)), Some(address)) = (called, jump_address(info, unit, site)) {
-                jumps.push(Jump { address, called });
-            }
-        });
-        for jump in jumps {
+        for jump in jumps_of(self.module, info, function.id) {
             self.path.push(TailCall {
                 function: function.clone(),
                 address: jump.address,
@@ -204,42 +192,33 @@ impl DebugInfo {
     }
 }
 
-fn is_tail_call(site: &Entry) -> bool {
-    [gimli::DW_AT_call_tail_call, gimli::DW_AT_GNU_tail_call]
-        .into_iter()
-        .any(|at| crate::entries::units::flag(site, at))
+/// Returns the jumps of a function whose target is named; those before corrupt entries if there
+/// are some.
+fn jumps_of(module: &Module, info: &DebugInfo, function: DieRef) -> Vec<Jump> {
+    let mut jumps = Vec::new();
+    let Some(unit) = info.whole(function.unit) else {
+        return jumps;
+    };
+    let collect = |entry: SiteEntry<'_>| -> ControlFlow<()> {
+        if let SiteEntry::Site(site) = entry
+            && call_site::is_tail_call(site)
+            && let Some(called) = module.callee(info, unit, site)
+            && let Some(address) = jump_address(info, unit, site)
+        {
+            jumps.push(Jump { address, called });
+        }
+        ControlFlow::Continue(())
+    };
+    if let Err(error) = call_site::walk(unit, function, collect) {
+        tracing::debug!(?function, %error, "corrupt call sites");
+    }
+    jumps
 }
 
 /// Returns the address of a jump. gcc records the address after it, clang its own.
 fn jump_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<JumpAddress> {
-    let behind = [gimli::DW_AT_call_return_pc, gimli::DW_AT_low_pc];
-    if let Some(addr) = address_of(info, unit, site, &behind) {
-        return Some(JumpAddress::Before(FileAddr(addr)));
+    match call_site::return_address(info, unit, site) {
+        Some(addr) => Some(JumpAddress::Before(addr)),
+        None => call_site::address(info, unit, site).map(JumpAddress::At),
     }
-    let addr = address_of(info, unit, site, &[gimli::DW_AT_call_pc])?;
-    Some(JumpAddress::At(FileAddr(addr)))
-}
-
-/// Calls `each` for the call sites of a function, including those in inlined calls. Returns `None`
-/// if the function has no entries below its own, or they are corrupt.
-fn call_sites(info: &DebugInfo, die: DieRef, mut each: impl FnMut(&Unit, &Entry)) -> Option<()> {
-    let unit = info.whole(die.unit)?;
-    let start = UnitOffset(usize::try_from(die.offset).ok()?);
-    let mut entries = unit.raw.entries_raw(Some(start)).ok()?;
-    let mut entry = Entry::null();
-    entries.read_entry(&mut entry).ok()?;
-    if !entry.has_children() {
-        return None;
-    }
-    while !entries.is_empty() && entries.next_depth() > 0 {
-        if entries.read_entry(&mut entry).ok()?
-            && matches!(
-                entry.tag(),
-                gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site
-            )
-        {
-            each(unit, &entry);
-        }
-    }
-    Some(())
 }

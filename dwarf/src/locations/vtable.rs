@@ -7,7 +7,7 @@ use crate::lines::DebugInfo;
 use crate::locations::{FrameContext, Location};
 use crate::module::Module;
 use crate::naming::Key;
-use crate::{FileAddr, LoadAddr, LoadBias, Memory, Registers, TypeId, Unreadable};
+use crate::{FileAddr, LoadAddr, Registers, TypeId};
 use rustc_hash::FxHashMap;
 
 /// Last component of the name of all these variables, after the implementation's name.
@@ -34,28 +34,10 @@ fn vtable(module: &Module, info: &DebugInfo, die: DieRef) -> Option<(FileAddr, T
     let containing = entry.attr_value(gimli::DW_AT_containing_type)?;
     let of = TypeId(info.reference(unit, containing)?);
     let registers = Registers::new(module.machine());
-    let context = FrameContext {
-        memory: &Nothing,
-        registers: &registers,
-        cfa: None,
-        pc: FileAddr(0),
-        bias: LoadBias(0),
-        function: None,
-        tls: &|_| None,
-        caller: &|_| None,
-    };
+    // The address of a vtable is a constant.
+    let context = FrameContext::without_process(&registers, FileAddr(0), None);
     match module.locate(&variable, &context).ok()? {
         Location::Memory(LoadAddr(addr)) => Some((FileAddr(addr), of)),
         _ => None,
-    }
-}
-
-/// Memory without contents: the address of a vtable is a constant.
-struct Nothing;
-
-impl Memory for Nothing {
-    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
-        let len = buffer.len();
-        Err(Unreadable { addr, len })
     }
 }

@@ -1,10 +1,10 @@
 //! Heuristic unwinding for code without call frame information.
 
-use crate::ids::Machine;
 use crate::ids::addr::{FileAddr, LoadAddr, LoadBias};
 use crate::ids::error::Error;
+use crate::ids::machine::{CodePatterns, Prologue};
 use crate::ids::memory::Memory;
-use crate::ids::register::{Register, Registers};
+use crate::ids::register::Registers;
 use crate::module::Module;
 use crate::unwind::{
     CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, Unwound, preserved,
@@ -17,12 +17,11 @@ pub(crate) fn without_module(
     address: FrameAddress,
     registers: &Registers,
 ) -> Result<Unwound, Error> {
-    // After a call through a bad pointer nothing has run, so the return address is still on top of
-    // the stack.
+    // After a call through a bad pointer nothing has run, so the return address is still where the
+    // call wrote it.
     if let FrameAddress::Pc(_) = address
-        && let Some(caller) = at_entry(memory, registers)?
-        && let Some((FrameAddress::ReturnAddress(pc), _)) = &caller.caller
-        && is_code(modules, *pc)
+        && let Some((caller, back)) = caller_at_entry(memory, registers)?
+        && is_code(modules, back)
     {
         return Ok(caller);
     }
@@ -52,51 +51,34 @@ pub(crate) fn without_rules(
         address,
         registers,
     } = *frame;
-    let machine = registers.machine();
-    if machine == Machine::X86_64 {
-        if let Some(frame) = signal_frame(memory, address, registers)? {
-            return Ok(frame);
-        }
-        if let Some(caller) = ways.iter().find_map(|way| by_instructions(frame, way)) {
-            return Ok(caller);
-        }
-        if let FrameAddress::Pc(pc) = address {
-            let pc = bias.file(pc);
-            match prologue(module, pc) {
-                Prologue::Entry => {
-                    // At a program's first instruction, the top of the stack is the number of its
-                    // arguments, not a return address.
-                    if let Some(caller) = at_entry(memory, registers)?
-                        && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
-                        && is_code(modules, *back)
-                    {
-                        return Ok(caller);
-                    }
+    if let Some(frame) = signal_frame(memory, address, registers)? {
+        return Ok(frame);
+    }
+    if let Some(caller) = ways.iter().find_map(|way| by_instructions(frame, way)) {
+        return Ok(caller);
+    }
+    if let FrameAddress::Pc(pc) = address {
+        match prologue(module, bias.file(pc)) {
+            Prologue::Entry => {
+                // At a program's first instruction, the top of the stack is the number of its
+                // arguments, not a return address.
+                if let Some((caller, back)) = caller_at_entry(memory, registers)?
+                    && is_code(modules, back)
+                {
+                    return Ok(caller);
                 }
-                Prologue::Pushed => {
-                    return pushed_frame_pointer(memory, registers);
-                }
-                // The function may have no frame, or without a symbol, this may be its entry. If
-                // the top of the stack is an address after a call, it is taken for the return
-                // address.
-                Prologue::Body => {
-                    if let Some(caller) = at_entry(memory, registers)?
-                        && let Some((FrameAddress::ReturnAddress(back), _)) = &caller.caller
-                        && is_behind_call(modules, *back)
-                    {
-                        return Ok(caller);
-                    }
+            }
+            Prologue::Pushed => return pushed_frame_pointer(memory, registers),
+            // The function may have no frame, or without a symbol, this may be its entry. An
+            // address after a call is then taken for the return address.
+            Prologue::Body => {
+                if let Some((caller, back)) = caller_at_entry(memory, registers)?
+                    && is_behind_call(frame, back)
+                {
+                    return Ok(caller);
                 }
             }
         }
-    } else if machine == Machine::Aarch64
-        && let FrameAddress::Pc(pc) = address
-        && module
-            .symbol_at(bias.file(pc))
-            .is_some_and(|symbol| symbol.addr == bias.file(pc))
-        && let Some(caller) = at_entry(memory, registers)?
-    {
-        return Ok(caller);
     }
     frame_pointer(modules, memory, address, registers)
 }
@@ -112,7 +94,7 @@ fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
 }
 
 /// Unwinds by a rule inferred from instructions. Returns `None` unless it leads to an address after
-/// a call, or to the trampoline of a signal handler.
+/// a call, or to the code that returns from a signal.
 fn by_instructions(frame: &Frame<'_>, way: &HeuristicUnwind) -> Option<Unwound> {
     let at = |place: RegisterOffset| {
         let base = frame.registers.get(place.register)?;
@@ -126,9 +108,12 @@ fn by_instructions(frame: &Frame<'_>, way: &HeuristicUnwind) -> Option<Unwound> 
     if cfa <= frame.registers.sp()? {
         return None;
     }
-    let pc = word(cfa.wrapping_sub(8))?;
-    // The return address of a signal handler is the trampoline, which no call precedes.
-    if !is_behind_call(frame.modules, LoadAddr(pc)) && !is_trampoline(frame.memory, LoadAddr(pc)) {
+    let machine = frame.registers.machine();
+    let pc = machine.return_address(word(cfa.wrapping_sub(8))?);
+    // The return address of a signal handler is the code that returns from the signal, which no
+    // call precedes.
+    let code = machine.facts().code.as_ref()?;
+    if !is_behind_call(frame, LoadAddr(pc)) && !is_signal_return(code, frame.memory, LoadAddr(pc)) {
         return None;
     }
     let mut unwound = step(frame.registers, cfa, pc, None);
@@ -143,18 +128,18 @@ fn by_instructions(frame: &Frame<'_>, way: &HeuristicUnwind) -> Option<Unwound> 
     Some(unwound)
 }
 
-/// Returns whether the instruction before `pc` is a call: `e8` and an offset, or `ff /2` with its
-/// operand.
-fn is_behind_call(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
-    let Some((module, bias)) = modules.module_at(pc - 1) else {
+/// Returns whether the instruction before `pc` is a call.
+fn is_behind_call(frame: &Frame<'_>, pc: LoadAddr) -> bool {
+    let Some(code) = &frame.registers.machine().facts().code else {
+        return false;
+    };
+    let Some((module, bias)) = frame.modules.module_at(pc - 1) else {
         return false;
     };
     let mut bytes = [0; 7];
-    if !is_code(modules, pc) || module.read_image(bias.file(pc - 7), &mut bytes).is_none() {
-        return false;
-    }
-    let indirect = |length: usize| matches!(bytes.get(7 - length..), Some([0xff, operand, ..]) if operand & 0x38 == 0x10);
-    bytes[2] == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(indirect)
+    is_code(frame.modules, pc)
+        && module.read_image(bias.file(pc - 7), &mut bytes).is_some()
+        && (code.ends_with_call)(&bytes)
 }
 
 fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) -> Unwound {
@@ -172,69 +157,61 @@ fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) ->
     }
 }
 
-/// Unwinds a function at its first instruction: the return address is on top of the stack, or in
-/// the link register.
-fn at_entry(memory: &dyn Memory, registers: &Registers) -> Result<Option<Unwound>, Error> {
+/// Unwinds a function at its first instruction, where the return address is on top of the stack or
+/// in the link register. Returns it, too; `None` if it is unknown or 0.
+fn caller_at_entry(
+    memory: &dyn Memory,
+    registers: &Registers,
+) -> Result<Option<(Unwound, LoadAddr)>, Error> {
     let Some(sp) = registers.sp() else {
         return Ok(None);
     };
-    if registers.machine() == Machine::Aarch64 {
-        let link = registers.get(crate::ids::register::aarch64::X30);
-        return Ok(link.map(|pc| step(registers, sp, pc, None)));
-    }
-    let pc = memory.read_uint(LoadAddr(sp), 8)?;
-    Ok(Some(step(registers, sp.wrapping_add(8), pc, None)))
+    let machine = registers.machine();
+    let (cfa, saved) = match machine.facts().link {
+        Some(link) => (sp, registers.get(link)),
+        None => {
+            let top = memory.read_uint(LoadAddr(sp), 8)?;
+            (sp.wrapping_add(8), Some(top))
+        }
+    };
+    let back = saved.map(|saved| machine.return_address(saved));
+    let back = back.filter(|back| *back != 0);
+    Ok(back.map(|back| (step(registers, cfa, back, None), LoadAddr(back))))
 }
 
-/// Unwinds between `push rbp` and `mov rbp, rsp`.
+/// Unwinds where the frame pointer is pushed and not set yet: it is on top of the stack, and the
+/// return address in the word above it.
 fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Unwound, Error> {
+    let machine = registers.machine();
     let sp = registers
         .sp()
-        .ok_or_else(|| Error::RegisterUnavailable("rsp".into()))?;
+        .ok_or_else(|| Error::RegisterUnavailable(machine.register_name(machine.sp())))?;
     let frame_pointer = memory.read_uint(LoadAddr(sp), 8)?;
     let pc = memory.read_uint(LoadAddr(sp.wrapping_add(8)), 8)?;
-    Ok(step(
-        registers,
-        sp.wrapping_add(16),
-        pc,
-        Some(frame_pointer),
-    ))
+    let (cfa, pc) = (sp.wrapping_add(16), machine.return_address(pc));
+    Ok(step(registers, cfa, pc, Some(frame_pointer)))
 }
 
-enum Prologue {
-    /// Before `push rbp` at the first instruction, or at a `ret`.
-    Entry,
-    /// Between `push rbp` and `mov rbp, rsp`.
-    Pushed,
-    /// Elsewhere, or unknown for lack of a symbol.
-    Body,
-}
-
-/// Returns the position in the prologue of an x86-64 function, from its first bytes.
+/// Returns the position in the prologue of the function at `pc`.
 fn prologue(module: &Module, pc: FileAddr) -> Prologue {
+    let code = module.machine().facts().code.as_ref();
     let mut here = [0; 1];
-    if module.read_image(pc, &mut here).is_some() && here == [0xc3] {
+    if let Some(code) = code
+        && module.read_image(pc, &mut here).is_some()
+        && (code.is_return)(here[0])
+    {
         return Prologue::Entry;
     }
     let Some(symbol) = module.symbol_at(pc) else {
         return Prologue::Body;
     };
-    let mut code = [0; 8];
-    if module.read_image(symbol.addr, &mut code).is_none() {
-        return Prologue::Body;
-    }
-    let (push, skipped) = match code {
-        // endbr64
-        [0xf3, 0x0f, 0x1e, 0xfa, rest, ..] => (rest, 4),
-        [first, ..] => (first, 0),
-    };
-    let done = pc - symbol.addr;
-    if done <= skipped {
-        Prologue::Entry
-    } else if push == 0x55 && done < skipped + 4 {
-        Prologue::Pushed
-    } else {
-        Prologue::Body
+    let mut start = [0; 8];
+    match code {
+        Some(code) if module.read_image(symbol.addr, &mut start).is_some() => {
+            (code.prologue)(&start, pc - symbol.addr)
+        }
+        None if symbol.addr == pc => Prologue::Entry,
+        _ => Prologue::Body,
     }
 }
 
@@ -269,36 +246,34 @@ fn frame_pointer(
         return Err(nothing());
     }
     let saved = memory.read_uint(LoadAddr(frame), 8)?;
-    let mut pc = memory.read_uint(LoadAddr(frame.wrapping_add(8)), 8)?;
-    if machine == Machine::Aarch64 {
-        pc &= (1 << 48) - 1;
-    }
+    let pc = memory.read_uint(LoadAddr(frame.wrapping_add(8)), 8)?;
+    let pc = machine.return_address(pc);
     if pc != 0 && !is_code(modules, LoadAddr(pc)) && saved <= frame {
         return Err(nothing());
     }
     Ok(step(registers, frame.wrapping_add(16), pc, Some(saved)))
 }
 
-/// Unwinds the trampoline that returns from a signal handler, in libraries without call frame
-/// information for it (musl): `mov rax, 15; syscall`, with the kernel's `ucontext` on top of the
-/// stack. Returns `None` for other code.
+/// Unwinds the code that returns from a signal handler, in libraries without call frame information
+/// for it (musl): the kernel's `ucontext` is on top of the stack. Returns `None` for other code.
 fn signal_frame(
     memory: &dyn Memory,
     address: FrameAddress,
     registers: &Registers,
 ) -> Result<Option<Unwound>, Error> {
-    if !is_trampoline(memory, address.addr()) {
+    let Some(code) = &registers.machine().facts().code else {
+        return Ok(None);
+    };
+    if !is_signal_return(code, memory, address.addr()) {
         return Ok(None);
     }
     let Some(sp) = registers.sp() else {
         return Ok(None);
     };
-    // DWARF numbers of the registers in the order of the kernel's `struct sigcontext`.
-    const SAVED: [u16; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16];
     let mut caller = preserved(registers);
-    let mut at = sp.wrapping_add(40);
-    for register in SAVED {
-        caller.set(Register(register), memory.read_uint(LoadAddr(at), 8)?);
+    let mut at = sp.wrapping_add(code.signal_return.saved_at);
+    for register in code.signal_return.saved {
+        caller.set(*register, memory.read_uint(LoadAddr(at), 8)?);
         at = at.wrapping_add(8);
     }
     let pc = LoadAddr(caller.pc().unwrap_or(0));
@@ -310,13 +285,16 @@ fn signal_frame(
     }))
 }
 
-/// Returns whether `pc` is at one of the two instructions of a signal trampoline.
-fn is_trampoline(memory: &dyn Memory, pc: LoadAddr) -> bool {
-    const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
-    const SYSCALL: u64 = 7;
+/// Returns whether `pc` is at an instruction of the code that returns from a signal handler.
+fn is_signal_return(code: &CodePatterns, memory: &dyn Memory, pc: LoadAddr) -> bool {
+    let wanted = code.signal_return.code;
     let begins_at = |start| {
-        let mut code = [0; 9];
-        memory.read(start, &mut code).is_ok() && code == SIGRETURN
+        let mut found = [0; 16];
+        let Some(found) = found.get_mut(..wanted.len()) else {
+            return false;
+        };
+        memory.read(start, found).is_ok() && found == wanted
     };
-    begins_at(pc) || begins_at(pc - SYSCALL)
+    let mut offsets = code.signal_return.instructions.iter();
+    offsets.any(|offset| begins_at(pc - *offset))
 }

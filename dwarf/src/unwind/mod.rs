@@ -5,11 +5,10 @@ mod instruction_starts;
 mod landing_pads;
 
 use crate::cfi::{CfaRule, RegisterRule, Rule};
-use crate::ids::Machine;
 use crate::ids::addr::{FileAddr, LoadAddr, LoadBias};
 use crate::ids::error::Error;
 use crate::ids::memory::Memory;
-use crate::ids::register::{Register, Registers, register_name, x86_64};
+use crate::ids::register::{Register, Registers};
 use crate::locations::evaluate::evaluate_cfi;
 use crate::module::Module;
 use gimli::UnwindContext;
@@ -217,21 +216,15 @@ impl Unwinder {
     }
 }
 
-/// Returns the caller's registers before any rule is applied: those that calls preserve.
+/// Returns the caller's registers before any rule is applied: those that calls preserve, and those
+/// of the thread.
 pub(crate) fn preserved(registers: &Registers) -> Registers {
     let machine = registers.machine();
     let mut caller = Registers::new(machine);
-    for register in machine.callee_saved() {
+    let of_thread = machine.facts().of_thread;
+    for register in machine.callee_saved().iter().chain(of_thread) {
         if let Some(value) = registers.get(*register) {
             caller.set(*register, value);
-        }
-    }
-    if machine == Machine::X86_64 {
-        // These belong to the thread, not to a frame.
-        for register in [x86_64::FS_BASE, x86_64::GS_BASE] {
-            if let Some(value) = registers.get(register) {
-                caller.set(register, value);
-            }
         }
     }
     caller
@@ -240,7 +233,7 @@ pub(crate) fn preserved(registers: &Registers) -> Registers {
 fn known(registers: &Registers, register: Register) -> Result<u64, Error> {
     registers
         .get(register)
-        .ok_or_else(|| Error::RegisterUnavailable(register_name(registers.machine(), register)))
+        .ok_or_else(|| Error::RegisterUnavailable(registers.machine().register_name(register)))
 }
 
 fn apply(
@@ -311,7 +304,7 @@ fn apply(
     if !ruled {
         // On a machine with a link register, a leaf function does not save it.
         return_address = registers.get(rule.return_address);
-        outermost = machine == Machine::X86_64;
+        outermost = machine.facts().link.is_none();
     }
     let mut unwound = Unwound {
         cfa: LoadAddr(cfa),
@@ -322,12 +315,9 @@ fn apply(
     if outermost {
         return Ok(unwound);
     }
-    let mut pc = return_address
-        .ok_or_else(|| Error::RegisterUnavailable(register_name(machine, rule.return_address)))?;
-    if machine == Machine::Aarch64 {
-        // Pointer authentication codes are in the bits above the user address space.
-        pc &= (1 << 48) - 1;
-    }
+    let pc = return_address
+        .ok_or_else(|| Error::RegisterUnavailable(machine.register_name(rule.return_address)))?;
+    let pc = machine.return_address(pc);
     if pc == 0 {
         return Ok(unwound);
     }

@@ -3,7 +3,7 @@
 pub mod aarch64;
 pub mod x86_64;
 
-use crate::ids::Machine;
+use crate::ids::machine::Machine;
 use std::sync::{Arc, LazyLock};
 
 /// A register, by the DWARF number of its psABI.
@@ -103,64 +103,4 @@ impl Registers {
     pub fn set_sp(&mut self, sp: u64) {
         self.set(self.machine.sp(), sp);
     }
-}
-
-impl Machine {
-    /// Returns the DWARF number that stands for the program counter.
-    pub fn pc(self) -> Register {
-        match self {
-            Machine::Aarch64 => aarch64::PC,
-            _ => x86_64::RIP,
-        }
-    }
-
-    /// Returns the stack pointer.
-    pub fn sp(self) -> Register {
-        match self {
-            Machine::Aarch64 => aarch64::SP,
-            _ => x86_64::RSP,
-        }
-    }
-
-    /// Returns the frame pointer of code that keeps one.
-    pub fn frame_pointer(self) -> Register {
-        match self {
-            Machine::Aarch64 => aarch64::X29,
-            _ => x86_64::RBP,
-        }
-    }
-
-    /// Returns the first vector register.
-    pub fn first_vector(self) -> Register {
-        match self {
-            Machine::Aarch64 => aarch64::V0,
-            _ => x86_64::XMM0,
-        }
-    }
-
-    /// Returns the registers that a called function must preserve (psABI), except the stack
-    /// pointer.
-    pub fn callee_saved(self) -> &'static [Register] {
-        match self {
-            Machine::Aarch64 => aarch64::CALLEE_SAVED,
-            _ => x86_64::CALLEE_SAVED,
-        }
-    }
-
-    /// Returns the integer registers' names in the psABI's spelling, by DWARF number.
-    pub fn register_names(self) -> &'static [(Register, &'static str)] {
-        match self {
-            Machine::Aarch64 => aarch64::NAMES,
-            _ => x86_64::NAMES,
-        }
-    }
-}
-
-/// Returns a register's name for messages.
-pub(crate) fn register_name(machine: Machine, register: Register) -> String {
-    machine
-        .register_names()
-        .iter()
-        .find(|(number, _)| *number == register)
-        .map_or_else(|| register.0.to_string(), |(_, name)| (*name).to_owned())
 }

@@ -1,0 +1,166 @@
+//! Instruction sets, and what their psABIs define for debug info: one table per machine.
+
+mod aarch64;
+mod unknown;
+mod x86_64;
+
+use crate::ids::register::Register;
+
+/// The instruction set of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Machine {
+    /// x86-64
+    X86_64,
+    /// AArch64
+    Aarch64,
+    /// Another machine, by its ELF `e_machine`.
+    Other(u16),
+}
+
+/// What debug info, ELF files and code of a machine look like.
+pub(crate) struct MachineFacts {
+    /// The DWARF number that stands for the program counter.
+    pub(crate) pc: Register,
+    pub(crate) sp: Register,
+    /// The frame pointer of code that keeps one.
+    pub(crate) frame_pointer: Register,
+    /// The register that calls write the return address to; `None` if they push it.
+    pub(crate) link: Option<Register>,
+    /// The bits of a return address that are an address. Others may be a pointer authentication
+    /// code.
+    pub(crate) return_address_mask: u64,
+    pub(crate) first_vector: Register,
+    /// Registers that a called function must preserve, except the stack pointer.
+    pub(crate) callee_saved: &'static [Register],
+    /// Registers of a thread, which are the same in all its frames.
+    pub(crate) of_thread: &'static [Register],
+    /// Integer registers in display order.
+    pub(crate) register_names: &'static [(Register, &'static str)],
+    /// The vendor whose extensions of call frame information apply.
+    pub(crate) cfi_vendor: gimli::Vendor,
+    /// `None`: relocations are not interpreted.
+    pub(crate) relocations: Option<Relocations>,
+    /// `None`: instructions are not interpreted.
+    pub(crate) code: Option<CodePatterns>,
+}
+
+/// Types of relocations (`r_info`) in dynamic tables.
+pub(crate) struct Relocations {
+    /// To the address of a symbol.
+    pub(crate) absolute: u64,
+    /// To the address of a symbol, in the global offset table.
+    pub(crate) global_data: u64,
+    /// To the address of a function, in the global offset table.
+    pub(crate) jump_slot: u64,
+    /// To the load address and the addend.
+    pub(crate) relative: u64,
+    /// To the result of the resolver at the addend.
+    pub(crate) indirect: u64,
+}
+
+impl Relocations {
+    /// Returns whether a word with a relocation of this type gets the address of a symbol.
+    pub(crate) fn is_to_symbol(&self, kind: u64) -> bool {
+        [self.absolute, self.global_data, self.jump_slot].contains(&kind)
+    }
+}
+
+/// What is read from instructions where debug info is missing.
+pub(crate) struct CodePatterns {
+    /// Returns whether these bytes end with a call instruction.
+    pub(crate) ends_with_call: fn(&[u8; 7]) -> bool,
+    /// Returns whether an instruction that begins with this byte returns from its function.
+    pub(crate) is_return: fn(u8) -> bool,
+    /// Returns the position in the prologue, from a function's first bytes and the offset in it.
+    pub(crate) prologue: fn(&[u8; 8], u64) -> Prologue,
+    /// The code that a signal handler returns to.
+    pub(crate) signal_return: SignalReturn,
+    /// Returns the address of the slot in the global offset table that a stub of the procedure
+    /// linkage table jumps through; the stub begins at the given address.
+    pub(crate) plt_slot: fn(&[u8], u64) -> Option<u64>,
+}
+
+/// A position in a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Prologue {
+    /// Where nothing of the frame exists: the first instruction, or the last.
+    Entry,
+    /// The frame pointer is pushed, and not set yet.
+    Pushed,
+    /// Elsewhere, or unknown.
+    Body,
+}
+
+/// The code that a signal handler returns to, and the frame of the interrupted code.
+pub(crate) struct SignalReturn {
+    pub(crate) code: &'static [u8],
+    /// Offsets of the code's instructions.
+    pub(crate) instructions: &'static [u64],
+    /// Offset of the first saved register from the stack pointer.
+    pub(crate) saved_at: u64,
+    /// The registers in the order in which the kernel saves them, a word each.
+    pub(crate) saved: &'static [Register],
+}
+
+impl Machine {
+    /// Returns the machine with this `e_machine`.
+    pub(crate) fn of_elf(number: u16) -> Machine {
+        match number {
+            62 => Machine::X86_64,
+            183 => Machine::Aarch64,
+            other => Machine::Other(other),
+        }
+    }
+
+    pub(crate) fn facts(self) -> &'static MachineFacts {
+        match self {
+            Machine::X86_64 => &x86_64::FACTS,
+            Machine::Aarch64 => &aarch64::FACTS,
+            Machine::Other(_) => &unknown::FACTS,
+        }
+    }
+
+    /// Returns the address in a return address that was read from a register or from the stack:
+    /// without its pointer authentication code. Everything that reads one passes it through here.
+    pub(crate) fn return_address(self, signed: u64) -> u64 {
+        signed & self.facts().return_address_mask
+    }
+
+    /// Returns the DWARF number that stands for the program counter.
+    pub fn pc(self) -> Register {
+        self.facts().pc
+    }
+
+    /// Returns the stack pointer.
+    pub fn sp(self) -> Register {
+        self.facts().sp
+    }
+
+    /// Returns the frame pointer of code that keeps one.
+    pub fn frame_pointer(self) -> Register {
+        self.facts().frame_pointer
+    }
+
+    /// Returns the first vector register.
+    pub fn first_vector(self) -> Register {
+        self.facts().first_vector
+    }
+
+    /// Returns the registers that a called function must preserve (psABI), except the stack
+    /// pointer.
+    pub fn callee_saved(self) -> &'static [Register] {
+        self.facts().callee_saved
+    }
+
+    /// Returns the integer registers' names in the psABI's spelling, by DWARF number.
+    pub fn register_names(self) -> &'static [(Register, &'static str)] {
+        self.facts().register_names
+    }
+
+    /// Returns a register's name for messages.
+    pub(crate) fn register_name(self, register: Register) -> String {
+        let mut names = self.register_names().iter();
+        let known = names.find(|(number, _)| *number == register);
+        known.map_or_else(|| register.0.to_string(), |(_, name)| (*name).to_owned())
+    }
+}

@@ -1,0 +1,20 @@
+//! A machine whose images can be read, but whose registers and code are not known.
+
+use super::MachineFacts;
+use crate::ids::register::Register;
+
+/// The numbers of registers only have to differ: no code of the machine runs under the debugger.
+pub(super) static FACTS: MachineFacts = MachineFacts {
+    pc: Register(16),
+    sp: Register(7),
+    frame_pointer: Register(6),
+    link: None,
+    return_address_mask: u64::MAX,
+    first_vector: Register(17),
+    callee_saved: &[],
+    of_thread: &[],
+    register_names: &[],
+    cfi_vendor: gimli::Vendor::Default,
+    relocations: None,
+    code: None,
+};
