@@ -59,7 +59,7 @@ pub use locations::tail_call::{Callee, JumpAddress, TailCall};
 pub use locations::{CallerFrame, FrameContext, Location, Piece};
 pub use module::{FunctionPlaces, Module, are_names_wanted};
 pub use names::Method;
-pub use naming::{Coroutine, answers_to};
+pub use naming::{Coroutine, name_matches};
 pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,

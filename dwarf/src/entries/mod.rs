@@ -6,6 +6,8 @@ pub(crate) mod budget;
 pub(crate) mod children;
 pub(crate) mod constant;
 pub(crate) mod ranges;
+mod references;
+mod root;
 pub(crate) mod scan;
 pub(crate) mod split;
 pub(crate) mod units;

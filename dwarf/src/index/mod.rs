@@ -104,7 +104,7 @@ impl DebugInfo {
     }
 
     fn build_index(&self) -> NameIndex {
-        let wanted = |_: &u32| !self.given_up.load(Ordering::Relaxed);
+        let wanted = |_: &u32| !self.is_indexing_cancelled.load(Ordering::Relaxed);
         let units = (0..self.unit_count()).into_par_iter().filter(wanted);
         // Relaxed: the number is only displayed.
         let counted = units.inspect(|_| _ = self.indexed.fetch_add(1, Ordering::Relaxed));

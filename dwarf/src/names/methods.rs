@@ -3,6 +3,8 @@
 use crate::entries::children::Children;
 use crate::entries::units::flag;
 use crate::functions::Function;
+use crate::ids::DieRef;
+use crate::ids::addr::FileAddr;
 use crate::ids::error::Error;
 use crate::lines::DebugInfo;
 use crate::module::Module;
@@ -28,7 +30,7 @@ pub struct Method {
 impl Module {
     /// Returns the class that a function is a member of.
     pub fn class_of(&self, function: &Function) -> Option<TypeId> {
-        crate::names::search::class_of_entry(self.info()?, function.id)
+        class_of_entry(self.info()?, function.id)
     }
 
     /// Returns the member functions that a class declares, without those of its bases.
@@ -84,9 +86,25 @@ impl DebugInfo {
                 deleted: flag(child, gimli::DW_AT_deleted),
                 written: !flag(child, gimli::DW_AT_artificial)
                     && !flag(child, gimli::DW_AT_deleted)
-                    && !crate::types::read::is_defaulted(child),
+                    && !crate::types::read_composite::is_defaulted(child),
             });
         }
         Ok(methods)
     }
+}
+
+/// Returns the class that the function at an address is a member of.
+pub(super) fn class_of_function(module: &Module, addr: FileAddr) -> Option<TypeId> {
+    let info = module.info()?;
+    class_of_entry(info, info.function_die_at(addr.0)?)
+}
+
+/// Returns the class that contains a function's entry, or its declaration.
+pub(super) fn class_of_entry(info: &DebugInfo, function: DieRef) -> Option<TypeId> {
+    let parent = info.parent(info.root_origin(function))?;
+    let is_class = matches!(
+        info.entry(parent).ok()?.1.tag(),
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type
+    );
+    is_class.then_some(TypeId(parent))
 }

@@ -1,9 +1,12 @@
 //! Lookup by name: functions, variables, types, and the lines that have code.
 
+mod functions;
 mod inlined;
+mod lines;
 mod methods;
-mod search;
+mod statics;
 mod thread_local;
+mod types;
 
 use crate::functions::Function;
 use crate::functions::variable::Variable;
@@ -21,12 +24,12 @@ impl Module {
     /// (`method`, `Class::method`), with or without template or generic arguments and parameter
     /// list. Only concrete functions; `inlined_named` returns inlined copies.
     pub fn functions_named(&self, name: &str) -> Vec<Arc<Function>> {
-        search::functions_named(self, name)
+        functions::functions_named(self, name)
     }
 
     /// Returns the entry addresses of the inlined copies of the functions with that name.
     pub fn inlined_named(&self, name: &str) -> Vec<FileAddr> {
-        search::inlined_named(self, name)
+        functions::inlined_named(self, name)
     }
 
     /// Returns the cached result of [`Module::find_function`], which is empty without debug info;
@@ -47,10 +50,10 @@ impl Module {
             return known;
         }
         let places = Arc::new(FunctionPlaces {
-            functions: search::functions_named(self, name),
-            inlined: search::inlined_named(self, name),
-            async_bodies: search::async_bodies(self, name),
-            inlined_async_bodies: search::inlined_async_bodies(self, name),
+            functions: functions::functions_named(self, name),
+            inlined: functions::inlined_named(self, name),
+            async_bodies: functions::async_bodies(self, name),
+            inlined_async_bodies: functions::inlined_async_bodies(self, name),
         });
         let mut all = self.places.write().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_NAMES {
@@ -63,14 +66,14 @@ impl Module {
     /// Returns the function symbols whose demangled name is `name` or ends in `::name`, or whose
     /// raw name is `name`; for `name@version` and `name@@version`, those exported with the version.
     pub fn function_symbols(&self, name: &str) -> Vec<Symbol> {
-        search::function_symbols(self, name)
+        functions::function_symbols(self, name)
     }
 
     /// Returns the first address after the function's prologue: the row with `prologue_end`, else
     /// the second line row, else the entry. In optimized code without `prologue_end`, the entry.
     pub fn body_start(&self, function: &Function) -> FileAddr {
         self.info()
-            .map_or(function.entry, |info| search::body_start(info, function))
+            .map_or(function.entry, |info| functions::body_start(info, function))
     }
 
     /// Returns the locations of exactly `line` in `file`: the first is_stmt address of every run of
@@ -78,57 +81,57 @@ impl Module {
     /// is_stmt rows of the line, the first address of every run. Empty if the line has no code.
     pub fn line_locations(&self, file: &SourceFile, line: u32) -> Vec<LineLocation> {
         self.info()
-            .map(|info| search::line_locations(self, info, file, line))
+            .map(|info| lines::line_locations(self, info, file, line))
             .unwrap_or_default()
     }
 
     /// Returns variables of static storage by name (bare or qualified), those of the unit that
     /// covers `near` first.
     pub fn statics_named(&self, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
-        search::statics_named(self, name, near)
+        statics::statics_named(self, name, near)
     }
 
     /// Returns the variables of static storage of the unit that covers `addr`.
     pub fn unit_statics(&self, addr: FileAddr) -> Vec<Variable> {
-        search::unit_statics(self, addr)
+        statics::unit_statics(self, addr)
     }
 
     /// Returns whether [`Module::unit_statics`] may be non-empty, without reading types and
     /// locations.
     pub fn has_unit_statics(&self, addr: FileAddr) -> bool {
-        search::has_unit_statics(self, addr)
+        statics::has_unit_statics(self, addr)
     }
 
     /// Returns the definition of a static data member, if there is one.
     pub fn static_member(&self, member: &Member) -> Option<Variable> {
-        search::static_member(self, member)
+        statics::static_member(self, member)
     }
 
     /// Returns types by name (`int`, `struct node`, `ns::Class`, `crate::Type`), definitions first,
     /// those of the unit that covers `near` first.
     pub fn types_named(&self, name: &str, near: Option<FileAddr>) -> Vec<TypeId> {
-        search::types_named(self, name, near)
+        types::types_named(self, name, near)
     }
 
     /// Returns the definition of a type that is only declared here; `id` itself if it is complete
     /// or no definition is found.
     pub fn complete_type(&self, id: TypeId) -> TypeId {
-        search::complete_type(self, id)
+        types::complete_type(self, id)
     }
 
     /// Returns the enumeration in the unit that covers `near` with an enumerator `name` that needs
     /// no qualification (not a C++ `enum class`).
     pub fn enumeration_with(&self, name: &str, near: FileAddr) -> Option<TypeId> {
-        search::enumeration_with(self, name, near)
+        types::enumeration_with(self, name, near)
     }
 
     /// Returns the class that the function at an address is a member of.
     pub fn class_of_function(&self, addr: FileAddr) -> Option<TypeId> {
-        search::class_of_function(self, addr)
+        methods::class_of_function(self, addr)
     }
 
     /// Returns the position of a type's declaration.
     pub fn declaration_of(&self, id: TypeId) -> Option<SourceLocation> {
-        search::declaration_of(self, id)
+        types::declaration_of(self, id)
     }
 }

@@ -7,7 +7,7 @@ use crate::ids::symbol::SymbolKind;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
-use crate::names::search::in_function;
+use crate::names::statics::in_function;
 use crate::naming::{Key, NameQuery};
 
 /// Names of the storage in releases of std: since 1.95; 1.80, and 1.70 for constant initializers;

@@ -1,7 +1,7 @@
 //! Parameter lists that a user typed after a function's name (`over(double)`) to select an
 //! overload. Compilers, linkers and users write a type in several ways.
 
-use crate::naming::{component_matches, components, parameter_list, squeeze};
+use crate::naming::path::{component_matches, components, parameter_list, squeeze};
 
 /// The types of a parameter list, normalized.
 #[derive(PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! Types. Each is parsed on demand and refers to others by [`TypeId`].
 
-pub(crate) mod read;
+mod read;
+pub(crate) mod read_composite;
 
 use crate::ids::DieRef;
 use std::any::Any;

@@ -42,7 +42,7 @@ impl FrameScope<'_> {
         // Returns true to end the visit.
         let mut visit = |name: &str| {
             let wanted = number.is_none_or(|number| number == seen);
-            found = wanted && dwarf::answers_to(name, typed);
+            found = wanted && dwarf::name_matches(name, typed);
             let is_last = number == Some(seen);
             seen += 1;
             found || is_last

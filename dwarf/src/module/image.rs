@@ -1,0 +1,176 @@
+//! What the headers and segments of an image say, and its symbols.
+
+use crate::file::function_slots;
+use crate::file::object::Image;
+use crate::file::symbol_table;
+use crate::file::versions::{self, Versioned};
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::symbol::Symbol;
+use crate::ids::{Machine, Segment, SymbolStatus, ThreadStorage};
+use crate::module::Module;
+use std::path::{Path, PathBuf};
+
+impl Module {
+    /// Returns the file it was opened from.
+    pub fn path(&self) -> &Path {
+        &self.image.path
+    }
+
+    /// Returns the whole file.
+    pub fn bytes(&self) -> &'static [u8] {
+        self.image.data
+    }
+
+    /// Returns a number that is unique among the modules of this process.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// Returns the GNU build-id.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.image.build_id
+    }
+
+    /// Returns the instruction set.
+    pub fn machine(&self) -> Machine {
+        self.image.machine
+    }
+
+    /// Returns whether it can be loaded at any address (PIE, shared library).
+    pub fn is_position_independent(&self) -> bool {
+        self.image.position_independent
+    }
+
+    /// Returns the ELF entry point (`e_entry`).
+    pub fn entry(&self) -> FileAddr {
+        self.image.entry
+    }
+
+    /// Returns the loadable segments by address.
+    pub fn segments(&self) -> &[Segment] {
+        &self.image.segments
+    }
+
+    /// Returns the range from the first segment's start to the last one's end.
+    pub fn load_range(&self) -> AddrRange<FileAddr> {
+        let segments = &self.image.segments;
+        AddrRange {
+            start: segments
+                .iter()
+                .map(|segment| segment.range.start)
+                .min()
+                .unwrap_or_default(),
+            end: segments
+                .iter()
+                .map(|segment| segment.range.end)
+                .max()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Returns the address of the program headers (for AT_PHDR arithmetic), if they are loaded.
+    pub fn program_headers(&self) -> Option<FileAddr> {
+        self.image.program_headers
+    }
+
+    /// Returns the address of `PT_DYNAMIC`.
+    pub fn dynamic(&self) -> Option<FileAddr> {
+        self.image.dynamic
+    }
+
+    /// Returns the thread-local storage template.
+    pub fn thread_storage(&self) -> Option<ThreadStorage> {
+        self.image.thread_storage
+    }
+
+    /// Returns the interpreter (`PT_INTERP`).
+    pub fn interpreter(&self) -> Option<PathBuf> {
+        self.image.interpreter.clone()
+    }
+
+    /// Reads bytes of a segment from the file; `None` if the file does not have them all.
+    pub fn read_image(&self, addr: FileAddr, buffer: &mut [u8]) -> Option<()> {
+        let bytes = self.image.bytes_at(addr.0)?.get(..buffer.len())?;
+        buffer.copy_from_slice(bytes);
+        Some(())
+    }
+
+    /// Returns which kind of symbols the image has.
+    pub fn symbol_status(&self) -> SymbolStatus {
+        let holder = self.holder();
+        if holder.has_section(".debug_info") {
+            SymbolStatus::DebugInfo
+        } else if symbol_table::has_symbols(holder) || symbol_table::has_symbols(&self.image) {
+            SymbolStatus::SymbolsOnly
+        } else {
+            SymbolStatus::Stripped
+        }
+    }
+
+    /// Returns the separate file with the debug info, if there is one.
+    pub fn debug_file(&self) -> Option<&Path> {
+        self.debug_image().map(|image| image.path.as_path())
+    }
+
+    /// Returns the size of the debug sections in the file, in bytes.
+    pub fn debug_size(&self) -> u64 {
+        let separate = self.debug_image().map_or(0, Image::debug_size);
+        self.image.debug_size().saturating_add(separate)
+    }
+
+    /// Returns the address in this image that the loader writes at `addr`, for example in the
+    /// global offset table; `None` if the value is not known or may be in another image.
+    pub fn relocated(&self, addr: FileAddr) -> Option<FileAddr> {
+        self.image.relocated(addr.0).map(FileAddr)
+    }
+
+    /// Returns the function or object symbol that covers `addr`. A symbol without a size reaches to
+    /// the next one of its section.
+    pub fn symbol_at(&self, addr: FileAddr) -> Option<Symbol> {
+        if self.symbols.get().is_none()
+            && let Some(symbol) =
+                symbol_table::function_covering(&self.image, self.debug_image(), addr.0)
+        {
+            return Some(symbol);
+        }
+        self.symbol_table().at(&self.image, addr.0)
+    }
+
+    /// Returns the address of a symbol that the image exports, by its raw name. Unlike
+    /// [`Module::symbols_named`] this reads only the dynamic symbols.
+    pub fn exported(&self, name: &str) -> Option<FileAddr> {
+        symbol_table::exported(&self.image, name)
+    }
+
+    /// Returns the addresses of the functions with these raw names, local ones included, each with
+    /// the index of its name. For Rust's v0 mangling the last path component is compared. Cheap if
+    /// none of `marks` is in the strings of `.symtab`: then only exported symbols are read.
+    pub fn functions_called(&self, names: &[&str], marks: &[&str]) -> Vec<(usize, FileAddr)> {
+        symbol_table::functions_called([Some(&self.image), self.debug_image()], names, marks)
+    }
+
+    /// Returns all symbols with exactly this raw name.
+    pub fn symbols_named(&self, name: &str) -> Vec<Symbol> {
+        self.symbol_table().named(name).collect()
+    }
+
+    /// Returns the functions that are exported under a name with a version.
+    pub(crate) fn versioned_functions(&self, wanted: Versioned<'_>) -> Vec<Symbol> {
+        versions::functions(&self.image, wanted)
+    }
+
+    /// Returns the words of the image that the loader relocates to the function of a raw name, or to
+    /// the result of the resolver at `chooser` (`STT_GNU_IFUNC`).
+    pub fn function_slots(&self, name: &str, chooser: Option<FileAddr>) -> Vec<FileAddr> {
+        function_slots::of(&self.image, name, chooser)
+    }
+
+    pub(crate) fn functions_spelled_with(&self, text: &str) -> Vec<Symbol> {
+        symbol_table::functions_spelled_with(&self.image, self.debug_image(), text)
+    }
+
+    /// Returns the symbols of all functions.
+    pub fn functions_by_symbol(&self) -> Vec<Symbol> {
+        self.symbol_table().functions().collect()
+    }
+}

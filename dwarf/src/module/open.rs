@@ -1,0 +1,110 @@
+//! Opening images. An image is mapped once in the life of the process, however often it is loaded.
+
+use crate::file::debug_file;
+use crate::file::mapping::{self, FileIdentity};
+use crate::file::object::Image;
+use crate::ids::error::Error;
+use crate::module::Module;
+use crate::module::name_index::NameTables;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
+
+/// Modules opened so far: an image is mapped once in a session, however often it is loaded.
+static OPENED: LazyLock<Mutex<FxHashMap<FileIdentity, Arc<Module>>>> =
+    LazyLock::new(Mutex::default);
+
+impl Module {
+    /// Opens an image: maps it and reads only its headers.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not an ELF image.
+    pub fn open(path: &Path) -> Result<Arc<Module>, Error> {
+        Module::open_as(path, path)
+    }
+
+    /// Opens an image whose path is gone or refers to another file by now, by the other path
+    /// `file`.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not an ELF image.
+    pub fn open_as(path: &Path, file: &Path) -> Result<Arc<Module>, Error> {
+        let io = |error: std::io::Error| Error::Io {
+            path: file.to_owned(),
+            message: error.to_string(),
+        };
+        let metadata = std::fs::metadata(file).map_err(io)?;
+        {
+            let identity = mapping::identity_of(&metadata);
+            let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(module) = opened.get(&identity)
+                && module.path() == path
+            {
+                return Ok(module.clone());
+            }
+        }
+        let (data, identity) = mapping::map_known(file, &metadata)?;
+        let module = Arc::new(Module {
+            file: Some(identity),
+            ..Module::new(Image::parse(path, data)?)
+        });
+        OPENED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(identity, module.clone());
+        Ok(module)
+    }
+
+    /// Returns the same image with its debug info from a given separate file (found by build-id,
+    /// for example).
+    /// From now on [`Module::open`] returns the new module.
+    ///
+    /// # Errors
+    /// The file cannot be read, is of another build, or has no debug info.
+    pub fn with_debug_file(&self, file: &Path) -> Result<Arc<Module>, Error> {
+        let debug = debug_file::debug_file_at(file, &self.image)?;
+        let image = Image::parse(&self.image.path, self.image.data)?;
+        let module = Module {
+            folder: self.folder.clone(),
+            debug_image: OnceLock::from(Some(debug)),
+            ..Module::new(image)
+        };
+        let module = Arc::new(module);
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |known: &&mut Arc<Module>| known.identity == self.identity;
+        if let Some(known) = opened.values_mut().find(same) {
+            *known = Arc::clone(&module);
+        }
+        drop(opened);
+        Ok(module)
+    }
+
+    /// Opens an image that is not a file (the vdso). `name` is used in messages.
+    ///
+    /// # Errors
+    /// The bytes are not an ELF image.
+    pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Arc<Module>, Error> {
+        let data = Box::leak(bytes.into_boxed_slice());
+        Ok(Arc::new(Module::new(Image::parse(name, data)?)))
+    }
+
+    fn new(image: Image) -> Module {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Module {
+            identity: NEXT.fetch_add(1, Ordering::Relaxed),
+            image,
+            folder: OnceLock::new(),
+            debug_image: OnceLock::new(),
+            info: OnceLock::new(),
+            symbols: OnceLock::new(),
+            cfi: OnceLock::new(),
+            file: None,
+            names: NameTables::default(),
+            places: RwLock::default(),
+            vtables: OnceLock::new(),
+            functions: RwLock::default(),
+            types: RwLock::default(),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Variables with static storage, by name and by unit.
+
+use crate::entries::units::flag;
+use crate::functions::variable::{Variable, VariableKind};
+use crate::ids::DieRef;
+use crate::ids::addr::FileAddr;
+use crate::lines::DebugInfo;
+use crate::module::Module;
+use crate::names::thread_local;
+use crate::naming::NameQuery;
+use crate::types::Member;
+
+/// Returns the variables with static storage of the unit that covers `addr`.
+pub(super) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
+    let Some(info) = module.info() else {
+        return Vec::new();
+    };
+    let Some(unit) = info.unit_at(addr.0).and_then(|unit| info.whole(unit)) else {
+        return Vec::new();
+    };
+    info.scan(unit)
+        .statics
+        .iter()
+        .filter_map(|offset| {
+            let entry = info.entry_in(unit, u64::from(*offset)).ok()?;
+            let defined = info
+                .inherited(unit, &entry, gimli::DW_AT_location)
+                .is_some()
+                || info
+                    .inherited(unit, &entry, gimli::DW_AT_const_value)
+                    .is_some();
+            if flag(&entry, gimli::DW_AT_declaration) || !defined {
+                return None;
+            }
+            let variable = info.read_variable(unit, &entry, VariableKind::Static)?;
+            thread_local::as_declared(module, info, unit, &entry, variable)
+        })
+        .collect()
+}
+
+/// Returns whether the unit that covers `addr` has variables with static storage.
+pub(super) fn has_unit_statics(module: &Module, addr: FileAddr) -> bool {
+    let unit = |info: &'_ DebugInfo| -> Option<bool> {
+        let unit = info.whole(info.unit_at(addr.0)?)?;
+        Some(!info.scan(unit).statics.is_empty())
+    };
+    module.info().and_then(unit).unwrap_or(false)
+}
+
+/// Returns static variables by name.
+pub(super) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
+    let query = NameQuery::new(name);
+    let Some(key) = query.key() else {
+        return Vec::new();
+    };
+    let near = unit_near(module, near);
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| query.matches(&info.qualified_name(*die)) && !in_function(info, *die));
+        dies.sort_by_key(|die| Some(die.unit) != near);
+        dies.into_iter()
+            .filter_map(|die| {
+                let (unit, entry) = info.entry(die).ok()?;
+                info.read_variable(unit, &entry, VariableKind::Static)
+            })
+            .collect()
+    };
+    let found = module.find_names(|index| &index.statics, key, near, look);
+    match found.is_empty() {
+        true => thread_local::named(module, &query, near),
+        false => found,
+    }
+}
+
+pub(super) fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {
+    module.info()?.unit_at(addr?.0)
+}
+
+/// Returns whether an entry is inside a function.
+pub(super) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
+    let is_function = |die: DieRef| {
+        let entry = info.entry(die);
+        entry.is_ok_and(|(_, entry)| entry.tag() == gimli::DW_TAG_subprogram)
+    };
+    // Parents come before their children, so this ends.
+    std::iter::successors(info.parent(die), |die| info.parent(*die)).any(is_function)
+}
+
+/// Returns the definition of a static data member.
+pub(super) fn static_member(module: &Module, member: &Member) -> Option<Variable> {
+    let info = module.info()?;
+    let (unit, entry) = info.entry(member.id).ok()?;
+    // A constant may be complete in its declaration.
+    if entry.has_attr(gimli::DW_AT_const_value) || entry.has_attr(gimli::DW_AT_location) {
+        return info.read_variable(unit, &entry, VariableKind::Static);
+    }
+    let qualified = info.qualified_name_of(unit, &entry);
+    let query = NameQuery::new(&qualified);
+    let key = query.key()?;
+    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
+        dies.retain(|die| {
+            info.root_origin(*die) == member.id || info.qualified_name(*die) == qualified
+        });
+        dies
+    };
+    let near = Some(member.id.unit);
+    let mut found = module.find_names(|index| &index.statics, key, near, look);
+    found.sort_by_key(|die| info.root_origin(*die) != member.id);
+    let (unit, entry) = info.entry(*found.first()?).ok()?;
+    info.read_variable(unit, &entry, VariableKind::Static)
+}
