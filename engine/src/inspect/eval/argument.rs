@@ -2,7 +2,8 @@
 //! objects made by copy constructors.
 
 use super::evaluate::{At, DEREFERENCES, Evaluator, error};
-use super::invoke::{Call, ResolvedFunction, parameters};
+use super::invoke::{Call, ResolvedFunction};
+use super::overload::parameters;
 use super::ownership::is_destroyed;
 use super::tree::Node;
 use super::{convert, exact, hierarchy};

@@ -1,7 +1,8 @@
 //! Assignments: `a = b`, `a += b`, `++a`, and assignments by requests.
 
 use super::convert;
-use super::evaluate::{At, DEREFERENCES, Evaluator, enumerator, error, inner};
+use super::evaluate::{At, DEREFERENCES, Evaluator, error, inner};
+use super::names::enumerator;
 use super::tree::{Binary, Kind, Node};
 use super::{Purpose, arith, ownership};
 use crate::ids::error::Error;

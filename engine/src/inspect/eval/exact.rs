@@ -4,7 +4,8 @@
 //! with a destructor would be freed twice.
 
 use super::evaluate::Evaluator;
-use super::invoke::{ResolvedFunction, parameters};
+use super::invoke::ResolvedFunction;
+use super::overload::parameters;
 use super::ownership;
 use crate::inspect::value::scalar::ScalarKind;
 use crate::inspect::value::types::DwarfTy;

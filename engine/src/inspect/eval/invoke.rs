@@ -1,21 +1,19 @@
-//! Calls of functions in the debuggee: overload resolution and arguments. `crate::debugger::call` makes the
+//! Calls of functions in the debuggee. `crate::debugger::call` makes the
 //! call. Here a call without a result ends the evaluation, which is restarted when there is one
 //! ([`EvalContext::answered`](super::EvalContext::answered)).
 
 use super::argument::Argument;
-use super::evaluate::{At, DEREFERENCES, Evaluator, error, inner};
-use super::exact::{self, Refusal};
-use super::tree::{Binary, Kind, Node};
+use super::evaluate::{At, Evaluator, error, inner};
+use super::exact;
+use super::overload::parameters;
+use super::tree::{Kind, Node};
 use super::{Purpose, ownership};
 use crate::ids::error::Error;
 use crate::inspect::abi::sysv::{self, Passing};
-use crate::inspect::value::members;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, Value};
-use crate::inspect::visualize;
-use dwarf::{Function, Language, LoadAddr, LoadBias, Module, TypeKind, VariableKind};
+use dwarf::{Function, Language, LoadAddr, LoadBias, Module, TypeKind};
 use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -67,11 +65,6 @@ fn special(key: &Range<usize>, nth: usize) -> Range<usize> {
     key.start + ((nth + 1) << 32)..key.end
 }
 
-/// Maximum number of vtable slots to examine.
-const VIRTUAL: u64 = 256;
-/// Maximum nesting of bases whose functions are examined.
-const BASES: usize = 16;
-
 impl Evaluator<'_> {
     /// Calls the best function with one of these names; `None` if there is none.
     pub(super) fn invoke_named(
@@ -90,7 +83,7 @@ impl Evaluator<'_> {
     }
 
     /// Calls the best of these functions; with a class, only its own members are candidates.
-    fn invoke_best(
+    pub(super) fn invoke_best(
         &mut self,
         known: &[ResolvedFunction],
         class: Option<&Arc<DwarfTy>>,
@@ -105,67 +98,6 @@ impl Evaluator<'_> {
                 self.invoke(best, given, node).map(Some)
             }
             None => Ok(None),
-        }
-    }
-
-    /// Returns the best of these functions; an error says why none matches.
-    fn best<'k>(
-        &self,
-        known: &'k [ResolvedFunction],
-        class: Option<&Arc<DwarfTy>>,
-        typed: &str,
-        given: &[Value],
-    ) -> Result<Option<&'k ResolvedFunction>, String> {
-        let mut fitting: Vec<(u32, &ResolvedFunction)> = Vec::new();
-        let mut refused: Option<(&ResolvedFunction, Refusal)> = None;
-        for it in known {
-            match self.fitness(it, class, typed, given) {
-                Ok(rank) => fitting.push((rank, it)),
-                // A refused argument is a better explanation than other parameters.
-                Err(why) => match &refused {
-                    Some((_, before)) if before.weight() >= why.weight() => {}
-                    _ => refused = Some((it, why)),
-                },
-            }
-        }
-        let Some(rank) = fitting.iter().map(|(rank, _)| *rank).max() else {
-            return match refused {
-                Some((known, why)) => Err(said_refusal(known, why)),
-                None => Ok(None),
-            };
-        };
-        let mut best: Vec<&ResolvedFunction> = fitting
-            .into_iter()
-            .filter(|it| it.0 == rank)
-            .map(|it| it.1)
-            .collect();
-        // A class's own functions hide those of traits; a non-const overload is preferred to its
-        // const twin.
-        best.sort_by_key(|it| {
-            let of_trait = class.is_some() && it.module.class_of(&it.function).is_none();
-            (of_trait, exact::is_const_method(it), Reverse(it.nearness))
-        });
-        let is_as_near = |it: &&ResolvedFunction| match best.first() {
-            Some(first) => {
-                it.nearness == first.nearness
-                    && exact::is_const_method(it) == exact::is_const_method(first)
-                    && (class.is_none()
-                        || it.module.class_of(&it.function).is_none()
-                            == first.module.class_of(&first.function).is_none())
-                    && (it.function.linkage_name != first.function.linkage_name
-                        || it.function.linkage_name.is_none())
-            }
-            None => false,
-        };
-        match (best.first(), best.iter().skip(1).find(|it| is_as_near(it))) {
-            (Some(one), Some(other)) if one.function.entry != other.function.entry => Err(format!(
-                "ambiguous call: candidates are `{}`{} and `{}`{}; write a more qualified name",
-                one.function.name,
-                said_place(one),
-                other.function.name,
-                said_place(other),
-            )),
-            (first, _) => Ok(first.copied()),
         }
     }
 
@@ -229,7 +161,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn invoke(
+    pub(super) fn invoke(
         &mut self,
         known: &ResolvedFunction,
         given: &[Value],
@@ -383,265 +315,4 @@ impl Evaluator<'_> {
             language: callee.language,
         }))
     }
-
-    /// Calls `object.name(…)`, a function of the object's class or one of its bases.
-    pub(super) fn invoke_method(
-        &mut self,
-        object: &Value,
-        name: &str,
-        given: &[Value],
-        node: &Node,
-    ) -> Result<Option<Value>, Error> {
-        let target = self.context.as_target();
-        let mut holder = object.clone();
-        for _ in 0..DEREFERENCES {
-            match holder.ty.shape() {
-                Shape::Pointer(of, _) => holder = holder.pointee(target, of)?,
-                _ => break,
-            }
-        }
-        let mut refused = None;
-        let found = self.method_within(&holder, name, given, node, &mut refused, BASES)?;
-        match (found, refused) {
-            (None, Some(why)) => Err(error(why, &node.span)),
-            (found, _) => Ok(found),
-        }
-    }
-
-    fn method_within(
-        &mut self,
-        holder: &Value,
-        name: &str,
-        given: &[Value],
-        node: &Node,
-        refused: &mut Option<String>,
-        depth: usize,
-    ) -> Result<Option<Value>, Error> {
-        let Shape::Composite(class) = holder.ty.shape() else {
-            return Ok(None);
-        };
-        if let Some((known, this)) = self.virtual_functions(holder, name) {
-            let mut all = vec![this];
-            all.extend_from_slice(given);
-            // The vtable belongs to the dynamic class, so its functions match exactly.
-            if let Some(best) = self.best_virtual(&known, name, &all).at(node)? {
-                return self.invoke(best, &all, node).map(Some);
-            }
-        }
-        let (own, other) = self.methods_of(&class, name);
-        if !own.is_empty() {
-            let this = match holder.address() {
-                // By reference or by value.
-                _ if self.language == Language::Rust => holder.clone(),
-                Some(addr) => Value::pointer_to(holder.ty.clone(), addr),
-                None => return Err(error("the object is not in memory", &node.span)),
-            };
-            let mut all = vec![this];
-            all.extend_from_slice(given);
-            return self.invoke_best(&own, Some(&class), name, &all, node);
-        }
-        if let Some(other) = other {
-            refused.get_or_insert_with(|| not_in_program(&class, name, &other));
-        }
-        let bases = class
-            .composite()
-            .map(|it| &it.bases[..])
-            .unwrap_or_default();
-        for base in bases {
-            if depth == 0 {
-                break;
-            }
-            let part = members::base(self.context.as_target(), holder, &class, base)?;
-            let found = self.method_within(&part, name, given, node, refused, depth - 1)?;
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the functions of a name that are members of exactly this class; otherwise the other
-    /// type that has a function of this name: another instantiation of the same template.
-    pub(super) fn methods_of(
-        &self,
-        class: &Arc<DwarfTy>,
-        name: &str,
-    ) -> (Vec<ResolvedFunction>, Option<String>) {
-        let whole = &class.ty.name;
-        let bare = whole.split('<').next().unwrap_or_default();
-        let names = [format!("{whole}::{name}"), format!("{bare}::{name}")];
-        let mut other = None;
-        for name in names.iter().take(if whole == bare { 1 } else { 2 }) {
-            let mut own = Vec::new();
-            for known in self.context.functions(name) {
-                match exact::is_member(&known, class) {
-                    Ok(()) => own.push(known),
-                    Err(Refusal::OfAnotherType(of)) => other = other.or(Some(of)),
-                    Err(_) => {}
-                }
-            }
-            if !own.is_empty() {
-                return (own, None);
-            }
-        }
-        (Vec::new(), other)
-    }
-
-    fn best_virtual<'k>(
-        &self,
-        known: &'k [ResolvedFunction],
-        name: &str,
-        all: &[Value],
-    ) -> Result<Option<&'k ResolvedFunction>, String> {
-        let given = all.get(1..).unwrap_or_default();
-        let fits = |it: &&ResolvedFunction| {
-            let types = parameters(it);
-            let types = types.get(1..).unwrap_or_default();
-            types.len() == given.len()
-                && types
-                    .iter()
-                    .zip(given)
-                    .all(|(ty, value)| self.accepts(ty, value, Language::Cpp).is_ok())
-        };
-        let rank = |it: &&ResolvedFunction| -> u32 {
-            let types = parameters(it);
-            let types = types.get(1..).unwrap_or_default();
-            let pairs = types.iter().zip(given);
-            pairs
-                .filter_map(|(ty, value)| self.accepts(ty, value, Language::Cpp).ok())
-                .sum()
-        };
-        match (known.iter().filter(fits).max_by_key(rank), known.first()) {
-            (Some(best), _) => Ok(Some(best)),
-            (None, Some(only)) => Err(format!("`{name}` takes {}", said_types(only))),
-            (None, None) => Ok(None),
-        }
-    }
-
-    /// Returns the functions of a name in the vtable of an object, and the whole object (Itanium
-    /// C++ ABI, §2.5.2). Thunks have no name and are not included.
-    fn virtual_functions(
-        &self,
-        object: &Value,
-        name: &str,
-    ) -> Option<(Vec<ResolvedFunction>, Value)> {
-        let Shape::Composite(ty) = object.ty.shape() else {
-            return None;
-        };
-        if self.language != Language::Cpp || !ty.composite()?.polymorphic {
-            return None;
-        }
-        let target = self.context.as_target();
-        let word = |addr| target.memory().read_uint(addr, 8).ok();
-        let addr = object.address()?;
-        let top = word(LoadAddr(word(addr)?) - 16)?;
-        let whole = LoadAddr(addr.0.wrapping_add(top));
-        let table = LoadAddr(word(whole)?);
-        let class = visualize::in_truth(target, object.clone()).ty;
-        let mut known = Vec::new();
-        for slot in 0..VIRTUAL {
-            let Some(entry) = word(table + slot * 8).map(LoadAddr) else {
-                break;
-            };
-            let Some((module, bias)) = target.module_at(entry) else {
-                break;
-            };
-            let Some(function) = module.function_at(bias.file(entry)) else {
-                continue;
-            };
-            let found = ResolvedFunction {
-                module,
-                bias,
-                function,
-                nearness: 0,
-            };
-            // Another class's vtable may follow.
-            if bias.load(found.function.entry) == entry
-                && dwarf::answers_to(&found.function.name, name)
-                && exact::is_inherited(&found, &class)
-            {
-                known.push(found);
-            }
-        }
-        let this = Value::pointer_to(object.ty.clone(), whole);
-        (!known.is_empty()).then_some((known, this))
-    }
-
-    /// Evaluates `a + b` of a class type: its `operator+`, or a free function.
-    pub(super) fn invoke_operator(
-        &mut self,
-        operator: Binary,
-        a: &Value,
-        b: &Value,
-        node: &Node,
-    ) -> Result<Option<Value>, Error> {
-        if self.language != Language::Cpp {
-            return Ok(None);
-        }
-        let target = self.context.as_target();
-        let (a, b) = (a.referent(target)?, b.referent(target)?);
-        let class = |value: &Value| match value.ty.shape() {
-            Shape::Composite(ty) => Some(ty.ty.name.clone()),
-            _ => None,
-        };
-        if class(&a).is_none() && class(&b).is_none() {
-            return Ok(None);
-        }
-        let name = format!("operator{}", operator.symbol());
-        if class(&a).is_some()
-            && let Some(value) = self.invoke_method(&a, &name, std::slice::from_ref(&b), node)?
-        {
-            return Ok(Some(value));
-        }
-        let mut names = vec![name.clone()];
-        for class in [class(&a), class(&b)].into_iter().flatten() {
-            if let Some((space, _)) = class.rsplit_once("::") {
-                names.push(format!("{space}::{name}"));
-            }
-        }
-        self.invoke_named(&names, &[a, b], node)
-    }
-}
-
-/// Returns the message for a function that is not called.
-fn said_refusal(known: &ResolvedFunction, why: Refusal) -> String {
-    match why {
-        Refusal::Argument(why) => why,
-        _ => format!("`{}` takes {}", known.function.name, said_types(known)),
-    }
-}
-
-/// Returns the message for a member function that was never instantiated in the program.
-fn not_in_program(class: &Arc<DwarfTy>, name: &str, other: &str) -> String {
-    let own = Ty::Dwarf(Arc::clone(class)).name();
-    let remedy = match class.ty.name.contains('<') && class.language() == Language::Cpp {
-        true => "use it in the program, or instantiate the class there (`template struct …;`)",
-        false => "use it in the program",
-    };
-    format!("no callable `{name}` of `{own}` in the program, only that of `{other}`; {remedy}")
-}
-
-fn said_place(known: &ResolvedFunction) -> String {
-    match &known.function.declaration {
-        Some(at) => format!(" ({}:{})", at.file.path.display(), at.line),
-        None => String::new(),
-    }
-}
-
-fn said_types(known: &ResolvedFunction) -> String {
-    match &parameters(known)[..] {
-        [] => "no arguments".to_owned(),
-        types => types.iter().map(Ty::name).collect::<Vec<_>>().join(", "),
-    }
-}
-
-/// Returns the types of a function's parameters, `this` first.
-pub(super) fn parameters(known: &ResolvedFunction) -> Vec<Ty> {
-    let all = known.function.scope.variables.iter();
-    all.filter(|it| it.kind == VariableKind::Parameter)
-        .map(|it| match it.ty {
-            Some(id) => Ty::dwarf(&known.module, known.bias, id),
-            None => Ty::Void,
-        })
-        .collect()
 }

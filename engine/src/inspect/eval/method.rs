@@ -1,9 +1,10 @@
 //! Methods of containers, strings, options and numbers that are evaluated without a call, by
 //! reading through the type's view.
 
+use super::access::Key;
 use super::arith;
 use super::convert;
-use super::evaluate::{DEREFERENCES, Evaluator, Key};
+use super::evaluate::{DEREFERENCES, Evaluator};
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Int, Number, ScalarKind};

@@ -1,9 +1,11 @@
 //! Expressions: text → tokens → tree → value. This module knows no process, only [`EvalContext`].
 
+mod access;
 mod argument;
 pub(crate) mod arith;
 mod assign;
 pub(crate) mod call;
+mod cast;
 mod complete;
 mod convert;
 pub(crate) mod evaluate;
@@ -13,10 +15,13 @@ mod hierarchy;
 mod invoke;
 mod lex;
 mod literal;
+mod member_call;
 pub(crate) mod messages;
 mod method;
 mod name_refs;
+pub(crate) mod names;
 mod operators;
+mod overload;
 mod ownership;
 mod parse;
 mod parse_forms;

@@ -1,7 +1,8 @@
 //! Binary operators: numbers, addresses, strings, and names that the other operand's type defines.
 
 use super::convert;
-use super::evaluate::{At, Evaluator, enumerator, inner};
+use super::evaluate::{At, Evaluator, inner};
+use super::names::enumerator;
 use super::tree::{Binary, Kind, Node, Unary};
 use super::{arith, types};
 use crate::ids::error::Error;

@@ -1,11 +1,11 @@
 //! The children of values.
 
+use super::elements::ElementArray;
 use super::members::{self, ClassPart};
 use super::numbers::Numbers;
 use super::types::DwarfTy;
-use super::{
-    Child, ChildPath, Limits, PointerKind, Shape, Target, Ty, Value, ValueLocation, present,
-};
+use super::whole_object::WholeObject;
+use super::{Child, ChildPath, Limits, PointerKind, Shape, Target, Value, ValueLocation, present};
 use crate::ids::error::Error;
 use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View};
 use dwarf::{Language, LoadAddr};
@@ -14,12 +14,6 @@ use std::sync::Arc;
 
 /// Maximum number of references to references to follow.
 const REFERENCES: usize = 16;
-
-/// Maximum number of bytes to read at once for a range of elements.
-pub(super) const BLOCK: u64 = 1 << 20;
-
-/// Maximum size in bytes of an object that is read at once for all its members.
-const WHOLE: u64 = 4096;
 
 /// Maximum number of children per request; a length in the debuggee may be garbage.
 const MAX_ELEMENTS: u64 = 1 << 20;
@@ -37,9 +31,6 @@ const KEY: Limits = Limits {
     addresses: true,
     pointees: false,
 };
-
-/// Elements between checks of the cancel flag.
-const CHECK_EVERY: u64 = 4096;
 
 /// A selection of children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,39 +87,6 @@ fn count_members(target: &dyn Target, object: &Value, ty: &Arc<DwarfTy>) -> u64 
         Ok(())
     });
     named
-}
-
-/// Contiguous elements.
-pub(super) struct ElementArray {
-    /// The first one.
-    pub place: ValueLocation,
-    /// Their type.
-    pub element: Ty,
-    /// Distance between elements in bytes.
-    pub stride: u64,
-    /// Number of elements.
-    pub count: u64,
-}
-
-impl ElementArray {
-    fn of_array(array: &super::types::ArrayTy, place: ValueLocation) -> ElementArray {
-        ElementArray {
-            place,
-            element: array.element.clone(),
-            stride: array.stride,
-            count: array.count.unwrap_or(0),
-        }
-    }
-
-    /// Returns a row of elements at an address.
-    pub(super) fn in_memory(at: LoadAddr, element: Ty, count: u64) -> ElementArray {
-        ElementArray {
-            place: ValueLocation::Memory(at, None),
-            stride: element.size().unwrap_or(0),
-            element,
-            count,
-        }
-    }
 }
 
 /// Returns the contents of a value, through references, boxes and views.
@@ -252,7 +210,7 @@ impl ChildBatch {
     }
 }
 
-/// Returns the next of the selected children in `range`, and advances `range`: at most [`PORTION`]
+/// Returns the next of the selected children in `range`, and advances `range`: at most [`BATCH_ELEMENTS`]
 /// contiguous elements, or 2^20 others.
 ///
 /// # Errors
@@ -408,7 +366,7 @@ fn member_children(
     access: &str,
     range: Range<u64>,
 ) -> Vec<Child> {
-    let whole = Whole::read(target, object);
+    let whole = WholeObject::read(target, object);
     let mut children = Vec::new();
     let mut index = 0;
     let outcome = members::parts(target, object, ty, &mut |object, ty, part| {
@@ -465,54 +423,6 @@ fn is_member_name(name: &str) -> bool {
             .all(|char| char.is_alphanumeric() || char == '_')
 }
 
-/// An object that was read at once, so that its simple members need no reads of their own.
-pub(super) struct Whole {
-    start: LoadAddr,
-    bytes: Vec<u8>,
-    /// Why it could not be read.
-    pub(super) error: Option<Error>,
-}
-
-impl Whole {
-    pub(super) fn read(target: &dyn Target, object: &Value) -> Whole {
-        let mut whole = Whole {
-            start: LoadAddr(0),
-            bytes: Vec::new(),
-            error: None,
-        };
-        if let (ValueLocation::Memory(addr, None), Some(size @ 1..=WHOLE)) =
-            (&object.place, object.ty.size())
-        {
-            whole.start = *addr;
-            whole.bytes.resize(size as usize, 0);
-            if let Err(error) = target.memory().read(*addr, &mut whole.bytes) {
-                whole.bytes.clear();
-                whole.error = Some(error.into());
-            }
-        }
-        whole
-    }
-
-    /// Returns the value with its bytes if they are few and were read.
-    pub(super) fn fill(&self, mut value: Value) -> Value {
-        let (ValueLocation::Memory(addr, None), None, Some(size @ 1..=16)) =
-            (&value.place, value.bits, value.ty.size())
-        else {
-            return value;
-        };
-        let start = (*addr - self.start) as usize;
-        let bytes = start
-            .checked_add(size as usize)
-            .and_then(|end| self.bytes.get(start..end));
-        if let Some(bytes) = bytes
-            && value.ty.is_simple()
-        {
-            value.place = ValueLocation::read_at(*addr, bytes);
-        }
-        value
-    }
-}
-
 fn element_children(
     target: &dyn Target,
     row: &ElementArray,
@@ -532,73 +442,4 @@ fn element_children(
             }
         })
         .collect())
-}
-
-/// Returns elements of a row that starts at `place`.
-///
-/// # Errors
-/// Cancelled.
-pub fn elements(
-    target: &dyn Target,
-    place: &ValueLocation,
-    element: &Ty,
-    range: Range<u64>,
-) -> Result<Vec<Value>, Error> {
-    let row = ElementArray {
-        place: place.clone(),
-        element: element.clone(),
-        stride: element.size().unwrap_or(0),
-        count: range.end,
-    };
-    row.values(target, range)
-}
-
-impl ElementArray {
-    /// Returns the elements of a range; simple ones are read a block at a time.
-    pub(super) fn values(
-        &self,
-        target: &dyn Target,
-        range: Range<u64>,
-    ) -> Result<Vec<Value>, Error> {
-        let mut values = Vec::new();
-        let size = self.element.size().unwrap_or(0);
-        let simple = self.element.is_simple() && (1..=16).contains(&size) && self.stride >= size;
-        let per_block = if simple {
-            (BLOCK / self.stride).max(1)
-        } else {
-            CHECK_EVERY
-        };
-        let mut index = range.start;
-        let mut block = Vec::new();
-        while index < range.end {
-            if target.cancelled() {
-                return Err(Error::Cancelled);
-            }
-            let count = per_block.min(range.end - index);
-            let first = self.place.offset(index.wrapping_mul(self.stride));
-            block.clear();
-            if let (true, ValueLocation::Memory(addr, _)) = (simple, &first) {
-                block.resize(((count - 1) * self.stride + size) as usize, 0);
-                if target.memory().read(*addr, &mut block).is_err() {
-                    block.clear();
-                }
-            }
-            for nth in 0..count {
-                let skip = nth.wrapping_mul(self.stride);
-                let mut place = match &first {
-                    ValueLocation::Memory(addr, _) => ValueLocation::Memory(*addr + skip, None),
-                    other => other.offset(skip),
-                };
-                let bytes = block.get(skip as usize..skip.wrapping_add(size) as usize);
-                if let (ValueLocation::Memory(addr, _), Some(bytes)) = (&place, bytes)
-                    && !block.is_empty()
-                {
-                    place = ValueLocation::read_at(*addr, bytes);
-                }
-                values.push(Value::new(self.element.clone(), place));
-            }
-            index += count;
-        }
-        Ok(values)
-    }
 }

@@ -2,6 +2,7 @@
 
 mod children;
 mod decimal;
+mod elements;
 mod format;
 pub mod location;
 pub mod members;
@@ -10,11 +11,13 @@ mod objects;
 pub mod scalar;
 pub mod text;
 pub mod types;
+mod whole_object;
 
 #[cfg(test)]
 mod tests;
 
-pub use children::{ChildBatch, ChildFilter, elements, next_children};
+pub use children::{ChildBatch, ChildFilter, next_children};
+pub use elements::elements;
 pub use format::{present, present_with, write};
 pub use location::ValueLocation;
 pub use numbers::Numbers;

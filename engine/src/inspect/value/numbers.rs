@@ -1,6 +1,6 @@
 //! Contiguous plain numbers, kept as bytes: cheap in any quantity.
 
-use super::children::{BLOCK, ElementArray};
+use super::elements::{BLOCK, ElementArray};
 use super::scalar::{self, NumberFormat, Scalar};
 use super::{Child, ChildPath, Shape, Target, Ty, Value, ValueLocation};
 use dwarf::{Language, LoadAddr};

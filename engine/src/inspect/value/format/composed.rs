@@ -2,11 +2,12 @@
 
 use super::{Writer, bracketed};
 use crate::ids::error::Error;
-use crate::inspect::value::children::{ElementArray, Whole};
+use crate::inspect::value::elements::ElementArray;
 use crate::inspect::value::members::{self, ClassPart};
 use crate::inspect::value::scalar::{self, Int, Scalar, ScalarKind};
 use crate::inspect::value::text::{self, Unit};
 use crate::inspect::value::types::{ArrayTy, DwarfTy};
+use crate::inspect::value::whole_object::WholeObject;
 use crate::inspect::value::{Shape, Ty, Value};
 use crate::inspect::visualize::{self, Collection, CollectionKind, View};
 use dwarf::{Language, LoadAddr, TypeKind};
@@ -330,8 +331,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn whole(&self, object: &Value) -> Result<Whole, Error> {
-        let mut whole = Whole::read(self.target, object);
+    fn whole(&self, object: &Value) -> Result<WholeObject, Error> {
+        let mut whole = WholeObject::read(self.target, object);
         match whole.error.take() {
             Some(error) => Err(error),
             None => Ok(whole),
@@ -342,7 +343,7 @@ impl Writer<'_> {
     fn members(
         &mut self,
         object: &Value,
-        whole: &Whole,
+        whole: &WholeObject,
         ty: &Arc<DwarfTy>,
         depth: usize,
         label: &dyn Fn(&ClassPart<'_>) -> String,

@@ -1,0 +1,131 @@
+//! Names: variables, members, enumerators, and the bounds of Rust's integers.
+
+use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
+use super::tree::{Kind, Node};
+use super::types;
+use crate::ids::error::Error;
+use crate::inspect::registers::parts as register_parts;
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::scalar::{self, ScalarKind};
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation, members};
+use crate::inspect::visualize::{self, View};
+use dwarf::Language;
+
+impl Evaluator<'_> {
+    pub(super) fn name(&mut self, name: &str) -> Result<Option<Value>, Error> {
+        if let Some(value) = self.context.variable(name)? {
+            return Ok(Some(value));
+        }
+        match name.rsplit_once("::") {
+            Some((path, last)) => {
+                let ty = types::named(self.context, path);
+                Ok(ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last))))
+            }
+            None => {
+                let own = match self.language {
+                    Language::Cpp => "this",
+                    Language::Rust => "self",
+                    Language::C => "",
+                };
+                if name == own {
+                    return Ok(None);
+                }
+                if !own.is_empty()
+                    && let Some(object) = self.context.variable(own)?
+                    && let Some(member) = self.find_member(&object, name)?
+                {
+                    return Ok(Some(member));
+                }
+                if self.language == Language::Rust {
+                    return Ok(None);
+                }
+                let ty = self.context.enumeration_with(name);
+                Ok(ty.and_then(|ty| enumerator(&ty, name)))
+            }
+        }
+    }
+
+    pub(super) fn find_member(&self, object: &Value, name: &str) -> Result<Option<Value>, Error> {
+        let target = self.context.as_target();
+        let mut object = object.clone();
+        for _ in 0..DEREFERENCES {
+            match object.ty.shape() {
+                Shape::Composite(_) => {
+                    if let Some(found) = members::find(target, &object, name)? {
+                        return Ok(Some(found));
+                    }
+                    match visualize::view(target, &object) {
+                        Some(View::Pointee(next) | View::Noted(next, _)) => object = next,
+                        // A member of the dynamic class.
+                        _ => match visualize::in_truth(target, object.clone()) {
+                            whole if whole.ty.same_as(&object.ty) => return Ok(None),
+                            whole => object = whole,
+                        },
+                    }
+                }
+                Shape::Pointer(of, _) => object = object.pointee(target, of)?,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn member(
+        &mut self,
+        object: &Node,
+        name: &str,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        let value = self.evaluate(object)?;
+        if let Kind::Register(_) = inner(object).kind
+            && let Some(part) =
+                register_parts::member(self.context.arch(), &value, name, self.language)
+        {
+            return Ok(part);
+        }
+        self.member_of(&value, name, object, node)
+    }
+
+    fn member_of(
+        &self,
+        value: &Value,
+        name: &str,
+        object: &Node,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        if let Some(found) = self.find_member(value, name).at(node)? {
+            return Ok(found);
+        }
+        Err(self.no_member(value, name, object, node))
+    }
+}
+
+/// Returns `i32::MAX` and similar constants.
+pub(crate) fn extreme(ty: &Ty, name: &str) -> Option<Value> {
+    let Shape::Scalar(scalar) = ty.shape() else {
+        return None;
+    };
+    let integral = matches!(scalar.kind, ScalarKind::Signed | ScalarKind::Unsigned);
+    let top = scalar::mask(scalar.size) ^ (scalar::mask(scalar.size) >> 1);
+    let bits = match (name, scalar.is_signed()) {
+        _ if !integral => return None,
+        ("MIN", true) => top,
+        ("MIN", false) => 0,
+        ("MAX", true) => top.wrapping_sub(1),
+        ("MAX", false) => scalar::mask(scalar.size),
+        _ => return None,
+    };
+    let size = usize::from(scalar.size).min(16);
+    let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
+    Some(Value::new(ty.clone(), ValueLocation::Bytes(bytes)))
+}
+
+/// Returns a value of an enumeration by its enumerator's name.
+pub(crate) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
+    let number = members::enumerator_named(ty, name)?;
+    let size = ty.size()?.min(16) as usize;
+    Some(Value::new(
+        ty.clone(),
+        ValueLocation::Bytes(Bytes::new(&number.to_le_bytes()[..size])),
+    ))
+}
