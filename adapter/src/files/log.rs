@@ -55,15 +55,10 @@ pub fn start(file: Option<&Path>) {
 /// Returns the filter that `STILLPOINT_LOG` describes: a level, or levels by target as in
 /// `stillpoint=debug,engine=trace`; `default` where it is unset or invalid.
 fn filter(default: LevelFilter) -> Targets {
-    let filter = env::var(LEVEL_VARIABLE)
+    env::var(LEVEL_VARIABLE)
         .ok()
         .and_then(|levels| levels.parse::<Targets>().ok())
-        .unwrap_or_else(|| Targets::new().with_default(default));
-    // The library behind `stillpoint mcp` logs the arguments of tools.
-    match *SHOWS_VALUES {
-        true => filter,
-        false => filter.with_target("rmcp", LevelFilter::WARN),
-    }
+        .unwrap_or_else(|| Targets::new().with_default(default))
 }
 
 /// Returns a message as it is logged: without arguments, environment variables and tokens, unless

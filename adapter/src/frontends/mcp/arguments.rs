@@ -1,7 +1,7 @@
-//! What the tools are given. The schemas that clients see are made of these types, and what is
-//! said of each member is what agents read.
+//! The arguments of the tools. The schemas that clients see are generated from these types, and
+//! agents read the comment of each member.
 
-use rmcp::schemars::{self, JsonSchema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

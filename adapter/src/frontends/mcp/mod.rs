@@ -8,30 +8,28 @@ mod error;
 mod inspect;
 mod link;
 mod output;
+mod protocol;
 mod run;
 mod session;
 mod text;
 mod tools;
 
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-};
-use rmcp::service::RequestContext;
-use rmcp::transport::stdio_pipes;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use protocol::{Action, Protocol};
+use serde_json::Value;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 use tools::Tools;
 
-/// What clients may tell their models of us.
-const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Typical use: debug_launch with \
-                            `breakpoints`, read the stop in the reply, then debug_continue \
-                            (step-over, step-into, step-out, run-to) until the cause is found. \
-                            Each reply has source, variables, changes, stack and output, so that \
-                            no further call is needed to inspect the stop. For many hits of one \
-                            location, use debug_logpoint or a condition instead of many stops. \
-                            Errors begin with a code and name the remedy.";
+/// Maximum length of a message, in bytes.
+const MAX_MESSAGE_BYTES: u64 = 64 << 20;
+/// Grace period for calls that still run when the client closes its stream.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the client on stdin and stdout until it disconnects. The debuggee ends with it.
 pub fn mcp() -> ExitCode {
@@ -58,63 +56,85 @@ pub fn mcp() -> ExitCode {
 
 async fn serve() -> Result<(), String> {
     let tools = Arc::new(Tools::default());
-    let server = Server {
-        tools: Arc::clone(&tools),
-    };
-    let served = match server.serve(stdio_pipes()).await {
-        Ok(running) => running
-            .waiting()
-            .await
-            .map(drop)
-            .map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
+    let served = converse(&tools).await;
     tools.close().await;
     served
 }
 
-struct Server {
-    tools: Arc<Tools>,
+/// Handles the client's messages until it closes its stream. Calls run side by side.
+async fn converse(tools: &Arc<Tools>) -> Result<(), String> {
+    let mut input = BufReader::new(tokio::io::stdin());
+    let (replies, queue) = unbounded_channel();
+    let writer = tokio::spawn(write(queue));
+    let mut protocol = Protocol::default();
+    let mut calls = JoinSet::new();
+    let mut running: Vec<(Value, AbortHandle)> = Vec::new();
+    loop {
+        let line = match read_line(&mut input).await {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            Err(error) => return Err(format!("cannot read from the client: {error}")),
+        };
+        while calls.try_join_next().is_some() {}
+        running.retain(|(_, call)| !call.is_finished());
+        match protocol.on_line(&line) {
+            Action::Ignore => {}
+            // Fails only if the client no longer reads.
+            Action::Reply(reply) => drop(replies.send(reply)),
+            Action::Call(mut call) => {
+                let (tools, replies) = (Arc::clone(tools), replies.clone());
+                let id = call.id.clone();
+                let task = calls.spawn(async move {
+                    let arguments = std::mem::take(&mut call.arguments);
+                    let called = tools.call(&call.name, arguments).await;
+                    let called = called.map_err(|error| error.to_string());
+                    let _ = replies.send(call.reply(called));
+                });
+                running.push((id, task));
+            }
+            // The program's state does not change.
+            Action::Cancel(id) => {
+                let cancelled = running.iter().filter(|(running, _)| *running == id);
+                cancelled.for_each(|(_, call)| call.abort());
+            }
+        }
+    }
+    drop(replies);
+    let drained = timeout(DRAIN_TIMEOUT, async {
+        while calls.join_next().await.is_some() {}
+        writer.await
+    });
+    if drained.await.is_err() {
+        tracing::warn!("the client has left before the end of its calls");
+    }
+    match protocol.has_begun() {
+        true => Ok(()),
+        false => Err("the client closed the connection before `initialize`".to_owned()),
+    }
 }
 
-impl ServerHandler for Server {
-    fn get_info(&self) -> InitializeResult {
-        let version = env!("CARGO_PKG_VERSION");
-        InitializeResult::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("stillpoint", version))
-            .with_instructions(INSTRUCTIONS)
+/// Reads a line; `None` at the end of the stream.
+async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let mut limited = input.take(MAX_MESSAGE_BYTES);
+    if limited.read_until(b'\n', &mut line).await? == 0 {
+        return Ok(None);
     }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tools = tools::list().map_err(|error| ErrorData::internal_error(error, None))?;
-        Ok(ListToolsResult::with_all_items(tools))
+    if line.len() as u64 == MAX_MESSAGE_BYTES && !line.ends_with(b"\n") {
+        return Err(io::Error::other("a message is too long"));
     }
+    Ok(Some(line))
+}
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        if let Err(near) = tools::find(&request.name) {
-            let message = format!("unknown tool `{}`; did you mean `{near}`?", request.name);
-            return Err(ErrorData::invalid_params(message, None));
+/// Writes messages to the client, a line each.
+async fn write(mut queue: UnboundedReceiver<Value>) {
+    let mut stdout = tokio::io::stdout();
+    while let Some(message) = queue.recv().await {
+        let line = format!("{message}\n");
+        let written = stdout.write_all(line.as_bytes()).await;
+        if let Err(error) = written.and(stdout.flush().await) {
+            tracing::info!(%error, "the client reads no more messages");
+            break;
         }
-        let arguments = request.arguments.unwrap_or_default();
-        let called = tokio::select! {
-            called = self.tools.call(&request.name, arguments) => called,
-            // A cancelled call gets no result; the program's state does not change.
-            () = context.ct.cancelled() => {
-                return Err(ErrorData::invalid_request("cancelled", None));
-            }
-        };
-        let result = match called {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
-        };
-        Ok(result.into())
     }
 }

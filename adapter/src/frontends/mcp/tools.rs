@@ -4,11 +4,9 @@ use super::arguments;
 use super::error::ToolError;
 use super::run::WaitResult;
 use super::session::Session;
-use rmcp::handler::server::common::schema_for_input;
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use rmcp::schemars::JsonSchema;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -23,7 +21,7 @@ struct ToolInfo {
     name: &'static str,
     title: &'static str,
     about: &'static str,
-    schema: fn() -> Result<Arc<JsonObject>, String>,
+    schema: fn() -> Value,
     /// Whether it changes neither the program nor the session.
     reads_only: bool,
 }
@@ -38,9 +36,18 @@ const fn tool_info<T: JsonSchema + 'static>(
         name,
         title,
         about,
-        schema: schema_for_input::<T>,
+        schema: schema_for::<T>,
         reads_only,
     }
+}
+
+/// Returns the JSON schema of a tool's arguments.
+fn schema_for<T: JsonSchema>() -> Value {
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    // The name and the comment of the Rust type mean nothing to an agent.
+    schema.remove("title");
+    schema.remove("description");
+    schema.into()
 }
 
 /// All tools, in the order of the listing.
@@ -140,21 +147,18 @@ const TOOLS: [ToolInfo; 12] = [
     ),
 ];
 
-/// Returns the descriptions of all tools.
-///
-/// # Errors
-/// Never for the types of this folder.
-pub fn list() -> Result<Vec<Tool>, String> {
-    let tools = TOOLS.iter().map(|tool| {
-        let annotations = ToolAnnotations::new()
-            .read_only(tool.reads_only)
-            .open_world(false);
-        let tool_info = Tool::new(tool.name, tool.about, (tool.schema)()?);
-        Ok(tool_info
-            .with_title(tool.title)
-            .with_annotations(annotations))
-    });
-    tools.collect()
+/// Returns the descriptions of all tools, as the protocol has them.
+pub fn list() -> Vec<Value> {
+    let describe = |tool: &ToolInfo| {
+        json!({
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.about,
+            "inputSchema": (tool.schema)(),
+            "annotations": {"readOnlyHint": tool.reads_only, "openWorldHint": false},
+        })
+    };
+    TOOLS.iter().map(describe).collect()
 }
 
 /// Checks that a tool of this name exists; the error is the nearest existing name.
@@ -168,7 +172,7 @@ pub fn find(name: &str) -> Result<(), &'static str> {
 
 /// Parses a tool's arguments.
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolError> {
-    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+    serde_path_to_error::deserialize(&Value::Object(arguments)).map_err(|error| {
         let path = error.path().to_string();
         let message = match path.as_str() {
             "." => error.inner().to_string(),
@@ -339,16 +343,16 @@ mod tests {
 
     #[test]
     fn every_tool_parameter_has_a_description() {
-        let tools = list().unwrap();
+        let tools = list();
         assert_eq!(tools.len(), 12);
         for tool in tools {
-            let schema = Value::Object((*tool.input_schema).clone());
-            assert_eq!(schema["type"], "object", "{}", tool.name);
-            assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
-            assert!(schema.get("$defs").is_none(), "{}: {schema:#}", tool.name);
+            let (tool, schema) = (&tool["name"], &tool["inputSchema"]);
+            assert_eq!(schema["type"], "object", "{tool}");
+            assert_eq!(schema["additionalProperties"], false, "{tool}");
+            assert!(schema.get("$defs").is_none(), "{tool}: {schema:#}");
             for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
                 let text = parameter["description"].as_str().unwrap_or_default();
-                assert!(text.len() > 8, "{}: {name} says {text:?}", tool.name);
+                assert!(text.len() > 8, "{tool}: {name} says {text:?}");
             }
         }
     }
