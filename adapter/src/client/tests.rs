@@ -57,7 +57,7 @@ impl Server {
 /// A client and its server, with a stream that takes `room` bytes at a time.
 fn pair(room: usize) -> (Client, UnboundedReceiver<String>, Server) {
     let (ours, theirs) = duplex(room);
-    let (listener, heard) = unbounded_channel();
+    let (listener, events) = unbounded_channel();
     let (input, output) = split(ours);
     let client = Client::connect(input, output, listener);
     let (input, output) = split(theirs);
@@ -65,7 +65,7 @@ fn pair(room: usize) -> (Client, UnboundedReceiver<String>, Server) {
         input: FramedRead::new(input, Codec::default()),
         output: FramedWrite::new(output, Codec::default()),
     };
-    (client, heard, server)
+    (client, events, server)
 }
 
 fn threads(names: &[&str]) -> Value {
@@ -152,14 +152,14 @@ async fn refusals_and_wrong_bodies_are_errors_of_their_request_only() {
 
 #[tokio::test]
 async fn end_of_the_server_ends_pending_requests() {
-    let (client, mut heard, mut server) = pair(4096);
+    let (client, mut events, mut server) = pair(4096);
     let pending = client.send::<Threads>(&NoArguments {}).unwrap();
     server.next().await.unwrap();
     drop(server);
     assert_eq!(pending.await.unwrap_err(), ClientError::Ended);
-    assert_eq!(heard.recv().await.as_deref(), Some("end"));
+    assert_eq!(events.recv().await.as_deref(), Some("end"));
     // The listener is gone with the connection.
-    assert!(heard.recv().await.is_none());
+    assert!(events.recv().await.is_none());
     let error = client.send::<Threads>(&NoArguments {}).err();
     assert_eq!(error, Some(ClientError::Ended));
     assert_eq!(client.end(), ClientError::Ended);
@@ -181,13 +181,13 @@ async fn end_inside_a_message_and_what_is_not_dap_are_reported() {
             "the message is not a JSON object".to_owned(),
         ),
     ] {
-        let (client, mut heard, mut server) = pair(4096);
+        let (client, mut events, mut server) = pair(4096);
         let pending = client.send::<Threads>(&NoArguments {}).unwrap();
         server.next().await.unwrap();
         server.output.get_mut().write_all(sent).await.unwrap();
         server.output.get_mut().shutdown().await.unwrap();
         assert_eq!(pending.await.unwrap_err(), ClientError::Broken(error));
-        assert_eq!(heard.recv().await.as_deref(), Some("end"));
+        assert_eq!(events.recv().await.as_deref(), Some("end"));
         // Both directions are closed.
         assert_eq!(server.next().await, None);
     }
@@ -195,10 +195,10 @@ async fn end_inside_a_message_and_what_is_not_dap_are_reported() {
 
 #[tokio::test]
 async fn malformed_event_is_an_error() {
-    let (client, mut heard, mut server) = pair(4096);
+    let (client, mut events, mut server) = pair(4096);
     let stopped = json!({"seq": 1, "type": "event", "event": "stopped", "body": {"reason": 5}});
     server.send(stopped).await;
-    assert_eq!(heard.recv().await.as_deref(), Some("end"));
+    assert_eq!(events.recv().await.as_deref(), Some("end"));
     let error = client.end().to_string();
     assert!(error.starts_with("event `stopped`: "), "{error}");
 }
@@ -220,7 +220,7 @@ async fn reverse_request_is_refused() {
 
 #[tokio::test]
 async fn events_and_resumption_keep_their_order() {
-    let (client, mut heard, mut server) = pair(4096);
+    let (client, mut events, mut server) = pair(4096);
     let resume = client
         .send::<Continue>(&ThreadArguments::default())
         .unwrap();
@@ -235,8 +235,8 @@ async fn events_and_resumption_keep_their_order() {
     assert!(resume.await.unwrap().all_threads_continued);
     drop(server);
     let mut order = Vec::new();
-    while let Some(heard) = heard.recv().await {
-        order.push(heard);
+    while let Some(event) = events.recv().await {
+        order.push(event);
     }
     let expected = ["Initialized", "resumed", "Other", "Terminated", "end"];
     assert_eq!(order, expected);
@@ -264,7 +264,7 @@ async fn dropped_request_is_cancelled() {
 
 #[tokio::test]
 async fn dropped_client_closes_the_stream_after_its_requests() {
-    let (client, mut heard, mut server) = pair(8);
+    let (client, mut events, mut server) = pair(8);
     let pending = client.send::<Threads>(&NoArguments {}).unwrap();
     drop(client);
     drop(pending);
@@ -272,5 +272,5 @@ async fn dropped_client_closes_the_stream_after_its_requests() {
     assert_eq!(server.next().await.unwrap()["command"], "cancel");
     assert_eq!(server.next().await, None);
     drop(server);
-    assert_eq!(heard.recv().await.as_deref(), Some("end"));
+    assert_eq!(events.recv().await.as_deref(), Some("end"));
 }

@@ -145,7 +145,7 @@ fn unknown_keys_name_the_nearest() {
 
 #[test]
 fn misspelled_keys_get_suggestions() {
-    let told = |key: &str| {
+    let error_of = |key: &str| {
         let settings = settings::<LaunchSettings>(json!({"program": "p", key: true})).unwrap();
         settings.notes.join("").trim_end().to_owned()
     };
@@ -160,10 +160,10 @@ fn misspelled_keys_get_suggestions() {
         ("depth", "maxDepth"),
     ] {
         let expected = format!("unknown setting `{key}`; did you mean `{meant}`?");
-        assert_eq!(told(key), expected);
+        assert_eq!(error_of(key), expected);
     }
     for key in ["MIMode", "xyzzy", "visualizerFile"] {
-        assert_eq!(told(key), format!("unknown setting `{key}`"));
+        assert_eq!(error_of(key), format!("unknown setting `{key}`"));
     }
 }
 

@@ -184,8 +184,8 @@ fn stack_of(
     levels: usize,
     lines: &mut Lines,
 ) -> Result<Option<String>, RequestError> {
-    let asked = levels.min(MAX_LINES);
-    let stack = call.session.debugger.stack(thread, 0, Some(asked))?;
+    let requested = levels.min(MAX_LINES);
+    let stack = call.session.debugger.stack(thread, 0, Some(requested))?;
     let looked_at = call.frame;
     for frame in &stack.frames {
         call.check_cancelled()?;
@@ -199,7 +199,7 @@ fn stack_of(
     let shown = stack.frames.len();
     Ok(match stack.total {
         Some(total) if total > shown => Some(format!("{} more", total - shown)),
-        None if shown == asked => Some("more".to_owned()),
+        None if shown == requested => Some("more".to_owned()),
         _ => None,
     })
 }

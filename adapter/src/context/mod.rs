@@ -40,15 +40,18 @@ const MAX_NAME_BYTES: usize = 160;
 ///
 /// # Errors
 /// Not stopped, no such thread or frame, or cancelled.
-pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context, RequestError> {
-    let size = asked.budget.map_or(DEFAULT_BUDGET, |budget| {
+pub fn gather(
+    session: &mut Session,
+    arguments: &ContextArguments,
+) -> Result<Context, RequestError> {
+    let size = arguments.budget.map_or(DEFAULT_BUDGET, |budget| {
         usize::try_from(budget)
             .unwrap_or(0)
             .clamp(BUDGET_RANGE.0, BUDGET_RANGE.1)
     });
-    let frame_id = asked.frame_id.filter(|id| *id != 0);
+    let frame_id = arguments.frame_id.filter(|id| *id != 0);
     let frame = frame_id.map(|id| session.handles.frame(id)).transpose()?;
-    let thread = match (asked.thread_id, frame) {
+    let thread = match (arguments.thread_id, frame) {
         (_, Some(frame)) => frame.thread,
         (Some(id), None) => thread_id(id)?,
         (None, None) => session.history.thread().ok_or(RequestError::Running)?,
@@ -63,10 +66,10 @@ pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context
         None => stack::shown(session, &frames),
     };
     let shown = shown.cloned();
-    let style = Style::of(asked.addresses);
+    let style = Style::of(arguments.addresses);
     session.history.begin_reply();
     let mut context = session.history.begin(thread);
-    context.waits_for = wait_of(session, thread, asked.addresses);
+    context.waits_for = wait_of(session, thread, arguments.addresses);
     context.thread_name = name_of(session, thread);
     context.text = context.text.map(|text| cut(&text, size / 4));
     if let Some(shown) = &shown {
@@ -79,7 +82,7 @@ pub fn gather(session: &mut Session, asked: &ContextArguments) -> Result<Context
             session,
             shown.key,
             function,
-            asked.addresses,
+            arguments.addresses,
             &mut budget,
             &mut context,
         )?;

@@ -18,11 +18,11 @@ const MAX_THREADS: usize = 512;
 /// Not stopped, no such thread, or cancelled.
 pub fn gather_stacks(
     session: &mut Session,
-    asked: &StacksArguments,
+    arguments: &StacksArguments,
 ) -> Result<Stacks, RequestError> {
     session.history.begin_reply();
     let mut threads = session.debugger.threads();
-    if let Some(id) = asked.thread_id {
+    if let Some(id) = arguments.thread_id {
         let id = thread_id(id)?;
         // An unknown thread is an error.
         session.debugger.stack(id, 0, Some(1))?;
@@ -36,9 +36,9 @@ pub fn gather_stacks(
         }
         listed.push(ContextThread {
             thread_id: thread.id.0.into(),
-            waits_for: wait_of(session, thread.id, asked.addresses),
+            waits_for: wait_of(session, thread.id, arguments.addresses),
             name: thread.name,
-            ..of_thread(session, thread.id, asked)
+            ..of_thread(session, thread.id, arguments)
         });
     }
     Ok(Stacks {
@@ -51,14 +51,14 @@ pub fn gather_stacks(
 fn of_thread(
     session: &mut Session,
     thread: engine::ThreadId,
-    asked: &StacksArguments,
+    arguments: &StacksArguments,
 ) -> ContextThread {
     let number = |number: i64| usize::try_from(number).unwrap_or(0);
-    let levels = asked
+    let levels = arguments
         .levels
         .map_or(DEFAULT_AND_MAX_LEVELS.0, number)
         .min(DEFAULT_AND_MAX_LEVELS.1);
-    let style = Style::of(asked.addresses);
+    let style = Style::of(arguments.addresses);
     if levels == 0 {
         let stack = session.debugger.stack(thread, 0, Some(MAX_FRAMES.1));
         let frames = stack.map(|stack| stack.frames).unwrap_or_default();
@@ -68,12 +68,12 @@ fn of_thread(
             ..ContextThread::default()
         };
     }
-    let start = asked.start_frame.map_or(0, number);
+    let start = arguments.start_frame.map_or(0, number);
     let Ok(stack) = session.debugger.stack(thread, start, Some(levels)) else {
         return ContextThread::default();
     };
     let end = start.saturating_add(stack.frames.len());
-    let frames = match asked.folded {
+    let frames = match arguments.folded {
         true => {
             let shown = stack::shown(session, &stack.frames);
             let level = shown.map(|frame| frame.key.level);

@@ -95,7 +95,7 @@ fn serve_stdio() -> Result<(), ServiceError> {
 fn serve_socket(same_user: bool) -> Result<(), ServiceError> {
     let demand = server::required_authentication(same_user)?;
     let streams = Stream::both_of(io::stdin().as_fd().try_clone_to_owned()?)?;
-    let said = server::greet(&streams[0], &demand).map_err(ServiceError::Refused)?;
+    let early_bytes = server::greet(&streams[0], &demand).map_err(ServiceError::Refused)?;
     server::admitted();
-    serve_after(streams, said)
+    serve_after(streams, early_bytes)
 }

@@ -231,8 +231,8 @@ impl Body {
     ///
     /// # Errors
     /// Never for the types of this crate.
-    pub fn of(said: &impl Serialize) -> serde_json::Result<Option<Self>> {
-        let json = serde_json::to_string(said)?;
+    pub fn of(body: &impl Serialize) -> serde_json::Result<Option<Self>> {
+        let json = serde_json::to_string(body)?;
         Ok((json != "null").then(|| Self::from(json)))
     }
 }

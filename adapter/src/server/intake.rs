@@ -28,11 +28,11 @@ const CANCEL_TIMEOUT: Duration = Duration::from_millis(200);
 const READ_BYTES: usize = 64 << 10;
 
 /// The client's messages; read by the session thread or the transport thread.
-pub struct Intake<News> {
+pub struct Intake<Report> {
     stream: Stream,
     reader: Mutex<Reader>,
     queued: Arc<Queued>,
-    inbox: Inbox<News>,
+    inbox: Inbox<Report>,
     runtime: Handle,
     /// Whether the session is handling a request.
     busy: AtomicBool,
@@ -41,7 +41,7 @@ pub struct Intake<News> {
     /// Whether the alarm is set: a series of short requests sets it once.
     alarm_set: AtomicBool,
     /// Whether the transport thread reads.
-    stood_in_for: AtomicBool,
+    transport_reads: AtomicBool,
     /// Notifies the transport thread that the session reads again.
     back: Notify,
 }
@@ -68,16 +68,16 @@ enum Read {
     Ended,
 }
 
-impl<News> Intake<News> {
+impl<Report> Intake<Report> {
     /// Creates the intake of `stream`; `runtime` belongs to the thread that runs
-    /// [`Intake::stand_in`].
+    /// [`Intake::read_while_busy`].
     ///
     /// # Errors
     /// The system has no timers left.
     pub(super) fn new(
         stream: Stream,
         queued: Arc<Queued>,
-        inbox: Inbox<News>,
+        inbox: Inbox<Report>,
         runtime: Handle,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -96,15 +96,15 @@ impl<News> Intake<News> {
             busy: AtomicBool::new(false),
             alarm: Alarm::new()?,
             alarm_set: AtomicBool::new(false),
-            stood_in_for: AtomicBool::new(false),
+            transport_reads: AtomicBool::new(false),
             back: Notify::new(),
         })
     }
 
     /// Adds bytes that were read from the stream earlier.
-    pub(super) fn push_bytes(&self, said: BytesMut) {
+    pub(super) fn push_bytes(&self, bytes: BytesMut) {
         let mut reader = self.reader();
-        reader.buffer.unsplit(said);
+        reader.buffer.unsplit(bytes);
         reader.decode(self);
     }
 
@@ -127,10 +127,10 @@ impl<News> Intake<News> {
     }
 
     /// Waits for input and reads it. Returns false after the timeout and at the end of the stream.
-    pub fn read_within(&self, patience: Duration) -> bool {
+    pub fn read_within(&self, timeout: Duration) -> bool {
         let mut files = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
-        let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
-        poll(&mut files, patience).is_ok_and(|ready| ready > 0)
+        let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO);
+        poll(&mut files, timeout).is_ok_and(|ready| ready > 0)
             && self
                 .reader()
                 .read(self, |portion| self.stream.read(portion))
@@ -150,7 +150,7 @@ impl<News> Intake<News> {
     /// Marks the session as idle.
     pub fn end(&self) {
         self.busy.store(false, Ordering::SeqCst);
-        if self.stood_in_for.load(Ordering::SeqCst) {
+        if self.transport_reads.load(Ordering::SeqCst) {
             self.back.notify_one();
         }
     }
@@ -172,7 +172,7 @@ impl<News> Intake<News> {
             let _ = alarm.try_read(&mut [0; 8]);
             // The next busy request sets it again.
             self.alarm_set.store(false, Ordering::SeqCst);
-            self.stood_in_for.store(true, Ordering::SeqCst);
+            self.transport_reads.store(true, Ordering::SeqCst);
             // Stop reading as soon as the session is idle: otherwise each message would wake this
             // thread as well, and the session would wait for its lock.
             let read = match self.busy.load(Ordering::SeqCst) {
@@ -182,7 +182,7 @@ impl<News> Intake<News> {
                 },
                 false => Read::Nothing,
             };
-            self.stood_in_for.store(false, Ordering::SeqCst);
+            self.transport_reads.store(false, Ordering::SeqCst);
             if read == Read::Ended {
                 return Ok(());
             }
@@ -292,8 +292,8 @@ impl Reader {
 }
 
 /// Cancels what is still unanswered after a grace period.
-async fn cancel_after(patience: Duration, flags: Vec<CancelFlag>) {
-    tokio::time::sleep(patience).await;
+async fn cancel_after(timeout: Duration, flags: Vec<CancelFlag>) {
+    tokio::time::sleep(timeout).await;
     for flag in flags {
         flag.store(true, Ordering::Relaxed);
     }

@@ -382,8 +382,8 @@ impl SessionStarter {
                 thread::spawn(move || {
                     let mut word = [0];
                     let stdout = child.stdout.take();
-                    let heard = stdout.map(|mut stdout| stdout.read_exact(&mut word));
-                    if matches!(heard, Some(Ok(()))) && word == [ADMITTED] {
+                    let received = stdout.map(|mut stdout| stdout.read_exact(&mut word));
+                    if matches!(received, Some(Ok(()))) && word == [ADMITTED] {
                         drop(unauthenticated);
                     }
                     let _ = child.wait();

@@ -30,9 +30,9 @@ use tokio_util::bytes::BytesMut;
 /// Set when the client cancels the request.
 pub type CancelFlag = Arc<AtomicBool>;
 
-/// A message for the session: from the client, or `News` from other threads of the adapter.
+/// A message for the session: from the client, or a `Report` from another thread of the adapter.
 #[derive(Debug)]
-pub enum Inbound<News> {
+pub enum Inbound<Report> {
     /// A request.
     Request(Request, CancelFlag, InFlightBytes),
     /// A response to a reverse request.
@@ -40,18 +40,18 @@ pub enum Inbound<News> {
     /// A message that cannot be parsed.
     Malformed(Malformed, InFlightBytes),
     /// A report from another thread.
-    News(News),
+    Report(Report),
     /// The client has closed the stream, or sent something that is not DAP.
     Ended(Result<(), FrameError>),
 }
 
 /// The sending end of the session's queue, for any thread.
-pub struct Inbox<News> {
-    queue: mpsc::Sender<Inbound<News>>,
+pub struct Inbox<Report> {
+    queue: mpsc::Sender<Inbound<Report>>,
     waker: Waker,
 }
 
-impl<News> Clone for Inbox<News> {
+impl<Report> Clone for Inbox<Report> {
     fn clone(&self) -> Self {
         Self {
             queue: self.queue.clone(),
@@ -60,15 +60,15 @@ impl<News> Clone for Inbox<News> {
     }
 }
 
-impl<News> Inbox<News> {
+impl<Report> Inbox<Report> {
     /// Queues a report and wakes the session; has no effect after the end of the session.
-    pub fn put(&self, news: News) {
-        self.put_without_wake(Inbound::News(news));
+    pub fn put(&self, report: Report) {
+        self.put_without_wake(Inbound::Report(report));
         self.wake();
     }
 
     /// Queues a message; the caller wakes the session later, or is the session thread.
-    fn put_without_wake(&self, inbound: Inbound<News>) {
+    fn put_without_wake(&self, inbound: Inbound<Report>) {
         // Fails only after the end of the session.
         let _ = self.queue.send(inbound);
     }
@@ -134,26 +134,30 @@ impl Drop for InFlightBytes {
 }
 
 /// The connection to one client.
-pub struct Connection<News> {
+pub struct Connection<Report> {
     /// The session's queue.
-    pub inbox: Inbox<News>,
+    pub inbox: Inbox<Report>,
     /// The receiving end of it.
-    pub received: mpsc::Receiver<Inbound<News>>,
+    pub received: mpsc::Receiver<Inbound<Report>>,
     /// Reads the client's messages into the queue.
-    pub intake: Arc<Intake<News>>,
+    pub intake: Arc<Intake<Report>>,
     /// Writes to the client.
     pub outbox: Outbox,
     /// Receives a message when everything sent before `outbox` was dropped is written.
     pub flushed: mpsc::Receiver<()>,
 }
 
-impl<News: Send + 'static> Connection<News> {
-    /// Starts the transport. `said` are bytes read from the client earlier; `waker` wakes the
+impl<Report: Send + 'static> Connection<Report> {
+    /// Starts the transport. `early_bytes` were read from the client before; `waker` wakes the
     /// session.
     ///
     /// # Errors
     /// No thread, runtime or timer is available.
-    pub fn open([input, output]: [Stream; 2], said: BytesMut, waker: Waker) -> io::Result<Self> {
+    pub fn open(
+        [input, output]: [Stream; 2],
+        early_bytes: BytesMut,
+        waker: Waker,
+    ) -> io::Result<Self> {
         let (sender, received) = mpsc::channel();
         let inbox = Inbox {
             queue: sender,
@@ -168,7 +172,7 @@ impl<News: Send + 'static> Connection<News> {
         let outbox = Outbox::new(Arc::clone(&output), queue, Arc::clone(&queued));
         let handle = runtime.handle().clone();
         let intake = Intake::new(input, Arc::clone(&queued), inbox.clone(), handle)?;
-        intake.push_bytes(said);
+        intake.push_bytes(early_bytes);
         let intake = Arc::new(intake);
         let reader = Arc::clone(&intake);
         let (done, flushed) = mpsc::channel();

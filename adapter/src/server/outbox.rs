@@ -8,7 +8,6 @@ use crate::server::codec;
 use crate::server::stream::Stream;
 use base64::Engine as _;
 use engine::Waker;
-use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,9 +37,9 @@ pub struct Outbox {
     queue: UnboundedSender<Bytes>,
     queued: Arc<Queued>,
     /// Number of messages so far; they are numbered from 1.
-    sent: Cell<u64>,
+    sent: u64,
     /// The buffer for messages, with room for the header in front.
-    frame: RefCell<Vec<u8>>,
+    frame: Vec<u8>,
 }
 
 impl Outbox {
@@ -54,15 +53,29 @@ impl Outbox {
             stream,
             queue,
             queued,
-            sent: Cell::new(0),
-            frame: RefCell::default(),
+            sent: 0,
+            frame: Vec::new(),
         }
     }
 
     /// Sends a message, for a response with its body. Returns its number.
-    pub fn send(&self, message: &Outgoing<'_>, body: Option<Body>) -> Option<u64> {
-        let seq = self.sent.get() + 1;
-        let mut frame = self.frame.borrow_mut();
+    pub fn send(&mut self, message: &Outgoing<'_>, body: Option<Body>) -> Option<u64> {
+        let mut frame = std::mem::take(&mut self.frame);
+        let sent = self.write_message(message, body, &mut frame);
+        frame.shrink_to(MAX_KEPT_CAPACITY);
+        self.frame = frame;
+        self.sent = sent.unwrap_or(self.sent);
+        sent
+    }
+
+    /// Writes a message by way of the buffer `frame`. Returns its number.
+    fn write_message(
+        &self,
+        message: &Outgoing<'_>,
+        body: Option<Body>,
+        frame: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let seq = self.sent + 1;
         frame.clear();
         frame.resize(codec::HEADER_ROOM, 0);
         frame.extend_from_slice(format!("{{\"seq\":{seq}").as_bytes());
@@ -86,12 +99,11 @@ impl Outbox {
             text.truncate(text.len() + 1 - tail.len());
         }
         let more = text.len() + base64_len(data.len()) + tail.len();
-        let mut start = codec::put_header(&mut frame, more);
+        let mut start = codec::put_header(frame, more);
         let begin = &frame[codec::HEADER_ROOM..];
         tracing::debug!(message = %log::shown(begin), body = text, more, "sent");
-        self.sent.set(seq);
         if text.len() > LARGE_MESSAGE_BYTES {
-            self.put(&mut frame, start);
+            self.put(frame, start);
             self.put(&mut text.into_bytes(), 0);
             frame.clear();
             start = 0;
@@ -100,15 +112,14 @@ impl Outbox {
         }
         for (number, portion) in data.chunks(CHUNK_BYTES).enumerate() {
             if number > 0 {
-                self.put(&mut frame, start);
+                self.put(frame, start);
                 frame.clear();
                 start = 0;
             }
-            put_base64(portion, &mut frame);
+            put_base64(portion, frame);
         }
         frame.extend_from_slice(tail.as_bytes());
-        self.put(&mut frame, start);
-        frame.shrink_to(MAX_KEPT_CAPACITY);
+        self.put(frame, start);
         Some(seq)
     }
 
@@ -210,18 +221,18 @@ mod tests {
         mut rest: UnboundedReceiver<Bytes>,
     ) -> Vec<Value> {
         drop(outbox);
-        let mut heard = Vec::new();
-        pipe.read_to_end(&mut heard).expect("bytes");
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("bytes");
         while let Ok(more) = rest.try_recv() {
-            heard.extend_from_slice(&more);
+            bytes.extend_from_slice(&more);
         }
-        let mut heard = BytesMut::from(&heard[..]);
+        let mut bytes = BytesMut::from(&bytes[..]);
         let mut codec = Codec::default();
-        let messages = std::iter::from_fn(|| codec.decode(&mut heard).expect("frames"));
+        let messages = std::iter::from_fn(|| codec.decode(&mut bytes).expect("frames"));
         let messages: Vec<_> = messages
             .map(|message| serde_json::from_slice(&message).expect("JSON"))
             .collect();
-        assert!(heard.is_empty());
+        assert!(bytes.is_empty());
         messages
     }
 
@@ -231,7 +242,7 @@ mod tests {
         let (queue, rest) = unbounded_channel();
         let stream = Arc::new(Stream::of(&stdout).expect("a stream"));
         drop(stdout);
-        let outbox = Outbox::new(stream, queue, Arc::default());
+        let mut outbox = Outbox::new(stream, queue, Arc::default());
         // More than a pipe holds, and lengths around those of the portions.
         let lengths = [
             0,
@@ -276,7 +287,7 @@ mod tests {
         let (queue, rest) = unbounded_channel();
         let stream = Arc::new(Stream::of(&stdout).expect("a stream"));
         drop(stdout);
-        let outbox = Outbox::new(stream, queue, Arc::default());
+        let mut outbox = Outbox::new(stream, queue, Arc::default());
         // None, small ones, and lengths around the copy threshold.
         let bodies = [
             0,
@@ -298,7 +309,7 @@ mod tests {
             outbox.send(&answer, body);
         }
         let messages = received(pipe, outbox, rest);
-        let heard: Vec<_> = messages.iter().map(|it| it.get("body").cloned()).collect();
-        assert_eq!(heard, bodies);
+        let received: Vec<_> = messages.iter().map(|it| it.get("body").cloned()).collect();
+        assert_eq!(received, bodies);
     }
 }

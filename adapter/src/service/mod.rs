@@ -11,7 +11,7 @@ use crate::protocol::{InvalidatedEventBody, Response};
 use crate::requests::{self, Disconnect, Effect, Request as _, ResponseTiming, Route};
 use crate::server::codec::FrameError;
 use crate::server::{CancelFlag, Inbound, Intake, Refusal};
-use crate::session::news::News;
+use crate::session::reports::Report;
 use crate::session::{Session, children, debuginfod, prefetch, progress, startup};
 use engine::{Event, ExitStatus, Wait};
 use serde_json::Value;
@@ -48,8 +48,8 @@ pub enum ServiceError {
 /// A session with its sources of messages.
 struct Service<'a> {
     session: Session,
-    received: &'a Receiver<Inbound<News>>,
-    intake: &'a Intake<News>,
+    received: &'a Receiver<Inbound<Report>>,
+    intake: &'a Intake<Report>,
     /// When something was last sent to the client.
     last_sent: Option<Instant>,
 }
@@ -179,7 +179,7 @@ impl Service<'_> {
         }
     }
 
-    fn receive(&mut self, inbound: Inbound<News>) {
+    fn receive(&mut self, inbound: Inbound<Report>) {
         if self.session.is_over() {
             self.refuse(inbound);
             return;
@@ -198,7 +198,7 @@ impl Service<'_> {
                 }
             }
             Inbound::Response(response) => self.on_response(&response),
-            Inbound::News(news) => reports::on_news(&mut self.session, news),
+            Inbound::Report(report) => reports::on_report(&mut self.session, report),
             Inbound::Malformed(malformed, _weight) => self.malformed(malformed),
             Inbound::Ended(_) => {}
         }
@@ -210,8 +210,8 @@ impl Service<'_> {
     }
 
     /// Answers messages after the end of the session with an error; none reaches the debuggee or
-    /// the engine. News from other threads has no effect.
-    fn refuse(&self, inbound: Inbound<News>) {
+    /// the engine. Report from other threads has no effect.
+    fn refuse(&mut self, inbound: Inbound<Report>) {
         match inbound {
             // Some clients send two `disconnect` requests in a row.
             Inbound::Request(request, ..) if request.command == Disconnect::COMMAND => {
@@ -228,7 +228,7 @@ impl Service<'_> {
         }
     }
 
-    fn malformed(&self, malformed: Malformed) {
+    fn malformed(&mut self, malformed: Malformed) {
         tracing::warn!(?malformed, "invalid message");
         if let Some(seq) = malformed.seq {
             let error = RequestError::Malformed(malformed.message);

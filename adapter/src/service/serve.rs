@@ -19,11 +19,11 @@ pub fn serve(streams: [Stream; 2]) -> Result<(), ServiceError> {
     serve_after(streams, BytesMut::new())
 }
 
-/// Like [`serve`], with bytes `said` that were read from the client earlier.
+/// Like [`serve`], with bytes that were read from the client before.
 ///
 /// # Errors
 /// Like [`serve`].
-pub fn serve_after(streams: [Stream; 2], said: BytesMut) -> Result<(), ServiceError> {
+pub fn serve_after(streams: [Stream; 2], early_bytes: BytesMut) -> Result<(), ServiceError> {
     let debugger = Debugger::new()?;
     let Connection {
         inbox,
@@ -31,7 +31,7 @@ pub fn serve_after(streams: [Stream; 2], said: BytesMut) -> Result<(), ServiceEr
         intake,
         outbox,
         flushed,
-    } = Connection::open(streams, said, debugger.waker())?;
+    } = Connection::open(streams, early_bytes, debugger.waker())?;
     let service = Service {
         session: Session::new(debugger, inbox, outbox),
         received: &received,

@@ -4,7 +4,7 @@ use crate::config::{Common, RuntimeSettings};
 use crate::protocol::{RawSettings, RequestError, Response, StartDebuggingRequestArguments};
 use crate::session::Session;
 use crate::session::handover::{self, ChildOffer};
-use crate::session::news::{Given, HandoverEvent};
+use crate::session::reports::{HandoverEvent, HandoverReceived};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::Write;
@@ -129,15 +129,18 @@ pub fn on_report(session: &mut Session, report: HandoverEvent) {
 
 /// Attaches to the child that the parent's session hands over. Returns the result of the attach;
 /// `None` if it was cancelled.
-pub fn on_handover(session: &mut Session, given: Given) -> Option<Result<(), RequestError>> {
+pub fn on_handover(
+    session: &mut Session,
+    received: HandoverReceived,
+) -> Option<Result<(), RequestError>> {
     if !session.startup.is_awaiting() {
-        if let Ok((_, socket)) = given {
+        if let Ok((_, socket)) = received {
             refuse(&socket);
         }
         return None;
     }
-    let taken = given.map_err(RequestError::Start);
-    Some(taken.and_then(|(handover, socket)| {
+    let received = received.map_err(RequestError::Start);
+    Some(received.and_then(|(handover, socket)| {
         if let Err(error) = session.debugger.take_over(&handover) {
             refuse(&socket);
             return Err(error.into());

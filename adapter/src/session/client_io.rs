@@ -12,7 +12,7 @@ impl Session {
     }
 
     /// Sends the response to a request.
-    pub fn respond(&self, request_seq: i64, command: &str, handled: Handled) {
+    pub fn respond(&mut self, request_seq: i64, command: &str, handled: Handled) {
         self.flush_joined_output();
         match handled {
             Ok(body) => {
@@ -39,20 +39,20 @@ impl Session {
     }
 
     /// Sends an event; `()`: no body.
-    pub fn event(&self, event: &'static str, body: &impl Serialize) {
+    pub fn event(&mut self, event: &'static str, body: &impl Serialize) {
         self.flush_joined_output();
         self.send_event(event, body);
     }
 
-    fn send_event(&self, event: &'static str, body: &impl Serialize) {
+    fn send_event(&mut self, event: &'static str, body: &impl Serialize) {
         match body_of(body) {
             Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, None)),
             Err(error) => tracing::error!(event, %error, "cannot write an event"),
         }
     }
 
-    fn join_output(&self, category: OutputCategory, text: String) {
-        let ready = (self.joined.borrow_mut()).push(category, text, Instant::now());
+    fn join_output(&mut self, category: OutputCategory, text: String) {
+        let ready = self.joined.push(category, text, Instant::now());
         for (category, output) in ready {
             self.send_event("output", &OutputEventBody { category, output });
         }
@@ -60,20 +60,19 @@ impl Session {
 
     /// Returns when the pending part of a line must be sent.
     pub fn joined_due(&self) -> Option<Instant> {
-        self.joined.borrow().due()
+        self.joined.due()
     }
 
     /// Sends the pending part of a line.
-    pub fn flush_joined_output(&self) {
-        let rest = self.joined.borrow_mut().take();
-        if let Some((category, output)) = rest {
+    pub fn flush_joined_output(&mut self) {
+        if let Some((category, output)) = self.joined.take() {
             self.send_event("output", &OutputEventBody { category, output });
         }
     }
 
     /// Sends a reverse request; returns its sequence number.
     pub fn send_reverse_request(
-        &self,
+        &mut self,
         command: &'static str,
         arguments: &impl Serialize,
     ) -> Option<u64> {

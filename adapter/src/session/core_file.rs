@@ -1,6 +1,6 @@
 //! Core files: opened immediately, or unpacked first on a thread of its own if they are compressed.
 
-use super::news::{Inbox, News, UnpackResult};
+use super::reports::{Inbox, Report, UnpackResult};
 use crate::config::CorePlan;
 use crate::protocol::RequestError;
 use crate::session::Session;
@@ -20,7 +20,7 @@ pub struct Unpacking {
     name: String,
     began: Instant,
     percentage: Arc<AtomicU32>,
-    given_up: Arc<AtomicBool>,
+    cancelled: Arc<AtomicBool>,
 }
 
 impl Unpacking {
@@ -37,9 +37,9 @@ impl Unpacking {
             name: name.to_string_lossy().into_owned(),
             began: Instant::now(),
             percentage: Arc::default(),
-            given_up: Arc::default(),
+            cancelled: Arc::default(),
         };
-        let (percentage, of) = (unpacking.percentage.clone(), unpacking.given_up.clone());
+        let (percentage, of) = (unpacking.percentage.clone(), unpacking.cancelled.clone());
         thread::Builder::new()
             .name("unpack".into())
             .spawn(move || {
@@ -48,7 +48,7 @@ impl Unpacking {
                     percentage.store(part.min(100) as u32, Ordering::Relaxed);
                     !of.load(Ordering::Relaxed)
                 });
-                inbox.put(News::Core(UnpackResult { of, file }));
+                inbox.put(Report::Core(UnpackResult { of, file }));
             })?;
         Ok(unpacking)
     }
@@ -66,7 +66,7 @@ impl Unpacking {
 
 impl Drop for Unpacking {
     fn drop(&mut self) {
-        self.given_up.store(true, Ordering::Relaxed);
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 }
 
@@ -102,7 +102,7 @@ fn use_file(
 /// `None` if it was cancelled.
 pub fn on_report(session: &mut Session, report: UnpackResult) -> Option<Result<(), RequestError>> {
     let unpacking = session.startup.being_unpacked();
-    let unpacking = unpacking.filter(|it| Arc::ptr_eq(&it.given_up, &report.of))?;
+    let unpacking = unpacking.filter(|it| Arc::ptr_eq(&it.cancelled, &report.of))?;
     let (program, attached) = (unpacking.program.clone(), unpacking.attached);
     let used = report.file.map_err(RequestError::from);
     Some(used.and_then(|file| use_file(session, file, program.as_deref(), attached)))

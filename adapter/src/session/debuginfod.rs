@@ -2,7 +2,7 @@
 //! `debuginfod-find` for one module after another, each on a thread of its own. The session never
 //! waits for it.
 
-use super::news::{FetchFailure, FetchResult, News};
+use super::reports::{FetchFailure, FetchResult, Report};
 use crate::protocol::InvalidatedEventBody;
 use crate::session::Session;
 use crate::session::work::Work;
@@ -192,7 +192,7 @@ fn start(session: &mut Session, wanted: MissingDebugInfo) {
     let runs = Arc::clone(&process);
     let work = move || {
         let outcome = fetch(&build_id, &runs);
-        inbox.put(News::DebugFile(FetchResult { number, outcome }));
+        inbox.put(Report::DebugFile(FetchResult { number, outcome }));
     };
     match thread::Builder::new().name("debuginfod".into()).spawn(work) {
         Ok(_) => {
@@ -286,16 +286,16 @@ fn fetch(build_id: &str, process: &Process) -> Result<PathBuf, FetchFailure> {
     // It has our ends of the pipe.
     drop(command);
     process.enter(Stage::Running(child.id()));
-    let said = last_of(&mut reader);
+    let output = last_of(&mut reader);
     // Until the child is reaped, its process id cannot be reused.
     os::host::await_exit(&child);
     process.enter(Stage::Ended);
     let status = child.wait()?;
-    let said = String::from_utf8_lossy(&said?).into_owned();
-    answer(status.success(), &said)
+    let output = String::from_utf8_lossy(&output?).into_owned();
+    parse_output(status.success(), &output)
 }
 
-/// The end of what is written, once that is all.
+/// Reads to the end of the stream. Returns its last [`MAX_OUTPUT_BYTES`].
 fn last_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let (mut last, mut part) = (Vec::new(), [0; 1 << 12]);
     loop {
@@ -309,19 +309,19 @@ fn last_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The file, by the last line that the program has said.
-fn answer(success: bool, said: &str) -> Result<PathBuf, FetchFailure> {
-    let lines = said.split(['\n', '\r']).map(str::trim);
+/// Returns the file that the last line of the tool's output names.
+fn parse_output(success: bool, output: &str) -> Result<PathBuf, FetchFailure> {
+    let lines = output.split(['\n', '\r']).map(str::trim);
     let last = lines.rev().find(|line| !line.is_empty()).unwrap_or("");
     if success && last.starts_with('/') {
         return Ok(PathBuf::from(last));
     }
-    let told: String = last.chars().take(MAX_ERROR_CHARS).collect();
-    Err(FetchFailure::Other(match (success, told.is_empty()) {
+    let error: String = last.chars().take(MAX_ERROR_CHARS).collect();
+    Err(FetchFailure::Other(match (success, error.is_empty()) {
         (true, true) => format!("{PROGRAM} named no file"),
-        (true, false) => format!("{PROGRAM} named no file but printed `{told}`"),
+        (true, false) => format!("{PROGRAM} named no file but printed `{error}`"),
         (false, true) => format!("{PROGRAM} failed"),
-        (false, false) => told,
+        (false, false) => error,
     }))
 }
 
@@ -331,12 +331,13 @@ mod tests {
 
     #[test]
     fn the_file_is_on_the_last_line() {
-        let path = |said| answer(true, said).ok();
+        let path = |output| parse_output(true, output).ok();
         assert_eq!(path("/a b/debuginfo\n"), Some("/a b/debuginfo".into()));
         assert_eq!(path("Downloading 9/9\r\n/x\n"), Some("/x".into()));
         assert_eq!(path("x\n"), None);
         assert_eq!(path(""), None);
-        let Err(FetchFailure::Other(why)) = answer(false, "Server query failed: none\n") else {
+        let Err(FetchFailure::Other(why)) = parse_output(false, "Server query failed: none\n")
+        else {
             panic!("it has failed");
         };
         assert_eq!(why, "Server query failed: none");

@@ -80,7 +80,7 @@ pub fn announce(session: &mut Session) {
     }
 }
 
-fn process(session: &Session) {
+fn process(session: &mut Session) {
     let program = session.debugger.program();
     session.event(
         "process",
@@ -98,22 +98,22 @@ fn process(session: &Session) {
 
 /// Reports that threads and modules of the former process are gone.
 pub fn forget_process(session: &mut Session) {
-    let told = std::mem::take(&mut session.reported);
-    let mut threads: Vec<ThreadId> = told.threads.into_iter().collect();
+    let before = std::mem::take(&mut session.reported);
+    let mut threads: Vec<ThreadId> = before.threads.into_iter().collect();
     threads.sort_unstable();
     for thread in threads {
         thread_event(session, ThreadEventReason::Exited, thread);
     }
-    let mut modules: Vec<ModuleId> = told.modules.keys().copied().collect();
+    let mut modules: Vec<ModuleId> = before.modules.keys().copied().collect();
     modules.sort_unstable();
-    session.reported.modules = told.modules;
+    session.reported.modules = before.modules;
     for module in modules {
         module_unloaded(session, module);
     }
 }
 
 /// Reports that the debuggee runs, if the client did not request it.
-pub fn continued(session: &Session) {
+pub fn continued(session: &mut Session) {
     session.event(
         "continued",
         &ContinuedEventBody {
@@ -129,7 +129,7 @@ fn thread_started(session: &mut Session, id: ThreadId) {
     }
 }
 
-fn thread_event(session: &Session, reason: ThreadEventReason, id: ThreadId) {
+fn thread_event(session: &mut Session, reason: ThreadEventReason, id: ThreadId) {
     let thread_id = id.0.into();
     session.event("thread", &ThreadEventBody { reason, thread_id });
 }
@@ -142,7 +142,7 @@ fn module_loaded(session: &mut Session, info: &ModuleInfo) {
     let reason = match session.reported.modules.insert(info.id, module.clone()) {
         None => "new",
         // The module was reported with all others before this event arrived.
-        Some(told) if told == module => return,
+        Some(reported) if reported == module => return,
         Some(_) => "changed",
     };
     session.event("module", &ModuleEventBody { reason, module });

@@ -5,7 +5,7 @@
 //! session requests or attaches to is detached. Afterwards, the parent's session sends changed
 //! settings over the socket.
 
-use super::news::{HandoverEvent, Inbox, News};
+use super::reports::{HandoverEvent, Inbox, Report};
 use engine::{Handover, LoadAddr};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Map, Value};
@@ -34,7 +34,7 @@ impl ChildOffer {
     ///
     /// # Errors
     /// No socket can be created.
-    pub fn open(pid: i32, patience: Duration, inbox: Inbox) -> io::Result<Self> {
+    pub fn open(pid: i32, timeout: Duration, inbox: Inbox) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("stillpoint-").tempdir()?;
         let offer = Self {
             directory,
@@ -45,7 +45,7 @@ impl ChildOffer {
         std::thread::Builder::new()
             .name("handover".to_owned())
             .spawn(move || {
-                let report = match await_session(&listener, pid, patience, &inbox) {
+                let report = match await_session(&listener, pid, timeout, &inbox) {
                     Ok(true) => HandoverEvent::Taken { pid },
                     Ok(false) => HandoverEvent::Unwanted { pid },
                     Err(error) => {
@@ -53,7 +53,7 @@ impl ChildOffer {
                         HandoverEvent::Lost { pid }
                     }
                 };
-                inbox.put(News::Child(report));
+                inbox.put(Report::Child(report));
             })?;
         Ok(offer)
     }
@@ -93,11 +93,11 @@ impl Drop for ChildOffer {
 fn await_session(
     listener: &UnixListener,
     pid: i32,
-    patience: Duration,
+    timeout: Duration,
     inbox: &Inbox,
 ) -> io::Result<bool> {
     let mut polled = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+    let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
     if poll(&mut polled, timeout)? == 0 {
         return Ok(false);
     }
@@ -110,7 +110,7 @@ fn await_session(
         .trim()
         .parse()
         .map_err(|_| io::Error::other("the session did not identify itself"))?;
-    inbox.put(News::Child(HandoverEvent::Wanted { pid, by, socket }));
+    inbox.put(Report::Child(HandoverEvent::Wanted { pid, by, socket }));
     // The session confirms that it has attached.
     lines.read_exact(&mut [0])?;
     Ok(true)
@@ -136,7 +136,7 @@ pub fn request_handover(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
     std::thread::Builder::new()
         .name("handover".to_owned())
         .spawn(move || {
-            let (given, later) = match receive(&socket) {
+            let (received, later) = match receive(&socket) {
                 Ok((handover, socket, lines)) => (Ok((handover, socket)), Some(lines)),
                 Err(error) => {
                     let why = format!(
@@ -146,11 +146,11 @@ pub fn request_handover(socket: PathBuf, inbox: Inbox) -> io::Result<()> {
                     (Err(why), None)
                 }
             };
-            inbox.put(News::Given(given));
+            inbox.put(Report::HandoverReceived(received));
             for line in later.into_iter().flat_map(BufRead::lines) {
                 let Ok(line) = line else { break };
                 match serde_json::from_str(&line) {
-                    Ok(changes) => inbox.put(News::Settings(changes)),
+                    Ok(changes) => inbox.put(Report::Settings(changes)),
                     Err(error) => tracing::warn!(%error, "cannot read settings"),
                 }
             }

@@ -100,8 +100,8 @@ impl History {
     /// Returns true if a thread stopped at a breakpoint or after a step, not at an arbitrary
     /// location.
     pub fn stopped_on_purpose(&self, thread: ThreadId) -> bool {
-        let told = self.last.as_ref().filter(|last| last.thread == thread);
-        told.is_some_and(|told| !UNPLANNED_REASONS.contains(&&*told.reason))
+        let last = self.last.as_ref().filter(|last| last.thread == thread);
+        last.is_some_and(|last| !UNPLANNED_REASONS.contains(&&*last.reason))
     }
 
     /// Starts a response that shows all objects itself, whatever earlier responses showed.
@@ -120,14 +120,14 @@ impl History {
 
     /// Returns what is known of a thread's stop without reading the debuggee.
     pub fn begin(&self, thread: ThreadId) -> Context {
-        let told = self.last.as_ref().filter(|last| last.thread == thread);
+        let last = self.last.as_ref().filter(|last| last.thread == thread);
         Context {
             stop_id: self.stops,
-            reason: told.map_or("", |told| &told.reason).to_owned(),
-            description: told.and_then(|told| told.description.clone()),
-            text: told.and_then(|told| told.text.clone()),
-            hit_breakpoint_ids: told
-                .map(|told| told.hit_breakpoint_ids.clone())
+            reason: last.map_or("", |last| &last.reason).to_owned(),
+            description: last.and_then(|last| last.description.clone()),
+            text: last.and_then(|last| last.text.clone()),
+            hit_breakpoint_ids: last
+                .map(|last| last.hit_breakpoint_ids.clone())
                 .unwrap_or_default(),
             thread_id: thread.0.into(),
             ..Context::default()

@@ -36,9 +36,9 @@ pub fn memory_changed(session: &mut Session, addr: LoadAddr, len: u64) {
     }
     let own = addr.to_string();
     let views = session.memory_views.0.iter().cloned();
-    let mut told: Vec<_> = views.filter(|(reference, _)| *reference != own).collect();
-    told.push((own, addr));
-    for (memory_reference, base) in told {
+    let mut changed: Vec<_> = views.filter(|(reference, _)| *reference != own).collect();
+    changed.push((own, addr));
+    for (memory_reference, base) in changed {
         let body = MemoryEventBody {
             memory_reference,
             offset: addr.0.wrapping_sub(base.0) as i64,

@@ -15,11 +15,12 @@ pub mod handover;
 pub mod history;
 pub mod main_stop;
 pub mod memory_views;
-pub mod news;
+
 pub mod opening;
 pub mod output_joiner;
 pub mod prefetch;
 pub mod progress;
+pub mod reports;
 pub mod settings;
 pub mod startup;
 pub mod terminal;
@@ -39,13 +40,12 @@ use handles::Handles;
 use history::History;
 use main_stop::MainStop;
 use memory_views::MemoryViews;
-use news::{Inbox, News};
 use output_joiner::OutputJoiner;
 use prefetch::Prefetch;
 use progress::Progress;
+use reports::{Inbox, Report};
 use settings::ActiveSettings;
 use startup::Startup;
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -104,7 +104,7 @@ pub struct Session {
     pub inbox: Inbox,
     outbox: Outbox,
     /// Output of an incomplete line.
-    joined: RefCell<OutputJoiner>,
+    joined: OutputJoiner,
     current: CancelFlag,
     /// Requests deferred to the end of an inferior call.
     pub deferred: Deferred,
@@ -135,7 +135,7 @@ impl Session {
             variables_changed: false,
             inbox,
             outbox,
-            joined: RefCell::default(),
+            joined: OutputJoiner::default(),
             current: CancelFlag::default(),
             deferred: Deferred::default(),
             over: false,
@@ -153,7 +153,7 @@ impl Session {
     /// Runs `rustc` to find the sources of the standard library, on a thread of its own.
     pub fn find_rust_sources(&self) {
         let inbox = self.inbox.clone();
-        let look = move || inbox.put(News::RustSources(sources::rust_sources()));
+        let look = move || inbox.put(Report::RustSources(sources::rust_sources()));
         if let Err(error) = thread::Builder::new().name("rustc".into()).spawn(look) {
             tracing::warn!(%error, "cannot start a thread to run rustc");
         }
@@ -161,9 +161,9 @@ impl Session {
 
     /// Sets the folder of these sources; frames that the client shows may have sources now.
     pub fn on_rust_sources(&mut self, folder: Option<PathBuf>) {
-        let tell = folder.is_some() && self.state() == State::Stopped;
+        let shows_frames = folder.is_some() && self.state() == State::Stopped;
         self.sources.set_rust_sources(folder);
-        if tell && self.client.invalidated {
+        if shows_frames && self.client.invalidated {
             let areas = &["stacks"];
             self.event("invalidated", &InvalidatedEventBody { areas });
         }

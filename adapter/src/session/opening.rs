@@ -1,7 +1,7 @@
 //! Opens files of `stdio` whose opening may block, as that of a FIFO does until its other end
 //! opens: on a thread of its own, before the program is launched.
 
-use super::news::{News, OpenResult};
+use super::reports::{OpenResult, Report};
 use crate::protocol::RequestError;
 use crate::session::Session;
 use crate::session::work::Work;
@@ -51,7 +51,7 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
     let (inbox, settings) = (session.inbox.clone(), launch.clone());
     let open = move || {
         let files = OpenStdio::open(&settings);
-        inbox.put(News::Stdio(OpenResult { of: report, files }));
+        inbox.put(Report::Stdio(OpenResult { of: report, files }));
     };
     let failed =
         |error| RequestError::Start(format!("cannot start a thread to open `stdio`: {error}"));

@@ -31,7 +31,7 @@ struct ShownProgress {
 
 /// A progress event.
 #[derive(PartialEq, Eq, Debug)]
-enum News {
+enum ProgressChange {
     Start(String, Work),
     Update(String, Option<u32>),
     End(String),
@@ -47,12 +47,12 @@ impl Progress {
     }
 
     /// Returns the events due at `now`, if `under_way` is all the work in progress.
-    fn advance(&mut self, now: Instant, under_way: &[Work]) -> Vec<News> {
-        let mut news = Vec::new();
+    fn advance(&mut self, now: Instant, under_way: &[Work]) -> Vec<ProgressChange> {
+        let mut changes = Vec::new();
         self.shown.retain(|shown| {
             let stays = under_way.iter().any(|work| shown.is(work));
             if !stays {
-                news.push(News::End(shown.id.clone()));
+                changes.push(ProgressChange::End(shown.id.clone()));
             }
             stays
         });
@@ -65,13 +65,13 @@ impl Progress {
                     shown.updated_at = now;
                     if shown.work.percentage != work.percentage {
                         shown.work.percentage = work.percentage;
-                        news.push(News::Update(shown.id.clone(), work.percentage));
+                        changes.push(ProgressChange::Update(shown.id.clone(), work.percentage));
                     }
                 }
                 None => {
                     self.last += 1;
                     let (id, work) = (format!("work {}", self.last), work.clone());
-                    news.push(News::Start(id.clone(), work.clone()));
+                    changes.push(ProgressChange::Start(id.clone(), work.clone()));
                     self.shown.push(ShownProgress {
                         id,
                         work,
@@ -80,7 +80,7 @@ impl Progress {
                 }
             }
         }
-        news
+        changes
     }
 }
 
@@ -174,9 +174,9 @@ pub fn advance(session: &mut Session) {
         return;
     }
     let all = current_work(session);
-    for news in session.progress.advance(Instant::now(), &all) {
-        match news {
-            News::Start(id, work) => session.event(
+    for changes in session.progress.advance(Instant::now(), &all) {
+        match changes {
+            ProgressChange::Start(id, work) => session.event(
                 "progressStart",
                 &ProgressStartEventBody {
                     progress_id: &id,
@@ -185,14 +185,14 @@ pub fn advance(session: &mut Session) {
                     percentage: work.percentage,
                 },
             ),
-            News::Update(id, percentage) => session.event(
+            ProgressChange::Update(id, percentage) => session.event(
                 "progressUpdate",
                 &ProgressUpdateEventBody {
                     progress_id: &id,
                     percentage,
                 },
             ),
-            News::End(id) => session.event(
+            ProgressChange::End(id) => session.event(
                 "progressEnd",
                 &ProgressEndEventBody {
                     progress_id: &id,
@@ -232,17 +232,17 @@ mod tests {
         let mut now = began + SHOW_AFTER;
         let at = |percentage| [work(began, percentage)];
         let started = progress.advance(now, &at(10));
-        assert_eq!(started, [News::Start(id(), work(began, 10))]);
+        assert_eq!(started, [ProgressChange::Start(id(), work(began, 10))]);
         assert_eq!(progress.due(&work(began, 10)), now + UPDATE_INTERVAL);
         assert_eq!(progress.advance(now + UPDATE_INTERVAL / 2, &at(20)), []);
         now += UPDATE_INTERVAL;
         assert_eq!(
             progress.advance(now, &at(30)),
-            [News::Update(id(), Some(30))]
+            [ProgressChange::Update(id(), Some(30))]
         );
         now += UPDATE_INTERVAL;
         assert_eq!(progress.advance(now, &at(30)), []);
-        assert_eq!(progress.advance(now, &[]), [News::End(id())]);
+        assert_eq!(progress.advance(now, &[]), [ProgressChange::End(id())]);
         assert_eq!(progress.advance(now, &[]), []);
     }
 
@@ -253,8 +253,11 @@ mod tests {
         progress.advance(later, &[work(began, 10)]);
         // The first work ends; the second is shorter than its notice.
         let ended = progress.advance(later, &[work(later, 0)]);
-        assert_eq!(ended, [News::End("work 1".to_owned())]);
+        assert_eq!(ended, [ProgressChange::End("work 1".to_owned())]);
         let started = progress.advance(later + SHOW_AFTER, &[work(later, 0)]);
-        assert_eq!(started, [News::Start("work 2".to_owned(), work(later, 0))]);
+        assert_eq!(
+            started,
+            [ProgressChange::Start("work 2".to_owned(), work(later, 0))]
+        );
     }
 }

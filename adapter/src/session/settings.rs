@@ -55,11 +55,11 @@ impl Default for ActiveSettings {
 
 /// Returns the value of a setting that can be changed.
 pub fn value_of(session: &Session, key: &str) -> Value {
-    let said = session.settings.raw.0.get(key).cloned();
-    said.filter(|value| !value.is_null()).unwrap_or_else(|| {
-        let usual = RuntimeSettings::named(key).map(|key| key.default_value);
-        usual
-            .and_then(|usual| serde_json::from_str(usual).ok())
+    let value = session.settings.raw.0.get(key).cloned();
+    value.filter(|value| !value.is_null()).unwrap_or_else(|| {
+        let default = RuntimeSettings::named(key).map(|key| key.default_value);
+        default
+            .and_then(|default| serde_json::from_str(default).ok())
             .unwrap_or_default()
     })
 }

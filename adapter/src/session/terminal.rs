@@ -2,7 +2,7 @@
 //! to a socket, sends its process id, waits until the debugger has attached, and then becomes the
 //! debuggee.
 
-use super::news::{Inbox, LauncherEvent, News};
+use super::reports::{Inbox, LauncherEvent, Report};
 use engine::StdioTarget;
 use engine::os::Launcher;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -31,7 +31,7 @@ impl Rendezvous {
             .spawn(move || {
                 let failure = await_launcher(&listener, &inbox)
                     .unwrap_or_else(|error| Some(format!("launcher in the terminal: {error}")));
-                inbox.put(News::Terminal(LauncherEvent::Gone { failure }));
+                inbox.put(Report::Terminal(LauncherEvent::Gone { failure }));
             })?;
         Ok(rendezvous)
     }
@@ -59,7 +59,7 @@ fn await_launcher(listener: &UnixListener, inbox: &Inbox) -> io::Result<Option<S
         .trim()
         .parse()
         .map_err(|_| io::Error::other("it did not identify itself"))?;
-    inbox.put(News::Terminal(LauncherEvent::Waiting { pid, socket }));
+    inbox.put(Report::Terminal(LauncherEvent::Waiting { pid, socket }));
     let mut failure = String::new();
     lines.read_to_string(&mut failure)?;
     Ok(Some(failure).filter(|failure| !failure.is_empty()))

@@ -40,15 +40,15 @@ impl Session {
     ///
     /// # Errors
     /// The location has no code, the condition is wrong, or there is no such breakpoint.
-    pub async fn breakpoint(&self, asked: Breakpoint) -> Result<String, ToolError> {
-        match asked.action {
+    pub async fn breakpoint(&self, input: Breakpoint) -> Result<String, ToolError> {
+        match input.action {
             BreakpointAction::List => Ok(self.list()),
-            BreakpointAction::Remove => self.remove(asked.id).await,
+            BreakpointAction::Remove => self.remove(input.id).await,
             BreakpointAction::Add => {
-                let place = match (&asked.location, &asked.watch, &asked.exception) {
+                let place = match (&input.location, &input.watch, &input.exception) {
                     (Some(location), None, None) => BreakpointTarget::of(location),
                     (None, Some(expression), None) => {
-                        self.watchable(expression, asked.access).await?
+                        self.watchable(expression, input.access).await?
                     }
                     (None, None, Some(filter)) => BreakpointTarget::Exception(filter.clone()),
                     _ => {
@@ -59,8 +59,8 @@ impl Session {
                     }
                 };
                 let set = AgentBreakpoint {
-                    condition: asked.condition,
-                    hits: asked.hit_condition,
+                    condition: input.condition,
+                    hits: input.hit_condition,
                     ..AgentBreakpoint::new(place)
                 };
                 self.add(set).await.map(|set| set.line())
@@ -72,21 +72,21 @@ impl Session {
     ///
     /// # Errors
     /// Like [`Session::breakpoint`].
-    pub async fn logpoint(&self, asked: Logpoint) -> Result<String, ToolError> {
-        let place = BreakpointTarget::of(&asked.location);
+    pub async fn logpoint(&self, input: Logpoint) -> Result<String, ToolError> {
+        let place = BreakpointTarget::of(&input.location);
         if !matches!(place, BreakpointTarget::Line(..)) {
             return Err(ToolError::new(
                 "BAD_ARGUMENTS",
                 format!(
                     "`location`: a logpoint needs FILE:LINE, not `{}`",
-                    asked.location
+                    input.location
                 ),
             ));
         }
         let set = AgentBreakpoint {
-            condition: asked.condition,
-            hits: asked.hit_condition,
-            message: Some(asked.message),
+            condition: input.condition,
+            hits: input.hit_condition,
+            message: Some(input.message),
             ..AgentBreakpoint::new(place)
         };
         self.add(set).await.map(|set| set.line())
@@ -114,8 +114,8 @@ impl Session {
     ///
     /// # Errors
     /// Like [`Session::breakpoint`] and [`Session::logpoint`].
-    pub async fn add_first(&self, asked: &FirstBreakpoint) -> Result<String, ToolError> {
-        let options = match asked {
+    pub async fn add_first(&self, input: &FirstBreakpoint) -> Result<String, ToolError> {
+        let options = match input {
             FirstBreakpoint::Place(place) => BreakpointOptions {
                 location: Some(place.clone()),
                 ..BreakpointOptions::default()
@@ -347,13 +347,13 @@ impl Session {
 
     /// Returns the error for a breakpoint that cannot be hit; `None` if it can.
     async fn error_of(&self, set: &AgentBreakpoint) -> Option<ToolError> {
-        let said = set.message();
+        let message = set.message();
         if let BreakpointTarget::Line(file, line) = &set.target
             && set.has_no_code()
         {
             let lines = self.lines_with_code(file, *line).await;
             let message = match lines.is_empty() {
-                true => format!("{file}:{line}: {said}"),
+                true => format!("{file}:{line}: {message}"),
                 false => format!(
                     "no code at {file}:{line}; valid lines: {}",
                     lines.join(", ")
@@ -373,7 +373,7 @@ impl Session {
             (_, BreakpointTarget::Exception(_)) => "NO_SUCH_FILTER",
             _ => "CANNOT_SET",
         };
-        Some(ToolError::new(code, said))
+        Some(ToolError::new(code, message))
     }
 
     /// Returns the lines with code near a line without any.
@@ -412,12 +412,12 @@ impl Session {
             Some(Access::Read) => DataAccessType::Read,
             Some(Access::ReadWrite) => DataAccessType::ReadWrite,
         };
-        let asked = DataBreakpointInfoArguments {
+        let arguments = DataBreakpointInfoArguments {
             name: name.to_owned(),
             frame_id: Some(frame),
             ..DataBreakpointInfoArguments::default()
         };
-        let info = self.link.request::<DataBreakpointInfo>(&asked).await;
+        let info = self.link.request::<DataBreakpointInfo>(&arguments).await;
         let info = info.map_err(|error| error.or_code("CANNOT_SET"))?;
         match info.data_id {
             Some(id) => Ok(BreakpointTarget::Data(name.to_owned(), id, access)),
@@ -501,9 +501,9 @@ impl Session {
 
     /// Takes the changes of breakpoints from the link.
     fn apply_changes(&self) {
-        let news = std::mem::take(&mut self.link.state().breakpoints);
+        let changes = std::mem::take(&mut self.link.state().breakpoints);
         let mut breakpoints = self.breakpoints();
-        for (id, change) in news {
+        for (id, change) in changes {
             let state = change.breakpoint;
             if change.reason == BreakpointEventReason::Removed {
                 let gone = breakpoints.all.extract_if(.., |set| set.id() == Some(id));

@@ -29,18 +29,18 @@ impl Session {
     ///
     /// # Errors
     /// Not stopped, or no such thread.
-    pub async fn stack(&self, asked: Stack) -> Result<String, ToolError> {
+    pub async fn stack(&self, input: Stack) -> Result<String, ToolError> {
         self.stopped()?;
-        if asked.threads || asked.all {
-            return self.threads(&asked).await;
+        if input.threads || input.all {
+            return self.threads(&input).await;
         }
-        let thread = self.thread_id(asked.thread)?;
-        let levels = asked.levels.unwrap_or(20).clamp(1, 1000);
+        let thread = self.thread_id(input.thread)?;
+        let levels = input.levels.unwrap_or(20).clamp(1, 1000);
         let arguments = StacksArguments {
             thread_id: Some(thread),
-            start_frame: Some(i64::from(asked.start)),
+            start_frame: Some(i64::from(input.start)),
             levels: Some(i64::from(levels)),
-            addresses: asked.addresses,
+            addresses: input.addresses,
             ..StacksArguments::default()
         };
         let stacks = self.stacks(&arguments).await?;
@@ -51,12 +51,12 @@ impl Session {
                 "NO_SUCH_FRAME",
                 format!(
                     "no frame {} in this stack; frames begin with 0",
-                    asked.start
+                    input.start
                 ),
             ));
         };
-        let mut lines = Lines::new(budget(asked.budget, 6000));
-        let mut next = u64::from(asked.start);
+        let mut lines = Lines::new(budget(input.budget, 6000));
+        let mut next = u64::from(input.start);
         for frame in frames {
             if !lines.push(&text::frame_line(frame, None)) {
                 break;
@@ -76,19 +76,19 @@ impl Session {
         self.link.request::<requests::Stacks>(arguments).await
     }
 
-    async fn threads(&self, asked: &Stack) -> Result<String, ToolError> {
-        let levels = match asked.all {
-            true => asked.levels.unwrap_or(20).clamp(1, 1000),
+    async fn threads(&self, input: &Stack) -> Result<String, ToolError> {
+        let levels = match input.all {
+            true => input.levels.unwrap_or(20).clamp(1, 1000),
             false => 0,
         };
         let arguments = StacksArguments {
             levels: Some(i64::from(levels)),
             folded: true,
-            addresses: asked.addresses,
+            addresses: input.addresses,
             ..StacksArguments::default()
         };
         let stacks = self.stacks(&arguments).await?;
-        let mut lines = Lines::new(budget(asked.budget, 6000));
+        let mut lines = Lines::new(budget(input.budget, 6000));
         let mut state = self.link.state();
         let stopped = state.thread;
         let mut seen: Vec<(String, usize)> = Vec::new();
@@ -135,15 +135,15 @@ impl Session {
     ///
     /// # Errors
     /// Not stopped, no such frame, or a wrong expression.
-    pub async fn variables(&self, asked: Variables) -> Result<String, ToolError> {
-        let frame = self.frame_id(asked.thread, asked.frame).await?;
-        let most = budget(asked.budget, 6000);
-        let count = asked.count.unwrap_or(50).clamp(1, 10_000);
+    pub async fn variables(&self, input: Variables) -> Result<String, ToolError> {
+        let frame = self.frame_id(input.thread, input.frame).await?;
+        let most = budget(input.budget, 6000);
+        let count = input.count.unwrap_or(50).clamp(1, 10_000);
         let format = ValueFormat {
-            hex: Some(asked.hex),
-            ..format(asked.addresses, (most / 8).clamp(100, 4000))
+            hex: Some(input.hex),
+            ..format(input.addresses, (most / 8).clamp(100, 4000))
         };
-        let (reference, all, mut text) = match &asked.expression {
+        let (reference, all, mut text) = match &input.expression {
             Some(expression) => {
                 let value = self.value_of(frame, expression, &format).await?;
                 let members = value.named_variables.unwrap_or(0);
@@ -153,33 +153,33 @@ impl Session {
                 (value.variables_reference, members + elements, line)
             }
             None => {
-                let (reference, name) = self.scope(frame, asked.scope).await?;
+                let (reference, name) = self.scope(frame, input.scope).await?;
                 (reference, 0, format!("{name}:\n"))
             }
         };
         if reference == 0 {
             return Ok(text);
         }
-        let (start, count_asked) = match asked.filter {
+        let (start, count_requested) = match input.filter {
             // One more than is shown, to know whether there are more.
-            None => (Some(i64::from(asked.start)), i64::from(count) + 1),
+            None => (Some(i64::from(input.start)), i64::from(count) + 1),
             // As many as the server returns at once. Without a count it returns buckets.
             Some(_) => (None, i64::from(i32::MAX)),
         };
         let arguments = VariablesArguments {
             variables_reference: reference,
             start,
-            count: Some(count_asked),
+            count: Some(count_requested),
             format: Some(format),
             ..VariablesArguments::default()
         };
         let variables = self.link.client().variables(&arguments).await?;
         let fits = |variable: &&protocol::Variable| {
-            let filter = asked.filter.as_ref();
+            let filter = input.filter.as_ref();
             filter.is_none_or(|filter| variable.name.contains(filter.as_str()))
         };
-        let skipped = if asked.filter.is_some() {
-            asked.start as usize
+        let skipped = if input.filter.is_some() {
+            input.start as usize
         } else {
             0
         };
@@ -198,7 +198,7 @@ impl Session {
         if state == 0 && fitting.is_empty() {
             text.push_str("  none\n");
         } else if state < fitting.len() {
-            let next = u64::from(asked.start) + state as u64;
+            let next = u64::from(input.start) + state as u64;
             let of = match all {
                 0 => String::new(),
                 all => format!(" of {all}"),
@@ -246,15 +246,15 @@ impl Session {
     ///
     /// # Errors
     /// Not stopped, no such frame, or a wrong expression.
-    pub async fn evaluate(&self, asked: Evaluate) -> Result<String, ToolError> {
-        let frame = self.frame_id(asked.thread, asked.frame).await?;
-        let format = format(asked.addresses, budget(asked.budget, 2000));
-        let value = self.value_of(frame, &asked.expression, &format).await?;
+    pub async fn evaluate(&self, input: Evaluate) -> Result<String, ToolError> {
+        let frame = self.frame_id(input.thread, input.frame).await?;
+        let format = format(input.addresses, budget(input.budget, 2000));
+        let value = self.value_of(frame, &input.expression, &format).await?;
         let shown = &value.result;
-        let mut text = value_line(&asked.expression, shown, value.type_name.as_deref());
+        let mut text = value_line(&input.expression, shown, value.type_name.as_deref());
         text.push('\n');
         if shown.ends_with("...") || shown.contains(", ...") {
-            let call = json!({"expression": asked.expression});
+            let call = json!({"expression": input.expression});
             text.push_str(&format!(
                 "… truncated: raise the budget, or call debug_variables {call}\n"
             ));
@@ -266,16 +266,16 @@ impl Session {
     ///
     /// # Errors
     /// Not stopped, no such variable, or a value that does not fit.
-    pub async fn write(&self, asked: Write) -> Result<String, ToolError> {
-        let frame = self.frame_id(asked.thread, asked.frame).await?;
+    pub async fn write(&self, input: Write) -> Result<String, ToolError> {
+        let frame = self.frame_id(input.thread, input.frame).await?;
         let format = ValueFormat {
             length: None,
-            ..format(asked.addresses, 0)
+            ..format(input.addresses, 0)
         };
-        let before = self.value_of(frame, &asked.location, &format).await?;
+        let before = self.value_of(frame, &input.location, &format).await?;
         let arguments = SetExpressionArguments {
-            expression: asked.location.clone(),
-            value: asked.value,
+            expression: input.location.clone(),
+            value: input.value,
             frame_id: Some(frame),
             format: Some(format),
         };
@@ -283,7 +283,7 @@ impl Session {
         let after = after.map_err(|error| error.or_code("CANNOT_WRITE"))?;
         Ok(format!(
             "{}: {} -> {}\n",
-            asked.location, before.result, after.value
+            input.location, before.result, after.value
         ))
     }
 
@@ -291,16 +291,16 @@ impl Session {
     ///
     /// # Errors
     /// Not stopped, no such address, or unreadable memory.
-    pub async fn read(&self, asked: Read) -> Result<String, ToolError> {
-        let frame = self.frame_id(asked.thread, asked.frame).await?;
-        let location = asked.location.trim();
+    pub async fn read(&self, input: Read) -> Result<String, ToolError> {
+        let frame = self.frame_id(input.thread, input.frame).await?;
+        let location = input.location.trim();
         let is_address = location.starts_with("0x") || location.starts_with("0X");
         let is_address = is_address && location[2..].chars().all(|c| c.is_ascii_hexdigit());
         let (reference, size) = match is_address {
             true => (location.to_owned(), DEFAULT_BYTES),
             false => self.location_of(frame, location).await?,
         };
-        let count = asked.count.unwrap_or(size).clamp(1, MAX_BYTES);
+        let count = input.count.unwrap_or(size).clamp(1, MAX_BYTES);
         let arguments = ReadMemoryArguments {
             memory_reference: reference,
             offset: 0,
@@ -346,18 +346,18 @@ impl Session {
     }
 
     /// Runs `debug_output`.
-    pub fn output(&self, asked: &Output) -> String {
-        let stream = asked.stream.map(|stream| match stream {
+    pub fn output(&self, input: &Output) -> String {
+        let stream = input.stream.map(|stream| match stream {
             OutputStream::Stdout => Stream::Stdout,
             OutputStream::Stderr => Stream::Stderr,
             OutputStream::Console => Stream::Console,
         });
-        let most = budget(asked.budget, 4000);
+        let most = budget(input.budget, 4000);
         let state = self.link.state();
-        let is_tail = asked.since.is_none();
+        let is_tail = input.since.is_none();
         let read = state
             .output
-            .read(asked.since.unwrap_or(0), stream, most, is_tail);
+            .read(input.since.unwrap_or(0), stream, most, is_tail);
         let mut text = String::new();
         if read.skipped > 0 && stream.is_none() {
             let hint = match is_tail {

@@ -28,12 +28,12 @@ impl Session {
     ///
     /// # Errors
     /// The program is not in a state for this action, or the adapter refused it.
-    pub async fn run_action(&self, asked: &Continue) -> Result<u64, ToolError> {
+    pub async fn run_action(&self, input: &Continue) -> Result<u64, ToolError> {
         let (phase, stops) = {
             let state = self.link.state();
             (state.phase.clone(), state.stops)
         };
-        match (&phase, asked.action) {
+        match (&phase, input.action) {
             // Handled by the caller.
             (_, Action::Restart) => return Ok(stops),
             (Phase::Ended(how), _) => return Err(ToolError::ended(how)),
@@ -42,7 +42,7 @@ impl Session {
             (Phase::Stopped, Action::Wait | Action::Pause) => return Ok(stops - 1),
             (Phase::Running, Action::Wait) => return Ok(stops),
             (Phase::Running, Action::Pause) => {
-                let thread = thread(self.thread_id(asked.thread)?);
+                let thread = thread(self.thread_id(input.thread)?);
                 self.link.request::<Pause>(&thread).await?;
                 return Ok(stops);
             }
@@ -51,9 +51,9 @@ impl Session {
             (Phase::Held, _) => return Err(ToolError::held()),
             (Phase::Stopped, _) => {}
         }
-        match asked.action {
+        match input.action {
             Action::RunTo => {
-                let Some(place) = &asked.to else {
+                let Some(place) = &input.to else {
                     let message =
                         "`to` is missing; set it to FILE:LINE, a function name, or an address";
                     return Err(ToolError::new("BAD_ARGUMENTS", message));
@@ -66,8 +66,8 @@ impl Session {
         if phase == Phase::Held {
             self.resume_from_start().await?;
         } else {
-            let thread = self.thread_id(asked.thread)?;
-            if let Err(error) = self.resume(asked.action, thread).await {
+            let thread = self.thread_id(input.thread)?;
+            if let Err(error) = self.resume(input.action, thread).await {
                 self.remove_temporary().await?;
                 return Err(error.or_code("CANNOT_CONTINUE"));
             }
@@ -138,10 +138,10 @@ impl Session {
             WaitResult::Ended(how) => self.format_end(&how, budget),
             WaitResult::Lost => return Err(ToolError::lost()),
         };
-        let news = self.take_changes();
-        if !news.is_empty() {
+        let changes = self.take_changes();
+        if !changes.is_empty() {
             text.push_str("changed breakpoints:\n");
-            for line in news {
+            for line in changes {
                 text.push_str(&format!("  {line}\n"));
             }
         }
@@ -149,12 +149,12 @@ impl Session {
     }
 
     async fn format_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
-        let asked = ContextArguments {
+        let arguments = ContextArguments {
             budget,
             addresses,
             ..ContextArguments::default()
         };
-        let context = self.link.request::<requests::Context>(&asked).await?;
+        let context = self.link.request::<requests::Context>(&arguments).await?;
         self.record_shown_frame(&context);
         let names = self.names(&context.hit_breakpoint_ids);
         let text = text::stop(&context, &names, &mut self.link.state());
@@ -184,8 +184,8 @@ impl Session {
     }
 
     /// Returns how long `debug_continue` waits for a stop.
-    pub fn stop_timeout(asked: &Continue) -> Duration {
-        seconds(asked.timeout, 30.0)
+    pub fn stop_timeout(input: &Continue) -> Duration {
+        seconds(input.timeout, 30.0)
     }
 }
 

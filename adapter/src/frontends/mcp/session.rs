@@ -39,22 +39,22 @@ impl Session {
     ///
     /// # Errors
     /// The program cannot be started.
-    pub async fn launch(asked: &Launch) -> Result<Self, ToolError> {
-        let mut settings = json!({"program": asked.program, "args": asked.args});
-        if let Some(cwd) = &asked.cwd {
+    pub async fn launch(input: &Launch) -> Result<Self, ToolError> {
+        let mut settings = json!({"program": input.program, "args": input.args});
+        if let Some(cwd) = &input.cwd {
             settings["cwd"] = json!(cwd);
         }
-        if !asked.env.is_empty() {
-            settings["env"] = json!(asked.env);
+        if !input.env.is_empty() {
+            settings["env"] = json!(input.env);
         }
-        if let Some(stdin) = &asked.stdin {
+        if let Some(stdin) = &input.stdin {
             settings["stdio"] = json!({"stdin": stdin});
         }
         let session =
-            Self::start::<requests::Launch>(settings, &asked.settings, &asked.program).await;
+            Self::start::<requests::Launch>(settings, &input.settings, &input.program).await;
         let session = session.map_err(|error| error.or_code("LAUNCH_FAILED"))?;
         Ok(Self {
-            launched: Some(asked.clone()),
+            launched: Some(input.clone()),
             ..session
         })
     }
@@ -63,8 +63,8 @@ impl Session {
     ///
     /// # Errors
     /// There is no such process or file, or attaching failed.
-    pub async fn attach(asked: &Attach) -> Result<Self, ToolError> {
-        let (settings, name) = match (asked.pid, &asked.program, &asked.core) {
+    pub async fn attach(input: &Attach) -> Result<Self, ToolError> {
+        let (settings, name) = match (input.pid, &input.program, &input.core) {
             (None, program, Some(core)) => {
                 (json!({"coreFile": core, "program": program}), core.clone())
             }
@@ -76,10 +76,10 @@ impl Session {
             }
         };
         let mut settings = settings;
-        if asked.core.is_none() {
+        if input.core.is_none() {
             settings["stopOnEntry"] = json!(true);
         }
-        let session = Self::start::<requests::Attach>(settings, &asked.settings, &name).await;
+        let session = Self::start::<requests::Attach>(settings, &input.settings, &name).await;
         session.map_err(|error| error.or_code("ATTACH_FAILED"))
     }
 

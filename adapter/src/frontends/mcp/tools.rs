@@ -198,14 +198,14 @@ impl Tools {
             "debug_breakpoint" => self.session().await?.breakpoint(read(arguments)?).await,
             "debug_logpoint" => self.session().await?.logpoint(read(arguments)?).await,
             "debug_continue" => {
-                let asked: arguments::Continue = read(arguments)?;
-                if asked.action == arguments::Action::Restart {
-                    return self.restart(&asked).await;
+                let input: arguments::Continue = read(arguments)?;
+                if input.action == arguments::Action::Restart {
+                    return self.restart(&input).await;
                 }
                 let session = self.session().await?;
-                let stops = session.run_action(&asked).await?;
-                let waited = session.wait(stops, Session::stop_timeout(&asked)).await;
-                session.report(waited, asked.budget, asked.addresses).await
+                let stops = session.run_action(&input).await?;
+                let waited = session.wait(stops, Session::stop_timeout(&input)).await;
+                session.report(waited, input.budget, input.addresses).await
             }
             "debug_stack" => self.session().await?.stack(read(arguments)?).await,
             "debug_variables" => self.session().await?.variables(read(arguments)?).await,
@@ -250,15 +250,15 @@ impl Tools {
         }
     }
 
-    async fn launch(&self, asked: arguments::Launch) -> Result<String, ToolError> {
+    async fn launch(&self, input: arguments::Launch) -> Result<String, ToolError> {
         self.begin().await?;
-        let session = Arc::new(Session::launch(&asked).await?);
+        let session = Arc::new(Session::launch(&input).await?);
         self.keep(&session).await?;
-        let Some(places) = &asked.breakpoints else {
+        let Some(places) = &input.breakpoints else {
             return Ok(format!(
                 "{} is held before its first instruction; set breakpoints, then call \
                  debug_continue\n",
-                asked.program
+                input.program
             ));
         };
         let mut text = String::new();
@@ -272,13 +272,13 @@ impl Tools {
                 }
             }
         }
-        let waited = session.first_stop(asked.timeout).await?;
-        text.push_str(&session.report(waited, asked.budget, false).await?);
+        let waited = session.first_stop(input.timeout).await?;
+        text.push_str(&session.report(waited, input.budget, false).await?);
         Ok(text)
     }
 
     /// Launches the program of the session again, with its current breakpoints.
-    async fn restart(&self, asked: &arguments::Continue) -> Result<String, ToolError> {
+    async fn restart(&self, input: &arguments::Continue) -> Result<String, ToolError> {
         let former = self.session().await?;
         let Some(launch) = former.launched.clone() else {
             let message = "cannot restart an attached process; call debug_stop, then debug_launch \
@@ -289,25 +289,25 @@ impl Tools {
         let session = Arc::new(Session::launch(&launch).await?);
         let mut text = session.restore(&former).await?;
         self.keep(&session).await?;
-        let waited = session.first_stop(asked.timeout).await?;
+        let waited = session.first_stop(input.timeout).await?;
         text.push_str(
             &session
-                .report(waited, asked.budget, asked.addresses)
+                .report(waited, input.budget, input.addresses)
                 .await?,
         );
         Ok(text)
     }
 
-    async fn attach(&self, asked: arguments::Attach) -> Result<String, ToolError> {
+    async fn attach(&self, input: arguments::Attach) -> Result<String, ToolError> {
         self.begin().await?;
-        let session = Arc::new(Session::attach(&asked).await?);
+        let session = Arc::new(Session::attach(&input).await?);
         let waited = session.first_stop(None).await;
         match waited {
             Ok(WaitResult::Lost) | Err(_) => session.close(Some(false)).await,
             Ok(_) => self.keep(&session).await?,
         }
         let waited = waited.map_err(|error| error.or_code("ATTACH_FAILED"))?;
-        session.report(waited, asked.budget, false).await
+        session.report(waited, input.budget, false).await
     }
 
     /// Makes a session the current one.
@@ -320,13 +320,13 @@ impl Tools {
         Ok(())
     }
 
-    async fn stop(&self, asked: arguments::Stop) -> Result<String, ToolError> {
+    async fn stop(&self, input: arguments::Stop) -> Result<String, ToolError> {
         let session = self.session.lock().await.take();
         let session = session.ok_or_else(ToolError::no_session)?;
         let was_over = session.has_ended();
-        let terminate = asked.detach.map(|detach| !detach);
+        let terminate = input.detach.map(|detach| !detach);
         session.close(terminate).await;
-        Ok(match (was_over, asked.detach) {
+        Ok(match (was_over, input.detach) {
             (true, _) => format!("session of {} ended\n", session.program),
             (false, Some(true)) => format!("{} was detached\n", session.program),
             (false, _) => format!(

@@ -19,7 +19,7 @@ pub fn described(session: &mut Session, infos: &[BreakpointInfo]) -> Breakpoints
 
 /// Describes a breakpoint for the client.
 pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Breakpoint {
-    let asked = session.breakpoints.requested(info.id).cloned();
+    let requested = session.breakpoints.requested(info.id).cloned();
     let mut breakpoint = Breakpoint {
         id: Some(info.id.0),
         verified: info.verified,
@@ -35,29 +35,31 @@ pub fn describe_breakpoint(session: &mut Session, info: &BreakpointInfo) -> Brea
     if session.client.breakpoint_problems {
         breakpoint.problem = info.problem.and_then(problem);
     }
-    let code = asked.as_ref().and_then(|asked| asked.code.as_ref());
-    if let (Some(code), Some(asked)) = (code, &asked) {
+    let code = requested
+        .as_ref()
+        .and_then(|requested| requested.code.as_ref());
+    if let (Some(code), Some(requested)) = (code, &requested) {
         let address = info.place.as_ref().map(|place| place.address.to_string());
         breakpoint.instruction_reference = address;
         breakpoint.source = session.codes.source(code);
-        breakpoint.line = Some(session.client.line_out(asked.line));
+        breakpoint.line = Some(session.client.line_out(requested.line));
         return breakpoint;
     }
     match &info.place {
         Some(place) => {
-            at_place(session, &mut breakpoint, place, asked.as_ref());
+            at_place(session, &mut breakpoint, place, requested.as_ref());
             let file = session.debugger.breakpoint_source(info.id);
             if let (Some(source), Some(file)) = (&mut breakpoint.source, file) {
                 source.checksums = checksums_of(&file);
             }
-            if info.verified && asked.is_some() {
+            if info.verified && requested.is_some() {
                 add_source_warning(session, &mut breakpoint, info.id);
             }
         }
         None => {
-            if let Some(asked) = asked {
-                breakpoint.source = Some(as_spelled(session, &asked.path));
-                breakpoint.line = Some(session.client.line_out(asked.line));
+            if let Some(requested) = requested {
+                breakpoint.source = Some(as_spelled(session, &requested.path));
+                breakpoint.line = Some(session.client.line_out(requested.line));
             }
         }
     }
@@ -92,27 +94,27 @@ fn at_place(
     session: &mut Session,
     breakpoint: &mut Breakpoint,
     place: &ResolvedLocation,
-    asked: Option<&RequestedBreakpoint>,
+    requested: Option<&RequestedBreakpoint>,
 ) {
     breakpoint.instruction_reference = Some(place.address.to_string());
     let Some((path, line, column)) = &place.source else {
         return;
     };
     // If the client's own path leads to the same file, the client knows the file by that path.
-    let own = asked.filter(|asked| {
-        let wanted = session.client.path_in(&asked.path);
+    let own = requested.filter(|requested| {
+        let wanted = session.client.path_in(&requested.path);
         wanted.is_absolute() && wanted.file_name() == path.file_name()
     });
     breakpoint.source = Some(match own {
-        Some(asked) => {
-            let spelling = session.client.path_in(&asked.path);
+        Some(requested) => {
+            let spelling = session.client.path_in(&requested.path);
             session.sources.learn(path, &spelling);
-            as_spelled(session, &asked.path)
+            as_spelled(session, &requested.path)
         }
         None => session.sources.of(path, &session.client),
     });
     breakpoint.line = Some(session.client.line_out(*line));
-    let by_column = asked.is_none_or(|asked| asked.by_column);
+    let by_column = requested.is_none_or(|requested| requested.by_column);
     breakpoint.column = (by_column && *column > 0).then(|| {
         let Session {
             sources, client, ..

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The session's queue, for reports of other threads.
-pub type Inbox = server::Inbox<News>;
+pub type Inbox = server::Inbox<Report>;
 
 /// A report from another thread.
 #[derive(Debug)]
-pub enum News {
+pub enum Report {
     /// From the launcher in a terminal.
     Terminal(LauncherEvent),
     /// The folder of the sources of Rust's standard library, if there is one.
@@ -21,7 +21,7 @@ pub enum News {
     /// About a child process on offer.
     Child(HandoverEvent),
     /// The child process that this session attaches to.
-    Given(Given),
+    HandoverReceived(HandoverReceived),
     /// Settings that changed in the parent's session.
     Settings(Map<String, Value>),
     /// The result of fetching debug info.
@@ -79,7 +79,7 @@ pub enum HandoverEvent {
 }
 
 /// What the new session receives: the child's state, and the connection for its confirmation.
-pub type Given = Result<(Handover, UnixStream), String>;
+pub type HandoverReceived = Result<(Handover, UnixStream), String>;
 
 /// The result of a run of `debuginfod-find`.
 #[derive(Debug)]
