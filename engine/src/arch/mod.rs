@@ -15,6 +15,7 @@ pub(crate) mod x86_64;
 
 pub(crate) use convention::{Convention, Landing, TlsTemplate};
 pub(crate) use instruction::{Access, Flow, Instruction, Operand, PointerChain, TargetSource};
+pub use registers::ExtendedRegisters;
 pub(crate) use registers::Part;
 pub(crate) use simulation::Simulation;
 pub use text::Flavor;
@@ -90,7 +91,16 @@ impl Arch {
     pub(crate) const HOST: Arch = Arch::X86_64;
 
     /// All instruction sets.
+    #[cfg(not(test))]
     pub(crate) const ALL: &[Arch] = &[Arch::X86_64];
+    /// All instruction sets, with that for tests.
+    #[cfg(test)]
+    pub(crate) const ALL: &[Arch] = &[Arch::X86_64, Arch::Fixed];
+
+    /// Returns the name of the set for messages.
+    pub(crate) fn name(self) -> &'static str {
+        in_set!(self, set => set::NAME)
+    }
 
     /// Returns what `dwarf` calls the set.
     pub(crate) fn machine(self) -> Machine {

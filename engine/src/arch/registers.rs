@@ -3,6 +3,7 @@
 use super::{Arch, in_set};
 use dwarf::Register;
 use smallvec::SmallVec;
+use std::ops::{Deref, DerefMut};
 
 /// A part of a general-purpose register.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +27,31 @@ pub(crate) struct Flags {
 
 /// The bytes of an extended register.
 pub(crate) type ExtendedBytes = SmallVec<[u8; 64]>;
+
+/// All registers of a thread besides the general-purpose ones, in the form in which a system keeps
+/// them. [`Arch`] decodes their bytes.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ExtendedRegisters(Vec<u8>);
+
+impl From<Vec<u8>> for ExtendedRegisters {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Deref for ExtendedRegisters {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl DerefMut for ExtendedRegisters {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
 
 impl Arch {
     /// Returns a register's name; empty if it has none.
@@ -90,6 +116,17 @@ impl Arch {
         bytes: &[u8],
     ) -> bool {
         in_set!(self, set => set::extended::write(register, area, bytes))
+    }
+
+    /// Returns the low 16 bytes of each vector register in an area; `None` if the area lacks them.
+    pub(crate) fn vectors(self, area: &[u8]) -> Option<Vec<u128>> {
+        in_set!(self, set => set::extended::low_vectors(area))
+    }
+
+    /// Returns the 80-bit floating-point number that a function returns on a stack of such
+    /// registers; `None` if the set or the area has none.
+    pub(crate) fn float_stack_top(self, area: &[u8]) -> Option<[u8; 10]> {
+        in_set!(self, set => set::extended::float_stack_top(area))
     }
 
     /// Returns whether a register holds an 80-bit floating-point number.

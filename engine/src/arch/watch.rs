@@ -54,16 +54,6 @@ impl Arch {
         in_set!(self, set => set::watch::cover(addr, bytes, trigger, coverage))
     }
 
-    /// Returns the value of the control register for these slots.
-    pub fn watch_control(self, slots: &[Option<Slot>; MAX_SLOTS]) -> u64 {
-        in_set!(self, set => set::watch::control(slots))
-    }
-
-    /// Returns which slots were hit according to the status register, one bit each.
-    pub fn watch_hits(self, status: u64) -> u8 {
-        in_set!(self, set => set::watch::hits(status))
-    }
-
     /// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`].
     pub fn pass_execute_trigger(self, registers: &mut impl RegisterFile) {
         in_set!(self, set => set::watch::pass(registers))

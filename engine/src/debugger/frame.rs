@@ -7,6 +7,7 @@ mod exception;
 mod lambda;
 mod parameters;
 
+use crate::arch::ExtendedRegisters;
 use crate::debugger::stack::PhysicalFrame;
 use crate::debugger::{Debugger, RegisterGroup};
 use crate::ids::FrameKey;
@@ -45,7 +46,7 @@ pub(crate) struct FrameScope<'a> {
     /// The frame's registers with the evaluation's writes.
     written: Option<dwarf::Registers>,
     /// The thread's other registers, read on first use.
-    extended: OnceCell<Option<Vec<u8>>>,
+    extended: OnceCell<Option<ExtendedRegisters>>,
 }
 
 /// A parameter of a frame's function with its present value.

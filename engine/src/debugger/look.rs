@@ -101,7 +101,8 @@ impl Debugger {
         let (function, ty) = self.returned_from(frame)?;
         let thread = frame.thread;
         let (_, registers) = self.innermost(thread).ok()?;
-        let st0 = || self.inferior.os().st0(thread);
+        let arch = self.inferior.arch;
+        let st0 = || arch.float_stack_top(&self.inferior.os().extended_registers(thread)?);
         let value = sysv::returned(&ty, function.function.language, &registers, &st0)?;
         Some(Named {
             name: format!("{}()", function.function.name),

@@ -45,7 +45,7 @@ impl Debugger {
         self.clear_stop_state();
         self.drop_events();
         self.inferior.over = true;
-        match crate::os::native_woken_by(self.inferior.os().waker()) {
+        match crate::os::live_backend_woken_by(self.inferior.os().waker()) {
             Ok(os) => self.inferior.replace_backend(os),
             Err(error) => tracing::warn!(%error, "no process can follow"),
         }

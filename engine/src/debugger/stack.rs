@@ -4,6 +4,7 @@ use crate::debugger::Debugger;
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
 use crate::ids::{FrameKey, ThreadId};
+use crate::os::ExtendedPart;
 use crate::stops::event::Event;
 use dwarf::{
     FrameAddress, Function, JumpAddress, Language, LoadAddr, LoadBias, Registers, SourceLocation,
@@ -187,7 +188,9 @@ impl Debugger {
             .registers(thread)
             .ok_or(Error::NoSuchThread(thread.0))?;
         let mut registers = set.to_registers();
-        registers.set_vectors_later(self.inferior.os().vector_reader(thread));
+        let vectors = (self.inferior.os()).extended_reader(thread, ExtendedPart::Vectors);
+        let arch = set.arch();
+        registers.set_vectors_later(Box::new(move || arch.vectors(&vectors.read()?)));
         Ok((FrameAddress::Pc(set.pc()), registers))
     }
 

@@ -460,7 +460,7 @@ fn write(fake: &Fake, thread: ThreadId, byte: u8) {
     let mut script = fake.0.borrow_mut();
     script.memory[16] = byte;
     script.codes.insert(thread, TRAP_HWBKPT);
-    script.debug_status.insert(thread, 1);
+    script.triggered.insert(thread, 1);
     script.stops.push_back((thread, TRAP));
 }
 
@@ -474,7 +474,7 @@ fn watch_is_set_on_running_threads_silently() {
             let log = &fake.0.borrow().log;
             log.iter().position(|it| it.starts_with(what)).unwrap()
         };
-        let set = of(&format!("debug {thread} "));
+        let set = of(&format!("watch {thread} "));
         assert!(of(&format!("interrupt {thread}")) < set);
         assert!(set < of(&format!("continue {thread}")));
     }
@@ -482,10 +482,7 @@ fn watch_is_set_on_running_threads_silently() {
     debugger.set_data_breakpoints(&[]);
     assert!(next(&mut debugger).is_none());
     let log = fake.0.borrow().log.clone();
-    assert!(
-        log.contains(&"debug 8 [0, 0, 0, 0] 0x0".to_owned()),
-        "{log:?}"
-    );
+    assert!(log.contains(&"watch 8 [0, 0, 0, 0]".to_owned()), "{log:?}");
 }
 
 #[test]

@@ -4,9 +4,10 @@
 use super::Inferior;
 use super::site::Owner;
 use super::thread::RunState;
+use crate::arch::{Arch, ExtendedRegisters};
 use crate::ids::error::Error;
 use crate::ids::{Launch, OutputStream, Signal, ThreadId};
-use crate::os::{Backend, Duty, OpenStdio, Ready, SignalData, WaitInterest};
+use crate::os::{Backend, Core, Duty, OpenStdio, Ready, SignalData, WaitInterest};
 use dwarf::LoadAddr;
 use std::time::Instant;
 
@@ -18,6 +19,7 @@ impl Inferior {
 
     /// Replaces the backend by one for a core file or for live processes.
     pub(crate) fn replace_backend(&mut self, os: Box<dyn Backend>) {
+        self.arch = os.core().map_or(Arch::HOST, Core::arch);
         self.os = os;
     }
 
@@ -90,8 +92,12 @@ impl Inferior {
     }
 
     /// Writes all registers besides the general-purpose ones. Returns false if that fails.
-    pub(crate) fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool {
-        self.os.set_extended_registers(thread, bytes)
+    pub(crate) fn set_extended_registers(
+        &mut self,
+        thread: ThreadId,
+        registers: &ExtendedRegisters,
+    ) -> bool {
+        self.os.set_extended_registers(thread, registers)
     }
 
     /// Closes the memory of a process that has ended or is detached.

@@ -3,7 +3,6 @@
 
 use super::Inferior;
 use super::thread::StopPoint;
-use crate::arch::Arch;
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::ThreadId;
 use dwarf::LoadAddr;
@@ -40,16 +39,6 @@ impl DebugRegisters {
         self.slots = slots;
         self.generation += u32::from(changed);
         changed
-    }
-
-    /// Returns the values for threads' debug registers, and their version.
-    fn registers(&self) -> (u32, [u64; MAX_SLOTS], u64) {
-        let addresses = self.slots.map(|slot| slot.map_or(0, |slot| slot.addr.0));
-        (
-            self.generation,
-            addresses,
-            Arch::HOST.watch_control(&self.slots),
-        )
     }
 
     /// Returns the only slot, as a bit, that a thread with this version of the debug registers can
@@ -112,10 +101,7 @@ impl Inferior {
             let only = self.debug_registers.only_slot(armed);
             let hits = match only.filter(|_| code == TRAP_HWBKPT) {
                 Some(only) => only,
-                None => {
-                    let status = self.os.debug_status(thread);
-                    self.arch.watch_hits(status)
-                }
+                None => self.os.triggered_watchpoints(thread),
             };
             if let Some(state) = self.thread_mut(thread) {
                 state.debug.hits |= hits;
@@ -127,14 +113,14 @@ impl Inferior {
     /// Sets a stopped thread's debug registers, unless they are up to date. Returns false if the
     /// kernel refuses.
     pub(crate) fn arm(&mut self, thread: ThreadId) -> bool {
-        let (generation, addresses, control) = self.debug_registers.registers();
+        let generation = self.debug_registers.generation;
         match self.thread_mut(thread) {
             Some(state) if state.debug.generation != generation => {
                 state.debug.generation = generation
             }
             _ => return true,
         }
-        self.os.set_debug_registers(thread, &addresses, control)
+        self.os.set_watchpoints(thread, &self.debug_registers.slots)
     }
 
     /// Clears a stopped thread's debug registers: they would persist after a detach.
@@ -142,7 +128,7 @@ impl Inferior {
         if let Some(state) = self.thread_mut(thread)
             && std::mem::take(&mut state.debug.generation) != 0
         {
-            self.os.set_debug_registers(thread, &[0; MAX_SLOTS], 0);
+            self.os.set_watchpoints(thread, &[None; MAX_SLOTS]);
         }
     }
 

@@ -2,9 +2,11 @@
 //! the engine's calls are logged.
 
 use super::{
-    Backend, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitInterest, WaitStatus,
-    Waker,
+    Backend, ExtendedPart, ExtendedReader, MappedFile, Mapping, OpenStdio, Ready, RegisterSet,
+    Resume, WaitInterest, WaitStatus, Waker,
 };
+use crate::arch::ExtendedRegisters;
+use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -28,8 +30,8 @@ pub struct Script {
     pub codes: BTreeMap<ThreadId, i32>,
     /// Memory from [`BASE`] on.
     pub memory: Vec<u8>,
-    /// DR6 of threads.
-    pub debug_status: BTreeMap<ThreadId, u64>,
+    /// Watchpoints that threads have triggered, one bit each.
+    pub triggered: BTreeMap<ThreadId, u8>,
     /// Threads of other processes, with their process.
     pub strangers: BTreeMap<ThreadId, i32>,
     /// All processes, with the names of their programs.
@@ -47,7 +49,7 @@ pub const PID: i32 = 7;
 
 impl Backend for Fake {
     fn waker(&self) -> Waker {
-        unreachable!("nobody wakes a fake")
+        unreachable!("a fake is not woken")
     }
 
     fn launch(&mut self, _: &Launch, _: Option<OpenStdio>) -> Result<i32, Error> {
@@ -152,31 +154,23 @@ impl Backend for Fake {
         true
     }
 
-    fn set_debug_registers(
-        &mut self,
-        thread: ThreadId,
-        addresses: &[u64; 4],
-        control: u64,
-    ) -> bool {
-        let text = format!("debug {thread} {addresses:x?} {control:#x}");
+    fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool {
+        let addresses = slots.map(|slot| slot.map_or(0, |it| it.addr.0));
+        let text = format!("watch {thread} {addresses:x?}");
         self.0.borrow_mut().log.push(text);
         true
     }
 
-    fn debug_status(&self, thread: ThreadId) -> u64 {
+    fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
         let script = self.0.borrow();
-        script.debug_status.get(&thread).copied().unwrap_or(0)
+        script.triggered.get(&thread).copied().unwrap_or(0)
     }
 
-    fn vector_registers(&self, _: ThreadId) -> Option<Vec<u128>> {
-        None
+    fn extended_reader(&self, _: ThreadId, _: ExtendedPart) -> ExtendedReader {
+        ExtendedReader::known(None)
     }
 
-    fn extended_registers(&self, _: ThreadId) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn set_extended_registers(&mut self, _: ThreadId, _: &[u8]) -> bool {
+    fn set_extended_registers(&mut self, _: ThreadId, _: &ExtendedRegisters) -> bool {
         false
     }
 

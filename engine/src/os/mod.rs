@@ -1,10 +1,11 @@
 //! The operating system, behind [`Backend`]. There is no `cfg(target_os)` outside this module.
 
-use crate::arch::{RegisterFile, SPIN_LOOP_BYTES};
+use crate::arch::watch::{MAX_SLOTS, Slot};
+use crate::arch::{ExtendedRegisters, SPIN_LOOP_BYTES};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
-use dwarf::{LoadAddr, Register, Registers};
+use dwarf::LoadAddr;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,20 +14,36 @@ use std::time::{Duration, Instant};
 pub(crate) mod fake;
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(target_os = "linux")]
+mod linux_abi;
 mod post_mortem;
+mod registers;
+mod system_call;
 
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
-#[cfg(target_os = "linux")]
-pub(crate) use linux::{BREAKPOINT_CODE, vectors_in};
 #[cfg(target_os = "linux")]
 pub use linux::{
     Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, host, lower_thread_priority,
     prepare, stand_behind_front, user_of_peer,
 };
-#[cfg(target_os = "linux")]
+pub(crate) use linux_abi::BREAKPOINT_CODE;
 pub use post_mortem::{Core, CoreFile};
+pub use registers::{ExtendedPart, ExtendedReader, RegisterSet};
+pub(crate) use system_call::FutexWait;
+pub use system_call::SystemCall;
+
+/// Returns the usual name of a machine by its number in ELF files (`e_machine`).
+fn machine_name(machine: u16) -> String {
+    let name = match machine {
+        3 => "x86",
+        40 => "arm",
+        62 => "x86_64",
+        183 => "aarch64",
+        243 => "riscv",
+        other => return format!("ELF machine {other}"),
+    };
+    name.to_owned()
+}
 
 /// Creates the backend for live processes on this machine.
 ///
@@ -41,11 +58,11 @@ pub(crate) fn live_backend() -> Result<Box<dyn Backend>, Error> {
     ));
 }
 
-/// Like [`native`], with the waker of the backend that it replaces.
+/// Like [`live_backend`], with the waker of the backend that it replaces.
 ///
 /// # Errors
 /// The system has no descriptors left.
-pub(crate) fn native_woken_by(waker: Waker) -> Result<Box<dyn Backend>, Error> {
+pub(crate) fn live_backend_woken_by(waker: Waker) -> Result<Box<dyn Backend>, Error> {
     Ok(Box::new(linux::LinuxBackend::woken_by(waker)?))
 }
 
@@ -54,7 +71,8 @@ pub(crate) fn native_woken_by(waker: Waker) -> Result<Box<dyn Backend>, Error> {
 /// # Errors
 /// The system has no descriptors left.
 pub(crate) fn core_backend(core: Core, waker: Waker) -> Result<Box<dyn Backend>, Error> {
-    Ok(Box::new(post_mortem::PostMortem::new(core, waker)?))
+    let host = live_backend_woken_by(waker)?;
+    Ok(Box::new(post_mortem::PostMortem::new(core, host)))
 }
 
 /// A change of a thread's state, as `waitpid(2)` reports it. Real-time signals are preserved.
@@ -170,13 +188,6 @@ pub struct SignalData {
     raw: Box<linux::RawSignal>,
 }
 
-/// A complete general-purpose register set, including fields that only the system interprets.
-#[derive(Clone, Copy)]
-pub struct RegisterSet {
-    #[cfg(target_os = "linux")]
-    raw: linux::RawRegisters,
-}
-
 /// Control of live processes. All calls must come from the thread that created the backend. Calls
 /// about a thread that has vanished return `Ok` or a plain "gone" result: [`Backend::next_stop`]
 /// reports its end.
@@ -251,33 +262,17 @@ pub trait Backend {
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet>;
     /// Sets the general-purpose registers; false if the thread is gone.
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool;
-    /// Sets the debug registers of a stopped thread: addresses and DR7. They belong to the thread:
-    /// new threads and processes have none, `execve` clears them, the debugger's end does not.
-    /// Returns false if the thread is gone, or the kernel refuses.
-    fn set_debug_registers(&mut self, thread: ThreadId, addresses: &[u64; 4], control: u64)
-    -> bool;
-    /// Returns DR6 of a stopped thread, as its last SIGTRAP left it.
-    fn debug_status(&self, thread: ThreadId) -> u64;
-    /// Returns the low 16 bytes of the vector registers of a stopped thread.
-    fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>>;
-    /// Returns a function that reads the vector registers later, while the thread is still stopped.
-    fn vector_reader(&self, thread: ThreadId) -> Box<dyn FnOnce() -> Option<Vec<u128>> + Send> {
-        let vectors = self.vector_registers(thread);
-        Box::new(move || vectors)
-    }
-    /// Returns all registers besides the general-purpose ones, in the kernel's layout (x86-64:
-    /// XSAVE).
-    fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>>;
-    /// Returns the top of a stopped thread's x87 stack, from its FXSAVE area (Intel SDM vol. 1,
-    /// §10.5.1).
-    fn st0(&self, thread: ThreadId) -> Option<[u8; 10]> {
-        self.extended_registers(thread)?
-            .get(32..42)?
-            .try_into()
-            .ok()
-    }
-    /// Writes what [`Backend::extended_registers`] returned; false if it fails.
-    fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool;
+    /// Sets what a stopped thread traps at. That belongs to the thread: new threads and processes
+    /// have nothing set, `execve` clears it, the debugger's end does not. Returns false if the
+    /// thread is gone, or the system refuses.
+    fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool;
+    /// Returns which of these slots a stopped thread's last traps came from, one bit each.
+    fn triggered_watchpoints(&self, thread: ThreadId) -> u8;
+    /// Returns a reader of the registers of a stopped thread besides the general-purpose ones.
+    fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader;
+    /// Writes what a reader of [`ExtendedPart::All`] returned, changed by the architecture. Returns
+    /// false if it fails.
+    fn set_extended_registers(&mut self, thread: ThreadId, registers: &ExtendedRegisters) -> bool;
     /// Opens the memory of a process. Call it again after an `execve`.
     fn open_memory(&mut self, pid: i32) -> Result<(), Error>;
     /// Closes the memory: the process has ended or is detached, and may live on. It is not read or
@@ -353,168 +348,10 @@ pub trait Backend {
     }
 }
 
-impl RegisterSet {
-    /// Decodes the registers in a core file (x86-64: `user_regs_struct`).
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let raw = linux::RawRegisters::from_bytes(bytes)?;
-        Some(RegisterSet { raw })
+impl dyn Backend + '_ {
+    /// Returns all registers of a stopped thread besides the general-purpose ones; `None` if it is
+    /// gone.
+    pub fn extended_registers(&self, thread: ThreadId) -> Option<ExtendedRegisters> {
+        self.extended_reader(thread, ExtendedPart::All).read()
     }
-
-    /// Returns registers that are all zero.
-    #[cfg(test)]
-    pub(crate) fn zeroed() -> Self {
-        RegisterSet {
-            raw: linux::RawRegisters::zeroed(),
-        }
-    }
-
-    /// Returns the registers by DWARF number, for the unwinder.
-    pub fn to_registers(&self) -> Registers {
-        self.raw.to_registers()
-    }
-
-    /// Sets one register; false if it cannot be written.
-    pub fn set(&mut self, register: Register, value: u64) -> bool {
-        self.raw.set(register, value)
-    }
-
-    /// Returns the program counter.
-    pub fn pc(&self) -> LoadAddr {
-        LoadAddr(self.raw.pc())
-    }
-
-    /// Sets the program counter.
-    pub fn set_pc(&mut self, pc: LoadAddr) {
-        self.raw.set_pc(pc.0);
-    }
-
-    /// Returns the stack pointer.
-    pub fn sp(&self) -> u64 {
-        self.raw.sp()
-    }
-
-    /// Sets the stack pointer.
-    pub fn set_sp(&mut self, sp: u64) {
-        self.raw.set_sp(sp);
-    }
-
-    /// Returns a register by its DWARF number.
-    pub fn get(&self, register: Register) -> Option<u64> {
-        self.raw.get(register)
-    }
-
-    /// Returns the registers that make the thread execute a system call by the instruction at
-    /// `instruction`. A system call that it may be in is not restarted.
-    pub fn for_system_call(&self, call: SystemCall, instruction: LoadAddr) -> RegisterSet {
-        RegisterSet {
-            raw: self.raw.for_system_call(call, instruction.0),
-        }
-    }
-
-    /// Returns the same registers without the system call that the thread may be in, so that it is
-    /// not restarted.
-    pub fn outside_system_call(&self) -> RegisterSet {
-        RegisterSet {
-            raw: self.raw.outside_system_call(),
-        }
-    }
-
-    /// Returns the result of a system call.
-    pub fn system_call_result(&self) -> i64 {
-        self.raw.system_call_result()
-    }
-
-    /// Returns the futex wait of a thread that was stopped in such a system call.
-    pub(crate) fn futex_wait(&self) -> Option<FutexWait> {
-        self.raw.futex_wait()
-    }
-}
-
-impl RegisterFile for RegisterSet {
-    fn get(&self, register: Register) -> Option<u64> {
-        self.raw.get(register)
-    }
-
-    fn set(&mut self, register: Register, value: u64) -> bool {
-        self.raw.set(register, value)
-    }
-
-    fn sp(&self) -> u64 {
-        self.raw.sp()
-    }
-
-    fn set_sp(&mut self, sp: u64) {
-        self.raw.set_sp(sp);
-    }
-
-    fn set_pc(&mut self, pc: LoadAddr) {
-        self.raw.set_pc(pc.0);
-    }
-}
-
-/// A wait at a futex (futex(2)).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FutexWait {
-    /// Address of the futex word.
-    pub word: LoadAddr,
-    /// The value of the word while the thread waits; `None` for a lock, whose word contains the
-    /// owner's tid.
-    pub expected: Option<u32>,
-}
-
-/// System calls that the debugger makes the debuggee execute.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SystemCall {
-    /// Maps readable, executable memory at exactly this address, which must be free.
-    MapCode {
-        /// Address.
-        addr: LoadAddr,
-        /// Length in bytes.
-        len: u64,
-    },
-    /// Maps readable, writable memory at exactly this address, which must be free.
-    MapData {
-        /// Address.
-        addr: LoadAddr,
-        /// Length in bytes.
-        len: u64,
-    },
-    /// Creates a file in memory; returns a descriptor (memfd_create(2)).
-    MemoryFile {
-        /// Address of a name, shown in `/proc`.
-        name: LoadAddr,
-    },
-    /// Sets a file's length.
-    SetLength {
-        /// The file.
-        descriptor: i32,
-        /// New length in bytes.
-        len: u64,
-    },
-    /// Maps a file, shared and writable, at exactly this address, which must be free.
-    MapShared {
-        /// Address.
-        addr: LoadAddr,
-        /// Length in bytes.
-        len: u64,
-        /// The file.
-        descriptor: i32,
-    },
-    /// Closes a descriptor.
-    Close {
-        /// The descriptor.
-        descriptor: i32,
-    },
-    /// Allows a process to trace this one under Yama (prctl(2), PR_SET_PTRACER).
-    AllowTracer {
-        /// Pid of the tracer.
-        pid: i32,
-    },
-    /// Unmaps memory.
-    Unmap {
-        /// Address.
-        addr: LoadAddr,
-        /// Length in bytes.
-        len: u64,
-    },
 }

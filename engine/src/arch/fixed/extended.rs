@@ -19,6 +19,14 @@ pub fn write(_: Register, _: &mut [u8], _: &[u8]) -> bool {
     false
 }
 
+pub fn low_vectors(_: &[u8]) -> Option<Vec<u128>> {
+    None
+}
+
+pub fn float_stack_top(_: &[u8]) -> Option<[u8; 10]> {
+    None
+}
+
 pub fn is_extended_float(_: Register) -> bool {
     false
 }

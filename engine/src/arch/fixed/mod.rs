@@ -32,8 +32,9 @@ pub(crate) struct Decoded {
 
 /// Any address can be mapped.
 pub(super) const END_OF_USER_SPACE: u64 = u64::MAX;
-/// `EM_NONE`
-pub(super) const ELF_MACHINE: u16 = 0;
+pub(super) const NAME: &str = "the fixed set";
+/// No machine's number.
+pub(super) const ELF_MACHINE: u16 = 0xfeed;
 /// The breakpoint instruction.
 pub(super) const BREAKPOINT: &[u8] = &[0, 0, 0, TRAP];
 /// It leaves the pc where it is.

@@ -21,6 +21,11 @@ const XSTATE_BV: usize = 512;
 /// Offset of XCR0, the components that are enabled; the kernel stores it in bytes that the
 /// processor does not use.
 const XCR0: usize = 464;
+/// Offset of MXCSR, of the top of the x87 stack, and of xmm0 in the area's first part (FXSAVE,
+/// §10.5.1), which is also an area of its own.
+const MXCSR: usize = 24;
+const ST: usize = 32;
+const XMM: usize = 160;
 /// Offset of the upper halves of ymm0 to ymm15.
 const AVX: usize = 576;
 
@@ -33,7 +38,7 @@ const HIGH_PART: u8 = 1 << 7;
 
 /// Control registers in the area's first part (FXSAVE, §10.5.1).
 const CONTROLS: [(&str, Range<usize>, u8); 7] = [
-    ("mxcsr", 24..28, SSE_PART),
+    ("mxcsr", MXCSR..MXCSR + 4, SSE_PART),
     ("fctrl", 0..2, X87_PART),
     ("fstat", 2..4, X87_PART),
     ("ftag", 4..5, X87_PART),
@@ -79,9 +84,9 @@ fn pieces(register: Register, area: &[u8]) -> Option<Pieces> {
         index.map(usize::from)
     };
     let part = |start: usize, len: usize| start..start + len;
-    let low = |n: usize| part(160 + 16 * n, 16);
+    let low = |n: usize| part(XMM + 16 * n, 16);
     let (places, components): Pieces = if let Some(n) = within(ST0, 8) {
-        (smallvec![part(32 + 16 * n, 16)], X87_PART)
+        (smallvec![part(ST + 16 * n, 16)], X87_PART)
     } else if let Some(n) = within(XMM0.0, 16) {
         (smallvec![low(n)], SSE_PART)
     } else if let Some(n) = within(YMM0, 16) {
@@ -152,6 +157,29 @@ pub fn read(register: Register, area: &[u8]) -> Option<ExtendedBytes> {
         bytes[16..].fill(0);
     }
     Some(bytes)
+}
+
+/// Returns xmm0 to xmm15.
+pub fn low_vectors(area: &[u8]) -> Option<Vec<u128>> {
+    let (vectors, _) = area.get(XMM..XMM + 16 * 16)?.as_chunks();
+    Some(vectors.iter().copied().map(u128::from_le_bytes).collect())
+}
+
+/// Returns st0.
+pub fn float_stack_top(area: &[u8]) -> Option<[u8; 10]> {
+    area.get(ST..ST + 10)?.try_into().ok()
+}
+
+/// Writes the first vector registers and MXCSR into an XSAVE area; false if it is none.
+pub fn write_low_vectors(area: &mut [u8], vectors: &[u8], mxcsr: [u8; 4]) -> bool {
+    let Some(used) = area.get_mut(XSTATE_BV) else {
+        return false;
+    };
+    *used |= SSE_PART;
+    area[MXCSR..MXCSR + 4].copy_from_slice(&mxcsr);
+    let len = vectors.len().min(16 * 16);
+    area[XMM..XMM + len].copy_from_slice(&vectors[..len]);
+    true
 }
 
 /// Returns whether a register holds an 80-bit floating-point number.
@@ -264,6 +292,23 @@ mod tests {
         for none in ["st8", "k8", "ymm32", "zmm+1", "xmm3", "k", ""] {
             assert_eq!(named(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn low_vectors_and_the_float_stack_are_in_the_first_part() {
+        let mut area = vec![0; 512];
+        area[160 + 16] = 7;
+        area[32..42].copy_from_slice(&[9; 10]);
+        assert_eq!(low_vectors(&area).unwrap()[1], 7);
+        assert_eq!(float_stack_top(&area), Some([9; 10]));
+        assert_eq!(low_vectors(&area[..415]), None);
+        assert_eq!(float_stack_top(&area[..41]), None);
+        assert!(!write_low_vectors(&mut area, &[1; 64], [2; 4]));
+        area.resize(576, 0);
+        assert!(write_low_vectors(&mut area, &[1; 64], [2; 4]));
+        assert_eq!(area[160..224], [1; 64]);
+        assert_eq!(bytes_of("mxcsr", &area), Some(vec![2; 4]));
+        assert_eq!(area[XSTATE_BV], SSE_PART);
     }
 
     #[test]

@@ -5,13 +5,13 @@ pub(super) mod callers;
 pub(super) mod convention;
 pub(super) mod decode;
 pub(super) mod entry;
-pub(super) mod extended;
+pub(crate) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
 pub(super) mod simulation;
 pub(super) mod text;
-pub(super) mod watch;
+pub(crate) mod watch;
 
 pub(crate) use decode::decoded;
 pub(crate) use relocate::{can_push_and_jump, copy, far_jump, jump};
@@ -23,6 +23,7 @@ pub(crate) type Decoded = iced_x86::Instruction;
 
 /// Addresses have 47 bits; the last page cannot be mapped.
 pub(super) const END_OF_USER_SPACE: u64 = 0x7fff_ffff_0000;
+pub(super) const NAME: &str = "x86-64";
 /// `EM_X86_64`
 pub(super) const ELF_MACHINE: u16 = 62;
 /// `int3`

@@ -4,6 +4,7 @@
 
 mod suspended;
 
+use crate::arch::ExtendedRegisters;
 use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::{Debugger, Vote};
 use crate::ids::error::Error;
@@ -52,10 +53,10 @@ pub(crate) struct PreparedCall {
     /// The return address, and the stack pointer after the return.
     pub back: (LoadAddr, u64),
     /// The thread's registers at the beginning of the call.
-    begin: (RegisterSet, Option<Vec<u8>>),
+    begin: (RegisterSet, Option<ExtendedRegisters>),
     /// The registers to restore after it.
     pub saved: RegisterSet,
-    pub extended: Vec<u8>,
+    pub extended: ExtendedRegisters,
 }
 
 /// The effect of a stop of a thread in a call.
@@ -563,8 +564,10 @@ impl Debugger {
         }
         let set = self.inferior.registers(thread).ok_or(Error::OptimizedOut)?;
         let mut registers = set.to_registers();
-        registers.set_vectors(self.inferior.os().vector_registers(thread));
-        let st0 = || self.inferior.os().st0(thread);
+        let extended = self.inferior.os().extended_registers(thread);
+        let area = extended.as_deref().unwrap_or_default();
+        registers.set_vectors(set.arch().vectors(area));
+        let st0 = || set.arch().float_stack_top(area);
         sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
             Error::eval(format!(
                 "`{}` has returned, but reading a returned `{}` is not supported",

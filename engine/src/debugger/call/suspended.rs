@@ -102,7 +102,7 @@ impl Debugger {
         let mut calls = state.suspended.iter().rev();
         let SuspendedCall { call, before } = calls.find(|it| it.call.back == back)?;
         let mut registers = call.saved.to_registers();
-        registers.set_vectors(crate::os::vectors_in(&call.extended));
+        registers.set_vectors(call.saved.arch().vectors(&call.extended));
         let pc = call.saved.pc();
         Some(ConsoleCallFrame {
             caller: (FrameAddress::Pc(pc), registers),

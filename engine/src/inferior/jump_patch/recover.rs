@@ -3,6 +3,7 @@
 
 use super::trampoline;
 use super::{PatchTrap, Phase};
+use crate::arch::x86_64::extended;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, SignalInfo, ThreadId};
 use crate::inferior::Inferior;
@@ -65,21 +66,15 @@ impl Inferior {
 
     /// Restores the program's vector registers, which a trampoline has saved at `kept`.
     fn give_vectors_back(&mut self, thread: ThreadId, kept: LoadAddr) {
-        /// Offsets in the XSAVE area (Intel SDM, "XSAVE Managed State").
-        const MXCSR: usize = 24;
-        const XMM: usize = 160;
-        const USED: usize = 512;
-        const SSE: u8 = 1 << 1;
         let mut bytes = [0; trampoline::VECTOR_AREA as usize];
         if self.os.read_memory(kept, &mut bytes) != bytes.len() {
             return;
         }
         if let Some(mut area) = self.os.extended_registers(thread)
-            && area.len() > USED
+            && let Some((vectors, rest)) = bytes.split_at_checked(64)
+            && let Some(mxcsr) = rest.first_chunk()
+            && extended::write_low_vectors(&mut area, vectors, *mxcsr)
         {
-            area[XMM..XMM + 64].copy_from_slice(&bytes[..64]);
-            area[MXCSR..MXCSR + 4].copy_from_slice(&bytes[64..68]);
-            area[USED] |= SSE;
             self.os.set_extended_registers(thread, &area);
         }
     }

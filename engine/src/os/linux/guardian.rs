@@ -13,7 +13,7 @@
 //! seizes the threads once the kernel has detached them. A thread that accesses watched data within
 //! these one or two milliseconds is killed by the SIGTRAP.
 
-use super::descriptors;
+use super::{descriptors, machine};
 use crate::arch::MAX_JUMP_BYTES;
 use dwarf::LoadAddr;
 use std::cell::UnsafeCell;
@@ -269,7 +269,6 @@ unsafe fn clear_debug_registers(shared: &Shared) {
         let tids = shared.threads.iter().map(|it| it.load(Ordering::Acquire));
         tids.filter(|tid| *tid != 0)
     };
-    let control = std::mem::offset_of!(libc::user, u_debugreg) + 7 * size_of::<u64>();
     // SAFETY: system calls, on integers and a live status.
     unsafe {
         for tid in threads() {
@@ -294,7 +293,7 @@ unsafe fn clear_debug_registers(shared: &Shared) {
             {
                 continue;
             }
-            libc::ptrace(libc::PTRACE_POKEUSER, tid, control, 0_usize);
+            machine::clear_watchpoints(tid);
             // Our interrupt and the trap of a debug register are not delivered to the program.
             let signal = match libc::WSTOPSIG(status) {
                 _ if status >> 16 == libc::PTRACE_EVENT_STOP => 0,

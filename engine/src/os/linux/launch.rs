@@ -342,14 +342,7 @@ fn elf_machine(path: &Path) -> Option<String> {
         return None;
     }
     let machine = u16::from_le_bytes([header[18], header[19]]);
-    Some(match machine {
-        3 => "x86".into(),
-        40 => "arm".into(),
-        62 => "x86_64".into(),
-        183 => "aarch64".into(),
-        243 => "riscv".into(),
-        other => format!("ELF machine {other}"),
-    })
+    Some(super::super::machine_name(machine))
 }
 
 /// The terminal's side of `runInTerminal`: waits until it is traced, then execs the program.

@@ -7,6 +7,9 @@ mod front;
 mod guardian;
 pub mod host;
 mod launch;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod machine;
 mod output;
 #[cfg(test)]
 pub(crate) mod own_code;
@@ -15,8 +18,6 @@ mod procfs;
 mod procmap;
 mod ptrace;
 mod refusal;
-#[cfg(target_arch = "x86_64")]
-#[path = "registers_x86_64.rs"]
 mod registers;
 mod shared;
 mod sigbus;
@@ -26,17 +27,16 @@ pub use ending::asked_to_end;
 pub use front::{ProcessGroup, stand_behind_front};
 pub use launch::{Launcher, prepare};
 pub use peer::user_of_peer;
-pub use ptrace::{RawSignal, decode_signal_info};
-pub use registers::{BREAKPOINT_CODE, RawRegisters, vectors_in};
-
+pub use ptrace::RawSignal;
 pub use shared::Shared;
 pub use stdio::OpenStdio;
 
 use super::{
-    Backend, Duty, MappedFile, Mapping, Ready, RegisterSet, Resume, SignalData, WaitInterest,
-    WaitStatus,
+    Backend, Duty, ExtendedPart, ExtendedReader, MappedFile, Mapping, Ready, RegisterSet, Resume,
+    SignalData, WaitInterest, WaitStatus,
 };
-use crate::arch::Arch;
+use crate::arch::watch::{MAX_SLOTS, Slot};
+use crate::arch::{Arch, ExtendedRegisters};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -397,23 +397,19 @@ impl Backend for LinuxBackend {
     }
 
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
-        registers::read(thread).map(|raw| RegisterSet { raw })
+        registers::read(thread)
     }
 
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
-        registers::write(thread, &registers.raw)
+        registers::write(thread, registers)
     }
 
-    fn set_debug_registers(
-        &mut self,
-        thread: ThreadId,
-        addresses: &[u64; 4],
-        control: u64,
-    ) -> bool {
-        match registers::write_debug(thread, addresses, control) {
+    fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool {
+        match machine::set_watchpoints(thread, slots) {
             Ok(()) => {
                 if let Some(guardian) = &self.guardian {
-                    guardian.guard_thread(thread.0, control != 0);
+                    let is_armed = slots.iter().any(Option::is_some);
+                    guardian.guard_thread(thread.0, is_armed);
                 }
                 true
             }
@@ -424,24 +420,20 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn debug_status(&self, thread: ThreadId) -> u64 {
-        registers::read_debug_status(thread).unwrap_or(0)
+    fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
+        machine::triggered_watchpoints(thread).unwrap_or(0)
     }
 
-    fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>> {
-        registers::read_extended(thread)
+    fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader {
+        let read = match part {
+            ExtendedPart::Vectors => registers::read_vectors,
+            ExtendedPart::All => registers::read_extended,
+        };
+        ExtendedReader::of_thread(read, thread)
     }
 
-    fn set_extended_registers(&mut self, thread: ThreadId, bytes: &[u8]) -> bool {
-        registers::write_extended(thread, bytes)
-    }
-
-    fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>> {
-        registers::read_vectors(thread)
-    }
-
-    fn vector_reader(&self, thread: ThreadId) -> Box<dyn FnOnce() -> Option<Vec<u128>> + Send> {
-        Box::new(move || registers::read_vectors(thread))
+    fn set_extended_registers(&mut self, thread: ThreadId, registers: &ExtendedRegisters) -> bool {
+        registers::write_extended(thread, registers)
     }
 
     fn open_memory(&mut self, pid: i32) -> Result<(), Error> {

@@ -2,9 +2,9 @@
 //! consumes a stop with an unknown signal.
 
 use super::super::WaitStatus;
+use super::super::linux_abi::signal;
 use super::procfs;
 use crate::ids::{Signal, SignalInfo, ThreadId};
-use dwarf::LoadAddr;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -151,25 +151,7 @@ pub fn set_raw_signal(tid: ThreadId, info: &RawSignal) {
 
 /// PTRACE_GETSIGINFO, decoded.
 pub fn signal_info(tid: ThreadId) -> Option<SignalInfo> {
-    decode_signal_info(&raw_signal(tid)?)
-}
-
-/// Decodes a `siginfo_t`; `None` if it is too short.
-pub fn decode_signal_info(info: &[u8]) -> Option<SignalInfo> {
-    let word = |at: usize| Some(i32::from_le_bytes(info.get(at..at + 4)?.try_into().ok()?));
-    let (signal, code) = (word(0)?, word(8)?);
-    let fault = matches!(
-        signal,
-        libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP
-    ) && code > 0;
-    // A union: si_addr for these signals with a positive code, si_pid for codes up to SI_USER.
-    let address = u64::from_le_bytes(info.get(16..24)?.try_into().ok()?);
-    Some(SignalInfo {
-        signal: Signal(signal),
-        code,
-        address: fault.then_some(LoadAddr(address)),
-        sender: if code <= 0 { word(16) } else { None },
-    })
+    signal::decode_info(&raw_signal(tid)?)
 }
 
 /// Synchronous signals, which are delivered before all others (the kernel's `SYNCHRONOUS_MASK`).
@@ -208,7 +190,7 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
             return false;
         };
         let told = infos[..(count as usize).min(PORTION)].iter();
-        let mut told = told.filter_map(|info| decode_signal_info(info));
+        let mut told = told.filter_map(|info| signal::decode_info(info));
         let found = told.find(|it| it.code > 0 && OF_INSTRUCTIONS.contains(&it.signal.0));
         if let Some(found) = found {
             // A program may send itself a signal that looks like it, and keep it blocked.
@@ -222,55 +204,50 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
     }
 }
 
-/// Register sets of known size.
-///
-/// # Safety
-/// Any bit pattern must be a valid value of the type, and it must have no padding.
-pub unsafe trait RegisterSet {}
-
-// SAFETY: integers only, without padding.
-unsafe impl RegisterSet for libc::user_regs_struct {}
-// SAFETY: bytes only.
-unsafe impl<const N: usize> RegisterSet for [u8; N] {}
-
-/// PTRACE_GETREGSET and PTRACE_SETREGSET on a whole register set. Returns the number of bytes
-/// transferred.
-pub fn register_set<T: RegisterSet>(
-    tid: ThreadId,
-    set: i32,
-    write: bool,
-    data: &mut T,
-) -> Option<usize> {
-    let mut vector = libc::iovec {
-        iov_base: std::ptr::from_mut(data).cast(),
-        iov_len: size_of::<T>(),
-    };
-    let request = if write {
-        libc::PTRACE_SETREGSET
-    } else {
-        libc::PTRACE_GETREGSET
-    };
-    // SAFETY: the request reads or writes at most `iov_len` bytes at `iov_base`, which is the size
-    // of `data`.
-    unsafe { transfer(request, tid.0, set as usize, &raw mut vector).ok()? };
-    Some(vector.iov_len)
+/// PTRACE_GETREGSET into words. Returns false if the thread is gone.
+pub fn read_register_words(tid: ThreadId, set: i32, words: &mut [u64]) -> bool {
+    // SAFETY: any bytes are valid words.
+    unsafe { read_register_set(tid, set, words) }.is_some()
 }
 
-/// Like [`register_set`], for a set whose size is not known in advance.
-pub fn register_bytes(tid: ThreadId, set: i32, write: bool, data: &mut [u8]) -> Option<usize> {
+/// PTRACE_SETREGSET of words. Returns false if the thread is gone.
+pub fn write_register_words(tid: ThreadId, set: i32, words: &[u64]) -> bool {
+    write_register_set(tid, set, words)
+}
+
+/// PTRACE_GETREGSET into bytes. Returns the number of bytes read; `None` if the thread is gone.
+pub fn read_register_bytes(tid: ThreadId, set: i32, bytes: &mut [u8]) -> Option<usize> {
+    // SAFETY: any bytes are valid.
+    unsafe { read_register_set(tid, set, bytes) }
+}
+
+/// PTRACE_SETREGSET of bytes. Returns false if the thread is gone or the kernel refuses.
+pub fn write_register_bytes(tid: ThreadId, set: i32, bytes: &[u8]) -> bool {
+    write_register_set(tid, set, bytes)
+}
+
+/// # Safety
+/// Any bit pattern must be a valid `T`.
+unsafe fn read_register_set<T>(tid: ThreadId, set: i32, data: &mut [T]) -> Option<usize> {
+    let len = size_of_val(data);
     let mut vector = libc::iovec {
         iov_base: data.as_mut_ptr().cast(),
-        iov_len: data.len(),
+        iov_len: len,
     };
-    let request = if write {
-        libc::PTRACE_SETREGSET
-    } else {
-        libc::PTRACE_GETREGSET
+    // SAFETY: the request writes at most `iov_len` bytes at `iov_base`, which is the size of
+    // `data`; the caller allows any bytes there.
+    unsafe { transfer(libc::PTRACE_GETREGSET, tid.0, set as usize, &raw mut vector).ok()? };
+    Some(vector.iov_len.min(len))
+}
+
+fn write_register_set<T>(tid: ThreadId, set: i32, data: &[T]) -> bool {
+    let mut vector = libc::iovec {
+        iov_base: data.as_ptr().cast_mut().cast(),
+        iov_len: size_of_val(data),
     };
-    // SAFETY: the request reads or writes at most `iov_len` bytes at `iov_base`, which is the size
-    // of `data`.
-    unsafe { transfer(request, tid.0, set as usize, &raw mut vector).ok()? };
-    Some(vector.iov_len.min(data.len()))
+    // SAFETY: the request reads at most `iov_len` bytes at `iov_base`, which is the size of `data`.
+    let done = unsafe { transfer(libc::PTRACE_SETREGSET, tid.0, set as usize, &raw mut vector) };
+    done.is_ok()
 }
 
 /// PTRACE_POKEUSER: writes a word of `struct user`.

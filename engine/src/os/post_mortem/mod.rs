@@ -11,10 +11,12 @@ mod unpack;
 pub use reader::Core;
 pub use unpack::CoreFile;
 
-use super::linux::{LinuxBackend, Waker, vectors_in};
 use super::{
-    Backend, MappedFile, Mapping, OpenStdio, Ready, RegisterSet, Resume, WaitInterest, WaitStatus,
+    Backend, ExtendedPart, ExtendedReader, MappedFile, Mapping, OpenStdio, Ready, RegisterSet,
+    Resume, WaitInterest, WaitStatus, Waker,
 };
+use crate::arch::ExtendedRegisters;
+use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
@@ -28,16 +30,13 @@ const ENDED: Error = Error::PostMortem("the program has ended and cannot be run"
 /// A process in a core file: nothing runs, nothing can be changed.
 pub struct PostMortem {
     core: Core,
-    /// Only for waiting on the client.
-    live: LinuxBackend,
+    /// The backend of this machine, only for waiting on the client.
+    host: Box<dyn Backend>,
 }
 
 impl PostMortem {
-    pub fn new(core: Core, waker: Waker) -> Result<Self, Error> {
-        Ok(Self {
-            core,
-            live: LinuxBackend::woken_by(waker)?,
-        })
+    pub fn new(core: Core, host: Box<dyn Backend>) -> Self {
+        Self { core, host }
     }
 }
 
@@ -47,7 +46,7 @@ impl Backend for PostMortem {
     }
 
     fn waker(&self) -> Waker {
-        self.live.waker()
+        self.host.waker()
     }
 
     fn wait(
@@ -55,21 +54,20 @@ impl Backend for PostMortem {
         deadline: Option<Instant>,
         besides: WaitInterest<'_>,
     ) -> Result<Ready, Error> {
-        self.live.wait(deadline, besides)
+        self.host.wait(deadline, besides)
     }
 
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
         Some(self.core.thread(thread)?.registers)
     }
 
-    fn vector_registers(&self, thread: ThreadId) -> Option<Vec<u128>> {
-        let thread = self.core.thread(thread)?;
-        vectors_in(thread.vectors.or(thread.extended)?)
-    }
-
-    fn extended_registers(&self, thread: ThreadId) -> Option<Vec<u8>> {
-        let thread = self.core.thread(thread)?;
-        thread.extended.or(thread.vectors).map(<[u8]>::to_vec)
+    fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader {
+        let thread = self.core.thread(thread);
+        let area = thread.and_then(|thread| match part {
+            ExtendedPart::Vectors => thread.vectors.or(thread.extended),
+            ExtendedPart::All => thread.extended.or(thread.vectors),
+        });
+        ExtendedReader::known(area.map(|area| area.to_vec().into()))
     }
 
     fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
@@ -172,15 +170,15 @@ impl Backend for PostMortem {
         false
     }
 
-    fn set_debug_registers(&mut self, _: ThreadId, _: &[u64; 4], _: u64) -> bool {
+    fn set_watchpoints(&mut self, _: ThreadId, _: &[Option<Slot>; MAX_SLOTS]) -> bool {
         false
     }
 
-    fn debug_status(&self, _: ThreadId) -> u64 {
+    fn triggered_watchpoints(&self, _: ThreadId) -> u8 {
         0
     }
 
-    fn set_extended_registers(&mut self, _: ThreadId, _: &[u8]) -> bool {
+    fn set_extended_registers(&mut self, _: ThreadId, _: &ExtendedRegisters) -> bool {
         false
     }
 

@@ -1,7 +1,9 @@
 //! The notes of a core file: threads with their registers, mapped files, the signal (core(5); the
-//! structures are those of the kernel's `fs/binfmt_elf.c` on x86-64).
+//! structures are those of the kernel's `fs/binfmt_elf.c` for 64-bit little-endian programs). They
+//! are read by offset: this machine may be another one.
 
-use super::super::{RegisterSet, linux::decode_signal_info};
+use super::super::RegisterSet;
+use super::super::linux_abi::{LinuxAbi, signal};
 use crate::ids::{Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
 use std::collections::HashSet;
@@ -13,11 +15,13 @@ const NT_PRSTATUS: u32 = 1;
 const NT_FPREGSET: u32 = 2;
 const NT_PRPSINFO: u32 = 3;
 const NT_AUXV: u32 = 6;
-const NT_X86_XSTATE: u32 = 0x202;
 /// "SIGI"
 const NT_SIGINFO: u32 = 0x5349_4749;
 /// "FILE"
 const NT_FILE: u32 = 0x4649_4c45;
+
+/// Offset of the registers in `struct elf_prstatus`.
+const REGISTERS: usize = 112;
 
 /// Maximum number of threads and of mapped files; more is corrupt.
 const MAX_ENTRIES: usize = 1 << 20;
@@ -26,9 +30,9 @@ const MAX_ENTRIES: usize = 1 << 20;
 pub struct CoreThread {
     pub id: ThreadId,
     pub registers: RegisterSet,
-    /// FXSAVE area.
+    /// The registers of NT_FPREGSET: vectors, perhaps without those of a newer processor.
     pub vectors: Option<&'static [u8]>,
-    /// XSAVE area.
+    /// All extended registers, if the architecture has a further note for them.
     pub extended: Option<&'static [u8]>,
     /// The signal that it received or was about to receive.
     pub signal: Option<SignalInfo>,
@@ -61,10 +65,10 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Decodes one note.
-    pub fn add(&mut self, name: &[u8], kind: u32, bytes: &'static [u8]) {
+    /// Decodes one note of a program of this architecture.
+    pub fn add(&mut self, abi: &'static LinuxAbi, name: &[u8], kind: u32, bytes: &'static [u8]) {
         match (name, kind) {
-            (b"CORE", NT_PRSTATUS) => self.add_thread(bytes),
+            (b"CORE", NT_PRSTATUS) => self.add_thread(abi, bytes),
             (b"CORE", NT_PRPSINFO) => self.add_process(bytes),
             (b"CORE", NT_AUXV) => {
                 let pairs = bytes.chunks_exact(16).take(MAX_ENTRIES);
@@ -73,17 +77,18 @@ impl Notes {
             }
             (b"CORE", NT_FILE) => self.files = files(bytes).unwrap_or_default(),
             // The notes that follow a thread's NT_PRSTATUS belong to that thread.
-            (b"CORE" | b"LINUX", NT_FPREGSET | NT_X86_XSTATE | NT_SIGINFO) => {
+            (b"CORE" | b"LINUX", _) => {
                 let Some(thread) = self.threads.last_mut() else {
                     return;
                 };
                 match kind {
                     NT_FPREGSET => thread.vectors = Some(bytes),
-                    NT_X86_XSTATE => thread.extended = Some(bytes),
-                    _ => {
-                        let info = decode_signal_info(bytes);
+                    NT_SIGINFO => {
+                        let info = signal::decode_info(bytes);
                         thread.signal = info.filter(|info| info.signal.0 != 0).or(thread.signal);
                     }
+                    _ if Some(kind) == abi.extended_note => thread.extended = Some(bytes),
+                    _ => {}
                 }
             }
             _ => {}
@@ -91,9 +96,9 @@ impl Notes {
     }
 
     /// Decodes `struct elf_prstatus`.
-    fn add_thread(&mut self, bytes: &'static [u8]) {
+    fn add_thread(&mut self, abi: &'static LinuxAbi, bytes: &'static [u8]) {
         let read = || {
-            let registers = RegisterSet::from_bytes(bytes.get(112..112 + 27 * 8)?)?;
+            let registers = RegisterSet::from_bytes(&abi.registers, bytes.get(REGISTERS..)?)?;
             let signal = i16::from_le_bytes(bytes.get(12..14)?.try_into().ok()?);
             Some((registers, signal, i32_at(bytes, 32)?))
         };

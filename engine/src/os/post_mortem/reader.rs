@@ -6,7 +6,8 @@ use super::unpack::CoreFile;
 use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::ids::{SignalInfo, ThreadId};
-use crate::os::Mapping;
+use crate::os::linux_abi::{self, signal};
+use crate::os::{Mapping, machine_name};
 use dwarf::{LoadAddr, Memory, Unreadable};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
@@ -35,6 +36,7 @@ struct Segment {
 /// The contents of a core file.
 pub struct Core {
     path: PathBuf,
+    arch: Arch,
     /// By address.
     segments: Vec<Segment>,
     pub(super) said: Notes,
@@ -49,13 +51,13 @@ impl Core {
     /// overrides the search for the program's file.
     ///
     /// # Errors
-    /// The file is not a core file, or one of another architecture.
+    /// The file is not a core file, or one of an architecture that is not supported.
     pub fn read(file: CoreFile, program: Option<&Path>) -> Result<Self, Error> {
         let wrong = |message: &str| Error::Core {
             path: file.path.clone(),
             message: message.to_owned(),
         };
-        let header = header(file.data).map_err(|message| wrong(&message))?;
+        let (arch, header) = header(file.data).map_err(|message| wrong(&message))?;
         let cut = "truncated: its headers are incomplete (a limit on the size of core files, \
                    `ulimit -c`, or a full disk)";
         let headers = header.program_headers(ENDIAN, file.data);
@@ -65,6 +67,7 @@ impl Core {
         }
         let mut core = Core {
             path: file.path.clone(),
+            arch,
             segments: Vec::new(),
             said: Notes::default(),
             images: Images::default(),
@@ -98,7 +101,7 @@ impl Core {
                 elf::PT_NOTE => {
                     let bytes = &bytes[..bytes.len().min(notes_left)];
                     notes_left -= bytes.len();
-                    core.said.read(bytes, header.p_align(ENDIAN));
+                    core.said.read(arch, bytes, header.p_align(ENDIAN));
                 }
                 _ => {}
             }
@@ -191,6 +194,11 @@ impl Core {
         !self.said.files.is_empty()
     }
 
+    /// Returns the instruction set of the program.
+    pub(crate) fn arch(&self) -> Arch {
+        self.arch
+    }
+
     /// Returns a value of the auxiliary vector.
     pub(super) fn auxiliary(&self, key: u64) -> Option<u64> {
         let mut pairs = self.said.auxiliary.iter();
@@ -224,21 +232,8 @@ impl Core {
 
     fn signal(&self) -> Option<SignalInfo> {
         let info = self.said.threads.first()?.signal?;
-        // Only these signals dump core (signal(7)). Another one is that of a debugger's stop.
-        let leaves_core = matches!(
-            info.signal.0,
-            libc::SIGQUIT
-                | libc::SIGILL
-                | libc::SIGTRAP
-                | libc::SIGABRT
-                | libc::SIGBUS
-                | libc::SIGFPE
-                | libc::SIGSEGV
-                | libc::SIGXCPU
-                | libc::SIGXFSZ
-                | libc::SIGSYS
-        );
-        leaves_core.then_some(info)
+        // Another signal is that of a debugger's stop.
+        signal::dumps_core(info.signal).then_some(info)
     }
 
     /// Returns remarks on the file and on the files that belong to it, for the user.
@@ -265,29 +260,33 @@ impl Core {
 }
 
 impl Notes {
-    fn read(&mut self, bytes: &'static [u8], align: u64) {
+    fn read(&mut self, arch: Arch, bytes: &'static [u8], align: u64) {
         let Ok(mut notes) = NoteIterator::<FileHeader64<LittleEndian>>::new(ENDIAN, align, bytes)
         else {
             return;
         };
+        let abi = linux_abi::of(arch);
         // Whatever follows a truncated note is lost, too.
         while let Ok(Some(note)) = notes.next() {
-            self.add(note.name(), note.n_type(ENDIAN).0, note.desc());
+            self.add(abi, note.name(), note.n_type(ENDIAN).0, note.desc());
         }
     }
 }
 
-/// Returns the ELF header of a supported core file.
-fn header(data: &'static [u8]) -> Result<&'static FileHeader64<LittleEndian>, String> {
+/// Returns the instruction set and the ELF header of a supported core file.
+fn header(data: &'static [u8]) -> Result<(Arch, &'static FileHeader64<LittleEndian>), String> {
+    let names: Vec<_> = Arch::ALL.iter().map(|arch| arch.name()).collect();
+    let unsupported = |program: String| {
+        let supported = names.join(" and ");
+        format!("core file of a {program}; only {supported} is supported")
+    };
     match data {
         [] => {
             return Err("empty: the disk was full, or the limit was 0 (`ulimit -c`)".into());
         }
         [0x7f, b'E', b'L', b'F', class, order, ..] => {
             if (*class, *order) != (2, 1) {
-                return Err(
-                    "core file of a 32-bit or big-endian program; only x86-64 is supported".into(),
-                );
+                return Err(unsupported("32-bit or big-endian program".into()));
             }
         }
         _ => return Err("not a core file: no ELF header".into()),
@@ -306,13 +305,13 @@ fn header(data: &'static [u8]) -> Result<&'static FileHeader64<LittleEndian>, St
             ));
         }
     }
-    match header.e_machine(ENDIAN) {
-        machine if Arch::of_elf(machine.0) == Some(Arch::HOST) => Ok(header),
-        elf::EM_AARCH64 => Err("core file of an AArch64 program; only x86-64 is supported".into()),
-        other => Err(format!(
-            "core file of a program for machine {} (ELF e_machine); only x86-64 is supported",
-            other.0
-        )),
+    let machine = header.e_machine(ENDIAN).0;
+    match Arch::of_elf(machine) {
+        Some(arch) => Ok((arch, header)),
+        None => {
+            let name = machine_name(machine);
+            Err(unsupported(format!("program for {name}")))
+        }
     }
 }
 

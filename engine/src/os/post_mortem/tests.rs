@@ -1,9 +1,11 @@
 //! Handmade core files: reading them, and robustness against corrupt bytes.
 
 use super::{Core, CoreFile, PostMortem};
+use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{Backend, linux::LinuxBackend};
+use crate::os::fake::Fake;
+use crate::os::{Backend, ExtendedPart, linux_abi};
 use dwarf::LoadAddr;
 use std::fs;
 use std::io::Write as _;
@@ -18,6 +20,7 @@ const RX: u32 = 5;
 /// Builds a core file.
 #[derive(Default)]
 struct Writer {
+    arch: Arch,
     notes: Vec<u8>,
     /// Address, size in the address space, flags, bytes in the file.
     segments: Vec<(u64, u64, u32, Vec<u8>)>,
@@ -39,12 +42,13 @@ impl Writer {
         self
     }
 
-    /// Adds a thread whose register number n of `user_regs_struct` has the value 0x100 + n.
+    /// Adds a thread whose register number n in the kernel's order has the value 0x100 + n.
     fn thread(self, id: i32, signal: i16) -> Self {
-        let mut status = vec![0; 336];
+        let len = linux_abi::of(self.arch).registers.bytes();
+        let mut status = vec![0; 112 + len + 8];
         status[12..14].copy_from_slice(&signal.to_le_bytes());
         status[32..36].copy_from_slice(&id.to_le_bytes());
-        for register in 0..27_u64 {
+        for register in 0..len as u64 / 8 {
             let at = 112 + register as usize * 8;
             status[at..at + 8].copy_from_slice(&(0x100 + register).to_le_bytes());
         }
@@ -97,8 +101,14 @@ impl Writer {
         let count = self.segments.len() as u16 + 1;
         let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0];
         file.resize(16, 0);
-        // ET_CORE, EM_X86_64, version.
-        file.extend([4, 0, 62, 0, 1, 0, 0, 0]);
+        let machine = match self.arch {
+            Arch::X86_64 => 62_u16,
+            Arch::Fixed => 0xfeed,
+        };
+        // ET_CORE, the machine, version.
+        file.extend([4, 0]);
+        file.extend(machine.to_le_bytes());
+        file.extend([1, 0, 0, 0]);
         for word in [0_u64, 64, 0] {
             file.extend(word.to_le_bytes());
         }
@@ -131,9 +141,24 @@ impl Writer {
     }
 
     fn open(&self) -> PostMortem {
-        let waker = LinuxBackend::new().unwrap().waker();
-        PostMortem::new(self.read().unwrap(), waker).unwrap()
+        post_mortem(self.read().unwrap())
     }
+}
+
+fn post_mortem(core: Core) -> PostMortem {
+    PostMortem::new(core, Box::new(Fake::default()))
+}
+
+/// The low halves of a thread's vector registers.
+fn vectors(process: &PostMortem, thread: ThreadId) -> Option<Vec<u128>> {
+    let part = process.extended_reader(thread, ExtendedPart::Vectors);
+    Arch::X86_64.vectors(&part.read()?)
+}
+
+/// All of a thread's extended registers.
+fn extended(process: &PostMortem, thread: ThreadId) -> Option<Vec<u8>> {
+    let all = process.extended_reader(thread, ExtendedPart::All).read()?;
+    Some(all.to_vec())
 }
 
 fn read(bytes: Vec<u8>) -> Result<Core, Error> {
@@ -177,6 +202,57 @@ fn threads_registers_and_the_signal() {
 }
 
 #[test]
+fn core_of_another_architecture_is_read_by_its_own_layout() {
+    let writer = Writer {
+        arch: Arch::Fixed,
+        ..Writer::default()
+    };
+    let process = writer
+        .thread(12, 11)
+        .process(10, "worker", "./worker")
+        .note("CORE", 2, &[5; 528])
+        // A note of x86-64, which this architecture does not have.
+        .note("LINUX", 0x202, &[7; 600])
+        .fault(11, 0xdead)
+        .auxiliary(&[(9, 0x4000)])
+        .memory(0x1000, 0x1000, RW, &[1; 0x1000])
+        .open();
+    assert_eq!(process.core().unwrap().arch(), Arch::Fixed);
+    let thread = ThreadId(12);
+    let registers = process.registers(thread).unwrap();
+    assert_eq!(registers.arch(), Arch::Fixed);
+    assert_eq!(registers.get(dwarf::Register(15)), Some(0x10f));
+    assert_eq!(registers.sp(), 0x111);
+    assert_eq!(registers.pc(), LoadAddr(0x112));
+    assert_eq!(registers.to_registers().get(dwarf::Register(16)), None);
+    assert_eq!(extended(&process, thread), Some(vec![5; 528]));
+    assert_eq!(process.auxiliary(10, 9), Some(0x4000));
+    let Some((_, Some(info))) = process.core().unwrap().ending() else {
+        panic!("no signal");
+    };
+    assert_eq!(info.address, Some(LoadAddr(0xdead)));
+    assert_eq!(process.read_memory(LoadAddr(0x1800), &mut [0; 4]), 4);
+}
+
+#[test]
+fn unsupported_machines_are_named() {
+    let mut bytes = Writer::default().thread(1, 11).bytes();
+    let message = |bytes: &[u8]| read(bytes.to_vec()).err().unwrap().to_string();
+    bytes[18] = 183;
+    let said = message(&bytes);
+    assert!(
+        said.contains("core file of a program for aarch64; only x86-64"),
+        "{said}"
+    );
+    bytes[5] = 2;
+    let said = message(&bytes);
+    assert!(
+        said.contains("32-bit or big-endian program; only x86-64"),
+        "{said}"
+    );
+}
+
+#[test]
 fn vectors_are_the_threads_own() {
     let mut area = vec![0_u8; 576 + 256];
     area[160 + 16] = 7;
@@ -190,9 +266,9 @@ fn vectors_are_the_threads_own() {
         .thread(2, 0)
         .open();
     let (first, second) = (ThreadId(1), ThreadId(2));
-    assert_eq!(process.vector_registers(first).unwrap()[1], 7);
-    assert_eq!(process.extended_registers(first).unwrap()[576 + 32], 9);
-    assert_eq!(process.vector_registers(second), None);
+    assert_eq!(vectors(&process, first).unwrap()[1], 7);
+    assert_eq!(extended(&process, first).unwrap()[576 + 32], 9);
+    assert_eq!(vectors(&process, second), None);
 }
 
 #[test]
@@ -288,8 +364,7 @@ fn files_that_were_mapped_end_in_zeros() {
             notes: Vec::new(),
             written: Some(written),
         };
-        let waker = LinuxBackend::new().unwrap().waker();
-        PostMortem::new(Core::read(file, None).unwrap(), waker).unwrap()
+        post_mortem(Core::read(file, None).unwrap())
     };
     let changed = fs::metadata(&path).unwrap().modified().unwrap();
     let mut buffer = [1; 8];
@@ -339,16 +414,12 @@ fn truncation_is_counted() {
 
 /// Reads everything in a core file.
 fn look(core: Core) {
-    let waker = LinuxBackend::new().unwrap().waker();
-    let process = PostMortem::new(core, waker).unwrap();
+    let process = post_mortem(core);
     let core = process.core().unwrap();
     let _ = (said(core), core.ending(), core.images().len());
     for thread in core.threads().take(16) {
         let _ = process.registers(thread).map(|set| set.to_registers());
-        let _ = (
-            process.vector_registers(thread),
-            process.extended_registers(thread),
-        );
+        let _ = (vectors(&process, thread), extended(&process, thread));
     }
     let mut buffer = [0; 5000];
     for mapping in process.mappings(1) {

@@ -10,8 +10,6 @@ use dwarf::LoadAddr;
 
 /// Maximum number of frames searched for the one that contains the data.
 pub(crate) const MAX_FRAMES: usize = 1 << 12;
-/// Bytes that a leaf function may use below its stack pointer (System V psABI, §3.2.2).
-const RED_ZONE: u64 = 128;
 
 impl Debugger {
     /// Returns the watchable data of a value that was evaluated in a frame. `bytes`: the number of
@@ -87,7 +85,8 @@ impl Debugger {
     /// `None`: the address is not on that stack, or the stack cannot be unwound so far.
     fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
         let sp = self.inferior.registers(frame.thread)?.sp();
-        if addr.0 < sp.wrapping_sub(RED_ZONE) {
+        let red_zone = self.inferior.arch.convention().red_zone;
+        if addr.0 < sp.wrapping_sub(red_zone) {
             return None;
         }
         let mut levels = frame.level + 1;

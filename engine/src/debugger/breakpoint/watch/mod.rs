@@ -160,7 +160,10 @@ impl Debugger {
     /// Assigns the debug registers. Returns true if they have changed.
     fn allocate_slots(&mut self, code: &[(BreakpointId, LoadAddr)]) -> bool {
         let refused = self.inferior.debug_registers.refused;
-        let slots = self.stops.watches.allocate(code, refused);
+        let slots = self
+            .stops
+            .watches
+            .allocate(self.inferior.arch, code, refused);
         self.inferior.single_stepping = self.stops.watches.needs_steps();
         self.inferior.debug_registers.set(slots)
     }

@@ -126,6 +126,7 @@ impl Watches {
     /// set.
     pub(crate) fn allocate(
         &mut self,
+        arch: Arch,
         code: &[(BreakpointId, LoadAddr)],
         refused: bool,
     ) -> [Option<Slot>; MAX_SLOTS] {
@@ -145,7 +146,7 @@ impl Watches {
                 continue;
             }
             let changes_only = watch.access == DataAccess::Write;
-            let wanted = Arch::HOST.watch(
+            let wanted = arch.watch(
                 watch.data.addr,
                 watch.data.bytes,
                 watch.trigger(),

@@ -1,0 +1,66 @@
+//! Registers of stopped threads, in the kernel's sets.
+
+use super::super::linux_abi::{self, LinuxAbi};
+use super::super::registers::RegisterSet;
+use super::ptrace;
+use crate::arch::{Arch, ExtendedRegisters};
+use crate::ids::ThreadId;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const NT_PRSTATUS: i32 = 1;
+const NT_PRFPREG: i32 = 2;
+/// Size in bytes of the set with the low parts of the vector registers, of the architecture with
+/// the largest.
+const MAX_FLOATS_BYTES: usize = 528;
+/// Upper bound of the size of all extended registers, in bytes.
+const MAX_EXTENDED_BYTES: usize = 1 << 16;
+
+fn abi() -> &'static LinuxAbi {
+    linux_abi::of(Arch::HOST)
+}
+
+/// Reads the general-purpose registers; `None` if the thread is gone.
+pub fn read(tid: ThreadId) -> Option<RegisterSet> {
+    let mut set = RegisterSet::zeroed_in(&abi().registers);
+    ptrace::read_register_words(tid, NT_PRSTATUS, set.words_mut()).then_some(set)
+}
+
+/// Writes the general-purpose registers. Returns false if the thread is gone.
+pub fn write(tid: ThreadId, registers: &RegisterSet) -> bool {
+    let mut set = *registers;
+    set.arch() == Arch::HOST && ptrace::write_register_words(tid, NT_PRSTATUS, set.words_mut())
+}
+
+/// Makes a thread restart the system call that a stop has interrupted, if the kernel would not.
+pub fn keep_system_call(tid: ThreadId) {
+    if let Some(restarted) = read(tid).and_then(|set| set.with_call_restarted()) {
+        write(tid, &restarted);
+    }
+}
+
+/// Reads the low 16 bytes of the vector registers, which the architecture decodes.
+pub fn read_vectors(tid: ThreadId) -> Option<ExtendedRegisters> {
+    let mut area = [0; MAX_FLOATS_BYTES];
+    let len = ptrace::read_register_bytes(tid, NT_PRFPREG, &mut area)?;
+    Some(ExtendedRegisters::from(area.get(..len)?.to_vec()))
+}
+
+fn extended_set() -> i32 {
+    abi().extended_note.map_or(NT_PRFPREG, u32::cast_signed)
+}
+
+/// Reads all extended registers.
+pub fn read_extended(tid: ThreadId) -> Option<ExtendedRegisters> {
+    /// Size that the kernel returned: the same for all threads of a machine.
+    static LENGTH: AtomicUsize = AtomicUsize::new(MAX_EXTENDED_BYTES);
+    let mut area = vec![0; LENGTH.load(Ordering::Relaxed)];
+    let len = ptrace::read_register_bytes(tid, extended_set(), &mut area)?;
+    LENGTH.store(len, Ordering::Relaxed);
+    area.truncate(len);
+    Some(ExtendedRegisters::from(area))
+}
+
+/// Writes all extended registers. Returns false if it fails.
+pub fn write_extended(tid: ThreadId, area: &[u8]) -> bool {
+    ptrace::write_register_bytes(tid, extended_set(), area)
+}

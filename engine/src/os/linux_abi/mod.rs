@@ -1,0 +1,34 @@
+//! What the Linux kernel defines for each architecture: the order of registers, numbers of system
+//! calls, notes of core files. Plain data, which reads core files on any host. The architectures
+//! here are those with 64-bit little-endian programs.
+
+mod calls;
+#[cfg(test)]
+mod fixed;
+pub mod signal;
+mod x86_64;
+
+use super::registers::RegisterLayout;
+use crate::arch::Arch;
+pub use calls::SystemCalls;
+
+/// `si_code` of the SIGTRAP of a breakpoint instruction.
+pub const BREAKPOINT_CODE: i32 = 0x80;
+
+/// What the kernel defines for an architecture.
+pub struct LinuxAbi {
+    /// The general-purpose registers (`NT_PRSTATUS`).
+    pub registers: RegisterLayout,
+    pub calls: SystemCalls,
+    /// The type of the note that has all extended registers, if `NT_FPREGSET` has only some.
+    pub extended_note: Option<u32>,
+}
+
+/// Returns what the kernel defines for an architecture.
+pub fn of(arch: Arch) -> &'static LinuxAbi {
+    match arch {
+        Arch::X86_64 => &x86_64::ABI,
+        #[cfg(test)]
+        Arch::Fixed => &fixed::ABI,
+    }
+}
