@@ -91,6 +91,12 @@ impl Arch {
         in_set!(self, set => set::convention::tls_of_program(thread, template))
     }
 
+    /// Returns where a thread has the pointer to the table of its copies. `offset` is that of the
+    /// pointer in the C library's structure of a thread.
+    pub(crate) fn tls_table_pointer(self, thread: u64, offset: u64) -> u64 {
+        in_set!(self, set => set::convention::tls_table_pointer(thread, offset))
+    }
+
     /// Returns the address of a thread's copy of an image's, from the offset that the loader has
     /// for it.
     pub(crate) fn tls_at(self, thread: u64, offset: u64) -> u64 {
@@ -140,5 +146,7 @@ mod tests {
         assert_eq!(above(0x108, 16), 0x7018);
         assert_eq!(Arch::X86_64.tls_at(thread, 0x20), 0x6fe0);
         assert_eq!(Arch::Fixed.tls_at(thread, 0x20), 0x7020);
+        assert_eq!(Arch::X86_64.tls_table_pointer(thread, 8), 0x7008);
+        assert_eq!(Arch::Fixed.tls_table_pointer(thread, 0x700), 0x7000);
     }
 }

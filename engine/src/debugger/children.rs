@@ -36,7 +36,7 @@ impl Debugger {
         let ended = process.state == State::Ended;
         if launched && !ended {
             // Before it is detached: until then it is killed with the debugger anyway.
-            self.inferior.leave_duty(parent, Duty::Kill);
+            self.inferior.set_duty(parent, Some(Duty::Kill));
             self.inferior.following.released.push(parent);
         }
         if let Err(error) = self.detach_all() {

@@ -80,7 +80,7 @@ impl Debugger {
         }
         self.awaited = None;
         for parent in std::mem::take(&mut self.inferior.following.released) {
-            self.inferior.end_duty(parent);
+            self.inferior.set_duty(parent, None);
         }
         self.inferior.spare_given();
         if self.inferior.process.is_none() {

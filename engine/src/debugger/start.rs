@@ -8,7 +8,7 @@ use crate::images::modules::ModuleInfo;
 use crate::inferior::Process;
 use crate::inferior::site::Owner;
 use crate::inferior::thread::StopPoint;
-use crate::os::{OpenStdio, WaitStatus};
+use crate::os::{OpenStdio, SeizeAs, WaitStatus};
 use crate::stops::event::{Event, StopReason};
 
 impl Debugger {
@@ -50,7 +50,7 @@ impl Debugger {
     /// As for [`Debugger::attach`].
     pub fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
         self.no_process_yet()?;
-        self.inferior.seize_launcher(pid)?;
+        self.inferior.seize(pid, SeizeAs::Launcher)?;
         let mut process = Process::new(pid, true);
         process.launcher = true;
         process.state = State::Running;
@@ -80,7 +80,11 @@ impl Debugger {
         mend: impl FnOnce(&mut Debugger),
     ) -> Result<(), Error> {
         self.no_process_yet()?;
-        let threads = self.inferior.seize(pid, launched)?;
+        let role = match launched {
+            true => SeizeAs::Launched,
+            false => SeizeAs::Attached,
+        };
+        let threads = self.inferior.seize(pid, role)?;
         self.begin(Process::new(pid, launched));
         if let Some(process) = &mut self.inferior.process {
             for thread in threads {

@@ -7,7 +7,7 @@ use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Wait}
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::inferior::site::{Owner, Sites};
 use crate::os::fake::{BASE, Fake, PID};
-use crate::os::{BREAKPOINT_CODE, RegisterSet, WaitStatus};
+use crate::os::{RegisterSet, TrapCause, WaitStatus};
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::stops::event::{Event, StopReason};
@@ -64,7 +64,7 @@ fn next_stop(debugger: &mut Debugger) -> Option<(ThreadId, StopReason)> {
 fn trap(fake: &Fake, thread: ThreadId, addr: LoadAddr) {
     let mut script = fake.0.borrow_mut();
     script.registers.insert(thread, at(addr + 1));
-    script.codes.insert(thread, BREAKPOINT_CODE);
+    script.traps.insert(thread, TrapCause::Breakpoint);
     script.stops.push_back((thread, TRAP));
 }
 
@@ -366,7 +366,7 @@ fn group_stop_lasts_until_sigcont() {
     assert!(next_stop(&mut debugger).is_some());
     fake.0.borrow_mut().log.clear();
     debugger.resume(LEADER, ResumeScope::All).unwrap();
-    assert_eq!(fake.0.borrow().log, ["listen 7", "listen 8"]);
+    assert_eq!(fake.0.borrow().log, ["keep stopped 7", "keep stopped 8"]);
     assert!(next(&mut debugger).is_none());
     // SIGCONT: each thread traps again, and is resumed.
     fake.0.borrow_mut().log.clear();
@@ -440,8 +440,6 @@ fn non_stop_thread_stops_steps_and_resumes_alone() {
     );
 }
 
-/// `si_code` of a hit of a debug register.
-const TRAP_HWBKPT: i32 = 4;
 /// The watched address, of four bytes.
 const WATCHED: LoadAddr = LoadAddr(BASE + 16);
 
@@ -459,7 +457,7 @@ fn watch(debugger: &mut Debugger) -> BreakpointInfo {
 fn write(fake: &Fake, thread: ThreadId, byte: u8) {
     let mut script = fake.0.borrow_mut();
     script.memory[16] = byte;
-    script.codes.insert(thread, TRAP_HWBKPT);
+    script.traps.insert(thread, TrapCause::Watchpoint);
     script.triggered.insert(thread, 1);
     script.stops.push_back((thread, TRAP));
 }

@@ -56,7 +56,7 @@ pub(crate) fn block(
         .link_map(memory, image.bias)
         .ok_or_else(|| unknown("the loader does not list the module"))?;
     let id = read(map + glibc.module_id)?;
-    let table = LoadAddr(read(LoadAddr(thread.wrapping_add(glibc.table)))?);
+    let table = LoadAddr(read(LoadAddr(arch.tls_table_pointer(thread, glibc.table)))?);
     if id == 0 || id > MAX_MODULES || table.0 == 0 {
         return Err(no_storage());
     }
@@ -88,7 +88,7 @@ struct Glibc {
     module_id: u64,
     /// Of an image's offset from the thread pointer, in its `link_map`.
     offset: u64,
-    /// Of the dtv, from the thread pointer.
+    /// Of the pointer to the dtv, in the structure of a thread.
     table: u64,
     entry_size: u64,
     /// Of the address in an entry of the dtv.

@@ -302,7 +302,7 @@ impl Inferior {
                 self.expect_child(new, of_new);
                 self.os.resume(child, Resume::Continue, Signal(0));
             }
-            (Child::Watched, WaitStatus::GroupStop(_)) if self.os.listen(child) => {}
+            (Child::Watched, WaitStatus::GroupStop(_)) if self.os.keep_group_stop(child) => {}
             (Child::Vfork | Child::Watched, _) => {
                 self.os.resume(child, Resume::Continue, signal);
             }
@@ -394,7 +394,7 @@ impl Inferior {
     pub(crate) fn spare_given(&mut self) {
         for given in &mut self.following.given {
             if std::mem::take(&mut given.handover.launched) {
-                self.os.leave_duty(given.handover.pid, given.duty());
+                self.os.set_duty(given.handover.pid, Some(given.duty()));
             }
         }
     }
@@ -428,7 +428,7 @@ impl Inferior {
                 } = lost.handover;
                 let mended = self.os.restore_code(pid, at, &SPIN_LOOP, &original);
                 if mended || now >= lost.last {
-                    self.os.end_duty(pid);
+                    self.os.set_duty(pid, None);
                     continue;
                 }
                 lost.next = now + RETRY_INTERVAL;
@@ -442,7 +442,7 @@ impl Inferior {
         let mut released = self.following.released.iter();
         if let Some(index) = released.position(|pid| *pid == process.0) {
             self.following.released.swap_remove(index);
-            self.os.end_duty(process.0);
+            self.os.set_duty(process.0, None);
         }
     }
 
@@ -557,7 +557,7 @@ impl Inferior {
         };
         self.allow_tracer(child, to, &registers);
         // Before it jumps in place: if the debugger were killed, it would do so forever.
-        self.os.leave_duty(pid, given.duty());
+        self.os.set_duty(pid, Some(given.duty()));
         self.following.given.push(given);
         self.write_code(pid, at, &SPIN_LOOP);
         self.let_child_go(child, signal);
@@ -569,7 +569,7 @@ impl Inferior {
         self.following
             .given
             .retain(|given| given.handover.pid != pid);
-        self.os.end_duty(pid);
+        self.os.set_duty(pid, None);
     }
 
     /// Takes back a process that the other debugger has not taken over. It runs on untraced, once

@@ -7,7 +7,7 @@ use super::thread::RunState;
 use crate::arch::{Arch, ExtendedRegisters};
 use crate::ids::error::Error;
 use crate::ids::{Launch, OutputStream, Signal, ThreadId};
-use crate::os::{Backend, Core, Duty, OpenStdio, Ready, SignalData, WaitInterest};
+use crate::os::{Backend, Core, Duty, OpenStdio, Ready, SeizeAs, SignalData, WaitInterest};
 use dwarf::LoadAddr;
 use std::time::Instant;
 
@@ -47,21 +47,12 @@ impl Inferior {
         self.os.launch(launch, opened)
     }
 
-    /// Seizes a launcher: a process that will execute the program. It dies with the debugger.
+    /// Seizes all threads of a process; they keep running. Returns them.
     ///
     /// # Errors
     /// The process is gone or may not be traced.
-    pub(crate) fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
-        self.os.seize_launcher(pid)
-    }
-
-    /// Seizes all threads of a process; they keep running. `launched`: the process dies with the
-    /// debugger.
-    ///
-    /// # Errors
-    /// The process is gone or may not be traced.
-    pub(crate) fn seize(&mut self, pid: i32, launched: bool) -> Result<Vec<ThreadId>, Error> {
-        self.os.attach(pid, launched)
+    pub(crate) fn seize(&mut self, pid: i32, role: SeizeAs) -> Result<Vec<ThreadId>, Error> {
+        self.os.seize(pid, role)
     }
 
     /// Interrupts a thread, unless an earlier interrupt is still to stop it.
@@ -110,14 +101,10 @@ impl Inferior {
         self.os.read_output()
     }
 
-    /// Registers an action for a process that is no longer traced, for when the debugger ends.
-    pub(crate) fn leave_duty(&mut self, pid: i32, duty: Duty) {
-        self.os.leave_duty(pid, duty);
-    }
-
-    /// Cancels the action for a process.
-    pub(crate) fn end_duty(&mut self, pid: i32) {
-        self.os.end_duty(pid);
+    /// Registers an action for a process that is no longer traced, for when the debugger ends;
+    /// `None`: there is nothing to do.
+    pub(crate) fn set_duty(&mut self, pid: i32, duty: Option<Duty>) {
+        self.os.set_duty(pid, duty);
     }
 
     /// Adds an owner to the site at an address. Returns false if no trap can be inserted there.

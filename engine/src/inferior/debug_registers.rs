@@ -5,12 +5,8 @@ use super::Inferior;
 use super::thread::StopPoint;
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::ThreadId;
+use crate::os::{SignalData, TrapCause};
 use dwarf::LoadAddr;
-
-/// `si_code` of a SIGTRAP after a single step.
-const TRAP_TRACE: i32 = 2;
-/// `si_code` of a SIGTRAP by a debug register.
-pub(crate) const TRAP_HWBKPT: i32 = 4;
 
 /// Returns the slot that stops a thread before it executes the instruction at an address.
 pub(crate) fn code_slot(addr: LoadAddr) -> Slot {
@@ -90,16 +86,17 @@ impl DebugRegisters {
 impl Inferior {
     /// Records that a thread is in the signal-delivery-stop of a SIGTRAP, also of a step of ours, and
     /// which debug registers caused it: the kernel forgets that at the next trap. Returns the
-    /// `si_code`; `None` if the thread is gone.
-    pub(crate) fn note_sigtrap(&mut self, thread: ThreadId) -> Option<i32> {
-        let code = self.os.signal_info(thread)?.code;
+    /// signal; `None` if the thread is gone.
+    pub(crate) fn note_sigtrap(&mut self, thread: ThreadId) -> Option<SignalData> {
+        let signal = self.os.signal_data(thread)?;
         let armed = self.thread_mut(thread).map_or(0, |state| {
             state.point = StopPoint::Sigtrap;
             state.debug.generation
         });
-        if armed != 0 && matches!(code, TRAP_TRACE | TRAP_HWBKPT) {
+        let is_watchpoint = signal.trap == Some(TrapCause::Watchpoint);
+        if armed != 0 && (is_watchpoint || signal.trap == Some(TrapCause::Step)) {
             let only = self.debug_registers.only_slot(armed);
-            let hits = match only.filter(|_| code == TRAP_HWBKPT) {
+            let hits = match only.filter(|_| is_watchpoint) {
                 Some(only) => only,
                 None => self.os.triggered_watchpoints(thread),
             };
@@ -107,7 +104,7 @@ impl Inferior {
                 state.debug.hits |= hits;
             }
         }
-        Some(code)
+        Some(signal)
     }
 
     /// Sets a stopped thread's debug registers, unless they are up to date. Returns false if the

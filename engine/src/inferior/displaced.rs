@@ -216,6 +216,7 @@ pub fn free_place(arch: Arch, site: LoadAddr, len: u64, mappings: &[Mapping]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::AddressSpace;
     use crate::os::fake::{BASE, Fake};
 
     fn mapping(start: u64, end: u64) -> Mapping {
@@ -254,7 +255,7 @@ mod tests {
         const PADS: LoadAddr = LoadAddr(BASE + 0x100);
         let fake = Fake::default();
         fake.0.borrow_mut().memory = vec![0; 0x200];
-        fake.write_memory(SITE, &word);
+        fake.write_memory_partly(SITE, &word);
         let sites = crate::inferior::site::Sites::default();
         let memory = ProcessMemory::uncached(&fake, &sites);
         let mut registers = RegisterSet::zeroed();

@@ -50,7 +50,7 @@ impl Inferior {
         if let Some(state) = self.thread_mut(thread) {
             state.run = RunState::Running;
         }
-        if !self.os.listen(thread) {
+        if !self.os.keep_group_stop(thread) {
             // The debugger has moved the thread since: back into the group-stop, if it persists.
             self.os.interrupt(thread);
             self.os.resume(thread, Resume::Continue, Signal(0));

@@ -2,7 +2,7 @@
 
 use super::{Child, DisplacedPads, Inferior, JumpPatches, Notice, OUTPUT_TIMEOUT, Process, State};
 use crate::ids::{ExitStatus, Signal, ThreadId};
-use crate::os::{Resume, WaitInterest, WaitStatus};
+use crate::os::{Patience, Resume, WaitInterest, WaitStatus};
 use std::time::{Duration, Instant};
 
 /// How long to spin for the end of a killed process.
@@ -151,8 +151,8 @@ impl Inferior {
     pub(crate) fn collect(&mut self, pid: i32) {
         // The leader's exit is reported last; a stopped thread dies, too. A small program is gone
         // before a sleeping thread would wake.
-        let mut at_once =
-            (self.os.spin_for_stop(ThreadId(pid), AT_ONCE)).map(|status| (ThreadId(pid), status));
+        let mut at_once = (self.os.stop_of(ThreadId(pid), Patience::Spin(AT_ONCE)))
+            .map(|status| (ThreadId(pid), status));
         let patience = Instant::now() + Duration::from_secs(2);
         loop {
             match at_once.take().or_else(|| self.os.next_stop()) {

@@ -26,7 +26,7 @@ use crate::inferior::jump_patch::JumpPatches;
 use crate::inferior::site::Sites;
 use crate::inferior::thread::{RegisterCache, StopPoint, Thread};
 use crate::memory::PageCache;
-use crate::os::{Backend, Ready, WaitStatus};
+use crate::os::{Backend, Patience, Ready, WaitStatus};
 pub(crate) use children::{Child, Following};
 pub use children::{Follow, FollowFork, Handover};
 use debug_registers::DebugRegisters;
@@ -249,7 +249,7 @@ impl Inferior {
         let ready = self.ready.iter().position(|(it, _)| *it == thread);
         match ready.and_then(|index| self.ready.remove(index)) {
             Some((_, status)) => Some(status),
-            None => self.os.poll_stop(thread),
+            None => self.os.stop_of(thread, Patience::None),
         }
     }
 
@@ -257,7 +257,7 @@ impl Inferior {
     /// `None` if no such thread stops in time.
     pub(crate) fn spin_for_next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
         let last = self.last_resume.filter(|last| last.is_quick)?;
-        let status = self.os.spin_for_stop(last.thread, SPIN_FOR);
+        let status = self.os.stop_of(last.thread, Patience::Spin(SPIN_FOR));
         if status.is_none() {
             self.last_resume = None;
         }

@@ -11,7 +11,7 @@
 use super::{Inferior, StoppedWorld};
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::thread::{RegisterCache, Thread};
-use crate::os::{RegisterSet, Resume, SignalData, WaitStatus};
+use crate::os::{Block, RegisterSet, Resume, SignalData, SignalMask, WaitStatus};
 use dwarf::{LoadAddr, Register};
 
 /// Maximum number of instructions in a pass: those that a jump covers, some more than once.
@@ -92,7 +92,7 @@ enum Rest {
 
 /// State to restore after a thread has executed instructions out of turn.
 pub(crate) struct OutOfTurn {
-    blocked: Option<u64>,
+    blocked: Option<SignalMask>,
     /// The data of the signal that the thread was stopped with.
     signal: Option<SignalData>,
 }
@@ -112,19 +112,15 @@ impl Inferior {
     /// the current one is saved.
     pub(crate) fn begin_out_of_turn(&mut self, thread: ThreadId) -> OutOfTurn {
         let signal = self.os.signal_data(thread);
-        let blocked = self.os.block_signals(thread);
-        if let Some(blocked) = blocked {
-            let bits = NOT_BLOCKED.map(|signal| 1 << (signal - 1));
-            let not_blocked: u64 = bits.into_iter().sum();
-            self.os.set_blocked_signals(thread, blocked | !not_blocked);
-        }
+        let not_blocked = NOT_BLOCKED.map(Signal);
+        let blocked = (self.os).block_signals(thread, Block::AllBut(&not_blocked));
         OutOfTurn { blocked, signal }
     }
 
     /// Restores the state saved by [`Self::begin_out_of_turn`].
     pub(crate) fn end_out_of_turn(&mut self, thread: ThreadId, before: OutOfTurn) {
         if let Some(blocked) = before.blocked {
-            self.os.set_blocked_signals(thread, blocked);
+            self.os.block_signals(thread, Block::Exactly(blocked));
         }
         if let Some(data) = before.signal {
             self.os.set_signal_data(thread, &data);

@@ -5,7 +5,7 @@ use super::pass::OutOfTurn;
 use super::thread::{RegisterCache, StopPoint};
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::displaced::PadPosition;
-use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{Block, RegisterSet, Resume, SystemCall, WaitStatus};
 use dwarf::LoadAddr;
 
 impl Inferior {
@@ -182,7 +182,7 @@ impl Inferior {
         let mut result = None;
         let mut kept = None;
         // No signal that can be blocked delays the call.
-        let mask = self.os.block_signals(thread);
+        let mask = self.os.block_signals(thread, Block::AllBut(&[]));
         // Another signal is deferred, and the call is tried again.
         for _ in 0..8 {
             if !self.os.set_registers(thread, &set) {
@@ -215,7 +215,7 @@ impl Inferior {
         }
         self.os.set_registers(thread, &before);
         if let Some(mask) = mask {
-            self.os.set_blocked_signals(thread, mask);
+            self.os.block_signals(thread, Block::Exactly(mask));
         }
         if let Some(data) = kept {
             self.os.set_signal_data(thread, &data);

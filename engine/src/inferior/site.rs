@@ -7,7 +7,7 @@ use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::inferior::jump_patch::Attempts;
 use crate::memory::PatchedCode;
-use crate::os::Backend;
+use crate::os::{Backend, GuardedPatch};
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -141,8 +141,7 @@ impl Site {
             os.write_memory(addr, trap);
             os.write_memory(addr + len as u64, &original[len..own.len()]);
         }
-        os.guard(addr, None);
-        os.guard(addr, Some(&original[..len]));
+        guard_trap(self.arch, addr, &original, os);
     }
 }
 
@@ -192,7 +191,7 @@ impl Sites {
         if os.read_memory(addr, under) != trap.len() {
             return false;
         }
-        os.guard(addr, Some(under));
+        guard_trap(self.arch, addr, under, os);
         if !os.write_memory(addr, trap) {
             os.guard(addr, None);
             return false;
@@ -211,7 +210,7 @@ impl Sites {
         true
     }
 
-    /// Removes an owner; the original byte is restored with the last one.
+    /// Removes an owner; the original bytes are restored with the last one.
     pub fn remove(&mut self, addr: LoadAddr, owner: Owner, os: &dyn Backend) {
         let Some(site) = self.sites.get_mut(&addr) else {
             return;
@@ -227,7 +226,7 @@ impl Sites {
         }
     }
 
-    /// Restores the original byte, unless the program has overwritten or unmapped our trap.
+    /// Restores the original bytes, unless the program has overwritten or unmapped our trap.
     fn restore_original(&self, addr: LoadAddr, os: &dyn Backend) {
         let Some(site) = self.sites.get(&addr) else {
             return;
@@ -289,8 +288,7 @@ impl Sites {
             && os.read_memory(addr, &mut now[..trap.len()]) == trap.len()
         {
             if site.original.replace(now) != now {
-                os.guard(addr, None);
-                os.guard(addr, Some(&now[..trap.len()]));
+                guard_trap(self.arch, addr, &now, os);
             }
             os.write_memory(addr, trap);
         }
@@ -327,8 +325,12 @@ impl Sites {
         if rank == u8::MAX {
             return false;
         }
-        os.guard(addr, None);
-        os.guard_jump(addr, &original[..jump.own().len()], rank);
+        let patch = GuardedPatch {
+            original: &original[..jump.own().len()],
+            patch: &jump.own()[..1],
+            rank,
+        };
+        os.guard(addr, Some(patch));
         // The trap is overwritten last, for a child of `vfork` that may be running.
         let own = jump.own();
         let len = self.arch.breakpoint().len();
@@ -336,8 +338,7 @@ impl Sites {
         if !os.write_memory(behind, &own[len..]) || !os.write_memory(addr, &own[..len]) {
             if former.is_none() {
                 os.write_memory(behind, &original[len..own.len()]);
-                os.guard(addr, None);
-                os.guard(addr, Some(&original[..len]));
+                guard_trap(self.arch, addr, &original, os);
             }
             return false;
         }
@@ -511,12 +512,23 @@ impl PatchedCode for Sites {
             }
             if original != former {
                 site.original.set(original);
-                os.guard(*at, None);
-                os.guard(*at, Some(&original[..trap.len()]));
+                guard_trap(self.arch, *at, &original, os);
             }
         }
         written
     }
+}
+
+/// Registers the trap at a site, so that `original`, which begins with the bytes under it, is
+/// restored if the debugger is killed.
+fn guard_trap(arch: Arch, addr: LoadAddr, original: &[u8], os: &dyn Backend) {
+    let trap = arch.breakpoint();
+    let patch = GuardedPatch {
+        original: original.get(..trap.len()).unwrap_or(original),
+        patch: trap,
+        rank: 0,
+    };
+    os.guard(addr, Some(patch));
 }
 
 /// Returns the lowest address of a jump that reaches an address.

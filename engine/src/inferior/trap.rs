@@ -1,11 +1,10 @@
 //! Classification of stops: the cause of each.
 
 use super::Inferior;
-use super::debug_registers::TRAP_HWBKPT;
 use crate::arch::MAX_BREAKPOINT_BYTES;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{BREAKPOINT_CODE, WaitStatus};
+use crate::os::{TrapCause, WaitStatus};
 use dwarf::LoadAddr;
 
 /// The cause of a stop.
@@ -49,13 +48,11 @@ pub(crate) enum SigtrapKind {
 impl Inferior {
     /// Classifies a SIGTRAP; `None` if the thread is gone.
     pub(crate) fn classify_sigtrap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
-        // The kernel reports a single step with TRAP_TRACE, but one over a system call with
-        // TRAP_BRKPT (`user_single_step_report`).
-        let code = self.note_sigtrap(thread)?;
+        let cause = self.note_sigtrap(thread)?.trap;
         let pc = self.normalize(thread)?.pc();
-        Some(match code {
-            BREAKPOINT_CODE if let Some(trap) = self.detour_trap(thread) => trap,
-            BREAKPOINT_CODE => {
+        Some(match cause {
+            Some(TrapCause::Breakpoint) if let Some(trap) = self.detour_trap(thread) => trap,
+            Some(TrapCause::Breakpoint) => {
                 let arch = self.arch;
                 let trap = arch.breakpoint_address(pc);
                 let mut now = [0; MAX_BREAKPOINT_BYTES];
@@ -69,9 +66,9 @@ impl Inferior {
                     SigtrapKind::ProgramTrap
                 }
             }
-            TRAP_HWBKPT => SigtrapKind::Access,
-            code if code > 0 => SigtrapKind::Step,
-            _ => SigtrapKind::UserSigtrap,
+            Some(TrapCause::Watchpoint) => SigtrapKind::Access,
+            Some(TrapCause::Step | TrapCause::Other) => SigtrapKind::Step,
+            None => SigtrapKind::UserSigtrap,
         })
     }
 

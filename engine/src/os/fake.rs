@@ -2,8 +2,9 @@
 //! the engine's calls are logged.
 
 use super::{
-    Backend, ExtendedPart, ExtendedReader, MappedFile, Mapping, OpenStdio, Ready, RegisterSet,
-    Resume, WaitInterest, WaitStatus, Waker,
+    AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
+    Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
+    Shared, SignalData, SignalMask, ThreadState, TrapCause, WaitInterest, WaitStatus, Waker,
 };
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
@@ -26,8 +27,8 @@ pub struct Script {
     /// Stops in the order in which they are collected.
     pub stops: VecDeque<(ThreadId, WaitStatus)>,
     pub registers: BTreeMap<ThreadId, RegisterSet>,
-    /// `si_code` of the signal that a thread is stopped with.
-    pub codes: BTreeMap<ThreadId, i32>,
+    /// Why threads are stopped by a trap.
+    pub traps: BTreeMap<ThreadId, TrapCause>,
     /// Memory from [`BASE`] on.
     pub memory: Vec<u8>,
     /// Watchpoints that threads have triggered, one bit each.
@@ -47,6 +48,12 @@ pub struct Fake(pub Rc<RefCell<Script>>);
 /// The pid that `attach` simulates.
 pub const PID: i32 = 7;
 
+impl Fake {
+    fn log(&self, text: String) {
+        self.0.borrow_mut().log.push(text);
+    }
+}
+
 impl Backend for Fake {
     fn waker(&self) -> Waker {
         unreachable!("a fake is not woken")
@@ -56,11 +63,7 @@ impl Backend for Fake {
         Ok(PID)
     }
 
-    fn seize_launcher(&mut self, _: i32) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn attach(&mut self, pid: i32, _: bool) -> Result<Vec<ThreadId>, Error> {
+    fn seize(&mut self, pid: i32, _: SeizeAs) -> Result<Vec<ThreadId>, Error> {
         let script = self.0.borrow();
         let threads = script.registers.keys().copied();
         assert_eq!(pid, PID);
@@ -78,17 +81,11 @@ impl Backend for Fake {
         self.0.borrow_mut().stops.pop_front()
     }
 
-    fn wait_for_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+    fn stop_of(&mut self, thread: ThreadId, _: Patience) -> Option<WaitStatus> {
         let mut script = self.0.borrow_mut();
-        let index = script
-            .stops
-            .iter()
-            .position(|(other, _)| *other == thread)?;
+        let mut stops = script.stops.iter();
+        let index = stops.position(|(other, _)| *other == thread)?;
         script.stops.remove(index).map(|(_, status)| status)
-    }
-
-    fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
-        self.wait_for_stop(thread)
     }
 
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
@@ -100,34 +97,30 @@ impl Backend for Fake {
             0 => String::new(),
             number => format!(" signal {number}"),
         };
-        self.0
-            .borrow_mut()
-            .log
-            .push(format!("{how} {thread}{signal}"));
+        self.log(format!("{how} {thread}{signal}"));
     }
 
-    fn listen(&mut self, thread: ThreadId) -> bool {
-        self.0.borrow_mut().log.push(format!("listen {thread}"));
+    fn keep_group_stop(&mut self, thread: ThreadId) -> bool {
+        self.log(format!("keep stopped {thread}"));
         true
     }
 
     fn interrupt(&mut self, thread: ThreadId) {
+        self.log(format!("interrupt {thread}"));
         let mut script = self.0.borrow_mut();
-        script.log.push(format!("interrupt {thread}"));
         if !script.stops.iter().any(|(other, _)| *other == thread) {
             script.stops.push_back((thread, WaitStatus::Interrupted));
         }
     }
 
     fn detach(&mut self, thread: ThreadId, signal: Signal) {
-        let text = format!("detach {thread} signal {}", signal.0);
-        self.0.borrow_mut().log.push(text);
+        self.log(format!("detach {thread} signal {}", signal.0));
     }
 
     fn signal(&mut self, _: i32, signal: Signal) {
-        let mut script = self.0.borrow_mut();
-        script.log.push(format!("kill {}", signal.0));
+        self.log(format!("kill {}", signal.0));
         if signal.0 == libc::SIGKILL {
+            let mut script = self.0.borrow_mut();
             // The kernel reports the leader last.
             let threads: Vec<ThreadId> = script.registers.keys().rev().copied().collect();
             for thread in threads {
@@ -136,15 +129,16 @@ impl Backend for Fake {
         }
     }
 
-    fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
-        Some(SignalInfo {
-            signal: Signal(libc::SIGTRAP),
-            code: *self.0.borrow().codes.get(&thread)?,
-            address: None,
-            sender: None,
-        })
+    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
+        None
     }
 
+    fn output_open(&self) -> bool {
+        false
+    }
+}
+
+impl ThreadState for Fake {
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
         self.0.borrow().registers.get(&thread).copied()
     }
@@ -152,18 +146,6 @@ impl Backend for Fake {
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
         self.0.borrow_mut().registers.insert(thread, *registers);
         true
-    }
-
-    fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool {
-        let addresses = slots.map(|slot| slot.map_or(0, |it| it.addr.0));
-        let text = format!("watch {thread} {addresses:x?}");
-        self.0.borrow_mut().log.push(text);
-        true
-    }
-
-    fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
-        let script = self.0.borrow();
-        script.triggered.get(&thread).copied().unwrap_or(0)
     }
 
     fn extended_reader(&self, _: ThreadId, _: ExtendedPart) -> ExtendedReader {
@@ -174,6 +156,38 @@ impl Backend for Fake {
         false
     }
 
+    fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool {
+        let addresses = slots.map(|slot| slot.map_or(0, |it| it.addr.0));
+        self.log(format!("watch {thread} {addresses:x?}"));
+        true
+    }
+
+    fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
+        let script = self.0.borrow();
+        script.triggered.get(&thread).copied().unwrap_or(0)
+    }
+
+    fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
+        let trap = *self.0.borrow().traps.get(&thread)?;
+        let info = SignalInfo {
+            signal: Signal(libc::SIGTRAP),
+            code: 1,
+            address: None,
+            sender: None,
+        };
+        Some(SignalData::described(info, Some(trap)))
+    }
+
+    fn set_signal_data(&mut self, _: ThreadId, _: &SignalData) {}
+
+    fn block_signals(&mut self, _: ThreadId, _: Block<'_>) -> Option<SignalMask> {
+        None
+    }
+
+    fn keep_system_call(&mut self, _: ThreadId) {}
+}
+
+impl AddressSpace for Fake {
     fn open_memory(&mut self, _: i32) -> Result<(), Error> {
         Ok(())
     }
@@ -194,6 +208,10 @@ impl Backend for Fake {
         count
     }
 
+    fn read_permitted(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        self.read_memory(addr, buffer)
+    }
+
     fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize {
         let mut script = self.0.borrow_mut();
         let Some(offset) = addr.0.checked_sub(BASE) else {
@@ -205,9 +223,9 @@ impl Backend for Fake {
         len
     }
 
-    fn guard(&self, _: LoadAddr, _: Option<&[u8]>) {}
-
-    fn guard_jump(&self, _: LoadAddr, _: &[u8], _: u8) {}
+    fn shared(&self, _: i32, _: i32, _: u64) -> Option<Shared> {
+        None
+    }
 
     // The copy was made just now, so its memory is the same.
     fn read_memory_of(&self, _: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize {
@@ -216,15 +234,12 @@ impl Backend for Fake {
 
     fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]) {
         for (addr, byte) in writes {
-            let text = format!("clean {pid} {addr} {byte:#x}");
-            self.0.borrow_mut().log.push(text);
+            self.log(format!("clean {pid} {addr} {byte:#x}"));
         }
     }
+}
 
-    fn restore_code(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
-        true
-    }
-
+impl Processes for Fake {
     fn auxiliary(&self, _: i32, _: u64) -> Option<u64> {
         None
     }
@@ -262,11 +277,19 @@ impl Backend for Fake {
         Some(*self.0.borrow().strangers.get(&thread).unwrap_or(&PID))
     }
 
-    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
-        None
-    }
-
-    fn output_open(&self) -> bool {
+    fn is_confined(&self, _: i32) -> bool {
         false
     }
+}
+
+impl Safekeeping for Fake {
+    fn guard(&self, _: LoadAddr, _: Option<GuardedPatch<'_>>) {}
+
+    fn restore_code(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+
+    fn set_duty(&mut self, _: i32, _: Option<Duty>) {}
+
+    fn kill_left(&mut self, _: i32) {}
 }

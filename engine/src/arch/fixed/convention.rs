@@ -46,6 +46,12 @@ pub fn tls_of_program(thread: u64, template: TlsTemplate) -> u64 {
     thread.wrapping_add(HEADER).wrapping_add(padding)
 }
 
+/// The thread pointer points behind the structure of a thread, to a header that begins with the
+/// pointer to the table.
+pub fn tls_table_pointer(thread: u64, _: u64) -> u64 {
+    thread
+}
+
 pub fn tls_at(thread: u64, offset: u64) -> u64 {
     thread.wrapping_add(offset)
 }

@@ -86,6 +86,11 @@ pub fn tls_of_program(thread: u64, template: TlsTemplate) -> u64 {
     thread.wrapping_sub(template.size.wrapping_add(padding))
 }
 
+/// The thread pointer is the address of the structure of a thread.
+pub fn tls_table_pointer(thread: u64, offset: u64) -> u64 {
+    thread.wrapping_add(offset)
+}
+
 pub fn tls_at(thread: u64, offset: u64) -> u64 {
     thread.wrapping_sub(offset)
 }

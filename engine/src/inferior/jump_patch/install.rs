@@ -5,7 +5,7 @@ use crate::ids::ThreadId;
 use crate::inferior::Inferior;
 use crate::inferior::StoppedWorld;
 use crate::inferior::displaced::{REGION, free_place};
-use crate::os::SystemCall;
+use crate::os::{GuardedPatch, SystemCall};
 use dwarf::LoadAddr;
 
 /// Why a site keeps its trap.
@@ -59,7 +59,12 @@ impl Inferior {
             ));
         }
         for trap in trampoline.traps() {
-            self.os.guard(trap, Some(&[NOTHING]));
+            let patch = GuardedPatch {
+                original: &[NOTHING],
+                patch: self.arch.breakpoint(),
+                rank: 0,
+            };
+            self.os.guard(trap, Some(patch));
         }
         Ok(())
     }

@@ -5,11 +5,10 @@ use super::trampoline;
 use super::{PatchTrap, Phase};
 use crate::arch::x86_64::extended;
 use crate::ids::BreakpointId;
-use crate::ids::{Signal, SignalInfo, ThreadId};
+use crate::ids::{Signal, ThreadId};
 use crate::inferior::Inferior;
 use crate::inferior::SigtrapKind;
-use crate::os::BREAKPOINT_CODE;
-use crate::os::RegisterSet;
+use crate::os::{RegisterSet, TrapCause};
 use dwarf::LoadAddr;
 
 impl Inferior {
@@ -102,10 +101,8 @@ impl Inferior {
         let Some(kind) = self.jumps.trap(trap) else {
             return;
         };
-        let info = self.os.signal_info(thread);
-        let ran_into_it =
-            |info: SignalInfo| info.signal.0 == libc::SIGTRAP && info.code == BREAKPOINT_CODE;
-        if !info.is_some_and(ran_into_it) {
+        let signal = self.os.signal_data(thread);
+        if signal.is_none_or(|signal| signal.trap != Some(TrapCause::Breakpoint)) {
             return;
         }
         if let Some(state) = self.thread_mut(thread) {

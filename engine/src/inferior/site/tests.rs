@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::arch::x86_64::{INT3 as BREAKPOINT, JUMP, NEAR_JUMP};
+use crate::os::AddressSpace;
 use crate::os::fake::Fake;
 
 const SITE: LoadAddr = LoadAddr(crate::os::fake::BASE + 0x10);
@@ -30,7 +31,7 @@ fn cleaned(sites: &Sites, mut copy: [u8; 8]) -> [u8; 8] {
 fn write_over_a_jump_changes_original_bytes() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
-    fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    fake.write_memory_partly(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
     let mut sites = Sites::default();
     assert!(sites.add(SITE, Owner::Loader, &fake));
     assert!(sites.install_jump(SITE, whole([NEAR_JUMP, 0, 0x10, 0, 0]), &fake));
@@ -48,7 +49,7 @@ fn child_copies_with_old_sites_are_cleaned() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
     let own = [1, 2, 3, 4, 5, 6, 7, 8];
-    fake.write_memory(SITE, &own);
+    fake.write_memory_partly(SITE, &own);
     let mut sites = Sites::default();
     let owner = Owner::Loader;
     let trap = [BREAKPOINT, 2, 3, 4, 5, 6, 7, 8];
@@ -79,7 +80,7 @@ fn child_copies_with_old_sites_are_cleaned() {
 fn chain(fake: &Fake) -> (Sites, Vec<LoadAddr>) {
     fake.0.borrow_mut().memory = vec![0; 0x40];
     let own: Vec<u8> = (1..=16).collect();
-    fake.write_memory(SITE, &own);
+    fake.write_memory_partly(SITE, &own);
     let mut sites = Sites::default();
     let at = [0, 3, 7, 10].map(|offset| SITE + offset);
     for addr in at {
@@ -205,7 +206,7 @@ fn copies_with_jumps_that_share_bytes_are_cleaned() {
 fn longer_traps_are_hidden_and_written_under_as_a_whole() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
-    fake.write_memory(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    fake.write_memory_partly(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
     let mut sites = Sites::of(Arch::Fixed);
     assert!(sites.add(SITE, Owner::Loader, &fake));
     let read = |from: u64, len: usize| {
@@ -238,10 +239,10 @@ fn longer_traps_are_hidden_and_written_under_as_a_whole() {
     );
     sites.lift(SITE, &fake);
     assert_eq!(read(0, 4), own);
-    fake.write_memory(SITE, trap);
+    fake.write_memory_partly(SITE, trap);
     sites.plant(SITE, &fake);
     assert!(sites.get(SITE).unwrap().covers_trap(), "the program's own");
-    fake.write_memory(SITE, &own);
+    fake.write_memory_partly(SITE, &own);
     sites.plant(SITE, &fake);
     sites.remove(SITE, Owner::Loader, &fake);
     assert_eq!(read(0, 8), [1, 2, 0x33, 0x44, 0x55, 6, 7, 8]);

@@ -13,10 +13,11 @@
 //! seizes the threads once the kernel has detached them. A thread that accesses watched data within
 //! these one or two milliseconds is killed by the SIGTRAP.
 
+use super::super::GuardedPatch;
 use super::{descriptors, machine};
 use crate::arch::MAX_JUMP_BYTES;
 use dwarf::LoadAddr;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
@@ -35,11 +36,56 @@ const DELAYS: usize = 2000;
 /// `FUTEX_WAITERS`: marks a futex as having waiters, so that the kernel has to process it.
 const WAITERS: u32 = 1 << 31;
 
-/// Indexes in the word with the original bytes: the rank (order of restoration), our first byte at
-/// the site, and the number of our bytes.
+/// Indexes in the word with the original bytes: the rank (order of restoration), and the number of
+/// bytes.
 const RANK: usize = 5;
-const OURS: usize = 6;
+/// Index of the number of bytes, also in the word with the bytes that are recognised.
 const COUNT: usize = 7;
+
+/// A guarded site, as two words: the original bytes with their rank and number (0: a free entry),
+/// and the bytes by which our patch is recognised with their number.
+#[derive(Clone, Copy)]
+struct Entry([u64; 2]);
+
+impl Entry {
+    const FREE: Entry = Entry([0; 2]);
+
+    fn new(patch: GuardedPatch<'_>) -> Entry {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            let count = bytes.len().min(MAX_JUMP_BYTES);
+            word[..count].copy_from_slice(&bytes[..count]);
+            word[COUNT] = count as u8;
+            word
+        };
+        let mut original = word(patch.original);
+        original[RANK] = patch.rank;
+        Entry([original, word(patch.patch)].map(u64::from_le_bytes))
+    }
+
+    fn is_free(self) -> bool {
+        self.0[0] == 0
+    }
+
+    fn rank(self) -> u8 {
+        self.0[0].to_le_bytes()[RANK]
+    }
+
+    /// The program's bytes: the first ones of the array, and their number.
+    fn original(self) -> ([u8; 8], usize) {
+        let bytes = self.0[0].to_le_bytes();
+        (bytes, usize::from(bytes[COUNT]).min(MAX_JUMP_BYTES))
+    }
+
+    /// Returns whether the bytes that are there now begin with our patch.
+    fn is_patched(self, now: &[u8]) -> bool {
+        let bytes = self.0[1].to_le_bytes();
+        let count = usize::from(bytes[COUNT]);
+        bytes
+            .get(..count)
+            .is_some_and(|patch| now.starts_with(patch))
+    }
+}
 
 /// Memory that parent and guardian share.
 struct Shared {
@@ -51,9 +97,8 @@ struct Shared {
     dismissed: AtomicU64,
     /// The highest rank of any site.
     highest_rank: AtomicU32,
-    /// Address, and original bytes with their count in the highest byte (0: a free entry); see
-    /// [`RANK`].
-    entries: [[AtomicU64; 2]; ENTRIES],
+    /// An address, and the words of its [`Entry`].
+    entries: [[AtomicU64; 3]; ENTRIES],
     /// Threads whose debug registers are set; 0 for a free entry.
     threads: [AtomicI32; THREADS],
 }
@@ -63,7 +108,7 @@ impl Shared {
     ///
     /// # Safety
     /// Must be called by the thread that holds them.
-    unsafe fn let_go(&self) {
+    unsafe fn unlock(&self) {
         for mutex in std::iter::once(&self.life).chain(&self.delays) {
             // SAFETY: this thread holds the mutex, as the caller guarantees.
             unsafe { libc::pthread_mutex_unlock(mutex.get()) };
@@ -75,6 +120,8 @@ impl Shared {
 pub struct Guardian {
     pub pid: i32,
     shared: *mut Shared,
+    /// Number of entries that have ever been used: the table is large, and mostly empty.
+    used: Cell<usize>,
 }
 
 impl Guardian {
@@ -118,14 +165,18 @@ impl Guardian {
             match libc::fork() {
                 -1 => {
                     let error = io::Error::last_os_error();
-                    (*shared).let_go();
+                    (*shared).unlock();
                     libc::munmap(shared.cast(), size_of::<Shared>());
                     Err(error)
                 }
                 0 => watch(memory, &*shared),
                 pid => {
                     hurry(pid);
-                    Ok(Guardian { pid, shared })
+                    Ok(Guardian {
+                        pid,
+                        shared,
+                        used: Cell::new(0),
+                    })
                 }
             }
         }
@@ -137,23 +188,26 @@ impl Guardian {
         unsafe { &*self.shared }
     }
 
-    /// Guards a site of at most five bytes; the first one is `ours` in memory. Sites of a higher
-    /// rank are restored first.
-    pub fn add(&self, addr: LoadAddr, original: &[u8], ours: u8, rank: u8) {
-        let mut word = [0; 8];
-        let count = original.len().min(MAX_JUMP_BYTES);
-        word[..count].copy_from_slice(&original[..count]);
-        word[RANK] = rank;
-        word[OURS] = ours;
-        word[COUNT] = count as u8;
+    /// Returns the entries that have ever been used, and the next one.
+    fn entries(&self) -> &[[AtomicU64; 3]] {
+        let entries = &self.shared().entries;
+        &entries[..(self.used.get() + 1).min(ENTRIES)]
+    }
+
+    /// Guards a patch of at most five bytes at an address that is not in the table.
+    pub fn add(&self, addr: LoadAddr, patch: GuardedPatch<'_>) {
         self.shared()
             .highest_rank
-            .fetch_max(rank.into(), Ordering::Release);
-        let mut entries = self.shared().entries.iter();
-        match entries.find(|entry| entry[1].load(Ordering::Relaxed) == 0) {
-            Some([place, bytes]) => {
+            .fetch_max(patch.rank.into(), Ordering::Release);
+        let is_free = |entry: &[AtomicU64; 3]| entry[1].load(Ordering::Relaxed) == 0;
+        match self.entries().iter().position(is_free) {
+            Some(index) => {
+                let [place, original, patched] = &self.shared().entries[index];
+                let Entry(words) = Entry::new(patch);
                 place.store(addr.0, Ordering::Release);
-                bytes.store(u64::from_le_bytes(word), Ordering::Release);
+                patched.store(words[1], Ordering::Release);
+                original.store(words[0], Ordering::Release);
+                self.used.set(self.used.get().max(index + 1));
             }
             None => {
                 tracing::warn!(%addr, "too many breakpoints: the guardian cannot restore this one");
@@ -163,9 +217,9 @@ impl Guardian {
 
     /// Removes a site from the table.
     pub fn remove(&self, addr: LoadAddr) {
-        for [place, bytes] in &self.shared().entries {
-            if bytes.load(Ordering::Relaxed) != 0 && place.load(Ordering::Relaxed) == addr.0 {
-                bytes.store(0, Ordering::Release);
+        for [place, original, _] in self.entries() {
+            if original.load(Ordering::Relaxed) != 0 && place.load(Ordering::Relaxed) == addr.0 {
+                original.store(Entry::FREE.0[0], Ordering::Release);
             }
         }
     }
@@ -198,7 +252,7 @@ impl Drop for Guardian {
         let mut status = 0;
         // SAFETY: this thread holds the mutexes; the mapping is not used afterwards.
         unsafe {
-            self.shared().let_go();
+            self.shared().unlock();
             libc::waitpid(self.pid, &raw mut status, libc::__WALL);
             libc::munmap(self.shared.cast(), size_of::<Shared>());
         }
@@ -241,20 +295,22 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
 /// # Safety
 /// Must be called in the forked child only.
 unsafe fn restore(memory: i32, shared: &Shared, rank: u8) {
-    for [place, bytes] in &shared.entries {
-        let bytes = bytes.load(Ordering::Acquire).to_le_bytes();
-        let count = usize::from(bytes[COUNT]);
-        if count == 0 || bytes[RANK] != rank {
+    for [place, original, patched] in &shared.entries {
+        let words = [original, patched].map(|word| word.load(Ordering::Acquire));
+        let entry = Entry(words);
+        if entry.is_free() || entry.rank() != rank {
             continue;
         }
         let place = place.load(Ordering::Acquire) as libc::off_t;
+        let (original, count) = entry.original();
+        let mut now = [0_u8; MAX_JUMP_BYTES];
         // SAFETY: system calls, on live bytes.
         unsafe {
+            let read = libc::pread(memory, now.as_mut_ptr().cast(), now.len(), place);
+            let now = now.get(..read.max(0) as usize).unwrap_or_default();
             // Otherwise the program has replaced the code.
-            let mut now = 0_u8;
-            let read = libc::pread(memory, (&raw mut now).cast(), 1, place);
-            if read == 1 && now == bytes[OURS] {
-                libc::pwrite(memory, bytes.as_ptr().cast(), count, place);
+            if entry.is_patched(now) {
+                libc::pwrite(memory, original.as_ptr().cast(), count, place);
             }
         }
     }
@@ -302,5 +358,28 @@ unsafe fn clear_debug_registers(shared: &Shared) {
             };
             libc::ptrace(libc::PTRACE_DETACH, tid, 0_usize, signal as usize);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_patch_is_compared() {
+        let patch = GuardedPatch {
+            original: &[1, 2, 3, 4],
+            patch: &[0, 0, 0x20, 0xd4],
+            rank: 3,
+        };
+        let entry = Entry::new(patch);
+        assert!(!entry.is_free());
+        assert_eq!(entry.rank(), 3);
+        let (original, count) = entry.original();
+        assert_eq!(original[..count], [1, 2, 3, 4]);
+        assert!(entry.is_patched(&[0, 0, 0x20, 0xd4, 9]));
+        assert!(!entry.is_patched(&[0, 0, 0x20, 0xd5, 9]), "the program's");
+        assert!(!entry.is_patched(&[0, 0, 0x20]), "the memory ends");
+        assert!(Entry::FREE.is_free());
     }
 }

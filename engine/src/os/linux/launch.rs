@@ -234,7 +234,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
         // SAFETY: integers only.
         unsafe { libc::kill(pid, libc::SIGKILL) };
         while !matches!(
-            ptrace::wait(pid, true),
+            ptrace::wait_blocking(pid),
             None | Some((_, WaitStatus::Exited(_) | WaitStatus::Killed(_)))
         ) {}
         fail(message)
@@ -262,7 +262,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
         return Err(give_up(message));
     }
     loop {
-        match ptrace::wait(pid, true) {
+        match ptrace::wait_blocking(pid) {
             Some((_, WaitStatus::Execed(_))) => break,
             Some((_, WaitStatus::Exited(_) | WaitStatus::Killed(_))) | None => {
                 return Err(fail(

@@ -10,49 +10,43 @@ mod launch;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod machine;
+mod memory;
 mod output;
 #[cfg(test)]
 pub(crate) mod own_code;
 mod peer;
+mod processes;
 mod procfs;
 mod procmap;
 mod ptrace;
 mod refusal;
 mod registers;
+mod safekeeping;
 mod shared;
 mod sigbus;
 mod stdio;
+mod threads;
 
 pub use ending::asked_to_end;
 pub use front::{ProcessGroup, stand_behind_front};
 pub use launch::{Launcher, prepare};
 pub use peer::user_of_peer;
-pub use ptrace::RawSignal;
 pub use shared::Shared;
 pub use stdio::OpenStdio;
 
-use super::{
-    Backend, Duty, ExtendedPart, ExtendedReader, MappedFile, Mapping, Ready, RegisterSet, Resume,
-    SignalData, WaitInterest, WaitStatus,
-};
-use crate::arch::watch::{MAX_SLOTS, Slot};
-use crate::arch::{Arch, ExtendedRegisters};
+use super::{AddressSpace, Backend, Patience, Ready, Resume, SeizeAs, WaitInterest, WaitStatus};
 use crate::ids::Launch;
 use crate::ids::error::Error;
-use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
+use crate::ids::{OutputStream, Signal, ThreadId};
 use duty::Keeper;
-use dwarf::LoadAddr;
 use guardian::Guardian;
-use nix::sys::uio::{RemoteIoVec, process_vm_readv};
-use nix::unistd::Pid;
+use memory::OpenMemory;
 use output::Outputs;
-use std::fs::{File, OpenOptions};
-use std::io::{self, IoSliceMut, Read};
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Wakes the session thread from its wait. Cheap to clone, usable on any thread.
 #[derive(Clone)]
@@ -82,9 +76,7 @@ pub fn lower_thread_priority() {
 pub struct LinuxBackend {
     event: Arc<File>,
     signals: File,
-    memory: Option<File>,
-    /// The process that `memory` belongs to.
-    memory_of: Option<Pid>,
+    memory: Option<OpenMemory>,
     /// Only for attached processes, which outlive the debugger.
     guardian: Option<Guardian>,
     guarded: bool,
@@ -131,7 +123,6 @@ impl LinuxBackend {
             event: waker.event,
             signals: owned_file(signals, "signalfd")?,
             memory: None,
-            memory_of: None,
             guardian: None,
             guarded: false,
             keepers: Vec::new(),
@@ -175,19 +166,18 @@ impl Backend for LinuxBackend {
         Ok(started.pid)
     }
 
-    fn seize_launcher(&mut self, pid: i32) -> Result<(), Error> {
-        self.guarded = false;
-        ptrace::seize(pid, true).map_err(|error| Error::Attach {
-            pid,
-            message: refusal::of_process(pid, &error),
-        })
-    }
-
-    fn attach(&mut self, pid: i32, exit_kill: bool) -> Result<Vec<ThreadId>, Error> {
+    fn seize(&mut self, pid: i32, role: SeizeAs) -> Result<Vec<ThreadId>, Error> {
         let fail = |error: &io::Error| Error::Attach {
             pid,
             message: refusal::of_process(pid, error),
         };
+        let exit_kill = role != SeizeAs::Attached;
+        if role == SeizeAs::Launcher {
+            // Its memory is opened once it has executed the program.
+            ptrace::seize(pid, exit_kill).map_err(|error| fail(&error))?;
+            self.guarded = false;
+            return Ok(vec![ThreadId(pid)]);
+        }
         // Seizing a tid that is not a leader would trace only one thread of a process.
         if procfs::status_number(pid, "Tgid").is_some_and(|leader| leader != pid) {
             return Err(Error::Attach {
@@ -225,7 +215,7 @@ impl Backend for LinuxBackend {
         if let Err(error) = self.open_memory(pid) {
             for thread in seized {
                 ptrace::interrupt(thread).ok();
-                if self.wait_for_stop(thread).is_some() {
+                if self.stop_of(thread, Patience::UntilStopped).is_some() {
                     self.detach(thread, Signal(0));
                 }
             }
@@ -296,7 +286,7 @@ impl Backend for LinuxBackend {
 
     fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
         loop {
-            let (thread, status) = ptrace::next_stop(-1)?;
+            let (thread, status) = ptrace::next_stop()?;
             // Children of ours that are not threads of the debuggee.
             if self.guardian.as_ref().map(|guardian| guardian.pid) == Some(thread.0) {
                 continue;
@@ -315,27 +305,8 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
-        ptrace::next_stop(thread.0).map(|(_, status)| status)
-    }
-
-    fn spin_for_stop(&mut self, thread: ThreadId, patience: Duration) -> Option<WaitStatus> {
-        let end = Instant::now() + patience;
-        loop {
-            if let Some((_, status)) = ptrace::next_stop(thread.0) {
-                self.unguard_if_ended(thread, status);
-                return Some(status);
-            }
-            if Instant::now() >= end {
-                return None;
-            }
-            // The awaited thread may need this processor.
-            std::thread::yield_now();
-        }
-    }
-
-    fn wait_for_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
-        let status = ptrace::await_stop(thread)?;
+    fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<WaitStatus> {
+        let status = ptrace::stop_of(thread, patience)?;
         self.unguard_if_ended(thread, status);
         Some(status)
     }
@@ -347,7 +318,7 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn listen(&mut self, thread: ThreadId) -> bool {
+    fn keep_group_stop(&mut self, thread: ThreadId) -> bool {
         // EIO: it is not in a group-stop. ESRCH: it was killed.
         ptrace::listen(thread).is_ok()
     }
@@ -367,281 +338,6 @@ impl Backend for LinuxBackend {
     fn signal(&mut self, pid: i32, signal: Signal) {
         // SAFETY: integers only.
         unsafe { libc::kill(pid, signal.0) };
-    }
-
-    fn keep_system_call(&mut self, thread: ThreadId) {
-        registers::keep_system_call(thread);
-    }
-
-    fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
-        ptrace::signal_info(thread)
-    }
-
-    fn block_signals(&mut self, thread: ThreadId) -> Option<u64> {
-        ptrace::block_signals(thread).ok()
-    }
-
-    fn set_blocked_signals(&mut self, thread: ThreadId, mask: u64) {
-        if let Err(error) = ptrace::set_blocked_signals(thread, mask) {
-            tracing::debug!(%thread, %error, "cannot set the signal mask");
-        }
-    }
-
-    fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
-        let raw = Box::new(ptrace::raw_signal(thread)?);
-        Some(SignalData { raw })
-    }
-
-    fn set_signal_data(&mut self, thread: ThreadId, data: &SignalData) {
-        ptrace::set_raw_signal(thread, &data.raw);
-    }
-
-    fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
-        registers::read(thread)
-    }
-
-    fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
-        registers::write(thread, registers)
-    }
-
-    fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool {
-        match machine::set_watchpoints(thread, slots) {
-            Ok(()) => {
-                if let Some(guardian) = &self.guardian {
-                    let is_armed = slots.iter().any(Option::is_some);
-                    guardian.guard_thread(thread.0, is_armed);
-                }
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%thread, %error, "cannot set debug registers");
-                false
-            }
-        }
-    }
-
-    fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
-        machine::triggered_watchpoints(thread).unwrap_or(0)
-    }
-
-    fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader {
-        let read = match part {
-            ExtendedPart::Vectors => registers::read_vectors,
-            ExtendedPart::All => registers::read_extended,
-        };
-        ExtendedReader::of_thread(read, thread)
-    }
-
-    fn set_extended_registers(&mut self, thread: ThreadId, registers: &ExtendedRegisters) -> bool {
-        registers::write_extended(thread, registers)
-    }
-
-    fn open_memory(&mut self, pid: i32) -> Result<(), Error> {
-        self.guardian = None;
-        let memory = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(format!("/proc/{pid}/mem"))
-            .map_err(|error| os_error("open(/proc/PID/mem)", &error))?;
-        if self.guarded {
-            match Guardian::start(&memory) {
-                Ok(guardian) => self.guardian = Some(guardian),
-                Err(error) => {
-                    tracing::warn!(%error, "no guardian: SIGKILL of the debugger would kill the \
-                                            debuggee")
-                }
-            }
-        }
-        self.memory = Some(memory);
-        self.memory_of = Some(Pid::from_raw(pid));
-        Ok(())
-    }
-
-    fn close_memory(&mut self) {
-        self.memory = None;
-        self.memory_of = None;
-    }
-
-    fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {
-        let shared = Shared::open(pid, descriptor, usize::try_from(len).ok()?);
-        shared
-            .inspect_err(|error| tracing::info!(%error, "cannot share memory with the program"))
-            .ok()
-    }
-
-    fn is_confined(&self, pid: i32) -> bool {
-        procfs::status_number(pid, "Seccomp") != Some(0)
-    }
-
-    fn guard(&self, addr: LoadAddr, original: Option<&[u8]>) {
-        if let Some(guardian) = &self.guardian {
-            match original {
-                Some(original) => {
-                    if let [first, ..] = Arch::HOST.breakpoint() {
-                        guardian.add(addr, original, *first, 0);
-                    }
-                }
-                None => guardian.remove(addr),
-            }
-        }
-    }
-
-    fn guard_jump(&self, addr: LoadAddr, original: &[u8], rank: u8) {
-        if let (Some(guardian), Some(first)) = (&self.guardian, Arch::HOST.jump_patch()) {
-            guardian.add(addr, original, first, rank);
-        }
-    }
-
-    fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
-        let Some(memory) = &self.memory else {
-            return 0;
-        };
-        let mut done = 0;
-        while done < buffer.len() {
-            match memory.read_at(&mut buffer[done..], addr.0.wrapping_add(done as u64)) {
-                Ok(0) => break,
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-        done
-    }
-
-    fn read_permitted(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
-        let Some(pid) = self.memory_of else {
-            return 0;
-        };
-        let mut done = 0;
-        while done < buffer.len() {
-            let from = [RemoteIoVec {
-                base: addr.0.wrapping_add(done as u64) as usize,
-                len: buffer.len() - done,
-            }];
-            let mut to = [IoSliceMut::new(&mut buffer[done..])];
-            match process_vm_readv(pid, &mut to, &from) {
-                Ok(0) | Err(_) => break,
-                Ok(count) => done += count,
-            }
-        }
-        done
-    }
-
-    fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize {
-        let Some(memory) = &self.memory else {
-            return 0;
-        };
-        let mut done = 0;
-        while done < bytes.len() {
-            match memory.write_at(&bytes[done..], addr.0.wrapping_add(done as u64)) {
-                Ok(0) => break,
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-        done
-    }
-
-    fn read_memory_of(&self, pid: i32, addr: LoadAddr, buffer: &mut [u8]) -> usize {
-        File::open(format!("/proc/{pid}/mem"))
-            .and_then(|memory| memory.read_at(buffer, addr.0))
-            .unwrap_or(0)
-    }
-
-    fn write_memory_of(&self, pid: i32, writes: &[(LoadAddr, u8)]) {
-        match OpenOptions::new()
-            .write(true)
-            .open(format!("/proc/{pid}/mem"))
-        {
-            Ok(memory) => {
-                for (addr, byte) in writes {
-                    if let Err(error) = memory.write_all_at(&[*byte], addr.0) {
-                        tracing::warn!(pid, %addr, %error, "cannot clean a forked child");
-                    }
-                }
-            }
-            Err(error) => tracing::warn!(pid, %error, "cannot open a forked child's memory"),
-        }
-    }
-
-    fn restore_code(&mut self, pid: i32, addr: LoadAddr, bytes: &[u8], original: &[u8]) -> bool {
-        if let Err(error) = ptrace::seize(pid, false) {
-            return error.raw_os_error() != Some(libc::EPERM) || procfs::is_zombie(pid);
-        }
-        let thread = ThreadId(pid);
-        self.interrupt(thread);
-        let signal = match self.wait_for_stop(thread) {
-            Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => return true,
-            Some(WaitStatus::Signal(signal)) => signal,
-            Some(_) => Signal(0),
-        };
-        let mut there = vec![0; bytes.len()];
-        if self.read_memory_of(pid, addr, &mut there) == bytes.len() && there == bytes {
-            let writes = original.iter().enumerate();
-            let writes: Vec<_> = writes
-                .map(|(index, byte)| (addr + index as u64, *byte))
-                .collect();
-            self.write_memory_of(pid, &writes);
-        }
-        self.detach(thread, signal);
-        true
-    }
-
-    fn leave_duty(&mut self, pid: i32, duty: Duty) {
-        self.end_duty(pid);
-        match Keeper::start(pid, duty) {
-            Ok(keeper) => self.keepers.push((pid, keeper)),
-            Err(error) => {
-                tracing::warn!(pid, %error, "no keeper: it is left alone if the debugger is killed")
-            }
-        }
-    }
-
-    fn end_duty(&mut self, pid: i32) {
-        if let Some(index) = self.keepers.iter().position(|(of, _)| *of == pid) {
-            self.keepers.swap_remove(index).1.dismiss();
-        }
-    }
-
-    fn kill_left(&mut self, pid: i32) {
-        match self.keepers.iter().find(|(of, _)| *of == pid) {
-            Some((_, keeper)) => keeper.kill_target(pid),
-            None => self.signal(pid, Signal(libc::SIGKILL)),
-        }
-        self.end_duty(pid);
-    }
-
-    fn auxiliary(&self, pid: i32, key: u64) -> Option<u64> {
-        procfs::auxiliary(pid, key)
-    }
-
-    fn mappings(&self, pid: i32) -> Vec<Mapping> {
-        procfs::mappings(pid)
-    }
-
-    fn executable(&self, pid: i32) -> Option<MappedFile> {
-        procfs::executable(pid)
-    }
-
-    fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile> {
-        procfs::mapped_file(pid, addr)
-    }
-
-    fn processes(&self) -> Vec<i32> {
-        procfs::processes()
-    }
-
-    fn program_named(&self, pid: i32, name: &str) -> Option<PathBuf> {
-        procfs::program_named(pid, name)
-    }
-
-    fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
-        procfs::thread_name(pid, thread.0)
-    }
-
-    fn process_of(&self, thread: ThreadId) -> Option<i32> {
-        procfs::status_number(thread.0, "Tgid")
     }
 
     fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {

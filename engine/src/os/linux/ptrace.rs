@@ -1,10 +1,12 @@
 //! ptrace(2) and waitpid(2) without nix: its closed enums lack real-time signals, and its `waitpid`
 //! consumes a stop with an unknown signal.
 
-use super::super::WaitStatus;
+use super::super::event::NextLook;
 use super::super::linux_abi::signal;
+use super::super::thread_state::SIGNAL_BYTES;
+use super::super::{Patience, WaitStatus};
 use super::procfs;
-use crate::ids::{Signal, SignalInfo, ThreadId};
+use crate::ids::{Signal, ThreadId};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -109,19 +111,12 @@ fn event_message(tid: i32) -> u64 {
 }
 
 /// PTRACE_GETSIGMASK.
-fn blocked_signals(tid: ThreadId) -> io::Result<u64> {
+pub fn blocked_signals(tid: ThreadId) -> io::Result<u64> {
     let mut mask = 0_u64;
     let size = size_of::<u64>();
     // SAFETY: the request writes `size` bytes, to a live object of that size.
     unsafe { transfer(libc::PTRACE_GETSIGMASK, tid.0, size, &raw mut mask)? };
     Ok(mask)
-}
-
-/// PTRACE_GETSIGMASK and PTRACE_SETSIGMASK: blocks all signals. Returns the previous mask.
-pub fn block_signals(tid: ThreadId) -> io::Result<u64> {
-    let before = blocked_signals(tid)?;
-    set_blocked_signals(tid, u64::MAX)?;
-    Ok(before)
 }
 
 /// PTRACE_SETSIGMASK.
@@ -131,28 +126,22 @@ pub fn set_blocked_signals(tid: ThreadId, mut mask: u64) -> io::Result<()> {
     unsafe { transfer(libc::PTRACE_SETSIGMASK, tid.0, size, &raw mut mask) }.map(drop)
 }
 
-/// A `siginfo_t` as bytes.
-pub type RawSignal = [u8; size_of::<libc::siginfo_t>()];
-
 /// PTRACE_GETSIGINFO.
-pub fn raw_signal(tid: ThreadId) -> Option<RawSignal> {
-    let mut info = [0; size_of::<libc::siginfo_t>()];
+pub fn signal_info(tid: ThreadId) -> Option<[u8; SIGNAL_BYTES]> {
+    let mut info = [0; SIGNAL_BYTES];
     // SAFETY: the request writes a `siginfo_t`, to a live array of its size.
     unsafe { transfer(libc::PTRACE_GETSIGINFO, tid.0, 0, &raw mut info).ok()? };
     Some(info)
 }
 
 /// PTRACE_SETSIGINFO. Does nothing if the thread is gone.
-pub fn set_raw_signal(tid: ThreadId, info: &RawSignal) {
+pub fn set_signal_info(tid: ThreadId, info: &[u8; SIGNAL_BYTES]) {
     let mut info = *info;
     // SAFETY: the request reads a `siginfo_t` of a live array of its size.
     let _ = unsafe { transfer(libc::PTRACE_SETSIGINFO, tid.0, 0, &raw mut info) };
 }
 
-/// PTRACE_GETSIGINFO, decoded.
-pub fn signal_info(tid: ThreadId) -> Option<SignalInfo> {
-    signal::decode_info(&raw_signal(tid)?)
-}
+const _: () = assert!(SIGNAL_BYTES == size_of::<libc::siginfo_t>());
 
 /// Synchronous signals, which are delivered before all others (the kernel's `SYNCHRONOUS_MASK`).
 const OF_INSTRUCTIONS: [libc::c_int; 6] = [
@@ -176,7 +165,7 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
         nr: i32,
     }
     const PORTION: usize = 16;
-    let mut infos = [[0_u8; size_of::<libc::siginfo_t>()]; PORTION];
+    let mut infos = [[0_u8; SIGNAL_BYTES]; PORTION];
     let mut peek = Peek {
         off: 0,
         flags: 0,
@@ -260,15 +249,23 @@ pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
     order(Order::PeekUser, tid.0, offset, 0).map(|word| word as u64)
 }
 
-/// waitpid(2) with `__WALL | __WNOTHREAD`. `None`: no status is available (or there is no such
-/// child).
-pub fn wait(tid: i32, block: bool) -> Option<(ThreadId, WaitStatus)> {
-    wait_or_gone(tid, block).ok().flatten()
+/// Blocks in waitpid(2) until a child has a status. `None`: there is no such child.
+pub fn wait_blocking(tid: i32) -> Option<(ThreadId, WaitStatus)> {
+    wait_with(tid, 0).ok().flatten()
+}
+
+/// Returns the status of a child (−1: of any); `None` if there is none, or no such child.
+fn wait(tid: i32) -> Option<(ThreadId, WaitStatus)> {
+    wait_or_gone(tid).ok().flatten()
 }
 
 /// Like [`wait`]; an error means that there is no such child.
-fn wait_or_gone(tid: i32, block: bool) -> io::Result<Option<(ThreadId, WaitStatus)>> {
-    let flags = libc::__WALL | libc::__WNOTHREAD | if block { 0 } else { libc::WNOHANG };
+fn wait_or_gone(tid: i32) -> io::Result<Option<(ThreadId, WaitStatus)>> {
+    wait_with(tid, libc::WNOHANG)
+}
+
+fn wait_with(tid: i32, flags: libc::c_int) -> io::Result<Option<(ThreadId, WaitStatus)>> {
+    let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     let mut status = 0;
     loop {
         // SAFETY: status is a live integer.
@@ -286,34 +283,36 @@ fn wait_or_gone(tid: i32, block: bool) -> io::Result<Option<(ThreadId, WaitStatu
     }
 }
 
-/// Returns an available stop of a thread, or of any thread (−1).
-pub fn next_stop(tid: i32) -> Option<(ThreadId, WaitStatus)> {
-    let (thread, status) = wait(tid, false)?;
+/// Returns an available stop of any thread.
+pub fn next_stop() -> Option<(ThreadId, WaitStatus)> {
+    let (thread, status) = wait(-1)?;
     Some((thread, take_signal_before_interrupt(thread, status)))
 }
 
-/// Waits for a thread that is about to stop. `None`: it is gone.
-pub fn await_stop(thread: ThreadId) -> Option<WaitStatus> {
-    let status = await_any_stop(thread)?;
+/// Returns the stop of a thread; `None` if it does not come within `patience`, or it is gone.
+pub fn stop_of(thread: ThreadId, patience: Patience) -> Option<WaitStatus> {
+    let status = any_stop_of(thread, patience)?;
     Some(take_signal_before_interrupt(thread, status))
 }
 
 /// Polls instead of blocking in `waitpid`. The exit of a process's first thread is reported only
 /// after the exits of all others have been collected, and that is our job.
-fn await_any_stop(thread: ThreadId) -> Option<WaitStatus> {
-    /// Time to spin: most stops follow a single instruction.
-    const SPIN_FOR: Duration = Duration::from_micros(500);
-    /// Poll interval after that.
-    const POLL_INTERVAL: Duration = Duration::from_micros(200);
-    let begun = Instant::now();
+fn any_stop_of(thread: ThreadId, patience: Patience) -> Option<WaitStatus> {
+    let begun = (patience != Patience::None).then(Instant::now);
     loop {
-        match wait_or_gone(thread.0, false) {
-            Ok(Some((_, status))) => return Some(status),
-            Ok(None) if begun.elapsed() < SPIN_FOR => std::thread::yield_now(),
-            // The leader may have ended since the last poll.
-            Ok(None) if procfs::is_zombie(thread.0) => return wait(thread.0, false).map(|it| it.1),
-            Ok(None) => std::thread::sleep(POLL_INTERVAL),
-            Err(_) => return None,
+        if let Some((_, status)) = wait_or_gone(thread.0).ok()? {
+            return Some(status);
+        }
+        let waited = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        match patience.next_look(waited) {
+            NextLook::GiveUp => return None,
+            // The awaited thread may need this processor.
+            NextLook::Yield => std::thread::yield_now(),
+            // The leader may have ended since the last look.
+            NextLook::Sleep(_) if procfs::is_zombie(thread.0) => {
+                return wait(thread.0).map(|it| it.1);
+            }
+            NextLook::Sleep(interval) => std::thread::sleep(interval),
         }
     }
 }
@@ -332,7 +331,7 @@ fn take_signal_before_interrupt(thread: ThreadId, mut status: WaitStatus) -> Wai
         if resume(thread, false, Signal(0)).is_err() {
             break;
         }
-        let Some(first) = await_any_stop(thread) else {
+        let Some(first) = any_stop_of(thread, Patience::UntilStopped) else {
             break;
         };
         status = first;
@@ -405,13 +404,16 @@ mod tests {
         for thread in threads.iter().copied().map(ThreadId) {
             seize(thread.0, true).expect("ours");
             interrupt(thread).expect("ours");
-            assert_eq!(await_stop(thread), Some(WaitStatus::Interrupted));
+            assert_eq!(
+                stop_of(thread, Patience::UntilStopped),
+                Some(WaitStatus::Interrupted)
+            );
         }
         sleeper.kill().expect("ours");
-        assert_eq!(await_stop(leader), None);
+        assert_eq!(stop_of(leader, Patience::UntilStopped), None);
         let killed = WaitStatus::Killed(Signal(libc::SIGKILL));
         for thread in threads.into_iter().rev().map(ThreadId) {
-            assert_eq!(await_stop(thread), Some(killed));
+            assert_eq!(stop_of(thread, Patience::UntilStopped), Some(killed));
         }
         // Its exit was collected above.
         assert!(sleeper.wait().is_err());

@@ -55,4 +55,5 @@ pub static ABI: LinuxAbi = LinuxAbi {
         interrupted_by_stops: &[22],
     },
     extended_note: None,
+    breakpoint_code: 1,
 };

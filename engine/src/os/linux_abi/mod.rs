@@ -12,9 +12,6 @@ use super::registers::RegisterLayout;
 use crate::arch::Arch;
 pub use calls::SystemCalls;
 
-/// `si_code` of the SIGTRAP of a breakpoint instruction.
-pub const BREAKPOINT_CODE: i32 = 0x80;
-
 /// What the kernel defines for an architecture.
 pub struct LinuxAbi {
     /// The general-purpose registers (`NT_PRSTATUS`).
@@ -22,6 +19,8 @@ pub struct LinuxAbi {
     pub calls: SystemCalls,
     /// The type of the note that has all extended registers, if `NT_FPREGSET` has only some.
     pub extended_note: Option<u32>,
+    /// `si_code` of the SIGTRAP of a breakpoint instruction.
+    pub breakpoint_code: i32,
 }
 
 /// Returns what the kernel defines for an architecture.

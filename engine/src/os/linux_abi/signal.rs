@@ -1,5 +1,7 @@
 //! Signals as 64-bit Linux numbers and describes them (`siginfo_t`).
 
+use super::super::TrapCause;
+use crate::arch::Arch;
 use crate::ids::{Signal, SignalInfo};
 use dwarf::LoadAddr;
 
@@ -13,6 +15,23 @@ pub const SIGSEGV: i32 = 11;
 const SIGXCPU: i32 = 24;
 const SIGXFSZ: i32 = 25;
 pub const SIGSYS: i32 = 31;
+
+/// `si_code` of a SIGTRAP after a single step (`TRAP_TRACE`).
+const SINGLE_STEP: i32 = 2;
+/// `si_code` of a SIGTRAP by a hardware watchpoint (`TRAP_HWBKPT`).
+const WATCHPOINT: i32 = 4;
+
+/// Returns the cause of a trap that a thread's own execution raised; `None` for a signal that a
+/// process has sent, and for other signals than SIGTRAP.
+pub fn trap_cause(arch: Arch, info: &SignalInfo) -> Option<TrapCause> {
+    (info.signal.0 == SIGTRAP && info.code > 0).then(|| match info.code {
+        code if code == super::of(arch).breakpoint_code => TrapCause::Breakpoint,
+        SINGLE_STEP => TrapCause::Step,
+        WATCHPOINT => TrapCause::Watchpoint,
+        // The end of a single step over a system call (`user_single_step_report`).
+        _ => TrapCause::Other,
+    })
+}
 
 /// Decodes a `siginfo_t`; `None` if it is too short.
 pub fn decode_info(info: &[u8]) -> Option<SignalInfo> {
@@ -46,10 +65,30 @@ pub fn dumps_core(signal: Signal) -> bool {
     )
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn causes_of_traps() {
+        let cause = |arch, signal, code| {
+            let mut bytes = [0; 24];
+            bytes[..4].copy_from_slice(&i32::to_le_bytes(signal));
+            bytes[8..12].copy_from_slice(&i32::to_le_bytes(code));
+            trap_cause(arch, &decode_info(&bytes).unwrap())
+        };
+        let on_x86 = |code| cause(Arch::X86_64, SIGTRAP, code);
+        assert_eq!(on_x86(0x80), Some(TrapCause::Breakpoint));
+        assert_eq!(on_x86(1), Some(TrapCause::Other));
+        assert_eq!(cause(Arch::Fixed, SIGTRAP, 1), Some(TrapCause::Breakpoint));
+        assert_eq!(on_x86(2), Some(TrapCause::Step));
+        assert_eq!(on_x86(4), Some(TrapCause::Watchpoint));
+        assert_eq!(on_x86(0), None, "kill(2)");
+        assert_eq!(on_x86(-6), None, "tgkill(2)");
+        assert_eq!(cause(Arch::X86_64, SIGSEGV, 1), None);
+    }
+
+    #[cfg(target_os = "linux")]
     #[test]
     fn numbers_are_those_of_this_machine() {
         let ours = [

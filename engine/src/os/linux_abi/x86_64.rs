@@ -85,4 +85,6 @@ pub static ABI: LinuxAbi = LinuxAbi {
         ],
     },
     extended_note: Some(XSTATE_NOTE),
+    // SI_KERNEL
+    breakpoint_code: 0x80,
 };

@@ -12,14 +12,15 @@ pub use reader::Core;
 pub use unpack::CoreFile;
 
 use super::{
-    Backend, ExtendedPart, ExtendedReader, MappedFile, Mapping, OpenStdio, Ready, RegisterSet,
-    Resume, WaitInterest, WaitStatus, Waker,
+    AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
+    Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
+    Shared, SignalData, SignalMask, ThreadState, WaitInterest, WaitStatus, Waker,
 };
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::ids::Launch;
 use crate::ids::error::Error;
-use crate::ids::{OutputStream, Signal, SignalInfo, ThreadId};
+use crate::ids::{OutputStream, Signal, ThreadId};
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -57,8 +58,50 @@ impl Backend for PostMortem {
         self.host.wait(deadline, besides)
     }
 
+    fn launch(&mut self, _: &Launch, _: Option<OpenStdio>) -> Result<i32, Error> {
+        Err(ENDED)
+    }
+
+    fn seize(&mut self, _: i32, _: SeizeAs) -> Result<Vec<ThreadId>, Error> {
+        Err(ENDED)
+    }
+
+    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+        None
+    }
+
+    fn stop_of(&mut self, _: ThreadId, _: Patience) -> Option<WaitStatus> {
+        None
+    }
+
+    fn resume(&mut self, _: ThreadId, _: Resume, _: Signal) {}
+
+    fn keep_group_stop(&mut self, _: ThreadId) -> bool {
+        false
+    }
+
+    fn interrupt(&mut self, _: ThreadId) {}
+
+    fn detach(&mut self, _: ThreadId, _: Signal) {}
+
+    fn signal(&mut self, _: i32, _: Signal) {}
+
+    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
+        None
+    }
+
+    fn output_open(&self) -> bool {
+        false
+    }
+}
+
+impl ThreadState for PostMortem {
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
         Some(self.core.thread(thread)?.registers)
+    }
+
+    fn set_registers(&mut self, _: ThreadId, _: &RegisterSet) -> bool {
+        false
     }
 
     fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader {
@@ -70,9 +113,38 @@ impl Backend for PostMortem {
         ExtendedReader::known(area.map(|area| area.to_vec().into()))
     }
 
-    fn signal_info(&self, thread: ThreadId) -> Option<SignalInfo> {
-        self.core.thread(thread)?.signal
+    fn set_extended_registers(&mut self, _: ThreadId, _: &ExtendedRegisters) -> bool {
+        false
     }
+
+    fn set_watchpoints(&mut self, _: ThreadId, _: &[Option<Slot>; MAX_SLOTS]) -> bool {
+        false
+    }
+
+    fn triggered_watchpoints(&self, _: ThreadId) -> u8 {
+        0
+    }
+
+    fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
+        let info = self.core.thread(thread)?.signal?;
+        Some(SignalData::described(info, None))
+    }
+
+    fn set_signal_data(&mut self, _: ThreadId, _: &SignalData) {}
+
+    fn block_signals(&mut self, _: ThreadId, _: Block<'_>) -> Option<SignalMask> {
+        None
+    }
+
+    fn keep_system_call(&mut self, _: ThreadId) {}
+}
+
+impl AddressSpace for PostMortem {
+    fn open_memory(&mut self, _: i32) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn close_memory(&mut self) {}
 
     fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
         let at = |addr| {
@@ -82,10 +154,26 @@ impl Backend for PostMortem {
         reader::read_by(at, addr, buffer)
     }
 
-    fn restore_code(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
-        true
+    fn read_permitted(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        self.read_memory(addr, buffer)
     }
 
+    fn write_memory_partly(&self, _: LoadAddr, _: &[u8]) -> usize {
+        0
+    }
+
+    fn shared(&self, _: i32, _: i32, _: u64) -> Option<Shared> {
+        None
+    }
+
+    fn read_memory_of(&self, _: i32, _: LoadAddr, _: &mut [u8]) -> usize {
+        0
+    }
+
+    fn write_memory_of(&self, _: i32, _: &[(LoadAddr, u8)]) {}
+}
+
+impl Processes for PostMortem {
     fn auxiliary(&self, _: i32, key: u64) -> Option<u64> {
         self.core.auxiliary(key)
     }
@@ -128,85 +216,19 @@ impl Backend for PostMortem {
         Some(self.core.pid())
     }
 
-    // ---- operations that need a live process
-
-    fn launch(&mut self, _: &Launch, _: Option<OpenStdio>) -> Result<i32, Error> {
-        Err(ENDED)
-    }
-
-    fn seize_launcher(&mut self, _: i32) -> Result<(), Error> {
-        Err(ENDED)
-    }
-
-    fn attach(&mut self, _: i32, _: bool) -> Result<Vec<ThreadId>, Error> {
-        Err(ENDED)
-    }
-
-    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
-        None
-    }
-
-    fn poll_stop(&mut self, _: ThreadId) -> Option<WaitStatus> {
-        None
-    }
-
-    fn wait_for_stop(&mut self, _: ThreadId) -> Option<WaitStatus> {
-        None
-    }
-
-    fn resume(&mut self, _: ThreadId, _: Resume, _: Signal) {}
-
-    fn listen(&mut self, _: ThreadId) -> bool {
+    fn is_confined(&self, _: i32) -> bool {
         false
     }
+}
 
-    fn interrupt(&mut self, _: ThreadId) {}
+impl Safekeeping for PostMortem {
+    fn guard(&self, _: LoadAddr, _: Option<GuardedPatch<'_>>) {}
 
-    fn detach(&mut self, _: ThreadId, _: Signal) {}
-
-    fn signal(&mut self, _: i32, _: Signal) {}
-
-    fn set_registers(&mut self, _: ThreadId, _: &RegisterSet) -> bool {
-        false
+    fn restore_code(&mut self, _: i32, _: LoadAddr, _: &[u8], _: &[u8]) -> bool {
+        true
     }
 
-    fn set_watchpoints(&mut self, _: ThreadId, _: &[Option<Slot>; MAX_SLOTS]) -> bool {
-        false
-    }
+    fn set_duty(&mut self, _: i32, _: Option<Duty>) {}
 
-    fn triggered_watchpoints(&self, _: ThreadId) -> u8 {
-        0
-    }
-
-    fn set_extended_registers(&mut self, _: ThreadId, _: &ExtendedRegisters) -> bool {
-        false
-    }
-
-    fn open_memory(&mut self, _: i32) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn close_memory(&mut self) {}
-
-    fn write_memory_partly(&self, _: LoadAddr, _: &[u8]) -> usize {
-        0
-    }
-
-    fn guard(&self, _: LoadAddr, _: Option<&[u8]>) {}
-
-    fn guard_jump(&self, _: LoadAddr, _: &[u8], _: u8) {}
-
-    fn read_memory_of(&self, _: i32, _: LoadAddr, _: &mut [u8]) -> usize {
-        0
-    }
-
-    fn write_memory_of(&self, _: i32, _: &[(LoadAddr, u8)]) {}
-
-    fn read_output(&mut self) -> Option<(OutputStream, Vec<u8>)> {
-        None
-    }
-
-    fn output_open(&self) -> bool {
-        false
-    }
+    fn kill_left(&mut self, _: i32) {}
 }

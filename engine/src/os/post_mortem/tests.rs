@@ -5,7 +5,7 @@ use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::os::fake::Fake;
-use crate::os::{Backend, ExtendedPart, linux_abi};
+use crate::os::{AddressSpace, Backend, ExtendedPart, Processes, ThreadState, linux_abi};
 use dwarf::LoadAddr;
 use std::fs;
 use std::io::Write as _;
@@ -307,7 +307,7 @@ fn memory_is_read_from_the_file() {
     assert_eq!(read(0x3ffe, 8), [3, 3], "the rest was left out");
     assert_eq!(read(0xfff, 2), [0; 0]);
     assert_eq!(read(u64::MAX, 2), [0; 0]);
-    assert!(!process.write_memory(LoadAddr(0x1000), &[0]));
+    assert_eq!(process.write_memory_partly(LoadAddr(0x1000), &[0]), 0);
     let core = process.core().unwrap();
     assert_eq!(core.is_writable(LoadAddr(0x4fff)), Some(true));
     assert_eq!(core.is_writable(LoadAddr(0x5000)), None);

@@ -1,0 +1,46 @@
+//! Queries about processes, by proc(5).
+
+use super::super::{MappedFile, Mapping, Processes};
+use super::{LinuxBackend, procfs};
+use crate::ids::ThreadId;
+use dwarf::LoadAddr;
+use std::path::PathBuf;
+
+impl Processes for LinuxBackend {
+    fn auxiliary(&self, pid: i32, key: u64) -> Option<u64> {
+        procfs::auxiliary(pid, key)
+    }
+
+    fn mappings(&self, pid: i32) -> Vec<Mapping> {
+        procfs::mappings(pid)
+    }
+
+    fn executable(&self, pid: i32) -> Option<MappedFile> {
+        procfs::executable(pid)
+    }
+
+    fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile> {
+        procfs::mapped_file(pid, addr)
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        procfs::processes()
+    }
+
+    fn program_named(&self, pid: i32, name: &str) -> Option<PathBuf> {
+        procfs::program_named(pid, name)
+    }
+
+    fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
+        procfs::thread_name(pid, thread.0)
+    }
+
+    fn process_of(&self, thread: ThreadId) -> Option<i32> {
+        procfs::status_number(thread.0, "Tgid")
+    }
+
+    /// A seccomp(2) filter may kill it.
+    fn is_confined(&self, pid: i32) -> bool {
+        procfs::status_number(pid, "Seccomp") != Some(0)
+    }
+}

@@ -1,0 +1,80 @@
+//! The state of stopped threads, by ptrace(2).
+
+use super::super::linux_abi::signal;
+use super::super::registers::{ExtendedPart, ExtendedReader, RegisterSet};
+use super::super::thread_state::{Block, SignalData, SignalMask, ThreadState};
+use super::{LinuxBackend, machine, ptrace, registers};
+use crate::arch::watch::{MAX_SLOTS, Slot};
+use crate::arch::{Arch, ExtendedRegisters};
+use crate::ids::ThreadId;
+
+impl ThreadState for LinuxBackend {
+    fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
+        registers::read(thread)
+    }
+
+    fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
+        registers::write(thread, registers)
+    }
+
+    fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader {
+        let read = match part {
+            ExtendedPart::Vectors => registers::read_vectors,
+            ExtendedPart::All => registers::read_extended,
+        };
+        ExtendedReader::of_thread(read, thread)
+    }
+
+    fn set_extended_registers(&mut self, thread: ThreadId, registers: &ExtendedRegisters) -> bool {
+        registers::write_extended(thread, registers)
+    }
+
+    fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool {
+        match machine::set_watchpoints(thread, slots) {
+            Ok(()) => {
+                if let Some(guardian) = &self.guardian {
+                    let is_armed = slots.iter().any(Option::is_some);
+                    guardian.guard_thread(thread.0, is_armed);
+                }
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%thread, %error, "cannot set debug registers");
+                false
+            }
+        }
+    }
+
+    fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
+        machine::triggered_watchpoints(thread).unwrap_or(0)
+    }
+
+    fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
+        let raw = ptrace::signal_info(thread)?;
+        let info = signal::decode_info(&raw)?;
+        let trap = signal::trap_cause(Arch::HOST, &info);
+        Some(SignalData { info, trap, raw })
+    }
+
+    fn set_signal_data(&mut self, thread: ThreadId, data: &SignalData) {
+        ptrace::set_signal_info(thread, &data.raw);
+    }
+
+    fn block_signals(&mut self, thread: ThreadId, blocked: Block<'_>) -> Option<SignalMask> {
+        let before = match blocked {
+            Block::AllBut(_) => SignalMask(ptrace::blocked_signals(thread).ok()?),
+            Block::Exactly(mask) => mask,
+        };
+        match ptrace::set_blocked_signals(thread, before.after(blocked).0) {
+            Ok(()) => Some(before),
+            Err(error) => {
+                tracing::debug!(%thread, %error, "cannot set the signal mask");
+                None
+            }
+        }
+    }
+
+    fn keep_system_call(&mut self, thread: ThreadId) {
+        registers::keep_system_call(thread);
+    }
+}
