@@ -1,6 +1,6 @@
 //! Commands about memory and machine code.
 
-use super::text::Lines;
+use super::text::{Lines, hex_and_characters};
 use super::{Call, Command, Complete, count, split_last};
 use crate::protocol::RequestError;
 use crate::session::RequiredState;
@@ -59,17 +59,7 @@ fn memory(call: &mut Call<'_>) -> Result<String, RequestError> {
 }
 
 fn bytes_row(addr: LoadAddr, bytes: &[u8]) -> String {
-    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let shown = bytes.iter().map(|byte| match byte {
-        b' '..=b'~' => char::from(*byte),
-        _ => '.',
-    });
-    let width = 3 * BYTES_PER_LINE;
-    format!(
-        "{addr}  {:width$} {}",
-        hex.join(" "),
-        shown.collect::<String>()
-    )
+    format!("{addr}  {}", hex_and_characters(bytes, BYTES_PER_LINE))
 }
 
 /// Splits an expression from a count after its last blank; `None` if no number is there.

@@ -10,6 +10,8 @@ mod signals;
 mod stacks;
 mod text;
 
+pub use text::hex_and_characters;
+
 use crate::config::nearest;
 use crate::protocol::RequestError;
 use crate::session::RequiredState;

@@ -42,7 +42,7 @@ pub const THREADS: Command = Command {
     name: "threads",
     arguments: "[all]",
     help: "list threads and their locations",
-    more: "`*` marks the selected thread. `all` lists every thread.",
+    more: "`*` marks the selected thread. `all` lists more than the first 100, up to 5000.",
     when: RequiredState::Process,
     run: threads,
     complete: Complete::Words(all),
@@ -83,8 +83,16 @@ fn threads(call: &mut Call<'_>) -> Result<String, RequestError> {
     let mut lines = Lines::at_most(most);
     columns(&rows).iter().for_each(|row| lines.push(row));
     lines.omit(threads.len() - rows.len());
-    let how = format!("`{}threads all`", call.session.settings.command_prefix);
-    Ok(lines.finish(&how))
+    let hint = how_to_list_more(most, &call.session.settings.command_prefix);
+    Ok(lines.finish(&hint))
+}
+
+/// Returns how to list more than `most` threads.
+fn how_to_list_more(most: usize, prefix: &str) -> String {
+    match most < MAX_LINES {
+        true => format!("`{prefix}threads all`"),
+        false => format!("only the first {MAX_LINES} are listed"),
+    }
 }
 
 fn innermost(session: &mut Session, thread: ThreadId) -> Result<String, RequestError> {
@@ -259,4 +267,17 @@ fn registers(call: &mut Call<'_>) -> Result<String, RequestError> {
         return Ok("none of these registers is known in this frame".to_owned());
     }
     Ok(columns(&rows).join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_for_more_threads_leads_to_more() {
+        assert_eq!(how_to_list_more(DEFAULT_THREADS, ":"), "`:threads all`");
+        let hint = how_to_list_more(MAX_LINES, ":");
+        assert!(!hint.contains("`:threads all`"), "{hint}");
+        assert!(THREADS.more.contains("5000"), "{}", THREADS.more);
+    }
 }

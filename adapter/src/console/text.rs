@@ -90,6 +90,17 @@ pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// Formats a row of a memory dump: bytes in hex, padded to `per_row` of them, and as characters.
+pub fn hex_and_characters(bytes: &[u8], per_row: usize) -> String {
+    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let character = |byte: &u8| match byte {
+        b' '..=b'~' => char::from(*byte),
+        _ => '.',
+    };
+    let characters: String = bytes.iter().map(character).collect();
+    format!("{:1$} {characters}", hex.join(" "), 3 * per_row)
+}
+
 /// Returns the text with the lines that start with `*` in bold, by ANSI escape sequences.
 pub fn with_marked_in_bold(text: &str) -> String {
     let line = |line: &str| match line.starts_with('*') {

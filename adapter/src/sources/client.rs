@@ -1,5 +1,7 @@
 //! The client's conventions and capabilities, from its `initialize` request.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// The format of the client's paths.
@@ -130,30 +132,42 @@ fn to_uri(path: &Path) -> String {
     uri
 }
 
-/// Parses the part of a `file:` URI after `//`: the authority (none or `localhost`) and the path.
+/// Parses the part of a `file:` URI after `//`: the authority and the path. A path on another host
+/// begins with `//` and that host.
 fn from_uri(rest: &str) -> PathBuf {
-    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
-    let mut bytes = Vec::with_capacity(rest.len());
-    let mut input = rest.as_bytes();
-    while let [first, later @ ..] = input {
-        let code = later.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) if *first == b'%' => {
-                bytes.push(decoded);
-                input = &later[2..];
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let mut bytes = match host.is_empty() || host.eq_ignore_ascii_case("localhost") {
+        true => Vec::with_capacity(path.len()),
+        false => format!("//{host}").into_bytes(),
+    };
+    let mut input = path.as_bytes();
+    loop {
+        input = match input {
+            [b'%', high, low, later @ ..]
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                bytes.push(hex_digit(*high) << 4 | hex_digit(*low));
+                later
             }
-            _ => {
+            [first, later @ ..] => {
                 bytes.push(*first);
-                input = later;
+                later
             }
+            [] => return PathBuf::from(OsString::from_vec(bytes)),
         }
     }
-    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the value of a hexadecimal digit; 0 for any other character.
+fn hex_digit(digit: u8) -> u8 {
+    char::from(digit).to_digit(16).unwrap_or(0) as u8
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn counting_from_zero_and_one() {
@@ -188,5 +202,23 @@ mod tests {
         assert_eq!(client.path_in("file:///tmp/a%20b/%C3%BC%25.c"), path);
         assert_eq!(client.path_in("file:///x%"), Path::new("/x%"));
         assert_eq!(client.path_in("main.c"), Path::new("main.c"));
+        // A percent sign without two hexadecimal digits stands for itself.
+        assert_eq!(client.path_in("file:///%+f%0g"), Path::new("/%+f%0g"));
+        assert_eq!(client.path_in("file://localhost/a"), Path::new("/a"));
+        assert_eq!(client.path_in("file://LOCALHOST/a"), Path::new("/a"));
+        // The name of another host is not part of `localhost`'s path.
+        let remote = client.path_in("file://localhosting/a");
+        assert_eq!(remote, Path::new("//localhosting/a"));
+    }
+
+    #[test]
+    fn paths_that_are_not_utf8_go_both_ways_as_uris() {
+        let client = Client {
+            path_format: PathFormat::Uri,
+            ..Client::default()
+        };
+        let path = Path::new(OsStr::from_bytes(b"/tmp/\xff.c"));
+        assert_eq!(client.path_out(path), "file:///tmp/%FF.c");
+        assert_eq!(client.path_in("file:///tmp/%FF.c"), path);
     }
 }

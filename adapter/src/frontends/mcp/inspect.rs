@@ -4,7 +4,8 @@ use super::arguments::{Evaluate, Output, OutputStream, Read, Scope, Stack, Varia
 use super::error::ToolError;
 use super::output::Stream;
 use super::session::Session;
-use super::text::{self, Lines};
+use super::text::{self, BudgetedLines};
+use crate::console::hex_and_characters;
 use crate::protocol::{
     self, EvaluateArguments, EvaluateResponse, ReadMemoryArguments, ScopesArguments,
     SetExpressionArguments, Stacks, StacksArguments, ValueFormat, VariablesArguments,
@@ -16,6 +17,8 @@ use serde_json::json;
 const MAX_BYTES: u32 = 4096;
 /// Default number of bytes at an address of unknown size.
 const DEFAULT_BYTES: u32 = 64;
+/// Bytes per row of a memory dump.
+const BYTES_PER_ROW: usize = 16;
 
 /// Returns a budget in bytes: `usual` if none is given, else the given one, bounded.
 fn budget(given: Option<i64>, usual: usize) -> usize {
@@ -55,7 +58,7 @@ impl Session {
                 ),
             ));
         };
-        let mut lines = Lines::new(budget(input.budget, 6000));
+        let mut lines = BudgetedLines::new(budget(input.budget, 6000));
         let mut next = u64::from(input.start);
         for frame in frames {
             if !lines.push(&text::frame_line(frame, None)) {
@@ -88,7 +91,7 @@ impl Session {
             ..StacksArguments::default()
         };
         let stacks = self.stacks(&arguments).await?;
-        let mut lines = Lines::new(budget(input.budget, 6000));
+        let mut lines = BudgetedLines::new(budget(input.budget, 6000));
         let mut state = self.link.state();
         let stopped = state.thread;
         let mut seen: Vec<(String, usize)> = Vec::new();
@@ -184,7 +187,7 @@ impl Session {
             0
         };
         let fitting: Vec<_> = variables.iter().filter(fits).skip(skipped).collect();
-        let mut lines = Lines::new(most.saturating_sub(text.len()));
+        let mut lines = BudgetedLines::new(most.saturating_sub(text.len()));
         let mut state = 0;
         for variable in fitting.iter().take(count as usize) {
             let type_name = variable.r#type.as_deref();
@@ -253,7 +256,7 @@ impl Session {
         let shown = &value.result;
         let mut text = value_line(&input.expression, shown, value.type_name.as_deref());
         text.push('\n');
-        if shown.ends_with("...") || shown.contains(", ...") {
+        if is_truncated(shown) {
             let call = json!({"expression": input.expression});
             text.push_str(&format!(
                 "… truncated: raise the budget, or call debug_variables {call}\n"
@@ -313,8 +316,8 @@ impl Session {
             return Err(ToolError::new("CANNOT_READ", message));
         }
         let mut text = format!("{} bytes of {location}:\n", bytes.len());
-        for (row, bytes) in bytes.chunks(16).enumerate() {
-            text.push_str(&row_of(row * 16, bytes));
+        for (row, bytes) in bytes.chunks(BYTES_PER_ROW).enumerate() {
+            text.push_str(&row_of(row * BYTES_PER_ROW, bytes));
         }
         if (bytes.len() as u64) < u64::from(count) {
             text.push_str("… the next bytes cannot be read\n");
@@ -399,20 +402,71 @@ fn value_line(name: &str, shown: &str, type_name: Option<&str>) -> String {
     }
 }
 
+/// Returns true if a value's text ends early or leaves elements out. Dots in its strings and
+/// characters are the program's own.
+fn is_truncated(shown: &str) -> bool {
+    let mut outside = String::with_capacity(shown.len());
+    let mut rest = shown;
+    while let Some(first) = rest.chars().next() {
+        let len = literal_len(rest).unwrap_or(first.len_utf8());
+        match literal_len(rest) {
+            Some(_) => outside.push('"'),
+            None => outside.push(first),
+        }
+        rest = &rest[len..];
+    }
+    outside.ends_with("...") || outside.contains(", ...")
+}
+
+/// Returns the length of the string or character literal at the start of a text. An apostrophe
+/// that begins no literal, as of a lifetime, has none.
+fn literal_len(text: &str) -> Option<usize> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let mut escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, c)| {
+        let ends = *c == quote && !escaped;
+        escaped = *c == '\\' && !escaped;
+        ends
+    });
+    let (end, _) = end?;
+    let content = &text[1..end];
+    let is_character = content.starts_with('\\') || content.chars().count() == 1;
+    (quote == '"' || is_character).then_some(end + 1)
+}
+
 /// Formats a row of bytes: offset, hex, characters.
 fn row_of(offset: usize, bytes: &[u8]) -> String {
-    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let printable = |byte: &u8| match byte {
-        32..127 => char::from(*byte),
-        _ => '.',
-    };
-    let characters: String = bytes.iter().map(printable).collect();
-    format!("  +{offset:<5} {:<47}  {characters}\n", hex.join(" "))
+    format!(
+        "  +{offset:<5} {}\n",
+        hex_and_characters(bytes, BYTES_PER_ROW)
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dots_in_the_program_s_text_are_no_truncation() {
+        for complete in [
+            r#""wait, ...""#,
+            r#""a \", ...""#,
+            r#"{name = "x, ...", mark = '"'}"#,
+            "0x7ffe \"...\"",
+            "{first = 44 ',', second = 46 '.'}",
+        ] {
+            assert!(!is_truncated(complete), "{complete}");
+        }
+        for truncated in [
+            r#""abc"..."#,
+            "{1, 2, ...}",
+            "{a = {...}, ...}",
+            r#"{'"', '"', ...}"#,
+            "&'a str {1, ...}",
+        ] {
+            assert!(is_truncated(truncated), "{truncated}");
+        }
+    }
 
     #[test]
     fn rows_of_bytes() {

@@ -268,7 +268,7 @@ pub fn short_path<'a>(path: &'a str, home: Option<&str>) -> &'a str {
 }
 
 /// A text of lines up to a maximum size. Lines that do not fit are counted.
-pub struct Lines {
+pub struct BudgetedLines {
     /// The text.
     pub text: String,
     left: usize,
@@ -276,7 +276,7 @@ pub struct Lines {
     pub omitted: usize,
 }
 
-impl Lines {
+impl BudgetedLines {
     /// Creates an empty text of at most `budget` bytes.
     pub fn new(budget: usize) -> Self {
         Self {
@@ -404,7 +404,7 @@ deadlock: thread 1 waits for thread 2, thread 2 waits for thread 1
 
     #[test]
     fn lines_end_where_the_budget_does() {
-        let mut lines = Lines::new(8);
+        let mut lines = BudgetedLines::new(8);
         assert!(lines.push("abc") && lines.push("def"));
         assert!(!lines.push("g") && !lines.push(""));
         assert_eq!((lines.text.as_str(), lines.omitted), ("abc\ndef\n", 2));
