@@ -235,11 +235,7 @@ fn launch_in_terminal(
     let failed = |error| RequestError::Start(format!("cannot prepare the terminal: {error}"));
     let launch = &plan.launch;
     // In a terminal, only the user of the terminal would see this error.
-    if !launch.program.exists() {
-        let program = launch.program.clone();
-        let message = "file not found".to_owned();
-        return Err(engine::Error::Launch { program, message }.into());
-    }
+    launch.check_program()?;
     let rendezvous = Rendezvous::open(session.inbox.clone()).map_err(failed)?;
     let program = launch.program.file_name().unwrap_or_default();
     let arguments = RunInTerminalRequestArguments {

@@ -5,7 +5,7 @@ use super::reports::{OpenResult, Report};
 use crate::protocol::RequestError;
 use crate::session::Session;
 use crate::session::work::Work;
-use engine::{Error, Launch, OpenStdio};
+use engine::{Launch, OpenStdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -41,11 +41,7 @@ pub fn launch(session: &mut Session, launch: &Launch) -> Result<(), RequestError
         return Ok(());
     }
     // The other end of a FIFO would be opened for a program that does not exist.
-    if !launch.program.exists() {
-        let program = launch.program.clone();
-        let message = "file not found".to_owned();
-        return Err(Error::Launch { program, message }.into());
-    }
+    launch.check_program()?;
     let of = Arc::new(());
     let report = Arc::clone(&of);
     let (inbox, settings) = (session.inbox.clone(), launch.clone());

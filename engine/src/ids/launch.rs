@@ -1,6 +1,8 @@
 //! How a program is to be started.
 
+use crate::ids::error::Error;
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 
 /// How a program is to be started.
@@ -18,6 +20,25 @@ pub struct Launch {
     pub stdio: [StdioTarget; 3],
     /// Load it at the same addresses each time.
     pub disable_aslr: bool,
+}
+
+impl Launch {
+    /// Checks the program for mistakes that can be found before launching it.
+    ///
+    /// # Errors
+    /// There is no such file, or it is a directory.
+    pub fn check_program(&self) -> Result<(), Error> {
+        let message = match std::fs::metadata(self.cwd.join(&self.program)) {
+            Ok(file) if !file.is_dir() => return Ok(()),
+            Ok(_) => "a directory; set `program` to the executable in it".to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                "file not found; check `program` and build it".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        let program = self.program.clone();
+        Err(Error::Launch { program, message })
+    }
 }
 
 /// Where one of the debuggee's standard descriptors leads.

@@ -12,7 +12,7 @@ use crate::inferior::jump_patch::function_code::FunctionCode;
 use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
 pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Trampoline};
-use crate::inferior::jump_patch::window::PatchedRange;
+use crate::inferior::jump_patch::window::{PatchedRange, UNKNOWN_FUNCTION, UNWRITABLE_MEMORY};
 use crate::inferior::site::Owner;
 use crate::inspect::eval::Expression;
 use crate::stops::breakpoint::Segment;
@@ -134,7 +134,7 @@ impl Debugger {
                     .os()
                     .write_memory(count.at, &hits.to_le_bytes())
             {
-                return Err("cannot write the program's memory".into());
+                return Err(UNWRITABLE_MEMORY.into());
             }
             let written = ready
                 .iter()
@@ -245,11 +245,7 @@ impl Debugger {
 
     /// Returns the instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<PatchedRange, &'static str> {
-        let loaded = self
-            .images
-            .modules
-            .at(addr)
-            .ok_or("not in a known function")?;
+        let loaded = self.images.modules.at(addr).ok_or(UNKNOWN_FUNCTION)?;
         let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.inferior.memory())?;
         let behind = self.inferior.sites.addresses_in(
             addr + 1,

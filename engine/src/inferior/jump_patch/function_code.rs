@@ -1,7 +1,7 @@
 //! The code of one function, and the possible entries into it.
 
 use super::jump_table;
-use super::window::PatchRefusal;
+use super::window::{PatchRefusal, UNKNOWN_FUNCTION};
 use crate::arch::x86_64::MAX_INSTRUCTION_BYTES;
 use dwarf::{LoadAddr, LoadBias, Memory, Module};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
@@ -40,10 +40,11 @@ impl FunctionCode {
         addr: LoadAddr,
         memory: &dyn Memory,
     ) -> Result<Self, PatchRefusal> {
-        const UNKNOWN: PatchRefusal = "not in a known function";
         /// Maximum size of a function in bytes.
         const MAX_FUNCTION_BYTES: u64 = 1 << 24;
-        let function = module.function_at(bias.file(addr)).ok_or(UNKNOWN)?;
+        let function = module
+            .function_at(bias.file(addr))
+            .ok_or(UNKNOWN_FUNCTION)?;
         let mut runs = Vec::new();
         let mut pads = BTreeSet::new();
         for range in &function.ranges {

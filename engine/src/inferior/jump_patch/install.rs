@@ -1,5 +1,6 @@
 //! Installation of a jump patch: the checks, and everything that is written for it.
 
+use super::window::UNWRITABLE_MEMORY;
 use super::{COUNTERS, JumpPatch, Region};
 use crate::ids::ThreadId;
 use crate::inferior::Inferior;
@@ -51,7 +52,7 @@ impl Inferior {
             ..
         } = detour;
         if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
-            return Err("cannot write the program's memory".into());
+            return Err(UNWRITABLE_MEMORY.into());
         }
         if window.instructions.len() > 1 && self.may_come_back_into(*site, window.end) {
             return Err(Refusal::passing(

@@ -3,6 +3,7 @@
 use super::install::Refusal;
 use super::layout::{Laid, Layout, Link, MAX_LINKS, Refused};
 use super::springboard::{PAGE, Springboards};
+use super::window::UNWRITABLE_MEMORY;
 use super::{JumpPatch, JumpPatches};
 use crate::arch::x86_64::{JUMP, far_jump};
 use crate::ids::ThreadId;
@@ -102,7 +103,7 @@ impl Inferior {
             if let Some(board) = laid.springboard
                 && !(self.os).write_memory(board, &far_jump(detour.trampoline.start))
             {
-                return Err("cannot write the program's memory".into());
+                return Err(UNWRITABLE_MEMORY.into());
             }
         }
         for site in plan.keys() {

@@ -21,6 +21,11 @@ pub struct PatchedRange {
 /// Why a jump is refused, for users.
 pub type PatchRefusal = &'static str;
 
+/// No symbol or debug info says which function the site is in.
+pub const UNKNOWN_FUNCTION: PatchRefusal = "not in a known function";
+/// A write to the debuggee's memory failed.
+pub const UNWRITABLE_MEMORY: PatchRefusal = "cannot write the program's memory";
+
 impl PatchedRange {
     /// Returns the instructions from `site` that a jump there would replace, in the function of
     /// that code: as many as the jump is long, or else as many as control does not enter and
@@ -33,7 +38,7 @@ impl PatchedRange {
         code: &FunctionCode,
         others: &[LoadAddr],
     ) -> Result<PatchedRange, PatchRefusal> {
-        let run = code.run_at(site).ok_or("not in a known function")?;
+        let run = code.run_at(site).ok_or(UNKNOWN_FUNCTION)?;
         let from = (site - run.start) as usize;
         let mut decoder = Decoder::with_ip(64, &run.bytes[from..], site.0, DecoderOptions::NONE);
         let mut instructions: Vec<Instruction> = Vec::new();

@@ -155,7 +155,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
         move |error: io::Error| fail(format!("{what}: {error}"))
     };
     let path = launch.cwd.join(&launch.program);
-    check_program(&path).map_err(fail)?;
+    launch.check_program()?;
 
     let program = c_string(path.as_os_str()).map_err(system("program"))?;
     let mut arguments = vec![program.clone()];
@@ -294,18 +294,6 @@ unsafe fn child_failed(report: i32, stage: Stage) -> ! {
         libc::write(report, message.as_ptr().cast(), message.len());
         libc::_exit(127)
     }
-}
-
-/// Checks a program for errors that can be found before launching it.
-fn check_program(path: &Path) -> Result<(), String> {
-    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "file not found; check `program` and build it".to_owned(),
-        _ => error.to_string(),
-    })?;
-    if metadata.is_dir() {
-        return Err("a directory; set `program` to the executable in it".into());
-    }
-    Ok(())
 }
 
 fn exec_message(path: &Path, error: &io::Error) -> String {
