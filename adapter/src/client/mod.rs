@@ -11,7 +11,7 @@ mod tests;
 
 pub use error::ClientError;
 
-use crate::protocol::{CancelArguments, Event, Response, Variable, VariablesArguments};
+use crate::protocol::{CancelArguments, Event, Response, Variable, VariablesArguments, from_json};
 use crate::requests::{Cancel, Effect, Request, Variables};
 use connection::Shared;
 use serde::Serialize;
@@ -139,12 +139,10 @@ impl<B: DeserializeOwned> Future for Pending<B> {
             return Poll::Ready(Err(ClientError::of_response(&response)));
         }
         let body = response.body.as_deref().map_or("null", |body| body.get());
-        Poll::Ready(
-            serde_json::from_str(body).map_err(|error| ClientError::Malformed {
-                command: this.command,
-                why: error.to_string(),
-            }),
-        )
+        Poll::Ready(from_json(body).map_err(|error| ClientError::Malformed {
+            command: this.command,
+            why: error.to_string(),
+        }))
     }
 }
 

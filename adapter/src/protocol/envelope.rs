@@ -1,6 +1,7 @@
 //! The envelopes of messages.
 
 use super::Event;
+use super::parse::{FieldError, from_json};
 use serde::de::DeserializeOwned;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -256,8 +257,8 @@ impl<T: DeserializeOwned> Encoded<T> {
     ///
     /// # Errors
     /// It is not a `T`.
-    pub fn decode(&self) -> serde_json::Result<T> {
-        serde_json::from_str(&self.json)
+    pub fn decode(&self) -> Result<T, FieldError> {
+        from_json(&self.json)
     }
 }
 
@@ -283,8 +284,7 @@ impl<T> Serialize for Encoded<T> {
 
 impl<'de, T> Deserialize<'de> for Encoded<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self::from(String::from(Box::<str>::from(raw))))
+        Value::deserialize(deserializer).map(|body| Self::from(body.to_string()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Bodies of events.
 
+use super::parse::{FieldError, from_json};
 use super::{BreakpointEventBody, ExitedEventBody, Module, ThreadEventBody};
 use dap::types::ProcessEventStartMethod;
 use serde::de::DeserializeOwned;
@@ -35,9 +36,9 @@ impl Event {
     ///
     /// # Errors
     /// It is not a body of that event.
-    pub fn read(name: &str, body: Option<&RawValue>) -> serde_json::Result<Self> {
-        fn parse<T: DeserializeOwned>(body: Option<&RawValue>) -> serde_json::Result<T> {
-            serde_json::from_str(body.map_or("null", RawValue::get))
+    pub fn read(name: &str, body: Option<&RawValue>) -> Result<Self, FieldError> {
+        fn parse<T: DeserializeOwned>(body: Option<&RawValue>) -> Result<T, FieldError> {
+            from_json(body.map_or("null", RawValue::get))
         }
         Ok(match name {
             "initialized" => Self::Initialized,

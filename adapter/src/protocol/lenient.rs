@@ -1,8 +1,8 @@
 //! How arguments are read: loose notations of clients are accepted.
 
+use super::parse::{Segment, from_value};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_path_to_error::{Path, Segment};
 use std::collections::HashSet;
 
 /// Parses arguments; absent and null ones count as `{}`. Loose notations are accepted where the
@@ -19,20 +19,19 @@ pub fn read_arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, String
     };
     let mut mended = HashSet::new();
     loop {
-        let error = match serde_path_to_error::deserialize(&arguments) {
+        let error = match from_value(&arguments) {
             Ok(read) => return Ok(read),
             Err(error) => error,
         };
-        let path = error.path().to_string();
-        let hopeless = match mended.insert(path.clone()) {
-            true => !repair(&mut arguments, error.path(), coerce),
-            false => !repair(&mut arguments, error.path(), drop_hint),
+        let path = error.path();
+        let how = match mended.insert(path.clone()) {
+            true => coerce,
+            false => drop_hint,
         };
-        if hopeless && !repair(&mut arguments, error.path(), drop_hint) {
-            return Err(match path.as_str() {
-                "." => error.inner().to_string(),
-                _ => format!("`{path}`: {}", error.inner()),
-            });
+        let is_repaired =
+            repair(&mut arguments, &path, how) || repair(&mut arguments, &path, drop_hint);
+        if !is_repaired {
+            return Err(error.to_string());
         }
     }
 }
@@ -45,17 +44,15 @@ enum Repair {
 }
 
 /// Repairs the value at `path`; false if that is not possible.
-fn repair(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Repair) -> bool {
-    let segments: Vec<&Segment> = path.iter().collect();
-    let Some((last, parents)) = segments.split_last() else {
+fn repair(root: &mut Value, path: &[Segment], how: fn(&str, &Value) -> Repair) -> bool {
+    let Some((last, parents)) = path.split_last() else {
         return false;
     };
     let mut parent = root;
     for segment in parents {
         let next = match segment {
-            Segment::Map { key } => parent.get_mut(key),
-            Segment::Seq { index } => parent.get_mut(index),
-            _ => return false,
+            Segment::Key(key) => parent.get_mut(key),
+            Segment::Index(index) => parent.get_mut(index),
         };
         match next {
             Some(next) => parent = next,
@@ -63,9 +60,8 @@ fn repair(root: &mut Value, path: &Path, how: impl Fn(&str, &Value) -> Repair) -
         }
     }
     let (slot, key) = match last {
-        Segment::Map { key } => (parent.get_mut(key), key.as_str()),
-        Segment::Seq { index } => (parent.get_mut(index), ""),
-        _ => return false,
+        Segment::Key(key) => (parent.get_mut(key), key.as_str()),
+        Segment::Index(index) => (parent.get_mut(index), ""),
     };
     let Some(slot) = slot else { return false };
     match how(key, slot) {

@@ -4,6 +4,7 @@ use super::arguments;
 use super::error::ToolError;
 use super::run::WaitResult;
 use super::session::Session;
+use crate::protocol;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -172,14 +173,8 @@ pub fn find(name: &str) -> Result<(), &'static str> {
 
 /// Parses a tool's arguments.
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolError> {
-    serde_path_to_error::deserialize(&Value::Object(arguments)).map_err(|error| {
-        let path = error.path().to_string();
-        let message = match path.as_str() {
-            "." => error.inner().to_string(),
-            path => format!("`{path}`: {}", error.inner()),
-        };
-        ToolError::new("BAD_ARGUMENTS", message)
-    })
+    protocol::from_value(&Value::Object(arguments))
+        .map_err(|error| ToolError::new("BAD_ARGUMENTS", error.to_string()))
 }
 
 impl Tools {
