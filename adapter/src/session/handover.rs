@@ -4,6 +4,27 @@
 //! id, receives the addresses of the child's spin loop, attaches and confirms. A child that no
 //! session requests or attaches to is detached. Afterwards, the parent's session sends changed
 //! settings over the socket.
+//!
+//! # How a child changes its tracer
+//!
+//! 1. A child to be followed is held at its birth or after its `execve`, and our traps are removed
+//!    from its memory (`inferior/children.rs`). The parent resumes at once.
+//! 2. The adapter (`session/children.rs`) opens a socket and sends `startDebugging` with an
+//!    `attach` that names it. If the client cannot or refuses, or `followForkTimeout` expires, the
+//!    child is detached. If we are killed before that, it dies if its parent was launched
+//!    (EXITKILL), and otherwise keeps running.
+//! 3. The new session identifies itself at the socket (`session/handover.rs`). The child permits
+//!    that tracer (Yama), gets a jump to itself at its pc, and is detached. A SIGSTOP would be
+//!    visible to a parent that waits with WUNTRACED.
+//! 4. The new session seizes the child (with EXITKILL if its program was launched), stops it,
+//!    restores its two bytes, and confirms. If the socket closes before that, the first session
+//!    restores the bytes, and the child runs. If the first session ends before that, a helper
+//!    process (`os/linux/duty.rs`) waits for the new tracer or the end of the child, then restores
+//!    the bytes, or kills the child if its parent was launched.
+//!
+//! The parent's end is reported after all held children are handed over. With `child` the session
+//! itself moves: everything of ours is removed from the parent, which is detached, and the child is
+//! followed as after an `execve`. That waits while the user inspects the parent.
 
 use super::reports::{HandoverEvent, Inbox, Report};
 use engine::{Handover, LoadAddr};

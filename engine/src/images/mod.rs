@@ -1,5 +1,43 @@
 //! The images of the process: the loaded ones, their name indexes, and thread-local storage.
-//! its own in them.
+//!
+//! # What is read, and when
+//!
+//! - a core file is opened: headers and notes; headers of the mapped files, for their build-ids.
+//!   Compressed cores are unpacked first, on a thread of their own
+//! - a module is loaded: the end of the loader's list (all of it after an unload); the mapping, if
+//!   the name is relative; ELF headers, compared with those in memory, since the file may be newer;
+//!   dynamic symbols; `.symtab` once, for modules with a C++ or Rust run-time library, to find the
+//!   functions that exceptions pass through
+//! - a breakpoint on a line: names in line table headers, then the line programs that mention the
+//!   file; system libraries only if no other module has it; for a line without code, the functions
+//!   around it, for inlined calls
+//! - a breakpoint on a function: symbols. Inlined copies, functions without symbols and bodies of
+//!   async functions exist in debug info only: a thread searches the string sections for the name,
+//!   all units for the offsets of these strings, then the entries of the units found. The program's
+//!   first instruction, or the thread that loads the library, waits for that search
+//!   (`debugger/hold.rs`)
+//! - compressed debug info is first used: the whole section is decompressed; the next session maps
+//!   the kept result
+//! - a debug file arrives from debuginfod: its module is read anew; the others keep what was read
+//! - a column of a source is reported: the local source file, once, for lines that are not ASCII
+//! - a breakpoint was hit 16 times: its function's code, landing pads and jump tables; the symbol
+//!   that follows
+//! - a stop: nothing
+//! - a stop for an exception: the object's header, type and message in memory; of its type the
+//!   vtable's symbol
+//! - a deadly signal: the mappings; the function's instructions up to the faulting one, and its
+//!   variables
+//! - a stack: call frame information by binary search; the units of the frames (`.debug_aranges`),
+//!   their functions with call sites, their line programs
+//! - a disassembly, a frame without source: the memory; symbols, call frame information and line
+//!   rows of the code around
+//! - variables: the entries of the frame's function; types when they are shown. The first trait
+//!   object reads where the module's vtables are. An object with virtual functions, or of a class
+//!   that is only declared, reads the symbol of its vtable and one of its functions;
+//!   `std::function` and `std::any` the function that handles their content
+//! - a name that is not a local (also in a condition, with the types of the members it uses): the
+//!   names of all units, once: from the cache on disk, from clang's `.debug_names`, else from the
+//!   entries. Until that is done, the few units that `.gdb_index` or a search for the string finds
 
 pub(crate) mod body;
 pub(crate) mod indexer;

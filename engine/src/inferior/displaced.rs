@@ -2,6 +2,18 @@
 //! of the covered instruction (in a pad), followed by a jump back, so that no other thread can
 //! miss the site and the thread needs no second stop. Indirect calls are emulated: a copy would
 //! push the pad's address.
+//!
+//! # Signals and system calls
+//!
+//! A signal is delivered after the covered instruction, so that one arrival is one hit whatever the
+//! handler does. If that is impossible (the instruction faults, is a system call, or the hit was
+//! reported: the handler runs first then), the thread keeps a record of the hit: its next arrival
+//! with the same registers is not counted again (`inferior/pass.rs`).
+//!
+//! A thread that is interrupted at a trap would report the interrupt first and the trap after the
+//! resume, wherever it is then; `ptrace::take_signal_before_interrupt` reports the trap first. In
+//! the middle of `clone` or `fork` the kernel will overwrite registers; `normalize` steps to the
+//! end of the call first.
 
 use crate::arch::{Arch, Flow};
 use crate::os::{Backend, Mapping, RegisterSet};

@@ -1,6 +1,10 @@
 //! Calls of the program's functions on a stopped thread while all others stay stopped.
 //! The session keeps running; [`Event::CallEnded`] reports the end, with
 //! the thread's state restored. A call typed by the user stops at breakpoints (`suspended`).
+//!
+//! What fast breakpoints count and log during a call is taken back
+//! (`debugger/fast_breakpoint/calls.rs`). Where other threads run meanwhile (conditions, non-stop
+//! mode), sites that count are traps.
 
 mod suspended;
 

@@ -6,6 +6,20 @@
 //! The return trap stays, too. When the function returns to it, or ends with an uncaught exception,
 //! the registers are restored and the thread stops: it ran on behalf of the user. A frame left by a
 //! long jump returns to no trap: the stack reveals it, and its call is dropped.
+//!
+//! # What must hold
+//!
+//! - A `ThreadStack` has a frame of kind `ConsoleCall` where a frame returns to the entry point
+//!   with the stack pointer of a suspended call, and continues with the saved registers. The frames
+//!   behind it can be inspected; they can neither be restarted nor have registers written.
+//! - No thread executes the entry point. The trap there has an owner (`Owner::Suspended`) while any
+//!   call is suspended. A thread that arrives without running into the trap (single step, another
+//!   stop there) is caught by `end_returned_call` before it is resumed. Forked children keep the
+//!   trap: a child that returns there ends with SIGTRAP instead of running the program again.
+//! - When the function returns, or at `std::terminate`, the registers are restored and the stop is
+//!   reported (`StopReason::CallEnded`). The program does not continue from there by itself.
+//! - A detach first restores all such threads, to the state before the oldest call. A call whose
+//!   frames were left by `longjmp` is detected by unwinding, and dropped before that.
 
 use super::{PreparedCall, Replay, Standing, UNCAUGHT};
 use crate::debugger::stack::ThreadStack;

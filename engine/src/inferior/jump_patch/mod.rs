@@ -5,6 +5,38 @@
 //! None of this is visible: memory is read without the jumps (`inferior::site`), and a thread in
 //! a trampoline is shown where the program would be without it (`inferior::registers`). Trampolines
 //! stay as long as the process: a thread may be in one whose jump has been removed.
+//!
+//! # What must hold
+//!
+//! - Patched bytes are reachable only through the site (`inferior/jump_patch/window.rs`): no branch
+//!   target, also of jump tables (`inferior/jump_patch/jump_table.rs`), no landing pad, no return
+//!   address and no interrupted pc of any stack is inside. If one follows closely, the last bytes
+//!   of the jump stay what they are; they determine the jump's target, and a second jump, a
+//!   springboard, is mapped there (`inferior/jump_patch/springboard.rs`). If no memory can be
+//!   mapped there, the trap stays.
+//! - Sites may be closer than a jump is long. The last bytes of a jump are then those of the next
+//!   site's trap or jump. `inferior/jump_patch/layout.rs` (pure) chooses targets for all jumps of
+//!   such a chain, `inferior/jump_patch/put.rs` writes them, the last one first, with the world
+//!   stopped. Each jump writes only the bytes up to the next site (`JumpBytes::own`). A change of
+//!   any of these bytes first removes the jumps before it that contain it
+//!   (`Sites::end_diversions_over`). The guardian restores them in the same order (by rank).
+//! - Evaluation has no side effects until it commits. A thread stopped while evaluating
+//!   (`TrampolineState::Evaluating`) is moved back to the site; one that commits a count or record
+//!   (`Committing`) is stepped to the end of that; later (`Leaving`, `InRelocated`) it has passed
+//!   the site. `Inferior::normalize` does all of this.
+//! - A log record contains all bytes that the formatter reads, with their addresses
+//!   (`compile/captured`), so the message is what the interpreter would print. Values too long for
+//!   a record deopt.
+//! - Each hit is counted once; a hit that deopts is counted by the debugger with the world stopped.
+//! - A thread that must resume inside the patched bytes is sent to the copy
+//!   (`JumpPatches::relocated_pc`). A thread that gets a signal leaves the copies first.
+//! - Anything else that needs a site there (a step, another breakpoint, a write to the code) gets a
+//!   trap: `Sites` removes the jump, first byte first. Trampolines stay until the process ends.
+//! - A forked child is cleaned according to its copy of the memory, which may be older than the
+//!   sites (`Sites::originals` keeps the original bytes of removed sites).
+//! - The guardian knows the original bytes under jumps, and disables the traps in trampolines.
+//! - Log records are in shared memory (`inferior/jump_patch/log_ring.rs`), so the program's end
+//!   loses none. A stop drains them first.
 
 mod attempts;
 pub(crate) mod calls;

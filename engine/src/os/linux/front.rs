@@ -2,7 +2,11 @@
 //! which holds no resources. A tracer that is killed leaves threads in the delivery of a SIGTRAP,
 //! which the kernel then completes: the debuggee dies. A client kills the process that it knows,
 //! and that is not the tracer. The tracer receives a signal when the front dies, and ends the
-//! session in order.
+//! session in order, within 10 s.
+//!
+//! The front forks the tracer before its first thread, forwards signals to it, and ends as it does.
+//! The tracer has another name and, behind pipes, a process group of its own, so `killall -9` and a
+//! SIGKILL to the client's group miss it.
 
 use super::{descriptors, ending};
 use std::mem::MaybeUninit;

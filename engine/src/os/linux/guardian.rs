@@ -12,6 +12,11 @@
 //! Debug registers outlast a tracer, too, and only another tracer can clear them: the guardian
 //! seizes the threads once the kernel has detached them. A thread that accesses watched data within
 //! these one or two milliseconds is killed by the SIGTRAP.
+//!
+//! The guardian cannot help with a trap that the tracer has not yet waited for: 10 to 20 µs of each
+//! hit that the debugger evaluates, and most of the time in conditions that call functions. It
+//! restores code, not registers: a call from the console that is suspended at that moment returns
+//! to the entry point without a trap.
 
 use super::super::GuardedPatch;
 use super::{descriptors, machine};
