@@ -4,7 +4,7 @@
 use crate::os::Backend;
 use dwarf::{LoadAddr, Memory, Unreadable};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 const PAGE: usize = 4096;
 /// Pages kept for one stop: 64 MiB, then it starts over.
@@ -12,15 +12,26 @@ const MAX_PAGES: usize = 1 << 14;
 /// Reads of more than this go past the cache.
 const MAX_CACHED_READ: usize = 16 * PAGE;
 
-/// Pages that were read since the last resume. `None`: the page cannot be read whole.
+/// Pages that were read since the last change of the process. Reads fill it: that is why it is
+/// changed through a shared reference.
 #[derive(Default)]
 pub struct PageCache {
+    /// The number of changes of the process before these reads.
+    changes: Cell<u64>,
+    /// By page address; `None`: the page cannot be read whole.
     pages: RefCell<FxHashMap<u64, Option<Box<[u8; PAGE]>>>>,
 }
 
 impl PageCache {
-    /// Forgets everything: the program ran, or was written to.
-    pub fn clear(&self) {
+    /// Returns the cache, without pages that were read before the last one of so many changes.
+    pub fn at(&self, changes: u64) -> &Self {
+        if self.changes.replace(changes) != changes {
+            self.clear();
+        }
+        self
+    }
+
+    fn clear(&self) {
         self.pages.borrow_mut().clear();
     }
 }
@@ -53,6 +64,15 @@ impl<'a> ProcessMemory<'a> {
             cache: None,
             known: None,
         }
+    }
+
+    /// Writes as the program would. Returns the number of bytes written before the first that could
+    /// not be.
+    pub fn write(&self, addr: LoadAddr, bytes: &[u8]) -> usize {
+        if let Some(cache) = self.cache {
+            cache.clear();
+        }
+        self.patches.write(addr, bytes, self.os)
     }
 
     fn read_raw(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {

@@ -141,11 +141,6 @@ impl Debugger {
             return Vote::Stay;
         }
         let is_called = self.calls_on(thread);
-        if is_called {
-            // The call may have changed what was cached while all threads were stopped.
-            self.inferior.pages.clear();
-            self.views.stacks.remove(&thread);
-        }
         if self.in_condition_call(thread) {
             return self.on_condition_call_stop(thread, status);
         }

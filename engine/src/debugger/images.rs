@@ -15,10 +15,6 @@ impl Debugger {
     /// The file belongs to another build or has no debug info, or the image was unloaded.
     pub fn use_debug_file(&mut self, id: ModuleId, file: &Path) -> Result<(), Error> {
         self.images.modules.use_debug_file(id, file)?;
-        self.views.unwinder.borrow_mut().clear();
-        self.views.tail_calls.borrow_mut().clear();
-        self.stops.reaches.borrow_mut().clear();
-        self.views.stacks.clear();
         self.views.reported_units.remove(&id);
         if let Some(loaded) = self.images.modules.get(id) {
             self.emit(Event::ModuleLoaded(loaded.info()));

@@ -106,8 +106,6 @@ impl Debugger {
         self.forget_watches();
         self.clear_stop_state();
         self.inferior.reopen_memory();
-        self.views.tail_calls.borrow_mut().clear();
-        self.stops.reaches.borrow_mut().clear();
         for loaded in self.images.modules.clear() {
             self.emit(Event::ModuleUnloaded(loaded.id));
         }

@@ -36,9 +36,6 @@ impl Debugger {
                 .choices
                 .forget_in(loaded.range.start, loaded.range.end);
             self.emit(Event::ModuleUnloaded(loaded.id));
-            self.views.unwinder.borrow_mut().clear();
-            self.views.tail_calls.borrow_mut().clear();
-            self.stops.reaches.borrow_mut().clear();
             self.unbind_module(&loaded);
             self.end_watches_in(loaded.range.start, loaded.range.end);
         }

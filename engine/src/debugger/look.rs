@@ -150,12 +150,12 @@ impl Debugger {
     ) -> Result<Evaluated, Error> {
         self.stopped()?;
         let asked = (frame, expression.to_owned());
-        let replay = self.calls.replay.get_mut();
+        let mut replay = std::mem::take(&mut self.calls.replay);
         if replay.expression != asked {
-            *replay = Replay::default();
+            replay = Replay::default();
             replay.expression = asked;
         }
-        let evaluated = self.in_some_frame(frame, |scope| {
+        let evaluated = self.in_some_frame(frame, &mut replay, |scope| {
             let expression = Expression::parse(expression, scope.language())?;
             Ok(Evaluated {
                 value: expression.evaluate(scope, purpose)?,
@@ -163,15 +163,15 @@ impl Debugger {
                 expression: expression.value_text().to_owned(),
             })
         });
-        let wanted = self.calls.replay.get_mut().wanted.take();
+        let wanted = replay.wanted.take();
         if let (Err(Error::Calling), Some(call)) = (&evaluated, wanted) {
+            self.calls.replay = replay;
             let thread = frame
                 .map(|frame| frame.thread)
                 .or_else(|| self.current_thread());
             self.begin_call(thread.ok_or(Error::NoProcess)?, call, purpose)?;
             return Err(Error::Calling);
         }
-        *self.calls.replay.get_mut() = Replay::default();
         evaluated
     }
 
@@ -203,7 +203,7 @@ impl Debugger {
         at: usize,
     ) -> Result<(Range<usize>, Vec<Completion>), Error> {
         self.stopped()?;
-        self.in_some_frame(frame, |scope| {
+        self.in_some_frame(frame, &mut Replay::default(), |scope| {
             Ok(crate::inspect::eval::complete(scope, text, at))
         })
     }
@@ -220,7 +220,7 @@ impl Debugger {
         expression: &str,
     ) -> Result<Value, Error> {
         self.stopped()?;
-        self.in_some_frame(frame, |scope| {
+        self.in_some_frame(frame, &mut Replay::default(), |scope| {
             crate::inspect::eval::assign(scope, target, expression)
         })
     }
@@ -228,6 +228,7 @@ impl Debugger {
     fn in_some_frame<T>(
         &mut self,
         frame: Option<FrameKey>,
+        replay: &mut Replay,
         use_it: impl FnOnce(&mut crate::debugger::frame::FrameScope<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let frame = frame.or_else(|| {
@@ -237,7 +238,7 @@ impl Debugger {
         match frame {
             Some(frame) => {
                 self.stopped_thread(frame.thread)?;
-                self.in_frame(frame, use_it)
+                self.replay_in_frame(frame, replay, use_it)
             }
             None => self.in_process(use_it),
         }

@@ -102,29 +102,20 @@ impl Debugger {
             return Err(self.no_memory("write", addr + len as u64, &mappings));
         }
         let before = self.read_memory(addr, len);
-        let written = self
-            .inferior
-            .sites
-            .write(addr, &bytes[..len], self.inferior.os());
+        let written = self.inferior.write_memory(addr, &bytes[..len]);
         let missing = written == 0 || (extent == Extent::Whole && written < bytes.len());
         if missing && let Ok(before) = before {
             let before = before.get(..written).unwrap_or_default();
-            self.inferior.sites.write(addr, before, self.inferior.os());
+            self.inferior.write_memory(addr, before);
         }
-        self.memory_was_written(addr, written);
+        // No pad keeps a copy of the former code.
+        let first = addr.0.saturating_sub(MAX_INSTRUCTION_BYTES as u64);
+        let end = LoadAddr(addr.0.saturating_add(written as u64));
+        self.inferior.pads.forget_in(LoadAddr(first), end);
         match missing {
             true => Err(self.no_memory("write", addr + written as u64, &mappings)),
             false => Ok(written),
         }
-    }
-
-    /// Drops cached reads of memory that has been written, and copies of code in it.
-    fn memory_was_written(&mut self, addr: LoadAddr, len: usize) {
-        let first = addr.0.saturating_sub(MAX_INSTRUCTION_BYTES as u64);
-        let end = LoadAddr(addr.0.saturating_add(len as u64));
-        self.inferior.pads.forget_in(LoadAddr(first), end);
-        self.inferior.pages.clear();
-        self.views.stacks.clear();
     }
 
     pub(crate) fn process_with_memory(&self) -> Result<i32, Error> {

@@ -49,6 +49,7 @@ use crate::debugger::stack::{TailCalls, ThreadStack};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::ids::{Launch, ModuleId};
+use crate::images::derived::Derived;
 use crate::images::indexer::Indexer;
 use crate::images::indexer::IndexingProgress;
 use crate::images::modules::ModuleInfo;
@@ -63,7 +64,6 @@ use crate::stops::exception::{Exceptions, SignalRules};
 use crate::stops::step::{Reaches, StepFilters};
 use dwarf::Unwinder;
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ pub(crate) struct Stops {
     pub watches: Watches,
     /// The code that steps do not stop in, and the results of matching it.
     pub step_filters: StepFilters,
-    pub reaches: RefCell<Reaches>,
+    pub reaches: Derived<Reaches>,
 }
 
 /// Calls of the program's functions for expressions.
@@ -120,13 +120,14 @@ pub(crate) struct Calls {
     /// Threads in calls for conditions of breakpoints.
     pub conditions: FxHashMap<ThreadId, crate::debugger::breakpoint::ConditionCall>,
     pub limit: Duration,
-    pub replay: RefCell<crate::debugger::call::Replay>,
+    /// The progress of the client's evaluation.
+    pub replay: crate::debugger::call::Replay,
 }
 
 /// Stacks and values of the present stop.
 pub(crate) struct Views {
-    pub unwinder: RefCell<Unwinder>,
-    pub tail_calls: RefCell<TailCalls>,
+    pub unwinder: Derived<Unwinder>,
+    pub tail_calls: Derived<TailCalls>,
     pub stacks: FxHashMap<ThreadId, ThreadStack>,
     /// Images whose missing split units were reported.
     pub reported_units: HashSet<ModuleId>,
@@ -167,17 +168,17 @@ impl Debugger {
                 choices: crate::stops::breakpoint::Choices::default(),
                 watches: Watches::default(),
                 step_filters: StepFilters::none(),
-                reaches: RefCell::default(),
+                reaches: Derived::default(),
             },
             calls: Calls {
                 pending: None,
                 conditions: FxHashMap::default(),
                 limit: crate::debugger::call::CALL_TIMEOUT,
-                replay: RefCell::default(),
+                replay: Default::default(),
             },
             views: Views {
-                unwinder: RefCell::new(Unwinder::new()),
-                tail_calls: RefCell::default(),
+                unwinder: Derived::default(),
+                tail_calls: Derived::default(),
                 stacks: FxHashMap::default(),
                 reported_units: HashSet::new(),
                 reported_stacks: HashSet::new(),
@@ -222,7 +223,7 @@ impl Debugger {
     /// Sets the code that steps do not stop in. By default they stop wherever there are lines.
     pub fn set_step_filters(&mut self, filters: StepFilters) {
         self.stops.step_filters = filters;
-        self.stops.reaches.borrow_mut().clear();
+        self.stops.reaches = Derived::default();
     }
 
     /// Returns the image whose names are being indexed in the background, if there is one.

@@ -44,7 +44,6 @@ impl Debugger {
 
     /// Drops all state that is valid for one stop only.
     pub(crate) fn clear_stop_state(&mut self) {
-        self.inferior.pages.clear();
         self.views.stacks.clear();
         for state in self.threads.values_mut() {
             state.forget_stop();
@@ -54,7 +53,6 @@ impl Debugger {
 
     /// Drops the state of a thread that is valid for one stop only.
     pub(crate) fn forget_stop_of(&mut self, thread: ThreadId) {
-        self.inferior.pages.clear();
         self.views.stacks.remove(&thread);
         self.stops.exceptions.forget_stop_of(thread);
         if let Some(state) = self.threads.get_mut(&thread) {

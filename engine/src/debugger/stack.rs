@@ -100,9 +100,14 @@ pub(crate) struct PhysicalFrame {
     pub is_console_call: bool,
 }
 
+/// The state of the process that a stack was unwound in: [`crate::inferior::Inferior::changes`] and
+/// [`crate::images::modules::Modules::generation`].
+type Generation = (u64, u64);
+
 /// A thread's stack as far as it was unwound.
 #[derive(Default)]
 pub(crate) struct ThreadStack {
+    generation: Generation,
     pub physical: Vec<PhysicalFrame>,
     pub levels: usize,
     pub complete: bool,
@@ -149,8 +154,9 @@ impl Debugger {
         thread: ThreadId,
         levels: usize,
     ) -> Result<&ThreadStack, Error> {
-        let mut stack = self.views.stacks.remove(&thread).unwrap_or_default();
+        let mut stack = self.take_stack(thread).unwrap_or_default();
         if stack.physical.is_empty() {
+            stack.generation = self.generation();
             match self.innermost(thread) {
                 Ok(start) => {
                     let (pc, sp) = (start.0.addr(), start.1.sp());
@@ -176,6 +182,22 @@ impl Debugger {
         }
         let stack = self.views.stacks.entry(thread).or_insert(stack);
         result.map(|()| &*stack)
+    }
+
+    fn generation(&self) -> Generation {
+        (self.inferior.changes(), self.images.modules.generation())
+    }
+
+    /// Returns a thread's stack as far as it was unwound; `None` if that is out of date.
+    pub(crate) fn stack_so_far(&self, thread: ThreadId) -> Option<&ThreadStack> {
+        let stack = self.views.stacks.get(&thread);
+        stack.filter(|stack| stack.generation == self.generation())
+    }
+
+    /// Like [`Debugger::stack_so_far`]; the stack is no longer kept.
+    pub(crate) fn take_stack(&mut self, thread: ThreadId) -> Option<ThreadStack> {
+        let stack = self.views.stacks.remove(&thread);
+        stack.filter(|stack| stack.generation == self.generation())
     }
 
     /// Returns a thread's pc and all registers of its innermost frame.
@@ -225,22 +247,18 @@ impl Debugger {
 
     /// Returns the caller of a frame.
     pub(crate) fn caller_of(&self, frame: &PhysicalFrame) -> Result<Unwound, dwarf::Error> {
-        self.views.unwinder.borrow_mut().unwind(
-            &self.images.modules,
-            &self.inferior.memory(),
-            frame.address,
-            &frame.registers,
-        )
+        let (modules, memory) = (&self.images.modules, self.inferior.memory());
+        self.views.unwinder.with(modules, |unwinder| {
+            unwinder.unwind(modules, &memory, frame.address, &frame.registers)
+        })
     }
 
     /// Returns the canonical frame address of a frame.
     pub(crate) fn cfa_of(&self, frame: &PhysicalFrame) -> Result<LoadAddr, dwarf::Error> {
-        self.views.unwinder.borrow_mut().cfa(
-            &self.images.modules,
-            &self.inferior.memory(),
-            frame.address,
-            &frame.registers,
-        )
+        let (modules, memory) = (&self.images.modules, self.inferior.memory());
+        self.views.unwinder.with(modules, |unwinder| {
+            unwinder.cfa(modules, &memory, frame.address, &frame.registers)
+        })
     }
 
     fn unwind_one(&self, thread: ThreadId, stack: &mut ThreadStack) {
@@ -358,8 +376,13 @@ impl Debugger {
             return Vec::new();
         };
         let entry = bias.load(function.entry);
-        if let Some(known) = self.views.tail_calls.borrow().get(&(back, entry)) {
-            return known.clone();
+        let (modules, key) = (&self.images.modules, (back, entry));
+        let known = self
+            .views
+            .tail_calls
+            .with(modules, |known| known.get(&key).cloned());
+        if let Some(known) = known {
+            return known;
         }
         let called = self.images.modules.at(caller.lookup()).and_then(|loaded| {
             let back = loaded.bias.file(back);
@@ -376,11 +399,12 @@ impl Debugger {
                 calls.into_iter().map(address).collect::<Vec<_>>()
             });
         let gone = gone.unwrap_or_default();
-        let mut known = self.views.tail_calls.borrow_mut();
-        if known.len() >= MAX_KNOWN_CALLS {
-            known.clear();
-        }
-        known.insert((back, entry), gone.clone());
+        self.views.tail_calls.with(modules, |known| {
+            if known.len() >= MAX_KNOWN_CALLS {
+                known.clear();
+            }
+            known.insert(key, gone.clone());
+        });
         gone
     }
 
@@ -393,7 +417,7 @@ impl Debugger {
         let end = levels.map_or(usize::MAX, |levels| start.saturating_add(levels));
         // One more, so that the end of the stack is detected when it is reached.
         self.unwound(thread, end.saturating_add(1))?;
-        let Some(stack) = self.views.stacks.get(&thread) else {
+        let Some(stack) = self.stack_so_far(thread) else {
             return Err(Error::NoSuchThread(thread.0));
         };
         let end = end.min(stack.levels);

@@ -134,8 +134,6 @@ impl Debugger {
         self.calls.conditions.clear();
         self.inferior.forget_former();
         self.images.modules.clear();
-        self.views.unwinder.borrow_mut().clear();
-        self.views.tail_calls.borrow_mut().clear();
         self.forget_watches();
         for id in self.stops.breakpoints.reset_for_restart() {
             self.emit(Event::BreakpointChanged(id));

@@ -92,7 +92,6 @@ impl Debugger {
         self.stop_all();
         let world = self.inferior.stopped_world();
         let result = act(self, world.as_ref());
-        self.inferior.pages.clear();
         self.inferior.set_state(state_before);
         // Includes threads that were created during the action.
         for other in stopped(self) {

@@ -40,6 +40,7 @@
 //!   entries. Until that is done, the few units that `.gdb_index` or a search for the string finds
 
 pub(crate) mod body;
+pub(crate) mod derived;
 pub(crate) mod indexer;
 pub(crate) mod modules;
 pub(crate) mod tls;

@@ -90,6 +90,8 @@ pub struct Modules {
     /// Load biases of the images other than the program.
     biases: FxHashSet<LoadBias>,
     next_id: u32,
+    /// The number of changes so far.
+    generation: u64,
     /// The address of the loader's `r_debug`, once it is known.
     debug: Option<LoadAddr>,
     /// The loader's list at the last read.
@@ -152,7 +154,7 @@ impl Modules {
 
     /// Removes all images (the process executed another program, or is gone). Returns them.
     pub fn clear(&mut self) -> Vec<Loaded> {
-        self.forget_entries();
+        self.note_change();
         self.debug = None;
         self.list = LoaderList::default();
         self.starts.clear();
@@ -175,7 +177,7 @@ impl Modules {
         is_program: bool,
         listed: bool,
     ) -> ModuleId {
-        self.forget_entries();
+        self.note_change();
         if let Some(folder) = &self.cache {
             module.keep_in(folder);
         }
@@ -199,8 +201,14 @@ impl Modules {
         id
     }
 
-    /// Drops the addresses found by name, since images have changed.
-    fn forget_entries(&mut self) {
+    /// Returns a number that increases with each change of the images.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Drops what was derived from the images before a change.
+    fn note_change(&mut self) {
+        self.generation += 1;
         self.catch_entries.take();
         self.long_jumps.take();
         self.panic_cleanups.take();
@@ -272,7 +280,7 @@ impl Modules {
         let known = self.loaded.iter_mut().find(|loaded| loaded.id == id);
         let loaded = known.ok_or_else(gone)?;
         loaded.module = loaded.module.with_debug_file(file)?;
-        self.forget_entries();
+        self.note_change();
         Ok(())
     }
 
@@ -482,7 +490,7 @@ impl Modules {
             }
         };
         if !change.removed.is_empty() {
-            self.forget_entries();
+            self.note_change();
         }
         for entry in new {
             if self.biases.contains(&entry.bias) {

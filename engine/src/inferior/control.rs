@@ -19,6 +19,7 @@ impl Inferior {
 
     /// Replaces the backend by one for a core file or for live processes.
     pub(crate) fn replace_backend(&mut self, os: Box<dyn Backend>) {
+        self.note_change();
         self.arch = os.core().map_or(Arch::HOST, Core::arch);
         self.os = os;
     }
@@ -88,6 +89,7 @@ impl Inferior {
         thread: ThreadId,
         registers: &ExtendedRegisters,
     ) -> bool {
+        self.note_change();
         self.os.set_extended_registers(thread, registers)
     }
 

@@ -53,7 +53,7 @@ impl Inferior {
         if !self.os.keep_group_stop(thread) {
             // The debugger has moved the thread since: back into the group-stop, if it persists.
             self.os.interrupt(thread);
-            self.os.resume(thread, Resume::Continue, Signal(0));
+            self.run(thread, Resume::Continue, Signal(0));
         }
         if let Some(process) = &mut self.process
             && !std::mem::replace(&mut process.told_of_group_stop, true)

@@ -119,6 +119,7 @@ impl Inferior {
 
     /// Takes control of a new process.
     pub(crate) fn begin(&mut self, process: Process) {
+        self.note_change();
         self.launched = process.launched;
         self.pid = Some(process.pid);
         self.over = false;

@@ -25,7 +25,7 @@ use crate::inferior::displaced::DisplacedPads;
 use crate::inferior::jump_patch::JumpPatches;
 use crate::inferior::site::Sites;
 use crate::inferior::thread::{RegisterCache, StopPoint, Thread};
-use crate::memory::PageCache;
+use crate::memory::{PageCache, PatchedCode};
 use crate::os::{Backend, Patience, Ready, WaitStatus};
 pub(crate) use children::{Child, Following};
 pub use children::{Follow, FollowFork, Handover};
@@ -87,8 +87,11 @@ pub(crate) struct Inferior {
     /// Whether every resume of the program is a single step: a software watchpoint compares its
     /// data after each.
     pub single_stepping: bool,
-    /// Memory that was read since the last resume.
-    pub pages: PageCache,
+    /// Memory that was read while all threads are stopped.
+    pages: PageCache,
+    /// The number of times that a thread was resumed, or that the debugger changed the process's
+    /// memory or registers.
+    changes: u64,
     /// Address and bytes of the access that triggered a watchpoint, while its condition is
     /// evaluated: reads see these bytes and not a later change.
     pub overlay: Option<(LoadAddr, Vec<u8>)>,
@@ -130,6 +133,7 @@ impl Inferior {
             debug_registers: DebugRegisters::default(),
             single_stepping: false,
             pages: PageCache::default(),
+            changes: 0,
             overlay: None,
             notices: Vec::new(),
             ready: VecDeque::new(),
@@ -415,9 +419,27 @@ impl Inferior {
         crate::memory::ProcessMemory {
             os: &*self.os,
             patches: &self.sites,
-            cache: stopped.then_some(&self.pages),
+            cache: stopped.then(|| self.pages.at(self.changes)),
             known: self.overlay.as_ref(),
         }
+    }
+
+    /// Writes memory as the program would. Returns the number of bytes written before the first
+    /// that could not be.
+    pub(crate) fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> usize {
+        self.note_change();
+        self.sites.write(addr, bytes, &*self.os)
+    }
+
+    /// Returns a number that increases whenever something read from the process may be out of date:
+    /// a thread was resumed, or the debugger has changed memory or registers.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Records that what was read from the process may be out of date.
+    pub(crate) fn note_change(&mut self) {
+        self.changes += 1;
     }
 
     /// Keeps the result of a wait inside another operation for [`Debugger::wait`] to return.

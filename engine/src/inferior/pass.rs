@@ -232,7 +232,7 @@ impl Inferior {
         let mut status = None;
         let is_emulated = !self.pads.holds(next.pc()) && !self.jumps.holds(next.pc());
         if !is_emulated {
-            self.os.resume(thread, Resume::Step, Signal(0));
+            self.run(thread, Resume::Step, Signal(0));
             status = self.os.wait_for_stop(thread);
         }
         let Some(state) = self.thread_mut(thread) else {

@@ -90,7 +90,7 @@ impl Inferior {
             StopPoint::SystemCall(WaitStatus::Vforked(_)) => return false,
             StopPoint::SystemCall(_) => state.point = StopPoint::Plain,
         }
-        self.os.resume(thread, Resume::Step, Signal(0));
+        self.run(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread) {
             Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
                 if let Some(state) = self.thread_mut(thread) {
@@ -125,7 +125,7 @@ impl Inferior {
             Some(before) => before,
             None => out_of_turn.insert(self.begin_out_of_turn(thread)),
         };
-        self.os.resume(thread, Resume::Step, Signal(0));
+        self.run(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread)? {
             WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
                 self.note_sigtrap(thread);
@@ -143,6 +143,7 @@ impl Inferior {
         if !self.os.set_registers(thread, &registers) {
             return false;
         }
+        self.note_change();
         if let Some(state) = self.thread_mut(thread) {
             state.registers = RegisterCache::Clean(registers);
         }
@@ -154,6 +155,7 @@ impl Inferior {
     pub(crate) fn set_pc(&mut self, thread: ThreadId, pc: LoadAddr) {
         if let Some(mut registers) = self.registers(thread) {
             registers.set_pc(pc);
+            self.note_change();
             if let Some(state) = self.thread_mut(thread) {
                 state.registers = RegisterCache::Dirty(registers);
             }
@@ -188,7 +190,7 @@ impl Inferior {
             if !self.os.set_registers(thread, &set) {
                 break;
             }
-            self.os.resume(thread, Resume::Step, Signal(0));
+            self.run(thread, Resume::Step, Signal(0));
             match self.os.wait_for_stop(thread)? {
                 WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
                     if let Some(state) = self.thread_mut(thread) {

@@ -151,8 +151,14 @@ impl Inferior {
         if let Some(state) = self.thread_mut(thread) {
             state.run = RunState::Running;
         }
-        self.os.resume(thread, how, signal);
+        self.run(thread, how, signal);
         Resumed::Done
+    }
+
+    /// Resumes a stopped thread as it is. What was read from the process is out of date.
+    pub(super) fn run(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
+        self.note_change();
+        self.os.resume(thread, how, signal);
     }
 
     /// Removes the trap at a thread's pc, single-steps the thread, and inserts the trap again. All
@@ -163,7 +169,7 @@ impl Inferior {
         step: InPlaceStep,
     ) -> Option<WaitStatus> {
         self.sites.lift(step.addr, &*self.os);
-        self.os.resume(thread, Resume::Step, step.signal);
+        self.run(thread, Resume::Step, step.signal);
         let status = self.os.wait_for_stop(thread);
         self.sites.plant(step.addr, &*self.os);
         if let Some(state) = self.thread_mut(thread) {

@@ -87,7 +87,7 @@ impl Inferior {
         self.write_registers(thread);
         // The pending interrupt stops the thread again before it executes an instruction.
         self.os.interrupt(thread);
-        self.os.resume(thread, Resume::Continue, Signal(0));
+        self.run(thread, Resume::Continue, Signal(0));
         match self.os.wait_for_stop(thread) {
             Some(WaitStatus::Interrupted | WaitStatus::GroupStop(_)) | None => {}
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {

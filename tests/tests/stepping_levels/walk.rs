@@ -4,7 +4,7 @@ use crate::oracle::{Command, describe};
 use dwarf::{FileAddr, Module};
 use engine::{
     BreakpointOptions, Debugger, Event, Granularity, InstructionBreakpoint, Launch, LoadAddr,
-    StdioTarget, StepFilters, StepKind, ThreadId, Wait,
+    ResumeScope, StdioTarget, StepFilters, StepKind, ThreadId, Wait,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -136,9 +136,9 @@ impl Walk {
                 },
                 Kind::Other => StepKind::Into,
             };
-            let step = self
-                .debugger
-                .step(self.thread, how, Granularity::Instruction);
+            let step =
+                self.debugger
+                    .step(self.thread, how, Granularity::Instruction, ResumeScope::All);
             step.expect("a step by an instruction");
             if !self.is_stopped() {
                 break;
@@ -155,7 +155,9 @@ impl Walk {
             Command::StepIn => StepKind::Into,
             Command::StepOut => StepKind::Out,
         };
-        let step = self.debugger.step(self.thread, kind, Granularity::Line);
+        let step = self
+            .debugger
+            .step(self.thread, kind, Granularity::Line, ResumeScope::All);
         step.expect("a step by a line");
         if !self.is_stopped() {
             return None;

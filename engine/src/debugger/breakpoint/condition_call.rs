@@ -7,6 +7,7 @@
 //! lock. It is then back at the breakpoint and hits it again when resumed.
 
 use crate::debugger::call::{CallStop, ENDED, PreparedCall, Replay, unwritable};
+use crate::debugger::frame::FrameScope;
 use crate::debugger::{Debugger, State, Vote};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
@@ -70,11 +71,8 @@ impl Debugger {
             if self.stops.breakpoints.lacks_names_at(id, addr) {
                 continue;
             }
-            // The client's evaluation may be waiting for a call, too: its replay is kept.
-            std::mem::swap(self.calls.replay.get_mut(), &mut replay);
             let hidden = self.stops.breakpoints.hidden(id, addr);
-            let answer = self.answer_or_call(thread, hidden, &condition);
-            std::mem::swap(self.calls.replay.get_mut(), &mut replay);
+            let answer = self.answer_or_call(thread, hidden, &condition, &mut replay);
             match answer {
                 Ok(answer) => decided.push((id, answer)),
                 Err(call) => {
@@ -108,10 +106,8 @@ impl Debugger {
             if let Owner::User(id) = *owner
                 && let Some(condition) = self.stops.breakpoints.condition(id)
             {
-                let replay = std::mem::take(self.calls.replay.get_mut());
                 let hidden = self.stops.breakpoints.hidden(id, addr);
                 let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
-                *self.calls.replay.get_mut() = replay;
                 let answer = match answer {
                     Err(Error::Calling) => Ok(false),
                     answer => answer,
@@ -129,14 +125,18 @@ impl Debugger {
         thread: ThreadId,
         hidden: usize,
         condition: &Expression,
+        replay: &mut Replay,
     ) -> Result<Result<bool, Error>, Box<PreparedCall>> {
-        let answer = self.in_hit_frame(thread, hidden, |context| condition.decide(context));
-        let wanted = self.calls.replay.get_mut().wanted.take();
-        match (answer, wanted) {
-            (Err(Error::Calling), Some(call)) => match self.begin_condition_call(thread, call) {
-                Ok(call) => Err(call),
-                Err(error) => Ok(Err(error)),
-            },
+        let decide = |context: &mut FrameScope<'_>| condition.decide(context);
+        let answer = self.replay_in_hit_frame(thread, hidden, replay, decide);
+        let reserved = &mut replay.reserved;
+        match (answer, replay.wanted.take()) {
+            (Err(Error::Calling), Some(call)) => {
+                match self.begin_condition_call(thread, call, reserved) {
+                    Ok(call) => Err(call),
+                    Err(error) => Ok(Err(error)),
+                }
+            }
             (answer, _) => Ok(answer),
         }
     }
@@ -146,8 +146,9 @@ impl Debugger {
         &mut self,
         thread: ThreadId,
         call: Call,
+        reserved: &mut u64,
     ) -> Result<Box<PreparedCall>, Error> {
-        let call = self.prepare_call(thread, call)?;
+        let call = self.prepare_call(thread, call, reserved)?;
         self.count_no_calls();
         let back = call.back.0;
         let caught = self.inferior.sites.get(back);

@@ -141,7 +141,9 @@ impl Debugger {
         if self.calls.pending.is_some() {
             return refused("another call is in progress");
         }
-        let call = self.prepare_call(thread, call)?;
+        let mut reserved = self.calls.replay.reserved;
+        let call = self.prepare_call(thread, call, &mut reserved)?;
+        self.calls.replay.reserved = reserved;
         let counted = match (purpose, self.inferior.non_stop) {
             // Breakpoints in it count as hit.
             (Purpose::Command, _) => None,
@@ -155,8 +157,6 @@ impl Debugger {
             return Err(Error::NoSuchThread(thread.0));
         };
         self.plant_return_trap(call.back.0, Owner::Call);
-        self.inferior.pages.clear();
-        self.views.stacks.clear();
         let is_ready = self.send_into(thread, &call);
         self.calls.pending = Some(PendingCall {
             thread,
@@ -196,10 +196,13 @@ impl Debugger {
     }
 
     /// Writes a function's arguments and return address below the stack of a thread.
+    /// `reserved`: the bytes of the stack that hold results of earlier calls, and then those of
+    /// this one, too.
     pub(crate) fn prepare_call(
         &mut self,
         thread: ThreadId,
         call: Call,
+        reserved: &mut u64,
     ) -> Result<PreparedCall, Error> {
         let Some(back) = self.images.modules.entry() else {
             return refused("the program has no entry point to return to");
@@ -216,10 +219,9 @@ impl Debugger {
         };
         let mut registers = saved.outside_system_call();
         let mut vectors = extended.clone();
-        let reserved = self.calls.replay.get_mut().reserved;
         let arch = self.images.modules.arch();
         let base = saved.sp().wrapping_sub(arch.convention().red_zone) & !15;
-        let mut top = base.wrapping_sub(reserved);
+        let mut top = base.wrapping_sub(*reserved);
         let mut result = None;
         let mut copies: Vec<(u64, Vec<u8>)> = Vec::new();
         let mut keep = |bytes: Vec<u8>, len: u64| {
@@ -237,7 +239,7 @@ impl Debugger {
             let at = keep(Vec::new(), len);
             result = Some(LoadAddr(at));
             // The result must survive later calls.
-            self.calls.replay.get_mut().reserved = base.wrapping_sub(at);
+            *reserved = base.wrapping_sub(at);
             handed.word(at);
         }
         for argument in call.arguments {
@@ -255,7 +257,7 @@ impl Debugger {
             copies.push((at.0, word.to_le_bytes().to_vec()));
         }
         for (addr, bytes) in &copies {
-            if !bytes.is_empty() && !self.inferior.os().write_memory(LoadAddr(*addr), bytes) {
+            if self.inferior.write_memory(LoadAddr(*addr), bytes) < bytes.len() {
                 return refused("not enough stack space");
             }
         }
@@ -591,9 +593,7 @@ impl Debugger {
 
     fn answer(&mut self, span: &Range<usize>, value: Result<Value, Error>) {
         self.inferior.remove_sites_of(Owner::Call);
-        self.inferior.pages.clear();
-        self.views.stacks.clear();
-        let replay = self.calls.replay.get_mut();
+        let replay = &mut self.calls.replay;
         match value {
             // A cancelled evaluation is not restarted.
             Err(Error::Cancelled) => *replay = Replay::default(),

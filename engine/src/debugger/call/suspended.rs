@@ -56,13 +56,7 @@ impl Debugger {
     /// error of the evaluation that waited for it.
     pub(crate) fn suspend_call(&mut self, thread: ThreadId, reason: &StopReason) -> Option<Error> {
         let call = self.calls.pending.take_if(|call| call.thread == thread)?;
-        let quoted = self
-            .calls
-            .replay
-            .get_mut()
-            .expression
-            .1
-            .get(call.call.span.clone());
+        let quoted = self.calls.replay.expression.1.get(call.call.span.clone());
         let name = match quoted.filter(|it| it.len() <= MAX_QUOTED) {
             Some(quoted) => quoted.to_owned(),
             None => call.call.name.clone(),
@@ -85,9 +79,7 @@ impl Debugger {
         ));
         self.plant_return_trap(call.call.back.0, Owner::Suspended);
         self.inferior.remove_sites_of(Owner::Call);
-        *self.calls.replay.get_mut() = Replay::default();
-        self.inferior.pages.clear();
-        self.views.stacks.clear();
+        self.calls.replay = Replay::default();
         if let Some(state) = self.thread_state(thread) {
             state.suspended.push(SuspendedCall {
                 call: call.call,
@@ -156,7 +148,6 @@ impl Debugger {
             state.suspended.drain(index..).next()
         });
         let returned = returned?;
-        self.inferior.pages.clear();
         let outcome = self.call_value(thread, &returned.call);
         Some(self.end_suspended(thread, returned, outcome))
     }
@@ -265,8 +256,6 @@ impl Debugger {
         let Some(pid) = self.pid().filter(|_| !calls.is_empty()) else {
             return;
         };
-        self.inferior.pages.clear();
-        self.views.stacks.clear();
         let mappings = self.inferior.os().mappings(pid);
         let Ok(stack) = self.unwound(thread, usize::MAX) else {
             return;
@@ -278,7 +267,8 @@ impl Debugger {
         if let Some(state) = self.thread_state(thread) {
             state.suspended.retain(|it| !left.contains(&it.call.back.1));
         }
-        self.views.stacks.clear();
+        // It shows the calls that were made at suspended ones.
+        self.views.stacks.remove(&thread);
     }
 }
 

@@ -23,7 +23,7 @@ use crate::stops::exception::{
     Begun, Doomed, Exception, ExceptionBreakpoint, Point, Subject, Watched, find,
 };
 
-use dwarf::{LoadAddr, Memory};
+use dwarf::{LoadAddr, Memory, Unwinder};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Debugger {
@@ -391,8 +391,9 @@ impl Debugger {
         for _ in 0..3 {
             words.extend(saved.iter().filter_map(|register| registers.get(*register)));
             let memory = self.inferior.memory();
-            let mut unwinder = self.views.unwinder.borrow_mut();
-            let unwound = unwinder.unwind(&self.images.modules, &memory, address, &registers);
+            let modules = &self.images.modules;
+            let unwind = |it: &mut Unwinder| it.unwind(modules, &memory, address, &registers);
+            let unwound = self.views.unwinder.with(modules, unwind);
             match unwound.ok().and_then(|unwound| unwound.caller) {
                 Some(caller) => (address, registers) = caller,
                 None => break,

@@ -54,11 +54,10 @@ impl FrameScope<'_> {
                 break;
             }
             skip = 0;
-            let Ok(mut unwinder) = self.unwinder.try_borrow_mut() else {
-                break;
-            };
-            let unwound = unwinder.unwind(self.modules, &self.memory, address, &registers);
-            match unwound.ok().and_then(|unwound| unwound.caller) {
+            match self
+                .unwound(address, &registers)
+                .and_then(|unwound| unwound.caller)
+            {
                 Some(caller) => (address, registers) = caller,
                 None => break,
             }

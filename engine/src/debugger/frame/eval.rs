@@ -80,7 +80,7 @@ impl EvalContext for FrameScope<'_> {
             return Some(value);
         }
         let registers = self.seen_registers(place);
-        let at = |register| super::at(place, register);
+        let at = |register| super::registers::at(place, register);
         if let Some(part) = register_parts::value(registers, name, self.language(), at) {
             return Some(part);
         }
@@ -152,15 +152,12 @@ impl EvalContext for FrameScope<'_> {
     }
 
     fn answered(&self, span: &Range<usize>) -> Option<Result<Value, Error>> {
-        let replay = self.replay.borrow();
-        replay.done.get(&(span.start, span.end)).cloned()
+        self.replay.done.get(&(span.start, span.end)).cloned()
     }
 
     fn keep_done(&mut self, span: &Range<usize>, value: &Value) {
-        let mut replay = self.replay.borrow_mut();
-        replay
-            .done
-            .insert((span.start, span.end), Ok(value.clone()));
+        let span = (span.start, span.end);
+        self.replay.done.insert(span, Ok(value.clone()));
     }
 
     fn answers_calls(&self) -> bool {
@@ -171,7 +168,7 @@ impl EvalContext for FrameScope<'_> {
         if self.frame.is_none() {
             return Error::Unsupported("no thread to call on".into());
         }
-        self.replay.borrow_mut().wanted = Some(call);
+        self.replay.wanted = Some(call);
         Error::Calling
     }
 

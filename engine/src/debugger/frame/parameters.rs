@@ -2,10 +2,45 @@
 
 use super::FrameScope;
 use crate::ids::error::Error;
-use crate::inspect::value::{Named, Ty};
-use dwarf::{Variable, VariableKind};
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::{Named, Ty, Value};
+use dwarf::{Location, Variable, VariableKind};
+
+/// A parameter of a frame's function with its present value.
+pub(crate) struct Parameter {
+    pub name: String,
+    pub value: Result<Value, Error>,
+    pub bytes: Result<Bytes, Error>,
+    /// Its location at the function's first instruction, by debug info.
+    pub at_entry: Option<Location>,
+}
 
 impl FrameScope<'_> {
+    /// Returns the parameters of the frame's function in order, including compiler-generated ones.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let (Some(loaded), Some(function)) = (self.loaded(), self.function()) else {
+            return Vec::new();
+        };
+        let all = function.scope.variables.iter();
+        let all = all.filter(|variable| variable.kind == VariableKind::Parameter);
+        let parameter = |variable: &Variable| {
+            let value = self.value_of(&loaded.module, loaded.bias, variable);
+            let bytes = match &value {
+                Ok(value) => value.bytes(self),
+                Err(error) => Err(error.clone()),
+            };
+            let entry = loaded.bias.load(function.entry);
+            let at_entry = self.location_of(&loaded.module, loaded.bias, variable, Some(entry));
+            Parameter {
+                name: variable.name.clone(),
+                value,
+                bytes,
+                at_entry: at_entry.ok().map(|(location, ..)| location),
+            }
+        };
+        all.map(parameter).collect()
+    }
+
     /// Returns the parameters in order; an unnamed one has an empty name.
     pub fn shown_parameters(&self) -> Result<Vec<Named>, Error> {
         let mut parameters = self.locals()?;

@@ -128,7 +128,7 @@ impl Debugger {
 
     /// Returns a thread's innermost machine frame as a function that returns to an address.
     fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<ReturnedFunction> {
-        let frame = self.views.stacks.get(&thread)?.physical.first()?;
+        let frame = self.stack_so_far(thread)?.physical.first()?;
         let (function, bias) = frame.function.clone()?;
         let loaded = self.images.modules.at(frame.address.lookup())?;
         Some(ReturnedFunction {
@@ -143,9 +143,7 @@ impl Debugger {
     pub(crate) fn way_out(&mut self, thread: ThreadId) -> Result<Option<Target>, Error> {
         self.unwound(thread, 1)?;
         let levels = self
-            .views
-            .stacks
-            .get(&thread)
+            .stack_so_far(thread)
             .and_then(|stack| stack.physical.first())
             .map_or(1, |frame| frame.levels);
         let stack = self.unwound(thread, levels + 1)?;
@@ -161,7 +159,7 @@ impl Debugger {
 
     /// Returns the future whose body a thread's innermost machine frame runs.
     pub(crate) fn coroutine_of(&mut self, thread: ThreadId) -> Option<Coroutine> {
-        let frame = self.views.stacks.get(&thread)?.physical.first()?;
+        let frame = self.stack_so_far(thread)?.physical.first()?;
         let (function, bias) = frame.function.as_ref()?;
         function.coroutine?;
         let entry = bias.load(function.entry);
@@ -184,12 +182,12 @@ impl Debugger {
         let here = self.inferior.registers(thread)?.pc();
         shown(self, here)?;
         for outer in 1..MAX_FRAMES {
-            let stack = self.views.stacks.get(&thread)?;
+            let stack = self.stack_so_far(thread)?;
             if outer >= stack.physical.len() {
                 let levels = stack.levels;
                 self.unwound(thread, levels + 1).ok()?;
             }
-            let frames = &self.views.stacks.get(&thread)?.physical;
+            let frames = &self.stack_so_far(thread)?.physical;
             let here = frames.get(outer)?;
             // No frame returns to or from the caller of a tail call.
             let mut inner = frames.iter().take(outer).rev();

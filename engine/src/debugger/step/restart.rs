@@ -132,9 +132,7 @@ impl Debugger {
             }
             handed.write(&mut registers, &mut extended);
             registers.set_pc(entry);
-            if !handed.stack.is_empty()
-                && !self.inferior.os().write_memory(begun.cfa, &handed.stack)
-            {
+            if self.inferior.write_memory(begun.cfa, &handed.stack) < handed.stack.len() {
                 return refuse("cannot write its arguments on the stack");
             }
             if !self.inferior.set_extended_registers(thread, &extended)
@@ -165,7 +163,7 @@ impl Debugger {
 
     fn begun(&self, thread: ThreadId, index: usize) -> Result<Begun, Error> {
         let unknown = || Error::Unsupported("its frame is unknown".into());
-        let stack = self.views.stacks.get(&thread).ok_or_else(unknown)?;
+        let stack = self.stack_so_far(thread).ok_or_else(unknown)?;
         let frame = stack.physical.get(index).ok_or_else(unknown)?;
         let (function, bias) = frame.function.clone().ok_or_else(unknown)?;
         let loaded = self.images.modules.at(frame.address.lookup());
@@ -193,7 +191,7 @@ impl Debugger {
                 .symbol_at(loaded.bias.file(frame.address.lookup()))?;
             Some(symbol.name)
         };
-        let frames = self.views.stacks.get(&thread).map(|stack| &stack.physical);
+        let frames = self.stack_so_far(thread).map(|stack| &stack.physical);
         let mut younger = frames.into_iter().flatten().take(index);
         let panics = |name: &str| PANICKING.iter().any(|of| name.contains(of));
         match younger.any(|frame| name(frame).is_some_and(panics)) {

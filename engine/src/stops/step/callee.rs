@@ -168,18 +168,22 @@ impl ReachableCalls {
     }
 }
 
-/// Cache of reachable calls by function entry; dropped when images change.
+/// Reachable calls by function entry.
 pub type Reaches = FxHashMap<LoadAddr, Rc<ReachableCalls>>;
 
 /// Returns what the function that a call at `target` enters may call in turn, as far as the code
 /// that it runs through has lines.
 pub fn reach(view: &View<'_>, target: LoadAddr) -> Rc<ReachableCalls> {
-    if let Some(known) = view.reaches.borrow().get(&target) {
-        return Rc::clone(known);
-    }
-    let found = Rc::new(search(view, target));
-    view.reaches.borrow_mut().insert(target, Rc::clone(&found));
-    found
+    let known = view
+        .reaches
+        .with(view.modules, |known| known.get(&target).cloned());
+    known.unwrap_or_else(|| {
+        let found = Rc::new(search(view, target));
+        view.reaches.with(view.modules, |known| {
+            known.insert(target, Rc::clone(&found))
+        });
+        found
+    })
 }
 
 fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {

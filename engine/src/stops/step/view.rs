@@ -5,10 +5,10 @@ use super::filter::StepFilters;
 use super::start::Start;
 use super::{Target, Verdict};
 use crate::arch::{Arch, Landing};
+use crate::images::derived::Derived;
 use crate::images::modules::Modules;
 use crate::os::RegisterSet;
 use dwarf::{FrameAddress, Language, LoadAddr, Memory, Registers, Unwinder, Unwound};
-use std::cell::RefCell;
 
 /// Maximum number of frames of Rust's library between a frame to show and its callee.
 pub(crate) const MAX_FRAMES: usize = 64;
@@ -18,9 +18,9 @@ pub struct View<'a> {
     pub registers: &'a RegisterSet,
     pub modules: &'a Modules,
     pub memory: &'a dyn Memory,
-    pub unwinder: &'a RefCell<Unwinder>,
+    pub unwinder: &'a Derived<Unwinder>,
     pub filters: &'a StepFilters,
-    pub reaches: &'a RefCell<Reaches>,
+    pub reaches: &'a Derived<Reaches>,
 }
 
 /// Where an exception, a panic or a long jump resumes.
@@ -80,9 +80,8 @@ impl View<'_> {
 
     /// Returns the caller of a frame.
     pub fn unwind(&self, address: FrameAddress, registers: &Registers) -> Option<Unwound> {
-        let mut unwinder = self.unwinder.borrow_mut();
-        let unwound = unwinder.unwind(self.modules, self.memory, address, registers);
-        unwound.ok()
+        let unwind = |it: &mut Unwinder| it.unwind(self.modules, self.memory, address, registers);
+        self.unwinder.with(self.modules, unwind).ok()
     }
 
     fn innermost(&self) -> (FrameAddress, Registers) {

@@ -113,8 +113,7 @@ impl Debugger {
             }
             levels *= 2;
         };
-        // The thread will run: no part of its stack may stay cached.
-        let stack = self.views.stacks.remove(&own.thread)?;
+        let stack = self.take_stack(own.thread)?;
         let (index, depth, level) = place?;
         let key = FrameKey {
             thread: own.thread,

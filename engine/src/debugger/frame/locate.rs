@@ -1,0 +1,129 @@
+//! The locations and values of a frame's variables.
+
+use super::FrameScope;
+use crate::ids::FrameKey;
+use crate::ids::error::Error;
+use crate::inspect::value::{Ty, Value};
+use dwarf::{
+    CallerFrame, FrameAddress, FrameContext, LoadAddr, LoadBias, Location, Module, Registers,
+    Unwinder, Unwound, Variable, VariableKind,
+};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+impl FrameScope<'_> {
+    /// Returns the value of a variable of `module` in this frame.
+    pub(super) fn value_of(
+        &self,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        variable: &Variable,
+    ) -> Result<Value, Error> {
+        self.value_as(Ty::of(module, bias, variable.ty), module, bias, variable)
+    }
+
+    /// Like [`Self::value_of`], with the type given.
+    pub(super) fn value_as(
+        &self,
+        ty: Ty,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        variable: &Variable,
+    ) -> Result<Value, Error> {
+        let (location, registers, key) = self.location_of(module, bias, variable, None)?;
+        Ok(Value::from_location(ty, location, &registers, key))
+    }
+
+    /// Returns the location of a variable of `module` in this frame, at its pc or at another
+    /// address in it; with the registers and the machine frame that the location refers to.
+    pub(super) fn location_of(
+        &self,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        variable: &Variable,
+        at: Option<LoadAddr>,
+    ) -> Result<(Location, Cow<'_, dwarf::Registers>, FrameKey), Error> {
+        let (registers, cfa, pc, key, function) = match (self.frame, variable.kind) {
+            (Some(place), VariableKind::Parameter | VariableKind::Local) => (
+                Cow::Borrowed(self.seen_registers(place)),
+                place.physical.cfa,
+                bias.file(at.unwrap_or(place.physical.address.lookup())),
+                FrameKey {
+                    thread: place.key.thread,
+                    level: place.index,
+                },
+                self.function().map(|function| &**function),
+            ),
+            _ => (
+                Cow::Owned(dwarf::Registers::new(module.machine())),
+                None,
+                dwarf::FileAddr(0),
+                FrameKey {
+                    thread: crate::ThreadId(0),
+                    level: 0,
+                },
+                None,
+            ),
+        };
+        let caller = |level| self.caller(level);
+        let no_storage = std::cell::OnceCell::new();
+        let tls = |offset| match self.thread_storage(bias) {
+            Ok(block) => Some(block + offset),
+            Err(error) => {
+                let _ = no_storage.set(error);
+                None
+            }
+        };
+        let located = module.locate(
+            variable,
+            &FrameContext {
+                memory: &self.memory,
+                registers: &registers,
+                cfa,
+                pc,
+                bias,
+                function,
+                tls: &tls,
+                caller: &caller,
+            },
+        );
+        let location = match (located, no_storage.into_inner()) {
+            (Err(_), Some(error)) => return Err(error),
+            (located, _) => located?,
+        };
+        Ok((location, registers, key))
+    }
+
+    /// Returns the address of this thread's copy of an image's thread-local variables.
+    pub(super) fn thread_storage(&self, bias: LoadBias) -> Result<LoadAddr, Error> {
+        let place = self.frame.ok_or_else(|| {
+            Error::Unsupported("thread-local variable; select a stack frame".into())
+        })?;
+        let mut images = self.modules.loaded.iter();
+        let image = images.find(|loaded| loaded.bias == bias);
+        let image = image.ok_or_else(|| Error::Unsupported("the module was unloaded".into()))?;
+        let registers = &place.physical.registers;
+        crate::images::tls::block(self.modules, &self.memory, registers, image)
+    }
+
+    /// Returns the caller of a machine frame, and its canonical frame address.
+    pub(super) fn unwound(&self, address: FrameAddress, registers: &Registers) -> Option<Unwound> {
+        let unwind = |it: &mut Unwinder| it.unwind(self.modules, &self.memory, address, registers);
+        self.unwinder.with(self.modules, unwind).ok()
+    }
+
+    /// Returns the frame's caller at level 0, that one's caller at level 1, and so on.
+    pub(super) fn caller(&self, level: u32) -> Option<CallerFrame> {
+        let frame = self.frame?.physical;
+        let (mut address, mut registers) = self.unwound(frame.address, &frame.registers)?.caller?;
+        for _ in 0..level {
+            (address, registers) = self.unwound(address, &registers)?.caller?;
+        }
+        let cfa = self.unwound(address, &registers).map(|unwound| unwound.cfa);
+        Some(CallerFrame {
+            return_address: address.addr(),
+            registers,
+            cfa,
+        })
+    }
+}
