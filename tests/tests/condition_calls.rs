@@ -143,7 +143,7 @@ fn stop_or_detach_finds_no_thread_in_a_condition_call() {
             let names = client.function_names();
             assert!(!names.iter().any(|it| it == "is_it"), "{names:?}");
         }
-        assert_eq!(client.evaluate("lock.__data.__lock"), "0");
+        assert_eq!(client.evaluate("call_mutex.__data.__lock"), "0");
         asked = client.evaluate("asked").parse::<u64>().expect("a number");
         client.continue_();
     }
