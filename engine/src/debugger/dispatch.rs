@@ -9,7 +9,8 @@ use crate::inferior::site::Owner;
 use crate::inferior::{Arrival, Resumed, RunAs, StopCause};
 use crate::os::{Resume, WaitStatus};
 use crate::stops::breakpoint::RequestedLocation;
-use crate::stops::event::StopReason;
+use crate::stops::event::{Event, StopReason};
+use crate::stops::fold::fold;
 use crate::stops::step::ReturnedFunction;
 use dwarf::LoadAddr;
 use std::time::{Duration, Instant};
@@ -244,14 +245,18 @@ impl Debugger {
         self.mark_site_passed(thread, addr, &owners);
         let ended = self.end_scopes(thread, &owners);
         let exception = match owners.contains(&Owner::Exception) && !already_counted {
-            true => self.ask_exceptions(thread, addr),
+            true => self.evaluate_exceptions(thread, addr),
             false => None,
         };
         let breakpoint = match already_counted {
             true => None,
             false => self.evaluate_breakpoints(thread, addr, &owners, decided),
         };
-        if let Some(reason) = fold(ended, exception, breakpoint) {
+        let (reason, left_out) = fold(ended, exception, breakpoint);
+        for text in left_out {
+            self.emit(Event::Note(format!("{text}\n")));
+        }
+        if let Some(reason) = reason {
             return Vote::stop(reason);
         }
         let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));
@@ -290,89 +295,6 @@ impl Debugger {
                 Vote::Resume
             }
             None => Vote::stop(StopReason::Breakpoint(vec![id])),
-        }
-    }
-}
-
-/// Folds the reasons to stop at one hit into one: data breakpoints whose frame has `ended`, with
-/// their messages; an exception; breakpoints at the address.
-fn fold(
-    ended: (Vec<BreakpointId>, Vec<String>),
-    exception: Option<StopReason>,
-    breakpoint: Option<StopReason>,
-) -> Option<StopReason> {
-    let reason = match (exception, breakpoint) {
-        (
-            Some(StopReason::Exception { mut ids, exception }),
-            Some(StopReason::Breakpoint(more)),
-        ) => {
-            ids.extend(more);
-            Some(StopReason::Exception { ids, exception })
-        }
-        (exception, breakpoint) => breakpoint.or(exception),
-    };
-    let (ids, texts) = ended;
-    match reason {
-        None if ids.is_empty() => None,
-        None => Some(StopReason::Data(ids, texts.join("; "))),
-        Some(StopReason::Breakpoint(here)) if !ids.is_empty() => {
-            let ids = ids.into_iter().chain(here).collect();
-            Some(StopReason::Data(ids, texts.join("; ")))
-        }
-        reason => reason,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stops::exception::{Exception, Point};
-
-    fn ids(numbers: &[u32]) -> Vec<BreakpointId> {
-        numbers.iter().map(|number| BreakpointId(*number)).collect()
-    }
-
-    #[test]
-    fn reasons_of_one_hit_are_folded_into_one() {
-        let breakpoint = || Some(StopReason::Breakpoint(ids(&[3])));
-        let failed = || Some(StopReason::BreakpointError(ids(&[3]), "bad".into()));
-        let exception = || {
-            Some(StopReason::Exception {
-                ids: ids(&[7]),
-                exception: Exception {
-                    point: Point::Throw,
-                    subject: None,
-                },
-            })
-        };
-        let left = || (ids(&[9]), vec!["`x` has left".to_owned()]);
-        let none = || (Vec::new(), Vec::new());
-        for (ended, exception, breakpoint, expected) in [
-            (none(), None, None, None),
-            (none(), None, breakpoint(), Some(("breakpoint", ids(&[3])))),
-            (none(), exception(), None, Some(("exception", ids(&[7])))),
-            // One stop with both, the exception first.
-            (
-                none(),
-                exception(),
-                breakpoint(),
-                Some(("exception", ids(&[7, 3]))),
-            ),
-            // A failed condition takes precedence over everything else.
-            (none(), exception(), failed(), Some(("error", ids(&[3])))),
-            (left(), None, failed(), Some(("error", ids(&[3])))),
-            (left(), None, None, Some(("data", ids(&[9])))),
-            (left(), None, breakpoint(), Some(("data", ids(&[9, 3])))),
-            (left(), exception(), None, Some(("exception", ids(&[7])))),
-        ] {
-            let found = fold(ended, exception, breakpoint).map(|reason| match reason {
-                StopReason::Breakpoint(ids) => ("breakpoint", ids),
-                StopReason::BreakpointError(ids, _) => ("error", ids),
-                StopReason::Data(ids, _) => ("data", ids),
-                StopReason::Exception { ids, .. } => ("exception", ids),
-                other => panic!("{other:?}"),
-            });
-            assert_eq!(found, expected);
         }
     }
 }

@@ -4,4 +4,5 @@
 pub mod breakpoint;
 pub mod event;
 pub mod exception;
+pub(crate) mod fold;
 pub mod step;

@@ -9,8 +9,9 @@ use crate::ids::error::Error;
 use crate::inferior::site::Owner;
 use crate::inspect::eval::{EvalContext, Purpose};
 use crate::inspect::value::Limits;
-pub(crate) use crate::stops::breakpoint::condition::Segment;
+use crate::stops::breakpoint::condition::Segment;
 use crate::stops::event::{Event, StopReason};
+pub(crate) use crate::stops::fold::Tally;
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -24,27 +25,18 @@ impl Debugger {
         owners: &[Owner],
         mut decided: ConditionResults,
     ) -> Option<StopReason> {
-        let mut ids = Vec::new();
-        let mut problem = None;
+        let mut tally = Tally::default();
         for owner in owners {
             let Owner::User(id) = *owner else {
                 continue;
             };
             let known = decided.iter().position(|(known, _)| *known == id);
             let answer = known.map(|at| decided.swap_remove(at).1);
-            match self.ask_breakpoint(id, thread, Some(addr), answer) {
-                Ok(true) => ids.push(id),
-                Ok(false) => {}
-                Err(error) => {
-                    ids.push(id);
-                    problem = Some(format!("breakpoint {id} at {addr}: {error}"));
-                }
-            }
+            let result = self.evaluate_breakpoint(id, thread, Some(addr), answer);
+            let result = result.map_err(|error| format!("breakpoint {id} at {addr}: {error}"));
+            tally.add(Some(id), result);
         }
-        match problem {
-            Some(message) => Some(StopReason::BreakpointError(ids, message)),
-            None => (!ids.is_empty()).then_some(StopReason::Breakpoint(ids)),
-        }
+        tally.reason(StopReason::Breakpoint)
     }
 
     /// Evaluates a breakpoint that a thread has hit: counts the hit and emits the log message.
@@ -53,7 +45,7 @@ impl Debugger {
     ///
     /// # Errors
     /// The condition cannot be evaluated.
-    pub(crate) fn ask_breakpoint(
+    pub(crate) fn evaluate_breakpoint(
         &mut self,
         id: BreakpointId,
         thread: ThreadId,

@@ -22,6 +22,7 @@ use crate::stops::exception::report::SanitizerReport;
 use crate::stops::exception::{
     Begun, Doomed, Exception, ExceptionBreakpoint, Point, Subject, Watched, find,
 };
+use crate::stops::fold::Tally;
 
 use dwarf::{LoadAddr, Memory, Unwinder};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -148,7 +149,7 @@ impl Debugger {
     }
 
     /// Returns the stop reason if a filter stops for the function that a thread has entered.
-    pub(crate) fn ask_exceptions(
+    pub(crate) fn evaluate_exceptions(
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
@@ -188,7 +189,7 @@ impl Debugger {
 
     /// Returns the stop reason if a thread aborts in a panic that cannot unwind and a filter stops
     /// for it. The hook has run, so the message has been formatted.
-    fn ask_aborting_panic(&mut self, thread: ThreadId, signal: Signal) -> Option<StopReason> {
+    fn evaluate_aborting_panic(&mut self, thread: ThreadId, signal: Signal) -> Option<StopReason> {
         if signal.0 != libc::SIGABRT {
             return None;
         }
@@ -225,7 +226,7 @@ impl Debugger {
         if point == Point::Terminate && self.is_within_doomed(thread) {
             return None;
         }
-        let (mut ids, mut problem, mut stop) = (Vec::new(), None, false);
+        let mut tally = Tally::default();
         for index in 0..self.stops.exceptions.watched.len() {
             let watched = self.stops.exceptions.watched.get(index)?;
             if watched.failure.is_some() || !watched.filter.wants(point) {
@@ -236,21 +237,14 @@ impl Debugger {
                 Some(subject) => self.condition_holds(thread, index, subject),
                 None => Ok(!self.stops.exceptions.is_conditional(index)),
             };
-            match holds {
-                Ok(true) => {}
-                Ok(false) => continue,
-                Err(error) => problem = Some(error.to_string()),
-            }
-            stop = true;
-            ids.extend(id);
+            tally.add(id, holds.map_err(|error| error.to_string()));
         }
-        if let Some(problem) = problem {
-            return Some(StopReason::BreakpointError(ids, problem));
-        }
-        if stop && matches!(point, Point::Terminate | Point::Panic) {
+        let reason = tally.reason(|ids| StopReason::Exception { ids, exception });
+        let is_exception = matches!(reason, Some(StopReason::Exception { .. }));
+        if is_exception && matches!(point, Point::Terminate | Point::Panic) {
             self.stops.exceptions.doomed = Some(Doomed { thread, sp, back });
         }
-        stop.then_some(StopReason::Exception { ids, exception })
+        reason
     }
 
     /// Returns the return address of a function that a thread is at the entry of.

@@ -3,8 +3,9 @@
 use crate::debugger::{Debugger, Vote};
 use crate::ids::{Signal, SignalInfo, ThreadId};
 use crate::stops::event::{Event, StopReason};
-use crate::stops::exception::signal::{SignalRule, is_quiet};
-use crate::stops::exception::{ExceptionFilter, Subject};
+use crate::stops::exception::Subject;
+use crate::stops::exception::signal::SignalRule;
+use crate::stops::fold::Tally;
 
 impl Debugger {
     /// Returns the rule for a signal.
@@ -35,81 +36,58 @@ impl Debugger {
     /// Handles a signal-delivery-stop: the thread stops, or runs with or without the signal.
     pub(crate) fn on_signal(&mut self, thread: ThreadId, signal: Signal) -> Vote {
         let rule = self.signal_rule(signal);
-        let sent_by_us = self.inferior.terminating && signal.0 == libc::SIGTERM;
+        let is_ours = self.inferior.terminating && signal.0 == libc::SIGTERM;
+        let delivery = rule.delivery(is_ours);
         if let Some(state) = self.inferior.thread_mut(thread) {
-            state.signal = match rule.pass || sent_by_us {
+            state.signal = match delivery.is_delivered {
                 true => signal,
                 false => Signal(0),
             };
         }
-        let reason = match sent_by_us {
-            true => None,
-            false => self.ask_signal(thread, signal, rule),
-        };
-        if let Some(reason) = reason {
+        if !is_ours && let Some(reason) = self.evaluate_signal(thread, signal, rule) {
             return Vote::stop(reason);
         }
-        if rule.print && !sent_by_us {
-            let what = match rule.pass {
-                true => "delivered",
-                false => "discarded",
-            };
+        if let Some(outcome) = delivery.note {
             let from = self.sender(&self.info_of(thread, signal));
-            let note = format!("{}{from}: {what} (thread {thread})\n", signal.name());
+            let note = format!("{}{from}: {outcome} (thread {thread})\n", signal.name());
             self.emit(Event::Note(note));
         }
-        if rule.pass || sent_by_us {
+        if delivery.is_delivered {
             self.signal_while_stepping(thread);
         }
         Vote::Resume
     }
 
-    /// Returns whether a signal stops the program, by its rule or by a filter.
-    fn ask_signal(
+    /// Returns the reason to stop for a signal, by its rule or by a filter.
+    fn evaluate_signal(
         &mut self,
         thread: ThreadId,
         signal: Signal,
         rule: SignalRule,
     ) -> Option<StopReason> {
-        if let Some(reason) = self.ask_aborting_panic(thread, signal) {
+        if let Some(reason) = self.evaluate_aborting_panic(thread, signal) {
             return Some(reason);
         }
-        let explicit = self.stops.signal_rules.0.contains_key(&signal);
-        let (mut ids, mut wanted) = (Vec::new(), rule.stop);
-        let mut problem = None;
+        let explicit = self.stops.signal_rules.0.get(&signal).copied();
+        let mut tally = Tally::default();
+        tally.add(None, Ok(rule.stop));
         for index in 0..self.stops.exceptions.watched.len() {
             let (filter, id) = match self.stops.exceptions.watched.get(index) {
                 Some(watched) if watched.failure.is_none() => (watched.filter, watched.id),
                 _ => continue,
             };
-            let fits = match filter {
-                ExceptionFilter::Signal(only) => only == signal,
-                // Without a condition, signals of normal operation are excluded.
-                ExceptionFilter::Signals => {
-                    self.stops.exceptions.is_conditional(index) || !is_quiet(signal)
-                }
-                _ => false,
-            };
-            let silenced = explicit && !rule.stop && filter == ExceptionFilter::Signals;
-            if !fits || silenced {
-                continue;
+            let is_conditional = self.stops.exceptions.is_conditional(index);
+            if filter.wants_signal(signal, explicit, is_conditional) {
+                let holds = self.condition_holds(thread, index, &Subject::Signal(signal));
+                tally.add(id, holds.map_err(|error| error.to_string()));
             }
-            match self.condition_holds(thread, index, &Subject::Signal(signal)) {
-                Ok(true) => {}
-                Ok(false) => continue,
-                Err(error) => problem = Some(error.to_string()),
-            }
-            wanted = true;
-            ids.extend(id);
         }
-        if let Some(problem) = problem {
-            return Some(StopReason::BreakpointError(ids, problem));
-        }
-        if !wanted || self.is_aftermath(thread, signal) {
-            return None;
-        }
-        let info = self.info_of(thread, signal);
-        Some(StopReason::Signal { info, ids })
+        let reason = tally.reason(|ids| StopReason::Signal {
+            info: self.info_of(thread, signal),
+            ids,
+        })?;
+        let is_signal = matches!(reason, StopReason::Signal { .. });
+        (!is_signal || !self.is_aftermath(thread, signal)).then_some(reason)
     }
 
     /// Returns the sender of a signal as part of a sentence; empty for signals of the kernel.

@@ -149,7 +149,7 @@ impl Debugger {
         if let Some(vote) = self.end_returned_call(thread) {
             return vote;
         }
-        self.ask_plan(thread).unwrap_or(Vote::Resume)
+        self.evaluate_plan(thread).unwrap_or(Vote::Resume)
     }
 
     /// Returns whether a thread has returned from a signal handler to an instruction whose
@@ -173,7 +173,7 @@ impl Debugger {
             return Some(Vote::Resume);
         }
         match step.targets.iter().any(reached) {
-            true => self.ask_plan(thread),
+            true => self.evaluate_plan(thread),
             false => None,
         }
     }
@@ -195,7 +195,7 @@ impl Debugger {
     }
 
     /// Evaluates the plan at a stop; `None` if it does not apply at the pc.
-    fn ask_plan(&mut self, thread: ThreadId) -> Option<Vote> {
+    fn evaluate_plan(&mut self, thread: ThreadId) -> Option<Vote> {
         let Some(registers) = self.inferior.registers(thread) else {
             return Some(Vote::Stay);
         };

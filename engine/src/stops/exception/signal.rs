@@ -1,5 +1,6 @@
 //! Signals: names, rules, and which of them stop the program.
 
+use super::ExceptionFilter;
 use crate::ids::Signal;
 use std::collections::BTreeMap;
 
@@ -69,9 +70,53 @@ impl SignalRule {
     }
 }
 
-/// Returns whether a signal belongs to normal operation, so that a filter for all signals excludes
-/// it.
-pub(crate) fn is_quiet(signal: Signal) -> bool {
+/// What becomes of a signal that does not stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Delivery {
+    /// Whether the thread gets it.
+    pub is_delivered: bool,
+    /// The outcome to report to the client, if it is to be reported.
+    pub note: Option<&'static str>,
+}
+
+impl SignalRule {
+    /// Returns what becomes of a signal that does not stop. `is_ours`: the debugger has sent it to
+    /// end the program; it is delivered whatever the rule says.
+    pub(crate) fn delivery(self, is_ours: bool) -> Delivery {
+        let is_delivered = self.pass || is_ours;
+        let outcome = match is_delivered {
+            true => "delivered",
+            false => "discarded",
+        };
+        Delivery {
+            is_delivered,
+            note: (self.print && !is_ours).then_some(outcome),
+        }
+    }
+}
+
+impl ExceptionFilter {
+    /// Returns whether the filter is for a signal. `explicit`: the rule that the client has set for
+    /// it. A filter for all signals leaves out one whose rule says not to stop, and without a
+    /// condition also those of normal operation.
+    pub(crate) fn wants_signal(
+        self,
+        signal: Signal,
+        explicit: Option<SignalRule>,
+        is_conditional: bool,
+    ) -> bool {
+        match self {
+            Self::Signal(only) => only == signal,
+            Self::Signals => {
+                explicit.is_none_or(|rule| rule.stop) && (is_conditional || !is_quiet(signal))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether a signal belongs to normal operation.
+fn is_quiet(signal: Signal) -> bool {
     matches!(
         signal.0,
         libc::SIGCHLD
@@ -93,6 +138,49 @@ pub(crate) struct SignalRules(pub(crate) BTreeMap<Signal, SignalRule>);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rule_decides_what_becomes_of_a_signal() {
+        let rule = |pass, print| SignalRule {
+            stop: false,
+            pass,
+            print,
+        };
+        for (rule, is_ours, is_delivered, note) in [
+            (rule(true, false), false, true, None),
+            (rule(true, true), false, true, Some("delivered")),
+            (rule(false, false), false, false, None),
+            (rule(false, true), false, false, Some("discarded")),
+            // The SIGTERM of the debugger ends the program in any case, without a note.
+            (rule(false, true), true, true, None),
+        ] {
+            let expected = Delivery { is_delivered, note };
+            assert_eq!(rule.delivery(is_ours), expected, "{rule:?} {is_ours}");
+        }
+    }
+
+    #[test]
+    fn filters_leave_out_signals_of_normal_operation_and_silenced_ones() {
+        let (usr1, child) = (Signal(libc::SIGUSR1), Signal(libc::SIGCHLD));
+        let rule = |stop| {
+            let usual = SignalRule::usual(usr1);
+            Some(SignalRule { stop, ..usual })
+        };
+        let (all, one) = (ExceptionFilter::Signals, ExceptionFilter::Signal(usr1));
+        for (filter, signal, explicit, is_conditional, expected) in [
+            (all, usr1, None, false, true),
+            (all, usr1, rule(true), false, true),
+            (all, usr1, rule(false), false, false),
+            (all, child, None, false, false),
+            (all, child, None, true, true),
+            (one, usr1, rule(false), false, true),
+            (one, child, None, true, false),
+            (ExceptionFilter::CppThrow, usr1, None, true, false),
+        ] {
+            let found = filter.wants_signal(signal, explicit, is_conditional);
+            assert_eq!(found, expected, "{filter:?} {signal:?} {explicit:?}");
+        }
+    }
 
     #[test]
     fn names() {

@@ -8,6 +8,7 @@ use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Limits, Value, ValueLocation};
 use crate::stops::breakpoint::watch::{DataAccess, WatchMechanism, WatchScope, Watchable};
 use crate::stops::event::{Event, StopReason};
+use crate::stops::fold::{DataHits, fold_access};
 use dwarf::LoadAddr;
 use std::rc::Rc;
 
@@ -48,14 +49,14 @@ impl Debugger {
             })
             .map(|(id, _)| *id)
             .collect();
-        let (mut ids, mut texts, mut problem) = (Vec::new(), Vec::new(), None);
+        let (mut hits, mut problem) = (DataHits::default(), None);
         for id in touched {
             if self.scope(id).is_some_and(|scope| !self.is_alive(scope)) {
                 // The frame was left unnoticed, and its memory is reused, for example by a library
                 // on the way to a handler: reported once the program itself runs.
                 if self.is_in_own_image(id, thread) {
-                    ids.push(id);
-                    texts.push(self.end_watch(id));
+                    hits.ids.push(id);
+                    hits.texts.push(self.end_watch(id));
                 }
                 continue;
             }
@@ -65,33 +66,23 @@ impl Debugger {
             // The bytes of the change that stopped the thread; another thread may have changed them
             // since.
             self.inferior.overlay = Some((access.data.addr, access.new.clone()));
-            let answer = self.ask_breakpoint(id, thread, None, None);
+            let answer = self.evaluate_breakpoint(id, thread, None, None);
             self.inferior.overlay = None;
             match answer {
                 Ok(false) => continue,
-                Ok(true) => texts.push(self.access_text(&access)),
+                Ok(true) => hits.texts.push(self.access_text(&access)),
                 Err(error) => problem = Some(format!("data breakpoint {id}: {error}")),
             }
-            ids.push(id);
+            hits.ids.push(id);
         }
-        if ids.is_empty() {
+        if hits.ids.is_empty() {
             return None;
         }
         let pc = self.inferior.registers(thread)?.pc();
         let owners = self.owners_at(pc);
         let decided = self.decide_without_calls(thread, pc, &owners);
-        match self.evaluate_breakpoints(thread, pc, &owners, decided) {
-            Some(StopReason::Breakpoint(here)) => ids.extend(here),
-            Some(StopReason::BreakpointError(here, text)) => {
-                ids.extend(here);
-                problem = Some(text);
-            }
-            _ => {}
-        }
-        Some(match problem {
-            Some(text) => StopReason::BreakpointError(ids, text),
-            None => StopReason::Data(ids, texts.join("; ")),
-        })
+        let breakpoint = self.evaluate_breakpoints(thread, pc, &owners, decided);
+        fold_access(hits, problem, breakpoint)
     }
 
     /// Returns the old and new value of an accessed watch, if it stops at such an access.
@@ -145,12 +136,8 @@ impl Debugger {
 
     /// Handles a thread at the return address of functions whose frames hold watched data: removes
     /// the data breakpoints of those that have returned. Returns them with their messages.
-    pub(crate) fn end_scopes(
-        &mut self,
-        thread: ThreadId,
-        owners: &[Owner],
-    ) -> (Vec<BreakpointId>, Vec<String>) {
-        let mut ended = (Vec::new(), Vec::new());
+    pub(crate) fn end_scopes(&mut self, thread: ThreadId, owners: &[Owner]) -> DataHits {
+        let mut ended = DataHits::default();
         for owner in owners {
             let Owner::Scope(id) = *owner else { continue };
             let Some(registers) = self.inferior.registers(thread) else {
@@ -169,8 +156,8 @@ impl Debugger {
             }
             match landing {
                 None => {
-                    ended.0.push(id);
-                    ended.1.push(self.end_watch(id));
+                    ended.ids.push(id);
+                    ended.texts.push(self.end_watch(id));
                 }
                 Some(landing) => {
                     // Reported at the landing address, but the memory may be reused before that.
