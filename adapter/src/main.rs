@@ -106,7 +106,7 @@ fn main() -> ExitCode {
     let command = cli.command.unwrap_or(Command::Dap(cli.dap));
     if command.debugs() {
         // Before the first thread.
-        if let Err(error) = engine::os::stand_behind_front(command.process_group()) {
+        if let Err(error) = engine::os::run_behind_front(command.process_group()) {
             eprintln!("stillpoint: cannot start the process between client and debugger: {error}");
         }
         engine::os::prepare();

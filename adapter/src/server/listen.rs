@@ -6,7 +6,6 @@ use super::token::{self, Token};
 use crate::files::private::{self, Unusable};
 use crate::server::stream::Stream;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{getsockopt, sockopt};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
 use std::env;
@@ -202,7 +201,7 @@ impl ListenerSocket {
                 Ok((socket.into(), client))
             }),
             ListenerSocket::Unix(listener, _) => listener.accept().and_then(|(socket, _)| {
-                let user = getsockopt(&socket, sockopt::PeerCredentials)?.uid();
+                let user = engine::os::user_of_unix_peer(&socket)?;
                 tracing::info!(user, "connected");
                 let client = match user == us {
                     true => Peer::SameUser,

@@ -61,7 +61,7 @@ impl Service<'_> {
     /// The client sent something that is not DAP, or waiting for the debuggee failed.
     fn run(mut self) -> Result<(), ServiceError> {
         while !self.session.is_over() {
-            if let Some(signal) = engine::os::asked_to_end() {
+            if let Some(signal) = engine::os::end_signal() {
                 tracing::info!(?signal, "received SIGTERM");
                 self.session.end_or_detach(None);
                 startup::exited(&mut self.session, ExitStatus::Detached);

@@ -209,7 +209,7 @@ impl Session {
 
     /// Returns true if the client has cancelled the current request.
     pub fn is_cancelled(&self) -> bool {
-        self.current.load(Ordering::Relaxed) || engine::os::asked_to_end().is_some()
+        self.current.load(Ordering::Relaxed) || engine::os::end_signal().is_some()
     }
 
     /// Returns true if the session handles no more requests.

@@ -4,7 +4,7 @@
 
 use super::{Debugger, State};
 use crate::debugger::breakpoint::ConditionResults;
-use crate::ids::{BreakpointId, ThreadId};
+use crate::ids::{BreakpointId, Signal, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Arrival, Resumed, RunAs, StopCause};
 use crate::os::{Resume, WaitStatus};
@@ -100,7 +100,7 @@ impl Debugger {
                         this.inferior.step_in_place(thread, step)
                     });
                     match status {
-                        Some(WaitStatus::Signal(signal)) if signal.0 == libc::SIGTRAP => {
+                        Some(WaitStatus::Signal(signal)) if signal == Signal::TRAP => {
                             self.inferior.note_sigtrap(thread);
                             self.inferior.normalize(thread);
                             self.on_step_or_watch_trap(thread, step.how == Resume::Step)

@@ -23,7 +23,7 @@ impl Debugger {
         };
         for (child, kind) in &process.children {
             if matches!(kind, Child::Held(_)) {
-                self.inferior.send_signal(*child, Signal(libc::SIGKILL));
+                self.inferior.send_signal(*child, Signal::KILL);
             }
         }
         process
@@ -31,8 +31,7 @@ impl Debugger {
             .retain(|_, kind| !matches!(kind, Child::Held(_)));
         let lives = process.state != State::Ended;
         if lives {
-            self.inferior
-                .send_signal(process.pid, Signal(libc::SIGKILL));
+            self.inferior.send_signal(process.pid, Signal::KILL);
         }
         // The kernel's teardown takes longer than ours.
         self.inferior.sites.forget_all();
@@ -60,7 +59,7 @@ impl Debugger {
         self.can_run()?;
         let pid = self.inferior.process.as_ref().ok_or(Error::NoProcess)?.pid;
         self.inferior.terminating = true;
-        self.inferior.send_signal(pid, Signal(libc::SIGTERM));
+        self.inferior.send_signal(pid, Signal::TERM);
         self.inferior.end_group_stop();
         // The thread of a call runs already and gets the signal.
         if self.calls.pending.is_none() && matches!(self.state(), State::Stopped | State::Held) {

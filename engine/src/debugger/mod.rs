@@ -211,7 +211,7 @@ impl Debugger {
     pub(crate) fn cancelled(&self) -> bool {
         let flag = self.views.cancel.as_ref();
         flag.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-            || crate::os::asked_to_end().is_some()
+            || crate::os::end_signal().is_some()
     }
 
     /// Sets the folder in which name indexes and decompressed debug info are cached between

@@ -160,7 +160,7 @@ impl Debugger {
         self.inferior.close_memory();
         for (thread, state) in process.threads {
             let deferred = match state.deferred {
-                Some(WaitStatus::Signal(signal)) if signal.0 != libc::SIGTRAP => signal,
+                Some(WaitStatus::Signal(signal)) if signal != Signal::TRAP => signal,
                 _ => Signal(0),
             };
             match (state.signal.0, deferred.0) {

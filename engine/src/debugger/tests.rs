@@ -17,7 +17,7 @@ use std::time::Instant;
 const LEADER: ThreadId = ThreadId(PID);
 const OTHER: ThreadId = ThreadId(8);
 const SITE: LoadAddr = LoadAddr(BASE + 4);
-const TRAP: WaitStatus = WaitStatus::Signal(Signal(libc::SIGTRAP));
+const TRAP: WaitStatus = WaitStatus::Signal(Signal::TRAP);
 
 /// A running process of `nop`s with two threads.
 fn running() -> (Debugger, Fake) {
@@ -104,7 +104,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
     fake.0
         .borrow_mut()
         .stops
-        .push_back((LEADER, WaitStatus::Signal(Signal(libc::SIGSEGV))));
+        .push_back((LEADER, WaitStatus::Signal(Signal::SEGV)));
     trap(&fake, OTHER, SITE);
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert_eq!(thread, LEADER);
@@ -121,7 +121,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
 #[test]
 fn a_signal_during_a_stop_is_reported_after_it() {
     let (mut debugger, fake) = running();
-    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    let fault = WaitStatus::Signal(Signal::SEGV);
     fake.0
         .borrow_mut()
         .stops
@@ -236,22 +236,22 @@ fn detach_cleans_an_unseen_forked_child() {
 #[test]
 fn detach_passes_a_pending_and_a_deferred_signal() {
     let (mut debugger, fake) = running();
-    let fault = WaitStatus::Signal(Signal(libc::SIGBUS));
+    let fault = WaitStatus::Signal(Signal::BUS);
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert!(next_stop(&mut debugger).is_some());
     let state = debugger.inferior.thread_mut(OTHER).unwrap();
-    state.deferred = Some(WaitStatus::Signal(Signal(libc::SIGUSR1)));
+    state.deferred = Some(WaitStatus::Signal(Signal::USR1));
     debugger.detach().unwrap();
     let log = fake.0.borrow().log.clone();
     assert!(log.contains(&"detach 8 signal 7".to_owned()), "{log:?}");
-    let sent = format!("kill {}", libc::SIGUSR1);
+    let sent = format!("kill {}", Signal::USR1.0);
     assert!(log.contains(&sent), "{log:?}");
 }
 
 #[test]
 fn state_of_former_threads_is_gone_with_their_process() {
     let (mut debugger, fake) = running();
-    let fault = WaitStatus::Signal(Signal(libc::SIGBUS));
+    let fault = WaitStatus::Signal(Signal::BUS);
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert!(next_stop(&mut debugger).is_some());
     debugger.thread_state(OTHER).unwrap().hidden_inlined = 2;
@@ -294,10 +294,10 @@ fn kill_during_stop_all_ends_the_process() {
     let (mut debugger, fake) = running();
     {
         let mut script = fake.0.borrow_mut();
-        let killed = WaitStatus::Killed(Signal(libc::SIGKILL));
+        let killed = WaitStatus::Killed(Signal::KILL);
         script
             .stops
-            .push_back((LEADER, WaitStatus::Signal(Signal(libc::SIGSEGV))));
+            .push_back((LEADER, WaitStatus::Signal(Signal::SEGV)));
         script.stops.push_back((OTHER, killed));
         script.stops.push_back((LEADER, killed));
     }
@@ -318,7 +318,7 @@ fn detach_restores_code_and_passes_the_signal() {
     fake.0
         .borrow_mut()
         .stops
-        .push_back((OTHER, WaitStatus::Signal(Signal(libc::SIGBUS))));
+        .push_back((OTHER, WaitStatus::Signal(Signal::BUS)));
     assert!(next_stop(&mut debugger).is_some());
     debugger.detach().unwrap();
     let script = fake.0.borrow();
@@ -327,7 +327,7 @@ fn detach_restores_code_and_passes_the_signal() {
     assert!(
         script
             .log
-            .contains(&format!("detach 8 signal {}", libc::SIGBUS))
+            .contains(&format!("detach 8 signal {}", Signal::BUS.0))
     );
 }
 
@@ -347,7 +347,7 @@ fn pause_reports_once_and_stops_all() {
 #[test]
 fn group_stop_lasts_until_sigcont() {
     let (mut debugger, fake) = running();
-    let stopped = WaitStatus::GroupStop(Signal(libc::SIGSTOP));
+    let stopped = WaitStatus::GroupStop(Signal::STOP);
     fake.0
         .borrow_mut()
         .stops
@@ -413,7 +413,7 @@ fn non_stop_thread_stops_steps_and_resumes_alone() {
     let (mut debugger, fake) = running();
     debugger.set_non_stop(true);
     debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
-    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    let fault = WaitStatus::Signal(Signal::SEGV);
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
     // No thread was interrupted; stops of the other one are still handled.
@@ -488,7 +488,7 @@ fn a_change_during_a_stop_is_reported_after_it() {
     let (mut debugger, fake) = running();
     watch(&mut debugger);
     assert!(next(&mut debugger).is_none());
-    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    let fault = WaitStatus::Signal(Signal::SEGV);
     fake.0.borrow_mut().stops.push_back((LEADER, fault));
     write(&fake, OTHER, 5);
     let first = next_stop(&mut debugger).unwrap();
@@ -574,7 +574,7 @@ fn instruction_step_over_a_call_of_another_set_ends_behind_it() {
     let (mut debugger, fake) = running_of_fake_set();
     let call = to(CALL, 0x20);
     fake.0.borrow_mut().memory[4..8].copy_from_slice(&call);
-    let fault = WaitStatus::Signal(Signal(libc::SIGSEGV));
+    let fault = WaitStatus::Signal(Signal::SEGV);
     fake.0.borrow_mut().registers.insert(OTHER, at(SITE));
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);

@@ -23,9 +23,35 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// A signal number; real-time signals too. 0 is none.
+/// A signal number; real-time signals too. 0 is none. The numbers are those of Linux on all
+/// machines, so that core files mean the same everywhere.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Signal(pub i32);
+
+#[allow(missing_docs)]
+impl Signal {
+    pub const QUIT: Signal = Signal(3);
+    pub const ILL: Signal = Signal(4);
+    pub const TRAP: Signal = Signal(5);
+    pub const ABRT: Signal = Signal(6);
+    pub const BUS: Signal = Signal(7);
+    pub const FPE: Signal = Signal(8);
+    pub const KILL: Signal = Signal(9);
+    pub const USR1: Signal = Signal(10);
+    pub const SEGV: Signal = Signal(11);
+    pub const ALRM: Signal = Signal(14);
+    pub const TERM: Signal = Signal(15);
+    pub const CHLD: Signal = Signal(17);
+    pub const CONT: Signal = Signal(18);
+    pub const STOP: Signal = Signal(19);
+    pub const URG: Signal = Signal(23);
+    pub const XCPU: Signal = Signal(24);
+    pub const XFSZ: Signal = Signal(25);
+    pub const VTALRM: Signal = Signal(26);
+    pub const PROF: Signal = Signal(27);
+    pub const WINCH: Signal = Signal(28);
+    pub const SYS: Signal = Signal(31);
+}
 
 /// A signal with what the kernel says of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -221,7 +221,7 @@ impl Inferior {
         }
     }
 
-    fn let_child_go(&mut self, child: ThreadId, signal: Signal) {
+    fn detach_child(&mut self, child: ThreadId, signal: Signal) {
         self.os.detach(child, signal);
         self.set_child(child, None);
     }
@@ -238,7 +238,7 @@ impl Inferior {
             (Child::Fork, _) => {
                 self.clean(child);
                 if self.following.follow.follow == Follow::Parent {
-                    self.let_child_go(child, signal);
+                    self.detach_child(child, signal);
                 } else if self.following.follow.programs.is_empty() {
                     self.follow_child(child, signal);
                 } else {
@@ -248,7 +248,7 @@ impl Inferior {
             }
             (Child::Vfork | Child::Watched, WaitStatus::Execed(_)) => {
                 if self.following.follow.follow == Follow::Parent {
-                    self.let_child_go(child, Signal(0));
+                    self.detach_child(child, Signal(0));
                 } else if self
                     .program_of(child)
                     .is_some_and(|it| self.following.follow.wants(&it))
@@ -268,7 +268,7 @@ impl Inferior {
                     registers,
                     site.filter(|site| self.sites.get(*site).is_some()),
                 ) {
-                    (Some(mut registers), Some(site)) if signal.0 == libc::SIGTRAP => {
+                    (Some(mut registers), Some(site)) if signal == Signal::TRAP => {
                         registers.set_pc(site);
                         self.over_in_child(child, site, registers);
                     }
@@ -347,7 +347,7 @@ impl Inferior {
             _ => MAX_HELD_CHILDREN,
         };
         if process.children.values().filter(held).count() >= most {
-            self.let_child_go(child, signal);
+            self.detach_child(child, signal);
             return;
         }
         process.children.insert(child.0, Child::Held(signal));
@@ -508,7 +508,7 @@ impl Inferior {
     /// Detaches a held child. Does nothing if it is not held.
     pub(crate) fn release_child(&mut self, pid: i32) {
         if let Some(signal) = self.held_child(pid) {
-            self.let_child_go(ThreadId(pid), signal);
+            self.detach_child(ThreadId(pid), signal);
         }
     }
 
@@ -542,7 +542,7 @@ impl Inferior {
         };
         let (at, mut original) = (registers.pc(), [0; SPIN_LOOP_BYTES]);
         if self.os.read_memory_of(pid, at, &mut original) != original.len() {
-            self.let_child_go(child, signal);
+            self.detach_child(child, signal);
             return Err(gone());
         }
         let handover = Handover {
@@ -560,7 +560,7 @@ impl Inferior {
         self.os.set_duty(pid, Some(given.duty()));
         self.following.given.push(given);
         self.write_code(pid, at, &SPIN_LOOP);
-        self.let_child_go(child, signal);
+        self.detach_child(child, signal);
         Ok(handover)
     }
 

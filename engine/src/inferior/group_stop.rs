@@ -34,7 +34,7 @@ impl Inferior {
         if let Some(process) = &self.process
             && process.threads.values().any(|state| state.group_stop)
         {
-            self.os.signal(process.pid, Signal(libc::SIGCONT));
+            self.os.signal(process.pid, Signal::CONT);
         }
     }
 

@@ -204,14 +204,14 @@ impl Process {
 /// Returns whether a signal is fatal by default and therefore reported as a stop.
 pub(crate) fn is_fatal_signal(signal: Signal) -> bool {
     matches!(
-        signal.0,
-        libc::SIGSEGV
-            | libc::SIGBUS
-            | libc::SIGILL
-            | libc::SIGFPE
-            | libc::SIGABRT
-            | libc::SIGSYS
-            | libc::SIGTRAP
+        signal,
+        Signal::SEGV
+            | Signal::BUS
+            | Signal::ILL
+            | Signal::FPE
+            | Signal::ABRT
+            | Signal::SYS
+            | Signal::TRAP
     )
 }
 
@@ -307,7 +307,7 @@ impl Inferior {
     }
 
     fn mark_stopped(&mut self, thread: ThreadId, status: WaitStatus) {
-        let trapped = status == WaitStatus::Signal(Signal(libc::SIGTRAP));
+        let trapped = status == WaitStatus::Signal(Signal::TRAP);
         if !trapped && matches!(status, WaitStatus::Interrupted | WaitStatus::Signal(_)) {
             self.os.keep_system_call(thread);
         }
@@ -335,7 +335,7 @@ impl Inferior {
     /// Keeps a stop that cannot be reported now for the next resume. A breakpoint hit is not kept:
     /// the pc goes back to the site, and the breakpoint is hit again.
     pub(crate) fn defer(&mut self, thread: ThreadId, status: WaitStatus) {
-        if status == WaitStatus::Signal(Signal(libc::SIGTRAP))
+        if status == WaitStatus::Signal(Signal::TRAP)
             && let Some(trap) = self.classify_sigtrap(thread)
         {
             match trap {

@@ -20,13 +20,13 @@ const MAX_STEPS: usize = 16;
 const MAX_RECORDS: usize = 16;
 /// Signals that instructions raise or that end a step: the kernel kills a thread that blocks one of
 /// these when its instruction raises it.
-const NOT_BLOCKED: [i32; 6] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGSYS,
-    libc::SIGTRAP,
+const NOT_BLOCKED: [Signal; 6] = [
+    Signal::SEGV,
+    Signal::BUS,
+    Signal::FPE,
+    Signal::ILL,
+    Signal::SYS,
+    Signal::TRAP,
 ];
 
 /// A pass of a site that has been counted, whose instruction is still to be executed when the
@@ -112,8 +112,7 @@ impl Inferior {
     /// the current one is saved.
     pub(crate) fn begin_out_of_turn(&mut self, thread: ThreadId) -> OutOfTurn {
         let signal = self.os.signal_data(thread);
-        let not_blocked = NOT_BLOCKED.map(Signal);
-        let blocked = (self.os).block_signals(thread, Block::AllBut(&not_blocked));
+        let blocked = (self.os).block_signals(thread, Block::AllBut(&NOT_BLOCKED));
         OutOfTurn { blocked, signal }
     }
 
@@ -179,7 +178,7 @@ impl Inferior {
         let registers = self.normalize(thread)?;
         let pc = registers.pc();
         let state = self.thread_mut(thread)?;
-        let (has_passed, signal) = (state.passed_site == Some(pc), state.signal.0);
+        let (has_passed, signal) = (state.passed_site == Some(pc), state.signal);
         let is_shown = state.is_hit_shown;
         let site = self.sites.get(pc);
         if let Some(copy) = self.jumps.relocated_pc(pc, &self.sites) {
@@ -242,7 +241,7 @@ impl Inferior {
         state.registers = RegisterCache::Unread;
         match status {
             None => is_emulated,
-            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => self.note_sigtrap(thread).is_some(),
+            Some(WaitStatus::Signal(Signal::TRAP)) => self.note_sigtrap(thread).is_some(),
             // The thread has not moved.
             Some(WaitStatus::Interrupted) => true,
             Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
@@ -250,7 +249,7 @@ impl Inferior {
                 false
             }
             // The instruction faulted; it will fault again when the handler has returned.
-            Some(WaitStatus::Signal(signal)) if NOT_BLOCKED.contains(&signal.0) => {
+            Some(WaitStatus::Signal(signal)) if NOT_BLOCKED.contains(&signal) => {
                 state.passed_site = passed;
                 self.set_registers_of(thread, registers);
                 false

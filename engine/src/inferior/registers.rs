@@ -92,7 +92,7 @@ impl Inferior {
         }
         self.run(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread) {
-            Some(WaitStatus::Signal(Signal(libc::SIGTRAP))) => {
+            Some(WaitStatus::Signal(Signal::TRAP)) => {
                 if let Some(state) = self.thread_mut(thread) {
                     state.point = StopPoint::Sigtrap;
                 }
@@ -127,7 +127,7 @@ impl Inferior {
         };
         self.run(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread)? {
-            WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
+            WaitStatus::Signal(Signal::TRAP) => {
                 self.note_sigtrap(thread);
             }
             status => {
@@ -192,7 +192,7 @@ impl Inferior {
             }
             self.run(thread, Resume::Step, Signal(0));
             match self.os.wait_for_stop(thread)? {
-                WaitStatus::Signal(Signal(libc::SIGTRAP)) => {
+                WaitStatus::Signal(Signal::TRAP) => {
                     if let Some(state) = self.thread_mut(thread) {
                         state.point = StopPoint::Sigtrap;
                     }

@@ -82,7 +82,7 @@ impl Inferior {
         let WaitStatus::Signal(signal) = status else {
             return Some(StopCause::Nothing);
         };
-        if signal.0 != libc::SIGTRAP {
+        if signal != Signal::TRAP {
             if self.is_condition_fault(thread, signal) {
                 // The interpreter evaluates the condition again, and reports the fault.
                 return Some(StopCause::Site(self.normalize(thread)?.pc()));

@@ -119,7 +119,7 @@ impl Backend for Fake {
 
     fn signal(&mut self, _: i32, signal: Signal) {
         self.log(format!("kill {}", signal.0));
-        if signal.0 == libc::SIGKILL {
+        if signal == Signal::KILL {
             let mut script = self.0.borrow_mut();
             // The kernel reports the leader last.
             let threads: Vec<ThreadId> = script.registers.keys().rev().copied().collect();
@@ -170,7 +170,7 @@ impl ThreadState for Fake {
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
         let trap = *self.0.borrow().traps.get(&thread)?;
         let info = SignalInfo {
-            signal: Signal(libc::SIGTRAP),
+            signal: Signal::TRAP,
             code: 1,
             address: None,
             sender: None,

@@ -22,8 +22,8 @@ pub use event::{Patience, Ready, Resume, SeizeAs, WaitInterest, WaitStatus};
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Launcher, OpenStdio, ProcessGroup, Shared, Waker, asked_to_end, host, lower_thread_priority,
-    prepare, stand_behind_front, user_of_peer,
+    Launcher, OpenStdio, ProcessGroup, Shared, Waker, end_signal, host, lower_thread_priority,
+    prepare, run_behind_front, user_of_peer, user_of_unix_peer,
 };
 pub use post_mortem::{Core, CoreFile};
 pub use processes::{MappedFile, Mapping, Processes};

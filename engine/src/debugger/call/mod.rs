@@ -426,16 +426,16 @@ impl Debugger {
             None => return CallStop::Going(Vote::Stay),
         };
         if crate::inferior::is_fatal_signal(signal) {
-            return CallStop::Failed(match signal.0 {
-                libc::SIGSEGV => "died of SIGSEGV".to_owned(),
-                libc::SIGABRT => {
+            return CallStop::Failed(match signal {
+                Signal::SEGV => "died of SIGSEGV".to_owned(),
+                Signal::ABRT => {
                     "was aborted (SIGABRT): a failed assertion, a panic or an uncaught exception"
                         .to_owned()
                 }
-                libc::SIGFPE => "died of SIGFPE".to_owned(),
-                libc::SIGBUS => "died of SIGBUS".to_owned(),
-                libc::SIGILL => "died of SIGILL".to_owned(),
-                number => format!("died of signal {number}"),
+                Signal::FPE => "died of SIGFPE".to_owned(),
+                Signal::BUS => "died of SIGBUS".to_owned(),
+                Signal::ILL => "died of SIGILL".to_owned(),
+                other => format!("died of signal {}", other.0),
             });
         }
         let passed = self.signal_rule(signal).pass;

@@ -4,7 +4,7 @@
 use crate::arch::{Access, Instruction, Operand};
 use crate::debugger::Debugger;
 use crate::ids::FrameKey;
-use crate::ids::{SignalInfo, ThreadId};
+use crate::ids::{Signal, SignalInfo, ThreadId};
 use crate::inspect::value::text::read_terminated;
 use crate::os::{Mapping, RegisterSet};
 use crate::stops::exception::Reader;
@@ -31,21 +31,19 @@ const WORDS: u64 = 512;
 impl Debugger {
     /// Explains the signal that a stopped thread is about to receive.
     pub(crate) fn explain(&mut self, thread: ThreadId, info: &SignalInfo) -> String {
-        let why = match (info.signal.0, info.address) {
-            (libc::SIGSEGV, Some(addr)) => self.explain_fault(thread, info.code, addr),
-            (libc::SIGBUS, Some(addr)) => self.explain_bus(thread, info.code, addr),
-            (libc::SIGFPE, Some(_)) => Some(self.explain_arithmetic(thread, info.code)),
-            (libc::SIGILL, Some(addr)) => Some(self.explain_illegal(addr)),
-            (libc::SIGABRT, _) => self.explain_abort(thread),
-            (libc::SIGSYS, _) if info.code > 0 => {
-                self.inferior.registers(thread).map(|registers| {
-                    let arch = self.images.modules.arch();
-                    let register = arch.convention().system_call;
-                    let name = arch.register_name(register);
-                    let number = registers.get(register).unwrap_or(0) as i64;
-                    format!("system call forbidden by a seccomp filter ({name} = {number})")
-                })
-            }
+        let why = match (info.signal, info.address) {
+            (Signal::SEGV, Some(addr)) => self.explain_fault(thread, info.code, addr),
+            (Signal::BUS, Some(addr)) => self.explain_bus(thread, info.code, addr),
+            (Signal::FPE, Some(_)) => Some(self.explain_arithmetic(thread, info.code)),
+            (Signal::ILL, Some(addr)) => Some(self.explain_illegal(addr)),
+            (Signal::ABRT, _) => self.explain_abort(thread),
+            (Signal::SYS, _) if info.code > 0 => self.inferior.registers(thread).map(|registers| {
+                let arch = self.images.modules.arch();
+                let register = arch.convention().system_call;
+                let name = arch.register_name(register);
+                let number = registers.get(register).unwrap_or(0) as i64;
+                format!("system call forbidden by a seccomp filter ({name} = {number})")
+            }),
             _ => None,
         };
         match why {

@@ -190,7 +190,7 @@ impl Debugger {
     /// Returns the stop reason if a thread aborts in a panic that cannot unwind and a filter stops
     /// for it. The hook has run, so the message has been formatted.
     fn evaluate_aborting_panic(&mut self, thread: ThreadId, signal: Signal) -> Option<StopReason> {
-        if signal.0 != libc::SIGABRT {
+        if signal != Signal::ABRT {
             return None;
         }
         let begun = self.stops.exceptions.begun.remove(&thread)?;
@@ -270,7 +270,7 @@ impl Debugger {
     /// Returns whether an abort follows from the reported event: it is raised deeper in the same
     /// call.
     fn is_aftermath(&mut self, thread: ThreadId, signal: Signal) -> bool {
-        signal.0 == libc::SIGABRT && self.is_within_doomed(thread)
+        signal == Signal::ABRT && self.is_within_doomed(thread)
     }
 
     /// Returns whether a thread is still in the call whose end of the program was reported.
@@ -405,7 +405,7 @@ impl Debugger {
         let subject = match reason {
             StopReason::Exception { exception, .. } => exception.subject.clone(),
             StopReason::Signal { info, .. } => Some(Subject::Signal(info.signal)),
-            StopReason::Trap => Some(Subject::Signal(Signal(libc::SIGTRAP))),
+            StopReason::Trap => Some(Subject::Signal(Signal::TRAP)),
             _ => return,
         };
         let shown = (reason.clone(), subject);

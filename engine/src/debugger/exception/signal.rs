@@ -36,7 +36,7 @@ impl Debugger {
     /// Handles a signal-delivery-stop: the thread stops, or runs with or without the signal.
     pub(crate) fn on_signal(&mut self, thread: ThreadId, signal: Signal) -> Vote {
         let rule = self.signal_rule(signal);
-        let is_ours = self.inferior.terminating && signal.0 == libc::SIGTERM;
+        let is_ours = self.inferior.terminating && signal == Signal::TERM;
         let delivery = rule.delivery(is_ours);
         if let Some(state) = self.inferior.thread_mut(thread) {
             state.signal = match delivery.is_delivered {

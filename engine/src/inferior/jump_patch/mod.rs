@@ -120,7 +120,7 @@ pub struct JumpPatches {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PatchTrap {
     /// The interpreter has to decide whether to stop at this site.
-    Ask(LoadAddr),
+    Deopt(LoadAddr),
     /// The hit stops.
     Stop,
 }
@@ -158,8 +158,8 @@ impl JumpPatches {
     /// Returns the cause of the trap at an address, if it is one of ours.
     pub fn trap(&self, addr: LoadAddr) -> Option<PatchTrap> {
         let detour = self.at(addr)?;
-        if addr == detour.trampoline.ask {
-            return Some(PatchTrap::Ask(detour.site));
+        if addr == detour.trampoline.deopt {
+            return Some(PatchTrap::Deopt(detour.site));
         }
         (Some(addr) == detour.trampoline.stop).then_some(PatchTrap::Stop)
     }

@@ -86,7 +86,7 @@ impl Inferior {
         }
         let state = self.thread_mut(thread)?;
         match state.pending_patch_trap.take()? {
-            PatchTrap::Ask(site) => Some(SigtrapKind::Site(site)),
+            PatchTrap::Deopt(site) => Some(SigtrapKind::Site(site)),
             PatchTrap::Stop => {
                 let (site, id) = state.pending_counted_hit?;
                 Some(SigtrapKind::Counted(site, id))
@@ -174,8 +174,8 @@ impl Inferior {
 /// Returns whether an instruction can raise this signal.
 fn is_fault(signal: Signal) -> bool {
     matches!(
-        signal.0,
-        libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL
+        signal,
+        Signal::SEGV | Signal::BUS | Signal::FPE | Signal::ILL
     )
 }
 

@@ -117,7 +117,7 @@ pub struct Trampoline {
     /// The saved registers, the first one highest on the stack.
     saved: Vec<Register>,
     /// Address of the trap for a deopt.
-    pub ask: LoadAddr,
+    pub deopt: LoadAddr,
     /// Address of the trap for hits that stop.
     pub stop: Option<LoadAddr>,
     /// The saved state at these traps.
@@ -139,7 +139,7 @@ impl Builder {
         self.states.resize(self.asm.instructions().len(), state);
     }
 
-    fn asking(&mut self) {
+    fn evaluating(&mut self) {
         self.mark(TrampolineState::Evaluating(self.kept));
     }
 
@@ -161,10 +161,10 @@ impl Builder {
         }
         self.asm.stmxcsr(dword_ptr(rsp) + MXCSR[0])?;
         self.asm.mov(dword_ptr(rsp) + MXCSR[1], MXCSR_AT_START)?;
-        self.asking();
+        self.evaluating();
         self.kept.vectors = true;
         self.asm.ldmxcsr(dword_ptr(rsp) + MXCSR[1])?;
-        self.asking();
+        self.evaluating();
         Ok(())
     }
 
@@ -274,15 +274,15 @@ impl Trampoline {
             kept: SavedState::default(),
         };
         it.take(RED_ZONE)?;
-        it.asking();
+        it.evaluating();
         it.kept.depth = RED_ZONE;
         it.asm.pushfq()?;
-        it.asking();
+        it.evaluating();
         for register in &general {
             it.kept.depth += 8;
             it.kept.saved += 1;
             it.asm.push(GENERAL[usize::from(register.0)])?;
-            it.asking();
+            it.evaluating();
         }
         it.kept.depth += 8;
         it.kept.saved += 1;
@@ -293,7 +293,7 @@ impl Trampoline {
         let values = if vectors { VECTOR_AREA } else { 0 };
         let area = values + say.map_or(0, |(message, _)| message.size() as i32);
         it.take(area)?;
-        it.asking();
+        it.evaluating();
         it.kept.depth += area;
         if vectors {
             it.save_vectors()?;
@@ -303,7 +303,7 @@ impl Trampoline {
             no: it.asm.create_label(),
             deopt: it.asm.create_label(),
         };
-        let (mut yes, mut no, mut ask) = (outcomes.yes, outcomes.no, outcomes.deopt);
+        let (mut yes, mut no, mut deopt) = (outcomes.yes, outcomes.no, outcomes.deopt);
         let mut leave = it.asm.create_label();
         let mut places = [0; 16];
         for (index, register) in general.iter().enumerate() {
@@ -318,7 +318,7 @@ impl Trampoline {
         };
         if let Some(condition) = condition {
             condition.emit(&mut it.asm, &saved, outcomes)?;
-            it.asking();
+            it.evaluating();
         }
         it.asm.set_label(&mut yes)?;
         if let Some((message, _)) = say {
@@ -326,7 +326,7 @@ impl Trampoline {
             // The condition and the earlier values may have changed these registers.
             saved.written = used.iter().fold(0, |all, number| all | 1 << number);
             for value in message.values() {
-                value.emit(&mut it.asm, &saved, rbx, ask)?;
+                value.emit(&mut it.asm, &saved, rbx, deopt)?;
             }
         }
         let mut stop = None;
@@ -337,7 +337,7 @@ impl Trampoline {
             it.asm.mov(rax, count.at.0)?;
             it.asm.mov(ecx, 1)?;
             it.asm.lock().xadd(ptr(rax), rcx)?;
-            it.asking();
+            it.evaluating();
             it.asm.lea(rax, ptr(rcx) + 1)?;
             unless_it_stops(&mut it.asm, count.hit, leave)?;
             it.mark(TrampolineState::Committing);
@@ -346,7 +346,7 @@ impl Trampoline {
         if let Some((_, ring)) = say {
             let no_room = match count {
                 Some(_) => (full, TrampolineState::Committing),
-                None => (ask, TrampolineState::Evaluating(it.kept)),
+                None => (deopt, TrampolineState::Evaluating(it.kept)),
             };
             it.say(values, start, ring, no_room)?;
             it.asm.jmp(leave)?;
@@ -360,14 +360,14 @@ impl Trampoline {
         it.mark(TrampolineState::Committing);
         // An instruction can have only one label.
         it.asm.nop()?;
-        it.asm.set_label(&mut ask)?;
+        it.asm.set_label(&mut deopt)?;
         it.give_vectors_back()?;
-        let asks = it.asm.instructions().len();
+        let deopts = it.asm.instructions().len();
         it.asm.int3()?;
         it.asm.set_label(&mut no)?;
         it.give_vectors_back()?;
         it.asm.nop()?;
-        it.asking();
+        it.evaluating();
         it.asm.set_label(&mut leave)?;
         let kept = it.kept;
         it.kept.vectors = false;
@@ -397,7 +397,7 @@ impl Trampoline {
             start,
             // An instruction that became several has no offset; there is none here.
             states: states.filter(|(offset, _)| *offset != u32::MAX).collect(),
-            ask: at(asks),
+            deopt: at(deopts),
             stop: stop.map(at),
             bytes: code.code_buffer,
             saved: [RFLAGS].into_iter().chain(general).collect(),
@@ -436,7 +436,7 @@ impl Trampoline {
 
     /// Returns the addresses of its traps.
     pub fn traps(&self) -> impl Iterator<Item = LoadAddr> {
-        [Some(self.ask), self.stop].into_iter().flatten()
+        [Some(self.deopt), self.stop].into_iter().flatten()
     }
 
     /// Returns the saved state at its traps.

@@ -172,7 +172,7 @@ fn run(
                 .collect(),
         },
         traps,
-        asked: built.as_ref().is_some_and(|it| it.ask.0 == last),
+        asked: built.as_ref().is_some_and(|it| it.deopt.0 == last),
         stopped: built.is_some_and(|it| it.stop == Some(LoadAddr(last))),
     }
 }

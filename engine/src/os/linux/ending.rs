@@ -19,11 +19,11 @@ pub const BY_FRONT: i32 = libc::SIGTERM;
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The first signal received; 0 for none.
-static ASKED: AtomicI32 = AtomicI32::new(0);
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
 /// Returns the signal that requested the end of this process, if any.
-pub fn asked_to_end() -> Option<Signal> {
-    match ASKED.load(Ordering::Relaxed) {
+pub fn end_signal() -> Option<Signal> {
+    match RECEIVED.load(Ordering::Relaxed) {
         0 => None,
         signal => Some(Signal(signal)),
     }
@@ -36,7 +36,7 @@ pub fn signals() -> libc::sigset_t {
 
 /// Starts the thread that waits for the signals and uses `waker` then. Once per process: all
 /// backends share a waker.
-pub fn listen(waker: &Waker) {
+pub fn start_listener(waker: &Waker) {
     static LISTENS: OnceLock<()> = OnceLock::new();
     // Without `prepare` the signals are not blocked, and end the process by default.
     if !launch::is_prepared() {
@@ -45,18 +45,21 @@ pub fn listen(waker: &Waker) {
     LISTENS.get_or_init(|| {
         let waker = waker.clone();
         let listener = thread::Builder::new().name("ending".to_owned());
-        if let Err(error) = listener.stack_size(64 << 10).spawn(move || hear(&waker)) {
+        if let Err(error) = listener
+            .stack_size(64 << 10)
+            .spawn(move || await_signal(&waker))
+        {
             tracing::warn!(%error, "cannot start the SIGTERM thread");
         }
     });
 }
 
-fn hear(waker: &Waker) {
+fn await_signal(waker: &Waker) {
     let signals = signals();
     let mut signal = 0;
     // SAFETY: the set and the number are live.
     while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
-    ASKED.store(signal, Ordering::Relaxed);
+    RECEIVED.store(signal, Ordering::Relaxed);
     waker.wake();
     thread::sleep(END_TIMEOUT);
     tracing::error!("the session does not end; exiting the process");

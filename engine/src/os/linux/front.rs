@@ -38,7 +38,7 @@ enum Sent {
 ///
 /// # Errors
 /// The process cannot fork; its state is unchanged.
-pub fn stand_behind_front(group: ProcessGroup) -> std::io::Result<()> {
+pub fn run_behind_front(group: ProcessGroup) -> std::io::Result<()> {
     // SAFETY: the sets are live and initialised before use. No other thread exists, so the child
     // may continue as this process would have.
     unsafe {

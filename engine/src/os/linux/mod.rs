@@ -27,10 +27,10 @@ mod sigbus;
 mod stdio;
 mod threads;
 
-pub use ending::asked_to_end;
-pub use front::{ProcessGroup, stand_behind_front};
+pub use ending::end_signal;
+pub use front::{ProcessGroup, run_behind_front};
 pub use launch::{Launcher, prepare};
-pub use peer::user_of_peer;
+pub use peer::{user_of_peer, user_of_unix_peer};
 pub use shared::Shared;
 pub use stdio::OpenStdio;
 
@@ -118,7 +118,7 @@ impl LinuxBackend {
             let set = launch::signal_set(&[libc::SIGCHLD]);
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
-        ending::listen(&waker);
+        ending::start_listener(&waker);
         Ok(Self {
             event: waker.event,
             signals: owned_file(signals, "signalfd")?,

@@ -1,11 +1,22 @@
-//! The user at the other end of a TCP connection on this machine.
+//! The user at the other end of a connection on this machine.
 
+use nix::sys::socket::{getsockopt, sockopt};
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
 
 /// The kernel's code for an established connection.
 const ESTABLISHED: &str = "01";
+
+/// Returns the user that connected the other end of a Unix socket.
+///
+/// # Errors
+/// The system does not say.
+pub fn user_of_unix_peer(socket: &UnixStream) -> io::Result<u32> {
+    Ok(getsockopt(socket, sockopt::PeerCredentials)?.uid())
+}
 
 /// Returns the user that owns the `peer` end of a connection whose `local` end is ours. `None` if
 /// the kernel does not know: the peer is on another machine or in another network namespace, or has

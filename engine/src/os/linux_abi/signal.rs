@@ -5,17 +5,6 @@ use crate::arch::Arch;
 use crate::ids::{Signal, SignalInfo};
 use dwarf::LoadAddr;
 
-const SIGQUIT: i32 = 3;
-pub const SIGILL: i32 = 4;
-pub const SIGTRAP: i32 = 5;
-const SIGABRT: i32 = 6;
-pub const SIGBUS: i32 = 7;
-pub const SIGFPE: i32 = 8;
-pub const SIGSEGV: i32 = 11;
-const SIGXCPU: i32 = 24;
-const SIGXFSZ: i32 = 25;
-pub const SIGSYS: i32 = 31;
-
 /// `si_code` of a SIGTRAP after a single step (`TRAP_TRACE`).
 const SINGLE_STEP: i32 = 2;
 /// `si_code` of a SIGTRAP by a hardware watchpoint (`TRAP_HWBKPT`).
@@ -24,7 +13,7 @@ const WATCHPOINT: i32 = 4;
 /// Returns the cause of a trap that a thread's own execution raised; `None` for a signal that a
 /// process has sent, and for other signals than SIGTRAP.
 pub fn trap_cause(arch: Arch, info: &SignalInfo) -> Option<TrapCause> {
-    (info.signal.0 == SIGTRAP && info.code > 0).then(|| match info.code {
+    (info.signal == Signal::TRAP && info.code > 0).then(|| match info.code {
         code if code == super::of(arch).breakpoint_code => TrapCause::Breakpoint,
         SINGLE_STEP => TrapCause::Step,
         WATCHPOINT => TrapCause::Watchpoint,
@@ -36,12 +25,16 @@ pub fn trap_cause(arch: Arch, info: &SignalInfo) -> Option<TrapCause> {
 /// Decodes a `siginfo_t`; `None` if it is too short.
 pub fn decode_info(info: &[u8]) -> Option<SignalInfo> {
     let word = |at: usize| Some(i32::from_le_bytes(info.get(at..at + 4)?.try_into().ok()?));
-    let (signal, code) = (word(0)?, word(8)?);
-    let is_fault = matches!(signal, SIGSEGV | SIGBUS | SIGILL | SIGFPE | SIGTRAP) && code > 0;
+    let (signal, code) = (Signal(word(0)?), word(8)?);
+    let has_address = matches!(
+        signal,
+        Signal::SEGV | Signal::BUS | Signal::ILL | Signal::FPE | Signal::TRAP
+    );
+    let is_fault = has_address && code > 0;
     // A union: si_addr for these signals with a positive code, si_pid for codes up to SI_USER.
     let address = u64::from_le_bytes(info.get(16..24)?.try_into().ok()?);
     Some(SignalInfo {
-        signal: Signal(signal),
+        signal,
         code,
         address: is_fault.then_some(LoadAddr(address)),
         sender: if code <= 0 { word(16) } else { None },
@@ -51,17 +44,17 @@ pub fn decode_info(info: &[u8]) -> Option<SignalInfo> {
 /// Returns whether a signal ends a process with a core file by default (signal(7)).
 pub fn dumps_core(signal: Signal) -> bool {
     matches!(
-        signal.0,
-        SIGQUIT
-            | SIGILL
-            | SIGTRAP
-            | SIGABRT
-            | SIGBUS
-            | SIGFPE
-            | SIGSEGV
-            | SIGXCPU
-            | SIGXFSZ
-            | SIGSYS
+        signal,
+        Signal::QUIT
+            | Signal::ILL
+            | Signal::TRAP
+            | Signal::ABRT
+            | Signal::BUS
+            | Signal::FPE
+            | Signal::SEGV
+            | Signal::XCPU
+            | Signal::XFSZ
+            | Signal::SYS
     )
 }
 
@@ -71,42 +64,55 @@ mod tests {
 
     #[test]
     fn causes_of_traps() {
-        let cause = |arch, signal, code| {
+        let cause = |arch, signal: Signal, code| {
             let mut bytes = [0; 24];
-            bytes[..4].copy_from_slice(&i32::to_le_bytes(signal));
+            bytes[..4].copy_from_slice(&signal.0.to_le_bytes());
             bytes[8..12].copy_from_slice(&i32::to_le_bytes(code));
             trap_cause(arch, &decode_info(&bytes).unwrap())
         };
-        let on_x86 = |code| cause(Arch::X86_64, SIGTRAP, code);
+        let on_x86 = |code| cause(Arch::X86_64, Signal::TRAP, code);
         assert_eq!(on_x86(0x80), Some(TrapCause::Breakpoint));
         assert_eq!(on_x86(1), Some(TrapCause::Other));
-        assert_eq!(cause(Arch::Fixed, SIGTRAP, 1), Some(TrapCause::Breakpoint));
+        assert_eq!(
+            cause(Arch::Fixed, Signal::TRAP, 1),
+            Some(TrapCause::Breakpoint)
+        );
         assert_eq!(on_x86(2), Some(TrapCause::Step));
         assert_eq!(on_x86(4), Some(TrapCause::Watchpoint));
         assert_eq!(on_x86(0), None, "kill(2)");
         assert_eq!(on_x86(-6), None, "tgkill(2)");
-        assert_eq!(cause(Arch::X86_64, SIGSEGV, 1), None);
+        assert_eq!(cause(Arch::X86_64, Signal::SEGV, 1), None);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn numbers_are_those_of_this_machine() {
-        let ours = [
-            SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS,
+        let numbers = [
+            (Signal::QUIT, libc::SIGQUIT),
+            (Signal::ILL, libc::SIGILL),
+            (Signal::TRAP, libc::SIGTRAP),
+            (Signal::ABRT, libc::SIGABRT),
+            (Signal::BUS, libc::SIGBUS),
+            (Signal::FPE, libc::SIGFPE),
+            (Signal::KILL, libc::SIGKILL),
+            (Signal::USR1, libc::SIGUSR1),
+            (Signal::SEGV, libc::SIGSEGV),
+            (Signal::ALRM, libc::SIGALRM),
+            (Signal::TERM, libc::SIGTERM),
+            (Signal::CHLD, libc::SIGCHLD),
+            (Signal::CONT, libc::SIGCONT),
+            (Signal::STOP, libc::SIGSTOP),
+            (Signal::URG, libc::SIGURG),
+            (Signal::XCPU, libc::SIGXCPU),
+            (Signal::XFSZ, libc::SIGXFSZ),
+            (Signal::VTALRM, libc::SIGVTALRM),
+            (Signal::PROF, libc::SIGPROF),
+            (Signal::WINCH, libc::SIGWINCH),
+            (Signal::SYS, libc::SIGSYS),
         ];
-        let theirs = [
-            libc::SIGQUIT,
-            libc::SIGILL,
-            libc::SIGTRAP,
-            libc::SIGABRT,
-            libc::SIGBUS,
-            libc::SIGFPE,
-            libc::SIGSEGV,
-            libc::SIGXCPU,
-            libc::SIGXFSZ,
-            libc::SIGSYS,
-        ];
-        assert_eq!(ours, theirs);
+        for (ours, theirs) in numbers {
+            assert_eq!(ours.0, theirs);
+        }
         assert_eq!(size_of::<libc::siginfo_t>(), 128);
     }
 }

@@ -78,7 +78,7 @@ impl Images {
             written: core.written(),
             ..Images::default()
         };
-        let parts = &core.said.files;
+        let parts = &core.decoded.files;
         let mut files: Vec<Mapped<'_>> = Vec::new();
         let mut known: FxHashMap<&Path, usize> = FxHashMap::default();
         let mut file_of = Vec::with_capacity(parts.len());
@@ -149,7 +149,7 @@ impl Images {
             if program.is_none() {
                 images.notes.push(format!(
                     "The core file lacks the path of the program `{}`; set `program` to it.\n",
-                    core.said.name
+                    core.decoded.name
                 ));
             }
         }
@@ -254,8 +254,8 @@ impl Images {
 
     /// Returns a mapped file's bytes from an address on, if the process cannot have changed them.
     pub fn bytes_at(&self, core: &Core, addr: LoadAddr) -> Option<&'static [u8]> {
-        let place = place_of(&core.said.files, addr)?;
-        let part = core.said.files.get(place)?;
+        let place = place_of(&core.decoded.files, addr)?;
+        let part = core.decoded.files.get(place)?;
         let contents = (*self.content_of.get(place)?)?;
         let writable = core.is_writable(addr);
         let offset = part.offset.checked_add(addr - part.start)?;

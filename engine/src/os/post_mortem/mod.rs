@@ -207,7 +207,7 @@ impl Processes for PostMortem {
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
         // A core file has the name of the process only.
         match thread.0 == pid {
-            true => self.core.said.name.clone(),
+            true => self.core.decoded.name.clone(),
             false => String::new(),
         }
     }

@@ -39,7 +39,7 @@ pub struct Core {
     arch: Arch,
     /// By address.
     segments: Vec<Segment>,
-    pub(super) said: Notes,
+    pub(super) decoded: Notes,
     pub(super) images: Images,
     /// Remarks on the file for the user.
     notes: Vec<String>,
@@ -69,7 +69,7 @@ impl Core {
             path: file.path.clone(),
             arch,
             segments: Vec::new(),
-            said: Notes::default(),
+            decoded: Notes::default(),
             images: Images::default(),
             notes: file.notes,
             written: file.written,
@@ -101,13 +101,13 @@ impl Core {
                 elf::PT_NOTE => {
                     let bytes = &bytes[..bytes.len().min(notes_left)];
                     notes_left -= bytes.len();
-                    core.said.read(arch, bytes, header.p_align(ENDIAN));
+                    core.decoded.read(arch, bytes, header.p_align(ENDIAN));
                 }
                 _ => {}
             }
         }
         core.segments.sort_by_key(|segment| segment.start);
-        if core.said.threads.is_empty() {
+        if core.decoded.threads.is_empty() {
             return Err(wrong(match missing {
                 0 => "it records no threads",
                 _ => {
@@ -175,8 +175,8 @@ impl Core {
 
     /// Returns the file part that contains an address.
     pub(super) fn file_part(&self, addr: LoadAddr) -> Option<&FilePart> {
-        let place = super::images::place_of(&self.said.files, addr)?;
-        self.said.files.get(place)
+        let place = super::images::place_of(&self.decoded.files, addr)?;
+        self.decoded.files.get(place)
     }
 
     /// Returns when the file was written.
@@ -191,7 +191,7 @@ impl Core {
 
     /// Returns whether the core file lists the mapped files.
     pub fn lists_files(&self) -> bool {
-        !self.said.files.is_empty()
+        !self.decoded.files.is_empty()
     }
 
     /// Returns the instruction set of the program.
@@ -201,7 +201,7 @@ impl Core {
 
     /// Returns a value of the auxiliary vector.
     pub(super) fn auxiliary(&self, key: u64) -> Option<u64> {
-        let mut pairs = self.said.auxiliary.iter();
+        let mut pairs = self.decoded.auxiliary.iter();
         pairs
             .find(|(name, _)| *name == key)
             .map(|(_, value)| *value)
@@ -209,29 +209,29 @@ impl Core {
 
     /// Returns the process id; that of the first thread if the file has none.
     pub fn pid(&self) -> i32 {
-        let first = self.said.threads.first();
-        let pid = self.said.pid.or(first.map(|thread| thread.id.0));
+        let first = self.decoded.threads.first();
+        let pid = self.decoded.pid.or(first.map(|thread| thread.id.0));
         pid.unwrap_or(1)
     }
 
     /// Returns the threads, the one that ended the process first.
     pub fn threads(&self) -> impl Iterator<Item = ThreadId> {
-        self.said.threads.iter().map(|thread| thread.id)
+        self.decoded.threads.iter().map(|thread| thread.id)
     }
 
     pub(super) fn thread(&self, id: ThreadId) -> Option<&CoreThread> {
-        self.said.threads.iter().find(|thread| thread.id == id)
+        self.decoded.threads.iter().find(|thread| thread.id == id)
     }
 
     /// The thread that ended the process, and the signal that it died of. A core file taken of a
     /// living process has no signal.
     pub fn ending(&self) -> Option<(ThreadId, Option<SignalInfo>)> {
-        let thread = self.said.threads.first()?;
+        let thread = self.decoded.threads.first()?;
         Some((thread.id, self.signal()))
     }
 
     fn signal(&self) -> Option<SignalInfo> {
-        let info = self.said.threads.first()?.signal?;
+        let info = self.decoded.threads.first()?.signal?;
         // Another signal is that of a debugger's stop.
         signal::dumps_core(info.signal).then_some(info)
     }
@@ -242,11 +242,11 @@ impl Core {
     }
 
     fn headline(&self) -> String {
-        let command = match self.said.arguments.is_empty() {
-            true => &self.said.name,
-            false => &self.said.arguments,
+        let command = match self.decoded.arguments.is_empty() {
+            true => &self.decoded.name,
+            false => &self.decoded.arguments,
         };
-        let threads = self.said.threads.len();
+        let threads = self.decoded.threads.len();
         let mut text = format!("core file of process {}", self.pid());
         // Writing to a String cannot fail.
         let _ = write!(text, ", `{command}`, with {threads} thread");

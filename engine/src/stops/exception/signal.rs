@@ -118,16 +118,15 @@ impl ExceptionFilter {
 /// Returns whether a signal belongs to normal operation.
 fn is_quiet(signal: Signal) -> bool {
     matches!(
-        signal.0,
-        libc::SIGCHLD
-            | libc::SIGWINCH
-            | libc::SIGURG
-            | libc::SIGCONT
-            | libc::SIGALRM
-            | libc::SIGVTALRM
-            | libc::SIGPROF
-            | 32
-            | 33
+        signal,
+        Signal::CHLD
+            | Signal::WINCH
+            | Signal::URG
+            | Signal::CONT
+            | Signal::ALRM
+            | Signal::VTALRM
+            | Signal::PROF
+            | Signal(32 | 33)
     )
 }
 
