@@ -7,7 +7,7 @@ use crate::debugger::breakpoint::ConditionResults;
 use crate::ids::{BreakpointId, Signal, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Arrival, Resumed, RunAs, StopCause};
-use crate::os::{Resume, WaitStatus};
+use crate::os::{Resume, ThreadEvent};
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::{Event, StopReason};
 use crate::stops::fold::fold;
@@ -69,7 +69,7 @@ impl Debugger {
     }
 
     /// Handles one stop.
-    pub(crate) fn on_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn on_stop(&mut self, thread: ThreadId, status: ThreadEvent) {
         tracing::trace!(%thread, ?status, "stop");
         let vote = self.vote(thread, status);
         self.carry_out(thread, vote);
@@ -100,7 +100,7 @@ impl Debugger {
                         this.inferior.step_in_place(thread, step)
                     });
                     match status {
-                        Some(WaitStatus::Signal(signal)) if signal == Signal::TRAP => {
+                        Some(ThreadEvent::Signal(signal)) if signal == Signal::TRAP => {
                             self.inferior.note_sigtrap(thread);
                             self.inferior.normalize(thread);
                             self.on_step_or_watch_trap(thread, step.how == Resume::Step)
@@ -125,19 +125,19 @@ impl Debugger {
     }
 
     /// Returns the vote on a stop.
-    fn vote(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
-        if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
+    fn vote(&mut self, thread: ThreadId, status: ThreadEvent) -> Vote {
+        if matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) {
             self.inferior.forget_released(thread);
         }
         let Some(process) = &mut self.inferior.process else {
-            self.inferior.pass_on(thread, WaitStatus::Other);
+            self.inferior.pass_on(thread, ThreadEvent::Other);
             return Vote::Stay;
         };
         if !process.threads.contains_key(&thread) {
             self.inferior.on_unknown_thread(thread, status);
             return Vote::Stay;
         }
-        if process.launcher && !matches!(status, WaitStatus::Execed(_)) {
+        if process.launcher && !matches!(status, ThreadEvent::Execed(_)) {
             self.on_launcher(thread, status);
             return Vote::Stay;
         }
@@ -177,7 +177,7 @@ impl Debugger {
 
     /// Handles a stop that is bookkeeping, in any state. Returns true if there is nothing to
     /// report; the thread is then stopped, or gone. Returns false if the stop has to be classified.
-    pub(crate) fn is_bookkeeping(&mut self, thread: ThreadId, status: WaitStatus) -> bool {
+    pub(crate) fn is_bookkeeping(&mut self, thread: ThreadId, status: ThreadEvent) -> bool {
         let arrival = self.inferior.absorb(thread, status);
         if let Arrival::Exec(former) = arrival {
             self.on_exec(thread, former);
@@ -187,7 +187,7 @@ impl Debugger {
     }
 
     /// Returns the vote on a stop that may have to be reported.
-    pub(crate) fn classify(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
+    pub(crate) fn classify(&mut self, thread: ThreadId, status: ThreadEvent) -> Vote {
         match self.inferior.classify_stop(thread, status) {
             Some(cause) => self.decide(thread, cause),
             None => Vote::Stay,

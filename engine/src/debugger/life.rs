@@ -4,7 +4,7 @@ use super::Debugger;
 use crate::ids::{OutputStream, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Child, OUTPUT_TIMEOUT};
-use crate::os::WaitStatus;
+use crate::os::ThreadEvent;
 use crate::stops::event::Event;
 use std::time::Instant;
 
@@ -123,18 +123,18 @@ impl Debugger {
     }
 
     /// Handles a stop of the launcher, which is resumed until it executes the program.
-    pub(crate) fn on_launcher(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn on_launcher(&mut self, thread: ThreadId, status: ThreadEvent) {
         match status {
-            WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
+            ThreadEvent::Exited(_) | ThreadEvent::Killed(_) => {
                 self.inferior.process = None;
                 self.emit(Event::LaunchFailed(
                     "the launcher in the terminal exited before it executed the program".into(),
                 ));
                 return;
             }
-            WaitStatus::Cloned(new) => self.inferior.adopt(new),
-            WaitStatus::Forked(child) => self.inferior.expect_child(child, Child::Fork),
-            WaitStatus::Vforked(child) => self.inferior.expect_child(child, Child::Vfork),
+            ThreadEvent::Created(new) => self.inferior.adopt(new),
+            ThreadEvent::Forked(child) => self.inferior.expect_child(child, Child::Fork),
+            ThreadEvent::Vforked(child) => self.inferior.expect_child(child, Child::Vfork),
             _ => {}
         }
         self.inferior.pass_on(thread, status);

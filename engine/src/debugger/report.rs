@@ -6,7 +6,7 @@ use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::Process;
 use crate::inferior::thread::RunState;
-use crate::os::WaitStatus;
+use crate::os::ThreadEvent;
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::{Event, Stop, StopReason};
 
@@ -160,7 +160,7 @@ impl Debugger {
         self.inferior.close_memory();
         for (thread, state) in process.threads {
             let deferred = match state.deferred {
-                Some(WaitStatus::Signal(signal)) if signal != Signal::TRAP => signal,
+                Some(ThreadEvent::Signal(signal)) if signal != Signal::TRAP => signal,
                 _ => Signal(0),
             };
             match (state.signal.0, deferred.0) {

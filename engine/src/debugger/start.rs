@@ -8,7 +8,7 @@ use crate::images::modules::ModuleInfo;
 use crate::inferior::Process;
 use crate::inferior::site::Owner;
 use crate::inferior::thread::StopPoint;
-use crate::os::{OpenStdio, SeizeAs, WaitStatus};
+use crate::os::{OpenStdio, SeizeAs, ThreadEvent};
 use crate::stops::event::{Event, StopReason};
 
 impl Debugger {
@@ -37,7 +37,7 @@ impl Debugger {
         self.inferior.thread_is_there(ThreadId(pid));
         // In the kernel, a single step from here ends before the first instruction.
         if let Some(state) = self.inferior.thread_mut(ThreadId(pid)) {
-            state.point = StopPoint::SystemCall(WaitStatus::Execed(ThreadId(pid)));
+            state.point = StopPoint::SystemCall(ThreadEvent::Execed(ThreadId(pid)));
         }
         self.load_initial_modules();
         Ok(())

@@ -7,7 +7,7 @@ use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Wait}
 use crate::ids::{ExitStatus, Signal, ThreadId};
 use crate::inferior::site::{Owner, Sites};
 use crate::os::fake::{BASE, Fake, PID};
-use crate::os::{RegisterSet, TrapCause, WaitStatus};
+use crate::os::{RegisterSet, ThreadEvent, TrapCause};
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::stops::event::{Event, StopReason};
@@ -17,7 +17,7 @@ use std::time::Instant;
 const LEADER: ThreadId = ThreadId(PID);
 const OTHER: ThreadId = ThreadId(8);
 const SITE: LoadAddr = LoadAddr(BASE + 4);
-const TRAP: WaitStatus = WaitStatus::Signal(Signal::TRAP);
+const TRAP: ThreadEvent = ThreadEvent::Signal(Signal::TRAP);
 
 /// A running process of `nop`s with two threads.
 fn running() -> (Debugger, Fake) {
@@ -104,7 +104,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
     fake.0
         .borrow_mut()
         .stops
-        .push_back((LEADER, WaitStatus::Signal(Signal::SEGV)));
+        .push_back((LEADER, ThreadEvent::Signal(Signal::SEGV)));
     trap(&fake, OTHER, SITE);
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert_eq!(thread, LEADER);
@@ -121,7 +121,7 @@ fn a_hit_during_a_stop_is_hit_again_after_it() {
 #[test]
 fn a_signal_during_a_stop_is_reported_after_it() {
     let (mut debugger, fake) = running();
-    let fault = WaitStatus::Signal(Signal::SEGV);
+    let fault = ThreadEvent::Signal(Signal::SEGV);
     fake.0
         .borrow_mut()
         .stops
@@ -144,7 +144,7 @@ fn a_signal_during_a_stop_is_reported_after_it() {
 #[test]
 fn a_real_time_signal_passes() {
     let (mut debugger, fake) = running();
-    let status = WaitStatus::Signal(Signal(37));
+    let status = ThreadEvent::Signal(Signal(37));
     fake.0.borrow_mut().stops.push_back((OTHER, status));
     assert!(next_stop(&mut debugger).is_none());
     assert_eq!(fake.0.borrow().log, ["continue 8 signal 37"]);
@@ -157,8 +157,8 @@ fn thread_may_stop_before_the_clone_event() {
     {
         let mut script = fake.0.borrow_mut();
         script.registers.insert(new, at(LoadAddr(BASE)));
-        script.stops.push_back((new, WaitStatus::Interrupted));
-        script.stops.push_back((LEADER, WaitStatus::Cloned(new)));
+        script.stops.push_back((new, ThreadEvent::Interrupted));
+        script.stops.push_back((LEADER, ThreadEvent::Created(new)));
     }
     let mut started = 0;
     while let Some(event) = next(&mut debugger) {
@@ -173,9 +173,9 @@ fn thread_may_end_before_the_clone_event() {
     let (mut debugger, fake) = running();
     let new = ThreadId(9);
     fake.0.borrow_mut().stops.extend([
-        (new, WaitStatus::Interrupted),
-        (new, WaitStatus::Exited(0)),
-        (LEADER, WaitStatus::Cloned(new)),
+        (new, ThreadEvent::Interrupted),
+        (new, ThreadEvent::Exited(0)),
+        (LEADER, ThreadEvent::Created(new)),
     ]);
     let mut told = Vec::new();
     while let Some(event) = next(&mut debugger) {
@@ -198,8 +198,8 @@ fn forked_child_is_cleaned_and_detached_in_any_order() {
         {
             let mut script = fake.0.borrow_mut();
             script.strangers.insert(child, 20);
-            let told = (LEADER, WaitStatus::Forked(20));
-            let born = (child, WaitStatus::Interrupted);
+            let told = (LEADER, ThreadEvent::Forked(20));
+            let born = (child, ThreadEvent::Interrupted);
             script.stops.extend(if child_first {
                 [born, told]
             } else {
@@ -219,13 +219,13 @@ fn detach_cleans_an_unseen_forked_child() {
     let (mut debugger, fake) = running();
     debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     let child = ThreadId(20);
-    let told = (LEADER, WaitStatus::Forked(20));
+    let told = (LEADER, ThreadEvent::Forked(20));
     fake.0.borrow_mut().stops.push_back(told);
     assert!(next_stop(&mut debugger).is_none());
     {
         let mut script = fake.0.borrow_mut();
         script.strangers.insert(child, 20);
-        script.stops.push_back((child, WaitStatus::Interrupted));
+        script.stops.push_back((child, ThreadEvent::Interrupted));
     }
     debugger.detach().unwrap();
     let log = fake.0.borrow().log.clone();
@@ -236,11 +236,11 @@ fn detach_cleans_an_unseen_forked_child() {
 #[test]
 fn detach_passes_a_pending_and_a_deferred_signal() {
     let (mut debugger, fake) = running();
-    let fault = WaitStatus::Signal(Signal::BUS);
+    let fault = ThreadEvent::Signal(Signal::BUS);
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert!(next_stop(&mut debugger).is_some());
     let state = debugger.inferior.thread_mut(OTHER).unwrap();
-    state.deferred = Some(WaitStatus::Signal(Signal::USR1));
+    state.deferred = Some(ThreadEvent::Signal(Signal::USR1));
     debugger.detach().unwrap();
     let log = fake.0.borrow().log.clone();
     assert!(log.contains(&"detach 8 signal 7".to_owned()), "{log:?}");
@@ -251,7 +251,7 @@ fn detach_passes_a_pending_and_a_deferred_signal() {
 #[test]
 fn state_of_former_threads_is_gone_with_their_process() {
     let (mut debugger, fake) = running();
-    let fault = WaitStatus::Signal(Signal::BUS);
+    let fault = ThreadEvent::Signal(Signal::BUS);
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert!(next_stop(&mut debugger).is_some());
     debugger.thread_state(OTHER).unwrap().hidden_inlined = 2;
@@ -271,8 +271,8 @@ fn exit_of_the_leader_ends_the_process() {
     let (mut debugger, fake) = running();
     {
         let mut script = fake.0.borrow_mut();
-        script.stops.push_back((OTHER, WaitStatus::Exited(3)));
-        script.stops.push_back((LEADER, WaitStatus::Exited(3)));
+        script.stops.push_back((OTHER, ThreadEvent::Exited(3)));
+        script.stops.push_back((LEADER, ThreadEvent::Exited(3)));
     }
     let mut events = Vec::new();
     while let Some(event) = next(&mut debugger) {
@@ -294,10 +294,10 @@ fn kill_during_stop_all_ends_the_process() {
     let (mut debugger, fake) = running();
     {
         let mut script = fake.0.borrow_mut();
-        let killed = WaitStatus::Killed(Signal::KILL);
+        let killed = ThreadEvent::Killed(Signal::KILL);
         script
             .stops
-            .push_back((LEADER, WaitStatus::Signal(Signal::SEGV)));
+            .push_back((LEADER, ThreadEvent::Signal(Signal::SEGV)));
         script.stops.push_back((OTHER, killed));
         script.stops.push_back((LEADER, killed));
     }
@@ -318,7 +318,7 @@ fn detach_restores_code_and_passes_the_signal() {
     fake.0
         .borrow_mut()
         .stops
-        .push_back((OTHER, WaitStatus::Signal(Signal::BUS)));
+        .push_back((OTHER, ThreadEvent::Signal(Signal::BUS)));
     assert!(next_stop(&mut debugger).is_some());
     debugger.detach().unwrap();
     let script = fake.0.borrow();
@@ -347,7 +347,7 @@ fn pause_reports_once_and_stops_all() {
 #[test]
 fn group_stop_lasts_until_sigcont() {
     let (mut debugger, fake) = running();
-    let stopped = WaitStatus::GroupStop(Signal::STOP);
+    let stopped = ThreadEvent::GroupStop(Signal::STOP);
     fake.0
         .borrow_mut()
         .stops
@@ -371,8 +371,8 @@ fn group_stop_lasts_until_sigcont() {
     // SIGCONT: each thread traps again, and is resumed.
     fake.0.borrow_mut().log.clear();
     fake.0.borrow_mut().stops.extend([
-        (LEADER, WaitStatus::Interrupted),
-        (OTHER, WaitStatus::Interrupted),
+        (LEADER, ThreadEvent::Interrupted),
+        (OTHER, ThreadEvent::Interrupted),
     ]);
     assert!(matches!(next(&mut debugger), Some(Event::Note(_))));
     assert!(next(&mut debugger).is_none());
@@ -413,7 +413,7 @@ fn non_stop_thread_stops_steps_and_resumes_alone() {
     let (mut debugger, fake) = running();
     debugger.set_non_stop(true);
     debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
-    let fault = WaitStatus::Signal(Signal::SEGV);
+    let fault = ThreadEvent::Signal(Signal::SEGV);
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);
     // No thread was interrupted; stops of the other one are still handled.
@@ -488,7 +488,7 @@ fn a_change_during_a_stop_is_reported_after_it() {
     let (mut debugger, fake) = running();
     watch(&mut debugger);
     assert!(next(&mut debugger).is_none());
-    let fault = WaitStatus::Signal(Signal::SEGV);
+    let fault = ThreadEvent::Signal(Signal::SEGV);
     fake.0.borrow_mut().stops.push_back((LEADER, fault));
     write(&fake, OTHER, 5);
     let first = next_stop(&mut debugger).unwrap();
@@ -574,7 +574,7 @@ fn instruction_step_over_a_call_of_another_set_ends_behind_it() {
     let (mut debugger, fake) = running_of_fake_set();
     let call = to(CALL, 0x20);
     fake.0.borrow_mut().memory[4..8].copy_from_slice(&call);
-    let fault = WaitStatus::Signal(Signal::SEGV);
+    let fault = ThreadEvent::Signal(Signal::SEGV);
     fake.0.borrow_mut().registers.insert(OTHER, at(SITE));
     fake.0.borrow_mut().stops.push_back((OTHER, fault));
     assert_eq!(next_stop(&mut debugger).unwrap().0, OTHER);

@@ -12,7 +12,7 @@ use crate::arch::{SPIN_LOOP, SPIN_LOOP_BYTES};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::site::Owner;
-use crate::os::{Duty, RegisterSet, Resume, SystemCall, WaitInterest, WaitStatus};
+use crate::os::{Duty, RegisterSet, Resume, SystemCall, ThreadEvent, WaitInterest};
 use dwarf::LoadAddr;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -191,7 +191,7 @@ impl Inferior {
 
     /// Waits for forked children that have not stopped yet: the data needed to clean their memory
     /// is about to be dropped.
-    fn wait_unseen_children(&mut self) -> Vec<(ThreadId, WaitStatus)> {
+    fn wait_unseen_children(&mut self) -> Vec<(ThreadId, ThreadEvent)> {
         let children = self.process.iter().flat_map(|process| &process.children);
         let unseen = children.filter(|(_, kind)| **kind == Child::Fork);
         let unseen: Vec<ThreadId> = unseen.map(|(child, _)| ThreadId(*child)).collect();
@@ -212,8 +212,8 @@ impl Inferior {
         for (child, status) in self.wait_unseen_children() {
             self.set_child(child, None);
             let signal = match status {
-                WaitStatus::Exited(_) | WaitStatus::Killed(_) => continue,
-                WaitStatus::Signal(signal) => signal,
+                ThreadEvent::Exited(_) | ThreadEvent::Killed(_) => continue,
+                ThreadEvent::Signal(signal) => signal,
                 _ => Signal(0),
             };
             self.clean(child);
@@ -227,13 +227,13 @@ impl Inferior {
     }
 
     /// Handles a stop of a child.
-    pub(crate) fn on_child(&mut self, child: ThreadId, kind: Child, status: WaitStatus) {
+    pub(crate) fn on_child(&mut self, child: ThreadId, kind: Child, status: ThreadEvent) {
         let signal = match status {
-            WaitStatus::Signal(signal) => signal,
+            ThreadEvent::Signal(signal) => signal,
             _ => Signal(0),
         };
         match (kind, status) {
-            (_, WaitStatus::Exited(_) | WaitStatus::Killed(_)) => self.set_child(child, None),
+            (_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) => self.set_child(child, None),
             (Child::Held(_), _) => {}
             (Child::Fork, _) => {
                 self.clean(child);
@@ -246,7 +246,7 @@ impl Inferior {
                     self.os.resume(child, Resume::Continue, signal);
                 }
             }
-            (Child::Vfork | Child::Watched, WaitStatus::Execed(_)) => {
+            (Child::Vfork | Child::Watched, ThreadEvent::Execed(_)) => {
                 if self.following.follow.follow == Follow::Parent {
                     self.detach_child(child, Signal(0));
                 } else if self
@@ -259,7 +259,7 @@ impl Inferior {
                     self.os.resume(child, Resume::Continue, Signal(0));
                 }
             }
-            (Child::Vfork, WaitStatus::Signal(signal)) => {
+            (Child::Vfork, ThreadEvent::Signal(signal)) => {
                 // It runs in the debuggee's memory: it is moved past our traps, like a thread.
                 let registers = self.os.registers(child);
                 let arch = self.arch;
@@ -290,19 +290,19 @@ impl Inferior {
             }
             (
                 _,
-                WaitStatus::Forked(new)
-                | WaitStatus::Vforked(new)
-                | WaitStatus::Cloned(ThreadId(new)),
+                ThreadEvent::Forked(new)
+                | ThreadEvent::Vforked(new)
+                | ThreadEvent::Created(ThreadId(new)),
             ) => {
                 let of_new = match (kind, status) {
-                    (Child::Vfork, WaitStatus::Forked(_)) => Child::Fork,
+                    (Child::Vfork, ThreadEvent::Forked(_)) => Child::Fork,
                     (Child::Vfork, _) => Child::Vfork,
                     _ => Child::Watched,
                 };
                 self.expect_child(new, of_new);
                 self.os.resume(child, Resume::Continue, Signal(0));
             }
-            (Child::Watched, WaitStatus::GroupStop(_)) if self.os.keep_group_stop(child) => {}
+            (Child::Watched, ThreadEvent::GroupStop(_)) if self.os.keep_group_stop(child) => {}
             (Child::Vfork | Child::Watched, _) => {
                 self.os.resume(child, Resume::Continue, signal);
             }
@@ -484,13 +484,13 @@ impl Inferior {
                 continue;
             };
             match status {
-                WaitStatus::Forked(new)
-                | WaitStatus::Vforked(new)
-                | WaitStatus::Cloned(ThreadId(new)) => running.push(ThreadId(new)),
+                ThreadEvent::Forked(new)
+                | ThreadEvent::Vforked(new)
+                | ThreadEvent::Created(ThreadId(new)) => running.push(ThreadId(new)),
                 _ => {}
             }
             let signal = match status {
-                WaitStatus::Signal(signal) => signal,
+                ThreadEvent::Signal(signal) => signal,
                 _ => Signal(0),
             };
             running.retain(|it| *it != child);
@@ -528,9 +528,9 @@ impl Inferior {
         self.os.interrupt(child);
         self.os.resume(child, Resume::Continue, Signal(0));
         let registers = match self.os.wait_for_stop(child) {
-            Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => None,
+            Some(ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) | None => None,
             Some(status) => {
-                if let WaitStatus::Signal(one) = status {
+                if let ThreadEvent::Signal(one) = status {
                     signal = one;
                 }
                 self.os.registers(child)

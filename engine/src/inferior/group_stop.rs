@@ -5,15 +5,15 @@ use super::Inferior;
 use super::Notice;
 use super::thread::RunState;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{Resume, WaitStatus};
+use crate::os::{Resume, ThreadEvent};
 
 impl Inferior {
     /// Records what a stop reveals about the group-stop of the process.
-    pub(crate) fn note_group_stop(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn note_group_stop(&mut self, thread: ThreadId, status: ThreadEvent) {
         let group_stop = match status {
-            WaitStatus::GroupStop(_) => true,
+            ThreadEvent::GroupStop(_) => true,
             // An interrupted thread of a process in group-stop reports a group-stop instead.
-            WaitStatus::Interrupted => false,
+            ThreadEvent::Interrupted => false,
             _ => return,
         };
         if let Some(state) = self.thread_mut(thread) {

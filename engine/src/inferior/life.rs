@@ -2,7 +2,7 @@
 
 use super::{Child, DisplacedPads, Inferior, JumpPatches, Notice, OUTPUT_TIMEOUT, Process, State};
 use crate::ids::{ExitStatus, Signal, ThreadId};
-use crate::os::{Patience, Resume, WaitInterest, WaitStatus};
+use crate::os::{Patience, Resume, ThreadEvent, WaitInterest};
 use std::time::{Duration, Instant};
 
 /// How long to spin for the end of a killed process.
@@ -32,7 +32,7 @@ impl Inferior {
     }
 
     /// Handles a stop of an unknown thread: the report of its creation is still to come.
-    pub(crate) fn on_unknown_thread(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn on_unknown_thread(&mut self, thread: ThreadId, status: ThreadEvent) {
         let Some(process) = &mut self.process else {
             return;
         };
@@ -40,7 +40,7 @@ impl Inferior {
             self.on_child(thread, kind, status);
             return;
         }
-        if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
+        if matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) {
             process.unclaimed_stops.remove(&thread);
             process.unannounced_threads.insert(thread);
             return;
@@ -60,7 +60,7 @@ impl Inferior {
     }
 
     /// Removes a thread that has ended; the end of the leader is the end of the process.
-    pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn thread_ended(&mut self, thread: ThreadId, status: ThreadEvent) {
         let Some(process) = &mut self.process else {
             return;
         };
@@ -71,8 +71,8 @@ impl Inferior {
             return;
         }
         let status = match status {
-            WaitStatus::Killed(signal) => ExitStatus::Signal(signal),
-            WaitStatus::Exited(code) => ExitStatus::Code(code),
+            ThreadEvent::Killed(signal) => ExitStatus::Signal(signal),
+            ThreadEvent::Exited(code) => ExitStatus::Code(code),
             _ => return,
         };
         process.threads.clear();
@@ -140,9 +140,9 @@ impl Inferior {
 
     /// Resumes a launcher, or any process that is not ours to debug, with the signal that it
     /// stopped for.
-    pub(crate) fn pass_on(&mut self, thread: ThreadId, status: WaitStatus) {
+    pub(crate) fn pass_on(&mut self, thread: ThreadId, status: ThreadEvent) {
         let signal = match status {
-            WaitStatus::Signal(signal) => signal,
+            ThreadEvent::Signal(signal) => signal,
             _ => Signal(0),
         };
         self.os.resume(thread, Resume::Continue, signal);
@@ -158,7 +158,7 @@ impl Inferior {
         loop {
             match at_once.take().or_else(|| self.os.next_stop()) {
                 Some((thread, status)) => {
-                    let gone = matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_));
+                    let gone = matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_));
                     if gone && thread.0 == pid {
                         break;
                     }

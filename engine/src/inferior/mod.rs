@@ -26,7 +26,7 @@ use crate::inferior::jump_patch::JumpPatches;
 use crate::inferior::site::Sites;
 use crate::inferior::thread::{RegisterCache, StopPoint, Thread};
 use crate::memory::{PageCache, PatchedCode};
-use crate::os::{Backend, Patience, Ready, WaitStatus};
+use crate::os::{Backend, Patience, Ready, ThreadEvent};
 pub(crate) use children::{Child, Following};
 pub use children::{Follow, FollowFork, Handover};
 use debug_registers::DebugRegisters;
@@ -98,7 +98,7 @@ pub(crate) struct Inferior {
     /// Notices for the client, oldest first.
     pub notices: Vec<Notice>,
     /// Stops that were taken from the kernel before their thread was known.
-    pub ready: VecDeque<(ThreadId, WaitStatus)>,
+    pub ready: VecDeque<(ThreadId, ThreadEvent)>,
     /// Threads that have ended since this was last emptied.
     pub ended: Vec<ThreadId>,
     /// What to do with processes that the debuggee creates, and those that were handed over.
@@ -161,7 +161,7 @@ pub struct Process {
     /// Processes that the debuggee created and that are still traced.
     pub children: BTreeMap<i32, Child>,
     /// Stops of threads and children whose creation has not been reported yet.
-    pub unclaimed_stops: BTreeMap<ThreadId, WaitStatus>,
+    pub unclaimed_stops: BTreeMap<ThreadId, ThreadEvent>,
     /// Threads that were seen, and may have ended, before the kernel reported their creation.
     pub unannounced_threads: BTreeSet<ThreadId>,
     /// The thread of the last stop.
@@ -242,14 +242,14 @@ pub(crate) enum Arrival {
 
 impl Inferior {
     /// Returns the next stop of any thread, if one is ready.
-    pub(crate) fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+    pub(crate) fn next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
         let ready = self.ready.pop_front();
         ready.or_else(|| self.os.next_stop())
     }
 
     /// Returns the stop of one thread, if it is ready. This is cheaper than [`Self::next_stop`],
     /// for which the kernel walks over all threads.
-    pub(crate) fn poll_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+    pub(crate) fn poll_stop(&mut self, thread: ThreadId) -> Option<ThreadEvent> {
         let ready = self.ready.iter().position(|(it, _)| *it == thread);
         match ready.and_then(|index| self.ready.remove(index)) {
             Some((_, status)) => Some(status),
@@ -259,7 +259,7 @@ impl Inferior {
 
     /// Spins for the next stop of a thread that stops again and again in quick succession. Returns
     /// `None` if no such thread stops in time.
-    pub(crate) fn spin_for_next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+    pub(crate) fn spin_for_next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
         let last = self.last_resume.filter(|last| last.is_quick)?;
         let status = self.os.stop_of(last.thread, Patience::Spin(SPIN_FOR));
         if status.is_none() {
@@ -287,36 +287,36 @@ impl Inferior {
 
     /// Updates the state of the process for a stop of one of its threads (new thread or process,
     /// exec, exit, our own interrupt, group-stop). Nothing is resumed.
-    pub(crate) fn absorb(&mut self, thread: ThreadId, status: WaitStatus) -> Arrival {
-        if matches!(status, WaitStatus::Exited(_) | WaitStatus::Killed(_)) {
+    pub(crate) fn absorb(&mut self, thread: ThreadId, status: ThreadEvent) -> Arrival {
+        if matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) {
             self.thread_ended(thread, status);
             return Arrival::Bookkeeping;
         }
         self.mark_stopped(thread, status);
         match status {
-            WaitStatus::Execed(former) => return Arrival::Exec(former),
-            WaitStatus::Cloned(new) => self.on_clone(new),
-            WaitStatus::Forked(child) => self.expect_child(child, Child::Fork),
-            WaitStatus::Vforked(child) => self.expect_child(child, Child::Vfork),
-            WaitStatus::Interrupted | WaitStatus::GroupStop(_) | WaitStatus::Other => {}
-            WaitStatus::Signal(_) | WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
+            ThreadEvent::Execed(former) => return Arrival::Exec(former),
+            ThreadEvent::Created(new) => self.on_clone(new),
+            ThreadEvent::Forked(child) => self.expect_child(child, Child::Fork),
+            ThreadEvent::Vforked(child) => self.expect_child(child, Child::Vfork),
+            ThreadEvent::Interrupted | ThreadEvent::GroupStop(_) | ThreadEvent::Other => {}
+            ThreadEvent::Signal(_) | ThreadEvent::Exited(_) | ThreadEvent::Killed(_) => {
                 return Arrival::Stop;
             }
         }
         Arrival::Bookkeeping
     }
 
-    fn mark_stopped(&mut self, thread: ThreadId, status: WaitStatus) {
-        let trapped = status == WaitStatus::Signal(Signal::TRAP);
-        if !trapped && matches!(status, WaitStatus::Interrupted | WaitStatus::Signal(_)) {
+    fn mark_stopped(&mut self, thread: ThreadId, status: ThreadEvent) {
+        let trapped = status == ThreadEvent::Signal(Signal::TRAP);
+        if !trapped && matches!(status, ThreadEvent::Interrupted | ThreadEvent::Signal(_)) {
             self.os.keep_system_call(thread);
         }
         let within = matches!(
             status,
-            WaitStatus::Cloned(_)
-                | WaitStatus::Forked(_)
-                | WaitStatus::Vforked(_)
-                | WaitStatus::Execed(_)
+            ThreadEvent::Created(_)
+                | ThreadEvent::Forked(_)
+                | ThreadEvent::Vforked(_)
+                | ThreadEvent::Execed(_)
         );
         if let Some(state) = self.thread_mut(thread) {
             state.stop();
@@ -334,8 +334,8 @@ impl Inferior {
 
     /// Keeps a stop that cannot be reported now for the next resume. A breakpoint hit is not kept:
     /// the pc goes back to the site, and the breakpoint is hit again.
-    pub(crate) fn defer(&mut self, thread: ThreadId, status: WaitStatus) {
-        if status == WaitStatus::Signal(Signal::TRAP)
+    pub(crate) fn defer(&mut self, thread: ThreadId, status: ThreadEvent) {
+        if status == ThreadEvent::Signal(Signal::TRAP)
             && let Some(trap) = self.classify_sigtrap(thread)
         {
             match trap {
@@ -351,7 +351,7 @@ impl Inferior {
                 SigtrapKind::ProgramTrap | SigtrapKind::UserSigtrap => {}
             }
         }
-        if let WaitStatus::Signal(signal) = status
+        if let ThreadEvent::Signal(signal) = status
             && self.is_condition_fault(thread, signal)
         {
             // The thread goes back to the site: its next resume hits the breakpoint again.

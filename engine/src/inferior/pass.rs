@@ -11,7 +11,7 @@
 use super::{Inferior, StoppedWorld};
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::thread::{RegisterCache, Thread};
-use crate::os::{Block, RegisterSet, Resume, SignalData, SignalMask, WaitStatus};
+use crate::os::{Block, RegisterSet, Resume, SignalData, SignalMask, ThreadEvent};
 use dwarf::{LoadAddr, Register};
 
 /// Maximum number of instructions in a pass: those that a jump covers, some more than once.
@@ -100,8 +100,8 @@ pub(crate) struct OutOfTurn {
 impl OutOfTurn {
     /// Notes that the thread stopped for another reason than its instruction. Another signal has
     /// data of its own.
-    pub(super) fn note(&mut self, status: WaitStatus) {
-        if matches!(status, WaitStatus::Signal(_)) {
+    pub(super) fn note(&mut self, status: ThreadEvent) {
+        if matches!(status, ThreadEvent::Signal(_)) {
             self.signal = None;
         }
     }
@@ -241,21 +241,21 @@ impl Inferior {
         state.registers = RegisterCache::Unread;
         match status {
             None => is_emulated,
-            Some(WaitStatus::Signal(Signal::TRAP)) => self.note_sigtrap(thread).is_some(),
+            Some(ThreadEvent::Signal(Signal::TRAP)) => self.note_sigtrap(thread).is_some(),
             // The thread has not moved.
-            Some(WaitStatus::Interrupted) => true,
-            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+            Some(ThreadEvent::Interrupted) => true,
+            Some(status @ (ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) => {
                 self.thread_ended(thread, status);
                 false
             }
             // The instruction faulted; it will fault again when the handler has returned.
-            Some(WaitStatus::Signal(signal)) if NOT_BLOCKED.contains(&signal) => {
+            Some(ThreadEvent::Signal(signal)) if NOT_BLOCKED.contains(&signal) => {
                 state.passed_site = passed;
                 self.set_registers_of(thread, registers);
                 false
             }
             // SIGSTOP cannot be blocked.
-            Some(WaitStatus::Signal(signal)) => {
+            Some(ThreadEvent::Signal(signal)) => {
                 *kept = Some(signal);
                 true
             }

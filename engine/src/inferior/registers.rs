@@ -5,7 +5,7 @@ use super::pass::OutOfTurn;
 use super::thread::{RegisterCache, StopPoint};
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::displaced::PadPosition;
-use crate::os::{Block, RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{Block, RegisterSet, Resume, SystemCall, ThreadEvent};
 use dwarf::LoadAddr;
 
 impl Inferior {
@@ -87,17 +87,17 @@ impl Inferior {
         };
         match state.point {
             StopPoint::Plain | StopPoint::Sigtrap => return true,
-            StopPoint::SystemCall(WaitStatus::Vforked(_)) => return false,
+            StopPoint::SystemCall(ThreadEvent::Vforked(_)) => return false,
             StopPoint::SystemCall(_) => state.point = StopPoint::Plain,
         }
         self.run(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread) {
-            Some(WaitStatus::Signal(Signal::TRAP)) => {
+            Some(ThreadEvent::Signal(Signal::TRAP)) => {
                 if let Some(state) = self.thread_mut(thread) {
                     state.point = StopPoint::Sigtrap;
                 }
             }
-            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+            Some(status @ (ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) => {
                 self.thread_ended(thread, status);
             }
             Some(status) => self.defer(thread, status),
@@ -127,7 +127,7 @@ impl Inferior {
         };
         self.run(thread, Resume::Step, Signal(0));
         match self.os.wait_for_stop(thread)? {
-            WaitStatus::Signal(Signal::TRAP) => {
+            ThreadEvent::Signal(Signal::TRAP) => {
                 self.note_sigtrap(thread);
             }
             status => {
@@ -192,7 +192,7 @@ impl Inferior {
             }
             self.run(thread, Resume::Step, Signal(0));
             match self.os.wait_for_stop(thread)? {
-                WaitStatus::Signal(Signal::TRAP) => {
+                ThreadEvent::Signal(Signal::TRAP) => {
                     if let Some(state) = self.thread_mut(thread) {
                         state.point = StopPoint::Sigtrap;
                     }
@@ -202,13 +202,13 @@ impl Inferior {
                         .map(|set| set.system_call_result());
                     break;
                 }
-                status @ WaitStatus::Signal(_) => {
+                status @ ThreadEvent::Signal(_) => {
                     kept = self.os.signal_data(thread);
                     if let Some(state) = self.thread_mut(thread) {
                         state.deferred = Some(status);
                     }
                 }
-                status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_)) => {
+                status @ (ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) => {
                     self.thread_ended(thread, status);
                     return None;
                 }

@@ -6,7 +6,7 @@ use super::displaced::{PastSite, REGION};
 use super::thread::{RegisterCache, RunState};
 use super::{Inferior, StopCause};
 use crate::ids::{Signal, ThreadId};
-use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{RegisterSet, Resume, SystemCall, ThreadEvent};
 use dwarf::LoadAddr;
 
 /// What a thread executes.
@@ -28,7 +28,7 @@ pub(crate) enum Resumed {
     /// The thread is still stopped; this cause has to be handled first.
     Stop(StopCause),
     /// The thread is still stopped; this status arrived while the resume was prepared.
-    Status(WaitStatus),
+    Status(ThreadEvent),
     /// The thread is still stopped; it has to be stepped with the trap at its pc removed.
     InPlace(InPlaceStep),
 }
@@ -167,7 +167,7 @@ impl Inferior {
         &mut self,
         thread: ThreadId,
         step: InPlaceStep,
-    ) -> Option<WaitStatus> {
+    ) -> Option<ThreadEvent> {
         self.sites.lift(step.addr, &*self.os);
         self.run(thread, Resume::Step, step.signal);
         let status = self.os.wait_for_stop(thread);

@@ -6,7 +6,7 @@ use super::thread::{RegisterCache, RunState, StopPoint};
 use super::{Child, Inferior};
 use crate::arch::Flow;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{RegisterSet, Resume, SystemCall, WaitStatus};
+use crate::os::{RegisterSet, Resume, SystemCall, ThreadEvent};
 use dwarf::LoadAddr;
 
 impl Inferior {
@@ -89,8 +89,8 @@ impl Inferior {
         self.os.interrupt(thread);
         self.run(thread, Resume::Continue, Signal(0));
         match self.os.wait_for_stop(thread) {
-            Some(WaitStatus::Interrupted | WaitStatus::GroupStop(_)) | None => {}
-            Some(status @ (WaitStatus::Exited(_) | WaitStatus::Killed(_))) => {
+            Some(ThreadEvent::Interrupted | ThreadEvent::GroupStop(_)) | None => {}
+            Some(status @ (ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) => {
                 self.thread_ended(thread, status);
             }
             Some(status) => self.defer(thread, status),

@@ -4,7 +4,7 @@ use super::InterruptedPass;
 use super::jump_patch::PatchTrap;
 use crate::ids::BreakpointId;
 use crate::ids::Signal;
-use crate::os::{RegisterSet, WaitStatus};
+use crate::os::{RegisterSet, ThreadEvent};
 use dwarf::LoadAddr;
 
 /// Whether a thread runs.
@@ -31,7 +31,7 @@ pub enum StopPoint {
     Sigtrap,
     /// Inside a system call, at this event. The kernel still writes registers at the end of the
     /// call.
-    SystemCall(WaitStatus),
+    SystemCall(ThreadEvent),
 }
 
 /// The general-purpose registers of a stopped thread.
@@ -90,7 +90,7 @@ pub struct Thread {
     /// The signal to deliver on resume (0: none).
     pub signal: Signal,
     /// A stop that has not been handled, because another one came first.
-    pub deferred: Option<WaitStatus>,
+    pub deferred: Option<ThreadEvent>,
     /// The site whose hit has been handled: a resume from there does not hit it again.
     pub passed_site: Option<LoadAddr>,
     /// Whether its last hit was reported to the client.

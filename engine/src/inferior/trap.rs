@@ -4,7 +4,7 @@ use super::Inferior;
 use crate::arch::MAX_BREAKPOINT_BYTES;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, ThreadId};
-use crate::os::{TrapCause, WaitStatus};
+use crate::os::{ThreadEvent, TrapCause};
 use dwarf::LoadAddr;
 
 /// The cause of a stop.
@@ -77,9 +77,9 @@ impl Inferior {
     pub(crate) fn classify_stop(
         &mut self,
         thread: ThreadId,
-        status: WaitStatus,
+        status: ThreadEvent,
     ) -> Option<StopCause> {
-        let WaitStatus::Signal(signal) = status else {
+        let ThreadEvent::Signal(signal) = status else {
             return Some(StopCause::Nothing);
         };
         if signal != Signal::TRAP {

@@ -2,7 +2,7 @@
 //! memory, queries, and the debugger's own end is in the traits that it includes.
 
 use super::address_space::AddressSpace;
-use super::event::{Patience, Ready, Resume, SeizeAs, WaitInterest, WaitStatus};
+use super::event::{Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 use super::processes::Processes;
 use super::registers::ExtendedPart;
 use super::safekeeping::Safekeeping;
@@ -40,16 +40,16 @@ pub trait Backend: ThreadState + AddressSpace + Processes + Safekeeping {
         besides: WaitInterest<'_>,
     ) -> Result<Ready, Error>;
     /// Returns the next stop of any thread, if one is available.
-    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)>;
+    fn next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)>;
     /// Returns the stop of one thread; `None` if it does not come within `patience`, or the thread
     /// is gone. This is cheaper than [`Backend::next_stop`].
-    fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<WaitStatus>;
+    fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent>;
     /// Resumes a stopped thread, delivering a signal (0 for none).
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal);
     /// Leaves a thread in the group-stop of its process, whose end is reported. Returns false if it
     /// is not in one.
     fn keep_group_stop(&mut self, thread: ThreadId) -> bool;
-    /// Interrupts a running thread; [`WaitStatus::Interrupted`] follows.
+    /// Interrupts a running thread; [`ThreadEvent::Interrupted`] follows.
     fn interrupt(&mut self, thread: ThreadId);
     /// Detaches from a stopped thread, delivering a signal (0 for none). It runs on untraced.
     fn detach(&mut self, thread: ThreadId, signal: Signal);
@@ -68,7 +68,7 @@ pub trait Backend: ThreadState + AddressSpace + Processes + Safekeeping {
 /// Conveniences that are the same for all backends.
 impl dyn Backend + '_ {
     /// Waits for the stop of a thread that is about to stop. `None`: it is gone.
-    pub fn wait_for_stop(&mut self, thread: ThreadId) -> Option<WaitStatus> {
+    pub fn wait_for_stop(&mut self, thread: ThreadId) -> Option<ThreadEvent> {
         self.stop_of(thread, Patience::UntilStopped)
     }
 

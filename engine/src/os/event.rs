@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A change of a thread's state. Real-time signals are preserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WaitStatus {
+pub enum ThreadEvent {
     /// It exited with this code.
     Exited(i32),
     /// A signal ended it.
@@ -18,7 +18,7 @@ pub enum WaitStatus {
     /// The whole process is stopped by this signal (group-stop).
     GroupStop(Signal),
     /// It created a thread.
-    Cloned(ThreadId),
+    Created(ThreadId),
     /// It forked a process, which has a copy of the memory.
     Forked(i32),
     /// It created a process that shares its memory until it executes another program or exits.
@@ -29,10 +29,10 @@ pub enum WaitStatus {
     Other,
 }
 
-impl WaitStatus {
+impl ThreadEvent {
     /// Returns whether the thread has ended.
     pub fn is_end(self) -> bool {
-        matches!(self, WaitStatus::Exited(_) | WaitStatus::Killed(_))
+        matches!(self, ThreadEvent::Exited(_) | ThreadEvent::Killed(_))
     }
 }
 
@@ -61,8 +61,8 @@ pub enum SeizeAs {
 pub enum Patience {
     /// Not at all.
     None,
-    /// So long, for a thread that was just resumed and is likely to stop soon. Spins instead of
-    /// sleeping, as a wake-up takes longer.
+    /// At most this time, for a thread that was just resumed and is likely to stop soon. Spins
+    /// instead of sleeping, as a wake-up takes longer.
     Spin(Duration),
     /// Until it stops or is gone, for a thread that is about to.
     UntilStopped,

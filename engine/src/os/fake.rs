@@ -4,7 +4,7 @@
 use super::{
     AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
     Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
-    Shared, SignalData, SignalMask, ThreadState, TrapCause, WaitInterest, WaitStatus, Waker,
+    Shared, SignalData, SignalMask, ThreadEvent, ThreadState, TrapCause, WaitInterest, Waker,
 };
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
@@ -25,7 +25,7 @@ pub const BASE: u64 = 0x1000;
 #[derive(Default)]
 pub struct Script {
     /// Stops in the order in which they are collected.
-    pub stops: VecDeque<(ThreadId, WaitStatus)>,
+    pub stops: VecDeque<(ThreadId, ThreadEvent)>,
     pub registers: BTreeMap<ThreadId, RegisterSet>,
     /// Why threads are stopped by a trap.
     pub traps: BTreeMap<ThreadId, TrapCause>,
@@ -77,11 +77,11 @@ impl Backend for Fake {
         Ok(Ready::default())
     }
 
-    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+    fn next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
         self.0.borrow_mut().stops.pop_front()
     }
 
-    fn stop_of(&mut self, thread: ThreadId, _: Patience) -> Option<WaitStatus> {
+    fn stop_of(&mut self, thread: ThreadId, _: Patience) -> Option<ThreadEvent> {
         let mut script = self.0.borrow_mut();
         let mut stops = script.stops.iter();
         let index = stops.position(|(other, _)| *other == thread)?;
@@ -109,7 +109,7 @@ impl Backend for Fake {
         self.log(format!("interrupt {thread}"));
         let mut script = self.0.borrow_mut();
         if !script.stops.iter().any(|(other, _)| *other == thread) {
-            script.stops.push_back((thread, WaitStatus::Interrupted));
+            script.stops.push_back((thread, ThreadEvent::Interrupted));
         }
     }
 
@@ -124,7 +124,9 @@ impl Backend for Fake {
             // The kernel reports the leader last.
             let threads: Vec<ThreadId> = script.registers.keys().rev().copied().collect();
             for thread in threads {
-                script.stops.push_back((thread, WaitStatus::Killed(signal)));
+                script
+                    .stops
+                    .push_back((thread, ThreadEvent::Killed(signal)));
             }
         }
     }

@@ -17,7 +17,7 @@ mod thread_state;
 
 pub use address_space::AddressSpace;
 pub use backend::Backend;
-pub use event::{Patience, Ready, Resume, SeizeAs, WaitInterest, WaitStatus};
+pub use event::{Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]

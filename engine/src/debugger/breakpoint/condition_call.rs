@@ -15,7 +15,7 @@ use crate::ids::error::Error;
 use crate::inferior::site::Owner;
 use crate::inferior::thread::RegisterCache;
 use crate::inspect::eval::{Call, Expression};
-use crate::os::WaitStatus;
+use crate::os::ThreadEvent;
 use crate::stops::event::StopReason;
 use dwarf::LoadAddr;
 use smallvec::SmallVec;
@@ -167,7 +167,7 @@ impl Debugger {
     }
 
     /// Handles a stop of a thread in a call for a condition.
-    pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
+    pub(crate) fn on_condition_call_stop(&mut self, thread: ThreadId, status: ThreadEvent) -> Vote {
         let Some(pending) = self.calls.conditions.get(&thread) else {
             return Vote::Stay;
         };

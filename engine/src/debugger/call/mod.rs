@@ -21,7 +21,7 @@ use crate::inspect::abi::sysv;
 use crate::inspect::eval::{Call, Purpose};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
-use crate::os::{RegisterSet, SignalData, WaitStatus};
+use crate::os::{RegisterSet, SignalData, ThreadEvent};
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::Event;
 use dwarf::LoadAddr;
@@ -352,7 +352,7 @@ impl Debugger {
     }
 
     /// Handles a stop of the thread of the call.
-    pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: WaitStatus) -> Vote {
+    pub(crate) fn on_call_stop(&mut self, thread: ThreadId, status: ThreadEvent) -> Vote {
         let Some(back) = self.calls.pending.as_ref().map(|call| call.call.back) else {
             return Vote::Stay;
         };
@@ -385,11 +385,11 @@ impl Debugger {
     pub(crate) fn call_progress(
         &mut self,
         thread: ThreadId,
-        status: WaitStatus,
+        status: ThreadEvent,
         back: (LoadAddr, u64),
     ) -> CallStop {
         let settled = self.is_bookkeeping(thread, status);
-        if self.inferior.thread_mut(thread).is_none() || matches!(status, WaitStatus::Execed(_)) {
+        if self.inferior.thread_mut(thread).is_none() || matches!(status, ThreadEvent::Execed(_)) {
             return CallStop::Gone;
         }
         if settled {

@@ -1,6 +1,6 @@
 //! Launching a program: fork, set up, exec; and the launcher that does so in a terminal.
 
-use super::super::WaitStatus;
+use super::super::ThreadEvent;
 use super::ptrace;
 use super::stdio::{OpenStdio, Stdio, open_own};
 use crate::ids::Launch;
@@ -235,7 +235,7 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
         unsafe { libc::kill(pid, libc::SIGKILL) };
         while !matches!(
             ptrace::wait_blocking(pid),
-            None | Some((_, WaitStatus::Exited(_) | WaitStatus::Killed(_)))
+            None | Some((_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)))
         ) {}
         fail(message)
     };
@@ -263,14 +263,14 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
     }
     loop {
         match ptrace::wait_blocking(pid) {
-            Some((_, WaitStatus::Execed(_))) => break,
-            Some((_, WaitStatus::Exited(_) | WaitStatus::Killed(_))) | None => {
+            Some((_, ThreadEvent::Execed(_))) => break,
+            Some((_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) | None => {
                 return Err(fail(
                     "the kernel cannot load it; the file may be damaged or truncated".into(),
                 ));
             }
             // The kernel kills a process that it cannot load.
-            Some((thread, WaitStatus::Signal(signal))) => {
+            Some((thread, ThreadEvent::Signal(signal))) => {
                 let _ = ptrace::resume(thread, false, signal);
             }
             Some((thread, _)) => {

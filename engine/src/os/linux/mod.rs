@@ -34,7 +34,7 @@ pub use peer::{user_of_peer, user_of_unix_peer};
 pub use shared::Shared;
 pub use stdio::OpenStdio;
 
-use super::{AddressSpace, Backend, Patience, Ready, Resume, SeizeAs, WaitInterest, WaitStatus};
+use super::{AddressSpace, Backend, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, ThreadId};
@@ -132,9 +132,9 @@ impl LinuxBackend {
     }
 
     /// Removes a thread that has ended from the guardian's table.
-    fn unguard_if_ended(&self, thread: ThreadId, status: WaitStatus) {
-        if let (WaitStatus::Exited(_) | WaitStatus::Killed(_), Some(guardian)) =
-            (status, &self.guardian)
+    fn unguard_if_ended(&self, thread: ThreadId, status: ThreadEvent) {
+        if status.is_end()
+            && let Some(guardian) = &self.guardian
         {
             guardian.guard_thread(thread.0, false);
         }
@@ -284,7 +284,7 @@ impl Backend for LinuxBackend {
         Ok(ready)
     }
 
-    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+    fn next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
         loop {
             let (thread, status) = ptrace::next_stop()?;
             // Children of ours that are not threads of the debuggee.
@@ -305,7 +305,7 @@ impl Backend for LinuxBackend {
         }
     }
 
-    fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<WaitStatus> {
+    fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
         let status = ptrace::stop_of(thread, patience)?;
         self.unguard_if_ended(thread, status);
         Some(status)

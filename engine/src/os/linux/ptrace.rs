@@ -4,7 +4,7 @@
 use super::super::event::NextLook;
 use super::super::linux_abi::signal;
 use super::super::thread_state::SIGNAL_BYTES;
-use super::super::{Patience, WaitStatus};
+use super::super::{Patience, ThreadEvent};
 use super::procfs;
 use crate::ids::{Signal, ThreadId};
 use std::io;
@@ -250,21 +250,21 @@ pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
 }
 
 /// Blocks in waitpid(2) until a child has a status. `None`: there is no such child.
-pub fn wait_blocking(tid: i32) -> Option<(ThreadId, WaitStatus)> {
+pub fn wait_blocking(tid: i32) -> Option<(ThreadId, ThreadEvent)> {
     wait_with(tid, 0).ok().flatten()
 }
 
 /// Returns the status of a child (−1: of any); `None` if there is none, or no such child.
-fn wait(tid: i32) -> Option<(ThreadId, WaitStatus)> {
+fn wait(tid: i32) -> Option<(ThreadId, ThreadEvent)> {
     wait_or_gone(tid).ok().flatten()
 }
 
 /// Like [`wait`]; an error means that there is no such child.
-fn wait_or_gone(tid: i32) -> io::Result<Option<(ThreadId, WaitStatus)>> {
+fn wait_or_gone(tid: i32) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
     wait_with(tid, libc::WNOHANG)
 }
 
-fn wait_with(tid: i32, flags: libc::c_int) -> io::Result<Option<(ThreadId, WaitStatus)>> {
+fn wait_with(tid: i32, flags: libc::c_int) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     let mut status = 0;
     loop {
@@ -284,20 +284,20 @@ fn wait_with(tid: i32, flags: libc::c_int) -> io::Result<Option<(ThreadId, WaitS
 }
 
 /// Returns an available stop of any thread.
-pub fn next_stop() -> Option<(ThreadId, WaitStatus)> {
+pub fn next_stop() -> Option<(ThreadId, ThreadEvent)> {
     let (thread, status) = wait(-1)?;
     Some((thread, take_signal_before_interrupt(thread, status)))
 }
 
 /// Returns the stop of a thread; `None` if it does not come within `patience`, or it is gone.
-pub fn stop_of(thread: ThreadId, patience: Patience) -> Option<WaitStatus> {
+pub fn stop_of(thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
     let status = any_stop_of(thread, patience)?;
     Some(take_signal_before_interrupt(thread, status))
 }
 
 /// Polls instead of blocking in `waitpid`. The exit of a process's first thread is reported only
 /// after the exits of all others have been collected, and that is our job.
-fn any_stop_of(thread: ThreadId, patience: Patience) -> Option<WaitStatus> {
+fn any_stop_of(thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
     let begun = (patience != Patience::None).then(Instant::now);
     loop {
         if let Some((_, status)) = wait_or_gone(thread.0).ok()? {
@@ -320,14 +320,14 @@ fn any_stop_of(thread: ThreadId, patience: Patience) -> Option<WaitStatus> {
 /// If a thread is interrupted just as its instruction traps or faults, the kernel reports the
 /// interrupt first (the pc is already past the trap) and the signal only after the next resume,
 /// wherever the pc is by then. So resumes it once and returns the signal's stop.
-fn take_signal_before_interrupt(thread: ThreadId, mut status: WaitStatus) -> WaitStatus {
+fn take_signal_before_interrupt(thread: ThreadId, mut status: ThreadEvent) -> ThreadEvent {
     // Twice, as a group-stop may begin in between.
     for _ in 0..2 {
-        let interrupted = matches!(status, WaitStatus::Interrupted | WaitStatus::GroupStop(_));
+        let interrupted = matches!(status, ThreadEvent::Interrupted | ThreadEvent::GroupStop(_));
         if !interrupted || !has_signal_of_instruction(thread) {
             break;
         }
-        let in_group_stop = matches!(status, WaitStatus::GroupStop(_));
+        let in_group_stop = matches!(status, ThreadEvent::GroupStop(_));
         if resume(thread, false, Signal(0)).is_err() {
             break;
         }
@@ -343,30 +343,30 @@ fn take_signal_before_interrupt(thread: ThreadId, mut status: WaitStatus) -> Wai
     status
 }
 
-fn decode(pid: i32, status: i32) -> WaitStatus {
+fn decode(pid: i32, status: i32) -> ThreadEvent {
     if libc::WIFEXITED(status) {
-        return WaitStatus::Exited(libc::WEXITSTATUS(status));
+        return ThreadEvent::Exited(libc::WEXITSTATUS(status));
     }
     if libc::WIFSIGNALED(status) {
-        return WaitStatus::Killed(Signal(libc::WTERMSIG(status)));
+        return ThreadEvent::Killed(Signal(libc::WTERMSIG(status)));
     }
     if !libc::WIFSTOPPED(status) {
-        return WaitStatus::Other;
+        return ThreadEvent::Other;
     }
     let signal = libc::WSTOPSIG(status);
     match status >> 16 {
-        0 => WaitStatus::Signal(Signal(signal)),
+        0 => ThreadEvent::Signal(Signal(signal)),
         libc::PTRACE_EVENT_STOP => match signal {
             libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => {
-                WaitStatus::GroupStop(Signal(signal))
+                ThreadEvent::GroupStop(Signal(signal))
             }
-            _ => WaitStatus::Interrupted,
+            _ => ThreadEvent::Interrupted,
         },
-        libc::PTRACE_EVENT_CLONE => WaitStatus::Cloned(ThreadId(event_message(pid) as i32)),
-        libc::PTRACE_EVENT_FORK => WaitStatus::Forked(event_message(pid) as i32),
-        libc::PTRACE_EVENT_VFORK => WaitStatus::Vforked(event_message(pid) as i32),
-        libc::PTRACE_EVENT_EXEC => WaitStatus::Execed(ThreadId(event_message(pid) as i32)),
-        _ => WaitStatus::Other,
+        libc::PTRACE_EVENT_CLONE => ThreadEvent::Created(ThreadId(event_message(pid) as i32)),
+        libc::PTRACE_EVENT_FORK => ThreadEvent::Forked(event_message(pid) as i32),
+        libc::PTRACE_EVENT_VFORK => ThreadEvent::Vforked(event_message(pid) as i32),
+        libc::PTRACE_EVENT_EXEC => ThreadEvent::Execed(ThreadId(event_message(pid) as i32)),
+        _ => ThreadEvent::Other,
     }
 }
 
@@ -406,12 +406,12 @@ mod tests {
             interrupt(thread).expect("ours");
             assert_eq!(
                 stop_of(thread, Patience::UntilStopped),
-                Some(WaitStatus::Interrupted)
+                Some(ThreadEvent::Interrupted)
             );
         }
         sleeper.kill().expect("ours");
         assert_eq!(stop_of(leader, Patience::UntilStopped), None);
-        let killed = WaitStatus::Killed(Signal(libc::SIGKILL));
+        let killed = ThreadEvent::Killed(Signal(libc::SIGKILL));
         for thread in threads.into_iter().rev().map(ThreadId) {
             assert_eq!(stop_of(thread, Patience::UntilStopped), Some(killed));
         }

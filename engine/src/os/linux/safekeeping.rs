@@ -1,7 +1,7 @@
 //! Processes that outlive the debugger: the guardian of an attached one, and the keepers of those
 //! that are no longer traced.
 
-use super::super::{AddressSpace, Backend, Duty, GuardedPatch, Patience, Safekeeping, WaitStatus};
+use super::super::{AddressSpace, Backend, Duty, GuardedPatch, Patience, Safekeeping, ThreadEvent};
 use super::duty::Keeper;
 use super::{LinuxBackend, procfs, ptrace};
 use crate::ids::{Signal, ThreadId};
@@ -33,8 +33,8 @@ impl Safekeeping for LinuxBackend {
         let thread = ThreadId(pid);
         self.interrupt(thread);
         let signal = match self.stop_of(thread, Patience::UntilStopped) {
-            Some(WaitStatus::Exited(_) | WaitStatus::Killed(_)) | None => return true,
-            Some(WaitStatus::Signal(signal)) => signal,
+            Some(ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) | None => return true,
+            Some(ThreadEvent::Signal(signal)) => signal,
             Some(_) => Signal(0),
         };
         let mut there = vec![0; bytes.len()];

@@ -14,7 +14,7 @@ pub use unpack::CoreFile;
 use super::{
     AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
     Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
-    Shared, SignalData, SignalMask, ThreadState, WaitInterest, WaitStatus, Waker,
+    Shared, SignalData, SignalMask, ThreadEvent, ThreadState, WaitInterest, Waker,
 };
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
@@ -66,11 +66,11 @@ impl Backend for PostMortem {
         Err(ENDED)
     }
 
-    fn next_stop(&mut self) -> Option<(ThreadId, WaitStatus)> {
+    fn next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
         None
     }
 
-    fn stop_of(&mut self, _: ThreadId, _: Patience) -> Option<WaitStatus> {
+    fn stop_of(&mut self, _: ThreadId, _: Patience) -> Option<ThreadEvent> {
         None
     }
 

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn filters_leave_out_signals_of_normal_operation_and_silenced_ones() {
-        let (usr1, child) = (Signal(libc::SIGUSR1), Signal(libc::SIGCHLD));
+        let (usr1, child) = (Signal::USR1, Signal::CHLD);
         let rule = |stop| {
             let usual = SignalRule::usual(usr1);
             Some(SignalRule { stop, ..usual })
