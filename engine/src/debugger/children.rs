@@ -50,7 +50,7 @@ impl Debugger {
         }
         self.begin(Process::new(child.0, launched));
         self.inferior.reopen_memory();
-        self.inferior.thread_is_there(child);
+        self.inferior.add_stopped_thread(child);
         if let Some(state) = self.inferior.thread_mut(child) {
             state.signal = signal;
         }

@@ -149,11 +149,11 @@ impl Debugger {
         purpose: Purpose,
     ) -> Result<Evaluated, Error> {
         self.stopped()?;
-        let asked = (frame, expression.to_owned());
+        let requested = (frame, expression.to_owned());
         let mut replay = std::mem::take(&mut self.calls.replay);
-        if replay.expression != asked {
+        if replay.expression != requested {
             replay = Replay::default();
-            replay.expression = asked;
+            replay.expression = requested;
         }
         let evaluated = self.in_some_frame(frame, &mut replay, |scope| {
             let expression = Expression::parse(expression, scope.language())?;

@@ -31,7 +31,7 @@ impl Debugger {
         self.inferior.non_stop = false;
         self.begin(process);
         for thread in threads {
-            self.inferior.thread_is_there(thread);
+            self.inferior.add_stopped_thread(thread);
         }
         self.load_initial_modules();
         // The initial images are reported by `modules`.

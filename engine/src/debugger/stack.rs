@@ -435,8 +435,8 @@ impl Debugger {
                 frames.push(frame);
             }
         }
-        self.tell_of_broken_stack(thread);
-        self.tell_of_missing_units(&frames);
+        self.report_broken_stack(thread);
+        self.report_missing_units(&frames);
         Ok(Stack {
             frames,
             total: complete,
@@ -444,7 +444,7 @@ impl Debugger {
     }
 
     /// Reports a stack that ends too early, so that the user knows that frames are missing.
-    fn tell_of_broken_stack(&mut self, thread: ThreadId) {
+    fn report_broken_stack(&mut self, thread: ThreadId) {
         let stack = self.views.stacks.get_mut(&thread);
         let Some(reason) = stack.and_then(|stack| stack.broken.take()) else {
             return;
@@ -462,7 +462,7 @@ impl Debugger {
 
     /// Reports, once per image, code with lines but without variables because its split debug info
     /// files are missing.
-    fn tell_of_missing_units(&mut self, frames: &[Frame]) {
+    fn report_missing_units(&mut self, frames: &[Frame]) {
         // Most frames of a deep stack are in one image.
         let mut images: Vec<ModuleId> = frames.iter().filter_map(|frame| frame.module).collect();
         images.dedup();

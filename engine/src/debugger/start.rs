@@ -34,7 +34,7 @@ impl Debugger {
         let pid = self.inferior.launch(launch, opened)?;
         self.begin(Process::new(pid, true));
         self.launch = Some(launch.clone());
-        self.inferior.thread_is_there(ThreadId(pid));
+        self.inferior.add_stopped_thread(ThreadId(pid));
         // In the kernel, a single step from here ends before the first instruction.
         if let Some(state) = self.inferior.thread_mut(ThreadId(pid)) {
             state.point = StopPoint::SystemCall(ThreadEvent::Execed(ThreadId(pid)));

@@ -177,13 +177,13 @@ fn thread_may_end_before_the_clone_event() {
         (new, ThreadEvent::Exited(0)),
         (LEADER, ThreadEvent::Created(new)),
     ]);
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     while let Some(event) = next(&mut debugger) {
-        told.push(event);
+        events.push(event);
     }
     assert!(
-        matches!(&*told, [Event::ThreadStarted(_), Event::ThreadExited(_)]),
-        "{told:?}"
+        matches!(&*events, [Event::ThreadStarted(_), Event::ThreadExited(_)]),
+        "{events:?}"
     );
     let known = debugger.threads();
     assert!(known.iter().all(|thread| thread.id != new));
@@ -198,12 +198,12 @@ fn forked_child_is_cleaned_and_detached_in_any_order() {
         {
             let mut script = fake.0.borrow_mut();
             script.strangers.insert(child, 20);
-            let told = (LEADER, ThreadEvent::Forked(20));
+            let events = (LEADER, ThreadEvent::Forked(20));
             let born = (child, ThreadEvent::Interrupted);
             script.stops.extend(if child_first {
-                [born, told]
+                [born, events]
             } else {
-                [told, born]
+                [events, born]
             });
         }
         assert!(next_stop(&mut debugger).is_none());
@@ -219,8 +219,8 @@ fn detach_cleans_an_unseen_forked_child() {
     let (mut debugger, fake) = running();
     debugger.inferior.sites.add(SITE, Owner::Loader, &fake);
     let child = ThreadId(20);
-    let told = (LEADER, ThreadEvent::Forked(20));
-    fake.0.borrow_mut().stops.push_back(told);
+    let events = (LEADER, ThreadEvent::Forked(20));
+    fake.0.borrow_mut().stops.push_back(events);
     assert!(next_stop(&mut debugger).is_none());
     {
         let mut script = fake.0.borrow_mut();
@@ -356,7 +356,7 @@ fn group_stop_lasts_until_sigcont() {
         panic!("the user is told")
     };
     assert!(note.contains("SIGCONT"), "{note}");
-    assert!(next(&mut debugger).is_none(), "told once");
+    assert!(next(&mut debugger).is_none(), "events once");
     // A stop of ours and the resume from it leave the group-stop in place.
     fake.0
         .borrow_mut()

@@ -88,11 +88,11 @@ impl Debugger {
                     .iter()
                     .map(|lost| lost.next)
                     .min();
-                let said = self
+                let drain_at = self
                     .inferior
                     .next_drain()
                     .filter(|_| !self.client.output_held);
-                [deadline, ended, found, lost, said, self.call_deadline()]
+                [deadline, ended, found, lost, drain_at, self.call_deadline()]
                     .into_iter()
                     .flatten()
                     .min()

@@ -134,11 +134,11 @@ impl Inferior {
 
     /// Replaces the jump at an address by a trap.
     pub(crate) fn end_jump_at(&mut self, addr: LoadAddr) {
-        self.sites.end_diversion_at(addr, &*self.os);
+        self.sites.end_jump_at(addr, &*self.os);
     }
 
     /// Replaces all jumps by traps.
     pub(crate) fn end_all_jumps(&mut self) {
-        self.sites.end_all_diversions(&*self.os);
+        self.sites.end_all_jumps(&*self.os);
     }
 }

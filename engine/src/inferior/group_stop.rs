@@ -21,7 +21,7 @@ impl Inferior {
         }
         if !group_stop
             && let Some(process) = &mut self.process
-            && std::mem::take(&mut process.told_of_group_stop)
+            && std::mem::take(&mut process.is_group_stop_reported)
         {
             let text = "The program was continued by SIGCONT.\n";
             self.notices.push(Notice::Remark(text.into()));
@@ -56,7 +56,7 @@ impl Inferior {
             self.run(thread, Resume::Continue, Signal(0));
         }
         if let Some(process) = &mut self.process
-            && !std::mem::replace(&mut process.told_of_group_stop, true)
+            && !std::mem::replace(&mut process.is_group_stop_reported, true)
         {
             let text = format!(
                 "The program was stopped from outside by a signal such as SIGSTOP; it runs again \

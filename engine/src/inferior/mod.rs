@@ -177,7 +177,7 @@ pub struct Process {
     /// The call sites from which the loader has called the function at these sites.
     pub announcements: Announcements,
     /// Whether the client was notified of the present group-stop: one notice is enough.
-    pub told_of_group_stop: bool,
+    pub is_group_stop_reported: bool,
 }
 
 impl Process {
@@ -196,7 +196,7 @@ impl Process {
             loader_sites: Vec::new(),
             call_return: None,
             announcements: Announcements::default(),
-            told_of_group_stop: false,
+            is_group_stop_reported: false,
         }
     }
 }
@@ -450,7 +450,7 @@ impl Inferior {
     }
 
     /// Adds a stopped thread without a notice of its creation.
-    pub(crate) fn thread_is_there(&mut self, thread: ThreadId) {
+    pub(crate) fn add_stopped_thread(&mut self, thread: ThreadId) {
         if let Some(process) = &mut self.process {
             let state = process.threads.entry(thread).or_default();
             state.stop();

@@ -144,7 +144,7 @@ impl Inferior {
             && let Some(site) = self.jumps.jump_over(pc, &self.sites)
             && (pc != site || passed == Some(pc))
         {
-            self.sites.end_diversion_at(site, &*self.os);
+            self.sites.end_jump_at(site, &*self.os);
         }
         self.keep_pass(thread);
     }

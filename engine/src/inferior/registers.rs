@@ -108,7 +108,7 @@ impl Inferior {
 
     /// Finishes the system call that a stopped thread is in. Returns why its registers cannot be
     /// changed; `None` if they can.
-    pub(crate) fn blocking_syscall_reason(&mut self, thread: ThreadId) -> Option<&'static str> {
+    pub(crate) fn syscall_refusal(&mut self, thread: ThreadId) -> Option<&'static str> {
         (!self.finish_syscall(thread))
             .then_some("the thread waits in vfork(2) until its child execs or exits")
     }

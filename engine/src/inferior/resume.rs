@@ -84,7 +84,7 @@ impl Inferior {
             }
         }
         if how == Resume::Step {
-            self.end_detour_before(thread);
+            self.end_jump_before_step(thread);
         }
         let Some(state) = self.thread_mut(thread) else {
             return Resumed::Done;

@@ -51,7 +51,7 @@ impl Inferior {
         };
         let site = registers.pc();
         let mut refuge = None;
-        if self.sites.get(site).is_some() && self.make_slot(thread, site, &registers) {
+        if self.sites.get(site).is_some() && self.make_pad(thread, site, &registers) {
             // An emulated instruction, such as an indirect call, has no pad. The thread stays at
             // the trap, and depends on the guardian to restore the code in time.
             refuge = self.pads.safe_registers(site, &registers);
@@ -99,7 +99,7 @@ impl Inferior {
 
     /// Makes a pad for the instruction under the trap at `site`, unless it is emulated. Returns
     /// false for an indirect call, whose emulation writes to the stack, and if no pad can be made.
-    pub(crate) fn make_slot(
+    pub(crate) fn make_pad(
         &mut self,
         thread: ThreadId,
         site: LoadAddr,
@@ -121,18 +121,18 @@ impl Inferior {
         };
         // A vfork(2) child shares the memory, and may be in a pad, too.
         let shares = |kind: &Child| *kind == Child::Vfork;
-        let mut in_slot = self
+        let mut in_pad = self
             .process
             .as_ref()
             .is_some_and(|it| it.children.values().any(shares));
         for thread in &threads {
             self.disarm(*thread);
             // Normalization moves the thread out of its pad, unless that fails.
-            in_slot |= self
+            in_pad |= self
                 .normalize(*thread)
                 .is_none_or(|it| self.pads.holds(it.pc()) || self.jumps.holds(it.pc()));
         }
-        if in_slot {
+        if in_pad {
             // A thread may still run in a pad: all of them stay mapped, which is harmless.
             return;
         }

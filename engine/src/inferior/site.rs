@@ -56,7 +56,7 @@ pub struct Site {
     /// The program's bytes under the trap. Updated when something writes there.
     original: Cell<TrapBytes>,
     owners: SmallVec<[Owner; 1]>,
-    diversion: Cell<Option<PatchedBytes>>,
+    patched: Cell<Option<PatchedBytes>>,
     /// The program's bytes under the last jump.
     covered: Cell<Option<[u8; MAX_JUMP_BYTES]>>,
     /// When to try to replace the trap by a jump.
@@ -93,7 +93,7 @@ impl JumpBytes {
 impl Site {
     /// Returns whether a jump of ours is there.
     pub fn has_jump(&self) -> bool {
-        self.diversion.get().is_some()
+        self.patched.get().is_some()
     }
 
     /// Returns the owners of the site.
@@ -126,7 +126,7 @@ impl Site {
     /// Replaces the jump by the trap while threads may run. The trap is written first: from then on
     /// threads trap, and control never enters at the bytes after it.
     fn restore_trap(&self, addr: LoadAddr, os: &dyn Backend) {
-        let Some(PatchedBytes { original, jump, .. }) = self.diversion.take() else {
+        let Some(PatchedBytes { original, jump, .. }) = self.patched.take() else {
             return;
         };
         let own = jump.own();
@@ -176,7 +176,7 @@ impl Sites {
         if let Some(site) = self.sites.get(&addr) {
             if !site.owners.contains(&owner) {
                 // The jump evaluates its only owner.
-                self.end_diversion_at(addr, os);
+                self.end_jump_at(addr, os);
                 if let Some(site) = self.sites.get_mut(&addr) {
                     site.owners.push(owner);
                 }
@@ -184,7 +184,7 @@ impl Sites {
             return true;
         }
         // A thread that runs through a jump would never reach this site.
-        self.end_diversions_over(addr, os);
+        self.end_jumps_over(addr, os);
         let trap = self.arch.breakpoint();
         let mut original = TrapBytes::default();
         let under = &mut original[..trap.len()];
@@ -202,7 +202,7 @@ impl Sites {
                 arch: self.arch,
                 original: Cell::new(original),
                 owners: SmallVec::from_elem(owner, 1),
-                diversion: Cell::new(None),
+                patched: Cell::new(None),
                 covered: Cell::new(None),
                 attempts: Cell::default(),
             },
@@ -231,7 +231,7 @@ impl Sites {
         let Some(site) = self.sites.get(&addr) else {
             return;
         };
-        self.end_diversions_over(addr, os);
+        self.end_jumps_over(addr, os);
         let trap = self.arch.breakpoint();
         let mut now = TrapBytes::default();
         let now = &mut now[..trap.len()];
@@ -309,7 +309,7 @@ impl Sites {
         if original[jump.own().len()..] != jump.bytes[jump.own().len()..] {
             return false;
         }
-        let former = site.diversion.get();
+        let former = site.patched.get();
         match former {
             Some(former) if former.jump.own != jump.own => return false,
             None if !original.starts_with(self.arch.breakpoint()) => return false,
@@ -319,7 +319,7 @@ impl Sites {
         let behind = self
             .sites
             .range(addr + jump.own as u64..addr + MAX_JUMP_BYTES as u64);
-        let rank = |site: &Site| site.diversion.get().map_or(0, |it| it.rank);
+        let rank = |site: &Site| site.patched.get().map_or(0, |it| it.rank);
         let rank = behind.map(|(_, site)| rank(site).saturating_add(1)).max();
         let rank = rank.unwrap_or(0);
         if rank == u8::MAX {
@@ -342,7 +342,7 @@ impl Sites {
             }
             return false;
         }
-        site.diversion.set(Some(PatchedBytes {
+        site.patched.set(Some(PatchedBytes {
             original,
             jump,
             rank,
@@ -361,7 +361,7 @@ impl Sites {
     /// Returns the jump at a site.
     pub fn jump_at(&self, addr: LoadAddr) -> Option<JumpBytes> {
         let site = self.sites.get(&addr)?;
-        site.diversion.get().map(|it| it.jump)
+        site.patched.get().map(|it| it.jump)
     }
 
     /// Returns the addresses of sites from `start` to before `end`.
@@ -373,7 +373,7 @@ impl Sites {
 
     /// Restores the traps of jumps that cover a byte of this range, or whose target changes with
     /// it.
-    pub fn end_diversions(&self, start: LoadAddr, end: LoadAddr, os: &dyn Backend) {
+    pub fn end_jumps(&self, start: LoadAddr, end: LoadAddr, os: &dyn Backend) {
         // The last instruction that a jump covers may extend past it.
         let from = LoadAddr(
             start
@@ -382,29 +382,29 @@ impl Sites {
         );
         if start < end {
             for addr in self.sites.range(from..end).map(|(addr, _)| *addr) {
-                self.end_diversion_at(addr, os);
+                self.end_jump_at(addr, os);
             }
         }
     }
 
     /// Restores the traps at all sites.
-    pub fn end_all_diversions(&self, os: &dyn Backend) {
+    pub fn end_all_jumps(&self, os: &dyn Backend) {
         for addr in self.sites.keys() {
-            self.end_diversion_at(*addr, os);
+            self.end_jump_at(*addr, os);
         }
     }
 
     /// Restores the trap at a site.
-    pub fn end_diversion_at(&self, addr: LoadAddr, os: &dyn Backend) {
+    pub fn end_jump_at(&self, addr: LoadAddr, os: &dyn Backend) {
         if self.sites.get(&addr).is_some_and(Site::has_jump) {
-            self.end_diversions_over(addr, os);
+            self.end_jumps_over(addr, os);
         }
     }
 
     /// Restores the traps of jumps that contain the byte at an address, which is about to change.
     /// Jumps before them that share their bytes are restored first: else their targets would
     /// change.
-    fn end_diversions_over(&self, addr: LoadAddr, os: &dyn Backend) {
+    fn end_jumps_over(&self, addr: LoadAddr, os: &dyn Backend) {
         let mut from = addr;
         while let Some((first, _)) =
             (self.sites.range(before(from)..from)).find(|it| it.1.has_jump())
@@ -475,7 +475,7 @@ impl PatchedCode for Sites {
             }
         };
         for (at, site) in self.sites.range(before(addr)..end) {
-            match site.diversion.get() {
+            match site.patched.get() {
                 Some(PatchedBytes { original, jump, .. }) => restore(*at, jump.own(), &original),
                 None => restore(*at, self.arch.breakpoint(), &site.original.get()),
             }
@@ -487,7 +487,7 @@ impl PatchedCode for Sites {
     /// failure.
     fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize {
         let end = LoadAddr(addr.0.saturating_add(bytes.len() as u64));
-        self.end_diversions(addr, end, os);
+        self.end_jumps(addr, end, os);
         let trap = self.arch.breakpoint();
         let first = LoadAddr(addr.0.saturating_sub(trap.len() as u64 - 1));
         let covered = || self.sites.range(first..end.max(first));

@@ -51,7 +51,7 @@ impl Inferior {
         let cause = self.note_sigtrap(thread)?.trap;
         let pc = self.normalize(thread)?.pc();
         Some(match cause {
-            Some(TrapCause::Breakpoint) if let Some(trap) = self.detour_trap(thread) => trap,
+            Some(TrapCause::Breakpoint) if let Some(trap) = self.patch_trap(thread) => trap,
             Some(TrapCause::Breakpoint) => {
                 let arch = self.arch;
                 let trap = arch.breakpoint_address(pc);

@@ -29,13 +29,13 @@ impl Debugger {
         let modified = fs::metadata(local).and_then(|data| data.modified()).ok()?;
         let bound = self.stops.breakpoints.all.get(&id)?.bound.first()?;
         let key = (local.to_owned(), bound.module);
-        if let Some((then, told)) = self.stops.breakpoints.freshness.get(&key)
+        if let Some((then, note)) = self.stops.breakpoints.freshness.get(&key)
             && *then == modified
         {
-            return told.clone();
+            return note.clone();
         }
         let recorded = recorded_checksum(&*self.breakpoint_source(id)?).copied();
-        let told = match recorded.zip(checksum(local)) {
+        let note = match recorded.zip(checksum(local)) {
             Some((recorded, now)) => (recorded != now).then(|| {
                 let local = local.display();
                 format!("{local} differs from the compiled file: line numbers may be wrong")
@@ -49,8 +49,8 @@ impl Debugger {
                 })
             }
         };
-        let known = (modified, told.clone());
+        let known = (modified, note.clone());
         self.stops.breakpoints.freshness.insert(key, known);
-        told
+        note
     }
 }

@@ -92,10 +92,10 @@ impl Debugger {
             self.stops.breakpoints.all.remove(&id);
             self.inferior.remove_sites_of(Owner::User(id));
         }
-        self.end_changed_detours();
+        self.end_changed_jumps();
         for id in &ids {
             if self.stops.breakpoints.lacks_evaluation_note(*id) {
-                self.forget_refused_detours(*id);
+                self.forget_refused_jumps(*id);
             }
             let unbound = self
                 .stops
@@ -180,7 +180,7 @@ impl Debugger {
             }
         }
         let before = breakpoint.bound.len();
-        let said = breakpoint.pending.clone();
+        let former_pending = breakpoint.pending.clone();
         let known: FxHashSet<LoadAddr> = breakpoint.bound.iter().map(|it| it.addr).collect();
         let bound = resolved.bound;
         breakpoint.pending = match state {
@@ -209,7 +209,7 @@ impl Debugger {
         } else if grown {
             breakpoint.names = Names::Unchecked;
         }
-        grown || (before == 0 && breakpoint.pending != said)
+        grown || (before == 0 && breakpoint.pending != former_pending)
     }
 
     /// Binds a breakpoint that may have new locations.

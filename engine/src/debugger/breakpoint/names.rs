@@ -21,8 +21,8 @@ impl Debugger {
         if unbound || matches!(breakpoint.names, Names::Known) {
             return false;
         }
-        let mut asked: Vec<(&str, &Expression)> = Vec::new();
-        asked.extend(
+        let mut expressions: Vec<(&str, &Expression)> = Vec::new();
+        expressions.extend(
             breakpoint
                 .program
                 .condition
@@ -31,12 +31,12 @@ impl Debugger {
         );
         for segment in breakpoint.program.message.iter().flat_map(|it| it.iter()) {
             if let Segment::Value(expression) = segment {
-                asked.push(("log message", expression));
+                expressions.push(("log message", expression));
             }
         }
         let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
         let places = &breakpoint.bound[..breakpoint.bound.len().min(MAX_LOCATIONS)];
-        let places = places.iter().filter(|_| !asked.is_empty());
+        let places = places.iter().filter(|_| !expressions.is_empty());
         let places: Vec<_> = places
             .map(|place| {
                 let here = NameScope {
@@ -49,7 +49,9 @@ impl Debugger {
             .collect();
         // A local variable of one location is meant, even if other locations might have a global
         // variable of that name that is not known yet.
-        let mentioned = asked.iter().flat_map(|(_, asked)| asked.mentioned());
+        let mentioned = expressions
+            .iter()
+            .flat_map(|(_, expressions)| expressions.mentioned());
         let locals: Vec<&str> = mentioned
             .filter(|it| !matches!(it.what, Meaning::Register | Meaning::Type))
             .map(|it| it.name)
@@ -57,9 +59,9 @@ impl Debugger {
             .filter(|name| places.iter().any(|(_, here)| here.has_local(name)))
             .collect();
         for (addr, here) in places {
-            let wrong = asked.iter().find_map(|(what, asked)| {
-                here.lacks_local(what, asked, &locals)
-                    .or_else(|| here.wrong_in(what, asked))
+            let wrong = expressions.iter().find_map(|(what, expressions)| {
+                here.lacks_local(what, expressions, &locals)
+                    .or_else(|| here.wrong_in(what, expressions))
             });
             let function = here.scope.function_name();
             let unread = here.unread.into_inner();

@@ -207,7 +207,7 @@ impl Debugger {
         let Some(back) = self.images.modules.entry() else {
             return refused("the program has no entry point to return to");
         };
-        if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
+        if let Some(why) = self.inferior.syscall_refusal(thread) {
             return refused(why);
         }
         self.inferior.write_registers(thread);
@@ -362,7 +362,7 @@ impl Debugger {
             CallStop::Settled => return Vote::Run,
             CallStop::Going(vote) => return vote,
             CallStop::Returned => self.end_call(Ok(())),
-            CallStop::Failed(what) => self.give_up_call(&what),
+            CallStop::Failed(what) => self.fail_call(&what),
         }
         Vote::Stay
     }
@@ -485,7 +485,7 @@ impl Debugger {
     }
 
     /// Ends the call, which did `what` instead of returning.
-    fn give_up_call(&mut self, what: &str) {
+    fn fail_call(&mut self, what: &str) {
         let Some(call) = &self.calls.pending else {
             return;
         };

@@ -162,7 +162,7 @@ impl Debugger {
         self.can_run()?;
         self.stopped_thread(thread)?;
         self.drop_left_calls(thread);
-        if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
+        if let Some(why) = self.inferior.syscall_refusal(thread) {
             return Err(Error::Unsupported(format!(
                 "cannot abandon the call: {why}"
             )));
@@ -232,7 +232,7 @@ impl Debugger {
         let threads: Vec<ThreadId> = suspended.map(|(thread, _)| *thread).collect();
         for thread in threads {
             self.drop_left_calls(thread);
-            if let Some(why) = self.inferior.blocking_syscall_reason(thread) {
+            if let Some(why) = self.inferior.syscall_refusal(thread) {
                 tracing::error!(%thread, why, "a call from the console cannot be ended");
                 continue;
             }

@@ -43,7 +43,9 @@ impl Debugger {
         let mut old = std::mem::take(&mut self.stops.exceptions.watched);
         for wanted in wanted {
             let same = old.iter().position(|old| {
-                old.filter == wanted.filter && old.asked == wanted.condition && old.id.is_some()
+                old.filter == wanted.filter
+                    && old.condition_text == wanted.condition
+                    && old.id.is_some()
             });
             let watched = match same {
                 Some(index) => old.remove(index),
@@ -304,11 +306,11 @@ impl Debugger {
                 Ok(crate::stops::exception::condition::fits(&patterns, subject))
             }
             Some(Condition::Expression(expression)) => {
-                let text = watched.asked.clone().unwrap_or_default();
-                self.stops.exceptions.asked = Some(subject.clone());
+                let text = watched.condition_text.clone().unwrap_or_default();
+                self.stops.exceptions.evaluated = Some(subject.clone());
                 let frame = FrameKey { thread, level: 0 };
                 let holds = self.in_frame(frame, |context| expression.is_true(context));
-                self.stops.exceptions.asked = None;
+                self.stops.exceptions.evaluated = None;
                 holds.map_err(|error| Error::eval(format!("exception condition `{text}`: {error}")))
             }
         }

@@ -40,10 +40,10 @@ impl Debugger {
         if std::mem::replace(&mut self.inferior.jumps.called_through, true) {
             return;
         }
-        let detours = &self.inferior.jumps;
-        let latest = detours.latest.values();
+        let patches = &self.inferior.jumps;
+        let latest = patches.latest.values();
         let counting = latest
-            .filter_map(|start| detours.all.get(start))
+            .filter_map(|start| patches.all.get(start))
             .filter(|it| it.counter.is_some() || it.message.is_some());
         let sites: Vec<(LoadAddr, _)> = counting.map(|it| (it.site, it.breakpoint)).collect();
         for (addr, id) in sites {
@@ -51,8 +51,8 @@ impl Debugger {
             if let Some(site) = self.inferior.sites.get(addr) {
                 site.keep_trap();
             }
-            let asked = by_debugger(CALLED_THROUGH);
-            if self.stops.breakpoints.set_evaluation_note(id, asked) {
+            let note = by_debugger(CALLED_THROUGH);
+            if self.stops.breakpoints.set_evaluation_note(id, note) {
                 self.emit(crate::stops::event::Event::BreakpointChanged(id));
             }
         }

@@ -12,11 +12,11 @@ impl Debugger {
         let program_counts = self.inferior.jumps.count_for(id, &self.inferior.sites);
         if !program_counts {
             let hits = self.stops.breakpoints.count(id);
-            return hits + self.inferior.counted_in_detours(id);
+            return hits + self.inferior.counted_by_jumps(id);
         }
         // Other threads may be about to count: each hit has its own number.
         self.with_world_stopped(thread, |this, _| {
-            let number = this.inferior.counted_in_detours(id) + 1;
+            let number = this.inferior.counted_by_jumps(id) + 1;
             if let Some(at) = this.inferior.jumps.counter(id) {
                 this.inferior.os().write_memory(at, &number.to_le_bytes());
             }
@@ -25,17 +25,17 @@ impl Debugger {
     }
 
     /// Removes the jump patches of changed breakpoints: their conditions are outdated.
-    pub(crate) fn end_changed_detours(&mut self) {
+    pub(crate) fn end_changed_jumps(&mut self) {
         let mut gone = Vec::new();
         // Earlier patches of a site have been removed already.
         for start in self.inferior.jumps.latest.values() {
-            let Some(detour) = self.inferior.jumps.all.get_mut(start) else {
+            let Some(patch) = self.inferior.jumps.all.get_mut(start) else {
                 continue;
             };
-            let options = self.stops.breakpoints.options(detour.breakpoint);
-            if options != Some(&detour.options) {
-                gone.push(detour.site);
-                detour.counter = None;
+            let options = self.stops.breakpoints.options(patch.breakpoint);
+            if options != Some(&patch.options) {
+                gone.push(patch.site);
+                patch.counter = None;
             }
         }
         for site in &gone {
@@ -50,7 +50,7 @@ impl Debugger {
     }
 
     /// Allows new attempts to install jump patches for a new or changed breakpoint.
-    pub(crate) fn forget_refused_detours(&mut self, id: BreakpointId) {
+    pub(crate) fn forget_refused_jumps(&mut self, id: BreakpointId) {
         for addr in self.stops.breakpoints.bound_addresses(id) {
             if let Some(site) = self.inferior.sites.get(addr)
                 && site.attempts.get().is_given_up()

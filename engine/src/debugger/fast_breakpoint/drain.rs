@@ -18,16 +18,16 @@ impl Debugger {
         let Some(mut ring) = self.inferior.jumps.ring.take() else {
             return false;
         };
-        let mut said = Vec::new();
+        let mut events = Vec::new();
         let mut text = String::new();
-        let mut heard = 0;
+        let mut count = 0;
         let mut values = Vec::new();
-        while heard < MAX_RECORDS
+        while count < MAX_RECORDS
             && let Some(whose) = ring.next(&mut values)
         {
-            heard += 1;
-            let detour = self.inferior.jumps.all.get(&whose);
-            let Some(message) = detour.and_then(|detour| detour.message.as_ref()) else {
+            count += 1;
+            let patch = self.inferior.jumps.all.get(&whose);
+            let Some(message) = patch.and_then(|patch| patch.message.as_ref()) else {
                 continue;
             };
             let target = LogTarget {
@@ -36,15 +36,15 @@ impl Debugger {
             };
             target.format_message(message, &values, &mut text);
             if text.len() >= MAX_LOG_EVENT_BYTES {
-                said.push(std::mem::take(&mut text));
+                events.push(std::mem::take(&mut text));
             }
         }
         self.inferior.jumps.ring = Some(ring);
-        said.push(text);
-        for text in said.iter().filter(|text| !text.is_empty()) {
+        events.push(text);
+        for text in events.iter().filter(|text| !text.is_empty()) {
             self.emit_console(text);
         }
-        heard == MAX_RECORDS
+        count == MAX_RECORDS
     }
 
     /// Emits the log messages of the program up to now. Other threads may write more meanwhile: a

@@ -30,7 +30,7 @@ impl Debugger {
             return;
         };
         let id = *id;
-        if !site.has_jump() && site.is_jump_due() && self.may_make_detour() {
+        if !site.has_jump() && site.is_jump_due() && self.may_make_jump() {
             self.inferior.jumps.making = true;
             let room = self.inferior.jumps.room();
             let outcome = self.install_jump_patch(thread, addr, id);
@@ -38,7 +38,7 @@ impl Debugger {
                 self.inferior.jumps.give_back(&room);
             }
             self.inferior.jumps.making = false;
-            let asked = match outcome {
+            let note = match outcome {
                 Ok(()) => "evaluated in the program".to_owned(),
                 Err(Refusal { why, is_lasting }) => {
                     tracing::info!(%addr, why, is_lasting, "a breakpoint stays on its trap");
@@ -48,13 +48,13 @@ impl Debugger {
                     super::calls::by_debugger(&why)
                 }
             };
-            if self.stops.breakpoints.set_evaluation_note(id, asked) {
+            if self.stops.breakpoints.set_evaluation_note(id, note) {
                 self.emit(Event::BreakpointChanged(id));
             }
         }
     }
 
-    fn may_make_detour(&self) -> bool {
+    fn may_make_jump(&self) -> bool {
         self.state() == State::Running
             && self.calls.pending.is_none()
             && !self.inferior.jumps.refused
@@ -100,7 +100,7 @@ impl Debugger {
         let mut count = None;
         let mut ready = Vec::new();
         for site in places {
-            if !self.inferior.find_detour_room(thread, site) {
+            if !self.inferior.find_jump_room(thread, site) {
                 return Err("cannot map memory for code near it".into());
             }
             if let (Some(hit), None) = (hit, count) {
@@ -127,7 +127,7 @@ impl Debugger {
                     "a signal handler returns to a hit that is already counted",
                 ));
             }
-            let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_in_detours(id);
+            let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_by_jumps(id);
             if let Some(count) = count
                 && !this
                     .inferior
@@ -154,10 +154,10 @@ impl Debugger {
                     }
                 }
             }
-            for detour in ready {
-                let start = detour.trampoline.start;
-                this.inferior.jumps.latest.insert(detour.site, start);
-                this.inferior.jumps.all.insert(start, detour);
+            for patch in ready {
+                let start = patch.trampoline.start;
+                this.inferior.jumps.latest.insert(patch.site, start);
+                this.inferior.jumps.all.insert(start, patch);
             }
             this.inferior.note_springboards(&jumps);
             Ok(())

@@ -25,7 +25,7 @@ impl Inferior {
         if self.os.is_confined(pid) {
             return Err("a seccomp filter restricts the program's system calls");
         }
-        if !self.find_detour_room(thread, near) {
+        if !self.find_jump_room(thread, near) {
             return Err(NO);
         }
         // A word of zeros: an empty name.
@@ -58,7 +58,7 @@ impl Inferior {
     pub(crate) fn next_drain(&self) -> Option<Instant> {
         /// The drain interval; a shorter delay is not noticeable.
         const DRAIN_INTERVAL: Duration = Duration::from_millis(8);
-        let tells = self.jumps.ring.is_some() && self.jumps.tells_something();
+        let tells = self.jumps.ring.is_some() && self.jumps.has_messages();
         (tells && self.state() == State::Running).then(|| Instant::now() + DRAIN_INTERVAL)
     }
 }

@@ -40,7 +40,7 @@ impl Inferior {
     /// Writes a trampoline that no jump leads to yet.
     pub(crate) fn write_trampoline(
         &mut self,
-        detour: &JumpPatch,
+        patch: &JumpPatch,
         _: &StoppedWorld,
     ) -> Result<(), Refusal> {
         /// A `nop`, which replaces traps that are not used.
@@ -50,7 +50,7 @@ impl Inferior {
             trampoline,
             window,
             ..
-        } = detour;
+        } = patch;
         if !self.os.write_memory(trampoline.start, &trampoline.bytes) {
             return Err(UNWRITABLE_MEMORY.into());
         }
@@ -129,7 +129,7 @@ impl Inferior {
     }
 
     /// Makes the debuggee map memory near a site, if no region there has room.
-    pub(crate) fn find_detour_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
+    pub(crate) fn find_jump_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
         if self.jumps.near(addr).is_some() {
             return true;
         }

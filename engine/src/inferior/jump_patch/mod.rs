@@ -19,7 +19,7 @@
 //!   such a chain, `inferior/jump_patch/put.rs` writes them, the last one first, with the world
 //!   stopped. Each jump writes only the bytes up to the next site (`JumpBytes::own`). A change of
 //!   any of these bytes first removes the jumps before it that contain it
-//!   (`Sites::end_diversions_over`). The guardian restores them in the same order (by rank).
+//!   (`Sites::end_jumps_over`). The guardian restores them in the same order (by rank).
 //! - Evaluation has no side effects until it commits. A thread stopped while evaluating
 //!   (`TrampolineState::Evaluating`) is moved back to the site; one that commits a count or record
 //!   (`Committing`) is stepped to the end of that; later (`Leaving`, `InRelocated`) it has passed
@@ -142,7 +142,7 @@ impl JumpPatches {
         if !self.holds(pc) {
             return None;
         }
-        self.all.range(..=pc).next_back().map(|(_, detour)| detour)
+        self.all.range(..=pc).next_back().map(|(_, patch)| patch)
     }
 
     /// Returns the site and the state of a thread at this address of a trampoline.
@@ -151,17 +151,17 @@ impl JumpPatches {
             // No register has been saved yet.
             return Some((site, Phase::Evaluating(SavedState::default())));
         }
-        let detour = self.at(pc)?;
-        Some((detour.site, detour.trampoline.state(pc)?))
+        let patch = self.at(pc)?;
+        Some((patch.site, patch.trampoline.state(pc)?))
     }
 
     /// Returns the cause of the trap at an address, if it is one of ours.
     pub fn trap(&self, addr: LoadAddr) -> Option<PatchTrap> {
-        let detour = self.at(addr)?;
-        if addr == detour.trampoline.deopt {
-            return Some(PatchTrap::Deopt(detour.site));
+        let patch = self.at(addr)?;
+        if addr == patch.trampoline.deopt {
+            return Some(PatchTrap::Deopt(patch.site));
         }
-        (Some(addr) == detour.trampoline.stop).then_some(PatchTrap::Stop)
+        (Some(addr) == patch.trampoline.stop).then_some(PatchTrap::Stop)
     }
 
     /// Returns the address at which a thread at `pc` continues past the jump that is there or
@@ -172,9 +172,9 @@ impl JumpPatches {
 
     /// Returns the site of the jump that is at `pc` or covers it.
     pub fn jump_over(&self, pc: LoadAddr, sites: &Sites) -> Option<LoadAddr> {
-        let detour = self.covering(pc, sites)?;
-        detour.trampoline.copy_of(pc)?;
-        Some(detour.site)
+        let patch = self.covering(pc, sites)?;
+        patch.trampoline.copy_of(pc)?;
+        Some(patch.site)
     }
 
     /// Returns the patch whose jump is at `pc` or covers it.
@@ -191,28 +191,28 @@ impl JumpPatches {
 
     /// Returns the address of the hit counter of a breakpoint.
     pub(crate) fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
-        let of_it = |detour: &&JumpPatch| detour.breakpoint == breakpoint;
+        let of_it = |patch: &&JumpPatch| patch.breakpoint == breakpoint;
         self.all
             .values()
             .filter(of_it)
-            .find_map(|detour| detour.counter)
+            .find_map(|patch| patch.counter)
     }
 
     /// Returns whether a jump leads to code that counts hits of a breakpoint.
     pub(crate) fn count_for(&self, breakpoint: BreakpointId, sites: &Sites) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
-        latest.any(|detour| {
-            detour.breakpoint == breakpoint
-                && detour.counter.is_some()
-                && sites.get(detour.site).is_some_and(|site| site.has_jump())
+        latest.any(|patch| {
+            patch.breakpoint == breakpoint
+                && patch.counter.is_some()
+                && sites.get(patch.site).is_some_and(|site| site.has_jump())
         })
     }
 
     /// Returns whether a jump leads to code that writes messages, or messages are still to be
     /// drained.
-    fn tells_something(&self) -> bool {
+    fn has_messages(&self) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
-        latest.any(|detour| detour.message.is_some())
+        latest.any(|patch| patch.message.is_some())
             || self.ring.as_ref().is_some_and(|ring| !ring.is_drained())
     }
 
@@ -257,7 +257,7 @@ impl JumpPatches {
 
     /// Frees springboards that no jump uses.
     fn keep_springboards(&mut self) {
-        let boards = self.all.values().filter_map(|detour| detour.springboard);
+        let boards = self.all.values().filter_map(|patch| patch.springboard);
         let needed: BTreeSet<LoadAddr> = boards.collect();
         self.springboards.keep(|board| needed.contains(&board));
     }
@@ -288,17 +288,17 @@ mod tests {
             counters,
         };
         let (site, board) = (LoadAddr(0x2_0000), LoadAddr(0x30_0010));
-        let mut detours = JumpPatches::default();
-        detours.regions.push(region(0x10_0000, 64, 8));
-        let room = detours.room();
-        assert!(detours.new_counter(site).is_some());
-        detours.near(site).expect("room").used += 640;
-        detours.regions.push(region(0x20_0000, 64, 8));
-        detours.springboards.add_page(LoadAddr(0x30_0000));
-        detours.springboards.add(board, site);
-        assert!(detours.phase(board).is_some());
-        detours.give_back(&room);
-        assert_eq!(detours.room(), [(64, 8), (0, 0)]);
-        assert_eq!(detours.phase(board), None);
+        let mut patches = JumpPatches::default();
+        patches.regions.push(region(0x10_0000, 64, 8));
+        let room = patches.room();
+        assert!(patches.new_counter(site).is_some());
+        patches.near(site).expect("room").used += 640;
+        patches.regions.push(region(0x20_0000, 64, 8));
+        patches.springboards.add_page(LoadAddr(0x30_0000));
+        patches.springboards.add(board, site);
+        assert!(patches.phase(board).is_some());
+        patches.give_back(&room);
+        assert_eq!(patches.room(), [(64, 8), (0, 0)]);
+        assert_eq!(patches.phase(board), None);
     }
 }

@@ -35,13 +35,13 @@ impl Inferior {
         let pid = self.pid().ok_or(TAKEN)?;
         let mappings = self.os.mappings(pid);
         let mut layout = Layout::new(self.jumps.springboards.clone());
-        for detour in ready {
-            self.add_neighbors(detour.site, &mut layout);
+        for patch in ready {
+            self.add_neighbors(patch.site, &mut layout);
         }
         let mut new: Vec<&JumpPatch> = ready.iter().collect();
-        new.sort_unstable_by_key(|detour| detour.site);
-        for detour in new.into_iter().rev() {
-            let laid = layout.lay(detour.link(None), &self.memory(), &mappings);
+        new.sort_unstable_by_key(|patch| patch.site);
+        for patch in new.into_iter().rev() {
+            let laid = layout.lay(patch.link(None), &self.memory(), &mappings);
             laid.map_err(|refused| match refused {
                 Refused::NoMemory => TAKEN.into(),
                 Refused::Neighbors => Refusal::passing(CLOSE),
@@ -74,9 +74,9 @@ impl Inferior {
         let from = LoadAddr(site.0.saturating_sub(FAR));
         for addr in self.sites.addresses_in(from, site + FAR) {
             layout.add_site(addr);
-            let detour = self.jumps.jump_of(addr, &self.sites);
-            if let (Some(detour), Some(jump)) = (detour, self.sites.jump_at(addr)) {
-                layout.add_jump(detour.link(Some(jump)));
+            let patch = self.jumps.jump_of(addr, &self.sites);
+            if let (Some(patch), Some(jump)) = (patch, self.sites.jump_at(addr)) {
+                layout.add_jump(patch.link(Some(jump)));
             }
         }
     }
@@ -89,9 +89,9 @@ impl Inferior {
         plan: &Plan,
         _: &StoppedWorld,
     ) -> Result<(), Refusal> {
-        for detour in ready {
-            let owners = self.sites.get(detour.site).map(|site| site.owners().len());
-            let mut others = (self.sites).addresses_in(detour.site + 1, detour.window.end);
+        for patch in ready {
+            let owners = self.sites.get(patch.site).map(|site| site.owners().len());
+            let mut others = (self.sites).addresses_in(patch.site + 1, patch.window.end);
             if owners != Some(1) || others.next().is_some() {
                 return Err(Refusal::passing(CHANGED));
             }
@@ -99,9 +99,9 @@ impl Inferior {
         for laid in plan.values() {
             let new = ready.iter().find(|it| it.site == laid.site);
             let there = || self.jumps.jump_of(laid.site, &self.sites);
-            let detour = new.or_else(there).ok_or(Refusal::passing(CHANGED))?;
+            let patch = new.or_else(there).ok_or(Refusal::passing(CHANGED))?;
             if let Some(board) = laid.springboard
-                && !(self.os).write_memory(board, &far_jump(detour.trampoline.start))
+                && !(self.os).write_memory(board, &far_jump(patch.trampoline.start))
             {
                 return Err(UNWRITABLE_MEMORY.into());
             }
@@ -115,7 +115,7 @@ impl Inferior {
             return Ok(());
         }
         for site in plan.keys() {
-            self.sites.end_diversion_at(*site, &*self.os);
+            self.sites.end_jump_at(*site, &*self.os);
         }
         Err(Refusal::passing(CHANGED))
     }
@@ -124,8 +124,8 @@ impl Inferior {
     pub(crate) fn note_springboards(&mut self, plan: &Plan) {
         for (site, laid) in plan {
             let start = self.jumps.latest.get(site);
-            if let Some(detour) = start.and_then(|start| self.jumps.all.get_mut(start)) {
-                detour.springboard = laid.springboard;
+            if let Some(patch) = start.and_then(|start| self.jumps.all.get_mut(start)) {
+                patch.springboard = laid.springboard;
             }
         }
         self.jumps.keep_springboards();

@@ -22,8 +22,8 @@ impl Inferior {
         if let Some(site) = self.jumps.springboards.site_of(raw.pc()) {
             return Some((at(*raw, site), None));
         }
-        let detour = self.jumps.at(raw.pc())?;
-        let (site, trampoline) = (detour.site, &detour.trampoline);
+        let patch = self.jumps.at(raw.pc())?;
+        let (site, trampoline) = (patch.site, &patch.trampoline);
         let os = &*self.os;
         let read = |addr| {
             let mut word = [0; 8];
@@ -33,7 +33,7 @@ impl Inferior {
             Phase::Evaluating(kept) => (kept, None, None),
             Phase::Leaving(kept) => (kept, Some(site), None),
             Phase::Committing if trampoline.stop == Some(raw.pc()) => {
-                (trampoline.kept(), None, Some((site, detour.breakpoint)))
+                (trampoline.kept(), None, Some((site, patch.breakpoint)))
             }
             Phase::InRelocated(addr) => {
                 let passed = (addr == site).then_some(site);
@@ -43,7 +43,7 @@ impl Inferior {
         };
         let registers = trampoline.registers(raw, kept, read)?;
         if kept.vectors {
-            self.give_vectors_back(thread, LoadAddr(raw.sp()));
+            self.restore_vectors(thread, LoadAddr(raw.sp()));
         }
         if let (Some(_), Some(state)) = (counted, self.thread_mut(thread)) {
             state.pending_counted_hit = counted;
@@ -57,14 +57,14 @@ impl Inferior {
         thread: ThreadId,
         raw: &RegisterSet,
     ) -> Option<RegisterSet> {
-        let detour = self.jumps.at(raw.pc())?;
-        let copy = detour.trampoline.copy_of(detour.site)?;
+        let patch = self.jumps.at(raw.pc())?;
+        let copy = patch.trampoline.copy_of(patch.site)?;
         let (registers, _) = self.user_state_in_trampoline(thread, raw)?;
         Some(at(registers, copy))
     }
 
     /// Restores the program's vector registers, which a trampoline has saved at `kept`.
-    fn give_vectors_back(&mut self, thread: ThreadId, kept: LoadAddr) {
+    fn restore_vectors(&mut self, thread: ThreadId, kept: LoadAddr) {
         let mut bytes = [0; trampoline::VECTOR_AREA as usize];
         if self.os.read_memory(kept, &mut bytes) != bytes.len() {
             return;
@@ -80,7 +80,7 @@ impl Inferior {
 
     /// Returns the trap of a trampoline that a thread has executed, if any; its pc is moved back to
     /// the trap.
-    pub(crate) fn detour_trap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
+    pub(crate) fn patch_trap(&mut self, thread: ThreadId) -> Option<SigtrapKind> {
         if self.jumps.is_empty() {
             return None;
         }
@@ -139,7 +139,7 @@ impl Inferior {
         self.normalize(thread);
         let info = self.os.signal_info(thread);
         if is_fault(signal) && info.is_some_and(|info| info.code > 0) {
-            self.sites.end_diversion_at(site, &*self.os);
+            self.sites.end_jump_at(site, &*self.os);
             if let Some(site) = self.sites.get(site) {
                 site.keep_trap();
             }
@@ -147,7 +147,7 @@ impl Inferior {
     }
 
     /// Returns how many hits of a breakpoint the program has counted.
-    pub(crate) fn counted_in_detours(&self, id: BreakpointId) -> u64 {
+    pub(crate) fn counted_by_jumps(&self, id: BreakpointId) -> u64 {
         let mut word = [0; 8];
         match self.jumps.counter(id) {
             Some(at) if self.os.read_memory(at, &mut word) == 8 => u64::from_le_bytes(word),
@@ -157,7 +157,7 @@ impl Inferior {
 
     /// Removes the jump at a thread's pc before a single step: the step would end in a trampoline,
     /// but has to hit the trap.
-    pub(crate) fn end_detour_before(&mut self, thread: ThreadId) {
+    pub(crate) fn end_jump_before_step(&mut self, thread: ThreadId) {
         if self.jumps.is_empty() {
             return;
         }
@@ -166,7 +166,7 @@ impl Inferior {
         if let Some(pc) = pc
             && passed != Some(pc)
         {
-            self.sites.end_diversion_at(pc, &*self.os);
+            self.sites.end_jump_at(pc, &*self.os);
         }
     }
 }

@@ -220,7 +220,7 @@ impl Builder {
         Ok(())
     }
 
-    fn give_vectors_back(&mut self) -> Result<(), IcedError> {
+    fn restore_vectors(&mut self) -> Result<(), IcedError> {
         if self.kept.vectors {
             for (index, register) in VECTORS.into_iter().enumerate() {
                 self.asm.movups(register, ptr(rsp) + 16 * index)?;
@@ -331,7 +331,7 @@ impl Trampoline {
         }
         let mut stop = None;
         if count.is_some() || say.is_some() {
-            it.give_vectors_back()?;
+            it.restore_vectors()?;
         }
         if let Some(count) = count {
             it.asm.mov(rax, count.at.0)?;
@@ -361,11 +361,11 @@ impl Trampoline {
         // An instruction can have only one label.
         it.asm.nop()?;
         it.asm.set_label(&mut deopt)?;
-        it.give_vectors_back()?;
+        it.restore_vectors()?;
         let deopts = it.asm.instructions().len();
         it.asm.int3()?;
         it.asm.set_label(&mut no)?;
-        it.give_vectors_back()?;
+        it.restore_vectors()?;
         it.asm.nop()?;
         it.evaluating();
         it.asm.set_label(&mut leave)?;

@@ -46,7 +46,7 @@ struct Run {
     seen: Seen,
     traps: usize,
     /// Whether the last trap was the one for a deopt, or the one for hits that stop.
-    asked: bool,
+    is_evaluated_outside: bool,
     stopped: bool,
 }
 
@@ -172,7 +172,7 @@ fn run(
                 .collect(),
         },
         traps,
-        asked: built.as_ref().is_some_and(|it| it.deopt.0 == last),
+        is_evaluated_outside: built.as_ref().is_some_and(|it| it.deopt.0 == last),
         stopped: built.is_some_and(|it| it.stop == Some(LoadAddr(last))),
     }
 }
@@ -340,7 +340,7 @@ fn relocated_instructions_behave_the_same() {
             let with = run(&machine, code, Some((Some(&condition), HitAction::Stop)));
             assert_eq!(with.seen, alone.seen, "{name}: {text}");
             assert_eq!(with.traps, usize::from(holds), "{name}: {text}");
-            assert_eq!(with.asked, holds, "{name}: {text}");
+            assert_eq!(with.is_evaluated_outside, holds, "{name}: {text}");
         }
     }
 }
@@ -477,18 +477,18 @@ fn full_ring_traps_before_or_after_the_count() {
         for number in 1..=4u64 {
             let with = run(&machine, code, Some((None, then)));
             assert_eq!(with.seen, alone);
-            let told = hit.is_none_or(|hit| hit.holds(number));
-            assert_eq!(with.traps, usize::from(told));
-            assert_eq!(with.asked, hit.is_none());
-            assert_eq!(with.stopped, told && hit.is_some());
+            let stops = hit.is_none_or(|hit| hit.holds(number));
+            assert_eq!(with.traps, usize::from(stops));
+            assert_eq!(with.is_evaluated_outside, hit.is_none());
+            assert_eq!(with.stopped, stops && hit.is_some());
         }
         assert!(ring.skip_abandoned());
         let mut values = Vec::new();
         for number in 5..=8u64 {
             let with = run(&machine, code, Some((None, then)));
             assert_eq!((with.seen, with.traps), (alone.clone(), 0));
-            let told = hit.is_none_or(|hit| hit.holds(number));
-            assert_eq!(ring.next(&mut values).is_some(), told);
+            let stops = hit.is_none_or(|hit| hit.holds(number));
+            assert_eq!(ring.next(&mut values).is_some(), stops);
         }
     }
 }

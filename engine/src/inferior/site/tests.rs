@@ -62,7 +62,7 @@ fn child_copies_with_old_sites_are_cleaned() {
     assert!(sites.install_jump(SITE, whole(jump), &fake));
     assert_eq!(cleaned(&sites, diverted), own);
     assert_eq!(cleaned(&sites, trap), own);
-    sites.end_diversion_at(SITE, &fake);
+    sites.end_jump_at(SITE, &fake);
     assert_eq!(cleaned(&sites, diverted), own);
     assert_eq!(cleaned(&sites, ending), own);
     sites.remove(SITE, owner, &fake);
@@ -178,7 +178,7 @@ fn copies_with_jumps_that_share_bytes_are_cleaned() {
     let (mut sites, at) = chain(&fake);
     let mut copies = vec![bytes(&fake)];
     for addr in &at {
-        sites.end_diversion_at(*addr, &fake);
+        sites.end_jump_at(*addr, &fake);
         copies.push(bytes(&fake));
     }
     for addr in at {

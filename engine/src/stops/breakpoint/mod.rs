@@ -274,13 +274,13 @@ impl Breakpoint {
                 Some(problem) => Some(problem.text.clone()),
                 None if !verified => None,
                 None => {
-                    let said = [
+                    let notes = [
                         self.note.as_deref(),
                         self.evaluation_note.as_deref(),
                         self.names.problem(),
                     ];
-                    let said: Vec<&str> = said.into_iter().flatten().collect();
-                    (!said.is_empty()).then(|| said.join("; "))
+                    let notes: Vec<&str> = notes.into_iter().flatten().collect();
+                    (!notes.is_empty()).then(|| notes.join("; "))
                 }
             },
             place: self.shown_place().map(|bound| ResolvedLocation {
@@ -413,9 +413,9 @@ impl Breakpoints {
 
     /// Notes whether the program or the debugger evaluates the hits of a breakpoint. Returns true
     /// if the note is new.
-    pub fn set_evaluation_note(&mut self, id: BreakpointId, asked: String) -> bool {
+    pub fn set_evaluation_note(&mut self, id: BreakpointId, note: String) -> bool {
         let breakpoint = self.all.get_mut(&id);
-        breakpoint.is_some_and(|it| it.evaluation_note.replace(asked.clone()) != Some(asked))
+        breakpoint.is_some_and(|it| it.evaluation_note.replace(note.clone()) != Some(note))
     }
 
     /// Returns the number of inlined calls at `addr` inside the frame that a breakpoint was

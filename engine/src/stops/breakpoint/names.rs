@@ -35,7 +35,7 @@ pub(crate) enum Names {
 impl Names {
     pub(crate) fn problem(&self) -> Option<&str> {
         match self {
-            Names::Unknown(said) | Names::InPart(said) => Some(said),
+            Names::Unknown(text) | Names::InPart(text) => Some(text),
             Names::Reading => Some(READING),
             Names::Unchecked | Names::Known => None,
         }
@@ -62,10 +62,10 @@ impl NameScope<'_> {
     pub(crate) fn lacks_local(
         &self,
         what: &str,
-        asked: &Expression,
+        expression: &Expression,
         locals: &[&str],
     ) -> Option<String> {
-        let mentioned = asked.mentioned();
+        let mentioned = expression.mentioned();
         let lacking = mentioned.iter().find(|it| {
             locals.contains(&it.name)
                 && !self.has_local(it.name)
@@ -75,22 +75,22 @@ impl NameScope<'_> {
                     .iter()
                     .any(|known| known == it.name)
         })?;
-        let text = asked.text();
+        let text = expression.text();
         Some(format!("{what} `{text}`: {}", self.no_such(lacking)))
     }
 
     /// Returns the error for the first unknown name.
-    pub(crate) fn wrong_in(&self, what: &str, asked: &Expression) -> Option<String> {
-        let language = asked.language();
-        let mentioned = asked.mentioned();
-        let text = asked.text();
+    pub(crate) fn wrong_in(&self, what: &str, expression: &Expression) -> Option<String> {
+        let language = expression.language();
+        let mentioned = expression.mentioned();
+        let text = expression.text();
         match mentioned.iter().find(|it| !self.may_know(it, language)) {
             Some(wrong) => Some(format!(
                 "{what} `{text}`: {} (unless a library loaded later defines it)",
                 self.no_such(wrong)
             )),
             None => {
-                let lacking = asked.lacking(self)?;
+                let lacking = expression.lacking(self)?;
                 Some(format!("{what} `{text}`: {lacking}"))
             }
         }

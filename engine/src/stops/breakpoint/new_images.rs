@@ -27,7 +27,7 @@ impl Breakpoint {
         }
         // System libraries matter only if no other image has a location.
         let is_bound = !self.bound.is_empty();
-        let asked = || new.iter().filter(|it| !is_bound || !it.is_of_the_system());
+        let searched = || new.iter().filter(|it| !is_bound || !it.is_of_the_system());
         match (&mut self.search, &self.spec) {
             (Search::Function(named), _) if is_bound => {
                 let mut also = Resolved {
@@ -53,7 +53,7 @@ impl Breakpoint {
                 }
             }
             (Search::Functions(pattern), _) => {
-                match asked().any(|loaded| pattern.matches_in(loaded)) {
+                match searched().any(|loaded| pattern.matches_in(loaded)) {
                     true => Outlook::Anew,
                     false => Outlook::Nothing,
                 }
@@ -70,8 +70,8 @@ impl Breakpoint {
                     // Fewer images were searched without system libraries.
                     Some(mentioned) if is_bound => *mentioned,
                     _ => {
-                        let mut asked = asked();
-                        asked.any(|it| !it.module.similar_sources(source).is_empty())
+                        let mut searched = searched();
+                        searched.any(|it| !it.module.similar_sources(source).is_empty())
                     }
                 };
                 if is_bound {
@@ -88,7 +88,7 @@ impl Breakpoint {
                     });
                 match is_exact {
                     true => Outlook::Also(Resolved {
-                        bound: resolve_line_in(asked().copied(), source, *line, *column),
+                        bound: resolve_line_in(searched().copied(), source, *line, *column),
                         ..Resolved::default()
                     }),
                     false => Outlook::Anew,

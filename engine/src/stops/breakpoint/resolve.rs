@@ -166,16 +166,16 @@ fn bind_all(
                 begun_below.push((place, location.location));
             }
             shown => {
-                show_as_asked(&mut place, location.location, shown, line);
+                show_as_requested(&mut place, location.location, shown, line);
                 bound.push(place);
             }
         }
     }
     // A coroutine begins at its line, and resumes at its first statement.
     let is_shown = !bound.is_empty();
-    for (mut place, asked) in begun_below {
+    for (mut place, requested) in begun_below {
         if is_shown {
-            show_as_asked(&mut place, asked, None, line);
+            show_as_requested(&mut place, requested, None, line);
         }
         bound.push(place);
     }
@@ -183,15 +183,15 @@ fn bind_all(
 }
 
 /// Makes a stop show the requested line, also if the line table assigns another one to the code.
-fn show_as_asked(
+fn show_as_requested(
     place: &mut BoundLocation,
-    asked: SourceLocation,
+    requested: SourceLocation,
     natural: Option<SourceLocation>,
     line: Line<'_>,
 ) {
-    place.source = Some((line.file.path.clone(), asked.line, asked.column));
+    place.source = Some((line.file.path.clone(), requested.line, requested.column));
     if !natural.is_some_and(|natural| line.is_at(&natural)) {
-        place.shown = Some(asked);
+        place.shown = Some(requested);
     }
 }
 
@@ -266,8 +266,8 @@ fn next_line(module: &Module, file: &SourceFile, line: u32) -> Option<u32> {
         let Some(function) = module.function_at(addr) else {
             return (next - line <= SLIDE).then_some(*next);
         };
-        let asked = Line { file, line: *next };
-        let (depth, _) = depth_at(module, addr, asked);
+        let requested = Line { file, line: *next };
+        let (depth, _) = depth_at(module, addr, requested);
         let frames = function.frames_at(addr);
         let declared = declaration(&function, frames.get(depth)?)?;
         // An attribute or a return type is above the name.

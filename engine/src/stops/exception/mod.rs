@@ -159,7 +159,7 @@ pub(crate) struct Watched {
     pub(crate) filter: ExceptionFilter,
     /// `None` for the default filters.
     pub(crate) id: Option<BreakpointId>,
-    pub(crate) asked: Option<String>,
+    pub(crate) condition_text: Option<String>,
     pub(crate) condition: Option<Condition>,
     /// The reason why it can never stop.
     pub(crate) failure: Option<String>,
@@ -169,10 +169,12 @@ impl Watched {
     pub(crate) fn new(
         filter: ExceptionFilter,
         id: Option<BreakpointId>,
-        asked: Option<String>,
+        condition: Option<String>,
     ) -> Self {
-        let asked = asked.filter(|text| !text.trim().is_empty());
-        let parsed = asked.as_ref().map(|text| Condition::parse(text, filter));
+        let condition_text = condition.filter(|text| !text.trim().is_empty());
+        let parsed = condition_text
+            .as_ref()
+            .map(|text| Condition::parse(text, filter));
         let (condition, failure) = match parsed {
             Some(Ok(condition)) => (Some(condition), None),
             Some(Err(error)) => (None, Some(error)),
@@ -181,7 +183,7 @@ impl Watched {
         Self {
             filter,
             id,
-            asked,
+            condition_text,
             condition,
             failure,
         }
@@ -217,7 +219,7 @@ pub(crate) struct Exceptions {
     /// The last panic of each thread that has begun, but not yet unwinds.
     pub(crate) begun: FxHashMap<ThreadId, Begun>,
     /// The value of `$exception` while a condition is evaluated.
-    pub(crate) asked: Option<Subject>,
+    pub(crate) evaluated: Option<Subject>,
     /// The reasons of the threads' stops.
     pub(crate) shown: BTreeMap<ThreadId, (StopReason, Option<Subject>)>,
     /// The end of the debuggee's stderr, kept while a sanitizer may write there.
@@ -233,7 +235,7 @@ impl Default for Exceptions {
             points: FxHashMap::default(),
             doomed: None,
             begun: FxHashMap::default(),
-            asked: None,
+            evaluated: None,
             shown: BTreeMap::new(),
             stderr: Vec::new(),
         }
@@ -277,7 +279,7 @@ impl Exceptions {
     /// Returns the value of `$exception` for a thread.
     pub(crate) fn subject_of(&self, thread: ThreadId) -> Option<&Subject> {
         let shown = self.shown.get(&thread);
-        self.asked.as_ref().or_else(|| shown?.1.as_ref())
+        self.evaluated.as_ref().or_else(|| shown?.1.as_ref())
     }
 
     pub(crate) fn info(&self, watched: &Watched, has_process: bool) -> Option<BreakpointInfo> {

@@ -44,18 +44,18 @@ impl SanitizerReport {
             Some((tool, what)) => (tool, what),
             None => ("sanitizer", &*self.summary),
         };
-        let said = match self.is_printed {
+        let output = match self.is_printed {
             true => String::from_utf8_lossy(stderr),
             false => "".into(),
         };
-        let line_before = |at: usize| said[..at].rfind('\n').map_or(0, |end| end + 1);
-        let begins = said
+        let line_before = |at: usize| output[..at].rfind('\n').map_or(0, |end| end + 1);
+        let begins = output
             .rfind("==================\n")
-            .map(|at| &said[line_before(at)..]);
+            .map(|at| &output[line_before(at)..]);
         // Each report of undefined behaviour is a single line.
-        let mistake = said.rfind("runtime error: ").map(|at| {
-            let line = said[at..].lines().next().unwrap_or_default();
-            (&line["runtime error: ".len()..], &said[line_before(at)..])
+        let mistake = output.rfind("runtime error: ").map(|at| {
+            let line = output[at..].lines().next().unwrap_or_default();
+            (&line["runtime error: ".len()..], &output[line_before(at)..])
         });
         let (text, message) = match (tool, mistake) {
             ("UndefinedBehaviorSanitizer", Some((line, all))) => (line, Some(all)),

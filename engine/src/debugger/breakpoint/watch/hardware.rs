@@ -27,7 +27,7 @@ impl Debugger {
     }
 
     /// Sets the debug registers after locations of hardware breakpoints have changed.
-    pub(crate) fn place_hardware(&mut self, told: &[BreakpointId]) {
+    pub(crate) fn place_hardware(&mut self, reported: &[BreakpointId]) {
         let has_some = self.inferior.debug_registers.has_any_code();
         let wants_some = self
             .stops
@@ -36,7 +36,7 @@ impl Debugger {
             .values()
             .any(|it| it.options.hardware);
         if wants_some || has_some {
-            self.distribute_slots(told);
+            self.distribute_slots(reported);
         }
     }
 

@@ -125,13 +125,13 @@ impl Debugger {
     }
 
     /// Assigns the debug registers again and updates all threads. Reports breakpoints whose
-    /// mechanism has changed, except those in `told`.
-    fn distribute_slots(&mut self, told: &[BreakpointId]) {
+    /// mechanism has changed, except those in `reported`.
+    fn distribute_slots(&mut self, reported: &[BreakpointId]) {
         let code = self.hardware_places();
         let mut concerned = self.stops.breakpoints.data.clone();
         concerned.extend(code.iter().map(|(id, _)| *id));
         concerned.dedup();
-        concerned.retain(|id| !told.contains(id));
+        concerned.retain(|id| !reported.contains(id));
         let infos = |debugger: &Self| -> Vec<_> {
             let ids = concerned.iter();
             ids.map(|id| (*id, debugger.breakpoint(*id))).collect()
@@ -188,7 +188,7 @@ impl Debugger {
             true => "",
             false => ": out of debug registers",
         };
-        let said = match (watch.means, watch.access) {
+        let note = match (watch.means, watch.access) {
             (WatchMechanism::Slots(_), DataAccess::Read) => Some(
                 "the processor reports reads and writes alike; accesses that change the value do \
                  not stop"
@@ -212,7 +212,7 @@ impl Debugger {
             true => None,
             false => info.problem.or(Some(ProblemKind::Other)),
         };
-        info.message = info.message.take().filter(|_| info.failed).or(said);
+        info.message = info.message.take().filter(|_| info.failed).or(note);
     }
 
     /// Drops all data breakpoints: the process was replaced or has ended.
