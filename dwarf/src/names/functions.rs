@@ -1,5 +1,6 @@
 //! Functions by name: in the debug info, or by their symbols.
 
+use crate::entries::units::{Entry, Unit};
 use crate::file::demangle::{cpp_function_name, demangle, rust_path};
 use crate::file::versions::Versioned;
 use crate::functions::Function;
@@ -92,26 +93,31 @@ pub(super) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
     found
 }
 
-/// Returns whether a function is the one that a query means. The scopes around an entry are known only
-/// by a scan of its unit, so they are read only if the query has a path.
-fn is_meant(info: &DebugInfo, query: &NameQuery, die: DieRef) -> bool {
-    if query.is_bare()
-        && let Ok((unit, entry)) = info.entry(die)
-        // Names of Rust may be those of their symbols.
-        && unit.language != Language::Rust
-        && let Some(name) = info.inherited_string(unit, &entry, gimli::DW_AT_name)
+/// Returns whether a query means an entry. The scopes around an entry are known only by a scan of its
+/// unit, so they are read only if its own name matches, and the query has a path.
+pub(super) fn is_meant(info: &DebugInfo, query: &NameQuery, unit: &Unit, entry: &Entry) -> bool {
+    // Names of Rust may be those of their symbols.
+    if unit.language != Language::Rust
+        && let Some(name) = info.inherited_string(unit, entry, gimli::DW_AT_name)
         && !name.is_empty()
     {
-        return query.matches(&String::from_utf8_lossy(name));
+        let name = String::from_utf8_lossy(name);
+        if query.is_bare() {
+            return query.matches(&name);
+        }
+        if !query.may_end(&name) {
+            return false;
+        }
     }
-    query.matches(&info.qualified_name(die))
+    query.matches(&info.qualified_name_of(unit, entry))
 }
 
 /// Returns the entries that match a name, and its parameter list if it has one.
 fn selected(info: &DebugInfo, query: &NameQuery, dies: Vec<DieRef>) -> Vec<DieRef> {
-    let named = dies
-        .into_par_iter()
-        .filter(|die| is_meant(info, query, *die));
+    let named = dies.into_par_iter().filter(|die| {
+        let entry = info.entry(*die);
+        entry.is_ok_and(|(unit, entry)| is_meant(info, query, unit, &entry))
+    });
     let Some(typed) = query.parameters() else {
         return named.collect();
     };

@@ -1,14 +1,16 @@
 //! Types by name, definitions of declared types, and enumerations by enumerator.
 
 use crate::entries::units::flag;
-use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
 use crate::ids::source::SourceLocation;
+use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::module::Module;
+use crate::names::functions::is_meant;
 use crate::names::statics::unit_near;
-use crate::naming::NameQuery;
+use crate::naming::{NameQuery, components};
 use crate::types::TypeId;
+use rayon::prelude::*;
 
 /// Returns the position of a type's declaration.
 pub(super) fn declaration_of(module: &Module, id: TypeId) -> Option<SourceLocation> {
@@ -82,16 +84,23 @@ pub(super) fn complete_type(module: &Module, id: TypeId) -> TypeId {
     };
     // `struct` and `class` are interchangeable in declarations.
     let class = |tag| matches!(tag, gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type);
-    let look = |info: &DebugInfo, mut dies: Vec<DieRef>| {
-        dies.retain(|die| {
-            info.entry(*die).is_ok_and(|(unit, candidate)| {
-                let (wanted, tag) = (entry.tag(), candidate.tag());
-                (tag == wanted || (class(tag) && class(wanted)))
-                    && !flag(&candidate, gimli::DW_AT_declaration)
-                    && info.qualified_name_of(unit, &candidate) == qualified
-            })
-        });
-        dies
+    let is_definition = |info: &DebugInfo, die: DieRef| {
+        info.entry(die).is_ok_and(|(unit, candidate)| {
+            let (wanted, tag) = (entry.tag(), candidate.tag());
+            let may_match = || {
+                let name = info.inherited_string(unit, &candidate, gimli::DW_AT_name);
+                let may_end = |name| query.may_end(&String::from_utf8_lossy(name));
+                unit.language == Language::Rust || name.is_some_and(may_end)
+            };
+            (tag == wanted || (class(tag) && class(wanted)))
+                && !flag(&candidate, gimli::DW_AT_declaration)
+                && may_match()
+                && info.qualified_name_of(unit, &candidate) == qualified
+        })
+    };
+    let look = |info: &DebugInfo, dies: Vec<DieRef>| -> Vec<DieRef> {
+        let dies = dies.into_par_iter();
+        dies.filter(|die| is_definition(info, *die)).collect()
     };
     module
         .find_names(|index| &index.types, key, Some(id.0.unit), look)
@@ -114,27 +123,48 @@ pub(super) fn types_named(module: &Module, name: &str, near: Option<FileAddr>) -
         Some("enum") => &[gimli::DW_TAG_enumeration_type],
         _ => &[],
     };
-    let look = |info: &DebugInfo, dies: Vec<DieRef>| -> Vec<(bool, bool, bool, DieRef)> {
-        dies.into_iter()
-            .filter_map(|die| {
-                let (unit, entry) = info.entry(die).ok()?;
-                if !tags.is_empty() && !tags.contains(&entry.tag()) {
-                    return None;
-                }
-                let qualified = info.qualified_name_of(unit, &entry);
-                query.matches(&qualified).then(|| {
-                    (
-                        flag(&entry, gimli::DW_AT_declaration),
-                        Some(die.unit) != near,
-                        // For `node`, the global type comes before `ns::node`.
-                        qualified.len() != name.len(),
-                        die,
-                    )
-                })
+    // A name like `vector` has entries in most units. Scans of the units take longest, if they are
+    // needed: see `is_meant`.
+    let look = |info: &DebugInfo, dies: Vec<DieRef>| -> Vec<Candidate> {
+        let candidates = dies.into_par_iter().filter_map(|die| {
+            let (unit, entry) = info.entry(die).ok()?;
+            if !tags.is_empty() && !tags.contains(&entry.tag()) {
+                return None;
+            }
+            is_meant(info, &query, unit, &entry).then(|| Candidate {
+                is_declaration: flag(&entry, gimli::DW_AT_declaration),
+                is_elsewhere: Some(die.unit) != near,
+                die,
             })
-            .collect()
+        });
+        candidates.collect()
     };
     let mut found = module.find_names(|index| &index.types, key, near, look);
     found.sort_unstable();
-    found.into_iter().map(|(.., die)| TypeId(die)).collect()
+    if let Some(info) = module.info() {
+        put_exact_first(info, &query, &mut found);
+    }
+    found.into_iter().map(|it| TypeId(it.die)).collect()
+}
+
+/// A type that matches a name; the most likely one is the least.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    is_declaration: bool,
+    is_elsewhere: bool,
+    die: DieRef,
+}
+
+/// For `node`, puts the global type before `ns::node`, if both are among the most likely.
+fn put_exact_first(info: &DebugInfo, query: &NameQuery, found: &mut [Candidate]) {
+    let Some(first) = found.first() else {
+        return;
+    };
+    let likely = (first.is_declaration, first.is_elsewhere);
+    let end = found.partition_point(|it| (it.is_declaration, it.is_elsewhere) == likely);
+    if let Some(likely @ [_, _, ..]) = found.get_mut(..end) {
+        let is_longer =
+            |it: &Candidate| components(&info.qualified_name(it.die)).len() > query.len();
+        likely.par_sort_by_cached_key(|it| (is_longer(it), it.die));
+    }
 }

@@ -3,7 +3,8 @@
 use crate::naming::key::{Key, key};
 use crate::naming::parameters::Parameters;
 use crate::naming::path::{
-    components, path_matches, split_as, squeezed, strip_parameters, without_arguments,
+    component_matches, components, path_matches, split_as, squeeze, squeezed, strip_parameters,
+    without_arguments,
 };
 use smallvec::SmallVec;
 
@@ -74,6 +75,22 @@ impl NameQuery {
     /// arguments of a template make no difference to it.
     pub(crate) fn is_bare(&self) -> bool {
         self.components.len() == 1 && self.components.first().is_some_and(|it| it == self.base())
+    }
+
+    /// Returns whether a qualified name that ends in `name` may match: false only if its last
+    /// component does not. A template's name may lack its arguments
+    /// (`-gsimple-template-names`).
+    pub(crate) fn may_end(&self, name: &str) -> bool {
+        let Some(wanted) = self.components.last() else {
+            return false;
+        };
+        let last = squeeze(components(name).pop().unwrap_or(name));
+        component_matches(wanted, &last) || last == self.base()
+    }
+
+    /// Returns the number of components.
+    pub(crate) fn len(&self) -> usize {
+        self.components.len()
     }
 
     /// Returns whether a qualified name equals the query, or ends in it by whole components.
@@ -149,6 +166,14 @@ mod tests {
         assert!(matches("f<long>", "f<long int>"));
         assert!(matches("short", "short int"));
         assert!(!matches("long", "long unsigned int"));
+    }
+
+    #[test]
+    fn names_that_cannot_match_are_known_by_their_end() {
+        let query = NameQuery::new("std::vector<int>");
+        assert!(query.may_end("vector<int>") && query.may_end("vector"));
+        assert!(!query.may_end("vector<long>") && !query.may_end("vectors"));
+        assert!(NameQuery::new("S::operator<<").may_end("operator<< <int>"));
     }
 
     #[test]
