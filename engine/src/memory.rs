@@ -1,5 +1,5 @@
-//! The debuggee's memory as the program itself would see it: breakpoint bytes hidden; while
-//! everything is stopped each page is read once.
+//! The debuggee's memory as the program would read it: without our patches. While all threads are
+//! stopped, each page is read once.
 
 use crate::os::Backend;
 use dwarf::{LoadAddr, Memory, Unreadable};
@@ -7,23 +7,26 @@ use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 
 const PAGE: usize = 4096;
-/// Pages kept for one stop: 64 MiB, then it starts over.
+/// Maximum number of cached pages (64 MiB); the cache is cleared beyond it.
 const MAX_PAGES: usize = 1 << 14;
-/// Reads of more than this go past the cache.
+/// Larger reads bypass the cache; in bytes.
 const MAX_CACHED_READ: usize = 16 * PAGE;
 
-/// Pages that were read since the last change of the process. Reads fill it: that is why it is
-/// changed through a shared reference.
+/// Pages that were read since the last change of the process, without our patches.
+///
+/// A read fills the cache, but [`Memory::read`] takes `&self`: evaluations share one memory among
+/// values, unwinding and location expressions. Hence the cells. The pages are borrowed during one
+/// read only, and nothing that a read calls uses the cache.
 #[derive(Default)]
 pub struct PageCache {
-    /// The number of changes of the process before these reads.
+    /// Number of changes of the process before these pages were read.
     changes: Cell<u64>,
-    /// By page address; `None`: the page cannot be read whole.
+    /// By page address; `None`: some of the page cannot be read.
     pages: RefCell<FxHashMap<u64, Option<Box<[u8; PAGE]>>>>,
 }
 
 impl PageCache {
-    /// Returns the cache, without pages that were read before the last one of so many changes.
+    /// Returns the cache, after removing pages that were read before the last of this many changes.
     pub fn at(&self, changes: u64) -> &Self {
         if self.changes.replace(changes) != changes {
             self.clear();
@@ -36,12 +39,12 @@ impl PageCache {
     }
 }
 
-/// Patches in the program's code: traps and jumps.
+/// Our patches in the program's code: traps and jumps.
 pub trait PatchedCode {
-    /// Puts the program's own bytes into `bytes`, which were read at `addr`.
+    /// Replaces patches by the program's own bytes in `bytes`, which were read at `addr`.
     fn hide(&self, addr: LoadAddr, bytes: &mut [u8]);
-    /// Writes as the program would: a byte under a patch changes, and the patch stays. Returns the
-    /// number of bytes written before the first that could not be.
+    /// Writes as the program would: under a patch, the program's own byte changes and the patch
+    /// stays. Returns the number of bytes that were written.
     fn write(&self, addr: LoadAddr, bytes: &[u8], os: &dyn Backend) -> usize;
 }
 
@@ -49,9 +52,10 @@ pub trait PatchedCode {
 pub struct ProcessMemory<'a> {
     pub os: &'a dyn Backend,
     pub patches: &'a dyn PatchedCode,
-    /// Only while all threads are stopped.
+    /// `None` unless all threads are stopped.
     pub cache: Option<&'a PageCache>,
-    /// What has been read already, and where: others may have written there since.
+    /// Bytes that were read before, and their address. They are returned instead of the current
+    /// ones, which other threads may have overwritten.
     pub known: Option<&'a (LoadAddr, Vec<u8>)>,
 }
 
@@ -104,7 +108,7 @@ impl<'a> ProcessMemory<'a> {
             let page = pages.entry(base).or_insert_with(|| {
                 let mut page = Box::new([0; PAGE]);
                 let whole = self.os.read_memory(LoadAddr(base), page.as_mut_slice()) == PAGE;
-                // What is ours now may go before the page does.
+                // Now: a patch may be removed while the page is still cached.
                 self.patches.hide(LoadAddr(base), page.as_mut_slice());
                 whole.then_some(page)
             });

@@ -215,10 +215,10 @@ impl Entries {
     fn rest_ranges(&self) -> &RangeTable {
         self.ranges.rest.get_or_init(|| {
             // A unit whose code was all discarded is in `.debug_aranges`, without a range.
-            let told: FxHashSet<u32> = self.arange_sets().iter().map(|set| set.unit).collect();
+            let covered: FxHashSet<u32> = self.arange_sets().iter().map(|set| set.unit).collect();
             let entries = (0..self.info_units())
                 .into_par_iter()
-                .filter(|unit| !told.contains(unit))
+                .filter(|unit| !covered.contains(unit))
                 .flat_map_iter(|unit| self.unit_ranges(unit))
                 .collect();
             RangeTable::new(entries)

@@ -26,7 +26,7 @@ pub struct MappedFile {
     path: PathBuf,
     mapping: &'static memmap2::Mmap,
     truncated: AtomicBool,
-    told: AtomicBool,
+    reported: AtomicBool,
     next: OnceLock<&'static MappedFile>,
 }
 
@@ -63,7 +63,7 @@ pub fn truncated_files() -> Vec<&'static Path> {
     }
     files()
         .filter(|file| file.truncated.load(Ordering::Relaxed))
-        .filter(|file| !file.told.swap(true, Ordering::Relaxed))
+        .filter(|file| !file.reported.swap(true, Ordering::Relaxed))
         .map(|file| file.path.as_path())
         .collect()
 }
@@ -85,11 +85,11 @@ pub(crate) fn give_back(bytes: &'static [u8]) {
     // SAFETY: the mapping is private, read-only, and never written to, so that its pages equal the
     // file: after the release the same bytes are read again.
     #[allow(unsafe_code)]
-    let given = unsafe {
+    let mapped = unsafe {
         file.mapping
             .unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, offset, len)
     };
-    if let Err(error) = given {
+    if let Err(error) = mapped {
         tracing::debug!(%error, "cannot release memory");
     }
 }
@@ -99,7 +99,7 @@ fn remember(path: &Path, mapping: &'static memmap2::Mmap) {
         path: path.to_owned(),
         mapping,
         truncated: AtomicBool::new(false),
-        told: AtomicBool::new(false),
+        reported: AtomicBool::new(false),
         next: OnceLock::new(),
     }));
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);

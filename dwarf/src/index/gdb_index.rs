@@ -15,7 +15,7 @@ const SECTION: &str = ".gdb_index";
 /// Words of the header: the version, and the offset of each table.
 const WORDS: usize = 6;
 /// Maximum number of units to read for a name; with more, the table is of no use.
-const MOST_UNITS: usize = 32;
+const MAX_UNITS: usize = 32;
 
 /// Keys of names and the units that have them, sorted.
 pub(crate) struct GdbIndexUnits(Vec<(u32, u32)>);
@@ -28,7 +28,7 @@ impl GdbIndexUnits {
         let mut units = rest.iter().take_while(|entry| entry.0 == key);
         let few: Vec<u32> = units
             .by_ref()
-            .take(MOST_UNITS)
+            .take(MAX_UNITS)
             .map(|entry| entry.1)
             .collect();
         units.next().is_none().then_some(few)

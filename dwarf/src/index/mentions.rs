@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 /// Maximum number of strings to compare: beyond it, the name is a part of nearly all others.
-const MOST_STRINGS: usize = 1 << 14;
+const MAX_STRINGS: usize = 1 << 14;
 /// Number of bytes that one thread searches at a time.
 const PORTION: usize = 1 << 20;
 /// Minimum size in bytes of a `.debug_info` that is not kept in memory as a whole.
@@ -19,7 +19,7 @@ const LARGE: usize = 8 << 20;
 /// Up to this number, needles are searched one after the other.
 const FEW: usize = 3;
 /// Maximum length of a chain of references between units.
-const MOST_ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 3;
 
 /// The units that may have a name.
 #[derive(PartialEq, Eq, Debug)]
@@ -187,7 +187,7 @@ impl DebugInfo {
             return true;
         }
         let mut fresh: Vec<u32> = units.iter().copied().collect();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             if fresh.is_empty() {
                 return true;
             }
@@ -229,7 +229,7 @@ fn strings_of_name(section: &[u8], name: Key<'_>, found: &mut FxHashSet<u32>) ->
         let len = memchr::memchr(0, rest).unwrap_or(rest.len());
         let string = rest.get(..len).unwrap_or_default();
         compared += 1;
-        if compared > MOST_STRINGS {
+        if compared > MAX_STRINGS {
             return false;
         }
         if key(string) != name.hash {
@@ -393,7 +393,7 @@ __attribute__((noinline)) int only_second(int n) { return shared(n) + only_first
             ] {
                 let key = Key::of(name);
                 let Some(named) = info.named(key) else {
-                    println!("{compiler} {flags:?}: {name} would be looked for everywhere");
+                    println!("{compiler} {flags:?}: {name} would be searched in all units");
                     assert!(["shared", "go"].contains(&name) || flags.contains(&"-flto"));
                     continue;
                 };

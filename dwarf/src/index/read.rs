@@ -51,16 +51,14 @@ pub(super) struct Keys {
 }
 
 /// Maximum number of keys in the table.
-const MOST_KEYS: usize = 1 << 18;
+const MAX_KEYS: usize = 1 << 18;
 /// Bytes of debug info per slot of the table.
 const BYTES_A_KEY: usize = 512;
 
 impl Keys {
     /// Returns a table for names in `bytes` bytes of debug info.
     pub(super) fn new(info: &DebugInfo, bytes: usize) -> Keys {
-        let count = (bytes / BYTES_A_KEY)
-            .clamp(1, MOST_KEYS)
-            .next_power_of_two();
+        let count = (bytes / BYTES_A_KEY).clamp(1, MAX_KEYS).next_power_of_two();
         let free = || AtomicU64::new(0);
         Keys {
             section: info.dwarf.debug_str.reader().slice(),

@@ -32,7 +32,7 @@ pub(crate) struct LineTable {
     /// Sequences by start.
     sequences: Vec<Sequence>,
     /// Number of line lookups so far.
-    asked: AtomicU32,
+    lookups: AtomicU32,
     by_line: OnceLock<ByLine>,
 }
 

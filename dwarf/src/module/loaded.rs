@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes to compare: the headers of an image, and the notes and symbols after them.
-const LOOKED_AT: usize = 4096;
+const COMPARED_BYTES: usize = 4096;
 /// Fields of the ELF header about sections, which `strip` and `objcopy` change in an otherwise
 /// identical file: `e_shoff`, and from `e_shentsize` to the end.
 const OF_SECTIONS: [std::ops::Range<usize>; 2] = [40..48, 58..64];
 
 /// Maximum size in bytes of an image to read from memory.
-const MOST_BYTES: u64 = 1 << 28;
+const MAX_IMAGE_BYTES: u64 = 1 << 28;
 
 impl Module {
     /// Reads the image at `start` from memory, for a file that cannot be opened; `path` is its
@@ -28,7 +28,7 @@ impl Module {
         start: LoadAddr,
         memory: &dyn Memory,
     ) -> Result<Arc<Module>, Error> {
-        let mut headers = vec![0; LOOKED_AT];
+        let mut headers = vec![0; COMPARED_BYTES];
         memory.read(start, &mut headers)?;
         for field in OF_SECTIONS {
             headers[field].fill(0);
@@ -42,7 +42,7 @@ impl Module {
         for segment in segments {
             let end = segment.file_offset.saturating_add(segment.file_size);
             all = all.saturating_add(segment.file_size);
-            if all.max(end) > MOST_BYTES {
+            if all.max(end) > MAX_IMAGE_BYTES {
                 return Err(Error::Limit(format!("{} is too large", path.display())));
             }
             bytes.resize(bytes.len().max(end as usize), 0);
@@ -66,7 +66,7 @@ impl Module {
         };
         // Code may be patched, by the program or by a debugger.
         let code = self.image.code_ranges().iter().map(|it| it.start).min();
-        let size = first.file_size.min(LOOKED_AT as u64);
+        let size = first.file_size.min(COMPARED_BYTES as u64);
         let size = code.map_or(size, |code| {
             size.min(code.0.saturating_sub(first.range.start.0))
         });

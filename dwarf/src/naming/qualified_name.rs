@@ -132,7 +132,7 @@ impl DebugInfo {
         entry: &Entry,
         member: Option<&[u8]>,
         depth: usize,
-        told: &ArgumentBudget,
+        budget: &ArgumentBudget,
         out: &mut String,
     ) {
         if depth > MAX_NESTING {
@@ -175,7 +175,7 @@ impl DebugInfo {
             && let Some(parent) = self.parent(place)
             && let Ok((unit, entry)) = self.entry(parent)
         {
-            self.write_name(unit, &entry, name, depth + 1, told, out);
+            self.write_name(unit, &entry, name, depth + 1, budget, out);
             if !out.is_empty() {
                 out.push_str("::");
             }
@@ -184,7 +184,7 @@ impl DebugInfo {
             match name {
                 Some(name) => {
                     out.push_str(&String::from_utf8_lossy(name));
-                    self.write_arguments(unit, entry, name, depth, told, out);
+                    self.write_arguments(unit, entry, name, depth, budget, out);
                 }
                 None => out.push_str(anonymous),
             }

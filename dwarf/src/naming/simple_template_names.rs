@@ -13,11 +13,11 @@ use std::cell::Cell;
 
 /// Number of templates to examine to find out how a unit writes their names. The names of some can
 /// only be written in full, so one is not enough.
-const LOOKED_AT: usize = 8;
+const MAX_EXAMINED_TEMPLATES: usize = 8;
 /// Maximum nesting of types in arguments.
 const MAX_DEPTH: usize = 24;
 /// Maximum number of parameters of a function to compare.
-const MOST_PARAMETERS: usize = 256;
+const MAX_PARAMETERS: usize = 256;
 
 /// Work done for the arguments of one name; arguments of arguments may be infinite.
 #[derive(Default)]
@@ -65,17 +65,17 @@ impl DebugInfo {
     fn has_bare_templates(&self, unit: &Unit) -> bool {
         let unit = self.whole_of(unit);
         *unit.bare_templates.get_or_init(|| {
-            unit.language == Language::Cpp && self.look_for_bare_templates(unit).unwrap_or(false)
+            unit.language == Language::Cpp && self.find_bare_templates(unit).unwrap_or(false)
         })
     }
 
-    fn look_for_bare_templates(&self, unit: &Unit) -> Result<bool, Error> {
+    fn find_bare_templates(&self, unit: &Unit) -> Result<bool, Error> {
         let mut entries = unit.raw.entries_raw(None)?;
         let mut entry = Entry::null();
         // The open classes: their depth, and whether their name lacks arguments.
         let mut open: Vec<(isize, bool)> = Vec::new();
         let mut seen = 0;
-        while !entries.is_empty() && seen < LOOKED_AT {
+        while !entries.is_empty() && seen < MAX_EXAMINED_TEMPLATES {
             let depth = entries.next_depth();
             if !entries.read_entry(&mut entry)? {
                 continue;
@@ -110,7 +110,7 @@ impl DebugInfo {
         entry: &Entry,
         name: &[u8],
         depth: usize,
-        told: &ArgumentBudget,
+        budget: &ArgumentBudget,
         out: &mut String,
     ) {
         let is_bare = may_be_template(entry.tag())
@@ -120,7 +120,7 @@ impl DebugInfo {
         if is_bare {
             let start = out.len();
             out.push('<');
-            let _ = self.write_parameters(unit, entry, start + 1, depth, told, out);
+            let _ = self.write_parameters(unit, entry, start + 1, depth, budget, out);
             match out.len() == start + 1 {
                 true => out.truncate(start),
                 false => out.push('>'),
@@ -134,7 +134,7 @@ impl DebugInfo {
         entry: &Entry,
         first: usize,
         depth: usize,
-        told: &ArgumentBudget,
+        budget: &ArgumentBudget,
         out: &mut String,
     ) -> Result<(), Error> {
         let Some(mut children) = Children::of(unit, entry)? else {
@@ -143,13 +143,13 @@ impl DebugInfo {
         while let Some(child) = children.next()?
             && out.len() < MAX_NAME
             && depth < MAX_DEPTH
-            && told.one_more_entry()
+            && budget.one_more_entry()
         {
             if !is_parameter(child.tag()) {
                 continue;
             }
             if child.tag() == gimli::DW_TAG_GNU_template_parameter_pack {
-                self.write_parameters(unit, child, first, depth + 1, told, out)?;
+                self.write_parameters(unit, child, first, depth + 1, budget, out)?;
                 continue;
             }
             if out.len() > first {
@@ -159,7 +159,7 @@ impl DebugInfo {
                 gimli::DW_TAG_template_type_parameter => {
                     let ty = child.attr_value(gimli::DW_AT_type);
                     let ty = ty.and_then(|ty| self.reference(unit, ty));
-                    let (before, behind) = self.spelled(ty, depth + 1, told);
+                    let (before, behind) = self.spelled(ty, depth + 1, budget);
                     out.push_str(&before);
                     out.push_str(&behind);
                 }
@@ -193,7 +193,7 @@ impl DebugInfo {
             return Ok(types);
         };
         while let Some(child) = children.next()?
-            && types.len() < MOST_PARAMETERS
+            && types.len() < MAX_PARAMETERS
         {
             match child.tag() {
                 gimli::DW_TAG_formal_parameter if !flag(child, gimli::DW_AT_artificial) => {
@@ -242,14 +242,19 @@ impl DebugInfo {
     }
 
     /// Returns the text before and after a name that declares it with a type.
-    fn spelled(&self, ty: Option<DieRef>, depth: usize, told: &ArgumentBudget) -> (String, String) {
+    fn spelled(
+        &self,
+        ty: Option<DieRef>,
+        depth: usize,
+        budget: &ArgumentBudget,
+    ) -> (String, String) {
         let Some(ty) = ty else {
             return ("void".to_owned(), String::new());
         };
         let Some((unit, entry)) = self
             .entry(ty)
             .ok()
-            .filter(|_| depth < MAX_DEPTH && told.one_more_type())
+            .filter(|_| depth < MAX_DEPTH && budget.one_more_type())
         else {
             return ("...".to_owned(), String::new());
         };
@@ -272,7 +277,7 @@ impl DebugInfo {
         };
         match tag {
             gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type => {
-                let (before, behind) = self.spelled(target(), depth + 1, told);
+                let (before, behind) = self.spelled(target(), depth + 1, budget);
                 let word = match tag {
                     gimli::DW_TAG_const_type => "const",
                     _ => "volatile",
@@ -283,7 +288,7 @@ impl DebugInfo {
                 }
             }
             tag if is_pointer(tag) => {
-                let (before, behind) = self.spelled(target(), depth + 1, told);
+                let (before, behind) = self.spelled(target(), depth + 1, budget);
                 let sign = match tag {
                     gimli::DW_TAG_pointer_type => "*",
                     gimli::DW_TAG_reference_type => "&",
@@ -298,7 +303,7 @@ impl DebugInfo {
                 }
             }
             gimli::DW_TAG_subroutine_type => {
-                let (before, behind) = self.spelled(target(), depth + 1, told);
+                let (before, behind) = self.spelled(target(), depth + 1, budget);
                 let mut parameters = String::from("(");
                 let mut children = Children::of(unit, &entry).ok().flatten();
                 while let Some(Ok(Some(child))) = children.as_mut().map(Children::next)
@@ -309,7 +314,7 @@ impl DebugInfo {
                     }
                     let ty = child.attr_value(gimli::DW_AT_type);
                     let (before, behind) = match ty.and_then(|ty| self.reference(unit, ty)) {
-                        Some(ty) => self.spelled(Some(ty), depth + 1, told),
+                        Some(ty) => self.spelled(Some(ty), depth + 1, budget),
                         None => ("...".to_owned(), String::new()),
                     };
                     parameters.push_str(&before);
@@ -319,12 +324,12 @@ impl DebugInfo {
                 (before, parameters + &behind)
             }
             gimli::DW_TAG_array_type => {
-                let (before, behind) = self.spelled(target(), depth + 1, told);
+                let (before, behind) = self.spelled(target(), depth + 1, budget);
                 (before, format!("[]{behind}"))
             }
             _ => {
                 let mut name = String::new();
-                self.write_name(unit, &entry, None, depth + 1, told, &mut name);
+                self.write_name(unit, &entry, None, depth + 1, budget, &mut name);
                 (name, String::new())
             }
         }

@@ -143,12 +143,12 @@ impl DebugInfo {
         let Some(mut parameters) = Children::of(unit, function)? else {
             return Ok(false);
         };
-        let mut given = None;
+        let mut parameter_type = None;
         while let Some(parameter) = parameters.next()? {
             match parameter.tag() {
                 gimli::DW_TAG_formal_parameter if flag(parameter, gimli::DW_AT_artificial) => {}
-                gimli::DW_TAG_formal_parameter if given.is_none() => {
-                    given = self.reference_attr(unit, parameter, gimli::DW_AT_type);
+                gimli::DW_TAG_formal_parameter if parameter_type.is_none() => {
+                    parameter_type = self.reference_attr(unit, parameter, gimli::DW_AT_type);
                 }
                 _ => return Ok(false),
             }
@@ -156,7 +156,9 @@ impl DebugInfo {
         let this = unit.die(class.offset());
         let mut is_reference = false;
         for _ in 0..MAX_HOPS {
-            let Some(die) = given else { return Ok(false) };
+            let Some(die) = parameter_type else {
+                return Ok(false);
+            };
             if die == this {
                 return Ok(is_reference);
             }
@@ -168,7 +170,7 @@ impl DebugInfo {
                 gimli::DW_TAG_const_type | gimli::DW_TAG_typedef => {}
                 _ => return Ok(false),
             }
-            given = self.reference_attr(unit, &entry, gimli::DW_AT_type);
+            parameter_type = self.reference_attr(unit, &entry, gimli::DW_AT_type);
         }
         Ok(false)
     }

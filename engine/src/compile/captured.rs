@@ -205,7 +205,7 @@ impl Captured {
     }
 
     /// Emits code that stores the bytes at `record` and advances it, then falls through; on a deopt
-    /// it jumps to `ask`. The trampoline has saved the register `record`; the program's value is
+    /// it jumps to `deopt`. The trampoline has saved the register `record`; the program's value is
     /// read from there.
     ///
     /// # Errors
@@ -215,12 +215,12 @@ impl Captured {
         asm: &mut CodeAssembler,
         saved: &SavedRegisters,
         record: AsmRegister64,
-        ask: CodeLabel,
+        deopt: CodeLabel,
     ) -> Result<(), IcedError> {
         let to = Exits {
-            yes: ask,
-            no: ask,
-            deopt: ask,
+            yes: deopt,
+            no: deopt,
+            deopt,
         };
         self.store(asm, saved, record, to).map(|_| ())
     }
@@ -417,9 +417,9 @@ impl Gathered<'_> {
             },
             Shape::Array(array) => self.array(value, &array, when, depth),
             Shape::Composite(ty) => self.composite(value, &ty, when, depth),
-            Shape::Void | Shape::Function | Shape::Text | Shape::Broken(_) => Err(NotCompilable(
-                format!("a `{}` is not a value", value.ty.name()),
-            )),
+            Shape::Void | Shape::Function | Shape::Text | Shape::Broken(_) => {
+                Err(NotCompilable::not_a_value(&value.ty))
+            }
         }
     }
 
@@ -482,10 +482,7 @@ impl Gathered<'_> {
             return self.row(value, when, depth);
         }
         let Some(composite) = ty.composite() else {
-            return Err(NotCompilable(format!(
-                "a `{}` is not a value",
-                value.ty.name()
-            )));
+            return Err(NotCompilable::not_a_value(&value.ty));
         };
         if let Some(part) = &composite.variants {
             for variant in &part.variants {

@@ -38,9 +38,9 @@ pub(super) fn compare(order: Order, a: &Int, b: &Int) -> BoolExpr {
 /// Returns a number or address within a value.
 fn word(
     value: &RuntimeValue,
-    ask: impl FnOnce(&dyn Target, &Value) -> Result<Value, crate::Error>,
+    read: impl FnOnce(&dyn Target, &Value) -> Result<Value, crate::Error>,
 ) -> Result<(Int, Ty), NotCompilable> {
-    let found = probe::part(value, |target, object| ask(target, object).map(Some))?;
+    let found = probe::part(value, |target, object| read(target, object).map(Some))?;
     let found = found.ok_or("a member is missing")?;
     Ok((address_in(&found)?, found.ty))
 }
@@ -67,7 +67,7 @@ impl Compiler<'_> {
         }
         let name = &*ty.ty.name;
         let head = &name[..name.find('<').filter(|at| *at > 0).unwrap_or(name.len())];
-        let other = || NotCompilable(format!("a `{}` has a special layout", value.ty.name()));
+        let other = || NotCompilable::special_layout(&value.ty);
         let last = head.rsplit("::").next().unwrap_or(head);
         let row = match std_class(head) {
             Some((Library::Libstdcxx, "vector")) => self.vector(value)?,
@@ -145,10 +145,7 @@ impl Compiler<'_> {
             return Ok(text(at, element, len, invalid));
         }
         if !to.starts_with('[') {
-            return Err(NotCompilable(format!(
-                "a `{}` has a special layout",
-                value.ty.name()
-            )));
+            return Err(NotCompilable::special_layout(&value.ty));
         }
         let element = match element.shape() {
             Shape::Array(array) => array.element.clone(),
@@ -332,8 +329,7 @@ impl Compiler<'_> {
             invalid => Int::Unless(Box::new(invalid.clone()), Box::new(int)),
         };
         let units = |bytes: Int| match row.text {
-            Some(2) => Err("a wide-character string"),
-            Some(4) => Err("a wide-character string"),
+            Some(2 | 4) => Err("a wide-character string"),
             _ => Ok(bytes),
         };
         Ok(Some(match (name, arguments) {

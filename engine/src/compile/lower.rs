@@ -33,7 +33,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    pub(super) fn said(&self, node: &Node) -> &str {
+    pub(super) fn source_text(&self, node: &Node) -> &str {
         self.text.get(node.span.clone()).unwrap_or("it")
     }
 
@@ -94,7 +94,7 @@ impl<'a> Compiler<'a> {
             )),
             Kind::Name(name) => self
                 .name(name)?
-                .ok_or_else(|| NotCompilable(format!("unknown name `{name}`"))),
+                .ok_or_else(|| NotCompilable::unknown_name(name)),
             Kind::Register(name) => self.register(name),
             Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
             Kind::SizeOf(inner) => self.size_of_node(inner),
@@ -169,7 +169,7 @@ impl<'a> Compiler<'a> {
 
     fn ty(&self, name: &TypeName) -> Result<Ty, NotCompilable> {
         let base = self.type_named(&name.base);
-        let base = base.ok_or_else(|| NotCompilable(format!("unknown type `{}`", name.base)))?;
+        let base = base.ok_or_else(|| NotCompilable(messages::unknown_type(&name.base)))?;
         Ok(name.of(base))
     }
 
@@ -329,8 +329,12 @@ impl<'a> Compiler<'a> {
             return Err("parts of registers are not supported".into());
         }
         let value = self.value(object)?;
-        self.find_member(&value, name)?
-            .ok_or_else(|| NotCompilable(format!("no member `{name}` in `{}`", self.said(object))))
+        self.find_member(&value, name)?.ok_or_else(|| {
+            NotCompilable(format!(
+                "no member `{name}` in `{}`",
+                self.source_text(object)
+            ))
+        })
     }
 
     fn deref(&self, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
@@ -347,7 +351,7 @@ impl<'a> Compiler<'a> {
             Shape::Function => Ok(value),
             _ => Err(NotCompilable(format!(
                 "`{}` is not a pointer",
-                self.said(inner)
+                self.source_text(inner)
             ))),
         }
     }
@@ -361,7 +365,7 @@ impl<'a> Compiler<'a> {
             }
             _ => Err(NotCompilable(format!(
                 "`{}` has no address",
-                self.said(inner)
+                self.source_text(inner)
             ))),
         }
     }
@@ -413,7 +417,7 @@ impl<'a> Compiler<'a> {
         }
         Err(NotCompilable(format!(
             "indexing `{}` ({}) is not supported",
-            self.said(object),
+            self.source_text(object),
             value.ty.name()
         )))
     }
@@ -482,8 +486,7 @@ impl<'a> Compiler<'a> {
         };
         let Some(value) = self.name(name)? else {
             let ty = self.type_named(name);
-            return self
-                .size_of(&ty.ok_or_else(|| NotCompilable(format!("unknown name `{name}`")))?);
+            return self.size_of(&ty.ok_or_else(|| NotCompilable::unknown_name(name))?);
         };
         match value.ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => self.size_of(&of),
@@ -518,7 +521,10 @@ impl<'a> Compiler<'a> {
                 }
                 Err(NotCompilable(format!("it calls `{name}`")))
             }
-            _ => Err(NotCompilable(format!("it calls `{}`", self.said(function)))),
+            _ => Err(NotCompilable(format!(
+                "it calls `{}`",
+                self.source_text(function)
+            ))),
         }
     }
 }

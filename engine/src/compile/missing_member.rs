@@ -4,6 +4,7 @@
 
 use super::probe::{member_type, surely_lacks_member};
 use crate::inspect::eval::evaluate::inner;
+use crate::inspect::eval::messages;
 use crate::inspect::eval::tree::{Kind, Node};
 use crate::inspect::eval::{Expression, with_suggestion};
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -20,11 +21,11 @@ pub(crate) trait Declared {
 impl Expression {
     /// Returns an error message for the first member that its object cannot have.
     pub(crate) fn lacking(&self, declared: &dyn Declared) -> Option<String> {
-        self.lacking_in(self.root(), declared)
+        self.missing_below(self.root(), declared)
     }
 
     // The parser limits the depth of trees.
-    fn lacking_in(&self, node: &Node, declared: &dyn Declared) -> Option<String> {
+    fn missing_below(&self, node: &Node, declared: &dyn Declared) -> Option<String> {
         let mut below = Vec::new();
         let mut called = None;
         if let Kind::Call(callee, _) = &node.kind
@@ -37,29 +38,36 @@ impl Expression {
                 below.push(object);
                 below.extend(arguments);
                 let of = self.type_of(object, declared);
-                if let Some((ty, names)) = of.and_then(|ty| lacks(&ty, name))
+                if let Some((ty, names)) = of.and_then(|ty| missing_in(&ty, name))
                     && !declared.may_be_function(name)
                 {
-                    return Some(self.said_of(object, &ty, "method", name, &names));
+                    return Some(self.missing_message(object, &ty, "method", name, &names));
                 }
             }
             (Kind::Member(object, name), _) => {
                 below.push(&**object);
                 let of = self.type_of(object, declared);
-                if let Some((ty, names)) = of.and_then(|ty| lacks(&ty, name)) {
-                    return Some(self.said_of(object, &ty, "member", name, &names));
+                if let Some((ty, names)) = of.and_then(|ty| missing_in(&ty, name)) {
+                    return Some(self.missing_message(object, &ty, "member", name, &names));
                 }
             }
             (kind, _) => below.extend(parts(kind)),
         }
         below
             .into_iter()
-            .find_map(|part| self.lacking_in(part, declared))
+            .find_map(|part| self.missing_below(part, declared))
     }
 
-    fn said_of(&self, object: &Node, ty: &Ty, what: &str, name: &str, names: &[String]) -> String {
+    fn missing_message(
+        &self,
+        object: &Node,
+        ty: &Ty,
+        kind: &str,
+        name: &str,
+        names: &[String],
+    ) -> String {
         let object = self.text().get(object.span.clone()).unwrap_or_default();
-        let message = format!("no {what} `{name}` in `{object}` ({})", ty.name());
+        let message = messages::no_member(kind, name, object, ty);
         with_suggestion(message, name, names)
     }
 
@@ -87,7 +95,7 @@ impl Expression {
 }
 
 /// Returns the type, and the names of its members, if it cannot have this member.
-fn lacks(ty: &Ty, name: &str) -> Option<(Ty, Vec<String>)> {
+fn missing_in(ty: &Ty, name: &str) -> Option<(Ty, Vec<String>)> {
     let names = surely_lacks_member(ty, name)?;
     Some((ty.clone(), names))
 }

@@ -39,6 +39,7 @@ pub(crate) use probe::{may_have_member, member_type};
 pub(crate) use scope::Scope;
 
 use crate::inspect::eval::Expression;
+use crate::inspect::value::Ty;
 use code::{Address, BoolExpr, Int};
 use emit::{At, Emitter};
 use iced_x86::IcedError;
@@ -51,6 +52,20 @@ const MAX_PARTS: usize = 2000;
 /// Why an expression needs the interpreter, in a few words for the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NotCompilable(pub(crate) String);
+
+impl NotCompilable {
+    fn unknown_name(name: &str) -> NotCompilable {
+        NotCompilable(format!("unknown name `{name}`"))
+    }
+
+    fn special_layout(ty: &Ty) -> NotCompilable {
+        NotCompilable(format!("a `{}` has a special layout", ty.name()))
+    }
+
+    fn not_a_value(ty: &Ty) -> NotCompilable {
+        NotCompilable(format!("a `{}` is not a value", ty.name()))
+    }
+}
 
 impl std::fmt::Display for NotCompilable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

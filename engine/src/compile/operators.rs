@@ -75,7 +75,7 @@ impl Compiler<'_> {
             }
             _ => {}
         }
-        let unknown = |node: &Node| NotCompilable(format!("unknown name `{}`", self.said(node)));
+        let unknown = |node: &Node| NotCompilable::unknown_name(self.source_text(node));
         let a = a.ok_or_else(|| unknown(left))?;
         let b = b.ok_or_else(|| unknown(right))?;
         if let Some(order) = order(operator)

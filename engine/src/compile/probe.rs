@@ -60,13 +60,13 @@ impl Target for NoProcess {
     }
 }
 
-/// Returns the part of `value` that `ask` finds in a fake object of its type.
+/// Returns the part of `value` that `read` finds in a fake object of its type.
 ///
 /// # Errors
 /// The result depends on memory contents.
 pub(super) fn part(
     value: &RuntimeValue,
-    ask: impl FnOnce(&dyn Target, &Value) -> Result<Option<Value>, Error>,
+    read: impl FnOnce(&dyn Target, &Value) -> Result<Option<Value>, Error>,
 ) -> Result<Option<RuntimeValue>, NotCompilable> {
     let object = Value::new(
         value.ty.clone(),
@@ -78,7 +78,7 @@ pub(super) fn part(
             value.ty.name()
         ))
     };
-    let Some(found) = ask(&NoProcess, &object).map_err(depends)? else {
+    let Some(found) = read(&NoProcess, &object).map_err(depends)? else {
         return Ok(None);
     };
     let value::ValueLocation::Memory(addr, _) = found.place else {

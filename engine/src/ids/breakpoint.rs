@@ -1,4 +1,4 @@
-//! What a client asks of a breakpoint.
+//! The options of a breakpoint, as the client set them.
 
 /// The options of a breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

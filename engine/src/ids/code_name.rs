@@ -11,7 +11,7 @@ pub struct CodeName {
     pub symbol: Option<String>,
     /// Its start: an address of the image, or of the process without an image.
     pub start: u64,
-    /// Its end.
+    /// The address after its last byte.
     pub end: u64,
 }
 

@@ -1,25 +1,25 @@
-//! What can go wrong, in words that name the cause and the remedy.
+//! Errors of the engine. A message names the cause and the remedy.
 
 use dwarf::{LoadAddr, Unreadable};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// A failed operation of the engine. Nothing is lost by one: the debuggee stays as it was.
+/// A failed operation. The debuggee stays as it was.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The operation needs a stopped program.
     #[error("the program is running; pause it first")]
     NotStopped,
-    /// There is no program (not yet, or no more).
+    /// There is no process: it has not started, or has ended.
     #[error("no program is being debugged")]
     NoProcess,
-    /// A program is being debugged already.
+    /// There is a process already.
     #[error("a program is already being debugged")]
     AlreadyStarted,
-    /// No thread of that id.
+    /// There is no thread with that id.
     #[error("there is no thread {0}")]
     NoSuchThread(i32),
-    /// The stack is not as deep as that.
+    /// The stack has fewer frames.
     #[error("there is no frame {0} in this stack")]
     NoSuchFrame(usize),
     /// The outermost frame has no caller to step out to.
@@ -30,7 +30,7 @@ pub enum Error {
     Launch {
         /// The program.
         program: PathBuf,
-        /// Why, and what to do.
+        /// Cause and remedy.
         message: String,
     },
     /// The process could not be attached to.
@@ -38,18 +38,18 @@ pub enum Error {
     Attach {
         /// The process.
         pid: i32,
-        /// Why, and what to do.
+        /// Cause and remedy.
         message: String,
     },
-    /// A core file that cannot be used.
+    /// The core file cannot be used.
     #[error("cannot use the core file {}: {message}", path.display())]
     Core {
         /// The file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// Cause and remedy.
         message: String,
     },
-    /// The process is a core file, which can be looked at only; the text says what was wanted.
+    /// A core file cannot be changed or run; the text names the request.
     #[error("this is a core file: {0}")]
     PostMortem(&'static str),
     /// The operating system refused a call.
@@ -62,39 +62,39 @@ pub enum Error {
         /// `strerror`.
         message: String,
     },
-    /// Memory that could not be read.
+    /// Memory cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// Memory that is not to be had by its address.
+    /// Memory at an address that a client gave cannot be read or written.
     #[error("cannot {what} memory at {addr}: {why}")]
     NoMemory {
         /// `read` or `write`.
         what: &'static str,
-        /// The first byte that is not to be had.
+        /// The first byte that cannot be accessed.
         addr: LoadAddr,
-        /// What is there instead.
+        /// What is mapped there, if anything.
         why: String,
     },
-    /// Memory that could not be written.
+    /// Memory cannot be written.
     #[error("cannot write {len} bytes of memory at {addr}")]
     Unwritable {
         /// First address.
         addr: LoadAddr,
-        /// Bytes.
+        /// Number of bytes.
         len: usize,
     },
-    /// The debug info is wrong or beyond us.
+    /// Debug info is corrupt or not supported.
     #[error(transparent)]
     Dwarf(#[from] dwarf::Error),
-    /// An expression that cannot be read or evaluated.
+    /// The expression is malformed, or cannot be evaluated.
     #[error("{message}")]
     Eval {
-        /// What is wrong.
+        /// The cause, as compilers word it.
         message: String,
-        /// Where in the text, in bytes; empty where no place is to blame.
+        /// Position in the text, in bytes; empty if the error is about no part of it.
         span: Range<usize>,
     },
-    /// A name in an expression that is not in scope.
+    /// A name in the expression is not in scope.
     #[error("{message}")]
     UnknownName {
         /// The name, and a similar one if there is one.
@@ -102,19 +102,20 @@ pub enum Error {
         /// Its position in the text, in bytes.
         span: Range<usize>,
     },
-    /// A value that is not there at this place of the program.
+    /// The value does not exist at this address.
     #[error("<optimized out>")]
     OptimizedOut,
-    /// The target of a pointer that exists in debug info only has no value.
+    /// The pointer exists in debug info only, and its target has no value.
     #[error("<points to something optimized out>")]
     PointeeOptimizedOut,
-    /// A call into the program is under way; ask again after [`crate::Event::CallEnded`].
+    /// A call into the program is in progress; repeat the request after
+    /// [`crate::Event::CallEnded`].
     #[error("a call into the program is in progress")]
     Calling,
     /// The operation was cancelled by the client.
     #[error("cancelled")]
     Cancelled,
-    /// Not possible here; the text says why.
+    /// The operation is not possible; the text is the cause.
     #[error("{0}")]
     Unsupported(String),
 }
@@ -129,7 +130,7 @@ impl Error {
         }
     }
 
-    /// An evaluation error without a place.
+    /// Returns an evaluation error without a position.
     pub fn eval(message: impl Into<String>) -> Self {
         Error::Eval {
             message: message.into(),

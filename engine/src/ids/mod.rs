@@ -53,10 +53,10 @@ impl Signal {
     pub const SYS: Signal = Signal(31);
 }
 
-/// A signal with what the kernel says of it.
+/// A signal with the kernel's `siginfo_t`, as far as it is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SignalInfo {
-    /// Which.
+    /// `si_signo`.
     pub signal: Signal,
     /// `si_code`.
     pub code: i32,

@@ -12,14 +12,14 @@ use std::time::Instant;
 pub struct Indexer {
     queue: Option<Sender<Arc<Module>>>,
     /// Images that were requested ([`Module::identity`]).
-    asked: HashSet<u64>,
-    news: Option<Receiver<News>>,
+    requested: HashSet<u64>,
+    events: Option<Receiver<IndexingEvent>>,
     /// Number of images that are not indexed yet.
     waiting: usize,
     /// The image being indexed, and since when.
     current: Option<(Arc<Module>, Instant)>,
     /// Whether the user has cancelled its indexing.
-    given_up: bool,
+    is_cancelled: bool,
     /// The queue of the thread that searches functions, started on first use.
     searcher: Option<Sender<(Arc<Module>, Arc<str>)>>,
     searched: Option<Receiver<(u64, Arc<str>)>>,
@@ -28,7 +28,7 @@ pub struct Indexer {
 }
 
 /// Messages of the indexing thread.
-enum News {
+enum IndexingEvent {
     Began(Arc<Module>, Instant),
     Ready,
 }
@@ -36,7 +36,7 @@ enum News {
 impl Indexer {
     /// Queues an image for indexing.
     pub fn prepare(&mut self, module: &Arc<Module>, waker: impl FnOnce() -> Waker) {
-        if !self.asked.insert(module.identity()) {
+        if !self.requested.insert(module.identity()) {
             return;
         }
         if self.queue.is_none() {
@@ -51,7 +51,7 @@ impl Indexer {
 
     fn start(&mut self, waker: Waker) -> Option<Sender<Arc<Module>>> {
         let (queue, modules) = channel::<Arc<Module>>();
-        let (tell, news) = channel();
+        let (sender, events) = channel();
         // A pool of low priority: a core that a request or the debuggee needs is never taken by
         // indexing.
         let threads = rayon::ThreadPoolBuilder::new()
@@ -63,10 +63,10 @@ impl Indexer {
         let work = move || {
             for module in modules {
                 let began = Instant::now();
-                let _ = tell.send(News::Began(Arc::clone(&module), began));
+                let _ = sender.send(IndexingEvent::Began(Arc::clone(&module), began));
                 threads.install(|| module.index_names());
                 tracing::info!(image = %module.path().display(), took = ?began.elapsed(), "names are indexed");
-                let _ = tell.send(News::Ready);
+                let _ = sender.send(IndexingEvent::Ready);
                 waker.wake();
             }
         };
@@ -75,7 +75,7 @@ impl Indexer {
             .spawn(work)
             .inspect_err(|error| tracing::warn!(%error, "cannot start an indexing thread"))
             .ok()?;
-        self.news = Some(news);
+        self.events = Some(events);
         Some(queue)
     }
 
@@ -101,14 +101,14 @@ impl Indexer {
     /// normal priority.
     fn start_searcher(&mut self, waker: Waker) -> Option<Sender<(Arc<Module>, Arc<str>)>> {
         let (queue, jobs) = channel::<(Arc<Module>, Arc<str>)>();
-        let (tell, searched) = channel();
+        let (sender, searched) = channel();
         let work = move || {
             for (module, name) in jobs {
                 let began = Instant::now();
                 let found = module.find_function(&name);
                 tracing::info!(image = %module.path().display(), %name, functions = found.functions.len(),
                     inlined = found.inlined.len(), took = ?began.elapsed(), "function search finished");
-                let _ = tell.send((module.identity(), name));
+                let _ = sender.send((module.identity(), name));
                 waker.wake();
             }
         };
@@ -152,15 +152,15 @@ impl Indexer {
                 Some(Err(TryRecvError::Empty)) | None => break,
             }
         }
-        for news in self.news.iter().flat_map(Receiver::try_iter) {
-            match news {
-                News::Began(module, began) => {
+        for events in self.events.iter().flat_map(Receiver::try_iter) {
+            match events {
+                IndexingEvent::Began(module, began) => {
                     self.current = Some((module, began));
-                    self.given_up = false;
+                    self.is_cancelled = false;
                 }
-                News::Ready => {
+                IndexingEvent::Ready => {
                     self.current = None;
-                    self.given_up = false;
+                    self.is_cancelled = false;
                     self.waiting -= 1;
                 }
             }
@@ -172,18 +172,18 @@ impl Indexer {
     pub fn cancel_current(&mut self) {
         if let Some((module, _)) = &self.current {
             module.cancel_indexing();
-            self.given_up = true;
+            self.is_cancelled = true;
         }
     }
 
     /// Returns whether the index of an image was requested.
     pub fn is_waiting_for(&self, module: &Arc<Module>) -> bool {
-        self.asked.contains(&module.identity())
+        self.requested.contains(&module.identity())
     }
 
     /// Returns the image being indexed; `None` if there is none.
     pub fn reading(&self) -> Option<IndexingProgress> {
-        if self.waiting == 0 || self.given_up {
+        if self.waiting == 0 || self.is_cancelled {
             return None;
         }
         Some(match &self.current {

@@ -417,12 +417,12 @@ impl Modules {
     /// Returns where to watch the dynamic loader: the function that it calls when its list changes,
     /// by name, or by `r_debug.r_brk` once that is initialised.
     pub fn loader_breakpoint(&self, memory: &dyn Memory) -> Option<LoadAddr> {
-        let said = self
+        let published = self
             .debug_structure(memory)
             .and_then(|debug| memory.read_uint(debug + 16, 8).ok())
             .filter(|addr| *addr != 0)
             .map(LoadAddr);
-        said.or_else(|| {
+        published.or_else(|| {
             let loader = self.loaded.iter().find(|loaded| loaded.is_loader)?;
             let symbol = loader.module.exported(announce::FUNCTION)?;
             Some(loader.bias.load(symbol))

@@ -131,7 +131,9 @@ impl LineTable {
     fn known_rows_of(&self, line: u32) -> Option<(&ByLine, &[u32])> {
         let known = match self.by_line.get() {
             Some(known) => known,
-            None if self.asked.fetch_add(1, Ordering::Relaxed) < LINEAR_SCAN_LINES => return None,
+            None if self.lookups.fetch_add(1, Ordering::Relaxed) < LINEAR_SCAN_LINES => {
+                return None;
+            }
             None => self.by_line.get_or_init(|| self.sorted_by_line()),
         };
         let line_of = |row: &u32| self.rows.get(*row as usize).map_or(0, |row| row.line);

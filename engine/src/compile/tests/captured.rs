@@ -62,7 +62,7 @@ void fill(void) {
         let Some(mut machine) = load(&compiler, "fixture.c", source, Language::C) else {
             return;
         };
-        machine.tells(&[
+        machine.assert_captures(&[
             "color",
             "odd",
             "below",
@@ -150,13 +150,13 @@ void fill(void) {
             let captured = machine
                 .captured(text)
                 .unwrap_or_else(|why| panic!("{text}: {why}"));
-            assert_eq!(machine.told(&captured, 1 << 10), None, "{text}");
+            assert_eq!(machine.captured_text(&captured, 1 << 10), None, "{text}");
         }
         // With little room, short values are captured, and long ones are a deopt.
-        for (text, told) in [("said", true), ("long_one", false), ("exact", false)] {
+        for (text, captured_text) in [("said", true), ("long_one", false), ("exact", false)] {
             let captured = machine.captured(text).expect(text);
-            let shown = told.then(|| machine.shown(text));
-            assert_eq!(machine.told(&captured, 40), shown, "{text}");
+            let shown = captured_text.then(|| machine.shown(text));
+            assert_eq!(machine.captured_text(&captured, 40), shown, "{text}");
             assert!(captured.clone().set_room(16).is_err(), "{text}");
         }
         refuses(
@@ -208,7 +208,7 @@ extern "C" void fill() { reinterpret_cast<std::size_t *>(&broken)[1] = 1ul << 40
         let Some(mut machine) = load(&compiler, "fixture.cpp", source, Language::Cpp) else {
             continue;
         };
-        machine.tells(&[
+        machine.assert_captures(&[
             "mode",
             "derived",
             "pointer",
@@ -249,7 +249,7 @@ extern "C" void fill() { reinterpret_cast<std::size_t *>(&broken)[1] = 1ul << 40
             "view[0]",
         ]);
         let captured = machine.captured("broken").expect("a string");
-        assert_eq!(machine.told(&captured, 1 << 10), None);
+        assert_eq!(machine.captured_text(&captured, 1 << 10), None);
         refuses(
             &machine,
             &[
@@ -384,7 +384,7 @@ fn handle() {}
             "string.len()",
         ];
         let names = names.map(|name| format!("PLACE.{name}"));
-        machine.tells(&names.each_ref().map(String::as_str));
+        machine.assert_captures(&names.each_ref().map(String::as_str));
         for name in ["strings", "map"] {
             assert!(
                 machine.captured(&format!("PLACE.{name}")).is_err(),
@@ -423,7 +423,7 @@ fn in_registers() {
             let at = At::Vector(number);
             machine.variables.push(("v".into(), ty, at));
             machine.set(at, bits, 16);
-            machine.tells(&["v"]);
+            machine.assert_captures(&["v"]);
         }
     }
     for number in [0u16, 1, 3, 6, 8, 12, 15] {
@@ -434,7 +434,7 @@ fn in_registers() {
         let ty = Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char").pointer();
         machine.variables.push(("s".into(), ty, at));
         machine.set(at, text.as_ptr() as u128, 8);
-        machine.tells(&["s"]);
+        machine.assert_captures(&["s"]);
         machine.general[usize::from(number)] = before;
     }
 }
@@ -445,7 +445,7 @@ fn of_random_expressions() {
     for (language, seed) in [(Language::C, 3), (Language::Cpp, 5), (Language::Rust, 7)] {
         let mut machine = machine(language);
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
-        let mut told = 0;
+        let mut captures = 0;
         for round in 0..1500 {
             if round % 8 == 0 {
                 fill(&mut machine, &mut random);
@@ -454,11 +454,11 @@ fn of_random_expressions() {
             let Ok(captured) = machine.captured(&text) else {
                 continue;
             };
-            if let Some(text_told) = machine.told(&captured, 1 << 10) {
-                assert_eq!(text_told, machine.shown(&text), "{text}");
-                told += 1;
+            if let Some(captured_text) = machine.captured_text(&captured, 1 << 10) {
+                assert_eq!(captured_text, machine.shown(&text), "{text}");
+                captures += 1;
             }
         }
-        assert!(told > 200, "{language:?}: {told} were told");
+        assert!(captures > 200, "{language:?}: {captures} were captured");
     }
 }

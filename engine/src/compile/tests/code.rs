@@ -75,7 +75,7 @@ fn pointers_are_guarded_before_they_are_followed() {
         machine.set(At::Frame(-32), u128::from(bad), 8);
         assert_eq!(
             machine.check("*p == 7"),
-            Some(super::machine::Answer::Ask),
+            Some(super::machine::Answer::Deopt),
             "{bad:#x}"
         );
     }

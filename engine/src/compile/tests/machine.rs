@@ -75,7 +75,7 @@ pub const FRAME: usize = 64;
 pub enum Answer {
     Yes,
     No,
-    Ask,
+    Deopt,
 }
 
 impl Machine {
@@ -173,7 +173,7 @@ impl Machine {
     }
 
     /// Returns the text of a captured value with this much room for each text; `None` on a deopt.
-    pub fn told(&self, captured: &Captured, room: usize) -> Option<String> {
+    pub fn captured_text(&self, captured: &Captured, room: usize) -> Option<String> {
         let mut captured = captured.clone();
         captured.set_room(room).expect("room");
         let most = captured.most();
@@ -202,13 +202,15 @@ impl Machine {
     }
 
     /// Asserts that captured values have the interpreter's text.
-    pub fn tells(&mut self, texts: &[&str]) {
+    pub fn assert_captures(&mut self, texts: &[&str]) {
         let mut wrong = Vec::new();
         for text in texts {
-            let told = self.captured(text).map(|it| self.told(&it, 1 << 10));
+            let captured_text = self
+                .captured(text)
+                .map(|it| self.captured_text(&it, 1 << 10));
             let shown = self.shown(text);
-            if told != Ok(Some(shown.clone())) {
-                wrong.push(format!("{text}: {told:?}, not {shown:?}"));
+            if captured_text != Ok(Some(shown.clone())) {
+                wrong.push(format!("{text}: {captured_text:?}, not {shown:?}"));
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -300,7 +302,7 @@ impl Machine {
         match own_code::run(&emit().expect("code")) {
             0 => Answer::Yes,
             1 => Answer::No,
-            _ => Answer::Ask,
+            _ => Answer::Deopt,
         }
     }
 
@@ -316,7 +318,7 @@ impl Machine {
         let condition = self.compiled(text).ok()?;
         let answer = self.run(&condition);
         let good = match (&expected, answer) {
-            (_, Answer::Ask) => true,
+            (_, Answer::Deopt) => true,
             (Ok(expected), answer) => *expected == (answer == Answer::Yes),
             (Err(_), _) => false,
         };

@@ -53,7 +53,7 @@ fn refuse(machine: &Machine, expected: &[(&str, &str)]) {
     }
 }
 
-use Answer::{Ask, No, Yes};
+use Answer::{Deopt, No, Yes};
 
 #[test]
 fn c() {
@@ -89,9 +89,9 @@ void fill(void) {}
                 ("list->value == 1", Yes),
                 ("list->next->at.y == 4", Yes),
                 ("list->next->next == 0", Yes),
-                ("list->next->next->value == 0", Ask),
+                ("list->next->next->value == 0", Deopt),
                 ("nothing && nothing->value == 3", No),
-                ("nothing->value == 3", Ask),
+                ("nothing->value == 3", Deopt),
                 ("(*list).at.x < 0 && first.at.y > 100", Yes),
                 ("second.a == 7", Yes),
                 ("bits.low == 5 && bits.middle == -3", Yes),
@@ -169,7 +169,7 @@ extern "C" void fill() {}
                 ("view == \"seen\"", Yes),
                 ("numbers.size() == 3", Yes),
                 ("numbers[at] == 3", Yes),
-                ("numbers[beyond] == 3", Ask),
+                ("numbers[beyond] == 3", Deopt),
                 ("numbers.at(1) == 2 && numbers.front() == 1", Yes),
                 ("pairs[0].second == 2.5", Yes),
                 ("nobody.empty()", Yes),
@@ -261,27 +261,27 @@ pub extern "C" fn fill() {
             ("$some == None", No),
             ("$none == None", Yes),
             ("$some.unwrap() == 5", Yes),
-            ("$none.unwrap() == 5", Ask),
+            ("$none.unwrap() == 5", Deopt),
             ("$niche.is_some() && $nothing.is_none()", Yes),
             ("$shape == Rect", Yes),
             ("$shape == Circle", No),
             ("$empty == Empty", Yes),
             ("$shape.w == 3 && $shape.h == 500", Yes),
-            ("$empty.w == 3", Ask),
+            ("$empty.w == 3", Deopt),
             ("$text == \"hello\"", Yes),
             ("$text.len() == 5 && !$text.is_empty()", Yes),
             ("$string == \"world\"", Yes),
             ("$string != \"worl\"", Yes),
             ("$vec.len() == 3 && $vec[2] == 3", Yes),
             ("$vec[$at] == 2", Yes),
-            ("$vec[$at + 2] == 2", Ask),
+            ("$vec[$at + 2] == 2", Deopt),
             ("$slice.len() == 2 && $slice[1] == 8", Yes),
             ("$boxed.x == 1", Yes),
             ("$array[$at] == 8", Yes),
-            ("$array[$at + 3] == 8", Ask),
+            ("$array[$at + 3] == 8", Deopt),
             ("$letter == 'é'", Yes),
             ("$flag && !($byte < 255)", Yes),
-            ("$byte + 1 > 3", Ask),
+            ("$byte + 1 > 3", Deopt),
             ("$ok.is_ok()", Yes),
             ("$ok == Err", No),
             ("$chars[1] == \"bc\"", Yes),

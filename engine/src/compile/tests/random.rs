@@ -312,7 +312,7 @@ fn run(language: Language, seed: u64, least: usize) {
         let depth = 1 + round % 4;
         let text = expression(&machine, &mut random, depth);
         match machine.check(&text) {
-            Some(Answer::Ask) => compiled += 1,
+            Some(Answer::Deopt) => compiled += 1,
             Some(answer) => {
                 compiled += 1;
                 decided += 1;

@@ -13,7 +13,7 @@ const NESTING: usize = 16;
 /// Maximum number of parts of a 16-byte value; arrays of empty structs could have more.
 const PARTS: usize = 64;
 /// Maximum number of types to examine within a type.
-const LOOKED_AT: u32 = 256;
+const MAX_EXAMINED: u32 = 256;
 /// Maximum size in bytes of a value in registers (two eightbytes); larger ones are in memory.
 const IN_REGISTERS: u64 = 16;
 
@@ -109,7 +109,7 @@ pub fn stack_alignment(ty: &Ty) -> usize {
         )),
         _ => None,
     };
-    if any_part(ty, &mut (0..LOOKED_AT), &is_extended) {
+    if any_part(ty, &mut (0..MAX_EXAMINED), &is_extended) {
         16
     } else {
         8
@@ -119,7 +119,7 @@ pub fn stack_alignment(ty: &Ty) -> usize {
 /// Returns whether C++ copies values of a class by a constructor, and passes and returns the
 /// address of the copy (Itanium C++ ABI §3.1.2.3).
 pub fn is_by_address(ty: &Ty) -> bool {
-    any_part(ty, &mut (0..LOOKED_AT), &|ty| match ty.shape() {
+    any_part(ty, &mut (0..MAX_EXAMINED), &|ty| match ty.shape() {
         Shape::Composite(ty) => {
             let composite = ty.composite()?;
             let has_virtual =

@@ -167,7 +167,7 @@ impl Evaluator<'_> {
                     return match (items.into_iter().next(), lost) {
                         (Some(item), _) => Ok(item.value),
                         (None, Some(error)) => Err(error),
-                        (None, None) => Err(Error::eval("element not found")),
+                        (None, None) => Err(Error::eval(messages::ELEMENT_NOT_FOUND)),
                     };
                 }
                 Some(View::Fields { .. } | View::Plain(_)) | None => {}

@@ -170,9 +170,9 @@ impl Evaluator<'_> {
             let symbol = known.function.linkage_name.as_deref().unwrap_or_default();
             // gcc describes an `__in_chrg` parameter that is not passed; a table of virtual bases
             // is passed.
-            let mut given = known.function.scope.variables.iter();
+            let mut parameters = known.function.scope.variables.iter();
             (symbol.contains("D1Ev") || symbol.contains("D2Ev"))
-                && given.all(|it| !it.name.contains("vtt"))
+                && parameters.all(|it| !it.name.contains("vtt"))
         })
     }
 
@@ -318,7 +318,7 @@ impl Evaluator<'_> {
         let name = value.ty.name();
         let size = value.ty.size().unwrap_or(u64::MAX);
         if size > MAX_ARGUMENT_BYTES {
-            return Err(Error::eval(format!("cannot pass `{name}`: too large")));
+            return Err(Error::eval(super::messages::too_large_to_pass(&value.ty)));
         }
         if language != Language::Rust && sysv::is_by_address(&value.ty) {
             // A copy that belongs to the call.

@@ -127,8 +127,11 @@ impl Evaluator<'_> {
             span: node.span.end..node.span.start,
             depth: 1,
         };
-        let given = std::slice::from_ref(value);
-        match self.invoke_method(&to, "operator=", given, &key).at(node)? {
+        let arguments = std::slice::from_ref(value);
+        match self
+            .invoke_method(&to, "operator=", arguments, &key)
+            .at(node)?
+        {
             Some(_) => Ok(Some(to)),
             None => Err(error(refused, &node.span)),
         }

@@ -29,16 +29,16 @@ impl Evaluator<'_> {
                     true => self.behind_arrow(value, inner(function))?,
                     false => value,
                 };
-                let given = self.given(arguments)?;
-                if let Some(found) = self.known_method(&value, name, &given).at(node)? {
+                let values = self.values_of(arguments)?;
+                if let Some(found) = self.known_method(&value, name, &values).at(node)? {
                     return Ok(found);
                 }
-                if let Some(found) = self.invoke_method(&value, name, &given, node)? {
+                if let Some(found) = self.invoke_method(&value, name, &values, node)? {
                     return Ok(found);
                 }
                 // A member that is a pointer to a function.
                 match self.find_member(&value, name).at(node)? {
-                    Some(function) => self.invoke_value(&function, &given, returns, node),
+                    Some(function) => self.invoke_value(&function, &values, returns, node),
                     None => Err(self.no_method(&value, name, object, node)),
                 }
             }
@@ -54,20 +54,20 @@ impl Evaluator<'_> {
                 convert::cast(self.context, &ty, &value).at(node)
             }
             callee => {
-                let given = self.given(arguments)?;
+                let values = self.values_of(arguments)?;
                 if let Kind::Name(name) = callee
                     && !self.hides_functions(name)?
                 {
                     if let Some(chosen) = self.implementation(name, function)? {
-                        return self.invoke_value(&chosen, &given, returns, node);
+                        return self.invoke_value(&chosen, &values, returns, node);
                     }
                     let names = std::slice::from_ref(name);
-                    if let Some(found) = self.invoke_named(names, &given, node)? {
+                    if let Some(found) = self.invoke_named(names, &values, node)? {
                         return Ok(found);
                     }
                 }
                 let value = self.evaluate(function)?;
-                self.invoke_value(&value, &given, returns, node)
+                self.invoke_value(&value, &values, returns, node)
             }
         }
     }
@@ -97,7 +97,7 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates the arguments of a call.
-    fn given(&mut self, arguments: &[Node]) -> Result<Vec<Value>, Error> {
+    fn values_of(&mut self, arguments: &[Node]) -> Result<Vec<Value>, Error> {
         arguments.iter().map(|it| self.handed_on(it)).collect()
     }
 

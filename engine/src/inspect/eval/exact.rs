@@ -60,25 +60,25 @@ impl Evaluator<'_> {
         known: &ResolvedFunction,
         class: Option<&Arc<DwarfTy>>,
         typed: &str,
-        given: &[Value],
+        arguments: &[Value],
     ) -> Result<u32, Refusal> {
         if let Some(class) = class {
             is_member(known, class)?;
         }
         let types = parameters(known);
         // A static member function takes no object.
-        let (types, given, mut sum) = match (class, has_this(known)) {
-            (Some(_), true) => (types.get(1..), given.get(1..), EXACT),
-            (Some(_), false) if !takes_object(known) => (Some(&types[..]), given.get(1..), 0),
-            _ => (Some(&types[..]), Some(given), 0),
+        let (types, arguments, mut sum) = match (class, has_this(known)) {
+            (Some(_), true) => (types.get(1..), arguments.get(1..), EXACT),
+            (Some(_), false) if !takes_object(known) => (Some(&types[..]), arguments.get(1..), 0),
+            _ => (Some(&types[..]), Some(arguments), 0),
         };
-        let (types, given) = (types.unwrap_or_default(), given.unwrap_or_default());
-        if types.len() != given.len() {
+        let (types, arguments) = (types.unwrap_or_default(), arguments.unwrap_or_default());
+        if types.len() != arguments.len() {
             return Err(Refusal::Arguments);
         }
         // A template instance must be the one that these arguments would instantiate.
         let is_instance = is_instance(&known.function.name) && !is_instance(typed);
-        for (ty, value) in types.iter().zip(given) {
+        for (ty, value) in types.iter().zip(arguments) {
             let rank = self.accepts(ty, value, known.function.language)?;
             if is_instance && rank < EXACT {
                 return Err(Refusal::Argument(format!(

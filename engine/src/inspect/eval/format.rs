@@ -77,7 +77,8 @@ impl Evaluator<'_> {
         if let Some(count) = &format.count {
             let wanted = self.evaluate(count)?;
             let wanted = convert::index(self.operand_of(&wanted, count)?).at(count)?;
-            let wanted = u64::try_from(wanted).map_err(|_| Error::eval("negative count"));
+            let wanted =
+                u64::try_from(wanted).map_err(|_| Error::eval(super::messages::NEGATIVE_COUNT));
             value = self.repeated(&value, wanted.at(count)?, true).at(node)?;
         }
         if format.text {

@@ -88,14 +88,16 @@ impl Evaluator<'_> {
         known: &[ResolvedFunction],
         class: Option<&Arc<DwarfTy>>,
         typed: &str,
-        given: &[Value],
+        arguments: &[Value],
         node: &Node,
     ) -> Result<Option<Value>, Error> {
-        match self.best(known, class, typed, given).at(node)? {
+        match self.best(known, class, typed, arguments).at(node)? {
             Some(best) => {
                 let takes_object = class.is_none() || exact::takes_object(best);
-                let given = given.get(usize::from(!takes_object)..).unwrap_or_default();
-                self.invoke(best, given, node).map(Some)
+                let arguments = arguments
+                    .get(usize::from(!takes_object)..)
+                    .unwrap_or_default();
+                self.invoke(best, arguments, node).map(Some)
             }
             None => Ok(None),
         }
@@ -164,7 +166,7 @@ impl Evaluator<'_> {
     pub(super) fn invoke(
         &mut self,
         known: &ResolvedFunction,
-        given: &[Value],
+        arguments: &[Value],
         node: &Node,
     ) -> Result<Value, Error> {
         let returns = match known.function.return_type {
@@ -178,7 +180,7 @@ impl Evaluator<'_> {
             types: &parameters(known),
             returns,
         };
-        self.run_call(callee, given, &node.span, node)
+        self.run_call(callee, arguments, &node.span, node)
     }
 
     /// Calls the target of a function pointer, or a function without debug info, whose return type
@@ -186,7 +188,7 @@ impl Evaluator<'_> {
     pub(super) fn invoke_value(
         &mut self,
         function: &Value,
-        given: &[Value],
+        arguments: &[Value],
         returns: Option<&Ty>,
         node: &Node,
     ) -> Result<Value, Error> {
@@ -205,7 +207,7 @@ impl Evaluator<'_> {
                 return Err(error(why, &node.span));
             }
         };
-        let said = self.source_text(node).to_owned();
+        let source = self.source_text(node).to_owned();
         let known = match &ty {
             Ty::Dwarf(ty) => match &ty.ty.kind {
                 TypeKind::Subroutine(it) => Some((
@@ -222,11 +224,11 @@ impl Evaluator<'_> {
         };
         let (types, returns) = match (known, returns) {
             (Some((types, of, variadic)), _) => {
-                if given.len() < types.len() || given.len() > types.len() && !variadic {
+                if arguments.len() < types.len() || arguments.len() > types.len() && !variadic {
                     let why = format!("expected {} arguments", types.len());
                     return Err(error(why, &node.span));
                 }
-                for (ty, value) in types.iter().zip(given) {
+                for (ty, value) in types.iter().zip(arguments) {
                     self.accepts(ty, value, self.language)
                         .map_err(|why| why.of_pointer(ty, value))
                         .at(node)?;
@@ -236,26 +238,26 @@ impl Evaluator<'_> {
             (None, Some(of)) => (Vec::new(), of.clone()),
             (None, None) => {
                 let why = format!(
-                    "unknown return type of `{said}`; cast the call, for example `(int){said}`"
+                    "unknown return type of `{source}`; cast the call, for example `(int){source}`"
                 );
                 return Err(error(why, &node.span));
             }
         };
         let callee = Callee {
-            name: &said,
+            name: &source,
             entry,
             language: self.language,
             types: &types,
             returns,
         };
-        self.run_call(callee, given, &node.span, node)
+        self.run_call(callee, arguments, &node.span, node)
     }
 
     /// Makes a call, or returns its result if there is one under `key`.
     fn run_call(
         &mut self,
         callee: Callee<'_>,
-        given: &[Value],
+        arguments: &[Value],
         key: &Range<usize>,
         node: &Node,
     ) -> Result<Value, Error> {
@@ -266,16 +268,17 @@ impl Evaluator<'_> {
                 &node.span,
             ));
         }
-        for value in given.iter().skip(callee.types.len()) {
+        for value in arguments.iter().skip(callee.types.len()) {
             ownership::may_move(value).at(node)?;
         }
-        let mut given = Cow::Borrowed(given);
+        let mut arguments = Cow::Borrowed(arguments);
         let mut copies = Vec::new();
-        for nth in 0..given.len() {
+        for nth in 0..arguments.len() {
             let ty = callee.types.get(nth);
-            if let Some(class) = self.copied_class(&given[nth], ty, callee.language) {
-                let copy = self.copied(&given[nth], &class, special(key, copies.len()), node)?;
-                given.to_mut()[nth] = copy.clone();
+            if let Some(class) = self.copied_class(&arguments[nth], ty, callee.language) {
+                let copy =
+                    self.copied(&arguments[nth], &class, special(key, copies.len()), node)?;
+                arguments.to_mut()[nth] = copy.clone();
                 copies.push((class, copy));
             }
         }
@@ -287,10 +290,10 @@ impl Evaluator<'_> {
             }
             return Ok(answer);
         }
-        let mut arguments = Vec::new();
-        for (nth, value) in given.iter().enumerate() {
+        let mut passed = Vec::new();
+        for (nth, value) in arguments.iter().enumerate() {
             let argument = self.argument(value, callee.types.get(nth), callee.language);
-            arguments.extend(argument.at(node)?);
+            passed.extend(argument.at(node)?);
         }
         let through_memory = match returns.shape() {
             Shape::Void | Shape::Unit => false,
@@ -309,7 +312,7 @@ impl Evaluator<'_> {
             name: name.to_owned(),
             span: key.clone(),
             entry: callee.entry,
-            arguments,
+            arguments: passed,
             returns,
             through_memory,
             language: callee.language,

@@ -22,7 +22,7 @@ impl Evaluator<'_> {
         &mut self,
         object: &Value,
         name: &str,
-        given: &[Value],
+        arguments: &[Value],
         node: &Node,
     ) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
@@ -34,7 +34,7 @@ impl Evaluator<'_> {
             }
         }
         let mut refused = None;
-        let found = self.method_within(&holder, name, given, node, &mut refused, BASES)?;
+        let found = self.method_within(&holder, name, arguments, node, &mut refused, BASES)?;
         match (found, refused) {
             (None, Some(why)) => Err(error(why, &node.span)),
             (found, _) => Ok(found),
@@ -45,7 +45,7 @@ impl Evaluator<'_> {
         &mut self,
         holder: &Value,
         name: &str,
-        given: &[Value],
+        arguments: &[Value],
         node: &Node,
         refused: &mut Option<String>,
         depth: usize,
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
         };
         if let Some((known, this)) = self.virtual_functions(holder, name) {
             let mut all = vec![this];
-            all.extend_from_slice(given);
+            all.extend_from_slice(arguments);
             // The vtable belongs to the dynamic class, so its functions match exactly.
             if let Some(best) = self.best_virtual(&known, name, &all).at(node)? {
                 return self.invoke(best, &all, node).map(Some);
@@ -70,7 +70,7 @@ impl Evaluator<'_> {
                 None => return Err(error("the object is not in memory", &node.span)),
             };
             let mut all = vec![this];
-            all.extend_from_slice(given);
+            all.extend_from_slice(arguments);
             return self.invoke_best(&own, Some(&class), name, &all, node);
         }
         if let Some(other) = other {
@@ -85,7 +85,7 @@ impl Evaluator<'_> {
                 break;
             }
             let part = members::base(self.context.as_target(), holder, &class, base)?;
-            let found = self.method_within(&part, name, given, node, refused, depth - 1)?;
+            let found = self.method_within(&part, name, arguments, node, refused, depth - 1)?;
             if found.is_some() {
                 return Ok(found);
             }

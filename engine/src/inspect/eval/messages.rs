@@ -8,6 +8,9 @@ pub const ADDRESS_RANGE: &str = "the value is out of range for an address";
 pub const NEGATIVE_SHIFT: &str = "negative shift count";
 pub const TOO_LONG: &str = "the expression is too long";
 pub const KEY_NOT_FOUND: &str = "key not found";
+pub const ELEMENT_NOT_FOUND: &str = "element not found";
+pub const NEGATIVE_COUNT: &str = "negative count";
+pub const EXPECTED_NUMBER: &str = "expected a number";
 pub const CALLER_REGISTER: &str =
     "cannot write a caller's register: only those of the innermost frame are writable";
 pub const NO_EXCEPTION: &str = "no exception: the program is not stopped at one";
@@ -18,6 +21,19 @@ pub fn index_range(index: i64, len: u64) -> String {
 
 pub fn unknown_size(ty: &Ty) -> String {
     format!("unknown size of `{}`", ty.name())
+}
+
+/// `kind` is `member` or `method`.
+pub fn no_member(kind: &str, name: &str, object: &str, ty: &Ty) -> String {
+    format!("no {kind} `{name}` in `{object}` ({})", ty.name())
+}
+
+pub fn unknown_type(name: &str) -> String {
+    format!("unknown type `{name}`")
+}
+
+pub fn too_large_to_pass(ty: &Ty) -> String {
+    format!("cannot pass `{}`: too large", ty.name())
 }
 
 pub fn no_number(ty: &Ty) -> String {

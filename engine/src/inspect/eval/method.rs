@@ -5,6 +5,7 @@ use super::access::Key;
 use super::arith;
 use super::convert;
 use super::evaluate::{DEREFERENCES, Evaluator};
+use super::messages;
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{Int, Number, ScalarKind};
@@ -18,7 +19,7 @@ const SEARCHED: u64 = 1 << 16;
 
 /// A method of elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum Method {
     Len,
     IsEmpty,
     First,
@@ -41,32 +42,32 @@ const KEYS: u8 = 4;
 
 /// Methods of elements: name, meaning, number of arguments, and the values that they are offered
 /// for.
-const METHODS: &[(&str, Ask, usize, u8)] = &[
-    ("len", Ask::Len, 0, TEXT | ROW | KEYS),
-    ("size", Ask::Len, 0, TEXT | ROW | KEYS),
-    ("length", Ask::Len, 0, TEXT),
-    ("empty", Ask::IsEmpty, 0, TEXT | ROW | KEYS),
-    ("is_empty", Ask::IsEmpty, 0, TEXT | ROW | KEYS),
-    ("as_str", Ask::Text, 0, TEXT),
-    ("to_string", Ask::Text, 0, 0),
-    ("as_bytes", Ask::Text, 0, 0),
-    ("str", Ask::Text, 0, 0),
-    ("c_str", Ask::Data, 0, TEXT),
-    ("data", Ask::Data, 0, TEXT | ROW),
-    ("as_ptr", Ask::Data, 0, TEXT | ROW),
-    ("at", Ask::At, 1, TEXT | ROW | KEYS),
-    ("get", Ask::At, 1, TEXT | ROW | KEYS),
-    ("front", Ask::First, 0, TEXT | ROW),
-    ("first", Ask::First, 0, TEXT | ROW),
-    ("back", Ask::Last, 0, TEXT | ROW),
-    ("last", Ask::Last, 0, TEXT | ROW),
-    ("starts_with", Ask::StartsWith, 1, TEXT),
-    ("ends_with", Ask::EndsWith, 1, TEXT),
-    ("contains", Ask::Contains, 1, TEXT | ROW | KEYS),
-    ("contains_key", Ask::Contains, 1, KEYS),
-    ("count", Ask::Count, 1, KEYS),
-    ("count", Ask::Len, 0, 0),
-    ("capacity", Ask::Capacity, 0, TEXT | ROW),
+const METHODS: &[(&str, Method, usize, u8)] = &[
+    ("len", Method::Len, 0, TEXT | ROW | KEYS),
+    ("size", Method::Len, 0, TEXT | ROW | KEYS),
+    ("length", Method::Len, 0, TEXT),
+    ("empty", Method::IsEmpty, 0, TEXT | ROW | KEYS),
+    ("is_empty", Method::IsEmpty, 0, TEXT | ROW | KEYS),
+    ("as_str", Method::Text, 0, TEXT),
+    ("to_string", Method::Text, 0, 0),
+    ("as_bytes", Method::Text, 0, 0),
+    ("str", Method::Text, 0, 0),
+    ("c_str", Method::Data, 0, TEXT),
+    ("data", Method::Data, 0, TEXT | ROW),
+    ("as_ptr", Method::Data, 0, TEXT | ROW),
+    ("at", Method::At, 1, TEXT | ROW | KEYS),
+    ("get", Method::At, 1, TEXT | ROW | KEYS),
+    ("front", Method::First, 0, TEXT | ROW),
+    ("first", Method::First, 0, TEXT | ROW),
+    ("back", Method::Last, 0, TEXT | ROW),
+    ("last", Method::Last, 0, TEXT | ROW),
+    ("starts_with", Method::StartsWith, 1, TEXT),
+    ("ends_with", Method::EndsWith, 1, TEXT),
+    ("contains", Method::Contains, 1, TEXT | ROW | KEYS),
+    ("contains_key", Method::Contains, 1, KEYS),
+    ("count", Method::Count, 1, KEYS),
+    ("count", Method::Len, 0, 0),
+    ("capacity", Method::Capacity, 0, TEXT | ROW),
 ];
 
 /// Methods of Rust's `Option` and `Result`: name, the variant for which it is true, the other
@@ -122,7 +123,7 @@ impl Elements<'_> {
                 match (items.into_iter().next(), lost) {
                     (Some(item), _) => Ok(item.value),
                     (None, Some(error)) => Err(error),
-                    (None, None) => Err(Error::eval("element not found")),
+                    (None, None) => Err(Error::eval(messages::ELEMENT_NOT_FOUND)),
                 }
             }
         }
@@ -293,16 +294,16 @@ impl Evaluator<'_> {
         arguments: &[Value],
     ) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
-        let asks = asked(name, arguments.len());
-        match (asks, arguments) {
-            (Some(Ask::Text), _) if unit == Unit::Byte => {
+        let method = method_named(name, arguments.len());
+        match (method, arguments) {
+            (Some(Method::Text), _) if unit == Unit::Byte => {
                 let bytes = convert::string(target, value)?.unwrap_or_default();
                 Ok(Some(Value::new(
                     Ty::Text,
                     ValueLocation::Bytes(Bytes::new(&bytes)),
                 )))
             }
-            (Some(Ask::StartsWith | Ask::EndsWith | Ask::Contains), [part])
+            (Some(Method::StartsWith | Method::EndsWith | Method::Contains), [part])
                 if unit == Unit::Byte =>
             {
                 let all = convert::string(target, value)?.unwrap_or_default();
@@ -310,9 +311,9 @@ impl Evaluator<'_> {
                     Some(part) => part,
                     None => self.encoded_character(part)?,
                 };
-                let holds = match asks {
-                    Some(Ask::StartsWith) => all.starts_with(&part),
-                    Some(Ask::EndsWith) => all.ends_with(&part),
+                let holds = match method {
+                    Some(Method::StartsWith) => all.starts_with(&part),
+                    Some(Method::EndsWith) => all.ends_with(&part),
                     _ => part.is_empty() || all.windows(part.len()).any(|it| it == part),
                 };
                 Ok(self.truth_value(holds))
@@ -341,7 +342,7 @@ impl Evaluator<'_> {
         u64::try_from(index)
             .ok()
             .filter(|index| *index < len)
-            .ok_or_else(|| Error::eval(super::messages::index_range(index, len)))
+            .ok_or_else(|| Error::eval(messages::index_range(index, len)))
     }
 
     fn of_elements(
@@ -352,35 +353,35 @@ impl Evaluator<'_> {
         arguments: &[Value],
     ) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
-        let Some(asks) = asked(name, arguments.len()) else {
+        let Some(method) = method_named(name, arguments.len()) else {
             return Ok(None);
         };
-        Ok(match (asks, arguments, elements) {
-            (Ask::Len, ..) => self.length(elements.len()?),
-            (Ask::IsEmpty, ..) => self.truth_value(elements.is_empty()),
-            (Ask::First | Ask::Last, ..) if elements.is_empty() => {
+        Ok(match (method, arguments, elements) {
+            (Method::Len, ..) => self.length(elements.len()?),
+            (Method::IsEmpty, ..) => self.truth_value(elements.is_empty()),
+            (Method::First | Method::Last, ..) if elements.is_empty() => {
                 return Err(Error::eval("no element: the container is empty"));
             }
-            (Ask::First, ..) => Some(elements.nth(target, 0)?),
-            (Ask::Last, ..) => Some(elements.nth(target, elements.len()? - 1)?),
-            (Ask::At, [key], _) if elements.is_map() => match elements.find(target, key)? {
+            (Method::First, ..) => Some(elements.nth(target, 0)?),
+            (Method::Last, ..) => Some(elements.nth(target, elements.len()? - 1)?),
+            (Method::At, [key], _) if elements.is_map() => match elements.find(target, key)? {
                 Some(found) => Some(found),
-                None => return Err(Error::eval(super::messages::KEY_NOT_FOUND)),
+                None => return Err(Error::eval(messages::KEY_NOT_FOUND)),
             },
-            (Ask::At, [index], _) => {
+            (Method::At, [index], _) => {
                 let index = self.place_in(index, elements.reach())?;
                 Some(elements.nth(target, index)?)
             }
-            (Ask::Contains, [wanted], _) => {
+            (Method::Contains, [wanted], _) => {
                 self.truth_value(elements.find(target, wanted)?.is_some())
             }
-            (Ask::Count, [wanted], Elements::All(_)) => {
+            (Method::Count, [wanted], Elements::All(_)) => {
                 self.length(u64::from(elements.find(target, wanted)?.is_some()))
             }
-            (Ask::Data, _, Elements::Row(at, element, _)) => {
+            (Method::Data, _, Elements::Row(at, element, _)) => {
                 Some(Value::pointer_to(element.clone(), *at))
             }
-            (Ask::Capacity, _, Elements::Row(_, element, _)) => {
+            (Method::Capacity, _, Elements::Row(_, element, _)) => {
                 self.capacity(value, element.size().unwrap_or(0))?
             }
             _ => None,
@@ -505,7 +506,7 @@ impl Evaluator<'_> {
 }
 
 /// Returns the method with that name and number of arguments.
-fn asked(name: &str, arguments: usize) -> Option<Ask> {
+fn method_named(name: &str, arguments: usize) -> Option<Method> {
     let known = METHODS.iter().find(|it| it.0 == name && it.2 == arguments);
     known.map(|it| it.1)
 }

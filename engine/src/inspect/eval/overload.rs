@@ -16,12 +16,12 @@ impl Evaluator<'_> {
         known: &'k [ResolvedFunction],
         class: Option<&Arc<DwarfTy>>,
         typed: &str,
-        given: &[Value],
+        arguments: &[Value],
     ) -> Result<Option<&'k ResolvedFunction>, String> {
         let mut fitting: Vec<(u32, &ResolvedFunction)> = Vec::new();
         let mut refused: Option<(&ResolvedFunction, Refusal)> = None;
         for it in known {
-            match self.fitness(it, class, typed, given) {
+            match self.fitness(it, class, typed, arguments) {
                 Ok(rank) => fitting.push((rank, it)),
                 // A refused argument is a better explanation than other parameters.
                 Err(why) => match &refused {
@@ -32,7 +32,7 @@ impl Evaluator<'_> {
         }
         let Some(rank) = fitting.iter().map(|(rank, _)| *rank).max() else {
             return match refused {
-                Some((known, why)) => Err(said_refusal(known, why)),
+                Some((known, why)) => Err(refusal_message(known, why)),
                 None => Ok(None),
             };
         };
@@ -63,9 +63,9 @@ impl Evaluator<'_> {
             (Some(one), Some(other)) if one.function.entry != other.function.entry => Err(format!(
                 "ambiguous call: candidates are `{}`{} and `{}`{}; write a more qualified name",
                 one.function.name,
-                said_place(one),
+                declared_at(one),
                 other.function.name,
-                said_place(other),
+                declared_at(other),
             )),
             (first, _) => Ok(first.copied()),
         }
@@ -77,48 +77,48 @@ impl Evaluator<'_> {
         name: &str,
         all: &[Value],
     ) -> Result<Option<&'k ResolvedFunction>, String> {
-        let given = all.get(1..).unwrap_or_default();
+        let arguments = all.get(1..).unwrap_or_default();
         let fits = |it: &&ResolvedFunction| {
             let types = parameters(it);
             let types = types.get(1..).unwrap_or_default();
-            types.len() == given.len()
+            types.len() == arguments.len()
                 && types
                     .iter()
-                    .zip(given)
+                    .zip(arguments)
                     .all(|(ty, value)| self.accepts(ty, value, Language::Cpp).is_ok())
         };
         let rank = |it: &&ResolvedFunction| -> u32 {
             let types = parameters(it);
             let types = types.get(1..).unwrap_or_default();
-            let pairs = types.iter().zip(given);
+            let pairs = types.iter().zip(arguments);
             pairs
                 .filter_map(|(ty, value)| self.accepts(ty, value, Language::Cpp).ok())
                 .sum()
         };
         match (known.iter().filter(fits).max_by_key(rank), known.first()) {
             (Some(best), _) => Ok(Some(best)),
-            (None, Some(only)) => Err(format!("`{name}` takes {}", said_types(only))),
+            (None, Some(only)) => Err(format!("`{name}` takes {}", parameter_list(only))),
             (None, None) => Ok(None),
         }
     }
 }
 
 /// Returns the message for a function that is not called.
-fn said_refusal(known: &ResolvedFunction, why: Refusal) -> String {
+fn refusal_message(known: &ResolvedFunction, why: Refusal) -> String {
     match why {
         Refusal::Argument(why) => why,
-        _ => format!("`{}` takes {}", known.function.name, said_types(known)),
+        _ => format!("`{}` takes {}", known.function.name, parameter_list(known)),
     }
 }
 
-fn said_place(known: &ResolvedFunction) -> String {
+fn declared_at(known: &ResolvedFunction) -> String {
     match &known.function.declaration {
         Some(at) => format!(" ({}:{})", at.file.path.display(), at.line),
         None => String::new(),
     }
 }
 
-fn said_types(known: &ResolvedFunction) -> String {
+fn parameter_list(known: &ResolvedFunction) -> String {
     match &parameters(known)[..] {
         [] => "no arguments".to_owned(),
         types => types.iter().map(Ty::name).collect::<Vec<_>>().join(", "),

@@ -68,7 +68,10 @@ impl Parser<'_> {
                 (_, "[") => {
                     self.at += 1;
                     let TokenKind::Int(count, ..) = *self.peek() else {
-                        return Err(error("expected a number", self.token(0).span.clone()));
+                        return Err(error(
+                            super::messages::EXPECTED_NUMBER,
+                            self.token(0).span.clone(),
+                        ));
                     };
                     self.at += 1;
                     self.expect("]")?;
@@ -108,7 +111,10 @@ impl Parser<'_> {
         if array {
             self.expect(";")?;
             let TokenKind::Int(count, ..) = *self.peek() else {
-                return Err(error("expected a number", self.token(0).span.clone()));
+                return Err(error(
+                    super::messages::EXPECTED_NUMBER,
+                    self.token(0).span.clone(),
+                ));
             };
             self.at += 1;
             self.expect("]")?;

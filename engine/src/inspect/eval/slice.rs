@@ -27,7 +27,7 @@ impl Evaluator<'_> {
         let by = self.evaluate(count)?;
         let by = convert::index(self.operand_of(&by, count)?).at(count)?;
         let by = u64::try_from(by)
-            .map_err(|_| Error::eval("negative count"))
+            .map_err(|_| Error::eval(super::messages::NEGATIVE_COUNT))
             .at(count)?;
         let is_place = matches!(inner(from).kind, Kind::Deref(_) | Kind::Index(..));
         self.repeated(&value, by, !is_place).at(node)

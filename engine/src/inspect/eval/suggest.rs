@@ -75,13 +75,13 @@ impl Evaluator<'_> {
 
     pub(super) fn no_member(&self, value: &Value, name: &str, object: &Node, node: &Node) -> Error {
         let names = members::names(self.context.as_target(), &self.holder(value));
-        let said = self.source_text(object);
+        let source = self.source_text(object);
         let ty = value.ty.name();
         let span = self.last_name(node, name);
         if names.is_empty() {
-            return error(format!("`{said}` ({ty}) has no members"), &span);
+            return error(format!("`{source}` ({ty}) has no members"), &span);
         }
-        let message = format!("no member `{name}` in `{said}` ({ty})");
+        let message = super::messages::no_member("member", name, source, &value.ty);
         error(with_suggestion(message, name, &names), &span)
     }
 
@@ -91,9 +91,9 @@ impl Evaluator<'_> {
             .into_iter()
             .map(str::to_owned)
             .collect();
-        let said = self.source_text(object);
+        let source = self.source_text(object);
         let message = format!(
-            "no method `{name}` of `{said}` ({}) can be evaluated without a call",
+            "no method `{name}` of `{source}` ({}) can be evaluated without a call",
             value.ty.name()
         );
         error(

@@ -54,7 +54,7 @@ impl TypeName {
     /// There is no type of that name.
     pub fn resolve(&self, context: &dyn EvalContext) -> Result<Ty, Error> {
         self.find(context).ok_or_else(|| Error::Eval {
-            message: format!("unknown type `{}`", self.base),
+            message: super::messages::unknown_type(&self.base),
             span: self.span.clone(),
         })
     }

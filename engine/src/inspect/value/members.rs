@@ -122,10 +122,10 @@ pub fn static_member(target: &dyn Target, ty: &DwarfTy, member: &Member) -> Resu
 fn with_static_context<T>(
     target: &dyn Target,
     ty: &DwarfTy,
-    ask: impl FnOnce(&FrameContext<'_>) -> Result<T, dwarf::Error>,
+    read: impl FnOnce(&FrameContext<'_>) -> Result<T, dwarf::Error>,
 ) -> Result<T, Error> {
     let registers = Registers::new(ty.module().machine());
-    Ok(ask(&FrameContext {
+    Ok(read(&FrameContext {
         memory: target.memory(),
         registers: &registers,
         cfa: None,

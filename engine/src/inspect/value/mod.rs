@@ -259,7 +259,7 @@ impl Value {
     /// Returns the value's bytes; for a bit-field its bits, extended to the type's size.
     ///
     /// # Errors
-    /// They cannot be read, are optimized out, or exceed [`LARGEST`].
+    /// They cannot be read, are optimized out, or exceed [`MAX_VALUE_BYTES`].
     pub fn bytes(&self, target: &dyn Target) -> Result<Bytes, Error> {
         let Some(size) = self.ty.size() else {
             return Err(Error::Unsupported(format!(

@@ -4,13 +4,9 @@ use super::first;
 use crate::ids::error::Error;
 use crate::inspect::value::{Target, Ty, Value};
 use crate::inspect::visualize::standard::walks::{self, Payload, offset_of, target_type};
-use crate::inspect::visualize::standard::{self, Ask, either};
+use crate::inspect::visualize::standard::{self, Instance, either};
 use crate::inspect::visualize::{CollectionKind, View, need, word};
 use dwarf::LoadAddr;
-
-fn unknown(what: &str) -> Error {
-    Error::Unsupported(format!("nodes without `{what}`"))
-}
 
 /// Returns the position of elements in nodes: from the type of the node if it is known, else after
 /// the `header` bytes that all nodes have.
@@ -40,36 +36,41 @@ pub fn payload(
 }
 
 /// Returns the node type that a container allocates.
-fn node(ask: &Ask<'_>, path: &[&str], holders: &[&str], class: &str) -> Option<Ty> {
-    let around = need(ask.target, ask.value, path).ok()?;
+fn node(instance: &Instance<'_>, path: &[&str], holders: &[&str], class: &str) -> Option<Ty> {
+    let around = need(instance.target, instance.value, path).ok()?;
     let holders = holders.iter().copied();
     holders
-        .filter_map(|name| need(ask.target, &around, &[name]).ok())
+        .filter_map(|name| need(instance.target, &around, &[name]).ok())
         .find_map(|holder| standard::type_within(&holder.ty, class))
 }
 
 /// Size in bytes of the pointers in a list's node.
 const LINKS: u64 = 16;
 
-pub fn list(ask: &Ask<'_>) -> Result<View, Error> {
-    let head = ask.need(&["__end_"])?;
-    let link = need(ask.target, &head, &["__next_"])?;
+pub fn list(instance: &Instance<'_>) -> Result<View, Error> {
+    let head = instance.need(&["__end_"])?;
+    let link = need(instance.target, &head, &["__next_"])?;
     let header = target_type(&link)?;
-    let next = offset_of(ask.target, &header, "__next_").ok_or_else(|| unknown("__next_"))?;
+    let next = offset_of(instance.target, &header, "__next_")
+        .ok_or_else(|| standard::nodes_without("__next_"))?;
     let holders = ["__size_alloc_", "__node_alloc_"];
-    let node = node(ask, &[], &holders, "__list_node");
-    let element = || ask.argument(0);
+    let node = node(instance, &[], &holders, "__list_node");
+    let element = || instance.argument(0);
     let payload = payload(
-        ask.target,
+        instance.target,
         node,
         header.size().unwrap_or(LINKS),
         element,
         false,
     )?;
-    let size = either(ask.target, ask.value, &["__size_alloc_", "__size_"])?;
-    let len = word(ask.target, &first(ask.target, size)?)?;
+    let size = either(
+        instance.target,
+        instance.value,
+        &["__size_alloc_", "__size_"],
+    )?;
+    let len = word(instance.target, &first(instance.target, size)?)?;
     let walk = walks::Chain {
-        first: LoadAddr(word(ask.target, &link)?),
+        first: LoadAddr(word(instance.target, &link)?),
         end: head.address().ok_or(Error::OptimizedOut)?,
         next,
         payload,
@@ -77,42 +78,50 @@ pub fn list(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(standard::collection(CollectionKind::List, len, walk))
 }
 
-pub fn forward_list(ask: &Ask<'_>) -> Result<View, Error> {
-    let head = first(ask.target, ask.need(&["__before_begin_"])?)?;
-    let link = need(ask.target, &head, &["__next_"])?;
+pub fn forward_list(instance: &Instance<'_>) -> Result<View, Error> {
+    let head = first(instance.target, instance.need(&["__before_begin_"])?)?;
+    let link = need(instance.target, &head, &["__next_"])?;
     let header = target_type(&link)?;
-    let next = offset_of(ask.target, &header, "__next_").ok_or_else(|| unknown("__next_"))?;
-    let node = match offset_of(ask.target, &header, "__value_") {
+    let next = offset_of(instance.target, &header, "__next_")
+        .ok_or_else(|| standard::nodes_without("__next_"))?;
+    let node = match offset_of(instance.target, &header, "__value_") {
         Some(_) => Some(header),
         None => node(
-            ask,
+            instance,
             &[],
             &["__before_begin_", "__alloc_"],
             "__forward_list_node",
         ),
     };
-    let payload = payload(ask.target, node, next + 8, || ask.argument(0), false)?;
+    let payload = payload(
+        instance.target,
+        node,
+        next + 8,
+        || instance.argument(0),
+        false,
+    )?;
     let walk = walks::Chain {
-        first: LoadAddr(word(ask.target, &link)?),
+        first: LoadAddr(word(instance.target, &link)?),
         end: LoadAddr(0),
         next,
         payload,
     };
-    standard::uncounted(ask.target, walk)
+    standard::uncounted(instance.target, walk)
 }
 
-pub fn tree(ask: &Ask<'_>) -> Result<View, Error> {
-    let tree = ask.need(&["__tree_"])?;
+pub fn tree(instance: &Instance<'_>) -> Result<View, Error> {
+    let tree = instance.need(&["__tree_"])?;
     let head = first(
-        ask.target,
-        either(ask.target, &tree, &["__pair1_", "__end_node_"])?,
+        instance.target,
+        either(instance.target, &tree, &["__pair1_", "__end_node_"])?,
     )?;
-    let base = target_type(&need(ask.target, &head, &["__left_"])?)?;
-    let offset = |name| offset_of(ask.target, &base, name).ok_or_else(|| unknown(name));
-    let kind = standard::kind_of(ask.class);
+    let base = target_type(&need(instance.target, &head, &["__left_"])?)?;
+    let offset =
+        |name| offset_of(instance.target, &base, name).ok_or_else(|| standard::nodes_without(name));
+    let kind = standard::kind_of(instance.class);
     let colour = offset("__is_black_")?;
     let node = node(
-        ask,
+        instance,
         &["__tree_"],
         &["__pair1_", "__node_alloc_"],
         "__tree_node",
@@ -120,13 +129,13 @@ pub fn tree(ask: &Ask<'_>) -> Result<View, Error> {
     // The element may begin in the padding after the colour.
     let element = || standard::argument(&tree.ty, 0);
     let keyed = kind == CollectionKind::Map;
-    let payload = payload(ask.target, node, colour + 1, element, keyed)?;
-    let size = either(ask.target, &tree, &["__pair3_", "__size_"])?;
-    let len = word(ask.target, &first(ask.target, size)?)?;
+    let payload = payload(instance.target, node, colour + 1, element, keyed)?;
+    let size = either(instance.target, &tree, &["__pair3_", "__size_"])?;
+    let len = word(instance.target, &first(instance.target, size)?)?;
     let walk = walks::Tree {
         first: LoadAddr(word(
-            ask.target,
-            &need(ask.target, &tree, &["__begin_node_"])?,
+            instance.target,
+            &need(instance.target, &tree, &["__begin_node_"])?,
         )?),
         head: head.address().ok_or(Error::OptimizedOut)?,
         links: [
@@ -140,18 +149,19 @@ pub fn tree(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(standard::collection(kind, len, walk))
 }
 
-pub fn table(ask: &Ask<'_>) -> Result<View, Error> {
-    let table = ask.need(&["__table_"])?;
+pub fn table(instance: &Instance<'_>) -> Result<View, Error> {
+    let table = instance.need(&["__table_"])?;
     let head = first(
-        ask.target,
-        either(ask.target, &table, &["__p1_", "__first_node_"])?,
+        instance.target,
+        either(instance.target, &table, &["__p1_", "__first_node_"])?,
     )?;
-    let link = need(ask.target, &head, &["__next_"])?;
+    let link = need(instance.target, &head, &["__next_"])?;
     let header = target_type(&link)?;
-    let next = offset_of(ask.target, &header, "__next_").ok_or_else(|| unknown("__next_"))?;
-    let kind = standard::kind_of(ask.class);
+    let next = offset_of(instance.target, &header, "__next_")
+        .ok_or_else(|| standard::nodes_without("__next_"))?;
+    let kind = standard::kind_of(instance.class);
     let node = node(
-        ask,
+        instance,
         &["__table_"],
         &["__p1_", "__node_alloc_"],
         "__hash_node",
@@ -159,11 +169,17 @@ pub fn table(ask: &Ask<'_>) -> Result<View, Error> {
     // The hash follows the link.
     let size = header.size().unwrap_or(8).saturating_add(8);
     let element = || standard::argument(&table.ty, 0);
-    let payload = payload(ask.target, node, size, element, kind == CollectionKind::Map)?;
-    let size = either(ask.target, &table, &["__p2_", "__size_"])?;
-    let len = word(ask.target, &first(ask.target, size)?)?;
+    let payload = payload(
+        instance.target,
+        node,
+        size,
+        element,
+        kind == CollectionKind::Map,
+    )?;
+    let size = either(instance.target, &table, &["__p2_", "__size_"])?;
+    let len = word(instance.target, &first(instance.target, size)?)?;
     let walk = walks::Chain {
-        first: LoadAddr(word(ask.target, &link)?),
+        first: LoadAddr(word(instance.target, &link)?),
         end: LoadAddr(0),
         next,
         payload,

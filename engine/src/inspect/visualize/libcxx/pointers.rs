@@ -4,10 +4,13 @@ use super::first;
 use crate::ids::error::Error;
 use crate::inspect::visualize::View;
 use crate::inspect::visualize::standard::owners::{self, Shared};
-use crate::inspect::visualize::standard::{Ask, either};
+use crate::inspect::visualize::standard::{Instance, either};
 
-pub fn unique(ask: &Ask<'_>) -> Result<View, Error> {
-    owners::owned(ask, &first(ask.target, ask.need(&["__ptr_"])?)?)
+pub fn unique(instance: &Instance<'_>) -> Result<View, Error> {
+    owners::owned(
+        instance,
+        &first(instance.target, instance.need(&["__ptr_"])?)?,
+    )
 }
 
 /// Both counts start at −1.
@@ -19,17 +22,17 @@ const COUNTS: Shared = Shared {
     none: -1,
 };
 
-pub fn shared(ask: &Ask<'_>) -> Result<View, Error> {
-    COUNTS.shared(ask)
+pub fn shared(instance: &Instance<'_>) -> Result<View, Error> {
+    COUNTS.shared(instance)
 }
 
-pub fn weak(ask: &Ask<'_>) -> Result<View, Error> {
-    COUNTS.weak(ask)
+pub fn weak(instance: &Instance<'_>) -> Result<View, Error> {
+    COUNTS.weak(instance)
 }
 
-pub fn reference_wrapper(ask: &Ask<'_>) -> Result<View, Error> {
+pub fn reference_wrapper(instance: &Instance<'_>) -> Result<View, Error> {
     owners::held(
-        ask.target,
-        &either(ask.target, ask.value, &["__f_", "__f"])?,
+        instance.target,
+        &either(instance.target, instance.value, &["__f_", "__f"])?,
     )
 }

@@ -3,15 +3,15 @@
 use super::first;
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, members};
-use crate::inspect::visualize::standard::{self, Ask, either, walks};
+use crate::inspect::visualize::standard::{self, Instance, either, walks};
 use crate::inspect::visualize::{CollectionKind, View, need, word};
 use dwarf::LoadAddr;
 
 /// `std::string`. Short strings are stored in the object. The lowest or highest bit of the byte
 /// with a short string's length marks a long one; newer versions use bit-fields.
-pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
-    let target = ask.target;
-    let mut all = either(target, ask.value, &["__rep_", "__r_"])?;
+pub fn string(instance: &Instance<'_>) -> Result<View, Error> {
+    let target = instance.target;
+    let mut all = either(target, instance.value, &["__rep_", "__r_"])?;
     all = first(target, all)?;
     let (short, long) = (need(target, &all, &["__s"])?, need(target, &all, &["__l"])?);
     let size = need(target, &short, &["__size_"])?;
@@ -45,30 +45,39 @@ pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
     }
 }
 
-pub fn string_view(ask: &Ask<'_>) -> Result<View, Error> {
-    let pointer = either(ask.target, ask.value, &["__data_", "__data"])?;
-    let len = either(ask.target, ask.value, &["__size_", "__size"])?;
-    standard::text(ask.target, &pointer, word(ask.target, &len)?)
+pub fn string_view(instance: &Instance<'_>) -> Result<View, Error> {
+    let pointer = either(instance.target, instance.value, &["__data_", "__data"])?;
+    let len = either(instance.target, instance.value, &["__size_", "__size"])?;
+    standard::text(instance.target, &pointer, word(instance.target, &len)?)
 }
 
-pub fn vector(ask: &Ask<'_>) -> Result<View, Error> {
-    let start = ask.need(&["__begin_"])?;
-    let Some(finish) = members::find(ask.target, ask.value, "__end_")? else {
+pub fn vector(instance: &Instance<'_>) -> Result<View, Error> {
+    let start = instance.need(&["__begin_"])?;
+    let Some(finish) = members::find(instance.target, instance.value, "__end_")? else {
         // `std::vector<bool>`: one bit each.
-        let len = either(ask.target, ask.value, &["__size_"])?;
-        let len = word(ask.target, &len)?;
-        return Ok(standard::bits(LoadAddr(word(ask.target, &start)?), 0, len));
+        let len = either(instance.target, instance.value, &["__size_"])?;
+        let len = word(instance.target, &len)?;
+        return Ok(standard::bits(
+            LoadAddr(word(instance.target, &start)?),
+            0,
+            len,
+        ));
     };
-    let end = either(ask.target, ask.value, &["__end_cap_", "__cap_"])?;
-    let end = word(ask.target, &first(ask.target, end)?)?;
-    standard::between(ask.target, &start, word(ask.target, &finish)?, end)
+    let end = either(instance.target, instance.value, &["__end_cap_", "__cap_"])?;
+    let end = word(instance.target, &first(instance.target, end)?)?;
+    standard::between(
+        instance.target,
+        &start,
+        word(instance.target, &finish)?,
+        end,
+    )
 }
 
-pub fn array(ask: &Ask<'_>) -> Result<View, Error> {
-    let elements = ask.need(&["__elems_"])?;
-    if standard::last_number(&ask.value.ty) == Some(0) {
+pub fn array(instance: &Instance<'_>) -> Result<View, Error> {
+    let elements = instance.need(&["__elems_"])?;
+    if standard::last_number(&instance.value.ty) == Some(0) {
         return Ok(View::Pointee(standard::row(
-            ask.argument(0)?,
+            instance.argument(0)?,
             0,
             elements.place,
         )));
@@ -76,39 +85,40 @@ pub fn array(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(View::Pointee(elements))
 }
 
-pub fn span(ask: &Ask<'_>) -> Result<View, Error> {
-    let pointer = either(ask.target, ask.value, &["__data_", "__data"])?;
-    let len = match either(ask.target, ask.value, &["__size_", "__size"]) {
-        Ok(len) if matches!(len.ty.shape(), Shape::Scalar(_)) => word(ask.target, &len)?,
-        _ => standard::last_number(&ask.value.ty)
-            .ok_or_else(|| Error::Unsupported("a span of unknown length".into()))?,
+pub fn span(instance: &Instance<'_>) -> Result<View, Error> {
+    let pointer = either(instance.target, instance.value, &["__data_", "__data"])?;
+    let len = match either(instance.target, instance.value, &["__size_", "__size"]) {
+        Ok(len) if matches!(len.ty.shape(), Shape::Scalar(_)) => word(instance.target, &len)?,
+        _ => standard::extent(&instance.value.ty)?,
     };
-    standard::sequence(ask.target, &pointer, len)
+    standard::sequence(instance.target, &pointer, len)
 }
 
-pub fn bitset(ask: &Ask<'_>) -> Result<View, Error> {
-    let count = standard::last_number(&ask.value.ty)
-        .ok_or_else(|| Error::Unsupported("a set of unknown size".into()))?;
+pub fn bitset(instance: &Instance<'_>) -> Result<View, Error> {
+    let count = standard::extent(&instance.value.ty)?;
     if count == 0 {
         return Ok(View::Plain("0b".into()));
     }
-    standard::bit_text(ask.target, &ask.need(&["__first_"])?, count)
+    standard::bit_text(instance.target, &instance.need(&["__first_"])?, count)
 }
 
 /// Size in bytes of a block of small elements.
 const BLOCK: u64 = 4096;
 
-pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
-    let map = ask.need(&["__map_", "__begin_"])?;
+pub fn deque(instance: &Instance<'_>) -> Result<View, Error> {
+    let map = instance.need(&["__map_", "__begin_"])?;
     let block = walks::target_type(&map)?;
     let element = match block.shape() {
         Shape::Pointer(element, _) => element,
         _ => return Err(Error::Unsupported("no blocks".into())),
     };
-    let skip = ask.word(&["__start_"])?;
-    let size = first(ask.target, ask.need(&["__size_"])?)?;
-    let len = word(ask.target, &size)?;
-    let (map, end) = (word(ask.target, &map)?, ask.word(&["__map_", "__end_"])?);
+    let skip = instance.word(&["__start_"])?;
+    let size = first(instance.target, instance.need(&["__size_"])?)?;
+    let len = word(instance.target, &size)?;
+    let (map, end) = (
+        word(instance.target, &map)?,
+        instance.word(&["__map_", "__end_"])?,
+    );
     let bytes = element.size().unwrap_or(0).max(1);
     let per_block = if bytes < 256 { BLOCK / bytes } else { 16 };
     let room = end.wrapping_sub(map) / 8;
@@ -129,6 +139,6 @@ pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(standard::collection(CollectionKind::List, len, walk))
 }
 
-pub fn adaptor(ask: &Ask<'_>) -> Result<View, Error> {
-    ask.need(&["c"]).map(View::Pointee)
+pub fn adaptor(instance: &Instance<'_>) -> Result<View, Error> {
+    instance.need(&["c"]).map(View::Pointee)
 }

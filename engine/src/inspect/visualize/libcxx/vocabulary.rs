@@ -4,27 +4,27 @@ use super::first;
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::standard::callable::{self, Held};
-use crate::inspect::visualize::standard::{self, Ask, either};
+use crate::inspect::visualize::standard::{self, Instance, either};
 use crate::inspect::visualize::{View, need, word};
 
-pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
-    match ask.word(&["__engaged_"])? {
+pub fn optional(instance: &Instance<'_>) -> Result<View, Error> {
+    match instance.word(&["__engaged_"])? {
         0 => Ok(View::Plain("nullopt".into())),
-        1 => ask.need(&["__val_"]).map(View::Pointee),
+        1 => instance.need(&["__val_"]).map(View::Pointee),
         other => Ok(View::Invalid(format!("<invalid: engaged is {other}>"))),
     }
 }
 
-pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
-    let target = ask.target;
-    let all = either(target, ask.value, &["__impl_", "__impl"])?;
+pub fn variant(instance: &Instance<'_>) -> Result<View, Error> {
+    let target = instance.target;
+    let all = either(target, instance.value, &["__impl_", "__impl"])?;
     let index = either(target, &all, &["__index", "__index_"])?;
     let none = u64::MAX >> (64 - 8 * index.ty.size().unwrap_or(4).clamp(1, 8));
     let index = word(target, &index)?;
     if index == none {
         return Ok(View::Plain("valueless".into()));
     }
-    if ask.argument(index as usize).is_err() {
+    if instance.argument(index as usize).is_err() {
         return Ok(View::Invalid(format!("<invalid alternative {index}>")));
     }
     let mut rest = either(target, &all, &["__data", "__data_"])?;
@@ -33,11 +33,11 @@ pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
     }
     let head = either(target, &rest, &["__head", "__head_"])?;
     let value = either(target, &head, &["__value", "__value_"])?;
-    standard::alternative(ask, index, value)
+    standard::alternative(instance, index, value)
 }
 
-pub fn tuple(ask: &Ask<'_>) -> Result<View, Error> {
-    let leaves = match either(ask.target, ask.value, &["__base_"]) {
+pub fn tuple(instance: &Instance<'_>) -> Result<View, Error> {
+    let leaves = match either(instance.target, instance.value, &["__base_"]) {
         Ok(leaves) => leaves,
         // An empty tuple has no base.
         Err(_) => return Ok(standard::tuple(Vec::new())),
@@ -47,44 +47,44 @@ pub fn tuple(ask: &Ask<'_>) -> Result<View, Error> {
     };
     let bases = ty.composite().map_or(&[][..], |it| &it.bases);
     let elements = bases.iter().map(|base| {
-        let leaf = members::base(ask.target, &leaves, &ty, base)?;
-        first(ask.target, leaf)
+        let leaf = members::base(instance.target, &leaves, &ty, base)?;
+        first(instance.target, leaf)
     });
     Ok(standard::tuple(elements.collect::<Result<_, _>>()?))
 }
 
-pub fn complex(ask: &Ask<'_>) -> Result<View, Error> {
-    standard::complex(ask.value, &ask.need(&["__re_"])?)
+pub fn complex(instance: &Instance<'_>) -> Result<View, Error> {
+    standard::complex(instance.value, &instance.need(&["__re_"])?)
 }
 
-pub fn atomic(ask: &Ask<'_>) -> Result<View, Error> {
-    let value = ask.need(&["__a_"])?;
+pub fn atomic(instance: &Instance<'_>) -> Result<View, Error> {
+    let value = instance.need(&["__a_"])?;
     Ok(View::Pointee(
-        match members::find(ask.target, &value, "__a_value")? {
+        match members::find(instance.target, &value, "__a_value")? {
             Some(inner) => inner,
             None => value,
         },
     ))
 }
 
-pub fn path(ask: &Ask<'_>) -> Result<View, Error> {
-    ask.need(&["__pn_"]).map(View::Pointee)
+pub fn path(instance: &Instance<'_>) -> Result<View, Error> {
+    instance.need(&["__pn_"]).map(View::Pointee)
 }
 
-pub fn any(ask: &Ask<'_>) -> Result<View, Error> {
-    let handler = either(ask.target, ask.value, &["__h_", "__h"])?;
-    let Some(code) = standard::code_at(ask.target, &handler)? else {
+pub fn any(instance: &Instance<'_>) -> Result<View, Error> {
+    let handler = either(instance.target, instance.value, &["__h_", "__h"])?;
+    let Some(code) = standard::code_at(instance.target, &handler)? else {
         return Ok(View::Plain("empty".into()));
     };
-    let held = |class| Held::by_code(ask.target, code, class, 0);
-    let storage = either(ask.target, ask.value, &["__s_", "__s"])?;
+    let held = |class| Held::by_code(instance.target, code, class, 0);
+    let storage = either(instance.target, instance.value, &["__s_", "__s"])?;
     if let Some(inside) = held("_SmallHandler") {
-        let buffer = either(ask.target, &storage, &["__buf_", "__buf"])?;
+        let buffer = either(instance.target, &storage, &["__buf_", "__buf"])?;
         return Ok(inside.at(buffer.place));
     }
     let outside = held("_LargeHandler").ok_or_else(callable::unknown)?;
-    let pointer = either(ask.target, &storage, &["__ptr_", "__ptr"])?;
-    Ok(outside.at(ask.pointee(&pointer)?.place))
+    let pointer = either(instance.target, &storage, &["__ptr_", "__ptr"])?;
+    Ok(outside.at(instance.pointee(&pointer)?.place))
 }
 
 /// Number of entries in the vtable of `__func` up to `operator()`.
@@ -92,14 +92,14 @@ const FUNCTIONS: u64 = 7;
 
 /// `std::function`: the target follows a base with virtual functions, whose class has its type as
 /// an argument.
-pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
-    let target = ask.target;
-    let erased = ask.need(&["__f_"])?;
+pub fn function(instance: &Instance<'_>) -> Result<View, Error> {
+    let target = instance.target;
+    let erased = instance.need(&["__f_"])?;
     let pointer = need(target, &erased, &["__f_"])?;
     if word(target, &pointer)? == 0 {
         return Ok(View::Plain("nullptr".into()));
     }
-    let base = ask.pointee(&pointer)?;
+    let base = instance.pointee(&pointer)?;
     let held = Held::by_vtable(target, &base, "__func", FUNCTIONS);
     let held = held.ok_or_else(callable::unknown)?;
     // It follows the vtable pointer.

@@ -4,19 +4,17 @@ use super::vocabulary::tuple_elements;
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, members};
 use crate::inspect::visualize::View;
-use crate::inspect::visualize::standard::Ask;
 use crate::inspect::visualize::standard::owners::{self, Shared};
+use crate::inspect::visualize::standard::{Instance, no_pointer};
 
-pub fn unique(ask: &Ask<'_>) -> Result<View, Error> {
-    let mut tuple = ask.need(&["_M_t"])?;
-    if let Some(inner) = members::find(ask.target, &tuple, "_M_t")? {
+pub fn unique(instance: &Instance<'_>) -> Result<View, Error> {
+    let mut tuple = instance.need(&["_M_t"])?;
+    if let Some(inner) = members::find(instance.target, &tuple, "_M_t")? {
         tuple = inner;
     }
-    let elements = tuple_elements(ask.target, &tuple)?;
-    let pointer = elements
-        .first()
-        .ok_or_else(|| Error::Unsupported("not a pointer".into()))?;
-    owners::owned(ask, pointer)
+    let elements = tuple_elements(instance.target, &tuple)?;
+    let pointer = elements.first().ok_or_else(no_pointer)?;
+    owners::owned(instance, pointer)
 }
 
 const COUNTS: Shared = Shared {
@@ -27,20 +25,20 @@ const COUNTS: Shared = Shared {
     none: 0,
 };
 
-pub fn shared(ask: &Ask<'_>) -> Result<View, Error> {
-    COUNTS.shared(ask)
+pub fn shared(instance: &Instance<'_>) -> Result<View, Error> {
+    COUNTS.shared(instance)
 }
 
-pub fn weak(ask: &Ask<'_>) -> Result<View, Error> {
-    COUNTS.weak(ask)
+pub fn weak(instance: &Instance<'_>) -> Result<View, Error> {
+    COUNTS.weak(instance)
 }
 
-pub fn reference_wrapper(ask: &Ask<'_>) -> Result<View, Error> {
-    let pointer = ask.need(&["_M_data"])?;
+pub fn reference_wrapper(instance: &Instance<'_>) -> Result<View, Error> {
+    let pointer = instance.need(&["_M_data"])?;
     match pointer.ty.shape() {
         Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => {
             Ok(View::Pointee(pointer))
         }
-        _ => owners::held(ask.target, &pointer),
+        _ => owners::held(instance.target, &pointer),
     }
 }

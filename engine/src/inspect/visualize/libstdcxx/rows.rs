@@ -2,7 +2,7 @@
 
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Target, Value, members};
-use crate::inspect::visualize::standard::{self, Ask, walks};
+use crate::inspect::visualize::standard::{self, Instance, walks};
 use crate::inspect::visualize::{CollectionKind, View, need, word};
 use dwarf::LoadAddr;
 
@@ -24,27 +24,27 @@ pub fn text_of_string(target: &dyn Target, string: &Value) -> Result<Value, Erro
     }
 }
 
-pub fn string(ask: &Ask<'_>) -> Result<View, Error> {
-    let pointer = text_of_string(ask.target, ask.value)?;
-    if members::find(ask.target, ask.value, "_M_string_length")?.is_none() {
-        return shared_string(ask.target, &pointer);
+pub fn string(instance: &Instance<'_>) -> Result<View, Error> {
+    let pointer = text_of_string(instance.target, instance.value)?;
+    if members::find(instance.target, instance.value, "_M_string_length")?.is_none() {
+        return shared_string(instance.target, &pointer);
     }
-    let len = ask.word(&["_M_string_length"])?;
+    let len = instance.word(&["_M_string_length"])?;
     // Short strings are stored in the object; the capacity is the size of the buffer without the
     // terminator.
-    let local = ask.need(&["_M_local_buf"])?;
-    let capacity = if local.address() == Some(LoadAddr(word(ask.target, &pointer)?)) {
+    let local = instance.need(&["_M_local_buf"])?;
+    let capacity = if local.address() == Some(LoadAddr(word(instance.target, &pointer)?)) {
         match local.ty.shape() {
             Shape::Array(array) => array.count.unwrap_or(1).saturating_sub(1),
             _ => 15,
         }
     } else {
-        ask.word(&["_M_allocated_capacity"])?
+        instance.word(&["_M_allocated_capacity"])?
     };
     if len > capacity {
         return Ok(View::Invalid(format!("<invalid length {len}>")));
     }
-    standard::text(ask.target, &pointer, len)
+    standard::text(instance.target, &pointer, len)
 }
 
 /// Strings before C++11 (`_GLIBCXX_USE_CXX11_ABI=0`): length, capacity and reference count precede
@@ -63,32 +63,36 @@ fn shared_string(target: &dyn Target, pointer: &Value) -> Result<View, Error> {
     standard::text(target, pointer, len)
 }
 
-pub fn string_view(ask: &Ask<'_>) -> Result<View, Error> {
-    standard::text(ask.target, &ask.need(&["_M_str"])?, ask.word(&["_M_len"])?)
+pub fn string_view(instance: &Instance<'_>) -> Result<View, Error> {
+    standard::text(
+        instance.target,
+        &instance.need(&["_M_str"])?,
+        instance.word(&["_M_len"])?,
+    )
 }
 
-pub fn vector(ask: &Ask<'_>) -> Result<View, Error> {
-    let start = ask.need(&["_M_impl", "_M_start"])?;
+pub fn vector(instance: &Instance<'_>) -> Result<View, Error> {
+    let start = instance.need(&["_M_impl", "_M_start"])?;
     if matches!(start.ty.shape(), Shape::Composite(_)) {
-        return bits(ask);
+        return bits(instance);
     }
-    let finish = ask.word(&["_M_impl", "_M_finish"])?;
-    let end = ask.word(&["_M_impl", "_M_end_of_storage"])?;
-    standard::between(ask.target, &start, finish, end)
+    let finish = instance.word(&["_M_impl", "_M_finish"])?;
+    let end = instance.word(&["_M_impl", "_M_end_of_storage"])?;
+    standard::between(instance.target, &start, finish, end)
 }
 
 /// `std::vector<bool>`.
-fn bits(ask: &Ask<'_>) -> Result<View, Error> {
+fn bits(instance: &Instance<'_>) -> Result<View, Error> {
     let place = |which: &str| -> Result<(u64, u64), Error> {
-        let word = ask.word(&["_M_impl", which, "_M_p"])?;
+        let word = instance.word(&["_M_impl", which, "_M_p"])?;
         Ok((
             word,
-            ask.word(&["_M_impl", which, "_M_offset"])? & 0xffff_ffff,
+            instance.word(&["_M_impl", which, "_M_offset"])? & 0xffff_ffff,
         ))
     };
     let (start, skip) = place("_M_start")?;
     let (finish, over) = place("_M_finish")?;
-    let end = ask.word(&["_M_impl", "_M_end_of_storage"])?;
+    let end = instance.word(&["_M_impl", "_M_end_of_storage"])?;
     let len = finish
         .wrapping_sub(start)
         .checked_mul(8)
@@ -103,41 +107,39 @@ fn bits(ask: &Ask<'_>) -> Result<View, Error> {
     }
 }
 
-pub fn array(ask: &Ask<'_>) -> Result<View, Error> {
-    let elements = ask.need(&["_M_elems"])?;
+pub fn array(instance: &Instance<'_>) -> Result<View, Error> {
+    let elements = instance.need(&["_M_elems"])?;
     match elements.ty.shape() {
         Shape::Array(_) => Ok(View::Pointee(elements)),
         // The storage of a zero-size array is an empty struct.
         _ => Ok(View::Pointee(standard::row(
-            ask.argument(0)?,
+            instance.argument(0)?,
             0,
             elements.place,
         ))),
     }
 }
 
-pub fn span(ask: &Ask<'_>) -> Result<View, Error> {
-    let pointer = ask.need(&["_M_ptr"])?;
-    let len = match ask.word(&["_M_extent", "_M_extent_value"]) {
+pub fn span(instance: &Instance<'_>) -> Result<View, Error> {
+    let pointer = instance.need(&["_M_ptr"])?;
+    let len = match instance.word(&["_M_extent", "_M_extent_value"]) {
         Ok(len) => len,
-        Err(_) => standard::last_number(&ask.value.ty)
-            .ok_or_else(|| Error::Unsupported("a span of unknown length".into()))?,
+        Err(_) => standard::extent(&instance.value.ty)?,
     };
-    standard::sequence(ask.target, &pointer, len)
+    standard::sequence(instance.target, &pointer, len)
 }
 
-pub fn bitset(ask: &Ask<'_>) -> Result<View, Error> {
-    let count = standard::last_number(&ask.value.ty)
-        .ok_or_else(|| Error::Unsupported("a set of unknown size".into()))?;
+pub fn bitset(instance: &Instance<'_>) -> Result<View, Error> {
+    let count = standard::extent(&instance.value.ty)?;
     if count == 0 {
         return Ok(View::Plain("0b".into()));
     }
-    standard::bit_text(ask.target, &ask.need(&["_M_w"])?, count)
+    standard::bit_text(instance.target, &instance.need(&["_M_w"])?, count)
 }
 
-pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
-    let at = |iterator: &str, member: &str| ask.word(&["_M_impl", iterator, member]);
-    let element = walks::target_type(&ask.need(&["_M_impl", "_M_start", "_M_cur"])?)?;
+pub fn deque(instance: &Instance<'_>) -> Result<View, Error> {
+    let at = |iterator: &str, member: &str| instance.word(&["_M_impl", iterator, member]);
+    let element = walks::target_type(&instance.need(&["_M_impl", "_M_start", "_M_cur"])?)?;
     let size = element.size().unwrap_or(0).max(1);
     let first = at("_M_start", "_M_first")?;
     let block = at("_M_start", "_M_last")?.wrapping_sub(first);
@@ -166,6 +168,6 @@ pub fn deque(ask: &Ask<'_>) -> Result<View, Error> {
     }
 }
 
-pub fn adaptor(ask: &Ask<'_>) -> Result<View, Error> {
-    ask.need(&["c"]).map(View::Pointee)
+pub fn adaptor(instance: &Instance<'_>) -> Result<View, Error> {
+    instance.need(&["c"]).map(View::Pointee)
 }

@@ -3,41 +3,47 @@
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Target, Value, members};
 use crate::inspect::visualize::standard::callable::{self, Held};
-use crate::inspect::visualize::standard::{self, Ask};
+use crate::inspect::visualize::standard::{self, Instance};
 use crate::inspect::visualize::{View, need, word};
 
-pub fn optional(ask: &Ask<'_>) -> Result<View, Error> {
-    match ask.word(&["_M_payload", "_M_engaged"])? {
+pub fn optional(instance: &Instance<'_>) -> Result<View, Error> {
+    match instance.word(&["_M_payload", "_M_engaged"])? {
         0 => Ok(View::Plain("nullopt".into())),
         1 => {
-            let value = ask.need(&["_M_payload", "_M_payload", "_M_value"])?;
+            let value = instance.need(&["_M_payload", "_M_payload", "_M_value"])?;
             Ok(View::Pointee(value))
         }
         other => Ok(View::Invalid(format!("<invalid: engaged is {other}>"))),
     }
 }
 
-pub fn expected(ask: &Ask<'_>) -> Result<View, Error> {
-    let has_value = ask.word(&["_M_has_value"])?;
+pub fn expected(instance: &Instance<'_>) -> Result<View, Error> {
+    let has_value = instance.word(&["_M_has_value"])?;
     match has_value {
-        0 => Ok(View::Noted(ask.need(&["_M_unex"])?, "unexpected".into())),
-        1 => Ok(match members::find(ask.target, ask.value, "_M_val")? {
-            Some(value) => View::Pointee(value),
-            None => View::Plain("void".into()),
-        }),
+        0 => Ok(View::Noted(
+            instance.need(&["_M_unex"])?,
+            "unexpected".into(),
+        )),
+        1 => Ok(
+            match members::find(instance.target, instance.value, "_M_val")? {
+                Some(value) => View::Pointee(value),
+                None => View::Plain("void".into()),
+            },
+        ),
         other => Ok(View::Invalid(format!("<invalid: has_value is {other}>"))),
     }
 }
 
 /// `std::source_location`, as `main.cpp:8:58 (int main())`.
-pub fn source_location(ask: &Ask<'_>) -> Result<View, Error> {
-    let place = ask.need(&["_M_impl"])?;
-    if place.raw(ask.target)? == 0 {
+pub fn source_location(instance: &Instance<'_>) -> Result<View, Error> {
+    let place = instance.need(&["_M_impl"])?;
+    if place.raw(instance.target)? == 0 {
         return Ok(View::Plain("nowhere".into()));
     }
-    let place = ask.pointee(&place)?;
-    let number = |name| word(ask.target, &need(ask.target, &place, &[name])?);
-    let text = |name| standard::terminated(ask.target, &need(ask.target, &place, &[name])?);
+    let place = instance.pointee(&place)?;
+    let number = |name| word(instance.target, &need(instance.target, &place, &[name])?);
+    let text =
+        |name| standard::terminated(instance.target, &need(instance.target, &place, &[name])?);
     let (line, column) = (number("_M_line")?, number("_M_column")?);
     let mut shown = format!("{}:{line}:{column}", text("_M_file_name")?);
     let function = text("_M_function_name")?;
@@ -47,22 +53,22 @@ pub fn source_location(ask: &Ask<'_>) -> Result<View, Error> {
     Ok(View::Plain(shown))
 }
 
-pub fn variant(ask: &Ask<'_>) -> Result<View, Error> {
-    let index = ask.need(&["_M_index"])?;
+pub fn variant(instance: &Instance<'_>) -> Result<View, Error> {
+    let index = instance.need(&["_M_index"])?;
     let none = u64::MAX >> (64 - 8 * index.ty.size().unwrap_or(1).clamp(1, 8));
-    let index = ask.word(&["_M_index"])?;
-    let mut rest = ask.need(&["_M_u"])?;
+    let index = instance.word(&["_M_index"])?;
+    let mut rest = instance.need(&["_M_u"])?;
     if index == none {
         return Ok(View::Plain("valueless".into()));
     }
-    if ask.argument(index as usize).is_err() {
+    if instance.argument(index as usize).is_err() {
         return Ok(View::Invalid(format!("<invalid alternative {index}>")));
     }
     for _ in 0..index {
-        rest = need(ask.target, &rest, &["_M_rest"])?;
+        rest = need(instance.target, &rest, &["_M_rest"])?;
     }
-    let stored = need(ask.target, &rest, &["_M_first", "_M_storage"])?;
-    standard::alternative(ask, index, standard::stored(stored))
+    let stored = need(instance.target, &rest, &["_M_first", "_M_storage"])?;
+    standard::alternative(instance, index, standard::stored(stored))
 }
 
 /// Returns the elements of a tuple, which are nested bases: each class has its own element and
@@ -94,15 +100,18 @@ pub fn tuple_elements(target: &dyn Target, tuple: &Value) -> Result<Vec<Value>, 
     Ok(elements)
 }
 
-pub fn tuple(ask: &Ask<'_>) -> Result<View, Error> {
-    Ok(standard::tuple(tuple_elements(ask.target, ask.value)?))
+pub fn tuple(instance: &Instance<'_>) -> Result<View, Error> {
+    Ok(standard::tuple(tuple_elements(
+        instance.target,
+        instance.value,
+    )?))
 }
 
-pub fn complex(ask: &Ask<'_>) -> Result<View, Error> {
-    ask.need(&["_M_value"]).map(View::Pointee)
+pub fn complex(instance: &Instance<'_>) -> Result<View, Error> {
+    instance.need(&["_M_value"]).map(View::Pointee)
 }
 
-pub fn atomic(ask: &Ask<'_>) -> Result<View, Error> {
+pub fn atomic(instance: &Instance<'_>) -> Result<View, Error> {
     for path in [
         &["_M_i"][..],
         &["_M_p"],
@@ -110,53 +119,53 @@ pub fn atomic(ask: &Ask<'_>) -> Result<View, Error> {
         &["_M_b", "_M_p"],
         &["_M_base", "_M_i"],
     ] {
-        if let Ok(value) = ask.need(path) {
+        if let Ok(value) = instance.need(path) {
             return Ok(View::Pointee(value));
         }
     }
     Err(Error::Unsupported("an atomic without a value".into()))
 }
 
-pub fn path(ask: &Ask<'_>) -> Result<View, Error> {
-    ask.need(&["_M_pathname"]).map(View::Pointee)
+pub fn path(instance: &Instance<'_>) -> Result<View, Error> {
+    instance.need(&["_M_pathname"]).map(View::Pointee)
 }
 
-pub fn any(ask: &Ask<'_>) -> Result<View, Error> {
-    let manager = ask.need(&["_M_manager"])?;
-    let Some(code) = standard::code_at(ask.target, &manager)? else {
+pub fn any(instance: &Instance<'_>) -> Result<View, Error> {
+    let manager = instance.need(&["_M_manager"])?;
+    let Some(code) = standard::code_at(instance.target, &manager)? else {
         return Ok(View::Plain("empty".into()));
     };
-    let held = |class| Held::by_code(ask.target, code, class, 0);
+    let held = |class| Held::by_code(instance.target, code, class, 0);
     if let Some(inside) = held("_Manager_internal") {
-        let place = ask.need(&["_M_storage", "_M_buffer"])?.place;
+        let place = instance.need(&["_M_storage", "_M_buffer"])?.place;
         return Ok(inside.at(place));
     }
     let outside = held("_Manager_external").ok_or_else(callable::unknown)?;
-    let pointer = ask.need(&["_M_storage", "_M_ptr"])?;
-    Ok(outside.at(ask.pointee(&pointer)?.place))
+    let pointer = instance.need(&["_M_storage", "_M_ptr"])?;
+    Ok(outside.at(instance.pointee(&pointer)?.place))
 }
 
-pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
-    let invoker = ask.need(&["_M_invoker"])?;
-    let manager = ask.need(&["_M_manager"])?;
-    if standard::code_at(ask.target, &manager)?.is_none() {
+pub fn function(instance: &Instance<'_>) -> Result<View, Error> {
+    let invoker = instance.need(&["_M_invoker"])?;
+    let manager = instance.need(&["_M_manager"])?;
+    if standard::code_at(instance.target, &manager)?.is_none() {
         return Ok(View::Plain("nullptr".into()));
     }
-    let Some(code) = standard::code_at(ask.target, &invoker)? else {
+    let Some(code) = standard::code_at(instance.target, &invoker)? else {
         return Ok(View::Plain("nullptr".into()));
     };
     let class = "_Function_handler";
-    let held = Held::by_code(ask.target, code, class, 1).ok_or_else(callable::unknown)?;
+    let held = Held::by_code(instance.target, code, class, 1).ok_or_else(callable::unknown)?;
     if held.is_code() {
-        let pointer = ask.need(&["_M_functor", "_M_unused", "_M_function_pointer"])?;
+        let pointer = instance.need(&["_M_functor", "_M_unused", "_M_function_pointer"])?;
         return Ok(View::Pointee(pointer));
     }
     // Small, trivially copyable targets are stored in the object, others are pointed to.
-    let data = ask.need(&["_M_functor"])?;
-    let says = callable::class_of(ask.target, code, class).and_then(|class| {
+    let data = instance.need(&["_M_functor"])?;
+    let says = callable::class_of(instance.target, code, class).and_then(|class| {
         let handler = Value::new(class, data.place.clone());
-        let inside = need(ask.target, &handler, &["__stored_locally"]).ok()?;
-        word(ask.target, &inside).ok()
+        let inside = need(instance.target, &handler, &["__stored_locally"]).ok()?;
+        word(instance.target, &inside).ok()
     });
     let inside = match says {
         Some(inside) => inside != 0,
@@ -165,6 +174,6 @@ pub fn function(ask: &Ask<'_>) -> Result<View, Error> {
     if inside {
         return Ok(held.at(data.place));
     }
-    let pointer = ask.need(&["_M_functor", "_M_unused", "_M_object"])?;
-    Ok(held.at(ask.pointee(&pointer)?.place))
+    let pointer = instance.need(&["_M_functor", "_M_unused", "_M_object"])?;
+    Ok(held.at(instance.pointee(&pointer)?.place))
 }

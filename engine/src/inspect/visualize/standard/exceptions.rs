@@ -1,7 +1,7 @@
 //! Exceptions of the standard library: objects, and pointers that own them.
 
 use super::callable::{self, unknown};
-use super::{Ask, either, std_class, terminated};
+use super::{Instance, either, std_class, terminated};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Ty, Value, ValueLocation};
@@ -43,25 +43,29 @@ pub const WITHOUT_TEXT: [&str; 11] = [
 /// An exception object, by its vtable: most compilers omit the members of its class and leave them
 /// to the library's debug info. In both libraries the pointer to the text follows the vtable
 /// pointer.
-pub(in crate::inspect::visualize) fn object(ask: &Ask<'_>) -> Result<View, Error> {
-    let made = callable::vtable_of(ask.target, ask.value).ok_or_else(unknown)?;
+pub(in crate::inspect::visualize) fn object(instance: &Instance<'_>) -> Result<View, Error> {
+    let made = callable::vtable_of(instance.target, instance.value).ok_or_else(unknown)?;
     // For the base of a user-defined exception, the class of the base.
     let class = match std_class(&made) {
         Some((_, class)) => class,
-        None => ask.class,
+        None => instance.class,
     };
-    if !WITH_TEXT.contains(&class) && !WITH_TEXT.contains(&ask.class) {
+    if !WITH_TEXT.contains(&class) && !WITH_TEXT.contains(&instance.class) {
         return Ok(View::Plain(format!("std::{class}")));
     }
-    let at = ask.value.address().ok_or_else(unknown)?;
+    let at = instance.value.address().ok_or_else(unknown)?;
     let pointer = Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char").pointer();
     let text = Value::new(pointer, ValueLocation::Memory(at + 8, None));
-    let text = terminated(ask.target, &text)?;
+    let text = terminated(instance.target, &text)?;
     Ok(View::Plain(format!("std::{class}(\"{text}\")")))
 }
 
 /// `std::exception_ptr`.
-pub(in crate::inspect::visualize) fn pointer(ask: &Ask<'_>) -> Result<View, Error> {
-    let object = either(ask.target, ask.value, &["_M_exception_object", "__ptr_"])?;
-    callable::thrown(ask.target, &object)
+pub(in crate::inspect::visualize) fn pointer(instance: &Instance<'_>) -> Result<View, Error> {
+    let object = either(
+        instance.target,
+        instance.value,
+        &["_M_exception_object", "__ptr_"],
+    )?;
+    callable::thrown(instance.target, &object)
 }

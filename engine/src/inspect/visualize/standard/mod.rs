@@ -37,7 +37,7 @@ pub enum Library {
 }
 
 /// The arguments of a view.
-pub(super) struct Ask<'a> {
+pub(super) struct Instance<'a> {
     pub target: &'a dyn Target,
     pub value: &'a Value,
     /// The class in `std`, without inline namespaces.
@@ -48,7 +48,7 @@ pub(super) struct Ask<'a> {
 pub struct Classes {
     library: Library,
     names: &'static [&'static str],
-    view: fn(&Ask<'_>) -> Result<View, Error>,
+    view: fn(&Instance<'_>) -> Result<View, Error>,
 }
 
 impl std::fmt::Debug for Classes {
@@ -66,7 +66,7 @@ impl Classes {
     pub(super) const fn new(
         library: Library,
         names: &'static [&'static str],
-        view: fn(&Ask<'_>) -> Result<View, Error>,
+        view: fn(&Instance<'_>) -> Result<View, Error>,
     ) -> Classes {
         Classes {
             library,
@@ -87,7 +87,7 @@ impl Visualizer for Classes {
         };
         let name = before_arguments(&ty.ty.name);
         let class = std_class(name).map_or(name, |(_, class)| class);
-        (self.view)(&Ask {
+        (self.view)(&Instance {
             target,
             value,
             class,
@@ -147,7 +147,7 @@ pub(crate) fn std_class(name: &str) -> Option<(Library, &str)> {
     Some((library, class))
 }
 
-impl Ask<'_> {
+impl Instance<'_> {
     /// Returns a member by its path.
     pub fn need(&self, path: &[&str]) -> Result<Value, Error> {
         need(self.target, self.value, path)
@@ -193,6 +193,21 @@ pub(super) fn argument(ty: &Ty, index: usize) -> Result<Ty, Error> {
     Ok(ty.related_or_void(*id))
 }
 
+/// The error of a member that should be a pointer and is not.
+pub(super) fn no_pointer() -> Error {
+    Error::Unsupported("not a pointer".into())
+}
+
+/// The error of a container whose nodes lack a member.
+pub(super) fn nodes_without(member: &str) -> Error {
+    Error::Unsupported(format!("nodes without `{member}`"))
+}
+
+/// Returns the number of elements that a class's last argument gives (`std::span`, `std::bitset`).
+pub(super) fn extent(ty: &Ty) -> Result<u64, Error> {
+    last_number(ty).ok_or_else(|| Error::Unsupported("unknown number of elements".into()))
+}
+
 /// Returns the last argument in a class's name if it is a number.
 pub(super) fn last_number(ty: &Ty) -> Option<u64> {
     let Ty::Dwarf(ty) = ty.strip() else {
@@ -209,7 +224,7 @@ pub(super) fn last_number(ty: &Ty) -> Option<u64> {
 pub(super) fn pointee(target: &dyn Target, pointer: &Value) -> Result<Value, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(of, _) => pointer.pointee(target, of),
-        _ => Err(Error::Unsupported("not a pointer".into())),
+        _ => Err(no_pointer()),
     }
 }
 
@@ -299,7 +314,7 @@ pub(super) fn stored(value: Value) -> Value {
 /// Returns text of `len` units at the target of a pointer.
 pub(super) fn text(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
     let Shape::Pointer(element, _) = pointer.ty.shape() else {
-        return Err(Error::Unsupported("not a pointer".into()));
+        return Err(no_pointer());
     };
     text_at(LoadAddr(word(target, pointer)?), &element, len)
 }
@@ -320,7 +335,7 @@ pub(super) fn text_at(at: LoadAddr, element: &Ty, len: u64) -> Result<View, Erro
 /// Returns `len` elements at the target of a pointer.
 pub(super) fn sequence(target: &dyn Target, pointer: &Value, len: u64) -> Result<View, Error> {
     let Shape::Pointer(element, _) = pointer.ty.shape() else {
-        return Err(Error::Unsupported("not a pointer".into()));
+        return Err(no_pointer());
     };
     let at = word(target, pointer)?;
     let bytes = len.checked_mul(element.size().unwrap_or(0));
@@ -335,16 +350,21 @@ pub(super) fn sequence(target: &dyn Target, pointer: &Value, len: u64) -> Result
 }
 
 /// `std::initializer_list`.
-pub(super) fn initializer_list(ask: &Ask<'_>) -> Result<View, Error> {
-    let first = either(ask.target, ask.value, &["_M_array", "__begin_"])?;
-    let len = either(ask.target, ask.value, &["_M_len", "__size_"])?;
-    sequence(ask.target, &first, word(ask.target, &len)?)
+pub(super) fn initializer_list(instance: &Instance<'_>) -> Result<View, Error> {
+    let first = either(instance.target, instance.value, &["_M_array", "__begin_"])?;
+    let len = either(instance.target, instance.value, &["_M_len", "__size_"])?;
+    sequence(instance.target, &first, word(instance.target, &len)?)
 }
 
 /// A mutex: glibc stores its state and the owner's tid.
-pub(super) fn mutex(ask: &Ask<'_>) -> Result<View, Error> {
-    let lock = either(ask.target, ask.value, &["_M_mutex", "__m_"])?;
-    let number = |name| word(ask.target, &need(ask.target, &lock, &["__data", name])?);
+pub(super) fn mutex(instance: &Instance<'_>) -> Result<View, Error> {
+    let lock = either(instance.target, instance.value, &["_M_mutex", "__m_"])?;
+    let number = |name| {
+        word(
+            instance.target,
+            &need(instance.target, &lock, &["__data", name])?,
+        )
+    };
     let (state, owner, count) = (number("__lock")?, number("__owner")?, number("__count")?);
     let text = match (state & 0xffff_ffff, count & 0xffff_ffff) {
         (0, _) => "unlocked".to_owned(),
@@ -377,7 +397,7 @@ pub(super) fn between(
     end: u64,
 ) -> Result<View, Error> {
     let Shape::Pointer(element, _) = start.ty.shape() else {
-        return Err(Error::Unsupported("not a pointer".into()));
+        return Err(no_pointer());
     };
     let at = word(target, start)?;
     let size = element.size().unwrap_or(0).max(1);
@@ -489,10 +509,14 @@ pub(super) fn tuple(values: Vec<Value>) -> View {
 }
 
 /// Returns the view of the alternative that a variant holds, with its type as a remark.
-pub(super) fn alternative(ask: &Ask<'_>, index: u64, value: Value) -> Result<View, Error> {
+pub(super) fn alternative(
+    instance: &Instance<'_>,
+    index: u64,
+    value: Value,
+) -> Result<View, Error> {
     Ok(View::Noted(
         value,
-        ask.argument(index as usize)?.name().to_string(),
+        instance.argument(index as usize)?.name().to_string(),
     ))
 }
 
@@ -515,6 +539,6 @@ pub(super) fn code_at(target: &dyn Target, pointer: &Value) -> Result<Option<Loa
             let addr = pointer.raw(target)? as u64;
             Ok((addr != 0).then_some(LoadAddr(addr)))
         }
-        _ => Err(Error::Unsupported("not a pointer".into())),
+        _ => Err(no_pointer()),
     }
 }

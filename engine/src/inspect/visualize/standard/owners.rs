@@ -1,6 +1,6 @@
 //! Smart pointers and other handle classes.
 
-use super::{Ask, pointee};
+use super::{Instance, pointee};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Target, Ty, Value};
@@ -36,12 +36,15 @@ fn is_opaque(ty: &Ty) -> bool {
 
 /// Returns the view of a smart pointer's target; for an array, whose length is unknown, that of the
 /// pointer.
-pub(in crate::inspect::visualize) fn owned(ask: &Ask<'_>, pointer: &Value) -> Result<View, Error> {
-    let is_array = matches!(ask.argument(0)?.shape(), Shape::Array(_));
-    if is_array && pointer.raw(ask.target)? != 0 {
+pub(in crate::inspect::visualize) fn owned(
+    instance: &Instance<'_>,
+    pointer: &Value,
+) -> Result<View, Error> {
+    let is_array = matches!(instance.argument(0)?.shape(), Shape::Array(_));
+    if is_array && pointer.raw(instance.target)? != 0 {
         return Ok(View::Pointee(pointer.clone()));
     }
-    held(ask.target, pointer)
+    held(instance.target, pointer)
 }
 
 /// The layout of a library's `shared_ptr` and `weak_ptr`.
@@ -61,30 +64,30 @@ pub(in crate::inspect::visualize) struct Shared {
 
 impl Shared {
     /// `std::shared_ptr`: the object, with the counts.
-    pub fn shared(&self, ask: &Ask<'_>) -> Result<View, Error> {
-        let held = owned(ask, &ask.need(&[self.pointer])?)?;
-        Ok(match (held, self.counts(ask)?) {
+    pub fn shared(&self, instance: &Instance<'_>) -> Result<View, Error> {
+        let held = owned(instance, &instance.need(&[self.pointer])?)?;
+        Ok(match (held, self.counts(instance)?) {
             (View::Pointee(object), Some((uses, weaks))) => noted(object, uses, weaks),
             (held, _) => held,
         })
     }
 
     /// `std::weak_ptr`: the same while the object exists.
-    pub fn weak(&self, ask: &Ask<'_>) -> Result<View, Error> {
-        match self.counts(ask)? {
+    pub fn weak(&self, instance: &Instance<'_>) -> Result<View, Error> {
+        match self.counts(instance)? {
             Some((0, _)) => Ok(View::Plain("expired".into())),
-            Some(_) => self.shared(ask),
+            Some(_) => self.shared(instance),
             None => Ok(View::Plain("nullptr".into())),
         }
     }
 
     /// Returns the use count and the weak count; `None` without a control block.
-    fn counts(&self, ask: &Ask<'_>) -> Result<Option<(u64, u64)>, Error> {
-        let block = ask.need(self.block)?;
-        if word(ask.target, &block)? == 0 {
+    fn counts(&self, instance: &Instance<'_>) -> Result<Option<(u64, u64)>, Error> {
+        let block = instance.need(self.block)?;
+        if word(instance.target, &block)? == 0 {
             return Ok(None);
         }
-        let block = pointee(ask.target, &block)?;
+        let block = pointee(instance.target, &block)?;
         let count = |nth: usize| -> Result<u64, Error> {
             let count = match is_opaque(&block.ty) {
                 true => {
@@ -92,10 +95,10 @@ impl Shared {
                     let ty = Ty::Builtin(Scalar::new(ScalarKind::Signed, size), "count");
                     Value::new(ty, block.place.offset(offsets[nth]))
                 }
-                false => need(ask.target, &block, &[self.counts[nth]])?,
+                false => need(instance.target, &block, &[self.counts[nth]])?,
             };
             let unused = 64 - 8 * count.ty.size().unwrap_or(8).clamp(1, 8);
-            let above = word(ask.target, &count)?.wrapping_sub(self.none as u64);
+            let above = word(instance.target, &count)?.wrapping_sub(self.none as u64);
             Ok(above << unused >> unused)
         };
         let (uses, weaks) = (count(0)?, count(1)?);

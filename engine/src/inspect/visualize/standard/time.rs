@@ -1,6 +1,6 @@
 //! `std::chrono`: durations and time points.
 
-use super::{Ask, argument, either, std_class};
+use super::{Instance, argument, either, std_class};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Int, Number};
 use crate::inspect::value::{Shape, Target, Ty, Value};
@@ -8,25 +8,25 @@ use crate::inspect::visualize::{View, calendar};
 use std::ops::Range;
 
 /// A duration, as `1500ms`.
-pub(in crate::inspect::visualize) fn duration(ask: &Ask<'_>) -> Result<View, Error> {
-    let ticks = either(ask.target, ask.value, &["__r", "__rep_"])?;
-    let (_, text) = ticks_of(ask.target, &ticks)?;
-    Ok(View::Plain(text + &unit(period(&ask.value.ty)?)))
+pub(in crate::inspect::visualize) fn duration(instance: &Instance<'_>) -> Result<View, Error> {
+    let ticks = either(instance.target, instance.value, &["__r", "__rep_"])?;
+    let (_, text) = ticks_of(instance.target, &ticks)?;
+    Ok(View::Plain(text + &unit(period(&instance.value.ty)?)))
 }
 
 /// A time point: `2023-11-14 22:13:20` (UTC) for the system clock, else the time since the clock's
 /// epoch.
-pub(in crate::inspect::visualize) fn time_point(ask: &Ask<'_>) -> Result<View, Error> {
-    let since = either(ask.target, ask.value, &["__d", "__d_"])?;
-    let clock = ask.argument(0)?.strip();
+pub(in crate::inspect::visualize) fn time_point(instance: &Instance<'_>) -> Result<View, Error> {
+    let since = either(instance.target, instance.value, &["__d", "__d_"])?;
+    let clock = instance.argument(0)?.strip();
     let system = match &clock {
         Ty::Dwarf(clock) => std_class(&clock.ty.name).is_some_and(|(_, class)| {
             class == "chrono::system_clock" || class == "chrono::_V2::system_clock"
         }),
         _ => false,
     };
-    let ticks = either(ask.target, &since, &["__r", "__rep_"])?;
-    let (number, _) = ticks_of(ask.target, &ticks)?;
+    let ticks = either(instance.target, &since, &["__r", "__rep_"])?;
+    let (number, _) = ticks_of(instance.target, &ticks)?;
     let (numerator, denominator) = period(&since.ty)?;
     match number {
         Number::Int(ticks) if system => {

@@ -1,6 +1,6 @@
 //! Iteration over lists, trees, hash tables and blocks.
 
-use super::alignment;
+use super::{alignment, no_pointer};
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bits;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
@@ -317,6 +317,6 @@ impl Walk for Blocks {
 pub fn target_type(pointer: &Value) -> Result<Ty, Error> {
     match pointer.ty.shape() {
         Shape::Pointer(of, _) => Ok(of),
-        _ => Err(Error::Unsupported("not a pointer".into())),
+        _ => Err(no_pointer()),
     }
 }
