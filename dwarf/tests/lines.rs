@@ -290,7 +290,7 @@ fn function_described_by_another_unit() {
         .status();
     assert!(status.expect("g++").success());
     let module = Module::open(&folder.join("two")).expect("open");
-    // All units at once are asked of a table; a single address may be told without it.
+    // All units are looked up in one table; a single address may be found without it.
     assert!(!module.rows_in(module.load_range()).is_empty());
     for name in ["first()", "middle()", "last()"] {
         let symbol = module.function_symbols(name)[0];

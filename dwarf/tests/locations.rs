@@ -262,7 +262,7 @@ fn number(term: &Term, context: &FrameContext<'_>) -> u64 {
     }
 }
 
-/// What is told of a place without the process, put into a frame, is what is found in the frame.
+/// A location computed without the process, put into a frame, equals the one found in the frame.
 #[test]
 fn locations_without_a_process() {
     let source = r#"
@@ -290,7 +290,7 @@ int main(int argc, char **argv) { return work(argc, 2); }
         let module = &fixture.module;
         let work = fixture.function("work");
         let registers = registers();
-        let mut told = 0;
+        let mut compared = 0;
         for mark in ["loop", "twice", "print", "end"] {
             for location in fixture.locations(mark) {
                 let pc = location.addr;
@@ -303,7 +303,7 @@ int main(int argc, char **argv) { return work(argc, 2); }
                     let Ok(place) = module.locate_static(&variable, Some(&work), pc) else {
                         continue;
                     };
-                    told += 1;
+                    compared += 1;
                     let cfa = cfa_of(module, pc, &registers);
                     let context = FrameContext {
                         cfa,
@@ -327,7 +327,7 @@ int main(int argc, char **argv) { return work(argc, 2); }
                 }
             }
         }
-        assert!(told >= 20, "{flags}: {told}");
+        assert!(compared >= 20, "{flags}: {compared}");
         let place = |name: &str| {
             let variable = &module.statics_named(name, None)[0];
             module.locate_static(variable, None, FileAddr(0))

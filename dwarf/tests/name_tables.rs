@@ -134,29 +134,29 @@ const NAMES: [&str; 24] = [
 fn answers(module: &Module) -> Vec<String> {
     let main = module.functions_named("main");
     let near = main.first().map(|main| main.entry);
-    let mut said = Vec::new();
+    let mut found = Vec::new();
     for name in NAMES {
         for function in module.functions_named(name) {
-            said.push(format!(
+            found.push(format!(
                 "{name}: function {} {:?}",
                 function.name, function.entry
             ));
         }
-        said.push(format!(
+        found.push(format!(
             "{name}: inlined at {:?}",
             module.inlined_named(name)
         ));
         for variable in module.statics_named(name, near) {
-            said.push(format!("{name}: variable {}", variable.name));
+            found.push(format!("{name}: variable {}", variable.name));
         }
         for id in module.types_named(name, near) {
             let ty = module.ty(module.complete_type(id)).unwrap();
-            said.push(format!("{name}: type {:?} of {:?} bytes", ty.name, ty.size));
+            found.push(format!("{name}: type {:?} of {:?} bytes", ty.name, ty.size));
         }
     }
-    said.sort();
-    said.dedup();
-    said
+    found.sort();
+    found.dedup();
+    found
 }
 
 #[test]
@@ -170,22 +170,22 @@ fn debug_names_agree_with_a_full_read() {
         for second in [&with, &without] {
             let built = build(&with, second, "");
             let module = Module::open(&built.binary).unwrap();
-            let (said, read) = (answers(&module), answers(&built.stripped()));
+            let (found, read) = (answers(&module), answers(&built.stripped()));
             assert!(
-                said.iter().any(|line| line.starts_with("work: function")),
-                "{said:#?}"
+                found.iter().any(|line| line.starts_with("work: function")),
+                "{found:#?}"
             );
             assert!(
-                said.iter().any(|line| line.starts_with("Opaque: type")),
-                "{said:#?}"
+                found.iter().any(|line| line.starts_with("Opaque: type")),
+                "{found:#?}"
             );
             assert!(
-                !said
+                !found
                     .iter()
                     .any(|line| line.starts_with("counter: variable")),
-                "{said:#?}"
+                "{found:#?}"
             );
-            assert_eq!(said, read, "{level}, second unit by {second}");
+            assert_eq!(found, read, "{level}, second unit by {second}");
         }
     }
 }
@@ -209,7 +209,7 @@ fn debug_names_replace_a_full_read() {
     let (color, word) = (at(b"\0Color\0"), at(b"\0word\0"));
     let module = Module::open(&built.binary).unwrap();
     assert_eq!(module.types_named("Color", None).len(), 1);
-    // A table that does not know a name: only it was asked.
+    // The table lacks the name: only the table was read.
     let patched = built.patched("renamed", |bytes| {
         let names = &mut bytes[names];
         let place = names.windows(4).position(|window| window == color).unwrap();
@@ -240,9 +240,9 @@ fn wrong_tables_are_rejected() {
         assert_eq!(answers(&cut), read, "{name} cut off");
         for at in section.clone().step_by(section.len() / 60 + 1) {
             let twisted = built.patched("twisted", |bytes| bytes[at] ^= 0x5f);
-            let said = answers(&twisted);
+            let found = answers(&twisted);
             assert!(
-                said.iter().any(|line| line.starts_with("main: function")),
+                found.iter().any(|line| line.starts_with("main: function")),
                 "byte {at}"
             );
         }

@@ -1,4 +1,4 @@
-//! What the loader writes into an image, told from its file.
+//! Addresses that the loader writes into an image, from its file.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Where split files are looked for, and what is left without them.
+//! Where split files are searched, and the debug info that is left without them.
 
 mod common;
 

@@ -145,7 +145,7 @@ fn hex(text: &str) -> Option<u64> {
 
 /// Compares every row; returns how many there are.
 fn rows_agree(module: &Module, debug: &Path) -> usize {
-    // Sequences first: where two hold for one address, either may be told.
+    // Sequences first: if two cover one address, either is right.
     let mut all: Vec<(BTreeMap<u64, Vec<Printed>>, u64)> = Vec::new();
     sequences(debug, |rows, end| {
         // Code that the linker threw away stays in the table, at addresses where nothing is.
@@ -183,7 +183,7 @@ fn rows_agree(module: &Module, debug: &Path) -> usize {
             // The rule of rows that share an address: the last one has the code, unless it is
             // no recommended place and another one is.
             let last = printed.last().expect("a row");
-            let told = match last {
+            let row = match last {
                 row if row.is_stmt || row.line == 0 => row,
                 row => printed.iter().rev().find(|row| row.is_stmt).unwrap_or(row),
             };
@@ -196,8 +196,8 @@ fn rows_agree(module: &Module, debug: &Path) -> usize {
                 let location = ours.as_ref().and_then(|row| row.location.as_ref());
                 let file = location.and_then(|location| location.file.path.file_name());
                 let same = ours.is_some()
-                    && location.map_or(0, |location| location.line) == told.line
-                    && (told.line == 0 || file == Path::new(&told.file).file_name());
+                    && location.map_or(0, |location| location.line) == row.line
+                    && (row.line == 0 || file == Path::new(&row.file).file_name());
                 if !same {
                     different.push((addr, printed.clone(), ours));
                 }
@@ -242,7 +242,7 @@ fn sections(path: &Path) -> gimli::Dwarf<Slice> {
 fn functions_agree(module: &Module, debug: &Path) -> (usize, usize) {
     let dwarf = sections(debug);
     // Code may have several entries: aliases in assembler sources, functions that the linker
-    // folded. One of them is told.
+    // folded. One of them is found.
     let mut entries: BTreeMap<Ranges, Vec<Names>> = BTreeMap::new();
     let mut units = dwarf.units();
     while let Some(header) = units.next().expect("a unit's header") {

@@ -1,10 +1,10 @@
 //! Entries by reference, and the attributes that an entry inherits from those that it refers to.
 
 use crate::entries::split::UnitStorage;
-use crate::entries::units::{Entries, Entry, MAX_HOPS, MAX_NAME, Unit, Value};
+use crate::entries::units::{Entries, Entry, MAX_HOPS, MAX_NAME, Unit, Value, type_signature};
 use crate::ids::DieRef;
 use crate::ids::error::Error;
-use gimli::{UnitOffset, UnitType};
+use gimli::UnitOffset;
 use rustc_hash::FxHashMap;
 
 impl Entries {
@@ -92,26 +92,12 @@ impl Entries {
     }
 
     fn read_signatures(&self) -> FxHashMap<u64, DieRef> {
-        (0u32..)
-            .zip(&self.slots)
-            .filter_map(|(unit, slot)| match slot.header.type_() {
-                UnitType::Type {
-                    type_signature,
-                    type_offset,
-                }
-                | UnitType::SplitType {
-                    type_signature,
-                    type_offset,
-                } => Some((
-                    type_signature.0,
-                    DieRef {
-                        unit,
-                        offset: type_offset.0 as u64,
-                    },
-                )),
-                _ => None,
-            })
-            .collect()
+        let types = (0u32..).zip(&self.slots).filter_map(|(unit, slot)| {
+            let (signature, offset) = type_signature(&slot.header)?;
+            let offset = offset as u64;
+            Some((signature, DieRef { unit, offset }))
+        });
+        types.collect()
     }
 
     /// Returns an attribute of an entry, or of the entries that it is an instance or completion of.

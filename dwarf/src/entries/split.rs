@@ -6,7 +6,7 @@
 //! of split files are numbered after all units of the image, in the order in which the files are
 //! opened.
 
-use crate::entries::units::{Entries, Entry, Unit};
+use crate::entries::units::{Entries, Entry, Unit, type_signature};
 use crate::file::R;
 use crate::file::mapping;
 use crate::file::object::Image;
@@ -155,20 +155,6 @@ fn headers(dwarf: &gimli::Dwarf<R>) -> Vec<UnitHeader<R>> {
     found
 }
 
-fn type_of(header: &UnitHeader<R>) -> Option<(u64, usize)> {
-    match header.type_() {
-        UnitType::Type {
-            type_signature,
-            type_offset,
-        }
-        | UnitType::SplitType {
-            type_signature,
-            type_offset,
-        } => Some((type_signature.0, type_offset.0)),
-        _ => None,
-    }
-}
-
 fn open(path: &Path) -> Option<Image> {
     if !path.is_file() {
         return None;
@@ -290,7 +276,7 @@ impl Entries {
             if let Ok(Some(dwarf)) = package.sections.find_cu(skeleton.id, &self.dwarf) {
                 let headers = headers(&dwarf);
                 let header = headers.into_iter().find(|header| {
-                    type_of(header).is_none() && unit_id(&dwarf, header) == Some(skeleton.id)
+                    type_signature(header).is_none() && unit_id(&dwarf, header) == Some(skeleton.id)
                 });
                 let part = SplitUnit {
                     dwarf: Arc::new(dwarf),
@@ -437,7 +423,7 @@ impl Entries {
         for (number, (header, dwarf, (signature, offset))) in (first..u32::MAX).zip(
             units
                 .into_iter()
-                .filter_map(|(header, dwarf)| Some((header, dwarf, type_of(&header)?))),
+                .filter_map(|(header, dwarf)| Some((header, dwarf, type_signature(&header)?))),
         ) {
             let die = DieRef {
                 unit: number,

@@ -12,7 +12,7 @@ use crate::file::sections::load_sections;
 use crate::file::{R, mapping};
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::{DieRef, Language};
-use gimli::{Section, UnitHeader, UnitOffset};
+use gimli::{Section, UnitHeader, UnitOffset, UnitType};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::path::Path;
@@ -289,6 +289,22 @@ impl Unit {
 /// Returns whether a flag attribute is present and true.
 pub(crate) fn flag(entry: &Entry, at: gimli::DwAt) -> bool {
     matches!(entry.attr_value(at), Some(Value::Flag(true)))
+}
+
+/// Returns the signature of the type that a type unit describes, and the offset of its entry in the
+/// unit (DWARF 5 §7.5.1.3); `None` for other units.
+pub(super) fn type_signature(header: &UnitHeader<R>) -> Option<(u64, usize)> {
+    match header.type_() {
+        UnitType::Type {
+            type_signature,
+            type_offset,
+        }
+        | UnitType::SplitType {
+            type_signature,
+            type_offset,
+        } => Some((type_signature.0, type_offset.0)),
+        _ => None,
+    }
 }
 
 fn next_header(header: Result<Option<UnitHeader<R>>, gimli::Error>) -> Option<UnitHeader<R>> {

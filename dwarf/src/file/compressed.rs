@@ -5,7 +5,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 16 | [`MAGIC`]: kind of file and version of the format |
-//! | 8 | sections |
+//! | 8 | number of sections |
 //! | 3 × 8 each | offset and size in the compressed file, decompressed size |
 //! | 8 | hash of all of the above |
 //! | | the contents, back to back |
@@ -22,7 +22,7 @@ use std::path::Path;
 const MAGIC: &[u8; 16] = b"stillpoint.sec.1";
 /// Extension of the cache files.
 const KIND: &str = "sections";
-/// Smaller sections are not worth a cache file: decompression takes almost no time.
+/// Minimum size of a section in the cache; smaller ones are decompressed in almost no time.
 const WORTH_KEEPING: usize = 1 << 20;
 /// Maximum size of the cache file of one image.
 const MAX_KEPT_BYTES: usize = disk_cache::MAX_FOLDER_BYTES as usize / 4;
@@ -72,8 +72,8 @@ impl Compressed {
     /// They are corrupt, implausibly large, or of an unknown compression format.
     pub(crate) fn inflate(&self) -> Result<Vec<u8>, String> {
         let size = self.0.uncompressed_size;
-        // Deflate expands a byte to at most 1032; zstd can expand more, but no debug section is one
-        // run.
+        // Deflate expands a byte to at most 1032 bytes. zstd expands a run of equal bytes further,
+        // but no debug section is one run.
         let bound = (self.0.data.len() as u64)
             .saturating_mul(1032)
             .min(MAX_DECOMPRESSED);

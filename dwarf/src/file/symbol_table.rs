@@ -24,7 +24,7 @@ struct Entry {
 
 /// All symbols of an image.
 pub(crate) struct SymbolTable {
-    /// Symbols with an address, by address; the best ranked of one address is last.
+    /// Symbols with an address, by address; of those with the same one, the best ranked is last.
     by_addr: Vec<Entry>,
     /// Running maximum of the ends of `by_addr`, so that enclosing symbols are found.
     max_end: Vec<u64>,
@@ -86,7 +86,7 @@ impl SymbolTable {
             let symbol = &entry.symbol;
             if symbol.size > 0 && addr - symbol.addr.0 < symbol.size {
                 match best {
-                    // Symbols with the same start come best ranked first.
+                    // Backwards, symbols with the same start come best ranked first.
                     Some(found) if found.symbol.addr != symbol.addr => break,
                     Some(found) if found.rank <= entry.rank => {}
                     _ => best = Some(entry),
@@ -333,7 +333,7 @@ fn read_table(
     }
 }
 
-/// Decodes a record; `None` if the symbol is of no use for lookup.
+/// Decodes a record; `None` for symbols that no lookup returns (undefined, absolute, files).
 fn entry(raw: &[u8], strings: &'static [u8], image: &Image) -> Option<Entry> {
     let (name, info, shndx, value, size) = raw_symbol(raw)?;
     // SHN_UNDEF, SHN_ABS

@@ -18,7 +18,7 @@ pub enum VariableKind {
     Static,
 }
 
-/// A variable as declared. `Module::locate` returns its location.
+/// A variable as its entry declares it. [`crate::Module::locate`] returns its location in a frame.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// The entry that has the location (a concrete one).
@@ -35,7 +35,7 @@ pub struct Variable {
     pub declaration: Option<SourceLocation>,
     /// Whether the compiler generated it (`DW_AT_artificial`: `this` of a lambda, …).
     pub artificial: bool,
-    /// Its location, if it is a single operation.
+    /// Its location, if it is a single operation that is the same in the whole function.
     pub place: Option<SimpleLocation>,
 }
 

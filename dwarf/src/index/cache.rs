@@ -1,7 +1,6 @@
-//! The name index on disk, so that the second start reads no debug info for names. There is one
-//! file per build-id, in little-endian byte order, mapped and searched in place:
+//! The name index on disk: a later session finds names without reading debug info. There is one
+//! file per build-id, in little-endian byte order, which is mapped and searched in place:
 //!
-//! | bytes | what |
 //! | bytes | content |
 //! |---|---|
 //! | 16 | [`MAGIC`]: the kind of file and the version of its format |
@@ -90,7 +89,7 @@ pub(crate) fn load(folder: &Path, build_id: &[u8], debug_size: u64) -> Option<Na
     Some(index)
 }
 
-/// Reads a table by its header; returns it with the rest after its words.
+/// Reads the table of a header from the start of `words`. Returns it with the bytes that follow it.
 fn read_table(header: &[u8], words: &'static [u8]) -> Option<(Names, &'static [u8])> {
     let layout = Layout {
         offset_bits: object::u32_at(header, 0)?,

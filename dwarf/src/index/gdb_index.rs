@@ -1,8 +1,8 @@
 //! `.gdb_index` (GDB manual, "Index Section Format"), made by lld, gold and mold: the units that
 //! have a name. The output of `gdb-add-index` is not used: for variables and types of one name it
-//! lists one unit only. The section has no offsets in units and lacks functions that are only
-//! inlined, so it is no [`super::NameIndex`]; but it gives the few units to read for a first answer
-//! while the others are still being read.
+//! lists one unit only. The section cannot replace a [`super::NameIndex`]: it has no offsets in
+//! units, and lacks functions that are only inlined. It serves lookups while that index is built: a
+//! lookup reads the few units that the section lists for the name.
 
 use crate::file::object::{Image, string_at, u32_at, u64_at};
 use crate::ids::error::Error;
@@ -14,14 +14,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 const SECTION: &str = ".gdb_index";
 /// Words of the header: the version, and the offset of each table.
 const WORDS: usize = 6;
-/// Maximum number of units to read for a name; with more, the table is of no use.
+/// Maximum number of units to read for a name; if it has more, the index is used instead.
 const MAX_UNITS: usize = 32;
 
 /// Keys of names and the units that have them, sorted.
 pub(crate) struct GdbIndexUnits(Vec<(u32, u32)>);
 
 impl GdbIndexUnits {
-    /// Returns the units that have names of this key; `None` if they are too many to be read now.
+    /// Returns the units that have names of this key; `None` if there are more than
+    /// [`MAX_UNITS`].
     pub(crate) fn get(&self, key: u32) -> Option<Vec<u32>> {
         let start = self.0.partition_point(|entry| entry.0 < key);
         let rest = self.0.get(start..).unwrap_or(&[]);
@@ -34,10 +35,10 @@ impl GdbIndexUnits {
         units.next().is_none().then_some(few)
     }
 
-    /// Reads the table of `holder`; `None` without one, or if some units are missing in it.
+    /// Reads the table of `holder`; `None` if there is none, or if it lacks some units.
     ///
     /// # Errors
-    /// The table contradicts itself or the units: none of it can be trusted.
+    /// The table is inconsistent with itself or with the units, so that none of it can be used.
     pub(crate) fn read(info: &DebugInfo, holder: &Image) -> Result<Option<GdbIndexUnits>, Error> {
         let data = holder.section_data(SECTION);
         if data.is_empty() {

@@ -82,8 +82,8 @@ impl DebugInfo {
     /// Returns the line program of a unit, or the file table of a unit in a split file that has its
     /// own.
     pub(crate) fn unit_program(&self, unit: &Unit) -> Option<Arc<Program>> {
-        // A supplementary file has no code, and its file tables only serve declarations that the
-        // main file repeats.
+        // A supplementary file has no code. Its file tables are for declarations that the main file
+        // repeats.
         if unit.supplementary {
             return None;
         }

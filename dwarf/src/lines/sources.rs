@@ -29,7 +29,7 @@ pub(crate) struct Sources {
     canonical: RwLock<FxHashMap<PathBuf, Option<PathBuf>>>,
     /// Programs that mention a file, by the file's path.
     mentions: RwLock<FxHashMap<PathBuf, Arc<Vec<Mention>>>>,
-    /// Line program → unit, for those that the guess does not find.
+    /// Units by line program, for programs whose unit cannot be guessed from their order.
     owners: OnceLock<FxHashMap<usize, u32>>,
 }
 
@@ -400,14 +400,14 @@ impl DebugInfo {
 /// The locations that `DebugInfo::line_hits` finds.
 #[derive(Default)]
 pub(crate) struct LineLocations {
-    /// Recommended locations whose code belongs to the line, with their run of rows.
+    /// Addresses of `is_stmt` rows that have code, each with its run of rows.
     pub(crate) effective: Vec<(LineLocation, (u32, u32))>,
-    /// Locations where the line starts, but the code belongs to another line.
+    /// Addresses of `is_stmt` rows that have no code, as a row of another line follows at the same
+    /// address.
     pub(crate) shadowed: Vec<LineLocation>,
-    /// Locations whose code belongs to the line, without a recommended row, with their runs.
+    /// Starts of runs without an `is_stmt` row.
     pub(crate) continued: Vec<(LineLocation, (u32, u32))>,
-    /// Locations where the line has a row that is not recommended, and the code belongs to another
-    /// line.
+    /// Addresses of rows that have no code and are not `is_stmt`.
     pub(crate) mentioned: Vec<LineLocation>,
 }
 
@@ -505,8 +505,8 @@ impl LineStrings {
 
 /// Returns whether `haystack` contains `needle` followed by a NUL.
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    // The last letter of a file name is rarer than a NUL, and the pair is rarer still. Comparing
-    // from the back rejects `.rs` and `.h` neighbours early.
+    // Search for the last letter and the NUL: that pair is rarer than either. Names that end in the
+    // same letters differ at their front, so the comparison goes backwards.
     let Some(last) = needle.last() else {
         return false;
     };

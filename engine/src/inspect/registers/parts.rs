@@ -6,7 +6,7 @@ use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::{RegisterPlace, Ty, Value, ValueLocation};
 use dwarf::{Language, Register, Registers};
 
-/// Returns the value of `$eax`, `$al`; `$xmm0` as two doubles.
+/// Returns the value of a part (`$eax`, `$al`), or of a vector register (`$xmm0`) as two doubles.
 pub(crate) fn value(
     registers: &Registers,
     name: &str,
@@ -25,7 +25,7 @@ pub(crate) fn value(
         let (register, _) = names.iter().find(|(_, known)| *known == whole)?;
         let bytes = registers.get(*register)?.to_le_bytes();
         let ty = lane(unsigned(size), language)?;
-        // Only the bytes that a write changes: those after them stay.
+        // Up to the end of the part: a write leaves the bytes after it unchanged.
         let bytes = Bytes::new(&bytes[..usize::from(first + size)]);
         (ty, *register, bytes, first)
     };

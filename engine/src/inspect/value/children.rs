@@ -18,10 +18,11 @@ const REFERENCES: usize = 16;
 /// Maximum number of children per request; a length in the debuggee may be garbage.
 const MAX_ELEMENTS: u64 = 1 << 20;
 
-/// Elements to make at once: few enough to stay in the processor's cache until they are formatted.
+/// Number of elements in a batch: few enough to stay in the processor's cache until they are
+/// formatted.
 const BATCH_ELEMENTS: u64 = 1024;
 
-/// Limits on a key that is shown as its entry's name.
+/// Limits on the text of a key, which is the name of its entry.
 const KEY: Limits = Limits {
     text: 80,
     elements: 4,
@@ -35,7 +36,7 @@ const KEY: Limits = Limits {
 /// A selection of children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChildFilter {
-    /// All children, in display order.
+    /// All children.
     All,
     /// Children with names.
     Named,
@@ -49,7 +50,7 @@ pub(super) enum ChildSource {
     Nothing,
     /// Bases and members of an object, accessed by `.` or `->`.
     Members(Value, Arc<DwarfTy>, &'static str),
-    /// The members according to a view.
+    /// Members that a view defines.
     Fields(Vec<(String, Value)>),
     /// Contiguous elements.
     Elements(ElementArray),
@@ -253,7 +254,7 @@ fn children(
     range: Range<u64>,
 ) -> Result<Vec<Child>, Error> {
     let (named, indexed) = opened.count(target);
-    // Members are all named, elements all indexed; the raw value is a named child after either.
+    // Members are named and elements indexed. The raw value is named, and comes after both.
     let own = match opened.inside {
         ChildSource::Elements(_) | ChildSource::Items(_) => indexed,
         _ => named - u64::from(opened.raw.is_some()),
@@ -324,7 +325,7 @@ fn item_children(
             let reachable = match (collection.kind, &key) {
                 (CollectionKind::List, _) => true,
                 (CollectionKind::Set, _) => false,
-                // A literal can be parsed again.
+                // The key's text is parsed again: it must be a whole literal.
                 (CollectionKind::Map, Some((text, key))) => {
                     key.ty.is_simple() || text.starts_with('"') && !text.contains("...")
                 }

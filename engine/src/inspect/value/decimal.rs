@@ -1,4 +1,4 @@
-//! Shortest decimals for floating-point formats without a Rust type, after Burger and Dybvig,
+//! Shortest decimal texts of floating-point formats without a Rust type, after Burger and Dybvig,
 //! "Printing Floating-Point Numbers Quickly and Accurately" (1996).
 
 use super::scalar::Float;
@@ -7,13 +7,13 @@ use std::cmp::Ordering;
 /// A finite number: `mantissa` times two to the power of `exponent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parts {
-    /// Its sign.
+    /// Whether it is negative.
     pub negative: bool,
     /// Absolute value of the mantissa.
     pub mantissa: u128,
     /// Exponent of two.
     pub exponent: i32,
-    /// Whether the distance to the next lower number is half of that to the next higher one.
+    /// Whether the next lower number is half as far away as the next higher one.
     narrow: bool,
 }
 
@@ -58,8 +58,8 @@ impl Parts {
         let up = self.exponent.max(0) as u32;
         let down = self.exponent.min(0).unsigned_abs();
         let extra = u32::from(self.narrow);
-        // The number is `rest / scale`; `above` and `below` are half the distances to its
-        // neighbours.
+        // The number is `rest / scale`. `above` and `below` are half the distances to the next
+        // higher and lower number, in the same scale.
         let mut rest = Natural::new(self.mantissa).shifted(up + 1 + extra);
         let mut scale = Natural::new(1).shifted(down + 1 + extra);
         let mut above = Natural::new(1).shifted(up + extra);

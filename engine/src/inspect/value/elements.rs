@@ -9,14 +9,14 @@ use std::ops::Range;
 /// Maximum number of bytes to read at once for a range of elements.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// Elements between checks of the cancel flag.
+/// Number of elements between checks for a cancellation.
 const CHECK_EVERY: u64 = 4096;
 
-/// Contiguous elements.
+/// An array of elements.
 pub(super) struct ElementArray {
-    /// The first one.
+    /// Location of the first element.
     pub place: ValueLocation,
-    /// Their type.
+    /// Type of an element.
     pub element: Ty,
     /// Distance between elements in bytes.
     pub stride: u64,
@@ -34,7 +34,7 @@ impl ElementArray {
         }
     }
 
-    /// Returns a row of elements at an address.
+    /// Returns the array of elements at an address.
     pub(super) fn in_memory(at: LoadAddr, element: Ty, count: u64) -> ElementArray {
         ElementArray {
             place: ValueLocation::Memory(at, None),
@@ -93,7 +93,7 @@ impl ElementArray {
     }
 }
 
-/// Returns elements of a row that starts at `place`.
+/// Returns a range of the elements of an array that starts at `place`.
 ///
 /// # Errors
 /// Cancelled.

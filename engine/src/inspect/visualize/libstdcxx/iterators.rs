@@ -17,7 +17,7 @@ pub fn deque(instance: &Instance<'_>) -> Result<View, Error> {
     owners::held(instance.target, &instance.need(&["_M_cur"])?)
 }
 
-/// Returns the iterator's element type. gcc sometimes has it only in the name.
+/// Returns the iterator's element type. Some debug info of gcc has it in the class's name only.
 fn element(instance: &Instance<'_>) -> Result<Ty, Error> {
     instance.argument(0).or_else(|error| {
         let Ty::Dwarf(ty) = instance.value.ty.strip() else {

@@ -63,8 +63,8 @@ impl Visualizer for Fat {
 const TAIL: u64 = 4096;
 
 /// Returns the view of a struct whose last member is a slice or text of `len` elements; the debug
-/// info describes only one element. `None`: the length belongs to a nested struct, or to a counted
-/// value.
+/// info describes only one element. `None` if the length belongs to a nested struct, or to a
+/// counted value.
 fn with_tail(target: &dyn Target, object: &Value, len: u64) -> Option<View> {
     let ty = composite(object).ok()?;
     let (last, others) = ty.composite()?.members.split_last()?;

@@ -6,9 +6,9 @@ use crate::ids::error::Error;
 use crate::inspect::value::{Target, Value, members};
 use crate::inspect::visualize::{View, need, word};
 
-/// Returns the view of the value, if the thread has one.
+/// Returns the view of the storage: the value, or why there is none.
 pub(super) fn storage(target: &dyn Target, value: &Value) -> Result<View, Error> {
-    /// The last of three states: the destructor runs or has run.
+    /// State of a value whose destructor has begun.
     const OVER: u64 = 2;
     let absent = |text: &str| Ok(View::Plain(text.into()));
     let destroyed = || absent("<destroyed>");
@@ -24,7 +24,8 @@ pub(super) fn storage(target: &dyn Target, value: &Value) -> Result<View, Error>
         };
     }
     let state = need(target, value, &["state"])?;
-    // A constant initializer: the value always exists, and the state is that of its destructor.
+    // With a constant initializer the value exists from the start. The state is that of its
+    // destructor.
     if let Some(held) = members::find(target, value, "val")? {
         return match number(state)? {
             OVER => destroyed(),
