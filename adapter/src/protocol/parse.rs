@@ -36,30 +36,42 @@ pub enum Segment {
     Index(usize),
 }
 
-/// Why a value cannot be parsed, and where.
+/// Why a value cannot be parsed, and where. Small, as it is part of each result.
 #[derive(Debug)]
-pub struct FieldError {
+pub struct FieldError(Box<Failure>);
+
+#[derive(Debug)]
+struct Failure {
     /// The way to the field, innermost step first.
     reversed: Vec<Segment>,
     message: String,
 }
 
 impl FieldError {
-    fn within(mut self, segment: Segment) -> Self {
-        self.reversed.push(segment);
+    #[cold]
+    #[inline(never)]
+    fn in_member(mut self, key: &str) -> Self {
+        self.0.reversed.push(Segment::Key(key.to_owned()));
+        self
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn in_element(mut self, index: usize) -> Self {
+        self.0.reversed.push(Segment::Index(index));
         self
     }
 
     /// Returns the way to the field from outside.
     pub fn path(&self) -> Vec<Segment> {
-        self.reversed.iter().rev().cloned().collect()
+        self.0.reversed.iter().rev().cloned().collect()
     }
 }
 
 impl Display for FieldError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if self.reversed.is_empty() {
-            return f.write_str(&self.message);
+        if self.0.reversed.is_empty() {
+            return f.write_str(&self.0.message);
         }
         let mut path = String::new();
         for segment in self.path() {
@@ -69,7 +81,7 @@ impl Display for FieldError {
                 Segment::Index(index) => path.push_str(&format!("[{index}]")),
             }
         }
-        write!(f, "`{path}`: {}", self.message)
+        write!(f, "`{path}`: {}", self.0.message)
     }
 }
 
@@ -77,10 +89,10 @@ impl std::error::Error for FieldError {}
 
 impl serde::de::Error for FieldError {
     fn custom<T: Display>(message: T) -> Self {
-        Self {
+        Self(Box::new(Failure {
             reversed: Vec::new(),
             message: message.to_string(),
-        }
+        }))
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
@@ -98,6 +110,8 @@ struct Reader<'a>(&'a Value);
 impl<'de> Deserializer<'de> for Reader<'de> {
     type Error = FieldError;
 
+    // Otherwise each field of a type would have a copy.
+    #[inline(never)]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
@@ -189,8 +203,7 @@ impl<'de> SeqAccess<'de> for &mut Elements<'de> {
         };
         self.next += 1;
         let read = seed.deserialize(Reader(element));
-        read.map(Some)
-            .map_err(|error| error.within(Segment::Index(index)))
+        read.map(Some).map_err(|error| error.in_element(index))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -229,7 +242,7 @@ impl<'de> MapAccess<'de> for Members<'de> {
             return Err(FieldError::custom("a value without a name"));
         };
         let read = seed.deserialize(Reader(value));
-        read.map_err(|error| error.within(Segment::Key(key.to_owned())))
+        read.map_err(|error| error.in_member(key))
     }
 }
 
