@@ -72,12 +72,10 @@ pub fn resume_scope(single_thread: Option<bool>) -> ResumeScope {
 
 fn step(
     session: &mut Session,
-    thread: i64,
     kind: StepKind,
-    granularity: Option<SteppingGranularity>,
-    alone: Option<bool>,
+    arguments: StepArguments,
 ) -> Result<(), RequestError> {
-    let granularity = match granularity {
+    let granularity = match arguments.granularity {
         Some(SteppingGranularity::Instruction) => Granularity::Instruction,
         // Clients send `statement` where they mean a line.
         Some(SteppingGranularity::Statement) if session.settings.statement_steps => {
@@ -89,8 +87,8 @@ fn step(
     };
     session.debugger.can_run()?;
     debuginfod::before_resume(session);
-    let thread = thread_id(thread)?;
-    let scope = resume_scope(alone);
+    let thread = thread_id(arguments.thread_id)?;
+    let scope = resume_scope(arguments.single_thread);
     session.debugger.step(thread, kind, granularity, scope)?;
     session.forget_thread_stop(thread);
     Ok(())
@@ -111,18 +109,7 @@ impl Request for Next {
     }
 
     fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
-        let StepArguments {
-            thread_id,
-            granularity,
-            single_thread,
-        } = arguments;
-        step(
-            session,
-            thread_id,
-            StepKind::Over,
-            granularity,
-            single_thread,
-        )
+        step(session, StepKind::Over, arguments)
     }
 }
 
@@ -144,13 +131,14 @@ impl Request for StepIn {
         } = arguments;
         match target_id {
             Some(target) => step_into_target(session, target, resume_scope(single_thread)),
-            None => step(
-                session,
-                thread_id,
-                StepKind::Into,
-                granularity,
-                single_thread,
-            ),
+            None => {
+                let arguments = StepArguments {
+                    thread_id,
+                    granularity,
+                    single_thread,
+                };
+                step(session, StepKind::Into, arguments)
+            }
         }
     }
 }
@@ -165,17 +153,6 @@ impl Request for StepOut {
     type Body = ();
 
     fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
-        let StepArguments {
-            thread_id,
-            granularity,
-            single_thread,
-        } = arguments;
-        step(
-            session,
-            thread_id,
-            StepKind::Out,
-            granularity,
-            single_thread,
-        )
+        step(session, StepKind::Out, arguments)
     }
 }

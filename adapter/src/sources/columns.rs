@@ -67,30 +67,26 @@ fn lines_of(bytes: &[u8]) -> HashMap<u32, String> {
 }
 
 fn units_of(text: &str, column: u32) -> u32 {
-    let (mut bytes, mut units) = (1_u32, 1_u32);
-    for char in text.chars() {
-        // A column inside a character counts as its start.
-        let next = bytes + char.len_utf8() as u32;
-        if next > column {
-            return units;
-        }
-        bytes = next;
-        units += char.len_utf16() as u32;
-    }
-    units.saturating_add(column - bytes)
+    convert(text, column, char::len_utf8, char::len_utf16)
 }
 
 fn bytes_of(text: &str, column: u32) -> u32 {
-    let (mut bytes, mut units) = (1_u32, 1_u32);
+    convert(text, column, char::len_utf16, char::len_utf8)
+}
+
+/// Converts a column between two ways to count the length of a character.
+fn convert(text: &str, column: u32, from: fn(char) -> usize, to: fn(char) -> usize) -> u32 {
+    let (mut counted, mut converted) = (1_u32, 1_u32);
     for char in text.chars() {
-        let next = units + char.len_utf16() as u32;
+        // A column inside a character counts as its start.
+        let next = counted + from(char) as u32;
         if next > column {
-            return bytes;
+            return converted;
         }
-        units = next;
-        bytes += char.len_utf8() as u32;
+        counted = next;
+        converted += to(char) as u32;
     }
-    bytes.saturating_add(column - units)
+    converted.saturating_add(column - counted)
 }
 
 #[cfg(test)]
