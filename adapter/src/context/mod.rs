@@ -1,5 +1,5 @@
-//! A summary of a stop in one answer, of a size that the client chooses: the answer to
-//! `stillpoint/context`, and the report of a stop in `stillpoint mcp`.
+//! A summary of a stop, of a size that the client chooses: the response to `stillpoint/context`, and
+//! the report of a stop in `stillpoint mcp`.
 
 mod budget;
 mod difference;
@@ -23,7 +23,7 @@ use engine::{FrameKey, Limits, Named, ThreadId};
 use stack::Style;
 use std::sync::Arc;
 
-/// Default size of an answer in bytes.
+/// Default size of a summary in bytes.
 const DEFAULT_BUDGET: usize = 6000;
 /// Minimum and maximum size that a client may request.
 const BUDGET_RANGE: (usize, usize) = (400, 1 << 20);
@@ -230,7 +230,7 @@ fn variable(
                         addresses: true,
                         ..limits
                     };
-                    // In full, whatever other variables of the answer show of the same objects.
+                    // In full, whatever other variables of the summary show of the same objects.
                     let reply = session.history.objects.begin();
                     let exact = present(session, value, &limits).text;
                     session.history.objects.resume(reply);

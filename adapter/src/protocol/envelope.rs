@@ -1,4 +1,4 @@
-//! The envelopes of messages.
+//! What all messages have in common, and the text of their bodies.
 
 use super::Event;
 use super::parse::{FieldError, from_json};
@@ -245,7 +245,7 @@ impl From<String> for Body {
     }
 }
 
-/// The text of a body that is written without a `T`, part by part.
+/// The JSON of a body of type `T`. It is written part by part: no `T` is created.
 #[derive(Debug)]
 pub struct Encoded<T> {
     json: String,

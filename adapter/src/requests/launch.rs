@@ -122,7 +122,7 @@ impl StartPlan {
         })
     }
 
-    /// Like [`Beginning::of_launch`].
+    /// Like [`StartPlan::of_launch`].
     pub(super) fn of_attach(session: &mut Session, raw: RawSettings) -> Result<Self, RequestError> {
         let settings = config::read::<AttachSettings>(raw.clone()).map_err(attach_error)?;
         let Settings {

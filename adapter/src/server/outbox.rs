@@ -43,7 +43,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Creates an outbox whose queue is written to the same stream by [`write`].
+    /// Creates an outbox whose queue is written to the same stream by [`write()`].
     pub(super) fn new(
         stream: Arc<Stream>,
         queue: UnboundedSender<Bytes>,

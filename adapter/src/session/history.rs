@@ -5,7 +5,7 @@ use engine::{Named, Objects, ThreadId};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Reasons of stops at arbitrary locations; an attached process may stop anywhere (`entry`).
+/// Reasons for stops at arbitrary locations. `entry` is one: an attached process may stop anywhere.
 const UNPLANNED_REASONS: [&str; 4] = ["exception", "pause", "data breakpoint", "entry"];
 
 /// Maximum number of functions whose variables are remembered.

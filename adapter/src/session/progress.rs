@@ -1,5 +1,5 @@
-//! Progress of long work. Work is reported once it has lasted [`NOTICE`], so that short work causes
-//! no flicker, and at most every [`PACE`].
+//! Progress of long work. Work is reported once it has lasted [`SHOW_AFTER`], so that short work
+//! causes no flicker, and at most every [`UPDATE_INTERVAL`].
 
 use crate::protocol::RequestError;
 use crate::protocol::{ProgressEndEventBody, ProgressStartEventBody, ProgressUpdateEventBody};
@@ -251,7 +251,7 @@ mod tests {
         let (mut progress, began) = (Progress::default(), Instant::now());
         let later = began + SHOW_AFTER;
         progress.advance(later, &[work(began, 10)]);
-        // The first work ends; the second is shorter than its notice.
+        // The first work ends; the second does not last for `SHOW_AFTER`.
         let ended = progress.advance(later, &[work(later, 0)]);
         assert_eq!(ended, [ProgressChange::End("work 1".to_owned())]);
         let started = progress.advance(later + SHOW_AFTER, &[work(later, 0)]);
