@@ -38,7 +38,7 @@ pub enum Duty {
     Kill,
     /// Restore its code: it was detached for another debugger and spins in a loop. If that debugger
     /// does not take it over, the original code is restored, or the process is killed.
-    Mend {
+    RestoreCode {
         /// Address of the loop.
         at: LoadAddr,
         /// The loop.

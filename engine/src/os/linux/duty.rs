@@ -13,9 +13,11 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Number of polls of a process that was handed over, and the interval in ms. Polling lasts while
-/// its new debugger lives and may take it over.
-const LOOKS: (u32, i32) = (1000, 10);
+/// Maximum number of polls of a process that was handed over. Polling lasts while its new debugger
+/// lives and may take it over.
+const MAX_POLLS: u32 = 1000;
+/// Time between them.
+const POLL_INTERVAL_MS: i32 = 10;
 
 /// A process that waits for the debugger's death, as the debugger sees it.
 pub struct Keeper {
@@ -40,7 +42,7 @@ impl Keeper {
         let target = open_process(pid);
         let (memory, debugger) = match duty {
             Duty::Kill => (None, None),
-            Duty::Mend { to, .. } => {
+            Duty::RestoreCode { to, .. } => {
                 let memory = format!("/proc/{pid}/mem");
                 let memory = OpenOptions::new().read(true).write(true).open(memory)?;
                 (Some(memory), open_process(to))
@@ -138,7 +140,7 @@ unsafe fn wait_for_death(parent: i32, orders: &Orders) -> ! {
         }
         match orders.duty {
             Duty::Kill => kill(orders.pid, orders.target),
-            Duty::Mend {
+            Duty::RestoreCode {
                 at,
                 bytes,
                 original,
@@ -154,7 +156,7 @@ unsafe fn wait_for_death(parent: i32, orders: &Orders) -> ! {
                     if launched {
                         kill(orders.pid, orders.target);
                     } else {
-                        mend(orders.pid, &place, original);
+                        restore(orders.pid, &place, original);
                     }
                 }
             }
@@ -212,7 +214,7 @@ impl Place {
 unsafe fn is_taken_over(place: &Place, debugger: RawFd) -> bool {
     // SAFETY: system calls on live local memory.
     unsafe {
-        for _ in 0..LOOKS.0 {
+        for _ in 0..MAX_POLLS {
             if !place.holds() {
                 return true;
             }
@@ -221,7 +223,7 @@ unsafe fn is_taken_over(place: &Place, debugger: RawFd) -> bool {
                 events: libc::POLLIN,
                 revents: 0,
             };
-            if debugger < 0 || libc::poll(&raw mut ends, 1, LOOKS.1) > 0 {
+            if debugger < 0 || libc::poll(&raw mut ends, 1, POLL_INTERVAL_MS) > 0 {
                 break;
             }
         }
@@ -233,15 +235,15 @@ unsafe fn is_taken_over(place: &Place, debugger: RawFd) -> bool {
 ///
 /// # Safety
 /// Must be called in the forked child only.
-unsafe fn mend(pid: i32, place: &Place, original: [u8; SPIN_LOOP_BYTES]) {
+unsafe fn restore(pid: i32, place: &Place, original: [u8; SPIN_LOOP_BYTES]) {
     let pause = libc::timespec {
         tv_sec: 0,
-        tv_nsec: i64::from(LOOKS.1) * 1_000_000,
+        tv_nsec: i64::from(POLL_INTERVAL_MS) * 1_000_000,
     };
     // SAFETY: system calls on integers and live local memory.
     unsafe {
         // The kernel may still be detaching a tracer that has died.
-        for _ in 0..LOOKS.0 / 10 {
+        for _ in 0..MAX_POLLS / 10 {
             if libc::ptrace(libc::PTRACE_SEIZE, pid, 0_usize, 0_usize) == 0 {
                 libc::ptrace(libc::PTRACE_INTERRUPT, pid, 0_usize, 0_usize);
                 let mut status = 0;

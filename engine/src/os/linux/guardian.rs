@@ -30,14 +30,16 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// Maximum number of guarded sites.
-const ENTRIES: usize = 1 << 13;
+const MAX_SITES: usize = 1 << 13;
 /// Maximum number of guarded threads with debug registers.
-const THREADS: usize = 1 << 12;
-/// Number of attempts to seize a thread that the dying tracer still holds, and the interval in ns.
-const TRIES: (u32, i64) = (20_000, 50_000);
+const MAX_THREADS: usize = 1 << 12;
+/// Number of attempts to seize a thread that the dying tracer still holds.
+const SEIZE_ATTEMPTS: u32 = 20_000;
+/// Time between them.
+const SEIZE_INTERVAL_NS: i64 = 50_000;
 /// Number of mutexes that a dying thread releases after the first one. The kernel processes 2048 in
 /// all (`ROBUST_LIST_LIMIT`).
-const DELAYS: usize = 2000;
+const DELAY_MUTEXES: usize = 2000;
 /// `FUTEX_WAITERS`: marks a futex as having waiters, so that the kernel has to process it.
 const WAITERS: u32 = 1 << 31;
 
@@ -97,15 +99,15 @@ struct Shared {
     /// Held by the tracing thread while it lives.
     life: UnsafeCell<libc::pthread_mutex_t>,
     /// Held by it, too, to delay its end.
-    delays: [UnsafeCell<libc::pthread_mutex_t>; DELAYS],
+    delays: [UnsafeCell<libc::pthread_mutex_t>; DELAY_MUTEXES],
     /// Nonzero: the guardian exits without restoring.
     dismissed: AtomicU64,
     /// The highest rank of any site.
     highest_rank: AtomicU32,
     /// An address, and the words of its [`Entry`].
-    entries: [[AtomicU64; 3]; ENTRIES],
+    entries: [[AtomicU64; 3]; MAX_SITES],
     /// Threads whose debug registers are set; 0 for a free entry.
-    threads: [AtomicI32; THREADS],
+    threads: [AtomicI32; MAX_THREADS],
 }
 
 impl Shared {
@@ -196,7 +198,7 @@ impl Guardian {
     /// Returns the entries that have ever been used, and the next one.
     fn entries(&self) -> &[[AtomicU64; 3]] {
         let entries = &self.shared().entries;
-        &entries[..(self.used.get() + 1).min(ENTRIES)]
+        &entries[..(self.used.get() + 1).min(MAX_SITES)]
     }
 
     /// Guards a patch of at most five bytes at an address that is not in the table.
@@ -335,9 +337,9 @@ unsafe fn clear_debug_registers(shared: &Shared) {
         for tid in threads() {
             let pause = libc::timespec {
                 tv_sec: 0,
-                tv_nsec: TRIES.1,
+                tv_nsec: SEIZE_INTERVAL_NS,
             };
-            for _ in 0..TRIES.0 {
+            for _ in 0..SEIZE_ATTEMPTS {
                 if libc::ptrace(libc::PTRACE_SEIZE, tid, 0_usize, 0_usize) == 0 {
                     libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0_usize, 0_usize);
                     break;
