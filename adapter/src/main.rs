@@ -147,6 +147,6 @@ fn main() -> ExitCode {
             terminal::launch_in_terminal(&connect, launcher)
         }
     };
-    engine::finish_keeping(CACHE_WRITE_TIMEOUT);
+    engine::finish_cache_writes(CACHE_WRITE_TIMEOUT);
     code
 }

@@ -1,7 +1,7 @@
 //! Object files and DWARF debug info, read for a debugger.
 //!
 //! This crate reads no process, uses no operating system services but files, and is not async. Its
-//! only thread writes cache files ([`finish_keeping`] waits for it). An image is opened as an
+//! only thread writes cache files ([`finish_cache_writes`] waits for it). An image is opened as an
 //! immutable, lazily read [`Module`]. Addresses of the image are [`FileAddr`]s, addresses of a
 //! process are [`LoadAddr`]s, and a [`LoadBias`] is the only way from one to the other. Code that
 //! needs a process's memory reads it through a [`Memory`].
@@ -41,7 +41,7 @@ mod types;
 mod unwind;
 
 pub use file::demangle::{demangle, demangle_function};
-pub use file::disk_cache::finish_keeping;
+pub use file::disk_cache::finish_cache_writes;
 pub use file::mapping::{
     MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files,
 };

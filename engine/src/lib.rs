@@ -24,7 +24,7 @@ pub use debugger::{
     ResumeScope, State, StepKind, SymbolInfo, ThreadInfo, Wait,
 };
 pub use dwarf::{
-    Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_keeping,
+    Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_cache_writes,
     open_regular, read_regular,
 };
 pub use ids::error::Error;

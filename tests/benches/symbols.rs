@@ -67,7 +67,7 @@ fn measure(arguments: &[String]) {
     };
     let module = Module::open(Path::new(image)).expect("an image");
     if let [_, cache] = rest {
-        module.keep_in(Path::new(cache));
+        module.set_cache_folder(Path::new(cache));
     }
     assert_eq!(module.symbol_status(), SymbolStatus::DebugInfo);
     done("ms to open the image");
@@ -112,7 +112,7 @@ fn measure(arguments: &[String]) {
         done("ms to find a function by name");
     }
     println!("{all:.3} ms for a stop on a line");
-    dwarf::finish_keeping(std::time::Duration::from_secs(10));
+    dwarf::finish_cache_writes(std::time::Duration::from_secs(10));
 }
 
 fn debug_info_size(image: &Path) -> u64 {

@@ -72,7 +72,7 @@ pub(crate) fn write(
 /// Number of files that background threads are writing, and the signal for its changes.
 static PENDING_WRITES: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-/// Counts a file as being written until dropped; [`finish_keeping`] waits for it.
+/// Counts a file as being written until dropped; [`finish_cache_writes`] waits for it.
 struct Writing;
 
 impl Writing {
@@ -109,7 +109,7 @@ pub(crate) fn write_in_background(
         }
     };
     let writing = Writing::new();
-    let thread = std::thread::Builder::new().name("keep".into());
+    let thread = std::thread::Builder::new().name("cache".into());
     let spawned = thread.spawn(move || {
         work();
         drop(writing);
@@ -119,21 +119,21 @@ pub(crate) fn write_in_background(
     }
 }
 
-/// Waits until the cache files being written are complete, at most `patience`. Call it before the
+/// Waits until the cache files being written are complete, at most `timeout`. Call it before the
 /// process ends.
-pub fn finish_keeping(patience: Duration) {
+pub fn finish_cache_writes(timeout: Duration) {
     let unwritten = PENDING_WRITES
         .0
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     let waited = PENDING_WRITES
         .1
-        .wait_timeout_while(unwritten, patience, |unwritten| *unwritten > 0);
+        .wait_timeout_while(unwritten, timeout, |unwritten| *unwritten > 0);
     drop(waited);
 }
 
-/// Evicts the least recently used files until the rest is at most `most` bytes.
-fn trim(folder: &Path, most: u64) -> io::Result<()> {
+/// Evicts the least recently used files until the rest has at most `max_bytes`.
+fn trim(folder: &Path, max_bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -155,7 +155,7 @@ fn trim(folder: &Path, most: u64) -> io::Result<()> {
     files.sort_unstable();
     let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
     for (_, size, path) in files {
-        if total <= most {
+        if total <= max_bytes {
             break;
         }
         fs::remove_file(path)?;

@@ -309,22 +309,22 @@ impl Names {
         let Words::Built(mut words) = self.words else {
             return self;
         };
-        let (mut ends, mut kept, mut start) = (self.ends, 0, 0);
+        let (mut ends, mut count, mut start) = (self.ends, 0, 0);
         for end in &mut ends {
             let mut last = None;
             for at in start..*end {
                 let word = words.get(at).copied();
                 if word != last
-                    && let (Some(word), Some(place)) = (word, words.get_mut(kept))
+                    && let (Some(word), Some(place)) = (word, words.get_mut(count))
                 {
                     *place = word;
-                    kept += 1;
+                    count += 1;
                 }
                 last = word;
             }
-            start = std::mem::replace(end, kept);
+            start = std::mem::replace(end, count);
         }
-        words.truncate(kept);
+        words.truncate(count);
         words.shrink_to_fit();
         Names {
             words: Words::Built(words),

@@ -65,7 +65,7 @@ pub struct Module {
 impl Module {
     /// Sets the folder of the on-disk cache of names and decompressed sections. Call it before any
     /// lookup.
-    pub fn keep_in(&self, folder: &Path) {
+    pub fn set_cache_folder(&self, folder: &Path) {
         self.folder.get_or_init(|| folder.to_owned());
     }
 

@@ -31,8 +31,8 @@ impl Type {
     /// Returns the data that the reader of the type memoizes with it, created empty on first use;
     /// `None` if data of another Rust type is there already.
     pub fn extension<T: Any + Default + Send + Sync>(&self) -> Option<&T> {
-        let kept = self.extension.0.get_or_init(|| Arc::new(T::default()));
-        kept.downcast_ref()
+        let extension = self.extension.0.get_or_init(|| Arc::new(T::default()));
+        extension.downcast_ref()
     }
 }
 

@@ -37,13 +37,13 @@ pub(crate) struct Frame<'a> {
     pub(crate) registers: &'a Registers,
 }
 
-/// Unwinds a frame of `module` without call frame information: tries the candidate rules `ways`,
+/// Unwinds a frame of `module` without call frame information: tries `rules`,
 /// then the function's entry and prologue, then the frame pointer.
 pub(crate) fn without_rules(
     frame: &Frame<'_>,
     module: &Module,
     bias: LoadBias,
-    ways: &[HeuristicUnwind],
+    rules: &[HeuristicUnwind],
 ) -> Result<Unwound, Error> {
     let Frame {
         modules,
@@ -54,7 +54,7 @@ pub(crate) fn without_rules(
     if let Some(frame) = signal_frame(memory, address, registers)? {
         return Ok(frame);
     }
-    if let Some(caller) = ways.iter().find_map(|way| by_instructions(frame, way)) {
+    if let Some(caller) = rules.iter().find_map(|rule| by_instructions(frame, rule)) {
         return Ok(caller);
     }
     if let FrameAddress::Pc(pc) = address {
@@ -95,13 +95,13 @@ fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {
 
 /// Unwinds by a rule inferred from instructions. Returns `None` unless it leads to an address after
 /// a call, or to the code that returns from a signal.
-fn by_instructions(frame: &Frame<'_>, way: &HeuristicUnwind) -> Option<Unwound> {
+fn by_instructions(frame: &Frame<'_>, rule: &HeuristicUnwind) -> Option<Unwound> {
     let at = |place: RegisterOffset| {
         let base = frame.registers.get(place.register)?;
         Some(base.wrapping_add_signed(place.offset))
     };
     let word = |addr: u64| frame.memory.read_uint(LoadAddr(addr), 8).ok();
-    let cfa = match way.cfa {
+    let cfa = match rule.cfa {
         CfaLocation::At(place) => at(place)?,
         CfaLocation::SavedAt(place) => word(at(place)?)?,
     };
@@ -118,7 +118,7 @@ fn by_instructions(frame: &Frame<'_>, way: &HeuristicUnwind) -> Option<Unwound> 
     }
     let mut unwound = step(frame.registers, cfa, pc, None);
     if let Some((_, caller)) = &mut unwound.caller {
-        for (register, place) in &way.saved {
+        for (register, place) in &rule.saved {
             match at(*place).and_then(word) {
                 Some(value) => caller.set(*register, value),
                 None => caller.clear(*register),

@@ -106,7 +106,7 @@ pub struct Unwinder {
     /// By module and address in it; `None` without call frame information.
     rules: FxHashMap<(u64, u64), Option<Arc<Rule>>>,
     /// Heuristic rules for code without call frame information.
-    ways: FxHashMap<(u64, u64, bool), Arc<[HeuristicUnwind]>>,
+    heuristics: FxHashMap<(u64, u64, bool), Arc<[HeuristicUnwind]>>,
     context: UnwindContext<usize>,
 }
 
@@ -122,7 +122,7 @@ impl Unwinder {
     /// Clears the cache. Call it when a module is unloaded or replaced.
     pub fn clear(&mut self) {
         self.rules.clear();
-        self.ways.clear();
+        self.heuristics.clear();
     }
 
     /// Unwinds the frame at `address` with `registers`. Returns its caller.
@@ -152,14 +152,15 @@ impl Unwinder {
             Some(rule) => apply(&rule, bias, memory, address, registers),
             None => {
                 let is_return = matches!(address, FrameAddress::ReturnAddress(_));
-                let ways = self.ways(modules, module, bias.file(address.addr()), is_return);
+                let heuristics =
+                    self.heuristics(modules, module, bias.file(address.addr()), is_return);
                 let frame = heuristic::Frame {
                     modules,
                     memory,
                     address,
                     registers,
                 };
-                heuristic::without_rules(&frame, module, bias, &ways)
+                heuristic::without_rules(&frame, module, bias, &heuristics)
             }
         }
     }
@@ -187,18 +188,19 @@ impl Unwinder {
         Ok(unwound.cfa)
     }
 
-    fn ways(
+    fn heuristics(
         &mut self,
         modules: &dyn ModuleMap,
         module: &Module,
         addr: FileAddr,
         is_return: bool,
     ) -> Arc<[HeuristicUnwind]> {
-        if self.ways.len() >= MAX_RULES {
-            self.ways.clear();
+        if self.heuristics.len() >= MAX_RULES {
+            self.heuristics.clear();
         }
-        let ways = self.ways.entry((module.identity, addr.0, is_return));
-        ways.or_insert_with(|| modules.heuristic_unwinds(module, addr, is_return).into())
+        let heuristics = self.heuristics.entry((module.identity, addr.0, is_return));
+        heuristics
+            .or_insert_with(|| modules.heuristic_unwinds(module, addr, is_return).into())
             .clone()
     }
 

@@ -179,7 +179,7 @@ impl Modules {
     ) -> ModuleId {
         self.note_change();
         if let Some(folder) = &self.cache {
-            module.keep_in(folder);
+            module.set_cache_folder(folder);
         }
         let id = ModuleId(self.next_id);
         self.next_id += 1;

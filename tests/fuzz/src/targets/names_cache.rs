@@ -47,7 +47,7 @@ pub fn names_cache(data: &[u8]) {
     let name: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     FOLDER.with(|folder| {
         replace(&folder.path().join(name + ".names"), &file);
-        module.keep_in(folder.path());
+        module.set_cache_folder(folder.path());
         module.index_names();
     });
     for name in ["work", "main", "get", "int", "ns::Derived", "shared"] {

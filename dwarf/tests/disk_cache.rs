@@ -40,8 +40,8 @@ fn a_second_start_takes_the_names_from_the_cache() {
     let file: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     let file = cache.join(file + ".names");
 
-    first.keep_in(&cache);
-    second.keep_in(&cache);
+    first.set_cache_folder(&cache);
+    second.set_cache_folder(&cache);
 
     assert!(!first.has_names());
     first.index_names();
@@ -81,7 +81,7 @@ fn names_are_cached_for_any_request() {
         }
         let module = Module::open(&path).unwrap();
         assert!(!without_id || module.build_id().is_none());
-        module.keep_in(&cache);
+        module.set_cache_folder(&cache);
         assert_eq!(module.functions_named("wanted").len(), 1);
         // Either all names were read for that, or one was searched for.
         if module.take_names_wanted() {
@@ -89,7 +89,7 @@ fn names_are_cached_for_any_request() {
             module.index_names();
         }
         assert!(module.has_names() && !module.take_names_wanted());
-        dwarf::finish_keeping(WRITE_TIMEOUT);
+        dwarf::finish_cache_writes(WRITE_TIMEOUT);
         assert_eq!(files(&cache), 1, "without a build-id: {without_id}");
         assert_eq!(module.functions_named("wanted").len(), 1);
     }
@@ -100,7 +100,7 @@ fn cancelled_names_are_not_cached() {
     let program = large_program();
     let folder = tempfile::tempdir().unwrap();
     let module = &program.module;
-    module.keep_in(folder.path());
+    module.set_cache_folder(folder.path());
     assert!(!module.has_partial_names());
     module.cancel_indexing();
     module.index_names();
@@ -114,7 +114,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the file with the decompressed sections.
 fn cached_sections(folder: &Path) -> Option<PathBuf> {
-    dwarf::finish_keeping(WRITE_TIMEOUT);
+    dwarf::finish_cache_writes(WRITE_TIMEOUT);
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files = files.map(|entry| entry.path());
     files.find(|path| path.extension().is_some_and(|it| it == "sections"))
@@ -137,7 +137,7 @@ fn compressed_sections_are_inflated_once() {
         let path = folder.path().join(name);
         fs::copy(&compressed, &path).unwrap();
         let module = Module::open(&path).unwrap();
-        module.keep_in(&cache);
+        module.set_cache_folder(&cache);
         module
     };
     let found = |module: &Module| module.functions_named("wanted").len();
@@ -150,7 +150,7 @@ fn compressed_sections_are_inflated_once() {
     // A truncated file is not used, and written anew.
     fs::write(&file, &whole[..whole.len() - 1]).unwrap();
     assert_eq!(found(&open("third")), 1);
-    dwarf::finish_keeping(WRITE_TIMEOUT);
+    dwarf::finish_cache_writes(WRITE_TIMEOUT);
     assert!(
         fs::read(&file).unwrap() == whole,
         "the file is written anew"
