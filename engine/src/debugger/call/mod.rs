@@ -6,24 +6,21 @@
 //! (`debugger/fast_breakpoint/calls.rs`). Where other threads run meanwhile (conditions, non-stop
 //! mode), sites that count are traps.
 
+mod begin;
+mod end;
 mod suspended;
 
 use crate::arch::ExtendedRegisters;
-use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::{Debugger, Vote};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::StopCause;
 use crate::inferior::jump_patch::Counted;
 use crate::inferior::site::Owner;
-use crate::inferior::thread::RunState;
-use crate::inspect::abi::sysv;
 use crate::inspect::eval::{Call, Purpose};
-use crate::inspect::value::location::Bytes;
-use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
+use crate::inspect::value::{Ty, Value};
 use crate::os::{RegisterSet, SignalData, ThreadEvent};
 use crate::stops::breakpoint::RequestedLocation;
-use crate::stops::event::Event;
 use dwarf::LoadAddr;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -126,181 +123,6 @@ impl Debugger {
             .into_iter()
             .flatten()
             .min()
-    }
-
-    /// Starts a call; [`Event::CallEnded`] reports its end.
-    pub(crate) fn begin_call(
-        &mut self,
-        thread: ThreadId,
-        call: Call,
-        purpose: Purpose,
-    ) -> Result<(), Error> {
-        if self.is_post_mortem() {
-            return Err(Error::PostMortem("functions cannot be called"));
-        }
-        if self.calls.pending.is_some() {
-            return refused("another call is in progress");
-        }
-        let mut reserved = self.calls.replay.reserved;
-        let call = self.prepare_call(thread, call, &mut reserved)?;
-        self.calls.replay.reserved = reserved;
-        let counted = match (purpose, self.inferior.non_stop) {
-            // Breakpoints in it count as hit.
-            (Purpose::Command, _) => None,
-            (_, false) => Some(self.counted_so_far()),
-            (_, true) => {
-                self.count_no_calls();
-                None
-            }
-        };
-        let Some(before) = self.take_standing(thread) else {
-            return Err(Error::NoSuchThread(thread.0));
-        };
-        self.plant_return_trap(call.back.0, Owner::Call);
-        let is_ready = self.send_into(thread, &call);
-        self.calls.pending = Some(PendingCall {
-            thread,
-            call,
-            before,
-            deadline: Instant::now() + self.calls.limit,
-            cancel: self.views.cancel.clone(),
-            abort: None,
-            purpose,
-            counted,
-        });
-        match is_ready {
-            true => self.carry_out(thread, Vote::Run),
-            false => self.end_call(Err(unwritable())),
-        }
-        Ok(())
-    }
-
-    /// Removes the state that a call interrupts from a thread, and returns it.
-    fn take_standing(&mut self, thread: ThreadId) -> Option<Standing> {
-        let shown = self.thread_state(thread)?;
-        let (hidden, requested) = (shown.hidden_inlined, shown.requested.clone());
-        let state = self.inferior.thread_mut(thread)?;
-        state.release();
-        let mut before = Standing {
-            passed: state.passed_site.take(),
-            is_hit_shown: state.is_hit_shown,
-            signal: std::mem::take(&mut state.signal),
-            signal_data: None,
-            hidden,
-            requested,
-        };
-        if before.signal.0 != 0 {
-            before.signal_data = self.inferior.os().signal_data(thread);
-        }
-        Some(before)
-    }
-
-    /// Writes a function's arguments and return address below the stack of a thread.
-    /// `reserved`: the bytes of the stack that hold results of earlier calls, and then those of
-    /// this one, too.
-    pub(crate) fn prepare_call(
-        &mut self,
-        thread: ThreadId,
-        call: Call,
-        reserved: &mut u64,
-    ) -> Result<PreparedCall, Error> {
-        let Some(back) = self.images.modules.entry() else {
-            return refused("the program has no entry point to return to");
-        };
-        if let Some(why) = self.inferior.syscall_refusal(thread) {
-            return refused(why);
-        }
-        self.inferior.write_registers(thread);
-        let (Some(saved), Some(extended)) = (
-            self.inferior.registers(thread),
-            self.inferior.os().extended_registers(thread),
-        ) else {
-            return refused("cannot read the registers");
-        };
-        let mut registers = saved.outside_system_call();
-        let mut vectors = extended.clone();
-        let arch = self.images.modules.arch();
-        let base = saved.sp().wrapping_sub(arch.convention().red_zone) & !15;
-        let mut top = base.wrapping_sub(*reserved);
-        let mut result = None;
-        let mut copies: Vec<(u64, Vec<u8>)> = Vec::new();
-        let mut keep = |bytes: Vec<u8>, len: u64| {
-            top = top.wrapping_sub(len) & !15;
-            copies.push((top, bytes));
-            top
-        };
-        let mut handed = HandedOver::default();
-        if call.through_memory {
-            let len = call
-                .returns
-                .size()
-                .unwrap_or(0)
-                .min(crate::inspect::value::MAX_VALUE_BYTES);
-            let at = keep(Vec::new(), len);
-            result = Some(LoadAddr(at));
-            // The result must survive later calls.
-            *reserved = base.wrapping_sub(at);
-            handed.word(at);
-        }
-        for argument in call.arguments {
-            handed.add(argument, |bytes| {
-                let len = bytes.len() as u64;
-                keep(bytes, len)
-            });
-        }
-        // Aligned before the return address is pushed.
-        top = top.wrapping_sub(handed.stack.len() as u64) & !15;
-        copies.push((top, std::mem::take(&mut handed.stack)));
-        let after = top;
-        registers.set_sp(top);
-        if let Some((at, word)) = arch.set_return_address(&mut registers, back) {
-            copies.push((at.0, word.to_le_bytes().to_vec()));
-        }
-        for (addr, bytes) in &copies {
-            if self.inferior.write_memory(LoadAddr(*addr), bytes) < bytes.len() {
-                return refused("not enough stack space");
-            }
-        }
-        registers.set_pc(call.entry);
-        handed.write(&mut registers, &mut vectors);
-        Ok(PreparedCall {
-            name: call.name,
-            span: call.span,
-            returns: call.returns,
-            language: call.language,
-            result,
-            back: (back, after),
-            begin: (registers, (vectors != extended).then_some(vectors)),
-            saved,
-            extended,
-        })
-    }
-
-    /// Sets a thread's registers for a call. Returns false if they cannot be written.
-    pub(crate) fn send_into(&mut self, thread: ThreadId, call: &PreparedCall) -> bool {
-        let (registers, vectors) = &call.begin;
-        let vectors = vectors.as_ref();
-        vectors.is_none_or(|vectors| self.inferior.set_extended_registers(thread, vectors))
-            && self.inferior.set_registers_of(thread, *registers)
-    }
-
-    /// Inserts the traps at which calls end.
-    pub(crate) fn plant_return_trap(&mut self, back: LoadAddr, owner: Owner) {
-        self.inferior.add_site(back, owner);
-        if let Some(process) = &mut self.inferior.process {
-            process.call_return = Some(back);
-        }
-        for addr in self.terminators() {
-            self.inferior.add_site(addr, owner);
-        }
-    }
-
-    /// Returns the functions by which C++ terminates a program with an uncaught exception.
-    fn terminators(&self) -> Vec<LoadAddr> {
-        let images = self.images.modules.loaded.iter();
-        images
-            .filter_map(|it| Some(it.bias.load(it.module.exported("_ZSt9terminatev")?)))
-            .collect()
     }
 
     /// Interrupts the call in progress; its side effects remain.
@@ -482,124 +304,6 @@ impl Debugger {
             .filter(|call| call.thread == thread);
         let is_typed = call.any(|it| it.purpose == Purpose::Command && it.abort.is_none());
         is_typed && !self.in_condition_call(thread)
-    }
-
-    /// Ends the call, which did `what` instead of returning.
-    fn fail_call(&mut self, what: &str) {
-        let Some(call) = &self.calls.pending else {
-            return;
-        };
-        let why = call.call.given_up(what);
-        self.end_call(Err(why));
-    }
-
-    /// Restores the thread's state and keeps the result of the call.
-    fn end_call(&mut self, outcome: Result<(), Error>) {
-        let Some(call) = self.calls.pending.take() else {
-            return;
-        };
-        let thread = call.thread;
-        let value = outcome.and_then(|()| self.call_value(thread, &call.call));
-        self.restore_registers(thread, &call.call);
-        match &call.counted {
-            Some(counted) => self.inferior.uncount(counted),
-            None => self.drain_all_messages(),
-        }
-        let alone = self.inferior.non_stop;
-        self.restore_standing(thread, call.before);
-        if let Some(state) = self.inferior.thread_mut(thread).filter(|_| alone) {
-            state.run = RunState::StoppedForClient;
-        }
-        self.answer(&call.call.span, value);
-        let outlives = self
-            .inferior
-            .process
-            .as_ref()
-            .is_some_and(|it| !it.launched);
-        if outlives && self.inferior.is_visible_stop(thread) {
-            self.inferior.make_all_safe_to_kill();
-        }
-    }
-
-    /// Restores the registers that a thread had before a call.
-    fn restore_registers(&mut self, thread: ThreadId, call: &PreparedCall) {
-        let restored = self.inferior.set_extended_registers(thread, &call.extended)
-            && self.inferior.set_registers_of(thread, call.saved);
-        if !restored {
-            tracing::error!(%thread, "the registers cannot be restored after a call");
-        }
-    }
-
-    /// Restores the interrupted state of a thread.
-    fn restore_standing(&mut self, thread: ThreadId, before: Standing) {
-        if let Some(data) = &before.signal_data {
-            self.inferior.restore_signal_data(thread, data);
-        }
-        if let Some(state) = self.inferior.thread_mut(thread) {
-            state.debug.hits = 0;
-            state.passed_site = before.passed;
-            state.is_hit_shown = before.is_hit_shown;
-            // A signal that arrived during the call is kept, unless one was pending before.
-            if before.signal.0 != 0 {
-                state.signal = before.signal;
-            }
-        }
-        if let Some(state) = self.thread_state(thread) {
-            state.hidden_inlined = before.hidden;
-            state.requested = before.requested;
-        }
-    }
-
-    /// Returns the result of a call.
-    pub(crate) fn call_value(
-        &mut self,
-        thread: ThreadId,
-        call: &PreparedCall,
-    ) -> Result<Value, Error> {
-        if matches!(call.returns.shape(), Shape::Void | Shape::Unit) {
-            return Ok(Value::new(
-                call.returns.clone(),
-                ValueLocation::Bytes(Bytes::new(&[])),
-            ));
-        }
-        if let Some(addr) = call.result {
-            return Ok(Value::new(
-                call.returns.clone(),
-                ValueLocation::Memory(addr, None),
-            ));
-        }
-        let set = self.inferior.registers(thread).ok_or(Error::OptimizedOut)?;
-        let mut registers = set.to_registers();
-        let extended = self.inferior.os().extended_registers(thread);
-        let area = extended.as_deref().unwrap_or_default();
-        registers.set_vectors(set.arch().vectors(area));
-        let st0 = || set.arch().float_stack_top(area);
-        sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
-            Error::eval(format!(
-                "`{}` has returned, but reading a returned `{}` is not supported",
-                call.name,
-                call.returns.name()
-            ))
-        })
-    }
-
-    /// Drops the call, whose thread is gone: there is no state to restore.
-    pub(crate) fn drop_call(&mut self, why: &str) {
-        if let Some(call) = self.calls.pending.take() {
-            let why = Error::eval(format!("`{}` did not return: {why}", call.call.name));
-            self.answer(&call.call.span, Err(why));
-        }
-    }
-
-    fn answer(&mut self, span: &Range<usize>, value: Result<Value, Error>) {
-        self.inferior.remove_sites_of(Owner::Call);
-        let replay = &mut self.calls.replay;
-        match value {
-            // A cancelled evaluation is not restarted.
-            Err(Error::Cancelled) => *replay = Replay::default(),
-            value => drop(replay.done.insert((span.start, span.end), value)),
-        }
-        self.emit(Event::CallEnded);
     }
 }
 
