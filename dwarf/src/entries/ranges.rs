@@ -27,7 +27,7 @@ pub(crate) struct RangeTables {
     passes: AtomicUsize,
     /// Indexes of the sets hit most recently, latest first.
     recent: Mutex<Vec<usize>>,
-    /// All sets as one sorted table, built after [`PASSES`] scans.
+    /// All sets as one sorted table, built after [`SCANS_BEFORE_TABLE`] scans.
     quick: OnceLock<RangeTable>,
     /// Ranges of the units that `.debug_aranges` omits (clang does not write the section).
     rest: OnceLock<RangeTable>,

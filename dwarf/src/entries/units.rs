@@ -182,7 +182,7 @@ impl Entries {
             .as_deref()
     }
 
-    /// Calls `work` with the unit that has the entries, as [`DebugInfo::whole`] returns it, and
+    /// Calls `work` with the unit that has the entries, as [`Self::unit`] returns it, and
     /// drops whatever was read only for this call.
     pub(crate) fn with_unit_once(&self, index: u32, work: impl FnOnce(&Unit)) {
         let unread = self.slots.get(index as usize);

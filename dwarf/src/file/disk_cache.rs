@@ -1,5 +1,5 @@
 //! The on-disk cache of results: one file per build-id and kind, written atomically, at most
-//! [`MOST_BYTES`] in all.
+//! [`MAX_FOLDER_BYTES`] in all.
 
 use crate::file::mapping::open_regular;
 use std::fs::{self, DirBuilder};
@@ -98,7 +98,7 @@ fn count(change: impl FnOnce(&mut usize)) {
     PENDING_WRITES.1.notify_all();
 }
 
-/// Calls [`write`] on a thread of its own.
+/// Calls [`write()`] on a thread of its own.
 pub(crate) fn write_in_background(
     path: PathBuf,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,

@@ -1,5 +1,5 @@
 //! Names: how entries are named ([`qualified_name`]), names that a user typed ([`query`]) with their
-//! parameter lists ([`parameters`]), and the keys of the name index ([`key`]).
+//! parameter lists ([`parameters`]), and the keys of the name index (`key`).
 
 mod key;
 pub(crate) mod parameters;

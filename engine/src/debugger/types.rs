@@ -59,10 +59,10 @@ pub enum RegisterGroup {
     Float,
 }
 
-/// Why [`Debugger::wait`] returned.
+/// Why `Debugger::wait` returned.
 #[derive(Debug)]
 pub enum Wait {
-    /// The [`Waker`] was used.
+    /// The `Waker` was used.
     Woken,
     /// The caller's `client` can be read.
     Client,

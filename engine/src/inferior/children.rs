@@ -34,7 +34,7 @@ pub enum Follow {
     Parent,
     /// The first one becomes the debuggee; its parent is detached.
     Child,
-    /// All, each held for a debugger of its own ([`Event::ChildHeld`]).
+    /// All, each held for a debugger of its own (`Event::ChildHeld`).
     Both,
 }
 

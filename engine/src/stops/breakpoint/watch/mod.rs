@@ -31,7 +31,7 @@ pub enum DataAccess {
     Read,
 }
 
-/// Data that can be watched, as found by [`Debugger::watchable`].
+/// Data that can be watched, as found by `Debugger::watchable`.
 #[derive(Clone, Debug)]
 pub struct Watchable {
     /// An expression for the data, or its address.
