@@ -53,7 +53,10 @@ impl SignalMask {
     pub(super) fn after(self, change: Block<'_>) -> SignalMask {
         match change {
             Block::AllBut(signals) => {
-                let bits = signals.iter().map(|signal| 1_u64 << (signal.0 - 1));
+                let bits = signals.iter().filter_map(|signal| {
+                    let bit = u32::try_from(signal.0).ok()?.checked_sub(1)?;
+                    1_u64.checked_shl(bit)
+                });
                 SignalMask(self.0 | !bits.fold(0, |all, bit| all | bit))
             }
             Block::Exactly(mask) => mask,
@@ -107,6 +110,9 @@ mod tests {
         let after = before.after(Block::AllBut(&kept));
         assert_eq!(after, SignalMask(!0b0001), "3 was blocked before");
         assert_eq!(after.after(Block::Exactly(before)), before);
-        assert_eq!(before.after(Block::AllBut(&[])), SignalMask(u64::MAX));
+        let all = SignalMask(u64::MAX);
+        assert_eq!(before.after(Block::AllBut(&[])), all);
+        let none = [Signal(0), Signal(-1), Signal(65), Signal(i32::MIN)];
+        assert_eq!(before.after(Block::AllBut(&none)), all);
     }
 }

@@ -97,7 +97,7 @@ impl Inferior {
     /// If the thread has just executed a trap of a trampoline, moves its pc back to it and records
     /// which trap it was. Other code may need the registers before the stop is dispatched.
     pub(crate) fn rewind_to_trap(&mut self, thread: ThreadId, registers: &mut RegisterSet) {
-        let trap = registers.pc() - 1;
+        let trap = self.arch.breakpoint_address(registers.pc());
         let Some(kind) = self.jumps.trap(trap) else {
             return;
         };

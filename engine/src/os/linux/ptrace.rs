@@ -178,9 +178,9 @@ fn has_signal_of_instruction(tid: ThreadId) -> bool {
         let Ok(count) = (unsafe { transfer(libc::PTRACE_PEEKSIGINFO, tid.0, from, to) }) else {
             return false;
         };
-        let told = infos[..(count as usize).min(PORTION)].iter();
-        let mut told = told.filter_map(|info| signal::decode_info(info));
-        let found = told.find(|it| it.code > 0 && OF_INSTRUCTIONS.contains(&it.signal.0));
+        let pending = infos[..(count as usize).min(PORTION)].iter();
+        let mut pending = pending.filter_map(|info| signal::decode_info(info));
+        let found = pending.find(|it| it.code > 0 && OF_INSTRUCTIONS.contains(&it.signal.0));
         if let Some(found) = found {
             // A program may send itself a signal that looks like it, and keep it blocked.
             let blocked = blocked_signals(tid).unwrap_or(u64::MAX);
