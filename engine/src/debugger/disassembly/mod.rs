@@ -54,7 +54,8 @@ impl Debugger {
     /// not visible in the code. The process may run.
     ///
     /// # Errors
-    /// There is no process; more than [`MAX_INSTRUCTIONS`] instructions are requested, or start farther away.
+    /// There is no process; more than [`MAX_INSTRUCTIONS`] instructions are requested, or start
+    /// farther away.
     pub fn disassemble(&self, wanted: &Wanted) -> Result<Vec<Disassembled>, Error> {
         self.process_with_memory()?;
         let skipped = wanted.first.unsigned_abs();
