@@ -298,11 +298,11 @@ fn compiler(source: &Path, flags: Flags) -> Option<Command> {
         command.arg(format!("opt-level={}", flags.optimization));
         // Without this, rustup would install a missing release.
         command.env("RUSTUP_AUTO_INSTALL", "0");
-        let asked = Command::new("rustc")
+        let rustc = Command::new("rustc")
             .args([flags.release, "-V"])
             .env("RUSTUP_AUTO_INSTALL", "0")
             .output();
-        if !asked.is_ok_and(|output| output.status.success()) {
+        if !rustc.is_ok_and(|output| output.status.success()) {
             skips::skip(&format!("rustc {}", flags.release));
             return None;
         }

@@ -212,10 +212,10 @@ fn numbers_beyond_all_bounds() {
             .iter()
             .flat_map(|it| numbers.iter().map(move |n| (it, n)))
         {
-            let mut asked = arguments.clone();
-            asked[*field] = number.clone();
+            let mut changed = arguments.clone();
+            changed[*field] = number.clone();
             // The request may succeed or fail, but must not panic.
-            if let Err(answer) = client.request(command, asked) {
+            if let Err(answer) = client.request(command, changed) {
                 assert_ne!(
                     answer["body"]["error"]["id"], PANIC,
                     "{command} {field} {number}: {answer}"
@@ -271,8 +271,8 @@ fn unknown_formats_are_errors() {
         assert!(error.is_err(), "{format}: {error:?}");
     }
     for format in [json!(7), json!({"hex": "maybe"}), json!([])] {
-        let asked = json!({"expression": "i", "format": format});
-        assert_eq!(client.request_ok("evaluate", asked)["result"], "0");
+        let arguments = json!({"expression": "i", "format": format});
+        assert_eq!(client.request_ok("evaluate", arguments)["result"], "0");
     }
     client.disconnect();
 }
@@ -297,9 +297,9 @@ fn unmapped_addresses_are_errors() {
         let write = json!({"memoryReference": address, "data": "AAAA"});
         let error = client.request_error("writeMemory", write.clone());
         assert!(error.contains("cannot write"), "{address}: {error}");
-        let asked = json!({"memoryReference": address, "instructionCount": 3,
+        let arguments = json!({"memoryReference": address, "instructionCount": 3,
             "instructionOffset": -3});
-        let rows = client.request_ok("disassemble", asked)["instructions"].clone();
+        let rows = client.request_ok("disassemble", arguments)["instructions"].clone();
         assert_eq!(rows.as_array().map(Vec::len), Some(3), "{address}");
         let breakpoint = json!({"instructionReference": address});
         let set = client.request_ok(

@@ -298,8 +298,12 @@ fn modules_and_their_symbol_status() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let modules = shown(&mut client, ":modules");
-    let told = client.request_ok("modules", json!({}));
-    assert_eq!(told["totalModules"], modules.lines().count(), "{modules}");
+    let response = client.request_ok("modules", json!({}));
+    assert_eq!(
+        response["totalModules"],
+        modules.lines().count(),
+        "{modules}"
+    );
     let program = fixture.program.to_str().expect("UTF-8");
     assert!(
         modules.lines().next().expect("a line").contains(program),

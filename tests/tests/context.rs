@@ -132,24 +132,24 @@ fn context_text_is_the_same_in_every_run() {
     let run = || {
         let settings = json!({"disableASLR": false});
         let mut client = DapClient::stopped_with(&fixture, "all", settings);
-        let told = context(&mut client, Value::Null);
+        let summary = context(&mut client, Value::Null);
         let exact = context(&mut client, json!({"addresses": true}));
         client.disconnect();
-        assert_eq!(variable(&told, "pointer")["value"], "→ whole");
-        assert_eq!(variable(&told, "nothing")["value"], "0x0");
+        assert_eq!(variable(&summary, "pointer")["value"], "→ whole");
+        assert_eq!(variable(&summary, "nothing")["value"], "0x0");
         assert!(
-            variable(&told, "text")["value"]
+            variable(&summary, "text")["value"]
                 .as_str()
                 .unwrap()
                 .starts_with("0x… \"hello")
         );
-        assert_eq!(variable(&told, "function")["value"], "0x… <add>");
+        assert_eq!(variable(&summary, "function")["value"], "0x… <add>");
         let address = variable(&exact, "pointer")["value"]
             .as_str()
             .unwrap()
             .to_owned();
         assert!(address.starts_with("0x7ff"), "{address}");
-        (without_ids(told), address)
+        (without_ids(summary), address)
     };
     let ((first, somewhere), (second, elsewhere)) = (run(), run());
     assert_eq!(first, second);
@@ -186,13 +186,13 @@ fn context_of_a_panic_shows_user_code() {
 fn context_has_output_and_other_threads() {
     let fixture = Fixture::of("c/threads.c");
     let mut client = DapClient::stopped_with(&fixture, "hit", json!({"args": ["2", "1"]}));
-    let told = context(&mut client, Value::Null);
-    let others = told["threads"].as_array().expect("other threads");
+    let summary = context(&mut client, Value::Null);
+    let others = summary["threads"].as_array().expect("other threads");
     let places: Vec<&str> = others
         .iter()
         .filter_map(|thread| thread["frame"]["name"].as_str())
         .collect();
-    assert!(places.contains(&"main"), "{told:#}");
+    assert!(places.contains(&"main"), "{summary:#}");
     // Any thread and any frame can be requested.
     let main = others
         .iter()
@@ -214,8 +214,8 @@ fn context_has_output_and_other_threads() {
     client.set_breakpoints(&fixture, &["exit"]);
     client.configure();
     client.expect_stopped("breakpoint");
-    let told = context(&mut client, Value::Null);
-    let output = told["output"].as_str().expect("output");
+    let summary = context(&mut client, Value::Null);
+    let output = summary["output"].as_str().expect("output");
     let mut lines: Vec<&str> = output.lines().collect();
     lines.sort_unstable();
     let all = ["err 0", "err 1", "err 2", "out 0", "out 1", "out 2"];

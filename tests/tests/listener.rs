@@ -46,7 +46,7 @@ fn connect_as(user: u32, address: &str) -> TcpStream {
 }
 
 /// All that comes until the connection is closed.
-fn heard(mut socket: impl Read) -> String {
+fn received(mut socket: impl Read) -> String {
     let mut bytes = Vec::new();
     if let Err(error) = socket.read_to_end(&mut bytes) {
         // At the timeout, the connection was not closed.
@@ -60,14 +60,14 @@ fn say(mut socket: TcpStream, text: &[u8]) -> String {
     socket.set_read_timeout(Some(DEADLINE)).expect("a limit");
     // The listener may close the connection before it has read everything.
     let _ = socket.write_all(text);
-    heard(socket)
+    received(socket)
 }
 
 /// The message of the one answer, which is an error.
-fn error_in(heard: &str) -> String {
-    let (_, body) = heard
+fn error_in(received: &str) -> String {
+    let (_, body) = received
         .split_once("\r\n\r\n")
-        .unwrap_or_else(|| panic!("no answer: {heard:?}"));
+        .unwrap_or_else(|| panic!("no answer: {received:?}"));
     let answer: Value = serde_json::from_str(body).expect("one message");
     assert_eq!(answer["success"], false, "{answer}");
     assert_eq!(answer["request_seq"], 1, "{answer}");
@@ -234,7 +234,7 @@ fn answers(path: &Path) -> bool {
     let mut socket = UnixStream::connect(path).expect("a connection");
     let text = request(1, "initialize", json!({})) + &request(2, "disconnect", json!({}));
     socket.write_all(text.as_bytes()).expect("written");
-    heard(socket).contains("supportsConfigurationDoneRequest")
+    received(socket).contains("supportsConfigurationDoneRequest")
 }
 
 #[test]

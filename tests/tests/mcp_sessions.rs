@@ -48,9 +48,9 @@ fn running_program_can_be_awaited_paused_and_read() {
     let waiting = agent.begin("debug_continue", json!({"action": "wait"}));
     let paused = agent.call("debug_continue", json!({"action": "pause"}));
     assert_contains(&paused, &["stop 1: pause", "variables:\n"]);
-    let (failed, told) = agent.finish(waiting);
+    let (failed, text) = agent.finish(waiting);
     assert!(!failed);
-    assert_contains(&told, &["stop 1: pause"]);
+    assert_contains(&text, &["stop 1: pause"]);
 
     // A breakpoint set while the program runs is reported to the waiting call.
     agent.call("debug_continue", json!({"timeout": 0}));

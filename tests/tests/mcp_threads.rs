@@ -142,17 +142,17 @@ fn attach_shows_user_code() {
     let mut agent = Agent::start();
     let stop = agent.call("debug_attach", json!({"pid": spinning.pid()}));
     let source = format!(" at {}:", fixture.source.display());
-    let told = stop.lines().nth(1).expect("a frame").to_owned();
+    let location = stop.lines().nth(1).expect("a frame").to_owned();
     assert!(
-        told.starts_with("at main() at ") || told.starts_with("at beat("),
+        location.starts_with("at main() at ") || location.starts_with("at beat("),
         "{stop}"
     );
-    assert!(told.contains(&source), "{stop}");
+    assert!(location.contains(&source), "{stop}");
     let threads = agent.call("debug_stack", json!({"threads": true}));
-    let place = told.trim_start_matches("at ").split(" (frame").next();
+    let place = location.trim_start_matches("at ").split(" (frame").next();
     assert!(
         threads.contains(place.expect("a place")),
-        "{told}\n{threads}"
+        "{location}\n{threads}"
     );
     agent.leave();
 }

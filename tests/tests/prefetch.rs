@@ -15,7 +15,7 @@ fn look(client: &mut DapClient) -> (Value, i64) {
     (frame, reference)
 }
 
-fn asked(client: &mut DapClient, mut arguments: Value, reference: i64) -> Vec<Value> {
+fn variables_of(client: &mut DapClient, mut arguments: Value, reference: i64) -> Vec<Value> {
     arguments["variablesReference"] = reference.into();
     let body = client.request_ok("variables", arguments);
     body["variables"].as_array().expect("variables").clone()
@@ -42,14 +42,14 @@ fn prefetched_variables_equal_read_ones() {
     let mut client = DapClient::stopped_at(&fixture, "all");
     for pass in 0..20 {
         let (_, reference) = look(&mut client);
-        let first = asked(&mut client, json!({}), reference);
+        let first = variables_of(&mut client, json!({}), reference);
         assert_eq!(value(&first, "l26"), (100 * pass + 26).to_string());
         // All can be opened that can be.
         let point = first.iter().find(|variable| variable["name"] == "point");
         let point = point.expect("it")["variablesReference"].as_i64();
         let members = client.variables(point.expect("a number"));
         assert_eq!(value(&members, "y"), (-pass).to_string());
-        let again = asked(&mut client, json!({}), reference);
+        let again = variables_of(&mut client, json!({}), reference);
         assert_eq!(shown(first), shown(again));
         client.continue_to(&fixture, "all");
     }
@@ -62,14 +62,14 @@ fn other_arguments_bypass_the_prefetch() {
     let mut client = DapClient::stopped_at(&fixture, "all");
     client.continue_to(&fixture, "all");
     let (_, reference) = look(&mut client);
-    let hex = asked(&mut client, json!({"format": {"hex": true}}), reference);
+    let hex = variables_of(&mut client, json!({"format": {"hex": true}}), reference);
     assert_eq!(value(&hex, "l02"), "0x66");
     client.continue_to(&fixture, "all");
     let (_, reference) = look(&mut client);
-    let some = asked(&mut client, json!({"start": 2, "count": 2}), reference);
+    let some = variables_of(&mut client, json!({"start": 2, "count": 2}), reference);
     let names: Vec<&Value> = some.iter().map(|variable| &variable["name"]).collect();
     assert_eq!(names, ["l01", "l02"]);
-    let none = asked(&mut client, json!({"filter": "indexed"}), reference);
+    let none = variables_of(&mut client, json!({"filter": "indexed"}), reference);
     assert_eq!(none.len(), 0, "{none:?}");
     // The caller's variables are not those of the prefetched frame.
     client.continue_to(&fixture, "all");
@@ -100,7 +100,7 @@ fn change_invalidates_the_prefetch() {
             client.request_ok("evaluate", set);
         },
         |client, _, reference| {
-            let other = asked(client, json!({"start": 2, "count": 1}), reference);
+            let other = variables_of(client, json!({"start": 2, "count": 1}), reference);
             let place = other[0]["memoryReference"].clone();
             let seven = json!({"memoryReference": place, "data": "+f///w=="});
             client.request_ok("writeMemory", seven);

@@ -242,8 +242,8 @@ fn each_module_is_reported_once() {
     let modules = modules["modules"].as_array().expect("images");
     assert!(modules.len() > 1, "{modules:?}");
     assert_eq!(client.count_events("module"), modules.len());
-    let told = client.output("console");
-    assert_eq!(told.matches("has no debug info").count(), 1, "{told}");
+    let console = client.output("console");
+    assert_eq!(console.matches("has no debug info").count(), 1, "{console}");
     client.disconnect();
 }
 

@@ -23,13 +23,13 @@ fn modules_are_those_of_the_events() {
     let all = client.request_ok("modules", json!({}));
     let modules = all["modules"].as_array().expect("a list").clone();
     assert_eq!(all["totalModules"], modules.len());
-    let mut told: Vec<Value> = Vec::new();
+    let mut reported: Vec<Value> = Vec::new();
     for message in client.history() {
         if message["event"] == "module" && message["body"]["reason"] == "new" {
-            told.push(message["body"]["module"].clone());
+            reported.push(message["body"]["module"].clone());
         }
     }
-    assert_eq!(modules, told);
+    assert_eq!(modules, reported);
     let program = fixture.program.to_str().expect("UTF-8");
     assert!(modules.iter().any(|module| module["path"] == program));
     let top = client.top_frame();

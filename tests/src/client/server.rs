@@ -35,8 +35,8 @@ impl Server {
         BufReader::new(process.stdout.take().expect("piped"))
             .read_line(&mut line)
             .expect("the address");
-        let told = line.trim_end().strip_prefix("listening on ");
-        let mut words = told.unwrap_or_default().split(' ');
+        let address = line.trim_end().strip_prefix("listening on ");
+        let mut words = address.unwrap_or_default().split(' ');
         let address = words.next().filter(|address| !address.is_empty());
         let address = address.unwrap_or_else(|| panic!("no address: {line:?}"));
         let token = words.next().and_then(|word| word.strip_prefix("token="));
