@@ -298,7 +298,7 @@ fn memory_is_matched_to_its_file() {
     assert!(is_it(&open(&fixture, "stripped")));
     add_sibling(&fixture, "gcc -g");
     assert!(!is_it(&open(&fixture, "other")));
-    // Nothing can be said of memory that cannot be read.
+    // Memory that cannot be read proves nothing.
     assert!(open(&fixture, "other").is_loaded_at(LoadBias(0), &memory));
 
     // Without its file there are no symbols, but the way to the caller is known.

@@ -101,18 +101,18 @@ impl Drop for Client {
 fn main() {
     let fixture = Fixture::of("c/two_hundred.c");
     let ours = measure(&fixture, &mut Command::new(stillpoint()));
-    println!("{}", told("stillpoint", ours));
+    println!("{}", row("stillpoint", ours));
     // Cargo itself adds `--bench`.
     let mut other = std::env::args().skip(1).filter(|word| word != "--bench");
     if let Some(program) = other.next() {
         let theirs = measure(&fixture, Command::new(&program).args(other));
         let ratios = [0, 1].map(|at| ours[at].as_secs_f64() / theirs[at].as_secs_f64());
-        println!("{}", told(&program, theirs));
+        println!("{}", row(&program, theirs));
         println!("ratio: first {:.3}, median {:.3}", ratios[0], ratios[1]);
     }
 }
 
-fn told(who: &str, [first, median]: [Duration; 2]) -> String {
+fn row(who: &str, [first, median]: [Duration; 2]) -> String {
     format!("{who}: first {first:.2?}, median {median:.2?}")
 }
 

@@ -90,8 +90,8 @@ impl Adapter {
         let process = adapter.wait(|message| message["event"] == "process");
         adapter.debuggee = process["body"]["systemProcessId"].as_i64().expect("a pid");
         adapter.wait(|message| message["event"] == "stopped");
-        let asked = adapter.send("evaluate", json!({"expression": "(void *)memory"}));
-        let answer = adapter.wait(|message| message["request_seq"] == asked);
+        let request = adapter.send("evaluate", json!({"expression": "(void *)memory"}));
+        let answer = adapter.wait(|message| message["request_seq"] == request);
         let addr = answer["body"]["memoryReference"].as_str();
         adapter.addr = addr.expect("an address").to_owned();
         adapter

@@ -337,7 +337,7 @@ impl DapClient {
                 Some(command) => return Err(format!("the request was `{command}`")),
                 // A frame written by a test may have had this number.
                 None if self.wrote_raw => {}
-                None => return Err(format!("nobody waits for an answer to {sequence}")),
+                None => return Err(format!("no request {sequence} waits for a reply")),
             }
         }
         Ok(())

@@ -112,7 +112,7 @@ fn exit_during_any_request_is_reported() {
 #[test]
 fn many_forks_do_no_harm() {
     let fixture = Fixture::of("c/hostile.c");
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     for follow in ["parent", "both"] {
         let mut client = DapClient::spawn();
         let settings = json!({
@@ -124,12 +124,12 @@ fn many_forks_do_no_harm() {
         client.set_breakpoints(&fixture, &["shared"]);
         client.configure();
         assert_eq!(client.expect_exit(), 0);
-        said.push(client.output("stdout"));
+        outputs.push(client.output("stdout"));
         client.disconnect();
     }
     // 2^6 leaves give 1 each, and 2^6 - 1 inner processes.
-    assert!(said[0].ends_with("bomb 127\n"), "{said:?}");
-    assert_eq!(said[0], said[1]);
+    assert!(outputs[0].ends_with("bomb 127\n"), "{outputs:?}");
+    assert_eq!(outputs[0], outputs[1]);
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn response_has_ids_and_lines() {
     assert_eq!(
         client.count_events("breakpoint"),
         0,
-        "the answers said it all"
+        "the replies contain it all"
     );
     client.disconnect();
 }

@@ -300,7 +300,7 @@ fn kill_during_call_ends_the_session() {
     );
     client.request_ok("threads", json!({}));
     process::send_signal(client.debuggee_pid(), Signal::SIGKILL);
-    let error = client.response(call).expect_err("nobody could return");
+    let error = client.response(call).expect_err("no thread could return");
     assert!(!error_of(&error).is_empty(), "{error}");
     assert_eq!(client.expect_exit(), 128 + 9);
     client.disconnect();

@@ -66,9 +66,9 @@ fn watch_call_emits_no_log_message() {
     );
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
-    let said = client.output("console");
-    assert_eq!(said.matches("seen").count(), 5, "{said}");
-    assert!(!said.contains("seen 40"), "{said}");
+    let output = client.output("console");
+    assert_eq!(output.matches("seen").count(), 5, "{output}");
+    assert!(!output.contains("seen 40"), "{output}");
     client.disconnect();
 }
 
@@ -84,8 +84,8 @@ fn condition_call_skips_breakpoints() {
     assert_eq!(client.evaluate("i"), "3");
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
-    let said = client.output("console");
-    assert_eq!(said.matches("seen").count(), 5, "{said}");
+    let output = client.output("console");
+    assert_eq!(output.matches("seen").count(), 5, "{output}");
     client.disconnect();
 }
 
@@ -146,11 +146,11 @@ fn calls_leave_counters_in_the_program_unchanged() {
                 client.continue_();
             }
             assert_eq!(client.expect_exit(), 0);
-            let said = client.output("console");
+            let output = client.output("console");
             if last_hit.is_none() {
-                assert_eq!(said.matches("seen ").count(), 10_000);
+                assert_eq!(output.matches("seen ").count(), 10_000);
             }
-            assert!(!said.contains("seen -1"));
+            assert!(!output.contains("seen -1"));
             client.disconnect();
         }
     }

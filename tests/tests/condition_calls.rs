@@ -10,7 +10,7 @@ fn when(condition: &str) -> Value {
 }
 
 fn launched(arguments: &[&str], settings: &[(&str, Value)]) -> (Fixture, DapClient) {
-    let fixture = Fixture::of("c/asked.c");
+    let fixture = Fixture::of("c/condition_calls.c");
     let mut client = DapClient::spawn();
     let mut launch = json!({"args": arguments});
     for (name, value) in settings {
@@ -21,7 +21,7 @@ fn launched(arguments: &[&str], settings: &[(&str, Value)]) -> (Fixture, DapClie
 }
 
 /// The program's output at its end.
-fn said(client: &DapClient) -> String {
+fn totals(client: &DapClient) -> String {
     client.output("stdout").trim_end().to_owned()
 }
 
@@ -49,7 +49,7 @@ fn condition_call_result_decides_the_stop() {
             client.continue_();
         }
         assert_eq!(client.expect_exit(), 0, "{condition}");
-        assert_eq!(said(&client), "total 5, kept 1", "{condition}");
+        assert_eq!(totals(&client), "total 5, kept 1", "{condition}");
         client.disconnect();
     }
 }
@@ -58,8 +58,8 @@ fn condition_call_result_decides_the_stop() {
 fn hits_and_messages_follow_the_condition_call() {
     let (fixture, mut client) = launched(&[], &[]);
     let third = json!({"condition": "is_even(i)", "hitCondition": "3"});
-    let told = json!({"condition": "is_even(number)", "logMessage": "even {number}"});
-    client.set_breakpoints_with(&fixture, vec![("few", third), ("hit", told)]);
+    let logging = json!({"condition": "is_even(number)", "logMessage": "even {number}"});
+    client.set_breakpoints_with(&fixture, vec![("few", third), ("hit", logging)]);
     client.configure();
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), "4");
@@ -121,14 +121,14 @@ fn racing_threads_lose_no_hit() {
         }
         assert_eq!(client.expect_exit(), 0);
         let all = threads * rounds;
-        assert_eq!(said(&client), format!("total {all}, kept {threads}"));
+        assert_eq!(totals(&client), format!("total {all}, kept {threads}"));
         client.disconnect();
     }
 }
 
 #[test]
 fn stop_or_detach_finds_no_thread_in_a_condition_call() {
-    let fixture = Fixture::of("c/asked.c");
+    let fixture = Fixture::of("c/condition_calls.c");
     let debuggee = Debuggee::start(&fixture, &["4", "1000000000", "beat"]);
     let mut client = DapClient::spawn();
     client.attach(debuggee.pid(), json!({}));

@@ -8,7 +8,7 @@ const LOOKING: &str = "searching debug info for its names";
 
 /// Returns the message of a breakpoint with an unknown name, immediately or after the index is
 /// complete.
-fn said(client: &mut DapClient, set: &Value) -> String {
+fn message_of(client: &mut DapClient, set: &Value) -> String {
     assert_eq!(set["verified"], true, "{set}");
     let is_final = |message: &&str| !message.starts_with(LOOKING);
     if let Some(message) = set["message"].as_str().filter(is_final) {
@@ -58,19 +58,19 @@ fn unknown_name_is_reported_when_set() {
         ),
     ] {
         let set = set(&mut client, &fixture, "body", condition);
-        let said = said(&mut client, &set);
-        assert!(said.contains(wrong), "{condition}: {said}");
+        let message = message_of(&mut client, &set);
+        assert!(message.contains(wrong), "{condition}: {message}");
         assert!(
-            said.contains(condition) && said.contains("loaded later"),
-            "{said}"
+            message.contains(condition) && message.contains("loaded later"),
+            "{message}"
         );
     }
     let message = json!({"logMessage": "{i} of {limit}"});
     let set_one = client.set_breakpoints_with(&fixture, vec![("body", message)])[0].clone();
-    let told = said(&mut client, &set_one);
+    let message = message_of(&mut client, &set_one);
     assert!(
-        told.starts_with("log message `limit`: no variable"),
-        "{told}"
+        message.starts_with("log message `limit`: no variable"),
+        "{message}"
     );
     // Names after `$` are not defined by libraries.
     let wrong = set(&mut client, &fixture, "body", "$rxa == 3");
@@ -78,8 +78,8 @@ fn unknown_name_is_reported_when_set() {
         (&wrong["verified"], &wrong["reason"]),
         (&json!(false), &json!("failed"))
     );
-    let told = wrong["message"].as_str().expect("a message");
-    assert!(told.contains("no register `$rxa`"), "{told}");
+    let message = wrong["message"].as_str().expect("a message");
+    assert!(message.contains("no register `$rxa`"), "{message}");
     // After the correction, there is no message.
     for condition in ["i == 2", "scale > 3 && $edi == 2 || $thread_name == \"x\""] {
         let right = set(&mut client, &fixture, "body", condition);
@@ -145,8 +145,8 @@ fn unknown_member_is_reported_when_set() {
         let mut client = DapClient::stopped_at(&fixture, marker);
         for (condition, wrong) in cases {
             let set = set(&mut client, &fixture, marker, condition);
-            let said = said(&mut client, &set);
-            assert!(said.contains(wrong), "{condition}: {said}");
+            let message = message_of(&mut client, &set);
+            assert!(message.contains(wrong), "{condition}: {message}");
         }
         client.disconnect();
     }
@@ -160,12 +160,12 @@ fn assert_known(source: &str, marker: &str, conditions: &[&str]) {
         let set = set(&mut client, &fixture, marker, condition);
         assert_eq!(set["verified"], true, "{condition}");
         // Until names are indexed, this is the only message.
-        let said = set["message"].as_str();
-        assert!(said.is_none_or(|it| it.starts_with(LOOKING)), "{set}");
+        let message = set["message"].as_str();
+        assert!(message.is_none_or(|it| it.starts_with(LOOKING)), "{set}");
     }
     let wrong = set(&mut client, &fixture, marker, "nowhere == 1");
-    let told = said(&mut client, &wrong);
-    assert!(told.contains("nowhere"), "{told}");
+    let message = message_of(&mut client, &wrong);
+    assert!(message.contains("nowhere"), "{message}");
     for condition in conditions {
         let set = set(&mut client, &fixture, marker, condition);
         assert_eq!(set["message"], Value::Null, "{condition}");
@@ -241,8 +241,8 @@ fn unknown_name_may_come_with_a_library() {
     let fixture = Fixture::of("c/shared_main.c");
     let mut client = DapClient::stopped_at(&fixture, "call_linked");
     let set = set(&mut client, &fixture, "call_plugin", "plugin_thrice != 0");
-    let told = said(&mut client, &set);
-    assert!(told.contains("no variable `plugin_thrice`"), "{told}");
+    let message = message_of(&mut client, &set);
+    assert!(message.contains("no variable `plugin_thrice`"), "{message}");
     client.continue_();
     let changed = client.wait_event_where("breakpoint", |body| {
         body["breakpoint"]["id"] == set["id"] && body["breakpoint"]["message"].is_null()

@@ -170,9 +170,9 @@ fn nothing_runs_and_nothing_is_changed() {
         return;
     };
     let (mut client, _) = opened(&core, json!({}));
-    let told = client.wait_event("capabilities");
-    assert_eq!(told["capabilities"]["supportsSetVariable"], false);
-    assert_eq!(told["capabilities"]["supportsRestartRequest"], Value::Null);
+    let event = client.wait_event("capabilities");
+    assert_eq!(event["capabilities"]["supportsSetVariable"], false);
+    assert_eq!(event["capabilities"]["supportsRestartRequest"], Value::Null);
     let thread = json!({"threadId": client.thread()});
     for command in ["continue", "next", "stepIn", "stepOut", "pause"] {
         let message = client.request_error(command, thread.clone());
@@ -292,9 +292,9 @@ fn compressed_ones_are_unpacked() {
         let bytes = fs::read(&packed).expect("the file");
         fs::write(&packed, &bytes[..bytes.len() / 2]).expect("a shorter one");
         let (client, _) = opened(&packed, json!({}));
-        let said = client.output("console");
-        assert!(said.contains("was unpacked in part"), "{said}");
-        assert!(said.contains("bytes of memory are missing"), "{said}");
+        let output = client.output("console");
+        assert!(output.contains("was unpacked in part"), "{output}");
+        assert!(output.contains("bytes of memory are missing"), "{output}");
         client.disconnect();
     }
 }
@@ -367,9 +367,9 @@ fn truncated_core_reports_missing_bytes() {
     let short = folder.path().join("short");
     fs::write(&short, &bytes[..bytes.len() / 2]).expect("a shorter one");
     let (mut client, _) = opened(&short, json!({}));
-    let said = client.output("console");
-    assert!(said.contains("truncated"), "{said}");
-    assert!(said.contains("bytes of memory are missing"), "{said}");
+    let output = client.output("console");
+    assert!(output.contains("truncated"), "{output}");
+    assert!(output.contains("bytes of memory are missing"), "{output}");
     // The program's own memory comes first in the file.
     assert_eq!(client.evaluate("first.value"), "1");
     client.disconnect();
@@ -420,10 +420,10 @@ fn program_of_a_core_must_be_the_same_build() {
     };
     // At its original path; the user's path is wrong.
     let (mut client, _) = opened(&core, json!({"program": other.program}));
-    let said = client.output("console");
+    let output = client.output("console");
     assert!(
-        said.contains("is not the build in the core file") && said.contains("is used"),
-        "{said}"
+        output.contains("is not the build in the core file") && output.contains("is used"),
+        "{output}"
     );
     client.expect_line(&fixture, "crash");
     client.disconnect();
@@ -431,18 +431,18 @@ fn program_of_a_core_must_be_the_same_build() {
     // Gone; then another one is at its place.
     fs::remove_file(&program).expect("it was there");
     let (client, _) = opened(&core, json!({}));
-    let said = client.output("console");
+    let output = client.output("console");
     assert!(
-        said.contains("was not found") && said.contains("`program`"),
-        "{said}"
+        output.contains("was not found") && output.contains("`program`"),
+        "{output}"
     );
     client.disconnect();
     fs::copy(&other.program, &program).expect("another one");
     let (mut client, _) = opened(&core, json!({}));
-    let said = client.output("console");
+    let output = client.output("console");
     assert!(
-        said.contains("is not the build in the core file") && said.contains("`program`"),
-        "{said}"
+        output.contains("is not the build in the core file") && output.contains("`program`"),
+        "{output}"
     );
     let frames = frames(&mut client);
     let ours = ["sum", "crashes"];
@@ -483,10 +483,10 @@ fn core_libraries_are_found_beside_the_program() {
     // Without it, the stack is shown with a note on why it may be wrong.
     fs::remove_file(here.join(library)).expect("it was there");
     let (mut client, _) = opened(&core, json!({"program": program}));
-    let said = client.output("console");
+    let output = client.output("console");
     assert!(
-        said.contains("these libraries") && said.contains(library),
-        "{said}"
+        output.contains("these libraries") && output.contains(library),
+        "{output}"
     );
     let caller = ("main".to_owned(), fixture.line("calls"));
     assert!(frames(&mut client).contains(&caller));

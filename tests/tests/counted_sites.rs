@@ -26,12 +26,12 @@ fn messages(mut client: DapClient, fixture: &Fixture) -> Vec<String> {
     assert_eq!(client.expect_exit(), 0);
     let text = client.output("console");
     client.disconnect();
-    let told = text.lines().filter(|line| line.starts_with("passed"));
-    told.map(str::to_owned).collect()
+    let passed = text.lines().filter(|line| line.starts_with("passed"));
+    passed.map(str::to_owned).collect()
 }
 
-fn counts(told: &[String], line: &str) -> usize {
-    told.iter().filter(|text| *text == line).count()
+fn counts(passed: &[String], line: &str) -> usize {
+    passed.iter().filter(|text| *text == line).count()
 }
 
 #[test]
@@ -53,13 +53,13 @@ fn messages_of_lines() {
             ("done", json!({})),
         ];
         client.set_breakpoints_with(&fixture, wanted);
-        let told = messages(client, &fixture);
+        let passed = messages(client, &fixture);
         for (line, expected) in [
             ("passed first", PASSES),
             ("passed second", PASSES),
             ("passed third", PASSES / 10),
         ] {
-            assert_eq!(counts(&told, line), expected, "{signals}: {line}");
+            assert_eq!(counts(&passed, line), expected, "{signals}: {line}");
         }
     }
 }

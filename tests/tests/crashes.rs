@@ -59,8 +59,8 @@ fn null_pointers_are_named() {
             "SIGSEGV: read of address 0x4141414141414141 (`node->id`): not a canonical address",
         ),
     ] {
-        let (mut client, told) = crash(&fixture, what);
-        assert_eq!(told, text);
+        let (mut client, reported) = crash(&fixture, what);
+        assert_eq!(reported, text);
         client.expect_line(&fixture, what);
         dies(client, 11);
     }
@@ -75,9 +75,9 @@ fn null_pointers_in_registers() {
         ..flags
     };
     let fixture = Fixture::build("c/crashes.c", flags).expect("gcc is installed");
-    let (client, told) = crash(&fixture, "at_null");
+    let (client, reported) = crash(&fixture, "at_null");
     assert_eq!(
-        told,
+        reported,
         "SIGSEGV: read of address 0x10: `node->value`, but `node` is null"
     );
     dies(client, 11);
@@ -121,9 +121,9 @@ fn faults_are_explained() {
         ("free", 6, &["free(): double free detected"]),
         ("abort", 6, &["SIGABRT from the program itself"]),
     ] {
-        let (client, told) = crash(&fixture, what);
+        let (client, reported) = crash(&fixture, what);
         for part in parts {
-            assert!(told.contains(part), "{what}: {told}");
+            assert!(reported.contains(part), "{what}: {reported}");
         }
         dies(client, signal);
     }
@@ -143,9 +143,9 @@ fn full_stacks_are_recognised() {
             "MiB below the end of the thread's stack, in `large_frame`",
         ),
     ] {
-        let (mut client, told) = crash(&fixture, what);
-        let begins = told.starts_with("SIGSEGV: stack overflow: ");
-        assert!(begins && told.contains(part), "{told}");
+        let (mut client, reported) = crash(&fixture, what);
+        let begins = reported.starts_with("SIGSEGV: stack overflow: ");
+        assert!(begins && reported.contains(part), "{reported}");
         let thread = client.thread();
         let page = json!({"threadId": thread, "startFrame": 0, "levels": 2});
         let stack = client.request_ok("stackTrace", page);
@@ -206,8 +206,8 @@ fn aborts_of_rust_are_explained() {
             let stop = client.expect_stopped("exception");
             assert_eq!(stop["description"], "Rust panic", "{how}");
             // The text may continue with the violated condition.
-            let said = stop["text"].as_str().unwrap_or_default();
-            assert!(said.starts_with(panic), "{how}: {said}");
+            let reported = stop["text"].as_str().unwrap_or_default();
+            assert!(reported.starts_with(panic), "{how}: {reported}");
             client.continue_();
         }
         if let Some(text) = text {

@@ -191,7 +191,7 @@ fn watch_of_a_value_without_address_is_refused() {
             "{description}"
         );
     }
-    let wrong = set(&mut client, json!([{"dataId": "nobody gave this"}]));
+    let wrong = set(&mut client, json!([{"dataId": "never given out"}]));
     assert_eq!(wrong[0]["verified"], false);
     let nowhere = client.request_ok(
         "dataBreakpointInfo",

@@ -110,9 +110,9 @@ impl Server {
         gate.expect("the pipe")
     }
 
-    fn asked(&self) -> Vec<String> {
-        let asked = fs::read_to_string(self.root.join("asked")).unwrap_or_default();
-        asked.lines().map(str::to_owned).collect()
+    fn requested_ids(&self) -> Vec<String> {
+        let requested_ids = fs::read_to_string(self.root.join("asked")).unwrap_or_default();
+        requested_ids.lines().map(str::to_owned).collect()
     }
 
     /// The processes of a run that waits at the gate.
@@ -255,7 +255,7 @@ fn debug_info_arrives_during_a_stop() {
     client.set_function_breakpoints(&[]);
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
-    assert_eq!(server.asked()[0], id, "the program first");
+    assert_eq!(server.requested_ids()[0], id, "the program first");
     client.disconnect();
 }
 
@@ -276,7 +276,11 @@ fn frames_stay_valid_without_invalidated_support() {
     client.expect_line(&fixture, "open");
     assert_eq!(client.locals()["linked"], "8");
     assert_eq!(client.count_events("invalidated"), 0);
-    assert_eq!(server.asked()[..2], [id, library], "the program first");
+    assert_eq!(
+        server.requested_ids()[..2],
+        [id, library],
+        "the program first"
+    );
     client.disconnect();
 }
 
@@ -431,11 +435,15 @@ fn said_without(adjust: impl FnOnce(&Server, &mut Command)) -> String {
     });
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
-    assert!(server.asked().is_empty());
-    let said = client.output("console");
-    assert_eq!(said.matches("Cannot fetch debug info").count(), 1, "{said}");
+    assert!(server.requested_ids().is_empty());
+    let output = client.output("console");
+    assert_eq!(
+        output.matches("Cannot fetch debug info").count(),
+        1,
+        "{output}"
+    );
     client.disconnect();
-    said
+    output
 }
 
 #[test]
@@ -467,6 +475,6 @@ fn no_download_without_the_setting() {
     client.configure();
     assert_eq!(client.expect_exit(), 0);
     assert!(client.output("console").contains("compile it with -g"));
-    assert!(server.asked().is_empty());
+    assert!(server.requested_ids().is_empty());
     client.disconnect();
 }

@@ -136,8 +136,8 @@ fn instructions_have_their_sources_and_names() {
     let first = rows.iter().find(with_line).expect("a line");
     assert_eq!(first["location"]["path"], path);
     let in_main = rows.iter().filter(|row| row["symbol"] == "main");
-    let told = in_main.filter(|row| row["location"].is_object()).count();
-    assert!(told <= 1, "the same source is told once");
+    let with_location = in_main.filter(|row| row["location"].is_object()).count();
+    assert!(with_location <= 1, "each source is named once");
     let call = rows
         .iter()
         .find(|row| text(&row["instruction"]).starts_with("call"));
@@ -387,8 +387,8 @@ fn a_thread_can_be_moved_in_machine_code() {
     };
     let popped = line_with("  pop rbp");
     let goto = |client: &mut DapClient, line: usize| {
-        let asked = json!({"source": source, "line": line});
-        let targets = client.request_ok("gotoTargets", asked)["targets"].clone();
+        let arguments = json!({"source": source, "line": line});
+        let targets = client.request_ok("gotoTargets", arguments)["targets"].clone();
         targets.as_array().expect("targets").clone()
     };
     let thread = client.thread();
@@ -411,8 +411,8 @@ fn a_thread_can_be_moved_in_machine_code() {
     assert_eq!(line_of(&client.top_frame()), popped);
     assert_eq!(client.evaluate("$eax"), "4", "nothing has run");
     // Behind the last instruction, and where the stack is another.
-    let asked = json!({"source": source, "line": lines.len() + 1});
-    let error = client.request_error("gotoTargets", asked);
+    let arguments = json!({"source": source, "line": lines.len() + 1});
+    let error = client.request_error("gotoTargets", arguments);
     assert!(error.contains("lines"), "{error}");
     let first = goto(&mut client, 2);
     let chosen = json!({"threadId": thread, "targetId": first[0]["id"]});

@@ -88,8 +88,11 @@ fn a_throw_stops_with_its_type_and_message() {
         assert_eq!(info["breakMode"], "always");
         let details = &info["details"];
         assert_eq!(details["typeName"], name);
-        let told = details["message"].as_str().unwrap();
-        assert!(told.ends_with(message) || told.contains(message), "{told}");
+        let shown = details["message"].as_str().unwrap();
+        assert!(
+            shown.ends_with(message) || shown.contains(message),
+            "{shown}"
+        );
         let stack = details["stackTrace"].as_str().unwrap();
         let place = format!(
             "fails(char const*) at {}:{}\n",
@@ -585,10 +588,10 @@ fn exceptions_belong_to_threads() {
 }
 
 fn has(compiler: &str, library: &str) -> bool {
-    let asked = Command::new(compiler)
+    let run = Command::new(compiler)
         .arg(format!("-print-file-name={library}"))
         .output();
-    let found = asked.ok().and_then(|it| String::from_utf8(it.stdout).ok());
+    let found = run.ok().and_then(|it| String::from_utf8(it.stdout).ok());
     let is_there = found.is_some_and(|path| Path::new(path.trim()).is_absolute());
     if !is_there {
         skips::skip(&format!("{library} of {compiler}"));

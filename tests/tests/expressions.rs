@@ -257,8 +257,8 @@ fn conditions_and_messages_use_the_same_language() {
     );
     client.configure();
     client.expect_exit();
-    let said = client.output("console");
-    assert!(said.contains("n is 0x1 and 0b10"), "{said}");
+    let output = client.output("console");
+    assert!(output.contains("n is 0x1 and 0b10"), "{output}");
     client.disconnect();
 }
 

@@ -67,7 +67,7 @@ fn settings_are_those_of_the_manual() {
 
 fn check_default(name: &str, setting: &Value, documented: &str) {
     let names = name.contains("Length") || ["maxElements", "maxDepth"].contains(&name);
-    let said = setting["default"].clone();
+    let default = setting["default"].clone();
     let expected: Vec<Value> = documented
         .split(", ")
         .map(|default| {
@@ -78,12 +78,12 @@ fn check_default(name: &str, setting: &Value, documented: &str) {
     let fits = match documented {
         // Words instead of a value, or none: editors may suggest something.
         "" | "the adapter's" | "all `null`" => true,
-        _ if names => expected.contains(&said),
-        _ => expected == [said.clone()],
+        _ if names => expected.contains(&default),
+        _ => expected == [default.clone()],
     };
     assert!(
         fits,
-        "{name}: {said} in package.json, {documented} in the manual"
+        "{name}: {default} in package.json, {documented} in the manual"
     );
 }
 

@@ -245,12 +245,12 @@ fn wait_for_functions_can_be_paused_and_resumed() {
     client.expect_exit();
     client.disconnect();
 
-    let told = |_| {
+    let attempt = |_| {
         let mut client = begin();
         let event = client.wait_event_of(&["progressStart", "stopped", "exited"]);
         (event["event"] == "progressStart").then(|| (client, event["body"].clone()))
     };
-    let Some((mut client, progress)) = (0..ATTEMPTS).find_map(told) else {
+    let Some((mut client, progress)) = (0..ATTEMPTS).find_map(attempt) else {
         return skips::skip("a search that takes long");
     };
     let title = progress["title"].as_str().expect("a title");

@@ -8,7 +8,7 @@ const MESSAGES: usize = 10_000;
 
 /// Runs a fixture to its end; returns its output, and the breakpoint's message on where it is
 /// evaluated.
-fn said(
+fn logged(
     fixture: &Fixture,
     args: &[&str],
     mark: &str,
@@ -19,23 +19,23 @@ fn said(
     client.set_breakpoints_with(fixture, vec![(mark, breakpoint)]);
     client.configure();
     assert_eq!(client.expect_exit(), 0);
-    let asked = client.history().iter().rev();
-    let mut asked = asked.filter_map(|it| it["body"]["breakpoint"]["message"].as_str());
-    let asked = asked.next().map(str::to_owned);
-    let said = client.output("console");
+    let note = client.history().iter().rev();
+    let mut note = note.filter_map(|it| it["body"]["breakpoint"]["message"].as_str());
+    let note = note.next().map(str::to_owned);
+    let logged = client.output("console");
     client.disconnect();
-    (said.lines().map(str::to_owned).collect(), asked)
+    (logged.lines().map(str::to_owned).collect(), note)
 }
 
 #[track_caller]
-fn by_itself(asked: Option<&str>) {
-    let itself = asked.is_some_and(|it| it.starts_with("evaluated in the program"));
-    assert!(itself, "{asked:?}");
+fn by_itself(note: Option<&str>) {
+    let itself = note.is_some_and(|it| it.starts_with("evaluated in the program"));
+    assert!(itself, "{note:?}");
 }
 
 #[track_caller]
-fn expect(said: &[String], expected: impl Iterator<Item = String>) {
-    let mut lines = said.iter();
+fn expect(logged: &[String], expected: impl Iterator<Item = String>) {
+    let mut lines = logged.iter();
     for (index, expected) in expected.enumerate() {
         assert_eq!(lines.next(), Some(&expected), "message {index}");
     }
@@ -68,7 +68,7 @@ fn values(i: usize) -> String {
 }
 
 /// Addresses are others in every run.
-fn without_addresses(said: &[String]) -> Vec<String> {
+fn without_addresses(logged: &[String]) -> Vec<String> {
     let strip = |line: &String| {
         let mut parts = line.split("0x");
         let mut text = parts.next().unwrap_or_default().to_owned();
@@ -84,26 +84,26 @@ fn without_addresses(said: &[String]) -> Vec<String> {
         }
         text
     };
-    said.iter().map(strip).collect()
+    logged.iter().map(strip).collect()
 }
 
 #[test]
 fn floats_texts_and_all_simple_values() {
-    for fixture in everywhere("c/detour_logs.c") {
+    for fixture in everywhere("c/jump_patch_logs.c") {
         let args = ["values", &MESSAGES.to_string()];
-        let (said, asked) = said(&fixture, &args, "values", json!({"logMessage": VALUES}));
-        by_itself(asked.as_deref());
-        expect(&without_addresses(&said), (0..MESSAGES).map(values));
+        let (logged, note) = logged(&fixture, &args, "values", json!({"logMessage": VALUES}));
+        by_itself(note.as_deref());
+        expect(&without_addresses(&logged), (0..MESSAGES).map(values));
     }
 }
 
 #[test]
 fn objects_long_texts_and_pointers_to_nothing() {
-    for fixture in everywhere("c/detour_logs.c") {
+    for fixture in everywhere("c/jump_patch_logs.c") {
         let args = ["objects", &MESSAGES.to_string()];
         let message = json!({"logMessage": "{i} {*pair} {a} {b}"});
-        let (said, asked) = said(&fixture, &args, "objects", message);
-        by_itself(asked.as_deref());
+        let (logged, note) = logged(&fixture, &args, "objects", message);
+        by_itself(note.as_deref());
         let long = format!("@\"{}\"...", "q".repeat(256));
         let expected = (0..MESSAGES).map(|i| {
             let pointed = match i % 1000 {
@@ -119,19 +119,19 @@ fn objects_long_texts_and_pointers_to_nothing() {
             let b = text("b", i % 100 == 50);
             format!("{i} {{left = {i}, right = {right}, name = \"abc\", said = {pointed}}} {a} {b}")
         });
-        expect(&without_addresses(&said), expected);
+        expect(&without_addresses(&logged), expected);
     }
 }
 
 #[test]
 fn text_of_cpp() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
-        let Some(fixture) = Fixture::build("cpp/detour_logs.cpp", Flags::new(compiler)) else {
+        let Some(fixture) = Fixture::build("cpp/jump_patch_logs.cpp", Flags::new(compiler)) else {
             continue;
         };
         let message = json!({"logMessage": "{i} {name} {view} {point} {row}"});
-        let (said, asked) = said(&fixture, &[&MESSAGES.to_string()], "say", message);
-        by_itself(asked.as_deref());
+        let (logged, note) = logged(&fixture, &[&MESSAGES.to_string()], "say", message);
+        by_itself(note.as_deref());
         let expected = (0..MESSAGES).map(|i| {
             let name = ["longer than fits into the object", "short"][i % 2];
             let row = match i % 4 {
@@ -142,20 +142,20 @@ fn text_of_cpp() {
             let x = i as f64 / 2.0;
             format!("{i} \"{name}\" \"{view}\" {{x = {x}, y = {i}}} {row}")
         });
-        expect(&said, expected);
+        expect(&logged, expected);
     }
 }
 
 #[test]
 fn text_of_rust() {
-    let fixture = Fixture::of("rust/detour_logs.rs");
+    let fixture = Fixture::of("rust/jump_patch_logs.rs");
     let message = json!({"logMessage": "{i} {text} {string} {said} {maybe}"});
-    let (said, asked) = said(&fixture, &[&MESSAGES.to_string()], "say", message);
-    by_itself(asked.as_deref());
+    let (logged, note) = logged(&fixture, &[&MESSAGES.to_string()], "say", message);
+    by_itself(note.as_deref());
     let expected = (0..MESSAGES).map(|i| {
         let text = ["one", "", "three"][i % 3];
         let string = "é".repeat(i % 4);
-        let said = match i % 3 {
+        let logged = match i % 3 {
             0 => "Nothing".to_owned(),
             1 => format!("Number({i}.0)"),
             _ => "Text(\"said\")".to_owned(),
@@ -164,14 +164,14 @@ fn text_of_rust() {
             0 => format!("Some({i})"),
             _ => "None".to_owned(),
         };
-        format!("{i} \"{text}\" \"{string}\" {said} {maybe}")
+        format!("{i} \"{text}\" \"{string}\" {logged} {maybe}")
     });
-    expect(&said, expected);
+    expect(&logged, expected);
 }
 
 #[test]
 fn logpoint_hit_conditions_are_exact() {
-    let fixture = Fixture::of("c/detour_logs.c");
+    let fixture = Fixture::of("c/jump_patch_logs.c");
     let args = ["values", &MESSAGES.to_string()];
     for (hit, condition, holds) in [
         ("% 10", None, (|hit| hit % 10 == 0) as fn(usize) -> bool),
@@ -185,24 +185,24 @@ fn logpoint_hit_conditions_are_exact() {
         if let Some(condition) = condition {
             breakpoint["condition"] = json!(condition);
         }
-        let (said, asked) = said(&fixture, &args, "values", breakpoint);
-        by_itself(asked.as_deref());
+        let (logged, note) = logged(&fixture, &args, "values", breakpoint);
+        by_itself(note.as_deref());
         let passes = (0..MESSAGES).filter(|i| condition.is_none() || i % 3 == 1);
-        let told = passes.zip(1..).filter(|(_, hit)| holds(*hit));
+        let hits = passes.zip(1..).filter(|(_, hit)| holds(*hit));
         let kinds = ["FIRST", "MIDDLE", "LAST"];
-        expect(&said, told.map(|(i, _)| format!("{i} {}", kinds[i % 3])));
+        expect(&logged, hits.map(|(i, _)| format!("{i} {}", kinds[i % 3])));
     }
 }
 
 /// Hits that the interpreter evaluates are included in the count.
 #[test]
 fn interpreted_hits_are_counted() {
-    let fixture = Fixture::of("c/detour_logs.c");
+    let fixture = Fixture::of("c/jump_patch_logs.c");
     let args = ["objects", &MESSAGES.to_string()];
     let breakpoint = json!({"logMessage": "{i} {a} {b}", "hitCondition": "% 11"});
-    let (said, asked) = said(&fixture, &args, "objects", breakpoint);
-    by_itself(asked.as_deref());
-    let numbers = said
+    let (logged, note) = logged(&fixture, &args, "objects", breakpoint);
+    by_itself(note.as_deref());
+    let numbers = logged
         .iter()
         .map(|line| line.split(' ').next().unwrap_or_default());
     let numbers: Vec<String> = numbers.map(str::to_owned).collect();
@@ -214,17 +214,17 @@ fn interpreted_hits_are_counted() {
 
 #[test]
 fn threads_count_together() {
-    let fixture = Fixture::of("c/detour_logs.c");
+    let fixture = Fixture::of("c/jump_patch_logs.c");
     let args = ["threads", &MESSAGES.to_string()];
     for (hit, expected) in [
         ("% 10", 4 * MESSAGES / 10),
         ("> 30000", 4 * MESSAGES - 30_000),
     ] {
         let breakpoint = json!({"logMessage": "{i} {ratio} {name}", "hitCondition": hit});
-        let (said, asked) = said(&fixture, &args, "values", breakpoint);
-        by_itself(asked.as_deref());
-        assert_eq!(said.len(), expected, "{hit}");
-        for line in without_addresses(&said) {
+        let (logged, note) = logged(&fixture, &args, "values", breakpoint);
+        by_itself(note.as_deref());
+        assert_eq!(logged.len(), expected, "{hit}");
+        for line in without_addresses(&logged) {
             let i: usize = line
                 .split(' ')
                 .next()
@@ -237,22 +237,22 @@ fn threads_count_together() {
 
 #[test]
 fn single_message_is_emitted_once() {
-    let fixture = Fixture::of("c/detour_logs.c");
+    let fixture = Fixture::of("c/jump_patch_logs.c");
     let args = ["values", &MESSAGES.to_string()];
     let breakpoint = json!({
         "logMessage": "{i} {$thread > 0}", "hitCondition": "once", "condition": "i == 7000",
     });
-    let (said, _) = said(&fixture, &args, "values", breakpoint);
-    expect(&said, std::iter::once("7000 1".to_owned()));
+    let (logged, _) = logged(&fixture, &args, "values", breakpoint);
+    expect(&logged, std::iter::once("7000 1".to_owned()));
 }
 
 /// A condition that could not be compiled is compiled again after it has changed.
 #[test]
 fn edited_condition_is_compiled_again() {
-    let fixture = Fixture::of("c/detour_logs.c");
+    let fixture = Fixture::of("c/jump_patch_logs.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["values", "1000000000"]}));
-    let told = |client: &mut DapClient, start: &str| {
+    let expect_note = |client: &mut DapClient, start: &str| {
         client.wait_event_where("breakpoint", |event| {
             let message = event["breakpoint"]["message"].as_str();
             message.is_some_and(|it| it.starts_with(start))
@@ -261,13 +261,13 @@ fn edited_condition_is_compiled_again() {
     let calls = json!({"condition": "$thread == 1"});
     client.set_breakpoints_with(&fixture, vec![("values", calls)]);
     client.configure();
-    told(
+    expect_note(
         &mut client,
         "evaluated by the debugger, some µs per hit: `$thread` is known only to the debugger",
     );
     let reads = json!({"condition": "i == 3000000"});
     client.set_breakpoints_with(&fixture, vec![("values", reads)]);
-    told(&mut client, "evaluated in the program");
+    expect_note(&mut client, "evaluated in the program");
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("i"), "3000000");
     client.disconnect_with(json!({"terminateDebuggee": true}));

@@ -22,7 +22,7 @@ fn everywhere() -> Vec<Fixture> {
     [Compiler::Gcc, Compiler::Clang]
         .into_iter()
         .flat_map(|compiler| ["0", "1", "2"].map(|level| Flags::new(compiler).optimized(level)))
-        .filter_map(|flags| Fixture::build("c/detours.c", flags))
+        .filter_map(|flags| Fixture::build("c/jump_patches.c", flags))
         .collect()
 }
 
@@ -46,7 +46,7 @@ fn all_hits_are_counted() {
 #[test]
 fn pause_at_any_pc_counts_each_hit_once() {
     const HITS: u64 = 40_000_000;
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["once", HITS.to_string()]}));
     let last = json!({"hitCondition": HITS.to_string()});
@@ -61,7 +61,7 @@ fn pause_at_any_pc_counts_each_hit_once() {
 
 #[test]
 fn hit_condition_stops_at_the_right_hits() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = with(&fixture, "once", json!({"hitCondition": "% 1000000"}));
     for million in 1..=3 {
         client.expect_stopped("breakpoint");
@@ -124,8 +124,8 @@ fn nothing_is_strange(args: [&str; 2], marker: &str) {
         client.set_breakpoints_with(&fixture, vec![(marker, never)]);
         client.configure();
         assert_eq!(client.expect_exit(), 0);
-        let told = client.output("stdout");
-        assert!(told.contains(", strange 0\n"), "{told}");
+        let output = client.output("stdout");
+        assert!(output.contains(", strange 0\n"), "{output}");
         client.disconnect();
     }
 }
@@ -167,7 +167,7 @@ fn signal_handlers_see_no_relocated_instruction() {
 /// A thread is inside the instructions that a jump would cover when the jump is first tried.
 #[test]
 fn jump_waits_for_a_thread_inside_its_bytes() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["inside", MANY.to_string()]}));
     client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
@@ -207,10 +207,10 @@ fn pause_in_a_condition_keeps_vector_registers() {
         client.wait_for_jump_patch();
         assert_ne!(client.pause_repeatedly(40), 0);
         assert_eq!(client.expect_exit(), 0);
-        let told = client.output("stdout");
+        let output = client.output("stdout");
         assert!(
-            told.starts_with(&format!("halves {}.0\n", HALVES / 2)),
-            "{told}"
+            output.starts_with(&format!("halves {}.0\n", HALVES / 2)),
+            "{output}"
         );
         client.disconnect();
     }
@@ -244,7 +244,7 @@ fn signal_handlers_see_no_displaced_step() {
     // The kernel looks for its time now and then: it may see none of so many passes.
     const MOST: u64 = 500 * HITS;
     let built = [Compiler::Gcc, Compiler::Clang]
-        .map(|compiler| Fixture::build("c/detours.c", Flags::new(compiler)));
+        .map(|compiler| Fixture::build("c/jump_patches.c", Flags::new(compiler)));
     for (fixture, mode) in (built.iter().flatten()).flat_map(|it| [(it, "timer"), (it, "fill")]) {
         let mut client = DapClient::spawn();
         client.launch(fixture, json!({"args": [mode, MOST.to_string()]}));
@@ -273,7 +273,7 @@ fn signal_handlers_see_no_displaced_step() {
 #[test]
 fn unreadable_memory_in_a_condition_is_reported() {
     // The pointer is none from the middle on.
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["pointer", MANY.to_string()]}));
     let condition = json!({"condition": "*pointer == -1"});
@@ -292,7 +292,7 @@ fn unreadable_memory_in_a_condition_is_reported() {
 
 #[test]
 fn pause_at_a_condition_fault_reports_no_signal() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["gone", "1000"]}));
     let says = json!({"logMessage": "{*pointer}"});
@@ -309,7 +309,7 @@ fn pause_at_a_condition_fault_reports_no_signal() {
 
 #[test]
 fn compiled_conditions_hold_as_interpreted() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     for condition in [
         "i == 2999999",
         "i > 2999998 && sum > 0",
@@ -333,7 +333,7 @@ fn compiled_conditions_hold_as_interpreted() {
 
 #[test]
 fn forked_child_has_original_code() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = with(&fixture, "fork", json!({"hitCondition": "> 2000000000"}));
     assert_eq!(client.expect_exit(), 0);
     assert!(client.output("stdout").starts_with("child 7\n"));
@@ -344,7 +344,7 @@ fn forked_child_has_original_code() {
 /// not reported.
 #[test]
 fn vfork_child_is_not_harmed() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["vfork", "100000"]}));
     let condition = json!({"condition": "*pointer == -1"});
@@ -357,7 +357,7 @@ fn vfork_child_is_not_harmed() {
 
 #[test]
 fn steps_and_breakpoints_in_patched_bytes_stop() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = with(&fixture, "once", json!({"hitCondition": "1000000"}));
     client.expect_stopped("breakpoint");
     client.next();
@@ -408,7 +408,7 @@ fn attached_to(debuggee: &Debuggee, fixture: &Fixture) -> DapClient {
 
 #[test]
 fn detach_removes_all_patches() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let (debuggee, before, client) = attached(&fixture);
     client.disconnect_with(json!({"terminateDebuggee": false}));
     debuggee.expect_running();
@@ -417,7 +417,7 @@ fn detach_removes_all_patches() {
 
 #[test]
 fn edited_condition_replaces_the_compiled_one() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["on", "2000000"]}));
     for condition in ["i == 1900000", "i == 12345", "i == 1800000"] {
@@ -440,7 +440,7 @@ fn edited_condition_replaces_the_compiled_one() {
 /// Calls and detaching happen in a thread that may be inside `fork`.
 #[test]
 fn calls_and_detach_spare_a_fork_in_progress() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let debuggee = Debuggee::start(&fixture, &["forks", "20"]);
     debuggee.read_line();
     for _ in 0..20 {
@@ -455,7 +455,7 @@ fn calls_and_detach_spare_a_fork_in_progress() {
 
 #[test]
 fn kill_of_the_adapter_removes_all_patches() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     for _ in 0..5 {
         let (debuggee, before, mut client) = attached(&fixture);
         process::send_signal(client.adapter_pid(), Signal::SIGKILL);
@@ -475,8 +475,8 @@ fn log_messages_are_complete_and_ordered() {
         client.set_breakpoints_with(&fixture, vec![("hit", says)]);
         client.configure();
         assert_eq!(client.expect_exit(), 0);
-        let said = client.output("console");
-        let mut lines = said.lines();
+        let output = client.output("console");
+        let mut lines = output.lines();
         for i in 0..MESSAGES {
             let text = lines.next().unwrap_or_default();
 
@@ -490,7 +490,7 @@ fn log_messages_are_complete_and_ordered() {
 
 #[test]
 fn log_messages_precede_the_next_stop() {
-    let fixture = Fixture::of("c/detours.c");
+    let fixture = Fixture::of("c/jump_patches.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["once", "100000"]}));
     let says = json!({"logMessage": "i is {i}", "condition": "i % 2 == 1"});
@@ -510,15 +510,15 @@ fn pause_at_trap_resumes_correctly() {
     let fixture = Fixture::of("c/threads.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": ["4", "1000000000"]}));
-    // A quotient that may overflow is left to the debugger, so each hit traps in the detour.
+    // A quotient that may overflow is left to the debugger, so each hit traps in the trampoline.
     let never = json!({"condition": "worker->rounds / -1 == 7"});
     client.set_breakpoints_with(&fixture, vec![("hit", never)]);
     client.configure();
     client.wait_for_jump_patch();
     for _ in 0..300 {
         client.pause();
-        let told = client.request_ok("threads", json!({}));
-        for thread in told["threads"].as_array().expect("threads") {
+        let list = client.request_ok("threads", json!({}));
+        for thread in list["threads"].as_array().expect("threads") {
             let stack = client.request_ok("stackTrace", json!({"threadId": thread["id"]}));
             // In the program, or in the library that has just begun the thread.
             let top = stack["stackFrames"][0]["name"].as_str();

@@ -319,7 +319,7 @@ fn decoders_are_named_by_their_instruction_set_only() {
         sources_with("engine", &decoders, &allowed),
         Vec::<String>::new()
     );
-    // Where the processor of this machine is asked for, at compile time.
+    // Where the processor of this machine is named, at compile time.
     assert_eq!(
         sources_with(
             "engine",

@@ -37,7 +37,7 @@ fn stops_at(fixture: &Fixture, marker: &str, breakpoint: Value, evaluated: &str)
 }
 
 /// The lines that a logpoint writes.
-fn told_at(fixture: &Fixture, marker: &str, message: &str) -> Vec<String> {
+fn logged_at(fixture: &Fixture, marker: &str, message: &str) -> Vec<String> {
     let mut client = DapClient::spawn();
     client.launch(fixture, json!({}));
     client.set_breakpoints_with(fixture, vec![(marker, json!({"logMessage": message}))]);
@@ -57,8 +57,8 @@ fn loop_exit_is_no_hit_of_its_body() {
             ("while", 2),
             ("second_half", 3),
         ] {
-            let told = told_at(&fixture, marker, "sum {sum}");
-            assert_eq!(told.len(), passes, "{compiler:?} {marker} {told:?}");
+            let logged = logged_at(&fixture, marker, "sum {sum}");
+            assert_eq!(logged.len(), passes, "{compiler:?} {marker} {logged:?}");
         }
         // The count is of passes, too: the ninth is the first of the third round.
         let ninth = stops_at(&fixture, "body", json!({"hitCondition": "9"}), "y * 10 + x");
@@ -74,8 +74,8 @@ fn line_of_inlined_call_stops_in_its_own_frame() {
         let stops = stops_at(&fixture, "call", json!({"hitCondition": "3"}), "i");
         assert_eq!(stops, ["2"], "{compiler:?}");
         let expected: Vec<String> = (0..10).map(|i| format!("i={i}")).collect();
-        let told = told_at(&fixture, "call", "i={i}");
-        assert_eq!(told, expected, "{compiler:?}");
+        let logged = logged_at(&fixture, "call", "i={i}");
+        assert_eq!(logged, expected, "{compiler:?}");
     }
 }
 
@@ -141,31 +141,34 @@ fn closure_line(fixture: &Fixture, condition: &str) -> (Vec<String>, String) {
         message["event"] == "breakpoint" && message["body"]["breakpoint"]["id"] == set[0]["id"]
     };
     let later = client.history().iter().rfind(of_it);
-    let told = later.map_or(&set[0], |event| &event["body"]["breakpoint"]);
-    let said = told["message"].as_str().unwrap_or_default().to_owned();
+    let breakpoint = later.map_or(&set[0], |event| &event["body"]["breakpoint"]);
+    let message = breakpoint["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     client.disconnect();
-    (names, said)
+    (names, message)
 }
 
 #[test]
 fn a_condition_counts_where_its_names_are_known() {
     for source in ["cpp/closure_line.cpp", "rust/closure_line.rs"] {
         let fixture = Fixture::of(source);
-        let (names, said) = closure_line(&fixture, "round == 2");
+        let (names, message) = closure_line(&fixture, "round == 2");
         assert_eq!(names.len(), 1, "{source} {names:?}");
         assert!(names[0].ends_with("main"), "{source} {names:?}");
-        assert!(said.contains("not hit in"), "{source} {said}");
+        assert!(message.contains("not hit in"), "{source} {message}");
         let condition = match source.ends_with(".rs") {
             true => "*value == 3",
             false => "value == 3",
         };
-        let (names, said) = closure_line(&fixture, condition);
+        let (names, message) = closure_line(&fixture, condition);
         assert_eq!(names.len(), 4, "{source} {names:?}");
         assert!(
             names.iter().all(|name| !name.ends_with("main")),
             "{names:?}"
         );
-        assert!(said.contains("not hit in"), "{source} {said}");
+        assert!(message.contains("not hit in"), "{source} {message}");
     }
 }
 
@@ -191,8 +194,8 @@ fn line_does_not_move_to_another_function() {
                         "{compiler:?} {line}: {set}"
                     ),
                     false => {
-                        let said = set["message"].as_str().expect("a message");
-                        assert!(said.contains("nearest lines with code:"), "{said}");
+                        let message = set["message"].as_str().expect("a message");
+                        assert!(message.contains("nearest lines with code:"), "{message}");
                     }
                 }
             }

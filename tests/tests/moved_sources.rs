@@ -130,10 +130,10 @@ fn rust_library_sources_are_found_by_rustc() {
     let rt = library.join("std/src/rt.rs");
     write(&rt, "// The text does not matter here.\n");
     let rustc = root.join("bin/rustc");
-    let asked = root.join("asked");
+    let request_log = root.join("asked");
     let script = format!(
         "#!/bin/sh\necho \"$@\" >> {}\necho {}\n",
-        asked.display(),
+        request_log.display(),
         root.join("sysroot").display()
     );
     write(&rustc, &script);
@@ -147,7 +147,7 @@ fn rust_library_sources_are_found_by_rustc() {
     client.set_breakpoints(&fixture, &["main"]);
     client.configure();
     client.expect_stopped("breakpoint");
-    assert!(!asked.exists(), "nobody needs it yet");
+    assert!(!request_log.exists(), "not needed yet");
     let of_rt = |frame: &Value| {
         let path = frame["source"]["path"].as_str().unwrap_or_default();
         path.ends_with("/std/src/rt.rs").then(|| path.to_owned())
@@ -175,7 +175,7 @@ fn rust_library_sources_are_found_by_rustc() {
     assert!(!message.contains("matched to"), "{message}");
     assert!(message.contains("line numbers may be wrong"), "{message}");
     assert_eq!(
-        fs::read_to_string(&asked).expect("asked"),
+        fs::read_to_string(&request_log).expect("asked"),
         "--print sysroot\n",
         "once"
     );

@@ -35,7 +35,7 @@ fn set_all(client: &mut DapClient, fixture: &Fixture, what: &Value) {
 }
 
 /// Waits until the program itself checks so many breakpoints.
-fn await_detours(client: &mut DapClient, count: usize) {
+fn await_jump_patches(client: &mut DapClient, count: usize) {
     for _ in 0..count {
         client.wait_for_jump_patch();
     }
@@ -118,8 +118,8 @@ fn messages_of_adjacent_lines_are_ordered() {
         client.set_breakpoints_with(fixture, LINES.map(says).into());
         client.configure();
         assert_eq!(client.expect_exit(), 0);
-        let said = client.output("console");
-        let mut lines = said.lines();
+        let output = client.output("console");
+        let mut lines = output.lines();
         for i in 0..ROUNDS {
             for line in LINES {
                 assert_eq!(lines.next(), Some(format!("{line} {i}").as_str()));
@@ -182,7 +182,7 @@ fn threads_count_each_hit_once_wherever_they_are_paused() {
     let last = json!({"hitCondition": format!(">= {}", THREADS * rounds)});
     set_all(&mut client, &fixture, &last);
     client.configure();
-    await_detours(&mut client, LINES.len());
+    await_jump_patches(&mut client, LINES.len());
     assert_ne!(client.pause_repeatedly(50), 0);
     let mut lines: Vec<u64> = Vec::new();
     for _ in LINES {
@@ -193,8 +193,8 @@ fn threads_count_each_hit_once_wherever_they_are_paused() {
     lines.sort_unstable();
     assert_eq!(lines, LINES.map(|line| fixture.line(line)));
     assert_eq!(client.expect_exit(), 0);
-    let told = "right, strange 0\n".repeat(THREADS as usize);
-    assert_eq!(client.output("stdout"), format!("{told}end\n"));
+    let expected = "right, strange 0\n".repeat(THREADS as usize);
+    assert_eq!(client.output("stdout"), format!("{expected}end\n"));
     client.disconnect();
 }
 
@@ -206,7 +206,7 @@ fn neighbor_can_be_set_and_removed_alone() {
     let never = json!({"condition": "i == -1"});
     set_all(&mut client, &fixture, &never);
     client.configure();
-    await_detours(&mut client, LINES.len());
+    await_jump_patches(&mut client, LINES.len());
     for gone in LINES {
         let others = LINES.into_iter().filter(|line| *line != gone);
         let mut rest: Vec<(&str, Value)> = others.map(|line| (line, never.clone())).collect();
@@ -292,7 +292,7 @@ fn attached(fixture: &Fixture) -> (Debuggee, Vec<u8>, DapClient) {
     client.attach(debuggee.pid(), json!({}));
     set_all(&mut client, fixture, &json!({"condition": "i == -1"}));
     client.configure();
-    await_detours(&mut client, LINES.len());
+    await_jump_patches(&mut client, LINES.len());
     assert!(process::text_bytes(debuggee.pid(), &fixture.program) != before);
     (debuggee, before, client)
 }

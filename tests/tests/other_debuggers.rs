@@ -209,13 +209,13 @@ fn death_by_signal_names_the_signal() {
     client.configure();
     client.expect_stopped("exception");
     client.continue_();
-    let said = client.wait_event_where("output", |body| {
+    let event = client.wait_event_where("output", |body| {
         body["output"]
             .as_str()
             .is_some_and(|it| it.contains("exit code 139"))
     });
     assert_eq!(
-        said["output"],
+        event["output"],
         "The program was killed by SIGSEGV (exit code 139).\n"
     );
     client.disconnect();

@@ -92,9 +92,9 @@ fn keep_in(folder: &Path) -> String {
     let frame = client.top_frame()["id"].clone();
     let unknown = json!({"expression": "no_such_name", "frameId": frame, "context": "watch"});
     client.request_error("evaluate", unknown);
-    let said = client.output("console") + &client.output("important");
+    let output = client.output("console") + &client.output("important");
     client.disconnect();
-    said
+    output
 }
 
 fn is_empty(folder: &Path) -> bool {
@@ -105,16 +105,16 @@ fn is_empty(folder: &Path) -> bool {
 fn cache_files_are_private() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = folder.path().join("parent/cache");
-    let said = keep_in(&cache);
-    assert!(!said.contains("No cache is kept"), "{said}");
+    let output = keep_in(&cache);
+    assert!(!output.contains("No cache is kept"), "{output}");
     assert_eq!(mode(&cache), 0o700);
     for entry in fs::read_dir(&cache).expect("the folder") {
         assert_eq!(mode(&entry.expect("a file").path()), 0o600);
     }
     // What an earlier version has made.
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let said = keep_in(&cache);
-    assert!(!said.contains("No cache is kept"), "{said}");
+    let output = keep_in(&cache);
+    assert!(!output.contains("No cache is kept"), "{output}");
     assert_eq!(mode(&cache), 0o700);
 }
 
@@ -123,11 +123,11 @@ fn no_cache_in_folders_that_others_can_write() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     let refused = |cache: &Path, wrong: &Path| {
-        let said = keep_in(cache);
+        let output = keep_in(cache);
         let wrong = wrong.to_str().expect("UTF-8");
         assert!(
-            said.contains("No cache is kept") && said.contains(wrong),
-            "{said}"
+            output.contains("No cache is kept") && output.contains(wrong),
+            "{output}"
         );
     };
     fs::create_dir(path("target")).expect("a folder");

@@ -209,12 +209,12 @@ fn orphaned_child_can_write() {
     let (client, _) = DapClient::run_to_end(&fixture, json!({"args": [note, "daemon"]}));
     client.disconnect();
     let deadline = Instant::now() + DEADLINE;
-    let mut said = String::new();
-    while said.is_empty() && Instant::now() < deadline {
-        said = fs::read_to_string(&note).unwrap_or_default();
+    let mut text = String::new();
+    while text.is_empty() && Instant::now() < deadline {
+        text = fs::read_to_string(&note).unwrap_or_default();
         thread::yield_now();
     }
-    assert_eq!(said, "said all");
+    assert_eq!(text, "said all");
 }
 
 #[test]

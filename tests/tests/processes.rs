@@ -38,8 +38,8 @@ fn children_run_untraced_by_default() {
         assert_eq!(client.evaluate("who"), "1", "{how}");
         client.continue_();
         assert_eq!(client.expect_exit(), 0);
-        let said = format!("child {} parent 2", 2 * of_child(how));
-        assert_eq!(client.output("stdout").trim_end(), said, "{how}");
+        let expected = format!("child {} parent 2", 2 * of_child(how));
+        assert_eq!(client.output("stdout").trim_end(), expected, "{how}");
         client.disconnect();
     }
 }
@@ -185,8 +185,8 @@ fn each_in_a_session_of_its_own() {
         assert_eq!(parent.evaluate("who"), "1");
         parent.continue_();
         assert_eq!(parent.expect_exit(), 0);
-        let said = format!("child {} parent 2", 2 * who);
-        assert_eq!(parent.output("stdout").trim_end(), said, "{how}");
+        let expected = format!("child {} parent 2", 2 * who);
+        assert_eq!(parent.output("stdout").trim_end(), expected, "{how}");
         parent.disconnect();
     }
 }
@@ -296,10 +296,10 @@ fn unclaimed_child_runs_detached() {
         assert_eq!(client.evaluate("who"), "1");
         client.continue_();
         assert_eq!(client.expect_exit(), 0);
-        let said = format!("child {} parent 2", 2 * of_child(how));
-        assert_eq!(client.output("stdout").trim_end(), said);
-        let told = client.output("important");
-        assert!(told.contains(word), "{told}");
+        let expected = format!("child {} parent 2", 2 * of_child(how));
+        assert_eq!(client.output("stdout").trim_end(), expected);
+        let note = client.output("important");
+        assert!(note.contains(word), "{note}");
         client.disconnect();
     }
 }
@@ -381,8 +381,8 @@ fn end_of_the_childs_session_ends_the_child() {
         parent.expect_stopped("breakpoint");
         parent.continue_();
         assert_eq!(parent.expect_exit(), 0);
-        let said = format!("child {status} parent 2");
-        assert_eq!(parent.output("stdout").trim_end(), said);
+        let expected = format!("child {status} parent 2");
+        assert_eq!(parent.output("stdout").trim_end(), expected);
         parent.disconnect();
     }
 }
@@ -390,7 +390,7 @@ fn end_of_the_childs_session_ends_the_child() {
 #[test]
 fn children_of_attached_processes_survive_adapters() {
     let fixture = Fixture::of("c/children.c");
-    for killed in ["nobody", "the parent's", "the child's"] {
+    for killed in ["none", "the parent's", "the child's"] {
         let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &["wait"]);
         let mut parent = DapClient::spawn();
         parent.attach(debuggee.pid(), json!({"followFork": "both"}));

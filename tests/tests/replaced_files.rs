@@ -57,8 +57,12 @@ fn a_program_built_anew_while_it_runs() {
         client.expect_stopped("breakpoint");
         client.expect_line(&fixture, "beat");
         assert_eq!(client.function_names()[..2], ["beat", "main"]);
-        let said = client.output("console");
-        assert_eq!(said.contains("was replaced on disk after"), !gone, "{said}");
+        let output = client.output("console");
+        assert_eq!(
+            output.contains("was replaced on disk after"),
+            !gone,
+            "{output}"
+        );
         client.disconnect();
         debuggee.expect_running();
     }
@@ -83,14 +87,15 @@ fn a_library_built_anew_while_it_is_loaded() {
     client.set_breakpoints(&source, &["linked"]);
     client.configure();
     // The old file is readable for users who may open the kernel's mapped files.
-    let said = client.output("console");
-    if said.contains("was replaced on disk after the program started; the old file stays in use") {
+    let output = client.output("console");
+    if output.contains("was replaced on disk after the program started; the old file stays in use")
+    {
         client.expect_stopped("breakpoint");
         client.expect_line(&source, "linked");
         assert_eq!(client.function_names()[..2], ["linked_twice", "main"]);
     } else {
         assert!(
-            said.contains("replaced on disk after the program started; its symbols are ignored")
+            output.contains("replaced on disk after the program started; its symbols are ignored")
         );
         client.set_breakpoints(&fixture, &["call"]);
         client.expect_stopped("breakpoint");
@@ -168,7 +173,10 @@ fn debug_file_truncated_during_the_session() {
     client.set_breakpoints(&fixture, &[]);
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
-    let said = client.output("console");
-    assert!(said.contains("loop.debug was truncated while"), "{said}");
+    let output = client.output("console");
+    assert!(
+        output.contains("loop.debug was truncated while"),
+        "{output}"
+    );
     client.disconnect();
 }

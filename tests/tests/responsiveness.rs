@@ -50,7 +50,7 @@ fn disconnect_does_not_wait_for_a_deep_stack() {
     let fixture = Fixture::of(PROGRAM);
     let mut client = DapClient::stopped_at(&fixture, "bottom");
     let thread = client.thread();
-    let asked: Vec<i64> = (0..20)
+    let requests: Vec<i64> = (0..20)
         .map(|_| {
             client.send("stackTrace", json!({"threadId": thread}));
             client.send("evaluate", json!({"expression": "many"}))
@@ -60,7 +60,7 @@ fn disconnect_does_not_wait_for_a_deep_stack() {
     client.response(disconnect).expect("disconnect succeeds");
     // In order: all earlier requests have a response, and most were cancelled. (The time until then
     // would be the time in which the client reads the earlier responses.)
-    let given_up = asked
+    let given_up = requests
         .iter()
         .filter_map(|sequence| client.response(*sequence).err())
         .filter(|response| response["message"] == "cancelled");

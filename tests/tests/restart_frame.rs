@@ -9,7 +9,7 @@ fn frame(client: &mut DapClient, name: &str) -> (i64, bool) {
     let found = stack.iter().find(|frame| frame["name"] == name);
     let found = found.unwrap_or_else(|| panic!("no {name} in {stack:?}"));
     let id = found["id"].as_i64().expect("a number");
-    (id, found["canRestart"].as_bool().expect("it is said"))
+    (id, found["canRestart"].as_bool().expect("a boolean"))
 }
 
 /// Restarts the innermost frame of a function.
@@ -32,8 +32,8 @@ fn run_to(client: &mut DapClient, fixture: &Fixture, marker: &str) {
 
 /// Why a frame cannot be restarted; nothing has changed.
 fn refused(client: &mut DapClient, name: &str, can_restart: bool) -> String {
-    let (id, said) = frame(client, name);
-    assert_eq!(said, can_restart, "{name}");
+    let (id, is_offered) = frame(client, name);
+    assert_eq!(is_offered, can_restart, "{name}");
     let before = (client.evaluate("$rip"), client.evaluate("$rsp"));
     let why = client.request_error("restartFrame", json!({"frameId": id}));
     let after = (client.evaluate("$rip"), client.evaluate("$rsp"));
@@ -223,8 +223,8 @@ fn restart_ends_watches_of_discarded_frames() {
     let inner = client.stack()[0]["id"].clone();
     let outer = client.stack()[3]["id"].clone();
     let watch = |client: &mut DapClient, frame: &Value| {
-        let asked = json!({"name": "left", "frameId": frame});
-        let body = client.request_ok("dataBreakpointInfo", asked);
+        let arguments = json!({"name": "left", "frameId": frame});
+        let body = client.request_ok("dataBreakpointInfo", arguments);
         json!({"dataId": body["dataId"], "accessType": "write"})
     };
     let both = [watch(&mut client, &inner), watch(&mut client, &outer)];

@@ -212,9 +212,9 @@ fn optimized_breakpoints_stay_on_their_lines() {
     let answer = client.set_source_breakpoints(source, all);
     for (breakpoint, line) in answer.iter().zip(1..) {
         if breakpoint["verified"] == true {
-            let told = breakpoint["line"].as_u64().expect("a line");
+            let bound_line = breakpoint["line"].as_u64().expect("a line");
             assert!(
-                told >= line && told <= lines as u64,
+                bound_line >= line && bound_line <= lines as u64,
                 "line {line}: {breakpoint}"
             );
             assert_eq!(breakpoint["source"]["path"], source, "line {line}");

@@ -25,7 +25,7 @@ fn print_limits() {
     let set = client.request_ok(SET, json!({"settings": {"maxStringLength": 2}}));
     assert_eq!(set["settings"]["maxStringLength"], 2);
     assert_eq!(set["settings"]["maxElements"], 2);
-    assert_eq!(set["settings"]["maxDepth"], 3, "what nobody has set");
+    assert_eq!(set["settings"]["maxDepth"], 3, "a setting that was not set");
     let invalidated = client.wait_event("invalidated");
     assert_eq!(invalidated["areas"], json!(["all"]));
     let cut = client.evaluate("global_text");

@@ -32,7 +32,7 @@ fn passing(fixture: &Fixture, arguments: &[&str], breakpoint: Value) -> DapClien
 }
 
 /// What the program prints that has run through undisturbed.
-fn told(line: &str, count: u64) -> String {
+fn expected_output(line: &str, count: u64) -> String {
     let passes = match line {
         "arm" => {
             let of = |arms: &[u64]| -> i64 {
@@ -60,7 +60,11 @@ fn all_hits_in_short_loops_are_counted() {
             client.expect_line(&fixture, line);
             client.continue_();
             assert_eq!(client.expect_exit(), 0);
-            assert_eq!(client.output("stdout"), told(line, MANY), "{line}");
+            assert_eq!(
+                client.output("stdout"),
+                expected_output(line, MANY),
+                "{line}"
+            );
             client.disconnect();
         }
     }
@@ -82,7 +86,11 @@ fn signal_handlers_see_no_jump_patch() {
             let mut client = passing(&fixture, &arguments, never);
             client.wait_for_jump_patch();
             assert_eq!(client.expect_exit(), 0);
-            assert_eq!(client.output("stdout"), told(line, 2 * MANY), "{line}");
+            assert_eq!(
+                client.output("stdout"),
+                expected_output(line, 2 * MANY),
+                "{line}"
+            );
             client.disconnect();
         }
     }

@@ -40,10 +40,10 @@ fn discarded_signals_are_not_delivered() {
         }
         assert_eq!(client.expect_exit(), 0);
         assert_eq!(client.output("stdout"), "survived\n");
-        let said = client.output("console");
+        let output = client.output("console");
         if !stops {
             let note = "SIGINT from the program itself: discarded (thread ";
-            assert!(said.contains(note), "{said}");
+            assert!(output.contains(note), "{output}");
         }
         client.disconnect();
     }

@@ -18,9 +18,9 @@ const OLD: Flags = Flags { dwarf: 4, ..SPLIT };
 const OLD_TYPES: Flags = Flags { dwarf: 4, ..TYPES };
 
 /// Function, line and variables (with their types) at a marker and at the line after it.
-fn told(fixture: &Fixture, marker: &str) -> Vec<Value> {
+fn shown(fixture: &Fixture, marker: &str) -> Vec<Value> {
     let mut client = DapClient::stopped_at(fixture, marker);
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for _ in 0..2 {
         let stack = client.stack();
         let frames: Vec<Value> = stack
@@ -34,11 +34,11 @@ fn told(fixture: &Fixture, marker: &str) -> Vec<Value> {
             .filter(|it| !it["value"].as_str().is_some_and(|it| it.contains("0x")))
             .map(|it| json!([it["name"], it["value"], it["type"]]))
             .collect();
-        told.push(json!([frames, variables]));
+        shown.push(json!([frames, variables]));
         client.next();
     }
     client.disconnect();
-    told
+    shown
 }
 
 fn compare(source: &str, marker: &str, split: Flags) {
@@ -51,8 +51,8 @@ fn compare(source: &str, marker: &str, split: Flags) {
         return;
     };
     assert_eq!(
-        told(&split, marker),
-        told(&plain, marker),
+        shown(&split, marker),
+        shown(&plain, marker),
         "{}",
         split.program.display()
     );

@@ -1,4 +1,4 @@
-//! What a step can be told to enter, what steps go through, and moving to another line.
+//! What a step can enter, what steps pass through, and moving to another line.
 
 use serde_json::{Value, json};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};

@@ -297,9 +297,9 @@ fn child_forked_in_a_call_does_not_restart() {
     client.set_breakpoints(&fixture, &[]);
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
-    let said = client.output("stdout");
-    assert!(said.ends_with("child 5\n6 4.5625 0\n"), "{said}");
-    assert_eq!(said.matches("ready").count(), 1, "{said}");
+    let output = client.output("stdout");
+    assert!(output.ends_with("child 5\n6 4.5625 0\n"), "{output}");
+    assert_eq!(output.matches("ready").count(), 1, "{output}");
     client.disconnect();
 }
 

@@ -219,8 +219,11 @@ fn each_thread_has_its_own() {
             match (plugin, client.try_evaluate("plugin_own")) {
                 (Some(plugin), shown) => assert_eq!(shown.as_deref(), Ok(plugin), "{marker}"),
                 (None, shown) => {
-                    let said = shown.expect_err(marker);
-                    assert!(said.contains("not allocated in this thread yet"), "{said}");
+                    let error = shown.expect_err(marker);
+                    assert!(
+                        error.contains("not allocated in this thread yet"),
+                        "{error}"
+                    );
                 }
             }
             client.continue_();

@@ -121,28 +121,28 @@ fn garbage(what: &str, is_told: bool) -> (Vec<String>, String) {
     // A second request adds no message.
     assert_eq!(client.function_names(), names);
     client.request_ok("threads", json!({}));
-    let said = client.output("console");
+    let output = client.output("console");
     client.disconnect();
-    (names, said)
+    (names, output)
 }
 
 #[test]
 fn call_of_non_code() {
-    let (names, said) = garbage("wild", false);
+    let (names, output) = garbage("wild", false);
     assert_eq!(names[..3], ["0x7000", "wild", "main"]);
-    assert!(!said.contains("Cannot unwind the stack"), "{said}");
+    assert!(!output.contains("Cannot unwind the stack"), "{output}");
 }
 
 #[test]
 fn a_stack_that_was_overwritten() {
-    let (names, said) = garbage("smashed", true);
+    let (names, output) = garbage("smashed", true);
     assert_eq!(names, ["smashed", "0x5555"]);
-    assert_eq!(said.matches("further at 0x5555:").count(), 1, "{said}");
+    assert_eq!(output.matches("further at 0x5555:").count(), 1, "{output}");
 }
 
 #[test]
 fn a_stack_that_is_a_loop() {
-    let (names, said) = garbage("looped", true);
+    let (names, output) = garbage("looped", true);
     assert_eq!(names, ["looped", "main"]);
-    assert_eq!(said.matches("further at 0x").count(), 1, "{said}");
+    assert_eq!(output.matches("further at 0x").count(), 1, "{output}");
 }

@@ -578,9 +578,9 @@ fn truncated_response_says_so() {
     let (container, left) = (client.request_ok("evaluate", settings), 10);
     assert_eq!(container["indexedVariables"], MOST + left);
     let reference = &container["variablesReference"];
-    let mut part = |asked: Value| {
+    let mut part = |requested: Value| {
         let mut arguments = json!({"variablesReference": reference, "filter": "indexed"});
-        for (name, value) in asked.as_object().into_iter().flatten() {
+        for (name, value) in requested.as_object().into_iter().flatten() {
             arguments[name] = value.clone();
         }
         let body = client.request_ok("variables", arguments);

@@ -353,7 +353,7 @@ fn group_stop_lasts_until_sigcont() {
         .stops
         .extend([(LEADER, stopped), (OTHER, stopped)]);
     let Some(Event::Note(note)) = next(&mut debugger) else {
-        panic!("the user is told")
+        panic!("a note for the user")
     };
     assert!(note.contains("SIGCONT"), "{note}");
     assert!(next(&mut debugger).is_none(), "events once");

@@ -141,16 +141,16 @@ pub fn set(
     let mut ids = BTreeMap::new();
     for path in sources {
         let mut lines = Vec::new();
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for (place, options) in places.iter().filter(|(place, _)| place.path == *path) {
             let mut breakpoint = options.clone();
             breakpoint["line"] = json!(place.line);
             lines.push(breakpoint);
-            asked.push(place.clone());
+            requested.push(place.clone());
         }
         let answer = client.set_source_breakpoints(path, lines);
-        let given = answer.iter().zip(asked);
-        ids.extend(given.filter_map(|(set, place)| Some((set["id"].as_i64()?, place))));
+        let bound = answer.iter().zip(requested);
+        ids.extend(bound.filter_map(|(set, place)| Some((set["id"].as_i64()?, place))));
     }
     ids
 }

@@ -33,7 +33,7 @@ pub struct Outcome {
     /// Its exit code.
     pub code: Option<i64>,
     /// Its standard output and standard error, without what differs in each run.
-    pub said: [Vec<String>; 2],
+    pub output: [Vec<String>; 2],
 }
 
 /// The files for the output of a run; removed on drop.
@@ -131,7 +131,7 @@ impl Program {
 
     /// Returns the result of a run with an exit code.
     pub fn outcome(&self, code: Option<i64>, streams: &Streams) -> Outcome {
-        let said = streams.paths().map(|path| {
+        let output = streams.paths().map(|path| {
             let bytes = fs::read(path).unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes).into_owned();
             // libtest's notes on slow tests are ignored.
@@ -144,7 +144,7 @@ impl Program {
             }
             lines
         });
-        Outcome { code, said }
+        Outcome { code, output }
     }
 }
 
@@ -165,14 +165,14 @@ impl Outcome {
     /// Describes the first difference.
     pub fn difference(&self, other: &Outcome) -> Option<String> {
         if self.code != other.code {
-            let said = &other.said[1];
-            let last = &said[said.len().saturating_sub(8)..];
+            let output = &other.output[1];
+            let last = &output[output.len().saturating_sub(8)..];
             return Some(format!(
                 "exit code {:?} became {:?}; {last:#?}",
                 self.code, other.code
             ));
         }
-        for (mine, others) in self.said.iter().zip(&other.said) {
+        for (mine, others) in self.output.iter().zip(&other.output) {
             let same = mine.iter().zip(others).take_while(|(a, b)| a == b).count();
             if same < mine.len().max(others.len()) {
                 let [mine, others] = [mine, others].map(|lines| {
@@ -207,12 +207,12 @@ pub fn state_of(pid: i32) -> String {
     for task in tasks.into_iter().flatten().flatten() {
         let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
         let status = read("status");
-        let told = |line: &&str| {
+        let is_compared = |line: &&str| {
             ["Name", "State", "TracerPid", "SigPnd", "SigBlk"]
                 .iter()
                 .any(|key| line.starts_with(key))
         };
-        let lines: Vec<&str> = status.lines().filter(told).collect();
+        let lines: Vec<&str> = status.lines().filter(is_compared).collect();
         text += &format!(
             "{pid}/{}: {}; syscall {}; wchan {}\n",
             task.file_name().display(),

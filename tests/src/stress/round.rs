@@ -61,7 +61,7 @@ pub struct Round<'a> {
     sources: BTreeSet<String>,
     /// Breakpoints to remove: each hit costs a stop, or their conditions fail.
     costly: BTreeSet<Place>,
-    said: usize,
+    logged_bytes: usize,
     running: bool,
     ended: Option<i64>,
     pid: Option<i32>,
@@ -103,7 +103,7 @@ impl<'a> Round<'a> {
             ids: BTreeMap::new(),
             sources: BTreeSet::new(),
             costly: BTreeSet::new(),
-            said: 0,
+            logged_bytes: 0,
             running: true,
             ended: None,
             pid: None,
@@ -190,8 +190,8 @@ impl<'a> Round<'a> {
             if !self.running {
                 continue;
             }
-            if self.said > MAX_MESSAGE_BYTES {
-                self.said = 0;
+            if self.logged_bytes > MAX_MESSAGE_BYTES {
+                self.logged_bytes = 0;
                 self.set_some_breakpoints();
             } else if !self.costly.is_empty() {
                 self.remove_costly_breakpoints();
@@ -215,7 +215,7 @@ impl<'a> Round<'a> {
                 let text = body["output"].as_str().unwrap_or_default();
                 self.totals
                     .add("messages of log points", text.lines().count() as u64);
-                self.said += text.len();
+                self.logged_bytes += text.len();
             }
             Some("process") => self.pid = body["systemProcessId"].as_i64().map(|pid| pid as i32),
             Some("stopped") => self.on_stop(body),
@@ -255,14 +255,15 @@ impl<'a> Round<'a> {
                     .filter_map(|id| self.ids.get(&id.as_i64()?).cloned())
                     .collect();
                 if body["text"].as_str().is_none() {
-                    let asked: Vec<_> = hit.iter().map(|place| self.planted.get(place)).collect();
+                    let requested: Vec<_> =
+                        hit.iter().map(|place| self.planted.get(place)).collect();
                     self.fail(&format!(
-                        "a stop where none was asked for: {hit:?} {asked:?}"
+                        "a stop where none was requested: {hit:?} {requested:?}"
                     ));
                 }
                 self.costly.extend(hit);
             }
-            _ => self.fail(&format!("a stop by nobody: {body}")),
+            _ => self.fail(&format!("a stop without a cause: {body}")),
         }
     }
 
@@ -319,19 +320,19 @@ impl<'a> Round<'a> {
         sources.extend(self.sources.iter().cloned());
         for path in sources {
             let mut lines = Vec::new();
-            let mut asked = Vec::new();
+            let mut requested = Vec::new();
             for (place, options) in self.planted.iter().filter(|(place, _)| place.path == path) {
                 let mut breakpoint = options.clone();
                 breakpoint["line"] = json!(place.line);
                 lines.push(breakpoint);
-                asked.push(place.clone());
+                requested.push(place.clone());
             }
             let arguments = json!({"source": {"path": path}, "breakpoints": lines});
             let Some(body) = self.attempt("setBreakpoints", arguments) else {
                 return;
             };
             let set = body["breakpoints"].as_array().into_iter().flatten();
-            for (breakpoint, place) in set.zip(asked) {
+            for (breakpoint, place) in set.zip(requested) {
                 if let Some(id) = breakpoint["id"].as_i64() {
                     self.ids.insert(id, place);
                 }
@@ -361,7 +362,7 @@ impl<'a> Round<'a> {
             return;
         }
         if !self.await_stop(LIMIT) {
-            self.fail("no stop though a pause was asked for");
+            self.fail("no stop though a pause was requested");
         }
         if self.ended.is_some() {
             return;
@@ -386,8 +387,8 @@ impl<'a> Round<'a> {
         }
         let thread = threads[self.rng.usize(..threads.len())];
         self.client.select_thread(thread);
-        let asked = json!({"threadId": thread, "startFrame": 0, "levels": 20});
-        let Some(body) = self.attempt("stackTrace", asked) else {
+        let arguments = json!({"threadId": thread, "startFrame": 0, "levels": 20});
+        let Some(body) = self.attempt("stackTrace", arguments) else {
             return;
         };
         let Some(frame) = body["stackFrames"].get(0) else {
@@ -437,7 +438,7 @@ impl<'a> Round<'a> {
         if !self.await_stop(Duration::from_millis(500)) {
             self.totals.count("steps that a pause ended");
             if self.attempt("pause", json!({"threadId": 0})).is_some() && !self.await_stop(LIMIT) {
-                self.fail("no stop though a pause was asked for");
+                self.fail("no stop though a pause was requested");
             }
         }
     }

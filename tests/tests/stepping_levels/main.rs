@@ -1,5 +1,5 @@
 //! Cross-level stepping: the places where steps by lines stop are those that single-stepping the
-//! same program by instructions passes, told from the line table alone (`oracle`).
+//! same program by instructions passes, derived from the line table alone (`oracle`).
 //!
 //! The programs are random (`programs`): the same ones at each run, more of them with
 //! `STEPPING_SEEDS=200`. No other debugger is needed, and nothing is expected but what the
@@ -49,8 +49,8 @@ fn flags(language: Language) -> Vec<Flags> {
 
 /// How many of each language.
 fn seeds() -> u64 {
-    let asked = env::var("STEPPING_SEEDS").ok();
-    asked.and_then(|it| it.parse().ok()).unwrap_or(3)
+    let seeds = env::var("STEPPING_SEEDS").ok();
+    seeds.and_then(|it| it.parse().ok()).unwrap_or(3)
 }
 
 /// Its own harness: a process that debugs blocks SIGCHLD before any thread exists.

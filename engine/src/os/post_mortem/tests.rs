@@ -171,7 +171,7 @@ fn read(bytes: Vec<u8>) -> Result<Core, Error> {
     Core::read(file, None)
 }
 
-fn said(core: &Core) -> String {
+fn report(core: &Core) -> String {
     core.notes().map(String::as_str).collect()
 }
 
@@ -189,7 +189,7 @@ fn threads_registers_and_the_signal() {
     assert_eq!(threads, [ThreadId(12), ThreadId(10)]);
     assert_eq!(process.thread_name(10, ThreadId(10)), "worker");
     assert_eq!(process.thread_name(10, ThreadId(12)), "");
-    assert!(said(core).contains("`./worker --fast`, with 2 threads"));
+    assert!(report(core).contains("`./worker --fast`, with 2 threads"));
     let Some((ThreadId(12), Some(info))) = core.ending() else {
         panic!("{:?}", core.ending());
     };
@@ -239,16 +239,16 @@ fn unsupported_machines_are_named() {
     let mut bytes = Writer::default().thread(1, 11).bytes();
     let message = |bytes: &[u8]| read(bytes.to_vec()).err().unwrap().to_string();
     bytes[18] = 183;
-    let said = message(&bytes);
+    let text = message(&bytes);
     assert!(
-        said.contains("core file of a program for aarch64; only x86-64"),
-        "{said}"
+        text.contains("core file of a program for aarch64; only x86-64"),
+        "{text}"
     );
     bytes[5] = 2;
-    let said = message(&bytes);
+    let text = message(&bytes);
     assert!(
-        said.contains("32-bit or big-endian program; only x86-64"),
-        "{said}"
+        text.contains("32-bit or big-endian program; only x86-64"),
+        "{text}"
     );
 }
 
@@ -339,7 +339,7 @@ fn pages_that_were_left_out_come_from_the_same_build() {
     let (writer, file) = with_ourselves(|_| {});
     let process = writer.open();
     let core = process.core().unwrap();
-    assert!(core.images()[0].is_program, "{}", said(core));
+    assert!(core.images()[0].is_program, "{}", report(core));
     let mut buffer = [0; 64];
     assert_eq!(process.read_memory(LoadAddr(0x1000_1800), &mut buffer), 64);
     assert_eq!(buffer, file[0x1800..0x1840]);
@@ -390,9 +390,9 @@ fn nothing_comes_from_another_build() {
     let core = process.core().unwrap();
     assert!(core.images().is_empty());
     assert!(
-        said(core).contains("is not the build in the core file"),
+        report(core).contains("is not the build in the core file"),
         "{}",
-        said(core)
+        report(core)
     );
     let mut buffer = [0; 64];
     assert_eq!(process.read_memory(LoadAddr(0x1000_1800), &mut buffer), 0);
@@ -407,7 +407,7 @@ fn truncation_is_counted() {
     let mut bytes = writer.bytes();
     bytes.truncate(bytes.len() - 0x1800);
     let core = read(bytes).unwrap();
-    assert!(said(&core).contains("6144 bytes of memory are missing"));
+    assert!(report(&core).contains("6144 bytes of memory are missing"));
     assert_eq!(core.dumped_at(LoadAddr(0x17ff)), Some(&[1][..]));
     assert_eq!(core.dumped_at(LoadAddr(0x1800)), None);
 }
@@ -416,7 +416,7 @@ fn truncation_is_counted() {
 fn look(core: Core) {
     let process = post_mortem(core);
     let core = process.core().unwrap();
-    let _ = (said(core), core.ending(), core.images().len());
+    let _ = (report(core), core.ending(), core.images().len());
     for thread in core.threads().take(16) {
         let _ = process.registers(thread).map(|set| set.to_registers());
         let _ = (vectors(&process, thread), extended(&process, thread));

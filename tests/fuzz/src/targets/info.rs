@@ -34,7 +34,7 @@ pub fn info(data: &[u8]) {
     ask(&module(&sections));
 }
 
-/// What is asked of functions, variables and types.
+/// The queries about functions, variables and types.
 pub(super) fn ask(module: &Module) {
     for addr in (CODE.start.0..CODE.start.0 + 0x400).step_by(0x14) {
         let addr = FileAddr(addr);

@@ -27,7 +27,7 @@ pub fn line(data: &[u8]) {
     ]));
 }
 
-/// What is asked of line tables.
+/// The queries about line tables.
 pub(super) fn ask(module: &Module) {
     let files = module.source_files();
     for file in files.iter().take(4) {
