@@ -86,17 +86,18 @@ fn a_library_built_anew_while_it_is_loaded() {
     client.attach(debuggee.pid(), json!({}));
     client.set_breakpoints(&source, &["linked"]);
     client.configure();
+    let note = client.wait_event_where("output", |body| {
+        let text = body["output"].as_str().unwrap_or_default();
+        text.contains("replaced on disk after the program started")
+    });
+    let note = note["output"].as_str().unwrap_or_default();
     // The old file is readable for users who may open the kernel's mapped files.
-    let output = client.output("console");
-    if output.contains("was replaced on disk after the program started; the old file stays in use")
-    {
+    if note.contains("the old file stays in use") {
         client.expect_stopped("breakpoint");
         client.expect_line(&source, "linked");
         assert_eq!(client.function_names()[..2], ["linked_twice", "main"]);
     } else {
-        assert!(
-            output.contains("replaced on disk after the program started; its symbols are ignored")
-        );
+        assert!(note.contains("its symbols are ignored"), "{note}");
         client.set_breakpoints(&fixture, &["call"]);
         client.expect_stopped("breakpoint");
         client.expect_line(&fixture, "call");
