@@ -62,14 +62,34 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn size_of_node(&mut self, operand: &Node, node: &Node) -> Result<Value, Error> {
-        if let Kind::Name(name) = &inner(operand).kind
-            && self.context.variable(name)?.is_none()
-            && let Some(ty) = types::named(self.context, name)
-        {
-            return self.size_of(&ty).at(node);
+        if let Some((element, count)) = self.array_of_type(operand)? {
+            let size = element.size().and_then(|size| size.checked_mul(count));
+            let size = size.ok_or_else(|| Error::eval(messages::unknown_size(&element)));
+            return size.map(|size| arith::size(size, self.language)).at(node);
         }
         let value = self.evaluate(operand)?;
         self.size_of_value(value).at(node)
+    }
+
+    /// Returns the element type and the number of elements of an operand that is a type, such as
+    /// `Point` or `Point[3]`; `None` if it is a value.
+    fn array_of_type(&self, operand: &Node) -> Result<Option<(Ty, u64)>, Error> {
+        let (mut operand, mut count) = (inner(operand), 1_u64);
+        while let Kind::Index(base, index) = &operand.kind {
+            let (Kind::Number(number, _) | Kind::Literal(_, number)) = &inner(index).kind else {
+                return Ok(None);
+            };
+            let number = u64::try_from(*number).unwrap_or(u64::MAX);
+            count = count.saturating_mul(number);
+            operand = inner(base);
+        }
+        let Kind::Name(name) = &operand.kind else {
+            return Ok(None);
+        };
+        if self.context.variable(name)?.is_some() {
+            return Ok(None);
+        }
+        Ok(types::named(self.context, name).map(|ty| (ty, count)))
     }
 
     fn size_of_value(&self, value: Value) -> Result<Value, Error> {

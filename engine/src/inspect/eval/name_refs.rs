@@ -117,6 +117,10 @@ fn converted<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
 fn value_or_type<'a>(node: &'a Node, what: Meaning, all: &mut Vec<NameRef<'a>>) {
     match &inner(node).kind {
         Kind::Name(name) => all.push(named(node, name, what)),
+        Kind::Index(base, index) if what == Meaning::ValueOrType => {
+            value_or_type(base, what, all);
+            collect(index, all);
+        }
         _ => collect(node, all),
     }
 }

@@ -361,7 +361,8 @@ impl Parser<'_> {
             let may_start = starts_operand || matches!(self.symbol(), "-" | "+" | "*" | "&");
             let rust = self.language == Language::Rust;
             let starts_operand = starts_operand && !rust;
-            let starred = !ty.layers.is_empty() && !rust;
+            // `(a[1]) - b` is no cast to an array.
+            let starred = ty.is_pointer_to_any() && !rust;
             // `(a)(b)` of a plain name is a cast: calls through a parenthesized name are not
             // supported.
             if starts_operand || may_start && (sure || starred) {

@@ -103,7 +103,7 @@ impl Parser<'_> {
             let sure = self.begins_type();
             if let Ok(ty) = self.type_name()
                 && self.symbol() == ")"
-                && (sure || !ty.layers.is_empty() || ty.base.contains('<'))
+                && (sure || ty.is_pointer_to_any() || ty.base.contains('<'))
             {
                 self.at += 1;
                 let span = start..self.tokens[self.at - 1].span.end;

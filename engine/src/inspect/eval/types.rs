@@ -31,6 +31,12 @@ pub enum Layer {
 }
 
 impl TypeName {
+    /// Returns whether it is spelled with a `*` or `&`: it can be no expression then, unlike `a[1]`.
+    pub fn is_pointer_to_any(&self) -> bool {
+        let is_array = |layer: &Layer| matches!(layer, Layer::Array(_));
+        !self.layers.iter().all(is_array)
+    }
+
     /// Returns the type of that name in a frame; `None` if there is none.
     pub fn find(&self, context: &dyn EvalContext) -> Option<Ty> {
         Some(self.of(named(context, &self.base)?))
