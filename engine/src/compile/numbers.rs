@@ -189,13 +189,21 @@ impl Compiler<'_> {
     }
 
     fn scalar(&self, value: &RuntimeValue, scalar: Scalar) -> Result<Operand, NotCompilable> {
+        let field = value.bits.map(|field| scalar.of_bit_field(field.size));
+        let promoted = field.unwrap_or(scalar);
         let known = match value.known() {
             Some(known) => {
                 let bits = known.raw(&super::probe::NoProcess);
                 let bits = bits.map_err(|error| NotCompilable(error.to_string()))?;
+                let number = match scalar.number(bits) {
+                    scalar::Number::Int(int) if field.is_some() => {
+                        promoted.number(int.value() as u128)
+                    }
+                    number => number,
+                };
                 Some(arith::Operand {
-                    scalar,
-                    number: scalar.number(bits),
+                    scalar: promoted,
+                    number,
                     flexible: false,
                     literal: false,
                 })
@@ -219,12 +227,12 @@ impl Compiler<'_> {
             ScalarKind::Complex(_) => return Err("a complex number".into()),
             _ if scalar.size == 16 && known.is_some() => Number::Int(Int::Constant(0), Width::WORD),
             _ => {
-                let width = width(scalar)?;
-                Number::Int(int_of(value, width)?, width)
+                let int = int_of(value, width(scalar)?)?;
+                Number::Int(int, width(promoted)?)
             }
         };
         Ok(Operand {
-            scalar,
+            scalar: promoted,
             number,
             known,
         })

@@ -57,10 +57,17 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
             },
             _ => break,
         };
-        let bits = value.raw(target)?;
+        let number = scalar.number(value.raw(target)?);
+        let (scalar, number) = match (value.bits, number) {
+            (Some(field), Number::Int(int)) => {
+                let promoted = scalar.of_bit_field(field.size);
+                (promoted, promoted.number(int.value() as u128))
+            }
+            (_, number) => (scalar, number),
+        };
         return Ok(Operand {
             scalar,
-            number: scalar.number(bits),
+            number,
             flexible: false,
             literal: false,
         });

@@ -262,6 +262,16 @@ impl Scalar {
         Scalar { kind, size }
     }
 
+    /// Returns the type of a bit-field of so many bits in arithmetic: `int` if that has all of its
+    /// values (ISO C §6.3.1.1).
+    pub fn of_bit_field(self, size: u8) -> Scalar {
+        let is_integer = matches!(self.kind, ScalarKind::Signed | ScalarKind::Unsigned);
+        match is_integer && size < 32 + u8::from(self.is_signed()) {
+            true => Scalar::new(ScalarKind::Signed, 4),
+            false => self,
+        }
+    }
+
     /// Returns whether integers of this kind are signed.
     pub fn is_signed(self) -> bool {
         matches!(self.kind, ScalarKind::Signed | ScalarKind::SignedChar)

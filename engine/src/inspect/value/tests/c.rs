@@ -289,6 +289,13 @@ fn expressions() {
             ),
             ("add(1, 2)", "~cast the call"),
             ("fields.b + 1", "-2"),
+            // A bit-field narrower than `int` is an `int` in arithmetic.
+            ("fields.a - 6", "-1"),
+            ("fields.a - 6 < 0", "1"),
+            ("-fields.a", "-5"),
+            ("~fields.a", "-6"),
+            ("fields.a > -1", "1"),
+            ("fields.c - 737894400292 < 0", "0"),
             ("&fields.b", "error: cannot take the address of a bit-field"),
             ("ul + 1", "0"),
             ("big + 1", "1267650600228229401496703205377"),
