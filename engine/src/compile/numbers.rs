@@ -306,6 +306,10 @@ impl Compiler<'_> {
             (_, Number::Float(_)) if !is_number => return Err(no_cast()),
             (_, Number::Float(float)) => {
                 let width = width(to)?;
+                // Beyond 64 bits it deopts, but it does not saturate at fewer.
+                if self.language == Language::Rust && !(width.size == 8 && width.signed) {
+                    return Err("a float that saturates".into());
+                }
                 RuntimeLocation::Int(Int::Float(Box::new(float), width), width)
             }
             (_, Number::Int(..)) if from.scalar.size == 16 => {

@@ -75,6 +75,15 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
     Err(Error::eval(messages::no_number(&value.ty)))
 }
 
+/// Converts a float to an integer type as Rust's `as` does: to the nearest value that the type has.
+fn saturated(value: f64, to: Scalar) -> u128 {
+    let unused = 128 - 8 * u32::from(to.size.clamp(1, 16));
+    match to.is_signed() {
+        true => (value as i128).clamp(i128::MIN >> unused, i128::MAX >> unused) as u128,
+        false => (value as u128).min(u128::MAX >> unused),
+    }
+}
+
 /// Casts `value` to `ty`, possibly with loss.
 ///
 /// # Errors
@@ -104,6 +113,9 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
                 }
                 (ScalarKind::Complex(_), _) => return Err(no_cast(value, ty)),
                 (_, Number::Int(int)) => int.value() as u128,
+                (_, Number::Float(value)) if context.language() == Language::Rust => {
+                    saturated(value, to)
+                }
                 (_, Number::Float(value)) if to.is_signed() => value as i128 as u128,
                 (_, Number::Float(value)) if value < 0.0 => value as i128 as u128,
                 (_, Number::Float(value)) => value as u128,
