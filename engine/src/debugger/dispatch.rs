@@ -126,7 +126,7 @@ impl Debugger {
 
     /// Returns the vote on a stop.
     fn vote(&mut self, thread: ThreadId, status: ThreadEvent) -> Vote {
-        if matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) {
+        if status.is_end() {
             self.inferior.forget_released(thread);
         }
         let Some(process) = &mut self.inferior.process else {

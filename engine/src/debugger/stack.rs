@@ -100,7 +100,7 @@ pub(crate) struct PhysicalFrame {
     pub is_console_call: bool,
 }
 
-/// The state of the process that a stack was unwound in: [`crate::inferior::Inferior::changes`] and
+/// The state of the process that a stack was unwound in: [`crate::inferior::Inferior::changes_of`] and
 /// [`crate::images::modules::Modules::generation`].
 type Generation = (u64, u64);
 
@@ -156,7 +156,7 @@ impl Debugger {
     ) -> Result<&ThreadStack, Error> {
         let mut stack = self.take_stack(thread).unwrap_or_default();
         if stack.physical.is_empty() {
-            stack.generation = self.generation();
+            stack.generation = self.generation(thread);
             match self.innermost(thread) {
                 Ok(start) => {
                     let (pc, sp) = (start.0.addr(), start.1.sp());
@@ -184,20 +184,21 @@ impl Debugger {
         result.map(|()| &*stack)
     }
 
-    fn generation(&self) -> Generation {
-        (self.inferior.changes(), self.images.modules.generation())
+    fn generation(&self, thread: ThreadId) -> Generation {
+        let changes = self.inferior.changes_of(thread);
+        (changes, self.images.modules.generation())
     }
 
     /// Returns a thread's stack as far as it was unwound; `None` if that is out of date.
     pub(crate) fn stack_so_far(&self, thread: ThreadId) -> Option<&ThreadStack> {
         let stack = self.views.stacks.get(&thread);
-        stack.filter(|stack| stack.generation == self.generation())
+        stack.filter(|stack| stack.generation == self.generation(thread))
     }
 
     /// Like [`Debugger::stack_so_far`]; the stack is no longer kept.
     pub(crate) fn take_stack(&mut self, thread: ThreadId) -> Option<ThreadStack> {
         let stack = self.views.stacks.remove(&thread);
-        stack.filter(|stack| stack.generation == self.generation())
+        stack.filter(|stack| stack.generation == self.generation(thread))
     }
 
     /// Returns a thread's pc and all registers of its innermost frame.

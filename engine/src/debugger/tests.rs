@@ -5,13 +5,14 @@ use crate::arch::fixed::{CALL, NOP, TRAP as TRAP_OPCODE, to};
 use crate::debugger::disassembly::{Flavor, Wanted};
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Wait};
 use crate::ids::{ExitStatus, Signal, ThreadId};
+use crate::inferior::Inferior;
 use crate::inferior::site::{Owner, Sites};
 use crate::os::fake::{BASE, Fake, PID};
 use crate::os::{RegisterSet, ThreadEvent, TrapCause};
 use crate::stops::breakpoint::BreakpointInfo;
 use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint};
 use crate::stops::event::{Event, StopReason};
-use dwarf::LoadAddr;
+use dwarf::{LoadAddr, Memory};
 use std::time::Instant;
 
 const LEADER: ThreadId = ThreadId(PID);
@@ -246,6 +247,45 @@ fn detach_passes_a_pending_and_a_deferred_signal() {
     assert!(log.contains(&"detach 8 signal 7".to_owned()), "{log:?}");
     let sent = format!("kill {}", Signal::USR1.0);
     assert!(log.contains(&sent), "{log:?}");
+}
+
+#[test]
+fn memory_read_while_a_thread_still_runs_is_read_again() {
+    let (mut debugger, fake) = running();
+    fake.0.borrow_mut().memory = vec![1; 0x3000];
+    let addr = LoadAddr((BASE + 0xfff) & !0xfff);
+    let read = |debugger: &Debugger| {
+        let mut byte = [0];
+        debugger.inferior.memory().read(addr, &mut byte).unwrap();
+        byte[0]
+    };
+    // As while the other threads are being stopped.
+    debugger.inferior.set_state(State::Stopped);
+    assert_eq!(read(&debugger), 1);
+    fake.0.borrow_mut().memory.fill(2);
+    assert_eq!(read(&debugger), 1, "cached");
+    debugger.inferior.absorb(OTHER, ThreadEvent::Interrupted);
+    assert_eq!(read(&debugger), 2);
+}
+
+#[test]
+fn stack_depends_on_its_own_thread_and_on_writes() {
+    let (mut debugger, _) = running();
+    let inferior = &mut debugger.inferior;
+    let changes = |inferior: &Inferior| [LEADER, OTHER].map(|thread| inferior.changes_of(thread));
+    let before = changes(inferior);
+    inferior.absorb(OTHER, ThreadEvent::Interrupted);
+    let stopped = changes(inferior);
+    assert_eq!((stopped[0], stopped[1] > before[1]), (before[0], true));
+    inferior.set_pc(OTHER, LoadAddr(BASE + 1));
+    let moved = changes(inferior);
+    assert_eq!((moved[0], moved[1] > stopped[1]), (before[0], true));
+    inferior.write_memory(LoadAddr(BASE), &[0]);
+    let written = changes(inferior);
+    assert!(
+        written[0] > moved[0] && written[1] > moved[1],
+        "{written:?}"
+    );
 }
 
 #[test]

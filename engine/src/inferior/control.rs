@@ -89,7 +89,7 @@ impl Inferior {
         thread: ThreadId,
         registers: &ExtendedRegisters,
     ) -> bool {
-        self.note_change();
+        self.note_change_of(thread);
         self.os.set_extended_registers(thread, registers)
     }
 

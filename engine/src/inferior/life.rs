@@ -40,7 +40,7 @@ impl Inferior {
             self.on_child(thread, kind, status);
             return;
         }
-        if matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) {
+        if status.is_end() {
             process.unclaimed_stops.remove(&thread);
             process.unannounced_threads.insert(thread);
             return;
@@ -158,7 +158,7 @@ impl Inferior {
         loop {
             match at_once.take().or_else(|| self.os.next_stop()) {
                 Some((thread, status)) => {
-                    let gone = matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_));
+                    let gone = status.is_end();
                     if gone && thread.0 == pid {
                         break;
                     }

@@ -91,9 +91,11 @@ pub(crate) struct Inferior {
     pub single_stepping: bool,
     /// Memory that was read while all threads are stopped.
     pages: PageCache,
-    /// The number of times that a thread was resumed, or that the debugger changed the process's
-    /// memory or registers.
+    /// The number of changes so far: a thread has run, or the debugger has changed memory or
+    /// registers.
     changes: u64,
+    /// The number of the last change that was not of one thread.
+    changed: u64,
     /// Address and bytes of the access that triggered a watchpoint, while its condition is
     /// evaluated: reads see these bytes and not a later change.
     pub overlay: Option<(LoadAddr, Vec<u8>)>,
@@ -136,6 +138,7 @@ impl Inferior {
             single_stepping: false,
             pages: PageCache::default(),
             changes: 0,
+            changed: 0,
             overlay: None,
             notices: Vec::new(),
             ready: VecDeque::new(),
@@ -290,7 +293,9 @@ impl Inferior {
     /// Updates the state of the process for a stop of one of its threads (new thread or process,
     /// exec, exit, our own interrupt, group-stop). Nothing is resumed.
     pub(crate) fn absorb(&mut self, thread: ThreadId, status: ThreadEvent) -> Arrival {
-        if matches!(status, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) {
+        // It may have written to memory since the stops of other threads were handled.
+        self.note_change_of(thread);
+        if status.is_end() {
             self.thread_ended(thread, status);
             return Arrival::Bookkeeping;
         }
@@ -433,15 +438,28 @@ impl Inferior {
         self.sites.write(addr, bytes, &*self.os)
     }
 
-    /// Returns a number that increases whenever something read from the process may be out of date:
-    /// a thread was resumed, or the debugger has changed memory or registers.
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes
+    /// Returns a number that increases whenever the stack of a thread may be another one: the thread
+    /// has run, or the debugger has changed its registers or the memory. What other threads do
+    /// meanwhile does not count.
+    pub(crate) fn changes_of(&self, thread: ThreadId) -> u64 {
+        let own = self.thread(thread).map_or(0, |state| state.changed);
+        own.max(self.changed)
     }
 
     /// Records that what was read from the process may be out of date.
     pub(crate) fn note_change(&mut self) {
         self.changes += 1;
+        self.changed = self.changes;
+    }
+
+    /// Records that a thread has run or runs from now on, or that its registers were changed:
+    /// memory, its registers and its stack may be out of date.
+    pub(crate) fn note_change_of(&mut self, thread: ThreadId) {
+        self.changes += 1;
+        let changes = self.changes;
+        if let Some(state) = self.thread_mut(thread) {
+            state.changed = changes;
+        }
     }
 
     /// Keeps the result of a wait inside another operation for [`Debugger::wait`] to return.

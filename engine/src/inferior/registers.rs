@@ -143,7 +143,7 @@ impl Inferior {
         if !self.os.set_registers(thread, &registers) {
             return false;
         }
-        self.note_change();
+        self.note_change_of(thread);
         if let Some(state) = self.thread_mut(thread) {
             state.registers = RegisterCache::Clean(registers);
         }
@@ -155,7 +155,7 @@ impl Inferior {
     pub(crate) fn set_pc(&mut self, thread: ThreadId, pc: LoadAddr) {
         if let Some(mut registers) = self.registers(thread) {
             registers.set_pc(pc);
-            self.note_change();
+            self.note_change_of(thread);
             if let Some(state) = self.thread_mut(thread) {
                 state.registers = RegisterCache::Dirty(registers);
             }

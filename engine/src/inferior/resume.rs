@@ -157,7 +157,7 @@ impl Inferior {
 
     /// Resumes a stopped thread as it is. What was read from the process is out of date.
     pub(super) fn run(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
-        self.note_change();
+        self.note_change_of(thread);
         self.os.resume(thread, how, signal);
     }
 

@@ -106,6 +106,8 @@ pub struct Thread {
     /// Whether the process was in a group-stop at this thread's last stop. A group-stop lasts until
     /// SIGCONT.
     pub group_stop: bool,
+    /// The number of its last change ([`super::Inferior::changes_of`]).
+    pub changed: u64,
     /// Its debug registers.
     pub debug: ThreadDebugRegisters,
     /// Whether its creation was reported to the client.

@@ -1,4 +1,5 @@
-//! A machine whose images can be read, but whose registers and code are not known.
+//! The table of a machine without registers and code patterns: images are read, stacks are not
+//! unwound.
 
 use super::MachineFacts;
 use crate::ids::register::Register;

@@ -1,5 +1,5 @@
 //! The debug registers of a stopped thread, which are words of `struct user`: DR0 to DR3 hold
-//! addresses, DR6 tells what was hit, DR7 controls (Intel SDM volume 3, §19.2).
+//! addresses, DR6 the causes of the last traps, DR7 kinds and lengths (Intel SDM volume 3, §19.2).
 
 use super::ptrace;
 use crate::arch::watch::{MAX_SLOTS, Slot};
