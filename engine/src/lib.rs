@@ -7,6 +7,7 @@
 pub(crate) mod arch;
 mod compile;
 pub mod debugger;
+pub mod expr;
 
 mod ids;
 mod images;
@@ -27,6 +28,7 @@ pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_cache_writes,
     open_regular, read_regular,
 };
+pub use expr::Purpose;
 pub use ids::error::Error;
 pub use ids::{
     BreakpointId, CodeName, ExitStatus, FrameKey, Launch, ModuleId, OutputStream, Signal,
@@ -36,7 +38,6 @@ pub use images::indexer::IndexingProgress;
 pub use images::modules::ModuleInfo;
 pub use inferior::jump_patch::Coverage;
 pub use inferior::{Follow, FollowFork, Handover};
-pub use inspect::eval::{self, Purpose};
 pub use inspect::value::{
     Child, ChildBatch, ChildFilter, Limits, Named, Numbers, Objects, Presentation, Value,
 };

@@ -8,7 +8,7 @@ use crate::protocol::{
 use crate::requests::Request;
 use crate::session::RequiredState;
 use crate::session::Session;
-use engine::eval::CompletionKind;
+use engine::expr::CompletionKind;
 use std::ops::Range;
 
 /// Completes an expression or a console command that is being typed.

@@ -93,7 +93,7 @@ impl Request for Evaluate {
         } = evaluated.map_err(|error| match context {
             // The console shows the message below its expression.
             Some("repl") if error.span().is_some() => {
-                RequestError::Other(engine::eval::with_marks(&error, expression))
+                RequestError::Other(engine::expr::with_marks(&error, expression))
             }
             _ => error.into(),
         })?;

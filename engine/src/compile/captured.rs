@@ -12,7 +12,7 @@ use super::{
     emit,
 };
 use super::{probe, registers};
-use crate::inspect::eval::Expression;
+use crate::expr::Expression;
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
 use crate::inspect::value::types::{ArrayTy, DwarfTy};
 use crate::inspect::value::{Limits, PointerKind, Shape, Ty, members};
@@ -297,7 +297,7 @@ fn shown_size(ty: &Ty) -> Result<u64, NotCompilable> {
         Shape::Void => return Err("unknown type".into()),
         _ => ty
             .size()
-            .ok_or_else(|| NotCompilable(crate::inspect::eval::messages::unknown_size(ty)))?,
+            .ok_or_else(|| NotCompilable(crate::expr::messages::unknown_size(ty)))?,
     };
     match size {
         ..=MAX_BYTES => Ok(size),

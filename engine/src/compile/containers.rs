@@ -5,8 +5,8 @@ use super::code::{Address, BoolExpr, Int, Operation, Order, Width};
 use super::lower::{Compiler, within};
 use super::numbers::{address_in, pointee};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
-use crate::inspect::eval::evaluate::DEREFERENCES;
-use crate::inspect::eval::tree::Node;
+use crate::expr::evaluate::DEREFERENCES;
+use crate::expr::tree::Node;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Target, Ty, Value};
@@ -353,7 +353,7 @@ impl Compiler<'_> {
     }
 
     fn length(&self, len: Int) -> RuntimeValue {
-        let like = crate::inspect::eval::arith::size(0, self.language);
+        let like = crate::expr::arith::size(0, self.language);
         RuntimeValue::new(like.ty, RuntimeLocation::Int(len, Width::WORD))
     }
 }

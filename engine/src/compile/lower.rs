@@ -1,15 +1,15 @@
-//! Compiler: tree → intermediate code, with the meaning that [`crate::inspect::eval`] gives each node.
+//! Compiler: tree → intermediate code, with the meaning that [`crate::expr`] gives each node.
 
 use super::code::{BoolExpr, Float, Int, Order, Width};
 use super::numbers::{Number, address_in, pointee, referent};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::Arch;
-use crate::inspect::eval::Expression;
-use crate::inspect::eval::evaluate::{DEREFERENCES, inner};
-use crate::inspect::eval::names::{enumerator, extreme};
-use crate::inspect::eval::tree::{Cast, Kind, Node, Unary};
-use crate::inspect::eval::types::{Layer, TypeName, named_by};
-use crate::inspect::eval::{arith, messages, tree};
+use crate::expr::Expression;
+use crate::expr::evaluate::{DEREFERENCES, inner};
+use crate::expr::names::{enumerator, extreme};
+use crate::expr::tree::{Cast, Kind, Node, Unary};
+use crate::expr::types::{Layer, TypeName, named_by};
+use crate::expr::{arith, messages, tree};
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{self, PointerKind, RegisterPlace, Shape, Ty, Value};

@@ -3,10 +3,10 @@
 //! or on anything unknown without a process.
 
 use super::probe::{member_type, surely_lacks_member};
-use crate::inspect::eval::evaluate::inner;
-use crate::inspect::eval::messages;
-use crate::inspect::eval::tree::{Kind, Node};
-use crate::inspect::eval::{Expression, with_suggestion};
+use crate::expr::evaluate::inner;
+use crate::expr::messages;
+use crate::expr::tree::{Kind, Node};
+use crate::expr::{Expression, with_suggestion};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 

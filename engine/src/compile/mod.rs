@@ -1,6 +1,6 @@
 //! Compiler of conditions: a parsed expression becomes x86-64 instructions that the debuggee runs
 //! at the breakpoint. The result is yes, no, or a deopt to the interpreter
-//! ([`crate::inspect::eval`]). Compiled code gives the interpreter's result; wherever it might
+//! ([`crate::expr`]). Compiled code gives the interpreter's result; wherever it might
 //! differ, or the interpreter would report an error, it is a deopt.
 //!
 //! This module does not access the process: [`Scope`] resolves names at an address. The code writes
@@ -38,7 +38,7 @@ pub(crate) use probe::NoProcess;
 pub(crate) use probe::{may_have_member, member_type};
 pub(crate) use scope::Scope;
 
-use crate::inspect::eval::Expression;
+use crate::expr::Expression;
 use crate::inspect::value::Ty;
 use code::{Address, BoolExpr, Int};
 use emit::{At, Emitter};
@@ -210,7 +210,7 @@ fn registers(set: u32) -> impl Iterator<Item = dwarf::Register> + use<> {
 
 fn check(needs: Needs) -> Result<(), NotCompilable> {
     if needs.parts > MAX_PARTS {
-        return Err(crate::inspect::eval::messages::TOO_LONG.into());
+        return Err(crate::expr::messages::TOO_LONG.into());
     }
     if needs.general > emit::POOL.len() || needs.vectors > emit::VECTOR_POOL {
         return Err("the expression needs too many registers".into());

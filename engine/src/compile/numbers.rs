@@ -1,11 +1,11 @@
-//! Conversion of values to numbers and between types, by the rules of [`crate::inspect::eval`].
+//! Conversion of values to numbers and between types, by the rules of [`crate::expr`].
 
 use super::code::{BoolExpr, Float, Int, Order, Width};
 use super::lower::Compiler;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed};
-use crate::inspect::eval::evaluate::{inner, is_flexible};
-use crate::inspect::eval::tree::{Kind, Node};
-use crate::inspect::eval::{arith, messages};
+use crate::expr::evaluate::{inner, is_flexible};
+use crate::expr::tree::{Kind, Node};
+use crate::expr::{arith, messages};
 use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};

@@ -1,13 +1,13 @@
-//! Binary operators, by the rules of [`crate::inspect::eval`].
+//! Binary operators, by the rules of [`crate::expr`].
 
 use super::code::{Address, BoolExpr, Float, Int, Operation, Order, Width};
 use super::lower::{Compiler, order};
 use super::numbers::{Number, Operand, address_in, pointee, referent};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
-use crate::inspect::eval::evaluate::inner;
-use crate::inspect::eval::names::enumerator;
-use crate::inspect::eval::tree::{Binary, Kind, Node};
-use crate::inspect::eval::{arith, messages};
+use crate::expr::evaluate::inner;
+use crate::expr::names::enumerator;
+use crate::expr::tree::{Binary, Kind, Node};
+use crate::expr::{arith, messages};
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;

@@ -3,8 +3,8 @@
 
 use super::code::{Address, Base};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
+use crate::expr::evaluate::DEREFERENCES;
 use crate::ids::error::Error;
-use crate::inspect::eval::evaluate::DEREFERENCES;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{self, RegisterPlace, Shape, Target, Ty, Value, members};
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap, Unreadable};

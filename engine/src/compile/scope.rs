@@ -6,7 +6,7 @@ use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::sync::Arc;
 
 /// The names at an address, resolved without a process by the rules of a frame
-/// ([`crate::inspect::eval::EvalContext`]).
+/// ([`crate::expr::EvalContext`]).
 pub(crate) trait Scope {
     /// Returns the function's language.
     fn language(&self) -> Language;

@@ -5,7 +5,7 @@ use super::containers::compare;
 use super::lower::Compiler;
 use super::numbers::{int_of, of_enumeration, width};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
-use crate::inspect::eval::tree::Node;
+use crate::expr::tree::Node;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, members};

@@ -1,8 +1,8 @@
 //! Arguments where a function looks for them.
 
 use crate::arch::{Arch, Convention};
+use crate::expr::{Argument, ArgumentPassing};
 use crate::inspect::abi::sysv::{Class, RegisterPart};
-use crate::inspect::eval::{Argument, ArgumentPassing};
 use crate::os::RegisterSet;
 use dwarf::Register;
 

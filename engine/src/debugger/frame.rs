@@ -179,7 +179,7 @@ impl Target for FrameScope<'_> {
         }
         if place.level != 0 {
             return Err(Error::Unsupported(
-                crate::inspect::eval::messages::CALLER_REGISTER.into(),
+                crate::expr::messages::CALLER_REGISTER.into(),
             ));
         }
         if let Some(frame) = self.frame {

@@ -3,11 +3,11 @@
 use super::{Debugger, RegisterGroup};
 use crate::debugger::call::Replay;
 use crate::debugger::stack::{Frame, Stack};
+use crate::expr::{Completion, EvalContext, Expression, Purpose};
 use crate::ids::FrameKey;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inspect::abi::sysv::{self, Passing};
-use crate::inspect::eval::{Completion, EvalContext, Expression, Purpose};
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{
     ChildBatch, ChildFilter, Limits, Named, Objects, Presentation, Ty, Value, ValueLocation,
@@ -204,7 +204,7 @@ impl Debugger {
     ) -> Result<(Range<usize>, Vec<Completion>), Error> {
         self.stopped()?;
         self.in_some_frame(frame, &mut Replay::default(), |scope| {
-            Ok(crate::inspect::eval::complete(scope, text, at))
+            Ok(crate::expr::complete(scope, text, at))
         })
     }
 
@@ -221,7 +221,7 @@ impl Debugger {
     ) -> Result<Value, Error> {
         self.stopped()?;
         self.in_some_frame(frame, &mut Replay::default(), |scope| {
-            crate::inspect::eval::assign(scope, target, expression)
+            crate::expr::assign(scope, target, expression)
         })
     }
 

@@ -1,8 +1,7 @@
-//! Values and expressions, from a snapshot: nothing here runs the debuggee. Memory and registers are
+//! Values, from a snapshot: nothing here runs the debuggee. Memory and registers are
 //! read through traits.
 
 pub(crate) mod abi;
-pub mod eval;
 pub mod inlined;
 pub mod language;
 pub(crate) mod registers;

@@ -5,8 +5,8 @@ use crate::compile::lower::function_at;
 use crate::compile::{
     Captured, Condition, Exits, NotCompilable, RuntimeLocation, RuntimeValue, SavedRegisters, Scope,
 };
+use crate::expr::{EvalContext, Expression};
 use crate::ids::error::Error;
-use crate::inspect::eval::{EvalContext, Expression};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{self, Limits, RegisterPlace, Target, Ty, Value};
 use crate::os::own_code;

@@ -2,8 +2,8 @@
 
 use super::machine::listing;
 use crate::compile::{CodeScope, Condition, Scope};
+use crate::expr::Expression;
 use crate::images::modules::Modules;
-use crate::inspect::eval::Expression;
 use dwarf::{LoadBias, Module};
 use std::path::Path;
 use std::process::Command;

@@ -9,12 +9,12 @@
 use crate::debugger::call::{CallStop, ENDED, PreparedCall, Replay, unwritable};
 use crate::debugger::frame::FrameScope;
 use crate::debugger::{Debugger, State, Vote};
+use crate::expr::{Call, Expression};
 use crate::ids::BreakpointId;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
 use crate::inferior::thread::RegisterCache;
-use crate::inspect::eval::{Call, Expression};
 use crate::os::ThreadEvent;
 use crate::stops::event::StopReason;
 use dwarf::LoadAddr;

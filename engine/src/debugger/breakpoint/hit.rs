@@ -2,12 +2,12 @@
 
 use crate::debugger::Debugger;
 use crate::debugger::breakpoint::ConditionResults;
+use crate::expr::{EvalContext, Purpose};
 use crate::ids::BreakpointId;
 use crate::ids::HitCondition;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
-use crate::inspect::eval::{EvalContext, Purpose};
 use crate::inspect::value::Limits;
 use crate::stops::breakpoint::condition::Segment;
 use crate::stops::event::{Event, StopReason};

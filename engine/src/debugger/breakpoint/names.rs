@@ -3,9 +3,9 @@
 
 use crate::compile::CodeScope;
 use crate::debugger::Debugger;
+use crate::expr::{Expression, Meaning};
 use crate::ids::BreakpointId;
 use crate::inferior::site::Owner;
-use crate::inspect::eval::{Expression, Meaning};
 pub(crate) use crate::stops::breakpoint::condition::Segment;
 use crate::stops::breakpoint::names::{MAX_LOCATIONS, NameScope, Names};
 use std::cell::RefCell;

@@ -4,10 +4,10 @@
 use super::{PendingCall, PreparedCall, Standing, refused, unwritable};
 use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::{Debugger, Vote};
+use crate::expr::{Call, Purpose};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
-use crate::inspect::eval::{Call, Purpose};
 use dwarf::LoadAddr;
 use std::time::Instant;
 

@@ -12,12 +12,12 @@ mod suspended;
 
 use crate::arch::ExtendedRegisters;
 use crate::debugger::{Debugger, Vote};
+use crate::expr::{Call, Purpose};
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::StopCause;
 use crate::inferior::jump_patch::Counted;
 use crate::inferior::site::Owner;
-use crate::inspect::eval::{Call, Purpose};
 use crate::inspect::value::{Ty, Value};
 use crate::os::{RegisterSet, SignalData, ThreadEvent};
 use crate::stops::breakpoint::RequestedLocation;

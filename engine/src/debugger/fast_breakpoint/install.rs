@@ -3,6 +3,7 @@
 use crate::arch::{MAX_INSTRUCTION_BYTES, MAX_JUMP_BYTES};
 use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::{Debugger, State};
+use crate::expr::Expression;
 use crate::ids::BreakpointId;
 use crate::ids::HitCondition;
 use crate::ids::ThreadId;
@@ -14,7 +15,6 @@ pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePar
 pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Trampoline};
 use crate::inferior::jump_patch::window::{PatchedRange, UNKNOWN_FUNCTION, UNWRITABLE_MEMORY};
 use crate::inferior::site::Owner;
-use crate::inspect::eval::Expression;
 use crate::stops::breakpoint::Segment;
 use crate::stops::event::Event;
 use dwarf::LoadAddr;

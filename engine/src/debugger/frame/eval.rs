@@ -2,8 +2,8 @@
 
 use super::FrameScope;
 use crate::arch::Arch;
+use crate::expr::{Call, EvalContext, ResolvedFunction};
 use crate::ids::error::Error;
-use crate::inspect::eval::{Call, EvalContext, ResolvedFunction};
 use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};

@@ -2,8 +2,8 @@
 
 use super::FrameScope;
 use crate::arch::PointerChain;
+use crate::expr::EvalContext;
 use crate::ids::error::Error;
-use crate::inspect::eval::EvalContext;
 use crate::inspect::language::{c, template};
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
@@ -21,7 +21,7 @@ impl FrameScope<'_> {
             ))
         };
         match self.subject {
-            None => Err(Error::eval(crate::inspect::eval::messages::NO_EXCEPTION)),
+            None => Err(Error::eval(crate::expr::messages::NO_EXCEPTION)),
             Some(Subject::Cpp(thrown)) => {
                 let name = &thrown.type_name;
                 let ty = named(self, name).ok_or_else(|| unknown(name))?;

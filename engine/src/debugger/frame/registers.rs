@@ -2,7 +2,7 @@
 
 use super::{FramePosition, FrameScope};
 use crate::debugger::RegisterGroup;
-use crate::inspect::eval::EvalContext;
+use crate::expr::EvalContext;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{Named, RegisterPlace, Value};
 use std::borrow::Cow;

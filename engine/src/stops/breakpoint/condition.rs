@@ -1,7 +1,7 @@
 //! Hit conditions and log messages, parsed once.
 
+use crate::expr::Expression;
 use crate::ids::error::Error;
-use crate::inspect::eval::Expression;
 use dwarf::Language;
 
 /// A part of a log message.

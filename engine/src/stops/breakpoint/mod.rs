@@ -19,13 +19,13 @@ pub(crate) mod watch;
 pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
 
+use crate::expr::Expression;
 use crate::ids::BreakpointId;
 pub use crate::ids::BreakpointOptions;
 use crate::ids::CodeName;
 use crate::ids::HitCondition;
 use crate::ids::ModuleId;
 use crate::images::indexer::Indexer;
-use crate::inspect::eval::Expression;
 pub use condition::Segment;
 use problem::Problem;
 pub use problem::ProblemKind;

@@ -2,9 +2,9 @@
 //! reported when it is set. It uses debug info only; the process is not read.
 
 use crate::compile::{CodeScope, Declared, Scope, may_have_member, member_type};
+use crate::expr::types::named_by;
+use crate::expr::{Expression, Meaning, NameRef, nearest};
 use crate::images::modules::Modules;
-use crate::inspect::eval::types::named_by;
-use crate::inspect::eval::{Expression, Meaning, NameRef, nearest};
 use crate::inspect::value::Ty;
 use dwarf::{Language, Module};
 use std::cell::RefCell;

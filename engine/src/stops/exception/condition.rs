@@ -1,7 +1,7 @@
 //! Conditions of exception filters: names and patterns, or expressions with `$exception`.
 
 use super::{ExceptionFilter, Subject};
-use crate::inspect::eval::Expression;
+use crate::expr::Expression;
 use dwarf::Language;
 
 /// The name of the exception in expressions.

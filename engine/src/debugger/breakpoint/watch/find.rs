@@ -49,12 +49,10 @@ impl Debugger {
             return refused("has size 0");
         }
         let language = match frame {
-            Some(frame) => self.in_frame(frame, |scope| {
-                Ok(crate::inspect::eval::EvalContext::language(scope))
-            })?,
-            None => {
-                self.in_process(|scope| Ok(crate::inspect::eval::EvalContext::language(scope)))?
+            Some(frame) => {
+                self.in_frame(frame, |scope| Ok(crate::expr::EvalContext::language(scope)))?
             }
+            None => self.in_process(|scope| Ok(crate::expr::EvalContext::language(scope)))?,
         };
         let mut value = match Some(bytes) == own {
             true => value.clone(),

@@ -4,11 +4,11 @@
 use crate::compile::{CodeScope, Scope};
 use crate::debugger::Debugger;
 use crate::debugger::frame::FrameScope;
+use crate::expr::Expression;
 use crate::ids::BreakpointId;
 use crate::ids::FrameKey;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
-use crate::inspect::eval::Expression;
 use crate::stops::breakpoint::watch::frame::{MAX_FRAMES, OwnFrame};
 use dwarf::LoadAddr;
 

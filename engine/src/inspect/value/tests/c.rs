@@ -342,7 +342,7 @@ fn assignments() {
         ]);
         assert_eq!(program.register.get(), 7);
         let value = program.eval("i");
-        let now = crate::inspect::eval::assign(program, &value, "i * 2").unwrap();
+        let now = crate::expr::assign(program, &value, "i * 2").unwrap();
         assert_eq!(present(program, &now, &Limits::default()).text, "32");
     });
 }
@@ -350,7 +350,7 @@ fn assignments() {
 #[test]
 fn speed_of_conditions() {
     each(|program| {
-        let condition = crate::inspect::eval::Expression::parse("i == 100", Language::C).unwrap();
+        let condition = crate::expr::Expression::parse("i == 100", Language::C).unwrap();
         let started = std::time::Instant::now();
         for _ in 0..10_000 {
             assert!(!condition.is_true(program).unwrap());

@@ -1,8 +1,8 @@
 //! A compiled program that stops itself after it has set its statics; /proc stands in for the
 //! debugger.
 
+use crate::expr::{EvalContext, Expression, Purpose};
 use crate::ids::error::Error;
-use crate::inspect::eval::{EvalContext, Expression, Purpose};
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{
     Child, ChildBatch, ChildFilter, ChildPath, Limits, Numbers, RegisterPlace, Target, Ty, Value,

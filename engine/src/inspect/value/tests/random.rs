@@ -3,8 +3,8 @@
 
 use super::harness::Program;
 use super::noise::Noise;
+use crate::expr::{EvalContext, Expression, Purpose};
 use crate::ids::error::Error;
-use crate::inspect::eval::{EvalContext, Expression, Purpose};
 use crate::inspect::value::{Limits, Target, Ty, Value, ValueLocation, present};
 use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::ops::Range;
