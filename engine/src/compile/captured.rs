@@ -417,9 +417,11 @@ impl Gathered<'_> {
             },
             Shape::Array(array) => self.array(value, &array, when, depth),
             Shape::Composite(ty) => self.composite(value, &ty, when, depth),
-            Shape::Void | Shape::Function | Shape::Text | Shape::Broken(_) => {
-                Err(NotCompilable::not_a_value(&value.ty))
-            }
+            Shape::Void
+            | Shape::Function
+            | Shape::Text
+            | Shape::Synthetic(_)
+            | Shape::Broken(_) => Err(NotCompilable::not_a_value(&value.ty)),
         }
     }
 

@@ -83,6 +83,7 @@ fn dropped(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
         Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => None,
         Shape::Pointer(..) | Shape::Broken(_) => Some(name),
         Shape::Array(array) => dropped(&array.element, budget),
+        Shape::Synthetic(ty) => ty.held().iter().find_map(|it| dropped(it, budget)),
         Shape::Composite(class) => {
             if OWNERS.iter().any(|it| name.starts_with(it)) || has_drop_glue(&class) {
                 return Some(name);

@@ -37,6 +37,7 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
         Ty::Text => join("const char", &format!("{inner}[]")),
         Ty::Function(_) => join("<code>", &inner),
         Ty::Broken(_) => join("<unknown type>", &inner),
+        Ty::Synthetic(synthetic) => join(&synthetic.name(), &inner),
         Ty::Pointer(target) => deeper(target, wrap("*", &inner, target)),
         Ty::Array(array) => {
             let suffix = match array.count {

@@ -16,6 +16,7 @@ pub fn spell(ty: &Ty, depth: usize) -> String {
         Ty::Void => "()".into(),
         Ty::Function(_) => "fn".into(),
         Ty::Broken(_) => "<unknown type>".into(),
+        Ty::Synthetic(synthetic) => synthetic.name().to_string(),
         Ty::Pointer(target) => format!("*mut {}", spell(target, depth + 1)),
         Ty::Array(array) => match array.count {
             Some(count) => format!("[{}; {count}]", spell(&array.element, depth + 1)),

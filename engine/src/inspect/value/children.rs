@@ -5,7 +5,9 @@ use super::members::{self, ClassPart};
 use super::numbers::Numbers;
 use super::types::DwarfTy;
 use super::whole_object::WholeObject;
-use super::{Child, ChildPath, Limits, PointerKind, Shape, Target, Value, ValueLocation, present};
+use super::{
+    Child, ChildPath, Limits, PointerKind, Shape, Target, Ty, Value, ValueLocation, present,
+};
 use crate::ids::error::Error;
 use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View};
 use dwarf::{Language, LoadAddr};
@@ -111,7 +113,8 @@ fn inside(
         let view = visualize::view(target, &value);
         // A value that its view finds invalid is shown member by member.
         let viewed = !matches!(view, None | Some(View::Invalid(_)));
-        if viewed && !is_fat_pointer(&value) {
+        let is_whole = is_fat_pointer(&value) || matches!(value.ty, Ty::Synthetic(_));
+        if viewed && !is_whole {
             raw.get_or_insert_with(|| Value {
                 raw: true,
                 ..value.clone()

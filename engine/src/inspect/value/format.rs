@@ -6,6 +6,7 @@ use super::children;
 use super::members;
 use super::objects::{Called, Objects};
 use super::scalar::{self, Int, ScalarKind};
+use super::synthetic;
 use super::types::DwarfTy;
 use super::{Limits, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLocation, text};
 use crate::ids::error::Error;
@@ -255,6 +256,10 @@ impl Writer<'_> {
                 }
             }
             Shape::Composite(ty) => self.composite(value, &ty, depth)?,
+            Shape::Synthetic(ty) => {
+                let view = synthetic::view(self.target, value, &ty)?;
+                self.view(view, ty.language(), depth)?;
+            }
         }
         Ok(())
     }

@@ -232,8 +232,14 @@ fn find_within(
     name: &str,
     depth: usize,
 ) -> Result<Option<Value>, Error> {
-    let Shape::Composite(ty) = object.ty.shape() else {
-        return Ok(None);
+    let ty = match object.ty.shape() {
+        Shape::Composite(ty) => ty,
+        Shape::Synthetic(_) => {
+            let index = name.parse::<usize>().ok();
+            let parts = super::synthetic::parts(object).unwrap_or_default();
+            return Ok(index.and_then(|index| parts.into_iter().nth(index)));
+        }
+        _ => return Ok(None),
     };
     let Some(composite) = ty.composite() else {
         return Ok(None);

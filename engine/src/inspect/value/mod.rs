@@ -9,6 +9,7 @@ pub mod members;
 mod numbers;
 mod objects;
 pub mod scalar;
+pub mod synthetic;
 pub mod text;
 pub mod types;
 mod whole_object;
@@ -22,6 +23,7 @@ pub use format::{present, present_with, write};
 pub use location::ValueLocation;
 pub use numbers::Numbers;
 pub use objects::Objects;
+pub use synthetic::Synthetic;
 pub use types::{PointerKind, Shape, Ty};
 
 use crate::ids::error::Error;

@@ -1,6 +1,7 @@
 //! Types of values: those of the debug info, and those that expressions construct.
 
 use super::scalar::{Float, Scalar, ScalarKind};
+use super::synthetic::Synthetic;
 use dwarf::{Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind};
 use std::sync::{Arc, OnceLock};
 
@@ -25,6 +26,8 @@ pub enum Ty {
     Function(Arc<str>),
     /// `void`.
     Void,
+    /// The type of a result that the debug info may lack.
+    Synthetic(Arc<Synthetic>),
     /// A type whose debug info could not be read: the error.
     Broken(Arc<str>),
 }
@@ -109,6 +112,8 @@ pub enum Shape {
     MemberPointer(bool),
     /// A string literal.
     Text,
+    /// A slice, enum or tuple that the debug info may lack.
+    Synthetic(Arc<Synthetic>),
     /// Not readable: the error.
     Broken(Arc<str>),
 }
@@ -231,6 +236,7 @@ impl Ty {
             Ty::Pointer(_) => Some(8),
             Ty::Array(array) => array.count?.checked_mul(array.stride),
             Ty::Void | Ty::Text | Ty::Function(_) | Ty::Broken(_) => None,
+            Ty::Synthetic(synthetic) => synthetic.size(),
             Ty::Dwarf(ty) => match (&ty.ty.kind, ty.ty.size) {
                 (TypeKind::Array(_), None) => ty.array()?.size(),
                 (
@@ -290,6 +296,11 @@ impl Ty {
             Ty::Function(_) => Shape::Function,
             Ty::Void => Shape::Void,
             Ty::Broken(why) => Shape::Broken(why),
+            Ty::Synthetic(synthetic) => match &*synthetic {
+                Synthetic::Reference(of) => Shape::Pointer(of.clone(), PointerKind::Owned),
+                Synthetic::Text(..) => Shape::Text,
+                _ => Shape::Synthetic(synthetic),
+            },
             Ty::Dwarf(ty) => dwarf_shape(ty),
         }
     }
@@ -318,6 +329,7 @@ impl Ty {
             Ty::Dwarf(ty) => ty.language(),
             Ty::Pointer(target) => target.language(),
             Ty::Array(array) => array.element.language(),
+            Ty::Synthetic(synthetic) => synthetic.language(),
             Ty::Builtin(scalar, "char") if scalar.kind == ScalarKind::Utf => Language::Rust,
             Ty::Builtin(_, "char" | "bool") => Language::C,
             Ty::Builtin(_, name) if crate::inspect::language::rust::is_primitive(name) => {
@@ -340,6 +352,7 @@ impl Ty {
                 None => crate::inspect::language::spell(self).into(),
             },
             Ty::Builtin(_, name) => (*name).into(),
+            Ty::Synthetic(synthetic) => synthetic.name(),
             _ => crate::inspect::language::spell(self).into(),
         }
     }
@@ -354,6 +367,7 @@ impl Ty {
             }
             (Ty::Builtin(a, _), Ty::Builtin(b, _)) => a == b,
             (Ty::Pointer(a), Ty::Pointer(b)) => a.same_as(&b),
+            (a @ Ty::Synthetic(_), b) | (a, b @ Ty::Synthetic(_)) => a.name() == b.name(),
             _ => false,
         }
     }

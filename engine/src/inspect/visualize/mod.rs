@@ -11,6 +11,7 @@ pub mod rust_std;
 pub mod standard;
 
 use crate::ids::error::Error;
+use crate::inspect::value::synthetic;
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};
@@ -275,6 +276,7 @@ pub fn find(ty: &DwarfTy) -> Option<&'static dyn Visualizer> {
 pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
     match value.ty.shape() {
         Shape::Composite(ty) if !value.raw => ty.visualizer()?.view(target, value).ok(),
+        Shape::Synthetic(ty) => synthetic::view(target, value, &ty).ok(),
         _ => None,
     }
 }

@@ -112,38 +112,25 @@ impl Writer<'_> {
         Ok(shown == row.count && !self.full())
     }
 
-    pub(super) fn composite(
+    /// Writes a value as its view has it.
+    pub(super) fn view(
         &mut self,
-        value: &Value,
-        ty: &Arc<DwarfTy>,
+        view: View,
+        language: Language,
         depth: usize,
     ) -> Result<(), Error> {
-        let language = ty.language();
-        match visualize::view(self.target, value) {
-            Some(View::Invalid(why)) => {
-                self.out.push_str(&why);
-                return Ok(());
-            }
-            Some(View::Text { at, len, unit }) => return self.text(at, len, unit),
-            Some(View::Plain(text)) => {
-                self.out.push_str(&text);
-                return Ok(());
-            }
-            Some(View::Pointee(next)) => return self.value(&next, depth),
-            Some(View::Noted(next, note)) => {
+        match view {
+            View::Invalid(why) => self.out.push_str(&why),
+            View::Text { at, len, unit } => return self.text(at, len, unit),
+            View::Plain(text) => self.out.push_str(&text),
+            View::Pointee(next) => return self.value(&next, depth),
+            View::Noted(next, note) => {
                 self.value(&next, depth)?;
                 let _ = write!(self.out, " ({note})");
-                return Ok(());
             }
-            Some(_) if depth >= self.limits.depth => {
-                self.folded(language);
-                return Ok(());
-            }
-            Some(View::Fields { head, fields }) => {
-                self.fields(&head, &fields, language, depth);
-                return Ok(());
-            }
-            Some(View::Sequence { at, element, len }) => {
+            _ if depth >= self.limits.depth => self.folded(language),
+            View::Fields { head, fields } => self.fields(&head, &fields, language, depth),
+            View::Sequence { at, element, len } => {
                 let start = self.out.len();
                 let is_whole =
                     self.row(&ElementArray::in_memory(at, element, len), language, depth)?;
@@ -151,12 +138,21 @@ impl Writer<'_> {
                     true => self.count(len, depth),
                     false => self.count_before(start, &len.to_string()),
                 }
-                return Ok(());
             }
-            Some(View::Collection(collection)) => {
-                return self.collection(&collection, language, depth);
-            }
-            None => {}
+            View::Collection(collection) => return self.collection(&collection, language, depth),
+        }
+        Ok(())
+    }
+
+    pub(super) fn composite(
+        &mut self,
+        value: &Value,
+        ty: &Arc<DwarfTy>,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let language = ty.language();
+        if let Some(view) = visualize::view(self.target, value) {
+            return self.view(view, language, depth);
         }
         if let Some((name, payload)) = members::active_variant(self.target, value, ty)? {
             if let Shape::Composite(inner) = payload.ty.shape() {

@@ -1,0 +1,283 @@
+//! Types of results that the debug info may lack: `Option<&i32>` of `v.first()`, `&str` of
+//! `text.trim()`. Their values exist only in expressions.
+
+use super::location::Bytes;
+use super::{Target, Ty, Value, ValueLocation};
+use crate::ids::error::Error;
+use crate::inspect::value::text::Unit;
+use crate::inspect::visualize::View;
+use dwarf::{Language, LoadAddr};
+use std::sync::Arc;
+
+/// A type that is not in the debug info, of a value that a library's method returns.
+#[derive(Debug)]
+pub enum Synthetic {
+    /// Rust's `&T` of a sized type: the address.
+    Reference(Ty),
+    /// Rust's `&[T]`: address and number of elements.
+    Slice(Ty),
+    /// Rust's `&str`: address and length in bytes.
+    Str,
+    /// An object of a string class, by the name of its class; its place has the text.
+    Text(Arc<str>, Language),
+    /// An enum of Rust's library: the number of its variant in eight bytes, and what that holds.
+    Enum(EnumTy),
+    /// A tuple of Rust, one part after the other.
+    Tuple(Vec<Ty>),
+}
+
+/// An enum whose variants hold one value at most.
+#[derive(Debug)]
+pub struct EnumTy {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The variants' names and contents.
+    pub variants: Vec<(&'static str, Option<Ty>)>,
+}
+
+/// Bytes of the number of a variant.
+const TAG: u64 = 8;
+
+impl Synthetic {
+    /// Returns the name in the language's syntax.
+    pub fn name(&self) -> Arc<str> {
+        match self {
+            Synthetic::Reference(of) => format!("&{}", of.name()).into(),
+            Synthetic::Slice(of) => format!("&[{}]", of.name()).into(),
+            Synthetic::Str => "&str".into(),
+            Synthetic::Text(name, _) => name.clone(),
+            Synthetic::Enum(ty) => ty.name.clone(),
+            Synthetic::Tuple(parts) => {
+                let names: Vec<Arc<str>> = parts.iter().map(Ty::name).collect();
+                match &names[..] {
+                    [only] => format!("({only},)").into(),
+                    all => format!("({})", all.join(", ")).into(),
+                }
+            }
+        }
+    }
+
+    /// Returns the types of the values that are in a value of the type.
+    pub fn held(&self) -> Vec<Ty> {
+        match self {
+            Synthetic::Enum(ty) => ty.variants.iter().filter_map(|it| it.1.clone()).collect(),
+            Synthetic::Tuple(parts) => parts.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the language of the type.
+    pub fn language(&self) -> Language {
+        match self {
+            Synthetic::Text(_, language) => *language,
+            _ => Language::Rust,
+        }
+    }
+
+    /// Returns the size of a value in bytes; a text has none.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Synthetic::Reference(_) => Some(8),
+            Synthetic::Slice(_) | Synthetic::Str => Some(16),
+            Synthetic::Text(..) => None,
+            Synthetic::Enum(ty) => {
+                let held = ty.variants.iter().filter_map(|(_, held)| held.as_ref());
+                let sizes = held.map(Ty::size).collect::<Option<Vec<_>>>()?;
+                TAG.checked_add(sizes.into_iter().max().unwrap_or(0))
+            }
+            Synthetic::Tuple(parts) => parts
+                .iter()
+                .try_fold(0u64, |sum, part| sum.checked_add(part.size()?)),
+        }
+    }
+}
+
+impl Ty {
+    /// Returns Rust's `&T` of this type.
+    pub fn reference(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Reference(self)))
+    }
+
+    /// Returns Rust's `&[T]` of this type.
+    pub fn slice(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Slice(self)))
+    }
+
+    /// Returns Rust's `&str`.
+    pub fn str() -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Str))
+    }
+
+    /// Returns Rust's `Option` of this type.
+    pub fn option(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Enum(EnumTy {
+            name: format!("core::option::Option<{}>", self.name()).into(),
+            variants: vec![("None", None), ("Some", Some(self))],
+        })))
+    }
+
+    /// Returns Rust's `Result` of this type and that of the error.
+    pub fn result(self, error: Ty) -> Ty {
+        let name = format!("core::result::Result<{}, {}>", self.name(), error.name());
+        Ty::Synthetic(Arc::new(Synthetic::Enum(EnumTy {
+            name: name.into(),
+            variants: vec![("Ok", Some(self)), ("Err", Some(error))],
+        })))
+    }
+
+    /// Returns Rust's `Ordering`.
+    pub fn ordering() -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Enum(EnumTy {
+            name: "core::cmp::Ordering".into(),
+            variants: vec![("Less", None), ("Equal", None), ("Greater", None)],
+        })))
+    }
+
+    /// Returns the tuple of these types.
+    pub fn tuple(parts: Vec<Ty>) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Tuple(parts)))
+    }
+
+    /// Returns the string class of a name, for a text that the program does not have.
+    pub fn text_object(name: Arc<str>, language: Language) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Text(name, language)))
+    }
+}
+
+impl Value {
+    /// Returns a value of these bytes.
+    pub fn of_bytes(ty: Ty, bytes: &[u8]) -> Value {
+        Value::new(ty, ValueLocation::Bytes(Bytes::new(bytes)))
+    }
+
+    /// Returns Rust's `&T` to an address.
+    pub fn reference_to(of: Ty, addr: LoadAddr) -> Value {
+        Value::of_bytes(of.reference(), &addr.0.to_le_bytes())
+    }
+
+    /// Returns Rust's `&[T]` or `&str` (`ty`) of the elements or bytes at an address.
+    pub fn fat_reference(ty: Ty, addr: LoadAddr, len: u64) -> Value {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&addr.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&len.to_le_bytes());
+        Value::of_bytes(ty, &bytes)
+    }
+
+    /// Returns a variant of a synthetic enum, with what it holds.
+    ///
+    /// # Errors
+    /// The type has no such variant, or `held` cannot be read.
+    pub fn variant(
+        target: &dyn Target,
+        ty: Ty,
+        name: &str,
+        held: Option<&Value>,
+    ) -> Result<Value, Error> {
+        let number = match &ty {
+            Ty::Synthetic(synthetic) => match &**synthetic {
+                Synthetic::Enum(of) => of.variants.iter().position(|it| it.0 == name),
+                _ => None,
+            },
+            _ => None,
+        };
+        let number = number.ok_or_else(|| no_variant(&ty, name))?;
+        let mut bytes = (number as u64).to_le_bytes().to_vec();
+        if let Some(held) = held {
+            bytes.extend_from_slice(&held.bytes(target)?);
+        }
+        // The other variants may hold more.
+        bytes.resize(ty.size().unwrap_or(TAG).max(TAG) as usize, 0);
+        Ok(Value::of_bytes(ty, &bytes))
+    }
+}
+
+fn no_variant(ty: &Ty, name: &str) -> Error {
+    Error::Unsupported(format!("no variant `{name}` of `{}`", ty.name()))
+}
+
+/// Returns the active variant of a synthetic enum, and what it holds; `None` if the value is of
+/// another kind.
+///
+/// # Errors
+/// The value cannot be read.
+pub fn active_variant(
+    target: &dyn Target,
+    value: &Value,
+) -> Result<Option<(&'static str, Option<Value>)>, Error> {
+    let Ty::Synthetic(synthetic) = value.ty.strip() else {
+        return Ok(None);
+    };
+    let Synthetic::Enum(ty) = &*synthetic else {
+        return Ok(None);
+    };
+    let tag = value.place.read(target, TAG as usize)?;
+    let number = super::scalar::bits_of(&tag) as usize;
+    let (name, held) = ty
+        .variants
+        .get(number)
+        .ok_or_else(|| no_variant(&value.ty, &number.to_string()))?;
+    let held = held.clone();
+    Ok(Some((
+        name,
+        held.map(|held| Value::new(held, value.place.offset(TAG))),
+    )))
+}
+
+/// Returns the parts of a synthetic tuple.
+pub fn parts(value: &Value) -> Option<Vec<Value>> {
+    let Ty::Synthetic(synthetic) = value.ty.strip() else {
+        return None;
+    };
+    let Synthetic::Tuple(parts) = &*synthetic else {
+        return None;
+    };
+    let mut offset = 0;
+    let part = |ty: &Ty| {
+        let part = Value::new(ty.clone(), value.place.offset(offset));
+        offset += ty.size().unwrap_or(0);
+        part
+    };
+    Some(parts.iter().map(part).collect())
+}
+
+/// Returns the contents of a value of a synthetic type.
+///
+/// # Errors
+/// The value cannot be read.
+pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, Error> {
+    let fat = || -> Result<(LoadAddr, u64), Error> {
+        let bits = value.raw(target)?;
+        Ok((LoadAddr(bits as u64), (bits >> 64) as u64))
+    };
+    match ty {
+        Synthetic::Slice(element) => fat().map(|(at, len)| View::Sequence {
+            at,
+            element: element.clone(),
+            len,
+        }),
+        Synthetic::Str => fat().map(|(at, len)| View::Text {
+            at,
+            len,
+            unit: Unit::Byte,
+        }),
+        Synthetic::Enum(_) => match active_variant(target, value)? {
+            Some((name, None)) => Ok(View::Plain(name.to_owned())),
+            Some((name, Some(held))) => Ok(View::Fields {
+                head: name.to_owned(),
+                fields: vec![("0".to_owned(), held)],
+            }),
+            None => Err(no_variant(&value.ty, "")),
+        },
+        Synthetic::Tuple(_) => {
+            let parts = parts(value).unwrap_or_default();
+            let names = (0..).map(|index: usize| index.to_string());
+            Ok(View::Fields {
+                head: String::new(),
+                fields: names.zip(parts).collect(),
+            })
+        }
+        Synthetic::Reference(_) | Synthetic::Text(..) => {
+            Err(Error::Unsupported("not composed".into()))
+        }
+    }
+}
