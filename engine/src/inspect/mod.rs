@@ -4,6 +4,8 @@
 pub(crate) mod abi;
 pub mod inlined;
 pub mod language;
+#[cfg_attr(not(test), expect(dead_code, unused_imports))]
+pub mod library;
 pub(crate) mod registers;
 pub mod value;
 pub mod visualize;

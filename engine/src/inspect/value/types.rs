@@ -367,6 +367,7 @@ impl Ty {
             }
             (Ty::Builtin(a, _), Ty::Builtin(b, _)) => a == b,
             (Ty::Pointer(a), Ty::Pointer(b)) => a.same_as(&b),
+            (Ty::Void, Ty::Void) => true,
             (a @ Ty::Synthetic(_), b) | (a, b @ Ty::Synthetic(_)) => a.name() == b.name(),
             _ => false,
         }

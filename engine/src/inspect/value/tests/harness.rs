@@ -239,6 +239,22 @@ impl Program {
         Program::start(&compiler, fixture, Language::Rust)
     }
 
+    /// Returns the names of the program's variables.
+    pub fn names(&self) -> Vec<String> {
+        if let Some(locals) = &self.locals {
+            return members::names(self, locals);
+        }
+        let main = self.module.functions_named("main");
+        let unit = main
+            .first()
+            .map(|main| self.module.unit_statics(main.entry));
+        let variables = unit.unwrap_or_default().into_iter();
+        variables
+            .map(|it| it.name)
+            .filter(|it| !it.is_empty())
+            .collect()
+    }
+
     pub fn reads(&self) -> u64 {
         self.memory.1.get()
     }

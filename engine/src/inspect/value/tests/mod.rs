@@ -1,6 +1,7 @@
 //! Values of compiled programs, compared with their expected texts.
 
 mod c;
+mod contents;
 mod cpp;
 mod cpp_std;
 mod expressions;

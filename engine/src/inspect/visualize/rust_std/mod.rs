@@ -11,8 +11,9 @@ mod texts;
 mod thread_local;
 
 pub use dynamic::Dynamic;
+pub(crate) use shared::is_counted;
 pub use texts::Fat;
-pub(crate) use texts::pointee_name;
+pub(crate) use texts::{is_c_text, is_text, pointee_name};
 
 use super::{View, Visualizer, word};
 use crate::ids::error::Error;
@@ -113,7 +114,7 @@ pub(crate) fn argument(value: &Value, name: &str) -> Option<Ty> {
 }
 
 /// Returns the first generic argument in a type's name: `str` of `Rc<str, Global>`.
-fn first_argument(name: &str) -> &str {
+pub(crate) fn first_argument(name: &str) -> &str {
     let Some((_, rest)) = name.split_once('<') else {
         return "";
     };

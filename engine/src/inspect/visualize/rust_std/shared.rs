@@ -40,7 +40,7 @@ impl Counted {
 }
 
 /// Returns whether a type is that of a value with its counts.
-pub(super) fn is_counted(name: &str) -> bool {
+pub(crate) fn is_counted(name: &str) -> bool {
     let path = &name[..name.find('<').unwrap_or(name.len())];
     matches!(
         members::last_component(path),

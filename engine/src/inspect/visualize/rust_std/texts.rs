@@ -116,7 +116,7 @@ pub(crate) fn pointee_name(name: &str) -> &str {
 }
 
 /// Returns whether a type name is that of unsized text.
-pub(super) fn is_text(name: &str) -> bool {
+pub(crate) fn is_text(name: &str) -> bool {
     matches!(
         name,
         "str" | "std::path::Path" | "std::ffi::os_str::OsStr" | "Path" | "OsStr"
@@ -124,7 +124,7 @@ pub(super) fn is_text(name: &str) -> bool {
 }
 
 /// Returns whether a type name is that of NUL-terminated text.
-pub(super) fn is_c_text(name: &str) -> bool {
+pub(crate) fn is_c_text(name: &str) -> bool {
     name == "CStr" || name.ends_with("::CStr")
 }
 

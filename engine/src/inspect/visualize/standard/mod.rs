@@ -106,7 +106,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Classes> {
 }
 
 /// Returns a class's name without its arguments.
-pub(super) fn before_arguments(name: &str) -> &str {
+pub(crate) fn before_arguments(name: &str) -> &str {
     match name.find('<') {
         Some(0) | None => name,
         Some(at) => &name[..at],
