@@ -138,6 +138,17 @@ impl Fixture {
         })
     }
 
+    /// Returns a program that a test has compiled itself.
+    pub fn compiled(source: &Path, program: &Path) -> Self {
+        let text = fs::read_to_string(source)
+            .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+        Self {
+            source: source.to_path_buf(),
+            program: program.canonicalize().expect("the program was built"),
+            markers: markers(&text),
+        }
+    }
+
     /// Returns the number of the line with the comment `//@ marker`, from 1.
     pub fn line(&self, marker: &str) -> u64 {
         *self.markers.get(marker).unwrap_or_else(|| {

@@ -21,6 +21,7 @@ mod binary;
 mod client;
 mod core;
 mod fixture;
+pub mod oracle;
 pub mod process;
 mod schema;
 mod steps;
