@@ -16,6 +16,8 @@ use stillpoint_tests::oracle::{Keep, Report, Trial, World};
 
 /// Expressions of one program: the compiler's start costs little then.
 const EXPRESSIONS: usize = 1000;
+/// Runs of its loop, for expressions that are compiled in the program.
+const RUNS: usize = 4;
 /// Programs at once.
 const THREADS: usize = 2;
 
@@ -78,8 +80,8 @@ fn compare(world: &World, seeds: std::ops::Range<u64>) -> Report {
                 loop {
                     let next = left.lock().expect("no thread panics").pop_front();
                     let Some(seed) = next else { break };
-                    let count = EXPRESSIONS;
-                    let report = Trial { seed, count }.run(world, Keep::Nothing);
+                    let (count, runs) = (EXPRESSIONS, RUNS);
+                    let report = Trial { seed, count, runs }.run(world, Keep::Nothing);
                     total.lock().expect("no thread panics").merge(report);
                 }
             });

@@ -6,6 +6,7 @@
 //! expressions, in `tests/fixtures/oracle/KIND/`.
 
 mod accepted;
+mod compiled;
 mod difference;
 mod grammar;
 mod names;
@@ -24,6 +25,8 @@ pub struct Trial {
     pub seed: u64,
     /// The number of expressions.
     pub count: usize,
+    /// How often the program's loop runs with expressions in log messages and conditions.
+    pub runs: usize,
 }
 
 impl Trial {
@@ -31,7 +34,7 @@ impl Trial {
     /// kept for the next time.
     pub fn run(self, world: &World, keep: Keep) -> Report {
         let program = Program::random(world, self.seed, self.count);
-        let report = session::compare(&program);
+        let report = session::compare(&program, self.runs);
         if keep == Keep::Nothing {
             program.delete();
         }

@@ -20,6 +20,9 @@ pub(super) fn same_type(language: Language, compiler: &str, debugger: &str) -> b
     {
         return debugger.contains(['<', '{']);
     }
+    if is_library_alias(debugger) {
+        return true;
+    }
     let mut names = compiler.split('|');
     names.any(|name| {
         let (name, debugger) = without_lengths(name, debugger);
@@ -81,6 +84,20 @@ const DEFAULTS: &[&str] = &[
     "RandomState",
 ];
 
+/// Returns whether a type is named by a typedef of the C++ library, as `std::vector<int>::reference`.
+/// The compiler names what it stands for, which the typedef does not tell.
+fn is_library_alias(name: &str) -> bool {
+    let last = name.trim_end_matches([' ', '*', '&']).rsplit("::").next();
+    let last = last.unwrap_or_default();
+    let is_alias = last.ends_with("_type") || last.ends_with("_t") || {
+        matches!(
+            last,
+            "iterator" | "const_iterator" | "pointer" | "reference" | "const_reference"
+        )
+    };
+    is_alias && name.contains("std::") && !last.contains(['<', '>'])
+}
+
 /// Leaves out the lengths of arrays if the compiler names an expression for one.
 fn without_lengths(compiler: &str, debugger: &str) -> (String, String) {
     static LENGTH: LazyLock<Regex> =
@@ -101,8 +118,6 @@ fn without_lengths(compiler: &str, debugger: &str) -> (String, String) {
 fn canonical(language: Language, name: &str) -> Vec<String> {
     let name = name
         .replace("std::__cxx11::", "std::")
-        .replace("std::basic_string<char>", "std::string")
-        .replace("std::basic_string_view<char>", "std::string_view")
         .replace("{anonymous}::", "(anonymous namespace)::")
         .replace("(anonymous namespace)::", "")
         .replace("<anonymous>", "{...}")
@@ -118,6 +133,15 @@ fn canonical(language: Language, name: &str) -> Vec<String> {
         return without_defaults(tokens);
     }
     let mut tokens = without_defaults(tokens);
+    for (of_char, alias) in [
+        ("std::basic_string", "std::string"),
+        ("std::basic_string_view", "std::string_view"),
+    ] {
+        let is_it = |it: &[String]| it[0] == of_char && it[1..] == ["<", "char", ">"];
+        while let Some(at) = tokens.windows(4).position(is_it) {
+            tokens.splice(at..at + 4, [alias.to_owned()]);
+        }
+    }
     // A variable of a reference type is shown with that type.
     while tokens.last().is_some_and(|it| it == "&") {
         tokens.pop();

@@ -148,7 +148,7 @@ const STOP: &str = "//% stop\n";
 /// Lines of the loop, `tick0` and so on; after each [`ROUNDS`] rounds it passes `end`.
 pub const TICKS: usize = 64;
 /// Hits of a line of the loop: more than a breakpoint takes until its message is compiled.
-pub const ROUNDS: usize = 60;
+pub const ROUNDS: usize = 18;
 
 fn stop(language: Language) -> String {
     let (forever, rounds) = match language {

@@ -16,6 +16,8 @@ pub struct Report {
     pub expressions: usize,
     /// Those that the compiler rejects.
     pub rejected: usize,
+    /// Messages' values and conditions that were compared as code in the program.
+    pub compiled: usize,
     /// Differences that are accepted, by their reasons.
     pub accepted: BTreeMap<&'static str, usize>,
     /// All others.
@@ -46,6 +48,7 @@ impl Report {
     pub fn merge(&mut self, other: Self) {
         self.expressions += other.expressions;
         self.rejected += other.rejected;
+        self.compiled += other.compiled;
         self.differences.extend(other.differences);
         for (reason, count) in other.accepted {
             *self.accepted.entry(reason).or_default() += count;
@@ -56,10 +59,11 @@ impl Report {
     pub fn figures(&self) -> String {
         let accepted: usize = self.accepted.values().sum();
         format!(
-            "{} expressions, of which the compiler rejects {}; {} differ, {accepted} differ and are \
-             accepted",
+            "{} expressions, of which the compiler rejects {}; {} compiled in the program; {} differ, \
+             {accepted} differ and are accepted",
             self.expressions,
             self.rejected,
+            self.compiled,
             self.differences.len()
         )
     }

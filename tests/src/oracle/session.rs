@@ -1,5 +1,6 @@
 //! The debugger's side: one session for a program, with its requests in flight.
 
+use super::compiled;
 use super::difference::{self, Difference};
 use super::program::Program;
 use super::report::Report;
@@ -10,27 +11,30 @@ use std::collections::VecDeque;
 /// Requests sent ahead of their responses.
 const AHEAD: usize = 32;
 
-/// Compares a program with its compiler.
-pub(super) fn compare(program: &Program) -> Report {
+/// Compares a program with its compiler, and its expressions as code in so many runs of its loop.
+pub(super) fn compare(program: &Program, runs: usize) -> Report {
     let mut client = stopped(program);
     let printed = difference::printed(&client.output("stdout"));
     let mut report = Report::of(program);
+    let difference = |index: usize, (what, expected, found)| Difference {
+        language: program.world.language(),
+        kind: program.world.kind.clone(),
+        what,
+        expression: program.expressions[index].clone(),
+        expected,
+        found,
+    };
     let replies = evaluate(&mut client, program.expressions.iter().map(String::as_str));
     for (index, reply) in replies.iter().enumerate() {
-        let expression = &program.expressions[index];
         let reply = reply.as_ref().map_err(String::as_str);
-        if let Some((what, expected, found)) =
-            difference::difference(program, index, printed.get(&index), reply)
-        {
-            report.add(Difference {
-                language: program.world.language(),
-                kind: program.world.kind.clone(),
-                what,
-                expression: expression.clone(),
-                expected,
-                found,
-            });
+        if let Some(it) = difference::difference(program, index, printed.get(&index), reply) {
+            report.add(difference(index, it));
         }
+    }
+    let compiled = compiled::compare(&mut client, program, &replies, runs);
+    report.compiled += compiled.compiled;
+    for (index, what, expected, found) in compiled.differences {
+        report.add(difference(index, (what, expected, found)));
     }
     client.disconnect();
     report
