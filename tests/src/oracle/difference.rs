@@ -87,6 +87,15 @@ pub(super) enum Printed {
     Trap,
 }
 
+/// Reads the lines `index TAB state TAB text`: all variables after an expression.
+pub(super) fn states(output: &str) -> BTreeMap<usize, String> {
+    let line = |line: &str| {
+        let (index, text) = line.split_once("\tstate\t")?;
+        Some((index.parse().ok()?, text.to_owned()))
+    };
+    output.lines().filter_map(line).collect()
+}
+
 /// Reads the lines of the program: `index TAB type TAB value`, or `index TAB trap`.
 pub(super) fn printed(output: &str) -> BTreeMap<usize, Printed> {
     let line = |line: &str| {
@@ -94,6 +103,7 @@ pub(super) fn printed(output: &str) -> BTreeMap<usize, Printed> {
         let index = fields.next()?.parse().ok()?;
         let printed = match (fields.next()?, fields.next()) {
             ("trap", None) => Printed::Trap,
+            ("state", _) => return None,
             (ty, Some(value)) => Printed::Value(ty.to_owned(), value.to_owned()),
             _ => return None,
         };

@@ -178,8 +178,8 @@ impl Program {
         let folder = target_directory().join("expression_oracle");
         fs::create_dir_all(&folder).expect("a folder for the programs");
         let mut hasher = DefaultHasher::new();
-        let sanitize = world.has_state() && language != Language::Rust;
-        (&text, &expressions, sanitize).hash(&mut hasher);
+        // What writes the programs is part of them.
+        (&text, &expressions, include_str!("program.rs")).hash(&mut hasher);
         let name = format!("{}_{}_{seed}", world.kind, world.name);
         let stem = format!("{name}_{language}_{:016x}", hasher.finish());
         let source = folder.join(format!("{stem}.{language}"));
@@ -189,7 +189,7 @@ impl Program {
             source,
             before,
             after,
-            sanitize,
+            has_state: world.has_state(),
         };
         let kept = folder.join(format!("{stem}.verdicts"));
         let verdicts = match verdicts_in(&kept, count) {
@@ -282,7 +282,8 @@ struct Compiler<'a> {
     source: PathBuf,
     before: &'a str,
     after: &'a str,
-    sanitize: bool,
+    /// Whether expressions may change it.
+    has_state: bool,
 }
 
 impl Compiler<'_> {
@@ -297,14 +298,17 @@ impl Compiler<'_> {
             Language::Cpp | Language::Rust => vec![Verdict::Printed; expressions.len()],
         };
         loop {
-            self.write(expressions, &verdicts, |index, expression, verdict| match (
-                self.language,
-                verdict,
-            ) {
-                (_, Verdict::Rejected(_)) => String::new(),
-                (Language::C, Verdict::Typed(ty)) => c_line(index, expression, ty),
-                (Language::Rust, _) => format!("show!({index}, {expression});"),
-                _ => format!("SHOW({index}, {expression})"),
+            self.write(expressions, &verdicts, |index, expression, verdict| {
+                let line = match (self.language, verdict) {
+                    (_, Verdict::Rejected(_)) => return String::new(),
+                    (Language::C, Verdict::Typed(ty)) => c_line(index, expression, ty),
+                    (Language::Rust, _) => format!("show!({index}, {expression});"),
+                    _ => format!("SHOW({index}, {expression})"),
+                };
+                match self.has_state {
+                    true => format!("reset(); {line} show_state({index});"),
+                    false => line,
+                }
             });
             let (done, messages) = self.run(true);
             let errors = self.errors(&messages, expressions.len());
@@ -386,13 +390,19 @@ impl Compiler<'_> {
                 "--crate-name=oracle",
                 "-g",
             ]),
-            Language::C => command.args(["-std=gnu17"]),
-            Language::Cpp => command.args(["-std=c++20"]),
+            // Errors as of gcc 14.
+            Language::C => command.args([
+                "-std=gnu17",
+                "-Werror=implicit-function-declaration",
+                "-Werror=int-conversion",
+                "-Werror=incompatible-pointer-types",
+            ]),
+            Language::Cpp => command.args(["-std=c++20", "-w"]),
         };
         if self.language != Language::Rust {
-            command.args(["-g", "-w", "-fwrapv", "-fno-diagnostics-show-caret"]);
+            command.args(["-g", "-fwrapv", "-fno-diagnostics-show-caret"]);
             command.args(["-fno-var-tracking", "-fmessage-length=0"]);
-            if self.sanitize {
+            if self.has_state {
                 command.arg("-fsanitize=address");
             }
         }

@@ -1,7 +1,7 @@
 //! The debugger's side: one session for a program, with its requests in flight.
 
 use super::compiled;
-use super::difference::{self, Difference};
+use super::difference::{self, Difference, Printed, What};
 use super::program::Program;
 use super::report::Report;
 use crate::DapClient;
@@ -24,12 +24,43 @@ pub(super) fn compare(program: &Program, runs: usize) -> Report {
         expected,
         found,
     };
-    let replies = evaluate(&mut client, program.expressions.iter().map(String::as_str));
+    let mut replies = Vec::new();
+    if program.world.has_state() {
+        // Each expression begins with the same variables.
+        let expressions = program.expressions.iter();
+        let all = expressions.flat_map(|it| ["reset()", it.as_str(), "digest()"]);
+        let mut triples = evaluate(&mut client, all).into_iter();
+        let states = difference::states(&client.output("stdout"));
+        let mut index = 0;
+        while let (Some(_), Some(reply), Some(digest)) =
+            (triples.next(), triples.next(), triples.next())
+        {
+            if let (Some(state), Ok(_)) = (states.get(&index), &reply) {
+                let digest = digest.map(|it| it["result"].as_str().unwrap_or_default().to_owned());
+                let digest = digest.unwrap_or_else(|why| why);
+                if digest != fnv(state).to_string() && printed.get(&index) != Some(&Printed::Trap) {
+                    let found = format!("other variables: `digest()` is {digest}");
+                    report.add(difference(index, (What::State, state.clone(), found)));
+                }
+            }
+            replies.push(reply);
+            index += 1;
+        }
+    } else {
+        let all = program.expressions.iter().map(String::as_str);
+        replies = evaluate(&mut client, all);
+    }
     for (index, reply) in replies.iter().enumerate() {
         let reply = reply.as_ref().map_err(String::as_str);
         if let Some(it) = difference::difference(program, index, printed.get(&index), reply) {
             report.add(difference(index, it));
         }
+    }
+    let errors = client.output("stderr");
+    if let Some(at) = errors.find("AddressSanitizer") {
+        let found = errors[at..].lines().next().unwrap_or_default().to_owned();
+        let what = "no error of memory".to_owned();
+        report.add(difference(0, (What::Memory, what, found)));
     }
     let compiled = compiled::compare(&mut client, program, &replies, runs);
     report.compiled += compiled.compiled;
@@ -43,7 +74,9 @@ pub(super) fn compare(program: &Program, runs: usize) -> Report {
 /// Runs a program to its stop. On the way, expressions may trap.
 fn stopped(program: &Program) -> DapClient {
     let mut client = DapClient::spawn();
-    client.launch(&program.fixture, json!({}));
+    // Leaks are looked for by ptrace, which the debugger uses.
+    let environment = json!({"ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigfpe=0"});
+    client.launch(&program.fixture, json!({"env": environment}));
     client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
     client.set_breakpoints(&program.fixture, &["stop"]);
     client.configure();
@@ -82,4 +115,10 @@ fn evaluate<'a>(
         receive(client, request);
     }
     replies
+}
+
+/// FNV-1a, as `digest` computes it in the programs.
+fn fnv(text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
