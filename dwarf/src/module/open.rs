@@ -105,7 +105,6 @@ impl Module {
             vtables: OnceLock::new(),
             functions: RwLock::default(),
             types: RwLock::default(),
-            unit_names: RwLock::default(),
         }
     }
 }

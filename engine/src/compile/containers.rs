@@ -343,8 +343,8 @@ impl Compiler<'_> {
                 };
                 self.boolean(none)
             }
-            ("first" | "front", []) => self.element(row, Int::Constant(0))?,
-            ("get" | "at", [index]) => {
+            ("front", []) => self.element(row, Int::Constant(0))?,
+            ("at", [index]) => {
                 let by = self.index_number(&self.value(index)?, index)?;
                 self.element(row, by)?
             }

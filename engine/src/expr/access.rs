@@ -5,8 +5,10 @@ use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
 use super::tree::{Binary, Kind, Node};
 use super::{convert, messages};
 use crate::ids::error::Error;
+use crate::inspect::library;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::ArrayTy;
-use crate::inspect::value::{PointerKind, Shape, Target, Value, ValueLocation};
+use crate::inspect::value::{PointerKind, Shape, Target, Ty, Value, ValueLocation};
 use crate::inspect::visualize::{self, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 
@@ -38,7 +40,10 @@ impl Evaluator<'_> {
                 {
                     Ok(value)
                 }
-                _ => Err(self.no_pointer(inner, &value)),
+                _ => match library::method(&value.ty, "operator*", &[]) {
+                    Some(method) => method.evaluate(target, &value, &[]),
+                    None => Err(self.no_pointer(inner, &value)),
+                },
             },
             _ => Err(self.no_pointer(inner, &value)),
         }
@@ -91,7 +96,11 @@ impl Evaluator<'_> {
         if let Kind::Range(from, to, inclusive) = &index.kind {
             return self.slice(value, (from, to, *inclusive), node);
         }
-        let by = self.evaluate(index)?;
+        let by = match &self::inner(index).kind {
+            // `map[&1]`: the key itself need not be in memory.
+            Kind::AddressOf(of) if self.language == Language::Rust => self.evaluate(of)?,
+            _ => self.evaluate(index)?,
+        };
         if let Some(found) = self.entry_of(&value, &by).at(node)? {
             return Ok(found);
         }
@@ -198,6 +207,12 @@ impl Evaluator<'_> {
                 }
                 _ => break,
             }
+        }
+        let size = Ty::Builtin(Scalar::new(ScalarKind::Signed, 8), "long");
+        let by = Value::of_bytes(size, &index.to_le_bytes());
+        if let Some(method) = library::method(&value.ty, "operator[]", std::slice::from_ref(&by.ty))
+        {
+            return method.evaluate(target, &value, &[by]);
         }
         Err(Error::eval(format!(
             "`{}` ({}) cannot be indexed",

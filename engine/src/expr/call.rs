@@ -22,6 +22,11 @@ impl Evaluator<'_> {
         {
             return self.is_called_from(any, arguments, node);
         }
+        if let Kind::Name(path) = &inner(function).kind
+            && let Some(found) = self.known_function(path, arguments).at(node)?
+        {
+            return Ok(found);
+        }
         match &inner(function).kind {
             Kind::Member(object, name) => {
                 let value = self.evaluate(object)?;
@@ -29,10 +34,10 @@ impl Evaluator<'_> {
                     true => self.behind_arrow(value, inner(function))?,
                     false => value,
                 };
-                let values = self.values_of(arguments)?;
-                if let Some(found) = self.known_method(&value, name, &values).at(node)? {
-                    return Ok(found);
-                }
+                let values = match self.known_method(&value, name, arguments).at(node)? {
+                    Ok(found) => return Ok(found),
+                    Err(values) => values,
+                };
                 if let Some(found) = self.invoke_method(&value, name, &values, node)? {
                     return Ok(found);
                 }
@@ -97,7 +102,7 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates the arguments of a call.
-    fn values_of(&mut self, arguments: &[Node]) -> Result<Vec<Value>, Error> {
+    pub(super) fn values_of(&mut self, arguments: &[Node]) -> Result<Vec<Value>, Error> {
         arguments.iter().map(|it| self.handed_on(it)).collect()
     }
 

@@ -3,6 +3,7 @@
 use super::arith::Operand;
 use super::{EvalContext, lex, messages};
 use crate::ids::error::Error;
+use crate::inspect::library;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{self, Int, Number, Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
@@ -73,6 +74,17 @@ pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
         });
     }
     Err(Error::eval(messages::no_number(&value.ty)))
+}
+
+/// Returns whether a value counts as true: an optional or smart pointer if it has an object.
+///
+/// # Errors
+/// The value is no condition, or cannot be read.
+pub fn truth(target: &dyn Target, value: &Value) -> Result<bool, Error> {
+    match library::truth(target, value) {
+        Some(truth) => truth,
+        None => Ok(operand(target, value)?.is_true()),
+    }
 }
 
 /// Converts a float to an integer type as Rust's `as` does: to the nearest value that the type has.
@@ -194,7 +206,7 @@ pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Err
         Shape::Pointer(of, PointerKind::Owned | PointerKind::Reference) => {
             string(target, &value.pointee(target, of)?)
         }
-        Shape::Composite(_) => match visualize::view(target, value) {
+        Shape::Composite(_) | Shape::Synthetic(_) => match visualize::view(target, value) {
             Some(View::Text {
                 at,
                 len,

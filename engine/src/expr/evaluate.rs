@@ -4,6 +4,7 @@ use super::arith::{self, Operand};
 use super::tree::{Kind, Node, Unary};
 use super::{EvalContext, Purpose, convert};
 use crate::ids::error::Error;
+use crate::inspect::library;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::Language;
@@ -153,6 +154,11 @@ impl<'a> Evaluator<'a> {
 
     fn unary(&mut self, operator: Unary, inner: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(inner)?;
+        if operator == Unary::Not
+            && let Some(truth) = library::truth(self.context.as_target(), &value)
+        {
+            return Ok(arith::boolean(!truth.at(node)?, self.language));
+        }
         let operand = self.operand_of(&value, inner)?;
         arith::unary(operator, operand, self.language).at(node)
     }
@@ -185,13 +191,13 @@ impl<'a> Evaluator<'a> {
             return Ok(before.raw(self.context.as_target())? != 0);
         }
         let value = self.evaluate(node)?;
-        match convert::operand(self.context.as_target(), &value) {
-            Ok(operand) => {
+        match convert::truth(self.context.as_target(), &value) {
+            Ok(truth) => {
                 if may_begin_again {
-                    let known = arith::boolean(operand.is_true(), self.language);
+                    let known = arith::boolean(truth, self.language);
                     self.context.keep_done(&place, &known);
                 }
-                Ok(operand.is_true())
+                Ok(truth)
             }
             Err(Error::Eval { .. }) => Err(error(
                 format!("cannot use a `{}` as a condition", value.ty.name()),

@@ -50,7 +50,7 @@ impl Evaluator<'_> {
         let mut object = object.clone();
         for _ in 0..DEREFERENCES {
             match object.ty.shape() {
-                Shape::Composite(_) => {
+                Shape::Composite(_) | Shape::Synthetic(_) => {
                     if let Some(found) = members::find(target, &object, name)? {
                         return Ok(Some(found));
                     }

@@ -6,6 +6,7 @@ use super::names::enumerator;
 use super::tree::{Binary, Kind, Node, Unary};
 use super::{arith, types};
 use crate::ids::error::Error;
+use crate::inspect::library;
 use crate::inspect::value::scalar::{Int, Number};
 use crate::inspect::value::{PointerKind, Shape, Ty, Value, members};
 use dwarf::LoadAddr;
@@ -52,6 +53,9 @@ impl Evaluator<'_> {
         (b, right): (&Value, &Node),
         node: &Node,
     ) -> Result<Value, Error> {
+        if let Some(value) = self.known_comparison(operator, a, b).at(node)? {
+            return Ok(value);
+        }
         if operator.is_comparison()
             && let Some(value) = self.compare_strings(operator, a, b).at(node)?
         {
@@ -91,19 +95,22 @@ impl Evaluator<'_> {
         while let Shape::Pointer(of, PointerKind::Owned) = value.ty.shape() {
             value = value.pointee(target, of)?;
         }
-        let Shape::Composite(ty) = value.ty.shape() else {
-            return Ok(None);
-        };
         let name = members::last_component(name);
-        let variants = ty.composite().and_then(|it| it.variants.as_ref());
-        let known = variants.is_some_and(|part| {
-            let mut members = part.variants.iter().filter_map(|it| it.members.first());
-            members.any(|member| member.name == name)
-        });
+        let known = match value.ty.shape() {
+            Shape::Composite(ty) => {
+                let variants = ty.composite().and_then(|it| it.variants.as_ref());
+                variants.is_some_and(|part| {
+                    let mut members = part.variants.iter().filter_map(|it| it.members.first());
+                    members.any(|member| member.name == name)
+                })
+            }
+            Shape::Synthetic(ty) => ty.has_variant(name),
+            _ => false,
+        };
         if !known {
             return Ok(None);
         }
-        let active = members::active_variant(target, &value, &ty)?;
+        let active = library::variant(target, &value)?;
         let is = active.is_some_and(|(active, _)| active == name);
         Ok(Some(arith::boolean(
             is == (operator == Binary::Eq),

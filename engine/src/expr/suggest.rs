@@ -92,6 +92,13 @@ impl Evaluator<'_> {
             .map(str::to_owned)
             .collect();
         let source = self.source_text(object);
+        if names.iter().any(|it| it == name) {
+            let message = format!(
+                "no method `{name}` of `{source}` ({}) that takes these arguments",
+                value.ty.name()
+            );
+            return error(message, &self.last_name(node, name));
+        }
         let message = format!(
             "no method `{name}` of `{source}` ({}) can be evaluated without a call",
             value.ty.name()

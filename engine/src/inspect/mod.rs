@@ -4,7 +4,6 @@
 pub(crate) mod abi;
 pub mod inlined;
 pub mod language;
-#[cfg_attr(not(test), expect(dead_code, unused_imports))]
 pub mod library;
 pub(crate) mod registers;
 pub mod value;

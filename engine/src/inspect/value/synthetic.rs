@@ -57,6 +57,11 @@ impl Synthetic {
         }
     }
 
+    /// Returns whether it is an enum with a variant of that name.
+    pub fn has_variant(&self, name: &str) -> bool {
+        matches!(self, Synthetic::Enum(ty) if ty.variants.iter().any(|it| it.0 == name))
+    }
+
     /// Returns the types of the values that are in a value of the type.
     pub fn held(&self) -> Vec<Ty> {
         match self {

@@ -6,6 +6,7 @@ mod cpp;
 mod cpp_std;
 mod expressions;
 mod harness;
+mod library;
 mod noise;
 mod random;
 mod rust;

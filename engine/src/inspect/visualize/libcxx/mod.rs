@@ -3,9 +3,11 @@
 
 mod iterators;
 mod nodes;
-mod pointers;
+pub(super) mod pointers;
 mod rows;
 mod vocabulary;
+
+pub use rows::capacity_of_string;
 
 use super::standard::{self, Classes, Library, exceptions, time};
 use crate::ids::error::Error;
@@ -63,6 +65,6 @@ classes! {
 
 /// Returns the first element of a `__compressed_pair`, whose second one is empty, or the value
 /// itself if it is not a pair.
-fn first(target: &dyn Target, value: Value) -> Result<Value, Error> {
+pub(crate) fn first(target: &dyn Target, value: Value) -> Result<Value, Error> {
     Ok(members::find(target, &value, "__value_")?.unwrap_or(value))
 }

@@ -2,19 +2,22 @@
 
 use super::first;
 use crate::ids::error::Error;
-use crate::inspect::visualize::View;
+use crate::inspect::value::{Target, Value};
 use crate::inspect::visualize::standard::owners::{self, Shared};
 use crate::inspect::visualize::standard::{Instance, either};
+use crate::inspect::visualize::{View, need};
 
-pub fn unique(instance: &Instance<'_>) -> Result<View, Error> {
-    owners::owned(
-        instance,
-        &first(instance.target, instance.need(&["__ptr_"])?)?,
-    )
+/// Returns the pointer in a `std::unique_ptr`.
+pub fn of_unique(target: &dyn Target, value: &Value) -> Result<Value, Error> {
+    first(target, need(target, value, &["__ptr_"])?)
 }
 
-/// Both counts start at −1.
-const COUNTS: Shared = Shared {
+pub fn unique(instance: &Instance<'_>) -> Result<View, Error> {
+    owners::owned(instance, &of_unique(instance.target, instance.value)?)
+}
+
+/// The layout of `std::shared_ptr` and `std::weak_ptr`; both counts start at −1.
+pub const COUNTS: Shared = Shared {
     pointer: "__ptr_",
     block: &["__cntrl_"],
     counts: ["__shared_owners_", "__shared_weak_owners_"],

@@ -2,31 +2,85 @@
 
 use super::first;
 use crate::ids::error::Error;
-use crate::inspect::value::{Shape, members};
+use crate::inspect::value::{Shape, Target, Value, members};
 use crate::inspect::visualize::standard::{self, Instance, either, walks};
 use crate::inspect::visualize::{CollectionKind, View, need, word};
 use dwarf::LoadAddr;
 
-/// `std::string`. Short strings are stored in the object. The lowest or highest bit of the byte
-/// with a short string's length marks a long one; newer versions use bit-fields.
+/// The representation of a `std::string`.
+struct Rep {
+    /// The members of a short and of a long string.
+    short: Value,
+    long: Value,
+    is_long: bool,
+    /// The length of a short string.
+    len: u64,
+    /// What a long string's stored capacity is multiplied by.
+    unit: u64,
+}
+
+impl Rep {
+    /// Short strings are stored in the object. The lowest or highest bit of the byte with a short
+    /// string's length marks a long one; newer versions use bit-fields.
+    fn of(target: &dyn Target, string: &Value) -> Result<Rep, Error> {
+        let all = either(target, string, &["__rep_", "__r_"])?;
+        let all = first(target, all)?;
+        let (short, long) = (need(target, &all, &["__s"])?, need(target, &all, &["__l"])?);
+        let size = need(target, &short, &["__size_"])?;
+        let data = need(target, &short, &["__data_"])?;
+        let (is_long, len, unit) = match members::find(target, &short, "__is_long_")? {
+            Some(flag) => (word(target, &flag)? != 0, word(target, &size)?, 2),
+            None => {
+                let byte = word(target, &size)? & 0xff;
+                if data.address() == short.address() {
+                    (byte & 0x80 != 0, byte, 1)
+                } else {
+                    (byte & 1 != 0, byte >> 1, 1)
+                }
+            }
+        };
+        Ok(Rep {
+            short,
+            long,
+            is_long,
+            len,
+            unit,
+        })
+    }
+}
+
+/// Returns the capacity of a `std::string`, without the terminator.
+///
+/// # Errors
+/// The value is no string.
+pub fn capacity_of_string(target: &dyn Target, string: &Value) -> Result<u64, Error> {
+    let rep = Rep::of(target, string)?;
+    if rep.is_long {
+        let capacity = word(target, &need(target, &rep.long, &["__cap_"])?)?;
+        // Without bit-fields, the flag is a bit of the capacity, which is even.
+        let room = match rep.unit {
+            1 => capacity & !(1 | 1 << 63),
+            unit => capacity.saturating_mul(unit),
+        };
+        return Ok(room.saturating_sub(1));
+    }
+    match need(target, &rep.short, &["__data_"])?.ty.shape() {
+        Shape::Array(array) => Ok(array.count.unwrap_or(23).saturating_sub(1)),
+        _ => Err(Error::Unsupported("no short string".into())),
+    }
+}
+
+/// `std::string`.
 pub fn string(instance: &Instance<'_>) -> Result<View, Error> {
     let target = instance.target;
-    let mut all = either(target, instance.value, &["__rep_", "__r_"])?;
-    all = first(target, all)?;
-    let (short, long) = (need(target, &all, &["__s"])?, need(target, &all, &["__l"])?);
-    let size = need(target, &short, &["__size_"])?;
+    let Rep {
+        short,
+        long,
+        is_long,
+        len,
+        unit,
+    } = Rep::of(target, instance.value)?;
     let data = need(target, &short, &["__data_"])?;
-    let (is_long, len, unit) = match members::find(target, &short, "__is_long_")? {
-        Some(flag) => (word(target, &flag)? != 0, word(target, &size)?, 2),
-        None => {
-            let byte = word(target, &size)? & 0xff;
-            if data.address() == short.address() {
-                (byte & 0x80 != 0, byte, 1)
-            } else {
-                (byte & 1 != 0, byte >> 1, 1)
-            }
-        }
-    };
     if is_long {
         let pointer = need(target, &long, &["__data_"])?;
         let len = word(target, &need(target, &long, &["__size_"])?)?;

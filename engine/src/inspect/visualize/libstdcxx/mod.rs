@@ -2,7 +2,7 @@
 
 mod iterators;
 mod nodes;
-mod pointers;
+pub(super) mod pointers;
 mod rows;
 mod vocabulary;
 

@@ -11,7 +11,8 @@ mod texts;
 mod thread_local;
 
 pub use dynamic::Dynamic;
-pub(crate) use shared::is_counted;
+pub(crate) use plain::duration_of as duration;
+pub(crate) use shared::{counts, is_counted};
 pub use texts::Fat;
 pub(crate) use texts::{is_c_text, is_text, pointee_name};
 

@@ -6,6 +6,7 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Limits, Target, Ty, Value, members, present};
 use crate::inspect::visualize::{View, calendar, word};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::time::Duration;
 
 /// `NonZero<T>`, `AtomicU32` and similar types: the number.
 pub(super) fn number(target: &dyn Target, value: &Value) -> Result<View, Error> {
@@ -59,15 +60,26 @@ pub(super) fn range(target: &dyn Target, value: &Value) -> Result<View, Error> {
 
 const NANOS: u64 = 1_000_000_000;
 
-/// `Duration`, in a suitable unit.
-pub(super) fn duration(target: &dyn Target, value: &Value) -> Result<View, Error> {
+/// Returns the value of a `Duration`.
+///
+/// # Errors
+/// The value is none, or is invalid.
+pub(crate) fn duration_of(target: &dyn Target, value: &Value) -> Result<Duration, Error> {
     let secs = number_in(target, value, "secs")?;
     let nanos = number_in(target, value, "nanos")?;
-    if nanos >= NANOS {
-        return Ok(View::Invalid(format!("<invalid: {nanos} nanoseconds>")));
+    match u32::try_from(nanos).ok().filter(|_| nanos < NANOS) {
+        Some(nanos) => Ok(Duration::new(secs, nanos)),
+        None => Err(Error::eval(format!("<invalid: {nanos} nanoseconds>"))),
     }
-    let duration = std::time::Duration::new(secs, nanos as u32);
-    Ok(View::Plain(format!("{duration:?}")))
+}
+
+/// `Duration`, in a suitable unit.
+pub(super) fn duration(target: &dyn Target, value: &Value) -> Result<View, Error> {
+    match duration_of(target, value) {
+        Ok(duration) => Ok(View::Plain(format!("{duration:?}"))),
+        Err(Error::Eval { message, .. }) => Ok(View::Invalid(message)),
+        Err(error) => Err(error),
+    }
 }
 
 /// `SystemTime` as a date in UTC, `Instant` in seconds of its clock.

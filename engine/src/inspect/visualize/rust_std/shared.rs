@@ -33,6 +33,13 @@ impl Counted {
         })
     }
 
+    /// Returns whether it is `Weak::new()`, which points to no allocation: its address is the highest
+    /// one, rounded down or not.
+    fn is_nothing(&self) -> bool {
+        let addr = self.inner.address();
+        addr.is_some_and(|addr| addr.0 >= u64::MAX - 4095)
+    }
+
     fn counts(&self, target: &dyn Target) -> Result<(u64, u64), Error> {
         let strong = number_in(target, &self.inner, "strong")?;
         Ok((strong, number_in(target, &self.inner, "weak")?))
@@ -56,6 +63,19 @@ pub(super) fn held(target: &dyn Target, inner: &Value) -> Result<Value, Error> {
     }
 }
 
+/// Returns the strong and the weak count of an `Rc`, `Arc` or `Weak`; `None` for a `Weak` without a
+/// value.
+///
+/// # Errors
+/// The value is none of these, or its counts cannot be read.
+pub(crate) fn counts(target: &dyn Target, value: &Value) -> Result<Option<(u64, u64)>, Error> {
+    let counted = Counted::of(target, value)?;
+    match counted.is_nothing() {
+        true => Ok(None),
+        false => counted.counts(target).map(Some),
+    }
+}
+
 /// `Rc<T>` and `Arc<T>`: a pointer to the counts and the value.
 pub(super) fn counted(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let counted = Counted::of(target, value)?;
@@ -69,12 +89,7 @@ pub(super) fn counted(target: &dyn Target, value: &Value) -> Result<View, Error>
 /// `Weak<T>`: the same, but the value may have been dropped.
 pub(super) fn weak(target: &dyn Target, value: &Value) -> Result<View, Error> {
     let counted = Counted::of(target, value)?;
-    // `Weak::new()` points to no allocation: its address is the highest one, rounded down or not.
-    if counted
-        .inner
-        .address()
-        .is_some_and(|addr| addr.0 >= u64::MAX - 4095)
-    {
+    if counted.is_nothing() {
         return Ok(View::Plain("(Weak of nothing)".into()));
     }
     let (strong, weak) = counted.counts(target)?;

@@ -183,7 +183,7 @@ pub(super) fn either(target: &dyn Target, value: &Value, names: &[&str]) -> Resu
 }
 
 /// Returns a template argument of a class.
-pub(super) fn argument(ty: &Ty, index: usize) -> Result<Ty, Error> {
+pub(crate) fn argument(ty: &Ty, index: usize) -> Result<Ty, Error> {
     let missing = || Error::Unsupported(format!("no template argument {index}"));
     let Shape::Composite(ty) = ty.shape() else {
         return Err(missing());
@@ -204,7 +204,7 @@ pub(super) fn nodes_without(member: &str) -> Error {
 }
 
 /// Returns the number of elements that a class's last argument gives (`std::span`, `std::bitset`).
-pub(super) fn extent(ty: &Ty) -> Result<u64, Error> {
+pub(crate) fn extent(ty: &Ty) -> Result<u64, Error> {
     last_number(ty).ok_or_else(|| Error::Unsupported("unknown number of elements".into()))
 }
 
@@ -518,6 +518,23 @@ pub(super) fn alternative(
         value,
         instance.argument(index as usize)?.name().to_string(),
     ))
+}
+
+/// Returns the index of the alternative that a `std::variant` holds; `None` if it is valueless.
+///
+/// # Errors
+/// The value is no variant, or cannot be read.
+pub fn alternative_index(target: &dyn Target, variant: &Value) -> Result<Option<u64>, Error> {
+    let index = match members::find(target, variant, "_M_index")? {
+        Some(index) => index,
+        None => {
+            let all = either(target, variant, &["__impl_", "__impl"])?;
+            either(target, &all, &["__index", "__index_"])?
+        }
+    };
+    let none = u64::MAX >> (64 - 8 * index.ty.size().unwrap_or(1).clamp(1, 8));
+    let index = word(target, &index)?;
+    Ok((index != none).then_some(index))
 }
 
 /// Returns an array of `count` elements of a type as a value.

@@ -1,10 +1,11 @@
 //! Smart pointers and other handle classes.
 
-use super::{Instance, pointee};
+use super::{Instance, Library, before_arguments, either, no_pointer, pointee, std_class};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Target, Ty, Value};
 use crate::inspect::visualize::{View, in_truth, need, word};
+use crate::inspect::visualize::{libcxx, libstdcxx};
 
 /// Returns the view of a pointer-like class: its target, with the dynamic type.
 pub(in crate::inspect::visualize) fn held(
@@ -23,6 +24,48 @@ pub(in crate::inspect::visualize) fn held(
     } else {
         in_truth(target, pointer.pointee(target, of)?)
     }))
+}
+
+/// Returns the library of a class, and its name there.
+fn class_of(value: &Value) -> Result<(Library, String), Error> {
+    let Shape::Composite(ty) = value.ty.shape() else {
+        return Err(no_pointer());
+    };
+    let found = std_class(before_arguments(&ty.ty.name));
+    let (library, class) = found.ok_or_else(no_pointer)?;
+    Ok((library, class.to_owned()))
+}
+
+/// Returns the pointer in a smart pointer or `std::reference_wrapper`.
+///
+/// # Errors
+/// The value is neither.
+pub fn pointer(target: &dyn Target, value: &Value) -> Result<Value, Error> {
+    let (library, class) = class_of(value)?;
+    match (&*class, library) {
+        ("unique_ptr", Library::Libstdcxx) => libstdcxx::pointers::of_unique(target, value),
+        ("unique_ptr", Library::Libcxx) => libcxx::pointers::of_unique(target, value),
+        ("reference_wrapper", _) => either(target, value, &["_M_data", "__f_", "__f"]),
+        _ => either(target, value, &["_M_ptr", "__ptr_"]),
+    }
+}
+
+/// Returns the use count of a `std::shared_ptr` or `std::weak_ptr`.
+///
+/// # Errors
+/// The value is neither, or its counts cannot be read.
+pub fn use_count(target: &dyn Target, value: &Value) -> Result<u64, Error> {
+    let (library, class) = class_of(value)?;
+    let layout = match library {
+        Library::Libstdcxx => &libstdcxx::pointers::COUNTS,
+        Library::Libcxx => &libcxx::pointers::COUNTS,
+    };
+    let instance = Instance {
+        target,
+        value,
+        class: &class,
+    };
+    Ok(layout.counts(&instance)?.map_or(0, |(uses, _)| uses))
 }
 
 /// Returns whether nothing is known of a type's contents.

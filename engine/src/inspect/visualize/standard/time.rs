@@ -5,6 +5,7 @@ use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Int, Number};
 use crate::inspect::value::{Shape, Target, Ty, Value};
 use crate::inspect::visualize::{View, calendar};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// A duration, as `1500ms`.
@@ -35,6 +36,46 @@ pub(in crate::inspect::visualize) fn time_point(instance: &Instance<'_>) -> Resu
         }
         _ => Ok(View::Pointee(since)),
     }
+}
+
+/// Returns the tick count of a duration.
+///
+/// # Errors
+/// The value is no duration, or cannot be read.
+pub fn ticks(target: &dyn Target, duration: &Value) -> Result<Value, Error> {
+    either(target, duration, &["__r", "__rep_"])
+}
+
+/// Compares two durations, whose periods may differ.
+///
+/// # Errors
+/// They cannot be read, or their difference exceeds 128 bits.
+pub fn compare(target: &dyn Target, a: &Value, b: &Value) -> Result<Option<Ordering>, Error> {
+    let read = |value: &Value| -> Result<(Number, (u64, u64)), Error> {
+        let (number, _) = ticks_of(target, &ticks(target, value)?)?;
+        Ok((number, period(&value.ty)?))
+    };
+    let ((x, (n, d)), (y, (m, e))) = (read(a)?, read(b)?);
+    let exact = |number: Number, by: u64, other: u64| match number {
+        Number::Int(int) => int
+            .value()
+            .checked_mul(i128::from(by))?
+            .checked_mul(i128::from(other)),
+        Number::Float(_) => None,
+    };
+    if let (Number::Int(_), Number::Int(_)) = (x, y) {
+        let (x, y) = (exact(x, n, e), exact(y, m, d));
+        let range = || Error::Unsupported("the durations are too long to compare".into());
+        return Ok(Some(x.ok_or_else(range)?.cmp(&y.ok_or_else(range)?)));
+    }
+    let float = |number: Number, n: u64, d: u64| {
+        let ticks = match number {
+            Number::Int(int) => int.to_f64(),
+            Number::Float(float) => float,
+        };
+        ticks * n as f64 / d as f64
+    };
+    Ok(float(x, n, d).partial_cmp(&float(y, m, e)))
 }
 
 fn ticks_of(target: &dyn Target, ticks: &Value) -> Result<(Number, String), Error> {

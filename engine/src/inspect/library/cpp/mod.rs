@@ -1,0 +1,44 @@
+//! Methods of the C++ libraries' classes: those that only read. Both libraries have the same ones,
+//! as the standard defines them.
+
+mod containers;
+mod owners;
+mod strings;
+mod values;
+
+use super::method::Row;
+
+/// Returns the tables of a class's methods.
+pub(super) fn tables(class: &str) -> Vec<&'static [Row]> {
+    match class {
+        "basic_string" => vec![strings::OWNED, strings::COMMON, containers::ROW],
+        "basic_string_view" => vec![strings::VIEW, strings::COMMON, containers::ROW],
+        "vector" => vec![containers::VECTOR, containers::ROW],
+        "array" => vec![containers::ROW],
+        "span" => vec![containers::SPAN, containers::ROW],
+        "initializer_list" => vec![containers::COUNTED],
+        "deque" => vec![containers::INDEXED, containers::ENDS, containers::COUNTED],
+        "list" => vec![containers::ENDS, containers::COUNTED],
+        "forward_list" => vec![containers::FORWARD],
+        "stack" | "priority_queue" => vec![containers::TOP, containers::COUNTED],
+        "queue" => vec![containers::QUEUE, containers::COUNTED],
+        "map" | "unordered_map" => vec![containers::MAP, containers::KEYS, containers::COUNTED],
+        "multimap" | "unordered_multimap" | "set" | "multiset" | "unordered_set"
+        | "unordered_multiset" => vec![containers::KEYS, containers::COUNTED],
+        "bitset" => vec![values::BITS],
+        "optional" => vec![values::OPTIONAL, values::HELD],
+        "expected" => vec![values::EXPECTED, values::OPTIONAL, values::HELD],
+        "variant" => vec![values::VARIANT],
+        "any" | "function" => vec![values::ERASED],
+        "complex" => vec![values::COMPLEX],
+        "atomic" | "__atomic_base" => vec![values::ATOMIC],
+        "chrono::duration" => vec![values::DURATION],
+        "chrono::time_point" => vec![values::TIME_POINT],
+        "filesystem::path" => vec![strings::PATH],
+        "unique_ptr" => vec![owners::OWNER],
+        "shared_ptr" | "__shared_ptr" => vec![owners::COUNTS, owners::OWNER],
+        "weak_ptr" | "__weak_ptr" => vec![owners::WEAK, owners::COUNTS],
+        "reference_wrapper" => vec![owners::REFERENCE],
+        _ => vec![values::HELD],
+    }
+}

@@ -1,0 +1,69 @@
+//! Methods of Rust's library and built-in types: those that only read.
+
+mod cells;
+mod enums;
+mod floats;
+mod ints;
+mod maps;
+mod rows;
+mod texts;
+mod times;
+
+use super::method::{Class, Row};
+use crate::inspect::value::Ty;
+
+/// Returns the tables of a class's methods.
+pub(super) fn tables(class: &Class) -> Vec<&'static [Row]> {
+    match &*class.name {
+        "str" => vec![texts::STR],
+        "String" => vec![texts::STRING, texts::STR],
+        "OsString" | "CString" => vec![texts::OS],
+        "slice" | "array" => vec![rows::SLICE],
+        "Vec" => vec![rows::VEC, rows::SLICE],
+        "VecDeque" => vec![rows::DEQUE, rows::ENDS],
+        "LinkedList" => vec![rows::ENDS],
+        "BinaryHeap" => vec![rows::HEAP],
+        "HashMap" => vec![maps::HASHED, maps::MAP],
+        "BTreeMap" => vec![maps::SORTED_MAP, maps::MAP],
+        "HashSet" => vec![maps::HASHED, maps::SET],
+        "BTreeSet" => vec![maps::SORTED_SET, maps::SET],
+        "Option" => vec![enums::OPTION],
+        "Result" => vec![enums::RESULT],
+        "Ordering" => vec![enums::ORDERING],
+        "Rc" | "Arc" => vec![cells::COUNTED],
+        "Weak" => vec![cells::WEAK],
+        "Cell" => vec![cells::CELL],
+        "RefCell" => vec![cells::REF_CELL],
+        "OnceCell" | "OnceLock" => vec![cells::ONCE],
+        "Mutex" | "RwLock" => vec![cells::LOCK],
+        name if name.starts_with("Atomic") => vec![cells::ATOMIC],
+        name if name.starts_with("NonZero") => vec![cells::NON_ZERO],
+        "Range" | "RangeInclusive" | "RangeFrom" | "RangeTo" | "RangeToInclusive" => {
+            vec![times::RANGE]
+        }
+        "Duration" => vec![times::DURATION],
+        "int" => vec![ints::SAME, ints::OTHER, ints::BYTE],
+        "float" => floats::FLOAT.to_vec(),
+        "char" => vec![floats::CHAR],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the function of a class that takes the object as its first argument and is no method.
+pub(super) fn associated(class: &Class, name: &str) -> Option<&'static Row> {
+    let rows = match &*class.name {
+        "Rc" | "Arc" => cells::COUNTED_FUNCTIONS,
+        _ => return None,
+    };
+    rows.iter().find(|row| row.name == name)
+}
+
+/// Returns `&T` of an element.
+fn reference(class: &Class) -> Option<Ty> {
+    class.element().cloned().map(Ty::reference)
+}
+
+/// Returns `Option<&T>` of an element.
+fn option_of_reference(class: &Class) -> Option<Ty> {
+    reference(class).map(Ty::option)
+}
