@@ -146,9 +146,9 @@ const MARK: &str = "//% expressions\n";
 /// The line of a world that is replaced by the stop, and by a loop with lines for log messages.
 const STOP: &str = "//% stop\n";
 /// Lines of the loop, `tick0` and so on; after each [`ROUNDS`] rounds it passes `end`.
-pub const TICKS: usize = 64;
+pub const TICKS: usize = 32;
 /// Hits of a line of the loop: more than a breakpoint takes until its message is compiled.
-pub const ROUNDS: usize = 18;
+pub const ROUNDS: usize = 20;
 
 fn stop(language: Language) -> String {
     let (forever, rounds) = match language {
@@ -422,10 +422,17 @@ impl Compiler<'_> {
         let mut all = BTreeMap::new();
         // What an instantiation requires is at the line that requires it; the error follows.
         let mut required = None;
+        // An error at the end of an expression is in the macro around it.
+        let mut in_macro = None;
         for message in messages.lines() {
             if let Some((index, why)) = self.error(message, count) {
                 all.entry(index).or_insert(why);
                 required = None;
+            } else if let Some(((index, _), why)) =
+                self.line_of(message, count).zip(in_macro.take())
+                && message.contains("in expansion of macro")
+            {
+                all.entry(index).or_insert(why);
             } else if message.contains("required from here") {
                 required = self.line_of(message, count).map(|(index, _)| index);
             } else if let (Some(index), Some((_, why))) =
@@ -433,6 +440,8 @@ impl Compiler<'_> {
             {
                 all.entry(index).or_insert_with(|| why.to_owned());
                 required = None;
+            } else if let Some((_, why)) = message.split_once(": error: ") {
+                in_macro = Some(why.to_owned());
             }
         }
         all

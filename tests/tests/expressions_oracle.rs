@@ -1,0 +1,61 @@
+//! Random expressions mean what gcc, g++ and rustc say ([`stillpoint_tests::oracle`]): the same ones at
+//! each run, few of each world. `cargo bench` runs as many as wanted (`benches/expression_oracle`).
+
+use stillpoint_tests::oracle::{Keep, Language, Trial, What, World};
+
+/// Expressions of a program.
+const COUNT: usize = 150;
+
+/// What no expression of a world may differ in: that which the bench finds clean in it.
+fn checked(kind: &str, language: Language) -> &'static [What] {
+    const SAFE: &[What] = &[What::Compiled, What::Memory];
+    match (kind, language) {
+        // A wrong overload changes what it is not to change.
+        ("calls", Language::Cpp) => &[What::Memory],
+        ("calls", _) => &[What::Memory, What::State],
+        _ => SAFE,
+    }
+}
+
+#[track_caller]
+fn expect_as_compiled(kind: &str) {
+    let mut differences = Vec::new();
+    for world in World::all().iter().filter(|it| it.kind == kind) {
+        let trial = Trial {
+            seed: 0,
+            count: COUNT,
+            runs: 1,
+        };
+        let report = trial.run(world, Keep::Programs);
+        assert_eq!(report.expressions, COUNT);
+        assert!(report.rejected < COUNT / 2, "{}", report.figures());
+        let checked = checked(kind, world.language());
+        let found = report.differences.into_iter();
+        differences.extend(
+            found
+                .filter(|it| checked.contains(&it.what))
+                .map(|it| it.to_string()),
+        );
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn scalars_are_what_compilers_say() {
+    expect_as_compiled("scalars");
+}
+
+#[test]
+fn objects_are_what_compilers_say() {
+    expect_as_compiled("types");
+}
+
+#[test]
+fn containers_are_what_compilers_say() {
+    expect_as_compiled("std");
+}
+
+#[test]
+fn calls_do_what_compilers_say() {
+    expect_as_compiled("calls");
+}
