@@ -138,6 +138,22 @@ pub(crate) fn subrange_count(entry: &Entry) -> Option<u64> {
     u64::try_from(count).ok().filter(|count| *count > 0)
 }
 
+/// Returns whether a bound of an array dimension is computed when the program runs: by an expression,
+/// or as the value of a variable.
+pub(crate) fn has_dynamic_bound(entry: &Entry) -> bool {
+    let bounds = [
+        gimli::DW_AT_count,
+        gimli::DW_AT_upper_bound,
+        gimli::DW_AT_lower_bound,
+    ];
+    bounds.into_iter().any(|at| {
+        let is_constant = |value: Value| udata(&value).is_some() || value.sdata_value().is_some();
+        entry
+            .attr_value(at)
+            .is_some_and(|value| !is_constant(value))
+    })
+}
+
 /// Returns an unsigned constant attribute. gimli represents file numbers as an index.
 pub(crate) fn udata(value: &Value) -> Option<u64> {
     match value {

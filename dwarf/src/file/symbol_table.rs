@@ -112,6 +112,21 @@ impl SymbolTable {
 
     /// Returns all symbols with a raw name.
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Symbol> + 'a {
+        let thread_local = self.tls.iter().copied();
+        self.entries_named(name)
+            .map(|entry| entry.symbol)
+            .chain(thread_local.filter(move |symbol| symbol.name == name))
+    }
+
+    /// Returns the address of the data that other files of the program can refer to by a name.
+    pub(crate) fn global_object(&self, name: &str) -> Option<FileAddr> {
+        let is_global =
+            |entry: &&Entry| entry.rank & 3 < LOCAL_RANK && entry.symbol.kind == SymbolKind::Object;
+        let found = self.entries_named(name).find(is_global)?;
+        Some(found.symbol.addr)
+    }
+
+    fn entries_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> + 'a {
         let by_name = self.by_name.get_or_init(|| {
             let mut names: Vec<(u32, u32)> = (0u32..)
                 .zip(&self.by_addr)
@@ -127,14 +142,7 @@ impl SymbolTable {
             .skip(start)
             .take_while(move |(hash, _)| *hash == wanted)
             .filter_map(|(_, index)| self.by_addr.get(*index as usize))
-            .map(|entry| entry.symbol)
-            .filter(move |symbol| symbol.name == name)
-            .chain(
-                self.tls
-                    .iter()
-                    .copied()
-                    .filter(move |symbol| symbol.name == name),
-            )
+            .filter(move |entry| entry.symbol.name == name)
     }
 
     /// Returns the symbols of code from `addr` on, by address.
@@ -302,11 +310,14 @@ fn name_at(strings: &'static [u8], at: u32) -> Option<&'static str> {
     (!name.is_empty()).then_some(name)
 }
 
+/// The rank of a local symbol.
+const LOCAL_RANK: u8 = 2;
+
 fn binding_rank(info: u8) -> u8 {
     match info >> 4 {
         1 | 10 => 0,
         2 => 1,
-        _ => 2,
+        _ => LOCAL_RANK,
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Function {
     pub coroutine: Option<Coroutine>,
     /// Return type; `None` is void (or unit in Rust).
     pub return_type: Option<TypeId>,
+    /// Whether its name has external linkage (`DW_AT_external`).
+    pub is_external: bool,
     /// Whether it never returns (`DW_AT_noreturn`).
     pub noreturn: bool,
     /// Whether its unit was compiled with optimization, as far as the producer string shows.
@@ -52,6 +54,9 @@ pub struct Scope {
     pub ranges: Vec<AddrRange<FileAddr>>,
     /// Parameters and variables declared directly in it, in order.
     pub variables: Vec<Variable>,
+    /// Entries of the types, enumerations, imports and template arguments declared directly in it, in
+    /// order.
+    pub declarations: Vec<DieRef>,
     /// Scopes directly in it.
     pub children: Vec<Scope>,
 }
@@ -154,6 +159,7 @@ mod tests {
             id: DieRef { unit: 0, offset },
             ranges: ranges.iter().map(range).collect(),
             variables: Vec::new(),
+            declarations: Vec::new(),
             children: Vec::new(),
         }
     }

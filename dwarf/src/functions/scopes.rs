@@ -45,6 +45,7 @@ impl DebugInfo {
             id: die,
             ranges: ranges.to_vec(),
             variables: Vec::new(),
+            declarations: Vec::new(),
             children: Vec::new(),
         };
         if entry.has_children() {
@@ -71,6 +72,9 @@ impl DebugInfo {
             return_type: self
                 .inherited_reference(unit, &entry, gimli::DW_AT_type)
                 .map(TypeId),
+            is_external: self
+                .inherited(unit, &entry, gimli::DW_AT_external)
+                .is_some(),
             noreturn: self
                 .inherited(unit, &entry, gimli::DW_AT_noreturn)
                 .is_some(),
@@ -156,6 +160,10 @@ impl DebugInfo {
                         self.add_unmentioned(unit, &entry, allowance, &mut child)?;
                         scope.children.push(child);
                     }
+                }
+                tag if declares(tag) => {
+                    allowance.take(entry.offset(), size_of::<DieRef>())?;
+                    scope.declarations.push(unit.die(entry.offset()));
                 }
                 _ => {}
             }
@@ -286,6 +294,7 @@ impl DebugInfo {
             id: unit.die(entry.offset()),
             ranges: ranges.to_vec(),
             variables: Vec::new(),
+            declarations: Vec::new(),
             children: Vec::new(),
         })
     }
@@ -366,6 +375,9 @@ impl DebugInfo {
         } else if kind == VariableKind::Static && unit.language != Language::C {
             namespace = self.enclosing_name(unit, entry);
         }
+        let is_static = kind == VariableKind::Static;
+        let is_external = is_static && self.inherited(unit, entry, gimli::DW_AT_external).is_some();
+        let has_value = |at| self.inherited(unit, entry, at).is_some();
         Some(Variable {
             id: unit.die(entry.offset()),
             name: String::from_utf8_lossy(name).into_owned(),
@@ -379,6 +391,15 @@ impl DebugInfo {
                 || self
                     .inherited(unit, entry, gimli::DW_AT_artificial)
                     .is_some(),
+            is_external,
+            is_only_declared: is_static
+                && (is_external || flag(entry, gimli::DW_AT_declaration))
+                && !has_value(gimli::DW_AT_location)
+                && !has_value(gimli::DW_AT_const_value),
+            linkage_name: match is_external {
+                true => self.linkage_name(unit, entry),
+                false => None,
+            },
             place: plain_place(unit, entry, gimli::DW_AT_location),
         })
     }
@@ -409,6 +430,23 @@ impl DebugInfo {
             None => flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration),
         }
     }
+}
+
+/// Returns whether an entry of this tag declares names other than variables in a function.
+pub(crate) fn declares(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_enumeration_type
+            | gimli::DW_TAG_typedef
+            | gimli::DW_TAG_template_alias
+            | gimli::DW_TAG_imported_declaration
+            | gimli::DW_TAG_imported_module
+            | gimli::DW_TAG_template_type_parameter
+            | gimli::DW_TAG_template_value_parameter
+    )
 }
 
 /// Returns the memory that a variable takes, in bytes.

@@ -35,8 +35,30 @@ pub struct Variable {
     pub declaration: Option<SourceLocation>,
     /// Whether the compiler generated it (`DW_AT_artificial`: `this` of a lambda, …).
     pub artificial: bool,
+    /// Whether its name has external linkage (`DW_AT_external`).
+    pub is_external: bool,
+    /// Whether this has neither location nor value although the variable is external: a declaration,
+    /// or the name of a symbol. The storage is another unit's or module's.
+    pub is_only_declared: bool,
+    /// The mangled name, if the compiler recorded it. Recorded for variables with static storage.
+    pub linkage_name: Option<&'static str>,
     /// Its location, if it is a single operation that is the same in the whole function.
     pub place: Option<SimpleLocation>,
+}
+
+impl Variable {
+    /// Returns the name of its symbol.
+    pub fn symbol(&self) -> &str {
+        self.linkage_name.unwrap_or(&self.name)
+    }
+
+    /// Returns its name with the scopes around it.
+    pub fn qualified_name(&self) -> String {
+        match &*self.namespace {
+            "" => self.name.clone(),
+            namespace => format!("{namespace}::{}", self.name),
+        }
+    }
 }
 
 /// A location of a single operation, as most are in unoptimized code: evaluating it needs neither

@@ -20,6 +20,13 @@ pub struct DieRef {
     pub(crate) offset: u64,
 }
 
+impl DieRef {
+    /// Returns whether both entries are of the same unit.
+    pub fn is_in_unit_of(self, other: DieRef) -> bool {
+        self.unit == other.unit
+    }
+}
+
 /// The source language of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Language {

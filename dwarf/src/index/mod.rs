@@ -6,6 +6,7 @@ pub(crate) mod gdb_index;
 pub(crate) mod mentions;
 mod read;
 mod table;
+pub(crate) mod unit_names;
 
 use crate::file::mapping;
 use crate::file::object::Image;

@@ -97,14 +97,14 @@ impl Keys {
 }
 
 /// Reader of entries' names.
-struct NameReader<'a> {
-    info: &'a DebugInfo,
-    keys: &'a Keys,
+pub(super) struct NameReader<'a> {
+    pub(super) info: &'a DebugInfo,
+    pub(super) keys: &'a Keys,
 }
 
 impl NameReader<'_> {
     /// Returns the key of an entry's name, its own or that of the entry it is an instance of.
-    fn key<V: Visitor>(&self, entry: &Visited<'_>, shapes: &mut Shapes) -> Option<u32> {
+    pub(super) fn key<V: Visitor>(&self, entry: &Visited<'_>, shapes: &mut Shapes) -> Option<u32> {
         if let Some(name) = entry.value(NAME) {
             return self.key_of_string(entry.unit, name);
         }

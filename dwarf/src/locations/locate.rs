@@ -8,7 +8,6 @@ use crate::ids::DieRef;
 use crate::ids::addr::{FileAddr, LoadAddr};
 use crate::ids::error::Error;
 use crate::ids::register::Register;
-use crate::ids::symbol::SymbolKind;
 use crate::lines::DebugInfo;
 use crate::locations::evaluate::{MAX_DEPTH, Scope, simple_address, unit_of};
 use crate::locations::{FrameContext, Location, Piece, undescribed_bits};
@@ -99,15 +98,15 @@ pub(super) fn definition_of(
     // An `extern` declaration in a C function refers to an object of file scope.
     for name in [&qualified, &variable.name] {
         let mut found = module.statics_named(name, None).into_iter();
-        let is_other = |it: &Variable| it.id != variable.id && it.name == variable.name;
+        let is_other =
+            |it: &Variable| it.id != variable.id && it.name == variable.name && it.is_external;
         if let Some(definition) = found.find(is_other) {
             return Ok(Definition::Variable(definition));
         }
     }
     let name = info.linkage_name(unit, &entry).unwrap_or(&variable.name);
-    let mut symbols = module.symbol_table().named(name);
-    match symbols.find(|symbol| symbol.kind == SymbolKind::Object) {
-        Some(symbol) => Ok(Definition::Symbol(symbol.addr)),
+    match module.global_object(name) {
+        Some(addr) => Ok(Definition::Symbol(addr)),
         None => Err(Error::Unsupported(format!(
             "{} is only declared here; another module defines it",
             variable.name

@@ -1,5 +1,6 @@
 //! Locations of variables: evaluation of DWARF expressions (DWARF 5 §2.5, §2.6).
 
+mod bounds;
 mod call_site;
 mod entry_value;
 pub(crate) mod evaluate;
@@ -127,6 +128,12 @@ impl Module {
     /// The location is corrupt, or needs memory that cannot be read.
     pub fn locate(&self, variable: &Variable, frame: &FrameContext<'_>) -> Result<Location, Error> {
         locate::locate(self, variable, frame)
+    }
+
+    /// Returns the numbers of elements of an array in a frame, outermost dimension first, where some
+    /// are computed (`ArrayType::is_dynamic`); `None` for one that is unknown.
+    pub fn array_counts(&self, array: TypeId, frame: &FrameContext<'_>) -> Vec<Option<u64>> {
+        bounds::array_counts(self, array, frame).unwrap_or_default()
     }
 
     /// Returns the address of a member or base whose offset is an expression

@@ -154,6 +154,11 @@ impl Module {
         self.symbol_table().named(name).collect()
     }
 
+    /// Returns the address of the data that other files of the program can refer to by a raw name.
+    pub fn global_object(&self, name: &str) -> Option<FileAddr> {
+        self.symbol_table().global_object(name)
+    }
+
     /// Returns the functions that are exported under a name with a version.
     pub(crate) fn versioned_functions(&self, wanted: Versioned<'_>) -> Vec<Symbol> {
         versions::functions(&self.image, wanted)

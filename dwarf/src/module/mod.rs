@@ -6,6 +6,7 @@ mod name_index;
 mod open;
 
 use crate::cfi::{Cfi, Rule};
+use crate::entries::units::Unit;
 use crate::file::debug_file;
 use crate::file::mapping::FileIdentity;
 use crate::file::object::Image;
@@ -15,6 +16,7 @@ use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
 use crate::ids::source::{LineRow, SourceFile};
 use crate::ids::{DieRef, Language};
+use crate::index::unit_names::UnitNames;
 use crate::lines::DebugInfo;
 use crate::types::{Type, TypeId};
 use gimli::UnwindContext;
@@ -26,6 +28,8 @@ pub use name_index::are_names_wanted;
 
 /// Maximum number of names whose results are cached.
 pub(crate) const MAX_NAMES: usize = 1 << 12;
+/// Maximum number of units whose names are cached.
+const MAX_UNITS_WITH_NAMES: usize = 64;
 
 /// The addresses of the functions of a name.
 #[derive(Default, Debug)]
@@ -60,6 +64,8 @@ pub struct Module {
     pub(crate) vtables: OnceLock<FxHashMap<FileAddr, TypeId>>,
     pub(crate) functions: RwLock<FxHashMap<DieRef, Option<Arc<Function>>>>,
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
+    /// Names of the units that a lookup began in, by unit.
+    unit_names: RwLock<FxHashMap<u32, Arc<UnitNames>>>,
 }
 
 impl Module {
@@ -219,6 +225,33 @@ impl Module {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         functions.entry(die).or_insert(function).clone()
+    }
+
+    /// Returns whether a type is an array whose bounds are computed in a frame, or leads to one by
+    /// pointers, typedefs and elements.
+    pub fn has_dynamic_array(&self, id: TypeId) -> bool {
+        self.info().is_some_and(|info| info.has_dynamic_array(id))
+    }
+
+    /// Returns the names that a unit declares outside functions, read on first use.
+    pub(crate) fn unit_names(&self, info: &DebugInfo, unit: &Unit) -> Arc<UnitNames> {
+        let known = self
+            .unit_names
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&unit.index) {
+            return Arc::clone(known);
+        }
+        drop(known);
+        let names = Arc::new(info.read_unit_names(unit));
+        let mut all = self
+            .unit_names
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_UNITS_WITH_NAMES {
+            all.clear();
+        }
+        Arc::clone(all.entry(unit.index).or_insert(names))
     }
 
     /// Returns a type, parsed on first use.

@@ -105,6 +105,7 @@ impl Module {
             vtables: OnceLock::new(),
             functions: RwLock::default(),
             types: RwLock::default(),
+            unit_names: RwLock::default(),
         }
     }
 }

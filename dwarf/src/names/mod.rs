@@ -7,6 +7,7 @@ mod methods;
 mod statics;
 mod thread_local;
 mod types;
+mod visible;
 
 use crate::functions::Function;
 use crate::functions::variable::Variable;
@@ -18,6 +19,8 @@ use crate::types::{Member, TypeId};
 use std::sync::{Arc, PoisonError};
 
 pub use methods::Method;
+pub use statics::VisibleVariable;
+pub use visible::{Declaration, VisiblePaths};
 
 impl Module {
     /// Returns functions by name: the qualified name or a suffix of it by whole components
@@ -89,6 +92,18 @@ impl Module {
     /// covers `near` first.
     pub fn statics_named(&self, name: &str, near: Option<FileAddr>) -> Vec<Variable> {
         statics::statics_named(self, name, near)
+    }
+
+    /// Returns variables of static storage by name (bare or qualified), those first that the name
+    /// means at a place: of the nearest of `paths`, then of the unit that covers `near`, then those
+    /// with external linkage.
+    pub fn statics_visible(
+        &self,
+        name: &str,
+        paths: &VisiblePaths,
+        near: Option<FileAddr>,
+    ) -> Vec<VisibleVariable> {
+        statics::statics_visible(self, name, paths, near)
     }
 
     /// Returns the variables of static storage of the unit that covers `addr`.

@@ -6,7 +6,7 @@ use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
 use crate::lines::DebugInfo;
 use crate::module::Module;
-use crate::names::thread_local;
+use crate::names::{VisiblePaths, thread_local};
 use crate::naming::NameQuery;
 use crate::types::Member;
 
@@ -69,6 +69,70 @@ pub(super) fn statics_named(module: &Module, name: &str, near: Option<FileAddr>)
         true => thread_local::named(module, &query, near),
         false => found,
     }
+}
+
+/// A variable with static storage, and how it is seen from a place.
+#[derive(Clone, Debug)]
+pub struct VisibleVariable {
+    /// The variable.
+    pub variable: Variable,
+    /// Whether the name means it by the language's rules: it is in a scope that is visible, and it
+    /// is of the unit of the place or has external linkage.
+    pub is_visible: bool,
+}
+
+/// Returns static variables by name, those that the name means at a place first.
+pub(super) fn statics_visible(
+    module: &Module,
+    name: &str,
+    paths: &VisiblePaths,
+    near: Option<FileAddr>,
+) -> Vec<VisibleVariable> {
+    let query = NameQuery::new(name);
+    let query = query.without_keywords_of_rust();
+    let Some(key) = query.key() else {
+        return Vec::new();
+    };
+    let near = unit_near(module, near);
+    let look = |info: &DebugInfo, dies: Vec<DieRef>| {
+        let mut found: Vec<_> = dies
+            .into_iter()
+            .filter(|die| !in_function(info, *die))
+            .filter_map(|die| {
+                let rank = paths.rank(info, die);
+                if rank.is_none() && !query.matches(&info.qualified_name(die)) {
+                    return None;
+                }
+                let (unit, entry) = info.entry(die).ok()?;
+                let is_external = info
+                    .inherited(unit, &entry, gimli::DW_AT_external)
+                    .is_some();
+                let is_here = Some(die.unit) == near;
+                let order = (rank.unwrap_or(usize::MAX), !is_here, !is_external, die);
+                Some((order, die))
+            })
+            .collect();
+        found.sort_unstable();
+        let found = found.into_iter().filter_map(|(order, die)| {
+            let (rank, is_elsewhere, is_internal, _) = order;
+            let (unit, entry) = info.entry(die).ok()?;
+            Some(VisibleVariable {
+                variable: info.read_variable(unit, &entry, VariableKind::Static)?,
+                is_visible: rank != usize::MAX && !(is_elsewhere && is_internal),
+            })
+        });
+        found.collect()
+    };
+    let found: Vec<VisibleVariable> = module.find_names(|index| &index.statics, key, near, look);
+    if !found.is_empty() {
+        return found;
+    }
+    let found = thread_local::named(module, &query, near).into_iter();
+    let found = found.map(|variable| VisibleVariable {
+        variable,
+        is_visible: true,
+    });
+    found.collect()
 }
 
 pub(super) fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> {

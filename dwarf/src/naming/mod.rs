@@ -1,6 +1,7 @@
 //! Names: how entries are named ([`qualified_name`]), names that a user typed ([`query`]) with their
 //! parameter lists ([`parameters`]), and the keys of the name index (`key`).
 
+mod arguments;
 mod key;
 pub(crate) mod parameters;
 mod path;
@@ -9,7 +10,9 @@ mod query;
 mod simple_template_names;
 
 pub(crate) use key::{Key, key, table_key};
-pub(crate) use path::components;
+pub(crate) use path::{component_matches, components, squeeze, without_arguments};
 pub use qualified_name::Coroutine;
+pub(crate) use qualified_name::MAX_NESTING;
 pub(crate) use query::NameQuery;
 pub use query::name_matches;
+pub(crate) use simple_template_names::ArgumentBudget;

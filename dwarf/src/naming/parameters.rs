@@ -47,7 +47,7 @@ impl Parameters {
     }
 }
 
-fn is_type(typed: &str, found: &str) -> bool {
+pub(super) fn is_type(typed: &str, found: &str) -> bool {
     let (base, rest) = base_and_rest(typed);
     let (found_base, found_rest) = base_and_rest(found);
     if rest != found_rest {
@@ -86,7 +86,7 @@ fn base_and_rest(ty: &str) -> (&str, &str) {
 }
 
 /// Splits a list at the commas outside brackets.
-fn split(list: &str) -> Vec<&str> {
+pub(super) fn split(list: &str) -> Vec<&str> {
     if list.trim().is_empty() {
         return Vec::new();
     }
@@ -108,7 +108,7 @@ fn split(list: &str) -> Vec<&str> {
 
 /// Normalizes a type: no `struct`, `const` after what it qualifies, no top-level `const`, one word
 /// for each integer type.
-fn plain(ty: &str) -> String {
+pub(super) fn plain(ty: &str) -> String {
     let mut ty = ty.trim();
     let mut is_const = false;
     loop {

@@ -1,5 +1,6 @@
 //! Paths as text: split into components, normalized, compared.
 
+use crate::naming::arguments::arguments_match;
 use std::borrow::Cow;
 
 /// Splits a qualified name at each `::` outside brackets.
@@ -85,7 +86,7 @@ fn operator_length(name: &[u8]) -> usize {
 }
 
 /// Returns a component without its template or generic arguments (`vector<int>`, `f::<T>`).
-pub(super) fn without_arguments(component: &str) -> &str {
+pub(crate) fn without_arguments(component: &str) -> &str {
     let bytes = component.as_bytes();
     let skip = if starts_operator(bytes, 0, 0) {
         operator_length(bytes)
@@ -165,7 +166,7 @@ fn plain_integers(name: &str) -> Cow<'_, str> {
 }
 
 /// Removes optional spaces from a component (`> >`, `a, b`).
-pub(super) fn squeeze(component: &str) -> String {
+pub(crate) fn squeeze(component: &str) -> String {
     let component = component.trim();
     let component = match component.contains("::<") && !component.contains("::<impl ") {
         true => Cow::Owned(component.replace("::<", "<")),
@@ -205,12 +206,15 @@ pub(super) fn path_matches(wanted: &[String], found: &[&str]) -> bool {
 
 /// Returns whether a squeezed component matches the typed one. Arguments are compared only if they
 /// were typed, and in `<Type as Trait>` leading components of both paths may be omitted.
-pub(super) fn component_matches(wanted: &str, found: &str) -> bool {
+pub(crate) fn component_matches(wanted: &str, found: &str) -> bool {
     if wanted == found {
         return true;
     }
     if wanted == without_arguments(found) {
         return without_arguments(wanted).len() == wanted.len();
+    }
+    if arguments_match(wanted, found) {
+        return true;
     }
     let (Some(wanted), Some(found)) = (implementation(wanted), implementation(found)) else {
         return false;

@@ -19,7 +19,7 @@ pub enum Coroutine {
 const ASYNC_FN: &str = "{async_fn#";
 
 /// Maximum nesting of names; more is a cycle.
-const MAX_NESTING: usize = 48;
+pub(crate) const MAX_NESTING: usize = 48;
 
 /// A symbol's path names any coroutine a closure. Returns the path with the body's own name
 /// instead.

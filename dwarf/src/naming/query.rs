@@ -50,6 +50,16 @@ impl NameQuery {
         }
     }
 
+    /// Returns the query without the words that begin relative paths of Rust: `crate::`, `self::`
+    /// and `super::`.
+    pub(crate) fn without_keywords_of_rust(mut self) -> NameQuery {
+        let is_word = |part: &String| matches!(part.as_str(), "crate" | "self" | "super");
+        let words = self.components.iter().take_while(|part| is_word(part));
+        let words = words.count().min(self.components.len().saturating_sub(1));
+        self.components.drain(..words);
+        self
+    }
+
     /// Returns the key of the last component in the name index.
     pub(crate) fn key(&self) -> Option<Key<'_>> {
         let last = self.components.last()?;

@@ -125,6 +125,8 @@ pub struct ArrayType {
     /// Number of elements per dimension, outermost first; `None` if not recorded (`extern int a[]`,
     /// flexible members, variable-length arrays).
     pub counts: Vec<Option<u64>>,
+    /// Whether a count is computed in a frame (variable-length arrays): see `Module::array_counts`.
+    pub is_dynamic: bool,
     /// Distance between elements in bytes, if it differs from the element's size.
     pub stride: Option<u64>,
     /// Whether it is a SIMD vector (`DW_AT_GNU_vector`).

@@ -1,7 +1,7 @@
 //! Reads types from their entries.
 
 use crate::entries::children::Children;
-use crate::entries::constant::{integer, subrange_count, udata};
+use crate::entries::constant::{has_dynamic_bound, integer, subrange_count, udata};
 use crate::entries::units::{Entry, MAX_HOPS, Unit, Value, flag};
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
@@ -175,10 +175,14 @@ impl DebugInfo {
 
     fn read_array(&self, unit: &Unit, entry: &Entry, element: TypeId) -> Result<ArrayType, Error> {
         let mut counts = Vec::new();
+        let mut is_dynamic = false;
         if let Some(mut children) = Children::of(unit, entry)? {
             while let Some(child) = children.next()? {
                 let count = match child.tag() {
-                    gimli::DW_TAG_subrange_type => subrange_count(child),
+                    gimli::DW_TAG_subrange_type => {
+                        is_dynamic |= has_dynamic_bound(child);
+                        subrange_count(child)
+                    }
                     gimli::DW_TAG_generic_subrange => None,
                     gimli::DW_TAG_enumeration_type => continue,
                     _ => continue,
@@ -193,11 +197,46 @@ impl DebugInfo {
         Ok(ArrayType {
             element,
             counts,
+            is_dynamic,
             stride: bytes(gimli::DW_AT_byte_stride)
                 .or_else(|| bytes(gimli::DW_AT_bit_stride).map(|bits| bits / 8))
                 .filter(|stride| *stride > 0),
             vector: flag(entry, gimli::DW_AT_GNU_vector),
         })
+    }
+
+    /// Returns whether a type is an array with a computed bound, or leads to one by pointers,
+    /// typedefs and elements. Reads no whole type.
+    pub(crate) fn has_dynamic_array(&self, id: TypeId) -> bool {
+        let mut die = id.0;
+        for _ in 0..MAX_DEPTH {
+            let Ok((unit, entry)) = self.entry(die) else {
+                return false;
+            };
+            match entry.tag() {
+                gimli::DW_TAG_array_type => {
+                    let mut children = Children::of(unit, &entry).ok().flatten();
+                    while let Some(Ok(Some(child))) = children.as_mut().map(Children::next) {
+                        if child.tag() == gimli::DW_TAG_subrange_type && has_dynamic_bound(child) {
+                            return true;
+                        }
+                    }
+                }
+                gimli::DW_TAG_pointer_type
+                | gimli::DW_TAG_typedef
+                | gimli::DW_TAG_const_type
+                | gimli::DW_TAG_volatile_type
+                | gimli::DW_TAG_restrict_type
+                | gimli::DW_TAG_atomic_type => {}
+                _ => return false,
+            }
+            let target = entry.attr_value(gimli::DW_AT_type);
+            match target.and_then(|target| self.reference(unit, target)) {
+                Some(target) => die = target,
+                None => return false,
+            }
+        }
+        false
     }
 
     fn read_subroutine(
@@ -272,7 +311,7 @@ impl DebugInfo {
     }
 
     /// Returns whether a base type is signed, through typedefs and qualifiers.
-    pub(super) fn is_signed(&self, die: DieRef) -> Option<bool> {
+    pub(crate) fn is_signed(&self, die: DieRef) -> Option<bool> {
         let mut die = die;
         for _ in 0..MAX_HOPS {
             let (unit, entry) = self.entry(die).ok()?;

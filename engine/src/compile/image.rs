@@ -1,13 +1,17 @@
 //! Names at an address of a module, from its debug info.
 
+use super::code::{Address, Base};
 use super::lower::function_at;
 use super::numbers::pointee;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
+use crate::expr::names::enumerator;
 use crate::images::modules::{Loaded, Modules};
+use crate::images::names::{CodePlace, Static};
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{
     Function, Language, LoadAddr, LoadBias, Module, StaticLocation, TypeId, Variable, VariableKind,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The innermost frame of a thread at a given address.
@@ -91,13 +95,51 @@ impl<'a> CodeScope<'a> {
         self.modules.at(self.pc)
     }
 
-    /// Returns the module of the address, then all others.
-    fn images(&self) -> impl Iterator<Item = &'a Loaded> {
-        let here = self.here();
-        let id = here.map(|loaded| loaded.id);
-        let others = self.modules.loaded.iter();
-        here.into_iter()
-            .chain(others.filter(move |loaded| Some(loaded.id) != id))
+    /// Returns the place that names are looked up from.
+    fn place(&self) -> Option<CodePlace<'_>> {
+        let loaded = self.here()?;
+        let addr = loaded.bias.file(self.pc);
+        let function = self.function.as_ref();
+        let mut frames = function.map_or_else(Vec::new, |function| function.frames_at(addr));
+        let scopes = match self.depth < frames.len() {
+            true => frames.swap_remove(self.depth).scopes,
+            false => Vec::new(),
+        };
+        Some(CodePlace {
+            loaded,
+            addr,
+            scopes,
+        })
+    }
+
+    /// Returns whether the scopes at the address declare a name that is not a variable of a block.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        self.place().is_some_and(|place| {
+            let module = &place.loaded.module;
+            module
+                .value_around(name, &place.scopes, place.addr)
+                .is_some()
+                || (place.scopes.iter()).any(|it| module.value_in_block(name, it).is_some())
+        })
+    }
+
+    fn static_value(&self, found: Static<'_>) -> Result<Option<RuntimeValue>, NotCompilable> {
+        let value = match found {
+            Static::Variable(loaded, variable) => self.found(loaded, &variable)?,
+            Static::Elsewhere(loaded, variable, addr) => {
+                let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
+                let address = Address::of(Base::Zero, addr.0 as i64);
+                RuntimeValue::new(ty, RuntimeLocation::Memory(address))
+            }
+            Static::Enumerator(loaded, enumeration, name) => {
+                let ty = Ty::dwarf(&loaded.module, loaded.bias, enumeration);
+                return enumerator(&ty, &name)
+                    .map(RuntimeValue::constant)
+                    .transpose();
+            }
+            Static::Functions(name) => return self.global(&name),
+        };
+        Ok(Some(value))
     }
 
     /// Returns whether a variable points to the object of the lambda whose body this is: gcc's
@@ -131,9 +173,10 @@ impl<'a> CodeScope<'a> {
             return Err("optimized out at this location".into());
         }
         let place = RuntimeLocation::of(location, loaded.bias, thread_local(loaded))?;
-        let ty = variable
-            .ty
-            .map_or(Ty::Void, |id| Ty::dwarf(&loaded.module, loaded.bias, id));
+        let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
+        if ty.has_dynamic_array() {
+            return Err("an array whose size is computed when the program runs".into());
+        }
         Ok(RuntimeValue::new(ty, place))
     }
 }
@@ -189,6 +232,14 @@ impl Scope for CodeScope<'_> {
         {
             return self.found(loaded, variable).map(Some);
         }
+        let declared = scopes.iter().rev();
+        let mut declared = declared.filter_map(|scope| loaded.module.value_in_block(name, scope));
+        if variable.is_none()
+            && let Some(declared) = declared.next()
+            && let Some(found) = self.modules.meant(loaded, declared)
+        {
+            return self.static_value(found);
+        }
         let mut all = scopes.iter().flat_map(|scope| &scope.variables);
         let Some(closure) = all.find(|variable| self.is_closure(loaded, variable)) else {
             return Ok(None);
@@ -202,36 +253,37 @@ impl Scope for CodeScope<'_> {
     }
 
     fn global(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
-        let here = self.here().map(|loaded| loaded.id);
-        for loaded in self.images() {
-            let near = (Some(loaded.id) == here).then(|| loaded.bias.file(self.pc));
-            if let Some(variable) = loaded.module.statics_named(name, near).first() {
-                return self.found(loaded, variable).map(Some);
-            }
+        let place = self.place();
+        let mut name = Cow::Borrowed(name);
+        match self.modules.static_named(&name, place.as_ref()) {
+            Some(Static::Functions(qualified)) => name = Cow::Owned(qualified),
+            Some(found) => return self.static_value(found),
+            None => {}
         }
-        for loaded in self.images() {
-            let module = &loaded.module;
-            let functions = module.functions_named(name);
-            // If several have the name, only a frame determines the visible one.
-            let entry = match functions.as_slice() {
-                [] => module.function_symbols(name).first().map(|it| it.addr),
-                [function] if name.contains("::") || function.name == name => Some(function.entry),
-                _ => return Err("ambiguous: several functions match".into()),
+        let sees = |function: &Function| name.contains("::") || function.name == *name;
+        let seen = self.modules.functions_seen(&name, place.as_ref(), sees);
+        if let Some((loaded, functions)) = seen {
+            // If several have the name, only a call determines the overload.
+            let [function] = functions.as_slice() else {
+                return Err("ambiguous: several functions match".into());
             };
-            if let Some(entry) = entry {
-                return Ok(Some(function_at(name, loaded.bias.load(entry))));
+            return Ok(Some(function_at(&name, loaded.bias.load(function.entry))));
+        }
+        for loaded in self.modules.images_from(place.as_ref()) {
+            let module = &loaded.module;
+            if !module.functions_named(&name).is_empty() {
+                return Err("ambiguous: several functions match".into());
+            }
+            if let Some(symbol) = module.function_symbols(&name).first() {
+                return Ok(Some(function_at(&name, loaded.bias.load(symbol.addr))));
             }
         }
         Ok(None)
     }
 
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
-        let here = self.here().map(|loaded| loaded.id);
-        self.images().find_map(|loaded| {
-            let near = (Some(loaded.id) == here).then(|| loaded.bias.file(self.pc));
-            let id = loaded.module.types_named(name, near).into_iter().next()?;
-            Some((loaded.module.clone(), loaded.bias, id))
-        })
+        let (loaded, id) = self.modules.type_named(name, self.place().as_ref())?;
+        Some((loaded.module.clone(), loaded.bias, id))
     }
 
     fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {

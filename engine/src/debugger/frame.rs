@@ -16,12 +16,14 @@ pub(crate) use parameters::Parameter;
 use crate::arch::ExtendedRegisters;
 use crate::debugger::call::Replay;
 use crate::debugger::stack::PhysicalFrame;
+use crate::expr::names::enumerator;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::images::derived::Derived;
 use crate::images::modules::{Loaded, Modules};
+use crate::images::names::{CodePlace, Static};
 use crate::inspect::registers::parts as register_parts;
-use crate::inspect::value::{RegisterPlace, Target, Value};
+use crate::inspect::value::{RegisterPlace, Target, Ty, Value, ValueLocation};
 use crate::memory::ProcessMemory;
 use crate::os::Backend;
 use dwarf::{Function, LoadAddr, LoadBias, Memory, Module, ModuleMap, Scope, Unwinder};
@@ -124,16 +126,69 @@ impl FrameScope<'_> {
         2 * shared + usize::from(is_here && file(here) == file(function))
     }
 
-    /// Returns the frame's image first, then all others.
-    fn images_from_here(&self) -> impl Iterator<Item = &Loaded> {
-        let here = self.loaded().map(|loaded| loaded.id);
-        let first = self.loaded();
-        first.into_iter().chain(
-            self.modules
-                .loaded
-                .iter()
-                .filter(move |loaded| Some(loaded.id) != here),
-        )
+    /// Returns the place that the frame's names are looked up from.
+    fn code_place(&self) -> Option<CodePlace<'_>> {
+        let loaded = self.loaded()?;
+        Some(CodePlace {
+            loaded,
+            addr: loaded.bias.file(self.pc()?),
+            scopes: self.scopes(),
+        })
+    }
+
+    /// Returns the functions of a name that the frame sees, all of one image.
+    fn seen_functions(&self, name: &str) -> Option<(&Loaded, Vec<Arc<Function>>)> {
+        let place = self.code_place();
+        let declared = place.as_ref().and_then(|place| place.function_named(name));
+        let names = declared.as_deref().into_iter().chain([name]);
+        let mut found = names.filter_map(|name| {
+            let sees = |function: &Function| self.sees(name, function);
+            self.modules.functions_seen(name, place.as_ref(), sees)
+        });
+        found.next()
+    }
+
+    /// Returns a function that the frame sees as a value.
+    fn function_value(&self, name: &str) -> Option<Value> {
+        if let Some((loaded, functions)) = self.seen_functions(name) {
+            let entry = loaded.bias.load(functions.first()?.entry);
+            return Some(Value::from_function(
+                &loaded.module,
+                loaded.bias,
+                name,
+                entry,
+            ));
+        }
+        self.modules
+            .images_from(self.code_place().as_ref())
+            .find_map(|loaded| {
+                let module = &loaded.module;
+                // The frame does not see functions of this name that have debug info.
+                if !module.functions_named(name).is_empty() {
+                    return None;
+                }
+                let symbols = module.function_symbols(name);
+                let entry = loaded.bias.load(symbols.first()?.addr);
+                Some(Value::from_function(module, loaded.bias, name, entry))
+            })
+    }
+
+    /// Returns the value of what a name means outside the frame's blocks.
+    fn static_value(&self, found: Static<'_>) -> Result<Option<Value>, Error> {
+        match found {
+            Static::Variable(loaded, variable) => self
+                .value_of(&loaded.module, loaded.bias, &variable)
+                .map(Some),
+            Static::Elsewhere(loaded, variable, addr) => {
+                let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
+                Ok(Some(Value::new(ty, ValueLocation::Memory(addr, None))))
+            }
+            Static::Enumerator(loaded, enumeration, name) => {
+                let ty = Ty::dwarf(&loaded.module, loaded.bias, enumeration);
+                Ok(enumerator(&ty, &name))
+            }
+            Static::Functions(name) => Ok(self.function_value(&name)),
+        }
     }
 }
 

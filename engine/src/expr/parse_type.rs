@@ -146,6 +146,7 @@ impl Parser<'_> {
                 return Err(error("expected a name", self.token(0).span.clone()));
             };
             path.push_str(name);
+            let is_cast = name.ends_with("_cast");
             self.at += 1;
             let turbofish = self.symbol() == "::" && symbol_of(&self.token(1).kind) == "<";
             if turbofish {
@@ -153,18 +154,39 @@ impl Parser<'_> {
             }
             if self.symbol() == "<"
                 && let Some((len, text)) = self.arguments()
+                && (is_type || turbofish || !is_cast && self.is_template(len, &text))
             {
-                let after = symbol_of(&self.token(len).kind);
-                if is_type || turbofish || after == "::" {
-                    path.push_str(&text);
-                    self.at += len;
-                }
+                path.push_str(&text);
+                self.at += len;
             }
             if self.symbol() != "::" {
-                return Ok(path.trim_start_matches("::").to_owned());
+                return Ok(path);
             }
             self.at += 1;
             path.push_str("::");
+        }
+    }
+
+    /// Returns whether a list `<…>` of `len` tokens that begins here can only be meant as template
+    /// arguments: a class or a call follows, or nothing that could be compared, or the list has a
+    /// built-in type.
+    fn is_template(&self, len: usize, text: &str) -> bool {
+        let is_builtin = |word: &str| {
+            matches!(
+                word,
+                "int" | "char" | "bool" | "double" | "float" | "long" | "short" | "unsigned"
+            )
+        };
+        let mut words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        match &self.token(len).kind {
+            TokenKind::Symbol("::") => true,
+            _ if self.language != Language::Cpp => false,
+            TokenKind::Symbol("(") => true,
+            TokenKind::Symbol("-" | "*" | "&" | "+" | "!" | "~" | "++" | "--" | "[" | "{") => {
+                words.any(is_builtin)
+            }
+            TokenKind::Symbol(_) | TokenKind::End => true,
+            _ => false,
         }
     }
 
@@ -178,8 +200,9 @@ impl Parser<'_> {
                 TokenKind::Symbol("<") => open += 1,
                 TokenKind::Symbol(">") => open -= 1,
                 TokenKind::Symbol(">>") => open -= 2,
-                TokenKind::Symbol("::" | "," | "*" | "&" | "[" | "]" | ";" | "(" | ")")
+                TokenKind::Symbol("::" | "," | "*" | "&" | "[" | "]" | ";" | "(" | ")" | "-")
                 | TokenKind::Name(_)
+                | TokenKind::Char(..)
                 | TokenKind::Int(..) => {}
                 _ => return None,
             }

@@ -36,38 +36,10 @@ impl EvalContext for FrameScope<'_> {
         {
             return Ok(Some(member));
         }
-        let near = self
-            .frame
-            .map(|place| place.physical.address.lookup())
-            .zip(self.loaded())
-            .map(|(pc, loaded)| loaded.bias.file(pc));
-        let here = self.loaded().map(|loaded| loaded.id);
-        for loaded in self.images_from_here() {
-            let near = near.filter(|_| Some(loaded.id) == here);
-            if let Some(variable) = loaded.module.statics_named(name, near).first() {
-                return self
-                    .value_of(&loaded.module, loaded.bias, variable)
-                    .map(Some);
-            }
+        match self.modules.static_named(name, self.code_place().as_ref()) {
+            Some(found) => self.static_value(found),
+            None => Ok(self.function_value(name)),
         }
-        for loaded in self.images_from_here() {
-            let module = &loaded.module;
-            let functions = module.functions_named(name);
-            let seen = functions.iter().find(|it| self.sees(name, it));
-            let entry = match seen {
-                Some(function) => Some(function.entry),
-                None if !functions.is_empty() => None,
-                None => module
-                    .function_symbols(name)
-                    .first()
-                    .map(|symbol| symbol.addr),
-            };
-            if let Some(entry) = entry {
-                let entry = loaded.bias.load(entry);
-                return Ok(Some(Value::from_function(module, loaded.bias, name, entry)));
-            }
-        }
-        Ok(None)
     }
 
     fn arch(&self) -> Arch {
@@ -133,22 +105,17 @@ impl EvalContext for FrameScope<'_> {
     }
 
     fn functions(&self, name: &str) -> Vec<ResolvedFunction> {
-        let mut all = Vec::new();
-        for loaded in self.images_from_here() {
-            let functions = loaded.module.functions_named(name).into_iter();
-            all.extend(functions.filter(|it| self.sees(name, it)).map(|function| {
-                ResolvedFunction {
-                    module: loaded.module.clone(),
-                    bias: loaded.bias,
-                    nearness: self.nearness(loaded, &function),
-                    function,
-                }
-            }));
-            if !all.is_empty() {
-                break;
-            }
-        }
-        all
+        let Some((loaded, functions)) = self.seen_functions(name) else {
+            return Vec::new();
+        };
+        let functions = functions.into_iter();
+        let resolved = functions.map(|function| ResolvedFunction {
+            module: loaded.module.clone(),
+            bias: loaded.bias,
+            nearness: self.nearness(loaded, &function),
+            function,
+        });
+        resolved.collect()
     }
 
     fn answered(&self, span: &Range<usize>) -> Option<Result<Value, Error>> {
@@ -188,15 +155,9 @@ impl EvalContext for FrameScope<'_> {
     }
 
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
-        let here = self.loaded().map(|loaded| loaded.id);
-        self.images_from_here().find_map(|loaded| {
-            let near = self
-                .frame
-                .filter(|_| Some(loaded.id) == here)
-                .map(|place| loaded.bias.file(place.physical.address.lookup()));
-            let id = loaded.module.types_named(name, near).into_iter().next()?;
-            Some((loaded.module.clone(), loaded.bias, id))
-        })
+        let place = self.code_place();
+        let (loaded, id) = self.modules.type_named(name, place.as_ref())?;
+        Some((loaded.module.clone(), loaded.bias, id))
     }
 
     fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {

@@ -34,6 +34,11 @@ impl FrameScope<'_> {
                     }
                     return self.kept_instead(name, value()).map(Some);
                 }
+                if let Some(declared) = loaded.module.value_in_block(name, scope)
+                    && let Some(found) = self.modules.meant(loaded, declared)
+                {
+                    return self.static_value(found);
+                }
             }
         }
         self.captured(name)

@@ -31,6 +31,14 @@ impl FrameScope<'_> {
         variable: &Variable,
     ) -> Result<Value, Error> {
         let (location, registers, key) = self.location_of(module, bias, variable, None)?;
+        let ty = match ty.has_dynamic_array() {
+            true => ty.with_bounds(&|array| {
+                let counts =
+                    |context: &FrameContext<'_>| array.module().array_counts(array.ty.id, context);
+                self.in_context(module, bias, variable.kind, None, counts).0
+            }),
+            false => ty,
+        };
         Ok(Value::from_location(ty, location, &registers, key))
     }
 
@@ -43,7 +51,40 @@ impl FrameScope<'_> {
         variable: &Variable,
         at: Option<LoadAddr>,
     ) -> Result<(Location, Cow<'_, dwarf::Registers>, FrameKey), Error> {
-        let (registers, cfa, pc, key, function) = match (self.frame, variable.kind) {
+        let no_storage = std::cell::OnceCell::new();
+        let locate = |context: &FrameContext<'_>| module.locate(variable, context);
+        let (located, registers, key) =
+            self.in_context(module, bias, variable.kind, at, |context| {
+                let tls = |offset| match self.thread_storage(bias) {
+                    Ok(block) => Some(block + offset),
+                    Err(error) => {
+                        let _ = no_storage.set(error);
+                        None
+                    }
+                };
+                locate(&FrameContext {
+                    tls: &tls,
+                    ..*context
+                })
+            });
+        let location = match (located, no_storage.into_inner()) {
+            (Err(_), Some(error)) => return Err(error),
+            (located, _) => located?,
+        };
+        Ok((location, registers, key))
+    }
+
+    /// Runs `use_it` in the context of a kind of variables of `module`: this frame, at its pc or at
+    /// another address in it, or none. Returns the context's registers and machine frame, too.
+    fn in_context<T>(
+        &self,
+        module: &Arc<Module>,
+        bias: LoadBias,
+        kind: VariableKind,
+        at: Option<LoadAddr>,
+        use_it: impl FnOnce(&FrameContext<'_>) -> T,
+    ) -> (T, Cow<'_, dwarf::Registers>, FrameKey) {
+        let (registers, cfa, pc, key, function) = match (self.frame, kind) {
             (Some(place), VariableKind::Parameter | VariableKind::Local) => (
                 Cow::Borrowed(self.seen_registers(place)),
                 place.physical.cfa,
@@ -66,32 +107,17 @@ impl FrameScope<'_> {
             ),
         };
         let caller = |level| self.caller(level);
-        let no_storage = std::cell::OnceCell::new();
-        let tls = |offset| match self.thread_storage(bias) {
-            Ok(block) => Some(block + offset),
-            Err(error) => {
-                let _ = no_storage.set(error);
-                None
-            }
-        };
-        let located = module.locate(
-            variable,
-            &FrameContext {
-                memory: &self.memory,
-                registers: &registers,
-                cfa,
-                pc,
-                bias,
-                function,
-                tls: &tls,
-                caller: &caller,
-            },
-        );
-        let location = match (located, no_storage.into_inner()) {
-            (Err(_), Some(error)) => return Err(error),
-            (located, _) => located?,
-        };
-        Ok((location, registers, key))
+        let result = use_it(&FrameContext {
+            memory: &self.memory,
+            registers: &registers,
+            cfa,
+            pc,
+            bias,
+            function,
+            tls: &|offset| Some(self.thread_storage(bias).ok()? + offset),
+            caller: &caller,
+        });
+        (result, registers, key)
     }
 
     /// Returns the address of this thread's copy of an image's thread-local variables.

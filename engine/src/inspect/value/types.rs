@@ -60,6 +60,7 @@ struct Facts {
     name: OnceLock<Arc<str>>,
     stripped: OnceLock<Stripped>,
     visualizer: OnceLock<Option<&'static dyn crate::inspect::visualize::Visualizer>>,
+    has_dynamic_array: OnceLock<bool>,
 }
 
 /// A type without typedefs and qualifiers.
@@ -169,29 +170,17 @@ impl DwarfTy {
         let TypeKind::Array(array) = &self.ty.kind else {
             return None;
         };
-        let mut element = self.related(array.element);
-        let mut stride = match array.stride.filter(|stride| *stride != 0) {
-            Some(stride) => stride,
-            None => element.size().unwrap_or(0),
-        };
-        for (dimension, count) in array.counts.iter().enumerate().rev() {
-            element = Ty::Array(Arc::new(ArrayTy {
-                element,
-                count: *count,
-                stride,
-            }));
-            if dimension > 0 {
-                stride = stride.saturating_mul(count.unwrap_or(0));
-            }
+        let element = self.related(array.element);
+        Some(array_of(element, array.stride, &array.counts))
+    }
+
+    /// Returns whether it is an array whose bounds are computed in a frame, or leads to one.
+    fn has_dynamic_array(&self) -> bool {
+        let look = || self.module().has_dynamic_array(self.ty.id);
+        match self.ty.extension::<Facts>() {
+            Some(facts) => *facts.has_dynamic_array.get_or_init(look),
+            None => look(),
         }
-        if array.counts.is_empty() {
-            element = Ty::Array(Arc::new(ArrayTy {
-                element,
-                count: None,
-                stride,
-            }));
-        }
-        Some(element)
     }
 }
 
@@ -227,6 +216,42 @@ impl Ty {
             count: Some(count),
             stride,
         }))
+    }
+
+    /// Returns whether it is an array whose bounds are computed in a frame, or leads to one.
+    pub fn has_dynamic_array(&self) -> bool {
+        matches!(self, Ty::Dwarf(ty) if ty.has_dynamic_array())
+    }
+
+    /// Returns the type with the computed bounds of its arrays, which `counts` returns.
+    pub fn with_bounds(&self, counts: &dyn Fn(&DwarfTy) -> Vec<Option<u64>>) -> Ty {
+        self.with_bounds_below(counts, 0)
+    }
+
+    fn with_bounds_below(&self, counts: &dyn Fn(&DwarfTy) -> Vec<Option<u64>>, depth: usize) -> Ty {
+        let Ty::Dwarf(ty) = self else {
+            return self.clone();
+        };
+        if depth > LAYERS || !ty.has_dynamic_array() {
+            return self.clone();
+        }
+        let inner = |id| ty.related_or_void(id).with_bounds_below(counts, depth + 1);
+        match &ty.ty.kind {
+            TypeKind::Array(array) => {
+                let element = inner(Some(array.element));
+                match array.is_dynamic {
+                    true => array_of(element, array.stride, &counts(ty)),
+                    false => array_of(element, array.stride, &array.counts),
+                }
+            }
+            TypeKind::Pointer(target) => inner(*target).pointer(),
+            TypeKind::Typedef(target)
+            | TypeKind::Const(target)
+            | TypeKind::Volatile(target)
+            | TypeKind::Restrict(target)
+            | TypeKind::Atomic(target) => inner(*target),
+            _ => self.clone(),
+        }
     }
 
     /// Returns the size of a value in bytes, if known.
@@ -371,6 +396,33 @@ impl Ty {
             (a @ Ty::Synthetic(_), b) | (a, b @ Ty::Synthetic(_)) => a.name() == b.name(),
             _ => false,
         }
+    }
+}
+
+/// Returns the array of some dimensions, outermost first.
+fn array_of(element: Ty, stride: Option<u64>, counts: &[Option<u64>]) -> Ty {
+    let mut element = element;
+    let mut stride = match stride.filter(|stride| *stride != 0) {
+        Some(stride) => stride,
+        None => element.size().unwrap_or(0),
+    };
+    for (dimension, count) in counts.iter().enumerate().rev() {
+        element = Ty::Array(Arc::new(ArrayTy {
+            element,
+            count: *count,
+            stride,
+        }));
+        if dimension > 0 {
+            stride = stride.saturating_mul(count.unwrap_or(0));
+        }
+    }
+    match counts.is_empty() {
+        true => Ty::Array(Arc::new(ArrayTy {
+            element,
+            count: None,
+            stride,
+        })),
+        false => element,
     }
 }
 

@@ -155,7 +155,7 @@ impl NameScope<'_> {
         {
             return true;
         }
-        if self.scope.enumeration_with(name).is_some() {
+        if self.scope.enumeration_with(name).is_some() || self.scope.declares(name) {
             return true;
         }
         let known = self.scope.unit_statics();

@@ -41,6 +41,7 @@ fn scope(kind: ScopeKind, start: u64, end: u64) -> Scope {
         id: DieRef::default(),
         ranges: vec![range(start, end)],
         variables: Vec::new(),
+        declarations: Vec::new(),
         children: Vec::new(),
     }
 }
@@ -124,6 +125,7 @@ fn assembled(text: &str) -> Code {
         language: Language::C,
         coroutine: None,
         return_type: None,
+        is_external: true,
         noreturn: false,
         optimized: false,
         scope: body,

@@ -1,0 +1,233 @@
+//! What a name means at a place in the code, across the loaded images: the image of the place first,
+//! as its source sees it, then what other units and images define.
+
+use crate::images::modules::{Loaded, Modules};
+use dwarf::{
+    Declaration, FileAddr, Function, LoadAddr, Scope, SimpleLocation, TypeId, Variable,
+    VariableKind, VisiblePaths,
+};
+use std::sync::Arc;
+
+/// A place in the code, from which names are looked up.
+pub(crate) struct CodePlace<'a> {
+    pub(crate) loaded: &'a Loaded,
+    pub(crate) addr: FileAddr,
+    /// The scopes of the frame at the address, outermost first.
+    pub(crate) scopes: Vec<&'a Scope>,
+}
+
+/// A value with static storage that a name means.
+pub(crate) enum Static<'a> {
+    /// A variable or constant.
+    Variable(&'a Loaded, Variable),
+    /// A variable that is declared in an image and has storage in another one, at an address.
+    Elsewhere(&'a Loaded, Variable, LoadAddr),
+    /// An enumerator of an enumeration.
+    Enumerator(&'a Loaded, TypeId, String),
+    /// Functions, by a qualified name.
+    Functions(String),
+}
+
+impl CodePlace<'_> {
+    /// Returns the qualified names that a name may have here.
+    pub(crate) fn paths(&self, name: &str) -> VisiblePaths {
+        let module = &self.loaded.module;
+        module.visible_paths(name, &self.scopes, self.addr)
+    }
+
+    /// Returns the qualified name of the functions that a name means here.
+    pub(crate) fn function_named(&self, name: &str) -> Option<String> {
+        let module = &self.loaded.module;
+        let mut blocks = self.scopes.iter().rev();
+        let declared = blocks.find_map(|scope| module.value_in_block(name, scope));
+        match declared.or_else(|| module.value_around(name, &self.scopes, self.addr))? {
+            Declaration::Function(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the qualified names that a name may have at a place.
+pub(crate) fn paths_at(place: Option<&CodePlace<'_>>, name: &str) -> VisiblePaths {
+    place.map_or_else(|| VisiblePaths::global(name), |place| place.paths(name))
+}
+
+impl Modules {
+    /// Returns the image of a place first, then all others.
+    pub(crate) fn images_from(
+        &self,
+        place: Option<&CodePlace<'_>>,
+    ) -> impl Iterator<Item = &Loaded> {
+        let here = place.map(|place| place.loaded.id);
+        let first = here.and_then(|id| self.get(id));
+        let others = self.loaded.iter();
+        first
+            .into_iter()
+            .chain(others.filter(move |loaded| Some(loaded.id) != here))
+    }
+
+    /// Returns what a name means outside the blocks of a place. Its unit decides; then variables of
+    /// other units and images, of which those that the place cannot see come last.
+    pub(crate) fn static_named<'a>(
+        &'a self,
+        name: &str,
+        place: Option<&CodePlace<'a>>,
+    ) -> Option<Static<'a>> {
+        if let Some(place) = place {
+            let module = &place.loaded.module;
+            if let Some(declared) = module.value_around(name, &place.scopes, place.addr) {
+                return self.meant(place.loaded, declared);
+            }
+            // A type hides what the unit does not declare.
+            if module.is_type_name(name, &place.scopes, place.addr) {
+                return None;
+            }
+        }
+        let paths = paths_at(place, name);
+        let here = place.map(|place| place.loaded.id);
+        let mut hidden = None;
+        for loaded in self.images_from(place) {
+            let near = place.filter(|_| Some(loaded.id) == here);
+            let near = near.map(|place| place.addr);
+            let found = loaded.module.statics_visible(name, &paths, near);
+            let Some(first) = found.into_iter().next() else {
+                continue;
+            };
+            if first.is_visible {
+                return Some(self.with_storage(loaded, first.variable));
+            }
+            hidden = hidden.or(Some((loaded, first.variable)));
+        }
+        let (loaded, variable) = hidden?;
+        Some(Static::Variable(loaded, variable))
+    }
+
+    /// Returns what a declaration of an image means.
+    pub(crate) fn meant<'a>(
+        &'a self,
+        loaded: &'a Loaded,
+        declared: Declaration,
+    ) -> Option<Static<'a>> {
+        Some(match declared {
+            Declaration::Variable(variable) => self.with_storage(loaded, variable),
+            Declaration::Enumerator { enumeration, name } => {
+                Static::Enumerator(loaded, enumeration, name)
+            }
+            Declaration::Function(name) => Static::Functions(name),
+            Declaration::Type(_) => return None,
+        })
+    }
+
+    /// Returns a variable with the storage that the dynamic linker gave it: of all images that
+    /// export it, the first one's. A program has copies of the variables of libraries that it uses
+    /// (`R_X86_64_COPY`).
+    pub(crate) fn with_storage<'a>(&'a self, loaded: &'a Loaded, variable: Variable) -> Static<'a> {
+        let is_static = variable.kind == VariableKind::Static && variable.is_external;
+        if !is_static {
+            return Static::Variable(loaded, variable);
+        }
+        if variable.is_only_declared {
+            return self.defined_elsewhere(loaded, variable);
+        }
+        let is_plain = matches!(variable.place, Some(SimpleLocation::Address(_)));
+        let symbol = variable.symbol().to_owned();
+        if loaded.is_program || !is_plain || loaded.module.exported(&symbol).is_none() {
+            return Static::Variable(loaded, variable);
+        }
+        let earlier = self.loaded.iter().take_while(|it| it.id != loaded.id);
+        let copy = earlier.filter_map(|it| Some(it.bias.load(it.module.exported(&symbol)?)));
+        match copy.into_iter().next() {
+            Some(addr) => Static::Elsewhere(loaded, variable, addr),
+            None => Static::Variable(loaded, variable),
+        }
+    }
+
+    /// Finds the definition of a variable that an image only declares.
+    fn defined_elsewhere<'a>(&'a self, loaded: &'a Loaded, variable: Variable) -> Static<'a> {
+        let symbol = variable.symbol().to_owned();
+        // The symbol of the image itself: an unit without debug info, or the copy of a library's
+        // variable.
+        if let Some(own) = loaded.module.global_object(&symbol) {
+            let addr = loaded.bias.load(own);
+            return Static::Elsewhere(loaded, variable, addr);
+        }
+        let exported = self.loaded.iter();
+        let mut exported = exported.filter_map(|it| Some((it, it.module.exported(&symbol)?)));
+        if let Some((other, addr)) = exported.next() {
+            let qualified = variable.qualified_name();
+            let paths = VisiblePaths::global(&qualified);
+            // Its own image knows thread-local variables.
+            let defined = other.module.statics_visible(&qualified, &paths, None);
+            let defined = defined.into_iter().find(|it| it.is_visible);
+            return match defined {
+                Some(defined) if !defined.variable.is_only_declared => {
+                    Static::Variable(other, defined.variable)
+                }
+                // Not that of a thread-local variable.
+                _ if other.module.global_object(&symbol) == Some(addr) => {
+                    Static::Elsewhere(loaded, variable, other.bias.load(addr))
+                }
+                _ => Static::Variable(loaded, variable),
+            };
+        }
+        Static::Variable(loaded, variable)
+    }
+
+    /// Returns the type that a name means at a place.
+    pub(crate) fn type_named(
+        &self,
+        name: &str,
+        place: Option<&CodePlace<'_>>,
+    ) -> Option<(&Loaded, TypeId)> {
+        if let Some(place) = place
+            && let loaded = self.get(place.loaded.id)?
+            && let Some(id) = loaded.module.type_at(name, &place.scopes, place.addr)
+        {
+            return Some((loaded, loaded.module.complete_type(id)));
+        }
+        let here = place.map(|place| place.loaded.id);
+        self.images_from(place).find_map(|loaded| {
+            let near = place.filter(|_| Some(loaded.id) == here);
+            let near = near.map(|place| place.addr);
+            let id = loaded.module.types_named(name, near).into_iter().next()?;
+            Some((loaded, id))
+        })
+    }
+
+    /// Returns the functions of a name in the first image that has some that can be seen from a
+    /// place: those of its unit or with external linkage; else the first image's others.
+    pub(crate) fn functions_seen<'a>(
+        &'a self,
+        name: &str,
+        place: Option<&CodePlace<'a>>,
+        sees: impl Fn(&Function) -> bool,
+    ) -> Option<(&'a Loaded, Vec<Arc<Function>>)> {
+        let paths = paths_at(place, name);
+        let mut hidden = None;
+        for loaded in self.images_from(place) {
+            let mut functions = loaded.module.functions_named(name);
+            let rank = |function: &Function| paths.rank_of(&loaded.module, function);
+            let nearest = functions.iter().filter_map(|it| rank(it)).min();
+            match nearest {
+                // A path means one scope; overloads of a bare name may be in several.
+                Some(_) if name.contains("::") => functions.retain(|it| rank(it) == nearest),
+                _ if name.starts_with("::") => functions.clear(),
+                _ => functions.retain(|it| sees(it) || rank(it).is_some()),
+            }
+            let is_here = |function: &Function| {
+                let unit = place.filter(|place| place.loaded.id == loaded.id);
+                let scope = unit.and_then(|place| place.scopes.first());
+                scope.is_some_and(|scope| scope.id.is_in_unit_of(function.id))
+            };
+            let is_visible = |it: &Arc<Function>| it.is_external || is_here(it);
+            if functions.iter().any(is_visible) {
+                functions.retain(is_visible);
+                return Some((loaded, functions));
+            }
+            if hidden.is_none() && !functions.is_empty() {
+                hidden = Some((loaded, functions));
+            }
+        }
+        hidden
+    }
+}

@@ -1,0 +1,260 @@
+//! Names in expressions mean what they mean to the compiler at that line: in the frame's blocks,
+//! classes, namespaces, and through what these import.
+
+use stillpoint_tests::{DapClient, Fixture, matrix};
+
+/// Returns the expressions with other results than expected.
+fn differences(client: &mut DapClient, place: &str, expected: &[(&str, &str)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (expression, value) in expected {
+        let found = match client.evaluated(expression) {
+            Ok(body) => body["result"].as_str().unwrap_or_default().to_owned(),
+            Err(response) => response["body"]["error"]["format"].to_string(),
+        };
+        if found != *value {
+            wrong.push(format!("{place}: {expression} is {found}, not {value}"));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn scopes_of_cpp() {
+    let mut all_wrong = Vec::new();
+    for flags in matrix("cpp/scoped_names.cpp") {
+        let Some(fixture) = Fixture::build("cpp/scoped_names.cpp", flags) else {
+            continue;
+        };
+        let mut wrong = Vec::new();
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, serde_json::json!({}));
+        let places = ["member", "inner", "shop", "block", "sum", "main"];
+        client.set_breakpoints(&fixture, &places);
+        client.configure();
+        let mut stop = |place: &str, expected: &[(&str, &str)]| {
+            client.expect_stopped("breakpoint");
+            client.expect_line(&fixture, place);
+            wrong.extend(differences(&mut client, place, expected));
+            client.continue_();
+        };
+        stop(
+            "member",
+            &[
+                ("EA + 0", "41"),
+                ("E::EB + 0", "42"),
+                ("Outer::EA + 0", "41"),
+                ("K", "42"),
+                ("C", "43"),
+                ("made", "45"),
+                ("member", "44"),
+                ("in_base", "52"),
+                ("BASE_ENUM + 0", "51"),
+                ("Base::in_base", "52"),
+                ("Outer::in_base", "52"),
+                ("Inner::deep", "46"),
+                ("sizeof(Number)", "4"),
+                ("(Number)3.5", "3"),
+                ("shadow", "1"),
+                ("lib::version", "10"),
+                ("EA == Outer::EA", "true"),
+            ],
+        );
+        stop(
+            "inner",
+            &[
+                ("EA + 0", "41"),
+                ("deep", "46"),
+                ("made", "45"),
+                ("Inner::deep", "46"),
+                ("K + C", "85"),
+                ("in_base", "52"),
+                ("BASE_ENUM + 0", "51"),
+            ],
+        );
+        stop(
+            "shop",
+            &[
+                ("FA + 0", "11"),
+                ("shadow", "3"),
+                ("::shadow", "1"),
+                ("lib::deep::shadow", "2"),
+                ("level", "7"),
+                ("version", "10"),
+                ("hidden", "12"),
+                ("anonymous", "13"),
+                ("FAST + 0", "21"),
+                ("Veg::VA == shop::Veg::VA", "true"),
+                ("alias::level", "7"),
+            ],
+        );
+        stop(
+            "block",
+            &[
+                ("shadow", "5"),
+                ("::shadow", "1"),
+                ("level", "7"),
+                ("short_::shadow", "2"),
+                ("short_::SLOW + 0", "22"),
+                ("LOCAL_B + 0", "62"),
+                ("Local::LOCAL_A + 0", "61"),
+                ("alias::level", "7"),
+            ],
+        );
+        stop("sum", &[("N", "6"), ("sizeof(T)", "4"), ("b + N", "17")]);
+        stop(
+            "main",
+            &[
+                ("shop::FA + 0", "11"),
+                ("FB + 0", "12"),
+                ("shop::Veg::VA", "VA"),
+                ("Outer::EA + 0", "41"),
+                ("Outer::E::EA + 0", "41"),
+                ("Outer::K", "42"),
+                ("Outer::C", "43"),
+                ("Outer::made", "45"),
+                ("Outer::Inner::deep", "46"),
+                ("Alias::K", "42"),
+                ("Alias::EB + 0", "42"),
+                ("Alias::Inner::deep", "46"),
+                ("Pt::made", "4"),
+                ("Pt::X_AXIS + 0", "3"),
+                ("lib::Point::Y_AXIS + 0", "4"),
+                ("lib::version", "10"),
+                ("lib::v1::version", "10"),
+                ("lib::f(1)", "11"),
+                ("lib::v1::f(2)", "12"),
+                ("alias::level", "7"),
+                ("alias::SLOW + 0", "22"),
+                ("lib::deep::FAST + 0", "21"),
+                ("shop::version", "10"),
+                ("shop::hidden", "12"),
+                ("shop::anonymous", "13"),
+                ("hidden", "12"),
+                ("global", "100"),
+                ("::global", "100"),
+                ("::shadow", "1"),
+                ("::lib::deep::shadow", "2"),
+                ("shop::shadow", "3"),
+                ("Tmpl<int, 8>::made", "10"),
+                ("Tmpl<int,8>::made", "10"),
+                ("sizeof(Alias)", "4"),
+                ("Outer::sh(3)", "87"),
+                ("Alias::sh(3)", "87"),
+                ("buy(3)", "56"),
+                ("shop::buy(3)", "56"),
+            ],
+        );
+        all_wrong.extend(wrong.into_iter().map(|it| format!("{flags:?} {it}")));
+    }
+    assert!(all_wrong.is_empty(), "{all_wrong:#?}");
+}
+
+const MAIN: &str = r#"
+#include <stdio.h>
+extern int counter; extern int copied; extern int only_symbol; extern char **environ;
+int helper(void); int other(void); int library(void);
+static int own = 5;
+int main(void) {
+  int sum = counter + copied + own + helper() + other() + library() + only_symbol;
+  printf("%d %d\n", sum, environ != 0);
+  copied = 77;
+  return sum == 0; //@ main
+}
+"#;
+const OTHER: &str = r#"
+static int counter = 1; static int own = 6; static int hidden = 7;
+static int helper(void) { return 8; }
+int other(void) { return counter + own + hidden + helper(); }
+"#;
+const BARE: &str = "int only_symbol = 99;\n";
+const LIBRARY: &str = r#"
+int counter = 100; int copied = 200; static int own = 300; static int hidden = 301;
+int helper(void) { return 400; }
+int library(void) { return counter + copied + own + hidden + helper(); }
+"#;
+
+/// A static variable or function of another unit is not what a name means where a library's external
+/// one is declared, and a library's variable is where the program's copy of it is.
+#[test]
+fn linkage_of_other_units() {
+    for (compiler, flags) in [
+        ("gcc", &["-gdwarf-5", "-no-pie"][..]),
+        ("gcc", &["-gdwarf-4"]),
+        ("clang", &["-gdwarf-5", "-no-pie"]),
+        ("clang", &["-gdwarf-5"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, text) in [
+            ("main.c", MAIN),
+            ("other.c", OTHER),
+            ("bare.c", BARE),
+            ("library.c", LIBRARY),
+        ] {
+            std::fs::write(at(name), text).unwrap();
+        }
+        let build = |arguments: &[&str]| {
+            let mut command = std::process::Command::new(compiler);
+            command.args(arguments).current_dir(folder.path());
+            command
+                .status()
+                .ok()
+                .map(|status| assert!(status.success()))
+        };
+        let mut library = vec!["-g", "-shared", "-fPIC", "library.c", "-o", "liblibrary.so"];
+        library.extend(flags.iter().filter(|flag| flag.starts_with("-gdwarf")));
+        if build(&library).is_none() {
+            println!("no {compiler}");
+            continue;
+        }
+        build(&["-c", "bare.c", "-o", "bare.o"]);
+        let rpath = format!("-Wl,-rpath,{}", folder.path().display());
+        let mut program = vec![
+            "other.c",
+            "main.c",
+            "bare.o",
+            "liblibrary.so",
+            &rpath,
+            "-o",
+            "program",
+        ];
+        program.extend(flags);
+        build(&program);
+        let mut client = DapClient::spawn();
+        client.launch_program(&at("program"), serde_json::json!({}));
+        let line = 1 + MAIN.lines().position(|line| line.contains("//@")).unwrap();
+        client.request_ok(
+            "setBreakpoints",
+            serde_json::json!({"source": {"path": at("main.c")}, "breakpoints": [{"line": line}]}),
+        );
+        client.configure();
+        client.expect_stopped("breakpoint");
+        let wrong = differences(
+            &mut client,
+            "main",
+            &[
+                ("counter", "100"),
+                ("copied", "77"),
+                ("own", "5"),
+                ("hidden", "7"),
+                ("helper()", "400"),
+                ("other()", "22"),
+                ("library()", "1178"),
+            ],
+        );
+        // clang does not describe variables that it does not define.
+        let bare: &[_] = match compiler {
+            "gcc" => &[
+                ("only_symbol", "99"),
+                ("environ != 0", "1"),
+                ("environ[0] != 0", "1"),
+            ],
+            _ => &[],
+        };
+        let wrong: Vec<_> = wrong
+            .into_iter()
+            .chain(differences(&mut client, "main", bare))
+            .collect();
+        assert!(wrong.is_empty(), "{compiler} {flags:?} {wrong:#?}");
+    }
+}
