@@ -4,6 +4,8 @@
 //! A number is *canonical*: an integer of a width, sign- or zero-extended to 64 bits. So a
 //! conversion to a width that includes all values of the old one costs nothing.
 
+pub use crate::expr::tree::Order;
+
 use dwarf::Register;
 
 /// Size and signedness of an integer.
@@ -60,60 +62,6 @@ pub enum Operation {
     Shl,
     /// `>>`; likewise
     Shr,
-}
-
-/// A comparison of two numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    /// `==`
-    Eq,
-    /// `!=`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-}
-
-impl Order {
-    /// Returns the same comparison with the operands swapped.
-    pub fn mirrored(self) -> Order {
-        match self {
-            Order::Lt => Order::Gt,
-            Order::Le => Order::Ge,
-            Order::Gt => Order::Lt,
-            Order::Ge => Order::Le,
-            same => same,
-        }
-    }
-
-    /// Returns the opposite comparison.
-    pub fn negated(self) -> Order {
-        match self {
-            Order::Eq => Order::Ne,
-            Order::Ne => Order::Eq,
-            Order::Lt => Order::Ge,
-            Order::Le => Order::Gt,
-            Order::Gt => Order::Le,
-            Order::Ge => Order::Lt,
-        }
-    }
-
-    /// Returns whether it holds for an ordering.
-    pub fn of(self, ordering: std::cmp::Ordering) -> bool {
-        match self {
-            Order::Eq => ordering.is_eq(),
-            Order::Ne => ordering.is_ne(),
-            Order::Lt => ordering.is_lt(),
-            Order::Le => ordering.is_le(),
-            Order::Gt => ordering.is_gt(),
-            Order::Ge => ordering.is_ge(),
-        }
-    }
 }
 
 /// A canonical integer.

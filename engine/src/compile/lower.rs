@@ -1,20 +1,23 @@
 //! Compiler: tree → intermediate code, with the meaning that [`crate::expr`] gives each node.
 
-use super::code::{BoolExpr, Float, Int, Order, Width};
+use super::code::{BoolExpr, Int, Order, Width};
 use super::numbers::{Number, address_in, pointee, referent};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::Arch;
-use crate::expr::Expression;
+use crate::expr::check::{self, Checked, Checker, Known, Leaf, Stop};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::names::{enumerator, extreme};
-use crate::expr::tree::{Cast, Kind, Node, Unary};
+use crate::expr::tree::{Cast, Kind, Node};
 use crate::expr::types::{Layer, TypeName, named_by};
-use crate::expr::{arith, messages, tree};
+use crate::expr::{Expression, arith, messages};
+use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
-use crate::inspect::value::{self, PointerKind, RegisterPlace, Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, RegisterPlace, Shape, Ty, Value};
 use dwarf::register::x86_64;
 use dwarf::{Language, LoadAddr};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// The compilation of one expression.
 pub(super) struct Compiler<'a> {
@@ -22,6 +25,8 @@ pub(super) struct Compiler<'a> {
     /// The language of the expression's syntax.
     pub(super) language: Language,
     text: &'a str,
+    known: RefCell<Known>,
+    values: RefCell<FxHashMap<usize, RuntimeValue>>,
 }
 
 impl<'a> Compiler<'a> {
@@ -30,6 +35,8 @@ impl<'a> Compiler<'a> {
             scope,
             language: expression.language(),
             text: expression.text(),
+            known: RefCell::default(),
+            values: RefCell::default(),
         }
     }
 
@@ -39,38 +46,49 @@ impl<'a> Compiler<'a> {
 
     /// Compiles a node as a condition.
     pub(super) fn truth(&self, node: &Node) -> Result<BoolExpr, NotCompilable> {
-        match &node.kind {
-            Kind::Paren(inner) => self.truth(inner),
-            Kind::And(a, b) => self.both(a, b, false),
-            Kind::Or(a, b) => self.both(a, b, true),
-            Kind::Choice(condition, yes, no) => {
-                let condition = self.truth(condition)?;
-                match condition {
-                    BoolExpr::Constant(true) => self.truth(yes),
-                    BoolExpr::Constant(false) => self.truth(no),
-                    condition => Ok(condition.choice(self.truth(yes)?, self.truth(no)?)),
+        let condition = self.check(|checker| checker.condition(node));
+        match condition.map_err(|stop| refused(stop, node))? {
+            late if late.is_late() => {
+                let value = self.value(node)?;
+                self.remember(node, value.clone());
+                let condition = self.check(|checker| checker.condition(node));
+                match condition.map_err(|stop| refused(stop, node))? {
+                    late if late.is_late() => Err(NotCompilable::not_a_value(&value.ty)),
+                    condition => self.truth_of(&condition),
                 }
             }
-            _ => {
-                let value = self.value(node)?;
-                Ok(self.operand(&value)?.truth())
-            }
+            condition => self.truth_of(&condition),
         }
     }
 
-    fn both(&self, a: &Node, b: &Node, decided: bool) -> Result<BoolExpr, NotCompilable> {
-        let a = self.truth(a)?;
-        match a {
-            // The interpreter does not evaluate the right operand either.
-            BoolExpr::Constant(known) if known == decided => Ok(a),
-            a if decided => Ok(a.or(self.truth(b)?)),
-            a => Ok(a.and(self.truth(b)?)),
-        }
+    fn check<'t>(&self, check: impl FnOnce(&Checker<'_>) -> Checked<'t>) -> Checked<'t> {
+        check(&Checker {
+            scope: self,
+            language: self.language,
+            known: &self.known.borrow(),
+        })
+    }
+
+    /// Records the value of a node, which is not compiled again.
+    fn remember(&self, node: &Node, value: RuntimeValue) {
+        let leaf = Leaf {
+            ty: value.ty.clone(),
+            bits: value.bits.map(|bits| bits.size),
+        };
+        self.known.borrow_mut().insert(node, leaf);
+        self.values.borrow_mut().insert(check::key(node), value);
+    }
+
+    /// Returns the value of a node that is known.
+    pub(super) fn known_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
+        let values = self.values.borrow();
+        let value = values.get(&check::key(node)).cloned();
+        value.ok_or_else(|| "its value is not known".into())
     }
 
     /// Compiles a node to a value.
     pub(super) fn value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
-        let value = self.any_value(node)?;
+        let value = self.checked_value(node)?;
         // A step may use an operand more than once; the limit prevents exponential growth.
         if value.place.parts() > super::MAX_PARTS {
             return Err(messages::TOO_LONG.into());
@@ -78,40 +96,56 @@ impl<'a> Compiler<'a> {
         Ok(value)
     }
 
+    fn checked_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
+        loop {
+            match self.check(|checker| checker.check(node)) {
+                Ok(checked) => return self.lower(&checked),
+                Err(Stop::Wrong(error)) => return Err(NotCompilable(error.to_string())),
+                Err(Stop::Needs(part) | Stop::Wants(part)) => match self.part(part)? {
+                    Some(value) => self.remember(part, value),
+                    None => {
+                        let unknown = Error::UnknownName {
+                            message: format!("unknown name `{}`", self.source_text(part)),
+                            span: part.span.clone(),
+                        };
+                        self.known.borrow_mut().insert_unknown(part, unknown);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Compiles a node whose type only its value shows; `None` for an unknown name, which may get a
+    /// meaning from the node that it is in.
+    fn part(&self, node: &Node) -> Result<Option<RuntimeValue>, NotCompilable> {
+        match &node.kind {
+            Kind::Name(name) => self.name(name),
+            _ => self.any_value(node).map(Some),
+        }
+    }
+
     fn any_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         match &node.kind {
-            Kind::Literal(ty, bits) => {
-                let size = ty.size().unwrap_or(8).min(16) as usize;
-                let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
-                Ok(RuntimeValue::new(ty.clone(), RuntimeLocation::Bytes(bytes)))
-            }
-            Kind::Number(value, decimal) => {
-                RuntimeValue::constant(arith::literal(*value, *decimal, self.language))
-            }
             Kind::Text(bytes) => Ok(RuntimeValue::new(
                 Ty::Text,
                 RuntimeLocation::Bytes(Bytes::new(bytes)),
             )),
-            Kind::Name(name) => self
-                .name(name)?
-                .ok_or_else(|| NotCompilable::unknown_name(name)),
             Kind::Register(name) => self.register(name),
             Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
             Kind::SizeOf(inner) => self.size_of_node(inner),
-            Kind::Paren(inner) => self.value(inner),
-            Kind::Unary(operator, inner) => self.unary(*operator, inner),
             Kind::Deref(inner) => self.deref(inner),
             Kind::AddressOf(inner) => self.address_of(inner),
             Kind::Binary(operator, left, right) => self.binary(*operator, left, right),
-            Kind::And(..) | Kind::Or(..) => Ok(self.boolean(self.truth(node)?)),
-            Kind::Choice(condition, yes, no) => self.choice(condition, yes, no),
             Kind::Member(object, name) => self.member(object, name),
             Kind::Index(object, index) => self.index(object, index),
             Kind::Cast(cast, ty, inner) => self.cast_node(*cast, ty, inner),
             Kind::Call(function, arguments) => self.call(function, arguments),
-            Kind::Sequence(..) => Err("`,` discards a value".into()),
             Kind::Repeat(..) | Kind::Range(..) => Err("the result is a range of elements".into()),
             Kind::Assign(..) | Kind::Step(..) => Err("the expression has side effects".into()),
+            _ => Err(NotCompilable(format!(
+                "`{}` is not a number",
+                self.source_text(node)
+            ))),
         }
     }
 
@@ -217,80 +251,6 @@ impl<'a> Compiler<'a> {
             "thread" => "`$thread` is known only to the debugger".into(),
             name => NotCompilable(format!("`${name}` is not a general-purpose register")),
         })
-    }
-
-    fn unary(&self, operator: Unary, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
-        let value = self.value(inner)?;
-        let operand = self.operand_of(&value, inner)?;
-        if let Some(known) = operand.known {
-            let value = arith::unary(operator, known, self.language).map_err(NotCompilable)?;
-            return RuntimeValue::constant(value);
-        }
-        let is_bool = operand.scalar.kind == value::scalar::ScalarKind::Bool;
-        let rust = self.language == Language::Rust;
-        let single = super::operators::is_single(&operand);
-        match (operator, operand.number.clone()) {
-            (Unary::Not, Number::Int(int, width)) if rust && !is_bool => {
-                Ok(self.integer(complement(int, width), width))
-            }
-            (Unary::Not, _) => Ok(self.boolean(operand.truth().not())),
-            (Unary::Plus, Number::Int(int, width)) => {
-                Ok(self.integer(int, super::operators::promoted(width, self.language)))
-            }
-            (Unary::Minus, Number::Int(int, width)) => {
-                let width = super::operators::promoted(width, self.language);
-                let zero = Int::Constant(0);
-                let negative = Int::binary(super::code::Operation::Sub, zero, int, width, rust);
-                Ok(self.integer(negative, width))
-            }
-            (Unary::Complement, Number::Int(int, width)) => {
-                let width = super::operators::promoted(width, self.language);
-                Ok(self.integer(complement(int, width), width))
-            }
-            (Unary::Plus, Number::Float(float)) => Ok(self.float(float, single)),
-            (Unary::Minus, Number::Float(float)) => {
-                Ok(self.float(Float::Negated(Box::new(float)), single))
-            }
-            (Unary::Complement, Number::Float(_)) => Err("`~` is not defined for floats".into()),
-        }
-    }
-
-    fn choice(
-        &self,
-        condition: &Node,
-        yes: &Node,
-        no: &Node,
-    ) -> Result<RuntimeValue, NotCompilable> {
-        let condition = match self.truth(condition)? {
-            BoolExpr::Constant(true) => return self.value(yes),
-            BoolExpr::Constant(false) => return self.value(no),
-            condition => Box::new(condition),
-        };
-        let (yes, no) = (self.value(yes)?, self.value(no)?);
-        let differ = || NotCompilable::from("the branches of `?:` have different types");
-        let simple = |ty: &Ty| {
-            matches!(
-                ty.shape(),
-                Shape::Scalar(_) | Shape::Pointer(_, PointerKind::Raw)
-            )
-        };
-        if !yes.ty.same_as(&no.ty) || !simple(&yes.ty) {
-            return Err(differ());
-        }
-        let (a, b) = (self.operand(&yes)?, self.operand(&no)?);
-        if a.scalar.size == 16 {
-            return Err("128-bit integers are not supported".into());
-        }
-        let place = match (a.number, b.number) {
-            (Number::Int(a, width), Number::Int(b, other)) if width == other => {
-                RuntimeLocation::Int(Int::Choice(condition, Box::new(a), Box::new(b)), width)
-            }
-            (Number::Float(a), Number::Float(b)) => {
-                RuntimeLocation::Float(Float::Choice(condition, Box::new(a), Box::new(b)))
-            }
-            _ => return Err(differ()),
-        };
-        Ok(RuntimeValue::new(yes.ty, place))
     }
 
     pub(super) fn find_member(
@@ -494,16 +454,6 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Returns a float in the language's type.
-    pub(super) fn float(&self, float: Float, single: bool) -> RuntimeValue {
-        let like = arith::float_value(0.0, single, self.language);
-        let float = match single {
-            true => Float::Single(Box::new(float)),
-            false => float,
-        };
-        RuntimeValue::new(like.ty, RuntimeLocation::Float(float))
-    }
-
     fn call(&self, function: &Node, arguments: &[Node]) -> Result<RuntimeValue, NotCompilable> {
         match &inner(function).kind {
             Kind::Register(name) => Err(NotCompilable(format!("`${name}` unwinds the stack"))),
@@ -538,27 +488,19 @@ pub(super) fn within(index: Int, len: Int) -> Result<Int, NotCompilable> {
     }
 }
 
-fn complement(int: Int, width: Width) -> Int {
-    let all = Int::Constant(width.canonical(u64::MAX));
-    Int::binary(super::code::Operation::Xor, int, all, width, false)
+/// Returns why a check has ended without a result.
+fn refused(stop: Stop<'_>, node: &Node) -> NotCompilable {
+    NotCompilable(stop.into_error(node).to_string())
+}
+
+impl check::Scope for Compiler<'_> {
+    fn find_type(&self, name: &str) -> Option<Ty> {
+        self.type_named(name)
+    }
 }
 
 /// Returns the address of code, as the interpreter does for a function's name.
 pub(super) fn function_at(name: &str, entry: LoadAddr) -> RuntimeValue {
     let address = super::code::Address::of(super::code::Base::Zero, entry.0 as i64);
     RuntimeValue::new(Ty::Function(name.into()), RuntimeLocation::Memory(address))
-}
-
-/// Converts a comparison operator of the tree; `None` for other operators.
-pub(super) fn order(operator: tree::Binary) -> Option<Order> {
-    use tree::Binary::{Eq, Ge, Gt, Le, Lt, Ne};
-    Some(match operator {
-        Eq => Order::Eq,
-        Ne => Order::Ne,
-        Lt => Order::Lt,
-        Le => Order::Le,
-        Gt => Order::Gt,
-        Ge => Order::Ge,
-        _ => return None,
-    })
 }

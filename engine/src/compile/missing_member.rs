@@ -51,7 +51,7 @@ impl Expression {
                     return Some(self.missing_message(object, &ty, "member", name, &names));
                 }
             }
-            (kind, _) => below.extend(parts(kind)),
+            (kind, _) => below.extend(kind.parts()),
         }
         below
             .into_iter()
@@ -98,37 +98,4 @@ impl Expression {
 fn missing_in(ty: &Ty, name: &str) -> Option<(Ty, Vec<String>)> {
     let names = surely_lacks_member(ty, name)?;
     Some((ty.clone(), names))
-}
-
-fn parts(kind: &Kind) -> Vec<&Node> {
-    match kind {
-        Kind::Literal(..)
-        | Kind::Number(..)
-        | Kind::Text(_)
-        | Kind::Name(_)
-        | Kind::Register(_)
-        | Kind::SizeOfType(_) => Vec::new(),
-        Kind::Paren(of)
-        | Kind::Unary(_, of)
-        | Kind::Deref(of)
-        | Kind::AddressOf(of)
-        | Kind::Member(of, _)
-        | Kind::Step(_, of, _)
-        | Kind::Cast(_, _, of)
-        | Kind::SizeOf(of) => vec![of],
-        Kind::Binary(_, left, right)
-        | Kind::And(left, right)
-        | Kind::Or(left, right)
-        | Kind::Index(left, right)
-        | Kind::Repeat(left, right)
-        | Kind::Sequence(left, right)
-        | Kind::Assign(_, left, right) => vec![left, right],
-        Kind::Choice(condition, yes, no) => vec![condition, yes, no],
-        Kind::Range(from, to, _) => [from, to].into_iter().flatten().map(|end| &**end).collect(),
-        Kind::Call(callee, arguments) => {
-            let mut all = vec![&**callee];
-            all.extend(arguments);
-            all
-        }
-    }
 }

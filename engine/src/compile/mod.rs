@@ -8,6 +8,7 @@
 //! deopt.
 
 mod captured;
+mod checked;
 mod code;
 mod containers;
 mod emit;

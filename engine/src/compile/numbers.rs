@@ -238,7 +238,11 @@ impl Compiler<'_> {
         })
     }
 
-    fn float_at(&self, value: &RuntimeValue, single: bool) -> Result<Float, NotCompilable> {
+    pub(super) fn float_at(
+        &self,
+        value: &RuntimeValue,
+        single: bool,
+    ) -> Result<Float, NotCompilable> {
         let size = if single { 4 } else { 8 };
         Ok(match value.place.piece(0, size)? {
             RuntimeLocation::Float(float) => float,
@@ -343,12 +347,6 @@ impl Compiler<'_> {
 
     fn zero(&self) -> RuntimeValue {
         RuntimeValue::new(Ty::Void, RuntimeLocation::Bytes(Bytes::new(&[])))
-    }
-
-    /// Returns an integer as a value of the language's type of its width.
-    pub(super) fn integer(&self, int: Int, width: Width) -> RuntimeValue {
-        let like = arith::integer(scalar::Int::new(0, width.size, width.signed), self.language);
-        constant(RuntimeValue::new(like.ty, RuntimeLocation::Int(int, width)))
     }
 
     /// Returns the number of a node's value.

@@ -1,13 +1,15 @@
 //! Evaluates a tree in a frame.
 
 use super::arith::{self, Operand};
+use super::check::{self, Checker, Known, Leaf, Scope, Stop};
 use super::tree::{Kind, Node, Unary};
-use super::{EvalContext, Purpose, convert};
+use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
 use crate::inspect::library;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::Language;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Maximum number of pointers and boxes that `.` dereferences.
@@ -19,6 +21,9 @@ pub struct Evaluator<'a> {
     pub(super) purpose: Purpose,
     pub(super) language: Language,
     text: &'a str,
+    known: Known,
+    /// The values of the nodes that are known.
+    values: FxHashMap<usize, Value>,
 }
 
 /// Adds the position of a node to an error without one.
@@ -64,6 +69,8 @@ impl<'a> Evaluator<'a> {
             purpose,
             language,
             text,
+            known: Known::default(),
+            values: FxHashMap::default(),
         }
     }
 
@@ -82,9 +89,59 @@ impl<'a> Evaluator<'a> {
     /// Those of [`super::Expression::evaluate`].
     // The recursion passes through here, so the stack frame is kept small, also in a debug build.
     pub fn evaluate(&mut self, node: &Node) -> Result<Value, Error> {
+        loop {
+            match self.checker().check(node) {
+                Ok(checked) => return self.interpret(&checked),
+                Err(Stop::Wrong(error)) => return Err(error),
+                Err(Stop::Wants(part)) => match self.evaluate_part(part) {
+                    Ok(value) => self.remember(part, value),
+                    Err(_) => self.known.insert_failed(part),
+                },
+                Err(Stop::Needs(part)) => {
+                    let value = self.evaluate_part(part);
+                    // A name may get a meaning from the node that it is in.
+                    let is_open = matches!(&value, Err(Error::UnknownName { .. }));
+                    let is_name = matches!(part.kind, Kind::Name(_));
+                    match value {
+                        Ok(value) => self.remember(part, value),
+                        Err(error) if is_open && is_name => self.known.insert_unknown(part, error),
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Records the value of a node, which is not evaluated again.
+    fn remember(&mut self, node: &Node, value: Value) {
+        let leaf = Leaf {
+            ty: value.ty.clone(),
+            bits: value.bits.map(|bits| bits.size),
+        };
+        self.known.insert(node, leaf);
+        self.values.insert(check::key(node), value);
+    }
+
+    /// Returns the value of a node that is known.
+    pub(super) fn value_of(&self, node: &Node) -> Result<Value, Error> {
+        let value = self.values.get(&check::key(node));
+        value.cloned().ok_or(Error::OptimizedOut)
+    }
+
+    fn checker(&self) -> Checker<'_> {
+        Checker {
+            scope: self,
+            language: self.language,
+            known: &self.known,
+        }
+    }
+
+    /// Evaluates a node whose type only its value shows.
+    fn evaluate_part(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
             Kind::Literal(..)
             | Kind::Number(..)
+            | Kind::Float(_)
             | Kind::Text(_)
             | Kind::Name(_)
             | Kind::Register(_)
@@ -124,6 +181,7 @@ impl<'a> Evaluator<'a> {
                 Ok(Value::new(ty.clone(), ValueLocation::Bytes(bytes)))
             }
             Kind::Number(value, decimal) => Ok(arith::literal(*value, *decimal, self.language)),
+            Kind::Float(value) => Ok(arith::float_value(*value, false, self.language)),
             Kind::Text(bytes) => Ok(Value::new(
                 Ty::Text,
                 ValueLocation::Bytes(Bytes::new(bytes)),
@@ -183,22 +241,24 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// The value is not a boolean, or cannot be evaluated.
     pub fn truth(&mut self, node: &Node) -> Result<bool, Error> {
-        // Without calls there are no restarts.
-        let may_begin_again = self.purpose != Purpose::Look;
-        // A reversed span as the key: the node's value may be stored under the same span.
-        let place = node.span.end..node.span.start;
-        if may_begin_again && let Some(Ok(before)) = self.context.answered(&place) {
-            return Ok(before.raw(self.context.as_target())? != 0);
+        let condition = self.checker().condition(node);
+        match condition.map_err(|stop| stop.into_error(node))? {
+            late if late.is_late() => self.truth_of_value(node),
+            condition => self.decided(&condition),
         }
+    }
+
+    /// Evaluates a condition of a type that only its value shows.
+    fn truth_of_value(&mut self, node: &Node) -> Result<bool, Error> {
         let value = self.evaluate(node)?;
+        self.remember(node, value.clone());
+        let condition = self.checker().condition(node);
+        let condition = condition.map_err(|stop| stop.into_error(node))?;
+        if !condition.is_late() {
+            return self.decided(&condition);
+        }
         match convert::truth(self.context.as_target(), &value) {
-            Ok(truth) => {
-                if may_begin_again {
-                    let known = arith::boolean(truth, self.language);
-                    self.context.keep_done(&place, &known);
-                }
-                Ok(truth)
-            }
+            Ok(truth) => Ok(truth),
             Err(Error::Eval { .. }) => Err(error(
                 format!("cannot use a `{}` as a condition", value.ty.name()),
                 &node.span,
@@ -215,6 +275,12 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+impl Scope for Evaluator<'_> {
+    fn find_type(&self, name: &str) -> Option<Ty> {
+        types::named(self.context, name)
+    }
+}
+
 /// Returns the node inside parentheses.
 pub(crate) fn inner(mut node: &Node) -> &Node {
     while let Kind::Paren(inner) = &node.kind {
@@ -226,7 +292,7 @@ pub(crate) fn inner(mut node: &Node) -> &Node {
 /// Returns whether a number's type is still open, like that of a Rust literal without a suffix.
 pub(crate) fn is_flexible(node: &Node) -> bool {
     match &node.kind {
-        Kind::Number(..) => true,
+        Kind::Number(..) | Kind::Float(_) => true,
         Kind::Paren(inner) | Kind::Unary(_, inner) => is_flexible(inner),
         Kind::Binary(operator, left, right) => {
             !operator.is_comparison() && is_flexible(left) && is_flexible(right)

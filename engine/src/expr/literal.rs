@@ -63,6 +63,9 @@ impl Parser<'_> {
 
     pub(super) fn float(&self, value: f64, suffix: &str) -> Kind {
         let rust = self.language == Language::Rust;
+        if rust && suffix.is_empty() {
+            return Kind::Float(value);
+        }
         let (format, size, name) = match (suffix, rust) {
             ("f", _) => (Float::Single, 4, "float"),
             ("f32", _) => (Float::Single, 4, "f32"),

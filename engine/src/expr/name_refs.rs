@@ -53,7 +53,7 @@ impl Expression {
 // The parser limits the depth of trees.
 fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
     match &node.kind {
-        Kind::Literal(..) | Kind::Number(..) | Kind::Text(_) => {}
+        Kind::Literal(..) | Kind::Number(..) | Kind::Float(_) | Kind::Text(_) => {}
         Kind::Name(name) => all.push(named(node, name, Meaning::Value)),
         Kind::Register(name) => all.push(named(node, name, Meaning::Register)),
         Kind::Paren(of)

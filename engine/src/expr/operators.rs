@@ -2,7 +2,6 @@
 
 use super::convert;
 use super::evaluate::{At, Evaluator, inner};
-use super::names::enumerator;
 use super::tree::{Binary, Kind, Node, Unary};
 use super::{arith, types};
 use crate::ids::error::Error;
@@ -19,23 +18,19 @@ impl Evaluator<'_> {
         right: &Node,
         node: &Node,
     ) -> Result<Value, Error> {
-        let mut a = self.evaluate_or_unknown(left)?;
-        let mut b = self.evaluate_or_unknown(right)?;
+        let a = self.evaluate_or_unknown(left)?;
+        let b = self.evaluate_or_unknown(right)?;
         match (&a, &b) {
             (Some(known), None) => {
                 if let Some(value) = self.variant_test(operator, known, right)? {
                     return Ok(value);
                 }
-                b = named_by(known, right);
             }
             (None, Some(known)) => {
                 if let Some(value) = self.variant_test(operator, known, left)? {
                     return Ok(value);
                 }
-                a = named_by(known, left);
-                if a.is_none()
-                    && let Some(value) = self.cast_after_all(operator, left, known)?
-                {
+                if let Some(value) = self.cast_after_all(operator, left, known)? {
                     return Ok(value);
                 }
             }
@@ -265,18 +260,5 @@ impl Evaluator<'_> {
                 operator.symbol()
             ))),
         }
-    }
-}
-
-fn named_by(known: &Value, node: &Node) -> Option<Value> {
-    match &inner(node).kind {
-        Kind::Name(name) => {
-            let ty = match known.ty.shape() {
-                Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => of,
-                _ => known.ty.clone(),
-            };
-            enumerator(&ty, name)
-        }
-        _ => None,
     }
 }

@@ -22,6 +22,8 @@ pub enum Kind {
     Literal(Ty, u128),
     /// A number without a suffix, which takes the type of the other operand. `true`: decimal.
     Number(u128, bool),
+    /// A Rust float without a suffix, likewise.
+    Float(f64),
     /// A string.
     Text(Vec<u8>),
     /// A name, possibly qualified.
@@ -68,6 +70,57 @@ pub enum Kind {
     Assign(Option<Binary>, Box<Node>, Box<Node>),
 }
 
+impl Node {
+    /// Returns whether evaluating it may change or run the program.
+    pub fn has_effects(&self) -> bool {
+        let acts = matches!(
+            self.kind,
+            Kind::Call(..) | Kind::Assign(..) | Kind::Step(..)
+        );
+        // The parser limits the depth of trees.
+        acts || self.kind.parts().into_iter().any(Node::has_effects)
+    }
+}
+
+impl Kind {
+    /// Returns the operands.
+    pub fn parts(&self) -> Vec<&Node> {
+        match self {
+            Kind::Literal(..)
+            | Kind::Number(..)
+            | Kind::Float(_)
+            | Kind::Text(_)
+            | Kind::Name(_)
+            | Kind::Register(_)
+            | Kind::SizeOfType(_) => Vec::new(),
+            Kind::Paren(of)
+            | Kind::Unary(_, of)
+            | Kind::Deref(of)
+            | Kind::AddressOf(of)
+            | Kind::Member(of, _)
+            | Kind::Step(_, of, _)
+            | Kind::Cast(_, _, of)
+            | Kind::SizeOf(of) => vec![of],
+            Kind::Binary(_, left, right)
+            | Kind::And(left, right)
+            | Kind::Or(left, right)
+            | Kind::Index(left, right)
+            | Kind::Repeat(left, right)
+            | Kind::Sequence(left, right)
+            | Kind::Assign(_, left, right) => vec![left, right],
+            Kind::Choice(condition, yes, no) => vec![condition, yes, no],
+            Kind::Range(from, to, _) => {
+                [from, to].into_iter().flatten().map(|end| &**end).collect()
+            }
+            Kind::Call(callee, arguments) => {
+                let mut all = vec![&**callee];
+                all.extend(arguments);
+                all
+            }
+        }
+    }
+}
+
 /// The effect of a cast on pointers within a class hierarchy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cast {
@@ -90,6 +143,18 @@ pub enum Unary {
     Not,
     /// `~`
     Complement,
+}
+
+impl Unary {
+    /// Returns the operator's symbol.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unary::Minus => "-",
+            Unary::Plus => "+",
+            Unary::Not => "!",
+            Unary::Complement => "~",
+        }
+    }
 }
 
 /// Binary operators.
@@ -129,11 +194,77 @@ pub enum Binary {
     Ge,
 }
 
+/// A comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+impl Order {
+    /// Returns the same comparison with the operands swapped.
+    pub fn mirrored(self) -> Order {
+        match self {
+            Order::Lt => Order::Gt,
+            Order::Le => Order::Ge,
+            Order::Gt => Order::Lt,
+            Order::Ge => Order::Le,
+            same => same,
+        }
+    }
+
+    /// Returns the opposite comparison.
+    pub fn negated(self) -> Order {
+        match self {
+            Order::Eq => Order::Ne,
+            Order::Ne => Order::Eq,
+            Order::Lt => Order::Ge,
+            Order::Le => Order::Gt,
+            Order::Gt => Order::Le,
+            Order::Ge => Order::Lt,
+        }
+    }
+
+    /// Returns whether it holds for an ordering.
+    pub fn of(self, ordering: std::cmp::Ordering) -> bool {
+        match self {
+            Order::Eq => ordering.is_eq(),
+            Order::Ne => ordering.is_ne(),
+            Order::Lt => ordering.is_lt(),
+            Order::Le => ordering.is_le(),
+            Order::Gt => ordering.is_gt(),
+            Order::Ge => ordering.is_ge(),
+        }
+    }
+}
+
 impl Binary {
     /// Returns whether the result is a boolean.
     pub fn is_comparison(self) -> bool {
-        use Binary::{Eq, Ge, Gt, Le, Lt, Ne};
-        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
+        self.order().is_some()
+    }
+
+    /// Returns the comparison that it is.
+    pub fn order(self) -> Option<Order> {
+        match self {
+            Binary::Eq => Some(Order::Eq),
+            Binary::Ne => Some(Order::Ne),
+            Binary::Lt => Some(Order::Lt),
+            Binary::Le => Some(Order::Le),
+            Binary::Gt => Some(Order::Gt),
+            Binary::Ge => Some(Order::Ge),
+            _ => None,
+        }
     }
 
     /// Returns the operator's symbol.

@@ -206,45 +206,40 @@ pub fn expression(machine: &Machine, random: &mut Random, depth: u32) -> String 
         "a_long[# & 3] > #",
         "!pp",
     ];
+    // `@`: an integer type, the same for the whole form.
     const RUST: &[&str] = &[
-        "# + #",
-        "# - #",
-        "# * #",
-        "# / #",
-        "# % #",
-        "# & #",
-        "# | #",
-        "# ^ #",
-        "# << #",
-        "# >> #",
-        "# == #",
-        "# != #",
-        "# < #",
-        "# <= #",
-        "# > #",
-        "# >= #",
-        "# && #",
-        "# || #",
-        "!#",
-        "-#",
-        "(# as i32)",
-        "(# as u8)",
-        "(# as i64)",
-        "(# as u64)",
-        "(# as f64)",
-        "(# as i16)",
-        "a_i32[# & 3]",
-        "a_u8[#]",
-        "(# as i32) + (# as i32)",
-        "(# as u64) * (# as u64)",
-        "(# as i8) - (# as i8)",
-        "(# as u16) < (# as u16)",
+        "(# as @) + (# as @)",
+        "(# as @) - (# as @)",
+        "(# as @) * (# as @)",
+        "(# as @) / (# as @)",
+        "(# as @) % (# as @)",
+        "(# as @) & (# as @)",
+        "(# as @) | (# as @)",
+        "(# as @) ^ (# as @)",
+        "(# as @) << ((# as @) & 7)",
+        "(# as @) >> (# as u8)",
+        "(# as @) == (# as @)",
+        "(# as @) != (# as @)",
+        "(# as @) < (# as @)",
+        "(# as @) <= (# as @)",
+        "(# as f64) > (# as f64)",
+        "(# as f32) >= (# as f32)",
+        "(# as f64) * 1.5 + (# as f64)",
+        "(# as @) == 1 && (# as @) < 7",
+        "(# as @) != 1 || (# as @) > 7",
+        "!(# as @)",
+        "!((# as @) == 7)",
+        "-(# as i64)",
+        "if (# as @) > 3 { (# as @) } else { (# as @) }",
+        "a_i32[((# as i32) & 3) as usize]",
+        "a_u8[(# as u8) as usize]",
         "*p",
-        "(# as u32) / (# as u32)",
-        "(# as i64) % (# as i64)",
         "(# as u64) == 7",
         "(# as i8) > -200",
         "(# as u8) < 300",
+    ];
+    const INTEGERS: &[&str] = &[
+        "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize",
     ];
     const NUMBERS: &[&str] = &[
         "0",
@@ -285,8 +280,10 @@ pub fn expression(machine: &Machine, random: &mut Random, depth: u32) -> String 
         _ => C,
     };
     let mut text = String::new();
+    let integer = random.of(INTEGERS);
     for part in random.of(forms).chars() {
         match part {
+            '@' => text.push_str(integer),
             '#' => {
                 text.push('(');
                 text += &expression(machine, random, depth - 1);
@@ -311,6 +308,10 @@ fn run(language: Language, seed: u64, least: usize) {
         }
         let depth = 1 + round % 4;
         let text = expression(&machine, &mut random, depth);
+        let text = match language {
+            Language::Rust => format!("({text}) as i64 > 3"),
+            _ => text,
+        };
         match machine.check(&text) {
             Some(Answer::Deopt) => compiled += 1,
             Some(answer) => {

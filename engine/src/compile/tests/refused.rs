@@ -47,7 +47,7 @@ fn in_c() {
             ("i++", "the expression has side effects"),
             ("wide > 3", "128-bit integers are not supported"),
             ("extended > 3", "unsupported float type `long double`"),
-            ("x % 2 == 1", "the remainder of floats needs a call"),
+            ("x % 2 == 1", "`%` is not defined for floats"),
             ("$thread == 3", "`$thread` is known only to the debugger"),
             ("$caller_is(\"main\")", "`$caller_is` unwinds the stack"),
             (
@@ -73,10 +73,14 @@ fn in_rust() {
     check(
         &machine(Language::Rust),
         &[
-            ("i == u", "mismatched types"),
+            (
+                "i == u",
+                "mismatched types `i32` and `u64`; cast the left operand with `as u64`",
+            ),
+            ("x % 2.0 == 1.0", "the remainder of floats needs a call"),
             (
                 "i + 3000000000 == 1",
-                "the number is out of range for the type",
+                "3000000000 is out of range for `i32`",
             ),
             ("i.foo() == 1", "it calls `foo`"),
         ],

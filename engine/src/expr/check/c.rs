@@ -1,0 +1,178 @@
+//! Types of C and C++ arithmetic: promotions and the usual conversions (ISO C §6.3.1, ISO C++
+//! [conv.prom], [expr.arith.conv]).
+
+use super::super::ir::{Expr, Kind};
+use super::scalar;
+use crate::inspect::language::c;
+use crate::inspect::value::scalar::{Float, ScalarKind};
+use crate::inspect::value::{Shape, Ty};
+
+/// An arithmetic type after promotion; higher ones rank higher.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Rank {
+    Int,
+    Long,
+    LongLong,
+    Int128,
+    Half,
+    Single,
+    Double,
+    Extended,
+    Quad,
+}
+
+/// Returns a built-in type by its name.
+pub(super) fn named(name: &str) -> Ty {
+    c::builtin(name).unwrap_or(Ty::Void)
+}
+
+/// Returns `int`.
+pub(super) fn int() -> Ty {
+    named("int")
+}
+
+/// Returns the type of an integer literal without a suffix (ISO C §6.4.4.2).
+pub(super) fn of_literal(value: u128, decimal: bool) -> Ty {
+    named(match value {
+        _ if value <= i32::MAX as u128 => "int",
+        _ if value <= u128::from(u32::MAX) && !decimal => "unsigned int",
+        _ if value <= i64::MAX as u128 => "long",
+        _ if value <= u128::from(u64::MAX) => "unsigned long",
+        _ if value <= i128::MAX as u128 => "__int128",
+        _ => "unsigned __int128",
+    })
+}
+
+/// Returns whether a type is a number, a character, a boolean or an enumeration.
+pub(super) fn is_arithmetic(ty: &Ty) -> bool {
+    match ty.shape() {
+        Shape::Scalar(scalar) => !matches!(scalar.kind, ScalarKind::Complex(_)),
+        Shape::Enumeration(_) => true,
+        _ => false,
+    }
+}
+
+/// Returns whether a type is one of the floating-point types.
+pub(super) fn is_float(ty: &Ty) -> bool {
+    matches!(ty.shape(), Shape::Scalar(scalar) if matches!(scalar.kind, ScalarKind::Float(_)))
+}
+
+/// Returns whether a type is an `enum class`.
+pub(super) fn is_scoped(ty: &Ty) -> bool {
+    match ty.shape() {
+        Shape::Enumeration(of) => of.enumeration().is_some_and(|it| it.scoped),
+        _ => false,
+    }
+}
+
+/// Returns the type of an operand after the integer promotions.
+pub(super) fn promoted(of: &Expr<'_>) -> Ty {
+    let bits = match &of.kind {
+        Kind::Known(_, bits) => *bits,
+        _ => None,
+    };
+    let Some(scalar) = scalar(&of.ty) else {
+        return of.ty.clone();
+    };
+    if let Some(bits) = bits
+        && scalar.is_integral()
+    {
+        if bits < 32 || scalar.is_signed() && bits == 32 {
+            return int();
+        }
+        if bits == 32 {
+            return named("unsigned int");
+        }
+    }
+    match (scalar.kind, scalar.size) {
+        (ScalarKind::Float(_), _) => of.ty.strip(),
+        (ScalarKind::Utf, 4) if !of.ty.is_wide_character() => named("unsigned int"),
+        (_, ..4) | (ScalarKind::Utf | ScalarKind::Bool, _) => int(),
+        _ => canonical(&of.ty),
+    }
+}
+
+/// Returns the built-in integer type that an integer of 4 bytes or more is.
+fn canonical(ty: &Ty) -> Ty {
+    let signed = scalar(ty).is_some_and(|scalar| scalar.is_signed());
+    let name = match (rank(ty), signed) {
+        (Rank::Long, true) => "long",
+        (Rank::Long, false) => "unsigned long",
+        (Rank::LongLong, true) => "long long",
+        (Rank::LongLong, false) => "unsigned long long",
+        (Rank::Int128, true) => "__int128",
+        (Rank::Int128, false) => "unsigned __int128",
+        (_, true) => "int",
+        (_, false) => "unsigned int",
+    };
+    named(name)
+}
+
+/// Returns the rank of a promoted type.
+fn rank(ty: &Ty) -> Rank {
+    let Some(scalar) = scalar(ty) else {
+        return Rank::Int;
+    };
+    match (scalar.kind, scalar.size) {
+        (ScalarKind::Float(Float::Half | Float::Brain), _) => Rank::Half,
+        (ScalarKind::Float(Float::Single), _) => Rank::Single,
+        (ScalarKind::Float(Float::Double), _) => Rank::Double,
+        (ScalarKind::Float(Float::Extended), _) => Rank::Extended,
+        (ScalarKind::Float(Float::Quad), _) => Rank::Quad,
+        (_, 16) => Rank::Int128,
+        // Only the name tells the two types of 8 bytes apart.
+        (_, 8) => match underlying(ty).name().matches("long").count() {
+            2 => Rank::LongLong,
+            _ => Rank::Long,
+        },
+        _ => Rank::Int,
+    }
+}
+
+/// Returns the integer type of an enumeration, and other types as they are, without typedefs.
+fn underlying(ty: &Ty) -> Ty {
+    match ty.shape() {
+        Shape::Enumeration(of) => match of.enumeration().and_then(|it| it.underlying) {
+            Some(id) => of.related(id).strip(),
+            None => ty.strip(),
+        },
+        _ => ty.strip(),
+    }
+}
+
+/// Returns the type to which two promoted types are converted.
+pub(super) fn common(a: &Ty, b: &Ty) -> Ty {
+    let (x, y) = (rank(a), rank(b));
+    if x >= Rank::Half || y >= Rank::Half {
+        return match x >= y {
+            true => a.strip(),
+            false => b.strip(),
+        };
+    }
+    let signed = |ty: &Ty| scalar(ty).is_some_and(|scalar| scalar.is_signed());
+    let size = |ty: &Ty| scalar(ty).map_or(4, |scalar| scalar.size);
+    let (a, b) = (canonical(a), canonical(b));
+    match (signed(&a), signed(&b)) {
+        (true, true) | (false, false) => match x >= y {
+            true => a,
+            false => b,
+        },
+        (true, false) => mixed(a, x, b, y, size),
+        (false, true) => mixed(b, y, a, x, size),
+    }
+}
+
+fn mixed(signed: Ty, s: Rank, unsigned: Ty, u: Rank, size: impl Fn(&Ty) -> u8) -> Ty {
+    if u >= s {
+        return unsigned;
+    }
+    if size(&signed) > size(&unsigned) {
+        return signed;
+    }
+    named(match s {
+        Rank::Long => "unsigned long",
+        Rank::LongLong => "unsigned long long",
+        Rank::Int128 => "unsigned __int128",
+        _ => "unsigned int",
+    })
+}

@@ -1,0 +1,130 @@
+//! Casts between scalars. Those of objects and within class hierarchies need the object.
+
+use super::super::ir::{Expr, Kind};
+use super::super::tree::{self, Cast, Node};
+use super::super::types::{Layer, TypeName};
+use super::operators::converted;
+use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
+use crate::expr::evaluate::inner;
+use crate::expr::{messages, soft};
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{Shape, Ty};
+use dwarf::Language;
+
+impl Checker<'_> {
+    pub(super) fn cast<'t>(
+        &self,
+        cast: Cast,
+        name: &TypeName,
+        operand: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let is_call = matches!(inner(operand).kind, tree::Kind::Call(..));
+        // The result type of a function without debug info is that of the cast.
+        if is_call || name.layers.last() == Some(&Layer::Reference) {
+            return Err(Stop::Needs(node));
+        }
+        let Some(ty) = self.scope.find_type(&name.base).map(|base| name.of(base)) else {
+            return Err(wrong(messages::unknown_type(&name.base), &name.span));
+        };
+        let of = match self.check(operand) {
+            // It may be an enumerator of the type.
+            Err(Stop::Wrong(Error::UnknownName { .. })) => return Err(Stop::Needs(node)),
+            of => of?,
+        };
+        match self.language {
+            Language::Rust => self.rust_cast(of, ty, node),
+            _ => self.c_cast(cast, of, ty, node),
+        }
+    }
+
+    fn c_cast<'t>(&self, cast: Cast, of: Expr<'t>, ty: Ty, node: &'t Node) -> Checked<'t> {
+        let of = self.decayed(self.operand(of));
+        let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
+            return Err(Stop::Needs(node));
+        };
+        let target = |ty: &Ty| match ty.shape() {
+            Shape::Pointer(of, _) => Some(of),
+            _ => None,
+        };
+        let is_class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
+        let (source, target) = (target(&of.ty), target(&ty));
+        if let (Some(source), Some(target)) = (&source, &target)
+            && (cast == Cast::Dynamic || is_class(source) && is_class(target))
+        {
+            return Err(Stop::Needs(node));
+        }
+        let is_complex = |it: Scalar| matches!(it.kind, ScalarKind::Complex(_));
+        if is_complex(from) || is_complex(to) {
+            return Err(Stop::Needs(node));
+        }
+        let address_of_float = source.is_some() && c::is_float(&ty);
+        if address_of_float || target.is_some() && c::is_float(&of.ty) {
+            return Err(wrong(messages::FLOAT_AS_ADDRESS, &node.span));
+        }
+        let mut of = converted(of, &ty);
+        of.ty = ty;
+        of.span = node.span.clone();
+        Ok(of)
+    }
+
+    fn rust_cast<'t>(&self, of: Expr<'t>, ty: Ty, node: &'t Node) -> Checked<'t> {
+        let is_pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(..));
+        let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
+            return Err(Stop::Needs(node));
+        };
+        if is_pointer(&of.ty) || is_pointer(&ty) {
+            return Err(Stop::Needs(node));
+        }
+        let refused = |remedy: &str| {
+            let name = of.ty.name();
+            let message = format!("cannot cast `{name}` as `{}`{remedy}", ty.name());
+            Err(wrong(message, &node.span))
+        };
+        let is_float = |it: Scalar| matches!(it.kind, ScalarKind::Float(_));
+        match (from.kind, to.kind) {
+            (a, b) if a == b => {}
+            (ScalarKind::Unsigned, ScalarKind::Utf) if from.size == 1 => {}
+            (ScalarKind::Signed, ScalarKind::Utf) if of.open => {
+                let byte = self.typed(of, &rust::named("u8"))?;
+                return Ok(converted(byte, &ty));
+            }
+            (_, ScalarKind::Utf) => return refused("; only `u8` can be cast to a character"),
+            (_, ScalarKind::Bool) => return refused("; compare it, for example with `!= 0`"),
+            (ScalarKind::Bool | ScalarKind::Utf, _) if is_float(to) => {
+                return refused("; cast it to an integer first");
+            }
+            _ => {}
+        }
+        if of.open && !is_float(from) && !is_float(to) && to.kind != ScalarKind::Utf {
+            // The literal has the type of the cast, if it fits.
+            if let Ok(typed) = self.typed(of.clone(), &ty) {
+                if matches!(typed.kind, Kind::Negate(..)) && !to.is_signed() {
+                    let message = format!(
+                        "cannot apply unary `-` to `{0}`; write `{0}::MAX`, or cast from a signed \
+                         type",
+                        ty.name()
+                    );
+                    return Err(wrong(message, &node.span));
+                }
+                return Ok(Expr {
+                    span: node.span.clone(),
+                    ..typed
+                });
+            }
+            if let Kind::Constant(bits) = of.kind {
+                let bits = soft::converted(from, bits, to);
+                return Ok(Expr::new(Kind::Constant(bits), ty, node));
+            }
+        }
+        let of = of.opened(false);
+        let mut of = match is_float(from) && !is_float(to) {
+            true => Expr::new(Kind::Saturate(Box::new(of)), ty.clone(), node),
+            false => converted(of, &ty),
+        };
+        of.ty = ty;
+        of.span = node.span.clone();
+        Ok(of)
+    }
+}

@@ -1,0 +1,322 @@
+//! The checker: applies the rules of the frame's language to a tree, once. Its result, a typed
+//! expression ([`ir`](super::ir)), is interpreted without further rules.
+
+mod c;
+mod cast;
+mod operators;
+mod rust;
+
+use super::ir::{Expr, Kind};
+use super::messages;
+use super::tree::{self, Node};
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{PointerKind, Shape, Ty};
+use dwarf::Language;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// What is known of a node's value without its contents.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    /// Its type.
+    pub(crate) ty: Ty,
+    /// The number of bits if it is a bit-field.
+    pub(crate) bits: Option<u8>,
+}
+
+/// Nodes whose values are known, by their addresses.
+#[derive(Default)]
+pub(crate) struct Known(FxHashMap<usize, Fact>);
+
+/// What is known of a node.
+enum Fact {
+    Leaf(Leaf),
+    /// Its name is unknown.
+    Unknown(Error),
+    /// Its value has no type, since it cannot be read.
+    Failed,
+}
+
+impl Known {
+    /// Records the type of a node.
+    pub(crate) fn insert(&mut self, node: &Node, leaf: Leaf) {
+        self.0.insert(key(node), Fact::Leaf(leaf));
+    }
+
+    /// Records that a node is an unknown name.
+    pub(crate) fn insert_unknown(&mut self, node: &Node, error: Error) {
+        self.0.insert(key(node), Fact::Unknown(error));
+    }
+
+    /// Records that a node that may not be reached cannot be evaluated.
+    pub(crate) fn insert_failed(&mut self, node: &Node) {
+        self.0.insert(key(node), Fact::Failed);
+    }
+}
+
+/// Returns the identity of a node while its tree lives.
+pub(crate) fn key(node: &Node) -> usize {
+    std::ptr::from_ref(node) as usize
+}
+
+/// The declarations that are visible where an expression is checked.
+pub(crate) trait Scope {
+    /// Returns a type by its name: a built-in one, or one of the program.
+    fn find_type(&self, name: &str) -> Option<Ty>;
+}
+
+/// Why a check has ended without a result.
+#[derive(Debug)]
+pub(crate) enum Stop<'t> {
+    /// The type of this node is known only from its value.
+    Needs(&'t Node),
+    /// The same, but the node may not be reached: it may fail.
+    Wants(&'t Node),
+    /// The expression is wrong.
+    Wrong(Error),
+}
+
+impl Stop<'_> {
+    /// Returns the error; of a value that is needed, that it cannot be known here.
+    pub(crate) fn into_error(self, node: &Node) -> Error {
+        match self {
+            Stop::Wrong(error) => error,
+            Stop::Needs(_) | Stop::Wants(_) => Error::Eval {
+                message: "the type is known only when the program is stopped here".to_owned(),
+                span: node.span.clone(),
+            },
+        }
+    }
+}
+
+/// A checked expression, or why there is none.
+pub(crate) type Checked<'t> = Result<Expr<'t>, Stop<'t>>;
+
+/// The check of one expression.
+pub(crate) struct Checker<'a> {
+    pub(crate) scope: &'a dyn Scope,
+    /// The language whose rules apply.
+    pub(crate) language: Language,
+    /// The nodes whose values are known.
+    pub(crate) known: &'a Known,
+}
+
+fn wrong<'t>(message: impl Into<String>, span: &Range<usize>) -> Stop<'t> {
+    Stop::Wrong(Error::Eval {
+        message: message.into(),
+        span: span.clone(),
+    })
+}
+
+impl Checker<'_> {
+    /// Checks a node.
+    ///
+    /// # Errors
+    /// The expression is wrong; a value is needed to know more.
+    // The recursion passes through here, so the stack frame is kept small, also in a debug build.
+    pub(crate) fn check<'t>(&self, node: &'t Node) -> Checked<'t> {
+        match self.known.0.get(&key(node)) {
+            Some(Fact::Leaf(leaf)) => {
+                return Ok(Expr::new(
+                    Kind::Known(node, leaf.bits),
+                    leaf.ty.clone(),
+                    node,
+                ));
+            }
+            Some(Fact::Unknown(error)) => return Err(Stop::Wrong(error.clone())),
+            Some(Fact::Failed) => return Err(Stop::Needs(node)),
+            None => {}
+        }
+        match &node.kind {
+            tree::Kind::Paren(inner) => self.check(inner),
+            tree::Kind::Literal(..) | tree::Kind::Number(..) | tree::Kind::Float(..) => {
+                self.literal(node)
+            }
+            tree::Kind::Unary(operator, inner) => self.unary(*operator, inner, node),
+            tree::Kind::Binary(operator, left, right) => self.binary(*operator, left, right, node),
+            tree::Kind::And(left, right) => self.both(Kind::And, left, right, node),
+            tree::Kind::Or(left, right) => self.both(Kind::Or, left, right, node),
+            tree::Kind::Choice(condition, yes, no) => self.choice(condition, yes, no, node),
+            tree::Kind::Sequence(first, second) => self.sequence(first, second, node),
+            tree::Kind::Cast(cast, name, inner) => self.cast(*cast, name, inner, node),
+            tree::Kind::SizeOf(inner) => self.size_of(inner, node),
+            _ => Err(Stop::Needs(node)),
+        }
+    }
+
+    /// Checks a node that may not be reached when the expression is evaluated.
+    fn late<'t>(&self, node: &'t Node) -> Checked<'t> {
+        match self.check(node) {
+            Err(Stop::Needs(_) | Stop::Wants(_)) => Ok(Expr::new(Kind::Late(node), Ty::Void, node)),
+            checked => checked,
+        }
+    }
+
+    /// Checks a branch, whose type matters even if it is not taken.
+    fn branch<'t>(&self, node: &'t Node) -> Checked<'t> {
+        match self.check(node) {
+            Err(Stop::Needs(part) | Stop::Wants(part)) => {
+                let has_failed = matches!(self.known.0.get(&key(part)), Some(Fact::Failed));
+                match has_failed || node.has_effects() {
+                    true => Ok(Expr::new(Kind::Late(node), Ty::Void, node)),
+                    false => Err(Stop::Wants(part)),
+                }
+            }
+            checked => checked,
+        }
+    }
+
+    fn literal<'t>(&self, node: &'t Node) -> Checked<'t> {
+        let rust = self.language == Language::Rust;
+        Ok(match &node.kind {
+            // The type of C's `'a'` is `int` (ISO C §6.4.4.5).
+            tree::Kind::Literal(ty, bits) if self.language == Language::C && is_char(ty) => {
+                let bits = i128::from(*bits as u8 as i8) as u128 & u128::from(u32::MAX);
+                Expr::new(Kind::Constant(bits), c::int(), node)
+            }
+            tree::Kind::Literal(ty, bits) => Expr::new(Kind::Constant(*bits), ty.clone(), node),
+            tree::Kind::Number(value, _) if rust => {
+                Expr::new(Kind::Constant(*value), rust::integer(*value), node).opened(true)
+            }
+            tree::Kind::Number(value, decimal) => {
+                let ty = c::of_literal(*value, *decimal);
+                Expr::new(Kind::Constant(*value), ty, node)
+            }
+            tree::Kind::Float(value) => {
+                let bits = u128::from(value.to_bits());
+                Expr::new(Kind::Constant(bits), rust::float(), node).opened(rust)
+            }
+            _ => return Err(Stop::Needs(node)),
+        })
+    }
+
+    fn both<'t>(
+        &self,
+        make: impl FnOnce(Box<Expr<'t>>, Box<Expr<'t>>) -> Kind<'t>,
+        left: &'t Node,
+        right: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let (left, right) = (self.condition(left)?, self.condition(right)?);
+        let kind = make(Box::new(left), Box::new(right));
+        Ok(Expr::new(kind, self.truth_type(), node))
+    }
+
+    fn choice<'t>(
+        &self,
+        condition: &'t Node,
+        yes: &'t Node,
+        no: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let condition = self.condition(condition)?;
+        let (yes, no) = (self.branch(yes)?, self.branch(no)?);
+        let (yes, no, ty) = match (yes.is_late(), no.is_late()) {
+            (false, false) => match self.language {
+                Language::Rust => self.same_type(yes, no)?,
+                _ => self.common_choice(yes, no)?,
+            },
+            // The type is that of the chosen one.
+            _ => (yes, no, Ty::Void),
+        };
+        let kind = Kind::Choice(Box::new(condition), Box::new(yes), Box::new(no));
+        Ok(Expr::new(kind, ty, node))
+    }
+
+    fn sequence<'t>(&self, first: &'t Node, second: &'t Node, node: &'t Node) -> Checked<'t> {
+        let (first, second) = (self.late(first)?, self.late(second)?);
+        let ty = second.ty.clone();
+        let kind = Kind::Sequence(Box::new(first), Box::new(second));
+        Ok(Expr::new(kind, ty, node))
+    }
+
+    /// Checks a node as a condition.
+    pub(crate) fn condition<'t>(&self, node: &'t Node) -> Checked<'t> {
+        let of = self.late(node)?;
+        if of.is_late() {
+            return Ok(of);
+        }
+        let of = self.operand(of);
+        let is_bool = |scalar: Scalar| scalar.kind == ScalarKind::Bool;
+        match scalar(&of.ty) {
+            Some(scalar) if self.language != Language::Rust || is_bool(scalar) => Ok(of),
+            Some(_) => Err(wrong(
+                format!(
+                    "expected `bool`, found `{}`; compare it, for example with `!= 0`",
+                    of.ty.name()
+                ),
+                &of.span,
+            )),
+            // An object that converts to a boolean, if any.
+            None => Ok(Expr::new(Kind::Late(node), Ty::Void, node)),
+        }
+    }
+
+    fn size_of<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
+        let size = |checker: &Self, bytes: u64| {
+            let ty = match checker.language {
+                Language::Rust => rust::named("usize"),
+                _ => c::named("unsigned long"),
+            };
+            Expr::new(Kind::Constant(u128::from(bytes)), ty, node)
+        };
+        // The tree does not distinguish types from values here.
+        let checked = match &super::evaluate::inner(operand).kind {
+            tree::Kind::Name(_) | tree::Kind::Index(..) | tree::Kind::Text(_) => {
+                return Err(Stop::Needs(node));
+            }
+            _ => self.check(operand)?,
+        };
+        let ty = match checked.ty.shape() {
+            Shape::Pointer(of, PointerKind::Reference) => of,
+            _ => checked.ty.clone(),
+        };
+        match ty.size() {
+            Some(bytes) => Ok(size(self, bytes)),
+            None => Err(wrong(messages::unknown_size(&ty), &node.span)),
+        }
+    }
+
+    /// Returns the type of a condition.
+    fn truth_type(&self) -> Ty {
+        match self.language {
+            Language::C => c::int(),
+            _ => c::named("bool"),
+        }
+    }
+
+    /// Follows references, and in Rust also boxes, to a scalar.
+    fn operand<'t>(&self, mut of: Expr<'t>) -> Expr<'t> {
+        while let Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) = of.ty.shape() {
+            let span = of.span.clone();
+            of = Expr {
+                kind: Kind::Deref(Box::new(of)),
+                ty: to,
+                span,
+                open: false,
+            };
+        }
+        of
+    }
+}
+
+/// Returns the encoding of a scalar type: of numbers, enumerations, addresses.
+pub(crate) fn scalar(ty: &Ty) -> Option<Scalar> {
+    match ty.shape() {
+        Shape::Scalar(scalar) => Some(scalar),
+        Shape::Enumeration(of) => {
+            let kind = match of.enumeration().is_some_and(|it| it.signed) {
+                true => ScalarKind::Signed,
+                false => ScalarKind::Unsigned,
+            };
+            Some(Scalar::new(kind, ty.size().unwrap_or(4).clamp(1, 16) as u8))
+        }
+        Shape::Pointer(_, PointerKind::Raw) => Some(Scalar::new(ScalarKind::Address, 8)),
+        _ => None,
+    }
+}
+
+fn is_char(ty: &Ty) -> bool {
+    matches!(ty, Ty::Builtin(scalar, "char") if scalar.kind == ScalarKind::SignedChar)
+}

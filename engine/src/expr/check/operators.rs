@@ -1,0 +1,440 @@
+//! Operators on numbers and addresses.
+
+use super::super::ir::{Expr, Kind, Overflow};
+use super::super::tree::{self, Binary, Node, Order, Unary};
+use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
+use crate::expr::evaluate::inner;
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{PointerKind, Shape, Ty, members};
+use dwarf::Language;
+
+impl Checker<'_> {
+    pub(super) fn unary<'t>(
+        &self,
+        operator: Unary,
+        operand: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        if self.language == Language::Rust {
+            return self.rust_unary(operator, operand, node);
+        }
+        if operator == Unary::Not {
+            let condition = self.condition(operand)?;
+            return Ok(Expr::new(
+                Kind::Not(Box::new(condition)),
+                self.truth_type(),
+                node,
+            ));
+        }
+        let of = self.decayed(self.operand(self.check(operand)?));
+        let refused = |ty: &Ty| {
+            let symbol = operator.symbol();
+            wrong(
+                format!("`{symbol}` is not defined for `{}`", ty.name()),
+                &node.span,
+            )
+        };
+        if !c::is_arithmetic(&of.ty) {
+            return match (scalar(&of.ty), operator) {
+                (Some(_), Unary::Plus) => Ok(of),
+                (Some(_), _) => Err(refused(&of.ty)),
+                (None, _) => Err(Stop::Needs(node)),
+            };
+        }
+        if operator == Unary::Complement && c::is_float(&of.ty) || c::is_scoped(&of.ty) {
+            return Err(refused(&of.ty));
+        }
+        let ty = c::promoted(&of);
+        let of = Box::new(converted(of, &ty));
+        let kind = match operator {
+            Unary::Minus => Kind::Negate(of, Overflow::Wraps),
+            Unary::Complement => Kind::Complement(of),
+            Unary::Plus | Unary::Not => return Ok(*of),
+        };
+        Ok(Expr::new(kind, ty, node))
+    }
+
+    fn rust_unary<'t>(&self, operator: Unary, operand: &'t Node, node: &'t Node) -> Checked<'t> {
+        let of = self.operand(self.check(operand)?);
+        let Some(scalar) = scalar(&of.ty) else {
+            return Err(Stop::Needs(node));
+        };
+        let (ty, open) = (of.ty.clone(), of.open);
+        let literal = matches!(inner(operand).kind, tree::Kind::Literal(..));
+        let kind = match (operator, scalar.kind) {
+            (Unary::Not, ScalarKind::Bool) => Kind::Not(Box::new(of)),
+            (Unary::Not, ScalarKind::Signed | ScalarKind::Unsigned) => {
+                Kind::Complement(Box::new(of))
+            }
+            // `-128i8` is parsed as minus and 128.
+            (Unary::Minus, ScalarKind::Signed) if literal => {
+                Kind::Negate(Box::new(of), Overflow::Wraps)
+            }
+            (Unary::Minus, ScalarKind::Signed | ScalarKind::Float(_)) => {
+                let overflow = match open {
+                    true => Overflow::Wraps,
+                    false => Overflow::Fails,
+                };
+                Kind::Negate(Box::new(of), overflow)
+            }
+            (Unary::Complement, _) => {
+                return Err(wrong("`~` is no operator of Rust; use `!`", &node.span));
+            }
+            _ => {
+                let message = format!(
+                    "cannot apply unary `{}` to `{}`",
+                    operator.symbol(),
+                    ty.name()
+                );
+                return Err(wrong(message, &node.span));
+            }
+        };
+        Ok(Expr::new(kind, ty, node).opened(open))
+    }
+
+    pub(super) fn binary<'t>(
+        &self,
+        operator: Binary,
+        left: &'t Node,
+        right: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let (a, b) = match (self.check(left), self.check(right)) {
+            // A name may be that of the other operand's enumerator, or of a type.
+            (Err(Stop::Wrong(Error::UnknownName { .. })), Ok(b)) => {
+                (self.enumerator(&b.ty, left, node)?, b)
+            }
+            (Ok(a), Err(Stop::Wrong(Error::UnknownName { .. }))) => {
+                let b = self.enumerator(&a.ty, right, node)?;
+                (a, b)
+            }
+            (a, b) => (a?, b?),
+        };
+        self.operation(operator, a, b, node)
+    }
+
+    /// Checks a name as one of an enumeration's enumerators.
+    fn enumerator<'t>(&self, ty: &Ty, name: &'t Node, node: &'t Node) -> Checked<'t> {
+        let mut ty = ty.clone();
+        while let Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) = ty.shape() {
+            ty = of;
+        }
+        let value = match &inner(name).kind {
+            tree::Kind::Name(name) => members::enumerator_named(&ty, name),
+            _ => None,
+        };
+        match value {
+            Some(value) => Ok(Expr::new(Kind::Constant(value as u128), ty, name)),
+            None => Err(Stop::Needs(node)),
+        }
+    }
+
+    /// Checks an operation on two checked operands.
+    pub(super) fn operation<'t>(
+        &self,
+        operator: Binary,
+        a: Expr<'t>,
+        b: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let (a, b) = (self.operand(a), self.operand(b));
+        let (a, b) = (self.decayed(a), self.decayed(b));
+        let (Some(x), Some(y)) = (scalar(&a.ty), scalar(&b.ty)) else {
+            return Err(Stop::Needs(node));
+        };
+        let is_complex = |it: Scalar| matches!(it.kind, ScalarKind::Complex(_));
+        if is_complex(x) || is_complex(y) {
+            return Err(wrong(
+                "arithmetic of complex numbers is not supported",
+                &node.span,
+            ));
+        }
+        let is_pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(..));
+        if is_pointer(&a.ty) || is_pointer(&b.ty) {
+            return self.addresses(operator, a, b, node);
+        }
+        match self.language {
+            Language::Rust => self.rust_operation(operator, a, b, node),
+            _ => self.c_operation(operator, a, b, node),
+        }
+    }
+
+    fn c_operation<'t>(
+        &self,
+        operator: Binary,
+        a: Expr<'t>,
+        b: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let refused = |what: &str| {
+            let symbol = operator.symbol();
+            Err(wrong(
+                format!("`{symbol}` is not defined for {what}"),
+                &node.span,
+            ))
+        };
+        let has_float = c::is_float(&a.ty) || c::is_float(&b.ty);
+        let of_integers = matches!(
+            operator,
+            Binary::Rem
+                | Binary::BitAnd
+                | Binary::BitOr
+                | Binary::BitXor
+                | Binary::Shl
+                | Binary::Shr
+        );
+        if has_float && of_integers {
+            return refused("floats");
+        }
+        // Comparisons of an `enum class` with numbers are a convenience.
+        if !operator.is_comparison()
+            && let Some(scoped) = [&a, &b].into_iter().find(|it| c::is_scoped(&it.ty))
+        {
+            let name = scoped.ty.name();
+            return refused(&format!(
+                "the scoped enumeration `{name}`; cast it to a number"
+            ));
+        }
+        let (left, right) = (c::promoted(&a), c::promoted(&b));
+        if let Binary::Shl | Binary::Shr = operator {
+            let (a, b) = (converted(a, &left), converted(b, &right));
+            let kind = Kind::Shift(operator, Box::new(a), Box::new(b), Overflow::Wraps);
+            return Ok(Expr::new(kind, left, node));
+        }
+        let common = c::common(&left, &right);
+        let (a, b) = (converted(a, &common), converted(b, &common));
+        Ok(match operator.order() {
+            Some(order) => self.comparison(order, a, b, node),
+            None => {
+                let kind = Kind::Arithmetic(operator, Box::new(a), Box::new(b), Overflow::Wraps);
+                Expr::new(kind, common, node)
+            }
+        })
+    }
+
+    fn rust_operation<'t>(
+        &self,
+        operator: Binary,
+        a: Expr<'t>,
+        b: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let refused = |ty: &Ty| {
+            let symbol = operator.symbol();
+            wrong(
+                format!("`{symbol}` is not defined for `{}`", ty.name()),
+                &node.span,
+            )
+        };
+        let kind_of = |of: &Expr<'_>| scalar(&of.ty).map(|it| it.kind);
+        let is_integer =
+            |of: &Expr<'_>| matches!(kind_of(of), Some(ScalarKind::Signed | ScalarKind::Unsigned));
+        if let Binary::Shl | Binary::Shr = operator {
+            for side in [&a, &b] {
+                if !is_integer(side) {
+                    return Err(refused(&side.ty));
+                }
+            }
+            let (ty, open) = (a.ty.clone(), a.open);
+            let kind = Kind::Shift(operator, Box::new(a), Box::new(b), Overflow::Fails);
+            return Ok(Expr::new(kind, ty, node).opened(open));
+        }
+        if let Some(order) = operator.order() {
+            // A literal that the other operand's type cannot hold is compared as a number.
+            let wide = [(&a, &b), (&b, &a)].iter().any(|(literal, other)| {
+                literal.open
+                    && !other.open
+                    && is_integer(literal)
+                    && is_integer(other)
+                    && self.typed((*literal).clone(), &other.ty).is_err()
+            });
+            if wide || self.is_negative_beside_unsigned(&a, &b) {
+                let wide = rust::named("i128");
+                let (a, b) = (converted(a, &wide), converted(b, &wide));
+                return Ok(self.comparison(order, a, b, node));
+            }
+            let (a, b, _) = self.same_type(a, b)?;
+            return Ok(self.comparison(order, a, b, node));
+        }
+        let (a, b, ty) = self.same_type(a, b)?;
+        let open = a.open && b.open;
+        let is_logical = matches!(operator, Binary::BitAnd | Binary::BitOr | Binary::BitXor);
+        match kind_of(&a) {
+            Some(ScalarKind::Signed | ScalarKind::Unsigned) => {}
+            Some(ScalarKind::Bool) if is_logical => {}
+            Some(ScalarKind::Float(_)) if !is_logical => {}
+            _ => return Err(refused(&ty)),
+        }
+        let kind = Kind::Arithmetic(operator, Box::new(a), Box::new(b), Overflow::Fails);
+        Ok(Expr::new(kind, ty, node).opened(open))
+    }
+
+    /// Returns whether a negative literal is compared with an unsigned number.
+    fn is_negative_beside_unsigned(&self, a: &Expr<'_>, b: &Expr<'_>) -> bool {
+        let is_negative = |it: &Expr<'_>| it.open && matches!(it.kind, Kind::Negate(..));
+        let is_unsigned = |it: &Expr<'_>| {
+            !it.open && scalar(&it.ty).is_some_and(|it| it.kind == ScalarKind::Unsigned)
+        };
+        is_negative(a) && is_unsigned(b) || is_unsigned(a) && is_negative(b)
+    }
+
+    fn comparison<'t>(&self, order: Order, a: Expr<'t>, b: Expr<'t>, node: &Node) -> Expr<'t> {
+        let kind = Kind::Compare(order, Box::new(a), Box::new(b));
+        Expr::new(kind, self.truth_type(), node)
+    }
+
+    /// Checks an operation of which one operand is an address.
+    fn addresses<'t>(
+        &self,
+        operator: Binary,
+        a: Expr<'t>,
+        b: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let target = |of: &Expr<'_>| match of.ty.shape() {
+            Shape::Pointer(to, _) => Some(to),
+            _ => None,
+        };
+        let is_float = |of: &Expr<'_>| c::is_float(&of.ty);
+        if is_float(&a) || is_float(&b) {
+            return Err(wrong(super::messages::FLOAT_AS_ADDRESS, &node.span));
+        }
+        let refused = || {
+            let symbol = operator.symbol();
+            wrong(
+                format!("`{symbol}` is not defined for pointers"),
+                &node.span,
+            )
+        };
+        let word = c::named("unsigned long");
+        let size = |of: &Ty| of.size().unwrap_or(1).max(1);
+        if let Some(order) = operator.order() {
+            let (a, b) = (converted(a, &word), converted(b, &word));
+            return Ok(self.comparison(order, a, b, node));
+        }
+        let signed = |checker: &Self| match checker.language {
+            Language::Rust => rust::named("i64"),
+            _ => c::named("long"),
+        };
+        match (operator, target(&a), target(&b)) {
+            (Binary::Sub, Some(of), Some(_)) => {
+                let kind = Kind::Distance(Box::new(a), Box::new(b), size(&of));
+                Ok(Expr::new(kind, signed(self), node))
+            }
+            (Binary::Add | Binary::Sub, Some(of), None) => {
+                let by = converted(b, &c::named("long"));
+                let ty = of.clone().pointer();
+                let kind = Kind::Offset(operator, Box::new(a), Box::new(by), size(&of));
+                Ok(Expr::new(kind, ty, node))
+            }
+            (Binary::Add, None, Some(of)) => {
+                let by = converted(a, &c::named("long"));
+                let ty = of.clone().pointer();
+                let kind = Kind::Offset(operator, Box::new(b), Box::new(by), size(&of));
+                Ok(Expr::new(kind, ty, node))
+            }
+            // Bits of an address: its alignment, its page.
+            (
+                Binary::BitAnd
+                | Binary::BitOr
+                | Binary::BitXor
+                | Binary::Shl
+                | Binary::Shr
+                | Binary::Rem,
+                Some(_),
+                None,
+            )
+            | (Binary::BitAnd | Binary::BitOr | Binary::BitXor, None, Some(_)) => {
+                let word = match self.language {
+                    Language::Rust => rust::named("usize"),
+                    _ => word,
+                };
+                let (a, b) = (converted(a, &word), converted(b, &word));
+                let kind = match operator {
+                    Binary::Shl | Binary::Shr => {
+                        Kind::Shift(operator, Box::new(a), Box::new(b), Overflow::Fails)
+                    }
+                    _ => Kind::Arithmetic(operator, Box::new(a), Box::new(b), Overflow::Fails),
+                };
+                Ok(Expr::new(kind, word, node))
+            }
+            _ => Err(refused()),
+        }
+    }
+
+    /// Returns an array or a function as the address that it decays to.
+    pub(super) fn decayed<'t>(&self, of: Expr<'t>) -> Expr<'t> {
+        let ty = match of.ty.shape() {
+            Shape::Array(array) => array.element.clone().pointer(),
+            Shape::Function => of.ty.clone().pointer(),
+            _ => return of,
+        };
+        let span = of.span.clone();
+        Expr {
+            kind: Kind::Decay(Box::new(of)),
+            ty,
+            span,
+            open: false,
+        }
+    }
+
+    /// Gives the branches of C's `?:` their common type (ISO C §6.5.15, ISO C++ [expr.cond]).
+    pub(super) fn common_choice<'t>(
+        &self,
+        yes: Expr<'t>,
+        no: Expr<'t>,
+    ) -> Result<(Expr<'t>, Expr<'t>, Ty), Stop<'t>> {
+        let same = yes.ty.same_as(&no.ty);
+        if c::is_arithmetic(&yes.ty) && c::is_arithmetic(&no.ty) {
+            if same && (self.language == Language::Cpp || c::is_scoped(&yes.ty)) {
+                let ty = yes.ty.clone();
+                return Ok((yes, no, ty));
+            }
+            let ty = c::common(&c::promoted(&yes), &c::promoted(&no));
+            return Ok((converted(yes, &ty), converted(no, &ty), ty));
+        }
+        let (yes, no) = match same {
+            true => (yes, no),
+            false => {
+                let (yes, no) = (self.operand(yes), self.operand(no));
+                (self.decayed(yes), self.decayed(no))
+            }
+        };
+        let pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(_, PointerKind::Raw));
+        let is_void = |ty: &Ty| match ty.shape() {
+            Shape::Pointer(of, _) => matches!(of.shape(), Shape::Void),
+            _ => false,
+        };
+        let ty = match (pointer(&yes.ty), pointer(&no.ty)) {
+            _ if yes.ty.same_as(&no.ty) => yes.ty.clone(),
+            (true, false) if no.is_zero() => yes.ty.clone(),
+            (false, true) if yes.is_zero() => no.ty.clone(),
+            (true, true) if is_void(&yes.ty) => yes.ty.clone(),
+            (true, true) if is_void(&no.ty) => no.ty.clone(),
+            // Each branch keeps its type: classes, strings, unrelated pointers.
+            _ => return Ok((yes, no, Ty::Void)),
+        };
+        let (yes, no) = match pointer(&ty) {
+            true => (converted(yes, &ty), converted(no, &ty)),
+            false => (yes, no),
+        };
+        Ok((yes, no, ty))
+    }
+}
+
+/// Converts a scalar to another type, unless it has that type.
+pub(super) fn converted<'t>(of: Expr<'t>, ty: &Ty) -> Expr<'t> {
+    let is_same = of.ty.name() == ty.name() && scalar(&of.ty) == scalar(ty);
+    let has_bits = matches!(&of.kind, Kind::Known(_, Some(_)));
+    if is_same && !has_bits {
+        return of;
+    }
+    let span = of.span.clone();
+    Expr {
+        kind: Kind::Convert(Box::new(of)),
+        ty: ty.clone(),
+        span,
+        open: false,
+    }
+}

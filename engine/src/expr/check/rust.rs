@@ -1,0 +1,179 @@
+//! Types of Rust's arithmetic: operands have one type, which literals without a suffix take from the
+//! other one.
+
+use super::super::ir::{Expr, Kind};
+use super::{Checker, Stop, scalar, wrong};
+use crate::expr::soft;
+use crate::inspect::language::rust;
+use crate::inspect::value::Ty;
+use crate::inspect::value::scalar::{Int, Scalar, ScalarKind};
+
+/// Returns a primitive type by its name.
+pub(super) fn named(name: &str) -> Ty {
+    rust::builtin(name).unwrap_or(Ty::Void)
+}
+
+/// Returns the type of a literal that nothing else determines: `i32`, a larger one if it does not
+/// fit.
+pub(super) fn integer(value: u128) -> Ty {
+    named(match value {
+        _ if value <= i32::MAX as u128 => "i32",
+        _ if value <= i64::MAX as u128 => "i64",
+        _ if value <= i128::MAX as u128 => "i128",
+        _ => "u128",
+    })
+}
+
+/// Returns `f64`.
+pub(super) fn float() -> Ty {
+    named("f64")
+}
+
+/// Returns whether two scalar types are the same.
+fn is_same(a: &Ty, b: &Ty) -> bool {
+    match (scalar(a), scalar(b)) {
+        (Some(x), Some(y)) => {
+            let is_number = |it: Scalar| {
+                let kinds = [ScalarKind::Signed, ScalarKind::Unsigned];
+                kinds.contains(&it.kind)
+            };
+            match is_number(x) && is_number(y) {
+                // `u64` and `usize` differ.
+                true => a.strip().name() == b.strip().name(),
+                false => a.same_as(b) || x == y,
+            }
+        }
+        _ => a.same_as(b),
+    }
+}
+
+impl Checker<'_> {
+    /// Gives two operands one type.
+    pub(super) fn same_type<'t>(
+        &self,
+        a: Expr<'t>,
+        b: Expr<'t>,
+    ) -> Result<(Expr<'t>, Expr<'t>, Ty), Stop<'t>> {
+        let (a, b) = match (a.open, b.open) {
+            (true, false) => (self.typed(a, &b.ty)?, b),
+            (false, true) => {
+                let ty = a.ty.clone();
+                (a, self.typed(b, &ty)?)
+            }
+            (true, true) => {
+                // The larger default type holds both literals.
+                let wider = match b.ty.size() > a.ty.size() {
+                    true => b.ty.clone(),
+                    false => a.ty.clone(),
+                };
+                let (a, b) = (self.typed(a, &wider)?, self.typed(b, &wider)?);
+                (a.opened(true), b.opened(true))
+            }
+            (false, false) => (a, b),
+        };
+        if is_same(&a.ty, &b.ty) {
+            let ty = a.ty.clone();
+            return Ok((a, b, ty));
+        }
+        Err(self.mismatch(&a, &b))
+    }
+
+    /// Returns the error for operands of two types.
+    fn mismatch<'t>(&self, a: &Expr<'_>, b: &Expr<'_>) -> Stop<'t> {
+        let span = a.span.start.min(b.span.start)..a.span.end.max(b.span.end);
+        let message = format!("mismatched types `{}` and `{}`", a.ty.name(), b.ty.name());
+        let numbers = [a, b].map(|it| {
+            let scalar = scalar(&it.ty)?;
+            let is_number = matches!(
+                scalar.kind,
+                ScalarKind::Signed | ScalarKind::Unsigned | ScalarKind::Float(_)
+            );
+            is_number.then_some(scalar)
+        });
+        let [Some(x), Some(y)] = numbers else {
+            return wrong(message, &span);
+        };
+        // Suggest to cast the smaller operand, which loses nothing.
+        let (side, to) = match !x.is_integral() && y.is_integral() || x.size >= y.size {
+            true => ("right", a),
+            false => ("left", b),
+        };
+        let remedy = format!("cast the {side} operand with `as {}`", to.ty.name());
+        wrong(format!("{message}; {remedy}"), &span)
+    }
+
+    /// Gives an operand whose type is open a type.
+    ///
+    /// # Errors
+    /// A literal in it is out of range for the type, or of another kind.
+    pub(super) fn typed<'t>(&self, of: Expr<'t>, ty: &Ty) -> Result<Expr<'t>, Stop<'t>> {
+        self.typed_within(of, ty, false)
+    }
+
+    /// Like [`Self::typed`]; `negative`: below a minus, where the smallest number has no positive
+    /// counterpart.
+    fn typed_within<'t>(
+        &self,
+        mut of: Expr<'t>,
+        ty: &Ty,
+        negative: bool,
+    ) -> Result<Expr<'t>, Stop<'t>> {
+        if !of.open {
+            return Ok(of);
+        }
+        let (from, to) = (scalar(&of.ty), scalar(ty));
+        let (Some(from), Some(to)) = (from, to) else {
+            return Ok(of);
+        };
+        let is_float = |it: Scalar| matches!(it.kind, ScalarKind::Float(_));
+        let is_number = |it: Scalar| {
+            matches!(it.kind, ScalarKind::Signed | ScalarKind::Unsigned) || is_float(it)
+        };
+        if !is_number(to) || is_float(from) != is_float(to) {
+            // No number of that kind: the caller sees two types.
+            return Ok(of.opened(false));
+        }
+        let boxed = |checker: &Self, it: Box<Expr<'t>>, negative| {
+            checker.typed_within(*it, ty, negative).map(Box::new)
+        };
+        of.kind = match of.kind {
+            Kind::Constant(bits) => {
+                let value = soft::int(from, bits);
+                if !is_float(to) && !fits(value, to, negative) {
+                    let shown = value.bits;
+                    let message = format!("{shown} is out of range for `{}`", ty.name());
+                    return Err(wrong(message, &of.span));
+                }
+                Kind::Constant(soft::converted(from, bits, to))
+            }
+            Kind::Negate(inner, overflow) => Kind::Negate(boxed(self, inner, !negative)?, overflow),
+            Kind::Complement(inner) => Kind::Complement(boxed(self, inner, false)?),
+            Kind::Arithmetic(operator, a, b, overflow) => {
+                let (a, b) = (boxed(self, a, false)?, boxed(self, b, false)?);
+                Kind::Arithmetic(operator, a, b, overflow)
+            }
+            Kind::Shift(operator, a, by, overflow) => {
+                Kind::Shift(operator, boxed(self, a, false)?, by, overflow)
+            }
+            Kind::Choice(condition, yes, no) => {
+                let (yes, no) = (boxed(self, yes, false)?, boxed(self, no, false)?);
+                Kind::Choice(condition, yes, no)
+            }
+            other => other,
+        };
+        of.ty = ty.clone();
+        Ok(of.opened(false))
+    }
+}
+
+/// Returns whether a literal is in the range of an integer type.
+pub(super) fn fits(literal: Int, to: Scalar, negative: bool) -> bool {
+    let width = u32::from(to.size) * 8;
+    let top = match (to.is_signed(), negative) {
+        (true, false) => (1u128 << (width - 1)) - 1,
+        (true, true) => 1u128 << (width - 1),
+        (false, _) if width >= 128 => u128::MAX,
+        (false, _) => (1u128 << width) - 1,
+    };
+    literal.bits <= top
+}

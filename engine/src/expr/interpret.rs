@@ -1,0 +1,219 @@
+//! The interpreter of checked expressions.
+
+use super::evaluate::{Evaluator, error};
+use super::ir::{Expr, Kind, Overflow};
+use super::soft::{self, Undefined};
+use super::tree::{Binary, Order};
+use super::{Purpose, check, messages};
+use crate::ids::error::Error;
+use crate::inspect::value::location::Bytes;
+use crate::inspect::value::scalar::Scalar;
+use crate::inspect::value::{Value, ValueLocation};
+use dwarf::LoadAddr;
+
+impl Evaluator<'_> {
+    /// Evaluates a checked expression.
+    ///
+    /// # Errors
+    /// Unreadable memory; an operation without a result.
+    pub(super) fn interpret(&mut self, of: &Expr<'_>) -> Result<Value, Error> {
+        match &of.kind {
+            Kind::Known(node, _) => self.value_of(node),
+            Kind::Late(node) => self.evaluate(node),
+            Kind::Deref(inner) => {
+                let pointer = self.interpret(inner)?;
+                pointer.pointee(self.context.as_target(), of.ty.clone())
+            }
+            Kind::Choice(condition, yes, no) => {
+                let chosen = if self.decided(condition)? { yes } else { no };
+                self.interpret(chosen)
+            }
+            Kind::Sequence(first, second) => {
+                self.interpret(first)?;
+                self.interpret(second)
+            }
+            _ => {
+                let bits = self.bits(of)?;
+                let size = of.ty.size().unwrap_or(8).min(16) as usize;
+                let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
+                Ok(Value::new(of.ty.clone(), ValueLocation::Bytes(bytes)))
+            }
+        }
+    }
+
+    /// Evaluates a condition on which it depends what is evaluated next. A repeated evaluation
+    /// takes the same way, even if a call has changed the operands.
+    pub(super) fn decided(&mut self, of: &Expr<'_>) -> Result<bool, Error> {
+        // Without calls there are no restarts.
+        let may_begin_again = self.purpose != Purpose::Look;
+        // A reversed span as the key: the value may be stored under the same span.
+        let key = of.span.end..of.span.start;
+        if may_begin_again && let Some(Ok(before)) = self.context.answered(&key) {
+            return Ok(before.raw(self.context.as_target())? != 0);
+        }
+        let holds = self.holds(of)?;
+        if may_begin_again {
+            let value = super::arith::boolean(holds, self.language);
+            self.context.keep_done(&key, &value);
+        }
+        Ok(holds)
+    }
+
+    /// Evaluates a condition.
+    fn holds(&mut self, of: &Expr<'_>) -> Result<bool, Error> {
+        match &of.kind {
+            Kind::Late(node) => self.truth(node),
+            Kind::Not(inner) => Ok(!self.holds(inner)?),
+            Kind::And(a, b) => Ok(self.decided(a)? && self.decided(b)?),
+            Kind::Or(a, b) => Ok(self.decided(a)? || self.decided(b)?),
+            Kind::Compare(order, a, b) => self.compared(*order, a, b),
+            _ => {
+                let bits = self.bits(of)?;
+                Ok(soft::is_true(self.scalar(of)?, bits))
+            }
+        }
+    }
+
+    fn scalar(&self, of: &Expr<'_>) -> Result<Scalar, Error> {
+        let scalar = check::scalar(&of.ty);
+        scalar.ok_or_else(|| error(messages::no_number(&of.ty), &of.span))
+    }
+
+    /// Evaluates a scalar to its bits.
+    fn bits(&mut self, of: &Expr<'_>) -> Result<u128, Error> {
+        match &of.kind {
+            Kind::Constant(bits) => Ok(*bits),
+            Kind::Known(..)
+            | Kind::Late(_)
+            | Kind::Deref(_)
+            | Kind::Choice(..)
+            | Kind::Sequence(..) => self.loaded(of),
+            Kind::Decay(inner) => self.address(inner),
+            Kind::Convert(inner) => {
+                let bits = self.bits(inner)?;
+                Ok(soft::converted(self.scalar(inner)?, bits, self.scalar(of)?))
+            }
+            Kind::Saturate(inner) => {
+                let bits = self.bits(inner)?;
+                Ok(soft::saturated(self.scalar(inner)?, bits, self.scalar(of)?))
+            }
+            Kind::Negate(inner, overflow) => {
+                let bits = self.bits(inner)?;
+                let (result, exact) = soft::negated(self.scalar(of)?, bits);
+                self.in_range(result, exact || *overflow == Overflow::Wraps, "-", of)
+            }
+            Kind::Complement(inner) => {
+                let bits = self.bits(inner)?;
+                Ok(soft::complement(self.scalar(of)?, bits))
+            }
+            Kind::Arithmetic(operator, a, b, overflow) => {
+                self.arithmetic(*operator, a, b, *overflow, of)
+            }
+            Kind::Shift(operator, a, by, overflow) => self.shift(*operator, a, by, *overflow, of),
+            Kind::Offset(operator, address, by, size) => {
+                let (address, by) = (self.bits(address)? as u64, self.bits(by)? as u64);
+                let offset = by.wrapping_mul(*size);
+                Ok(u128::from(match operator {
+                    Binary::Sub => address.wrapping_sub(offset),
+                    _ => address.wrapping_add(offset),
+                }))
+            }
+            Kind::Distance(a, b, size) => {
+                let (a, b) = (self.bits(a)? as u64, self.bits(b)? as u64);
+                let size = i64::try_from(*size).unwrap_or(i64::MAX);
+                let distance = (a.wrapping_sub(b) as i64).wrapping_div(size.max(1));
+                Ok(u128::from(distance as u64))
+            }
+            Kind::Compare(..) | Kind::Not(_) | Kind::And(..) | Kind::Or(..) => {
+                Ok(u128::from(self.holds(of)?))
+            }
+        }
+    }
+
+    fn loaded(&mut self, of: &Expr<'_>) -> Result<u128, Error> {
+        self.interpret(of)?.raw(self.context.as_target())
+    }
+
+    fn address(&mut self, of: &Expr<'_>) -> Result<u128, Error> {
+        let value = self.interpret(of)?;
+        match value.address() {
+            Some(LoadAddr(addr)) => Ok(u128::from(addr)),
+            None => Err(Error::OptimizedOut),
+        }
+    }
+
+    fn compared(&mut self, order: Order, a: &Expr<'_>, b: &Expr<'_>) -> Result<bool, Error> {
+        let (x, y) = (self.bits(a)?, self.bits(b)?);
+        Ok(soft::holds(order, soft::compare(self.scalar(a)?, x, y)))
+    }
+
+    fn arithmetic(
+        &mut self,
+        operator: Binary,
+        a: &Expr<'_>,
+        b: &Expr<'_>,
+        overflow: Overflow,
+        of: &Expr<'_>,
+    ) -> Result<u128, Error> {
+        let (a, b) = (self.bits(a)?, self.bits(b)?);
+        let (result, exact) = match soft::arithmetic(operator, self.scalar(of)?, a, b) {
+            Ok(found) => found,
+            Err(Undefined::DivisionByZero) => return Err(error("division by zero", &of.span)),
+            Err(Undefined::Float) => {
+                let symbol = operator.symbol();
+                return Err(error(
+                    format!("`{symbol}` is not defined for floats"),
+                    &of.span,
+                ));
+            }
+        };
+        // The processor does not wrap a quotient around: the program would end.
+        let wraps = overflow == Overflow::Wraps && !matches!(operator, Binary::Div | Binary::Rem);
+        self.in_range(result, exact || wraps, operator.symbol(), of)
+    }
+
+    fn in_range(
+        &self,
+        result: u128,
+        is_in_range: bool,
+        symbol: &str,
+        of: &Expr<'_>,
+    ) -> Result<u128, Error> {
+        if is_in_range {
+            return Ok(result);
+        }
+        let remedy = match symbol {
+            "-" if matches!(of.kind, Kind::Negate(..)) => "",
+            _ => "; cast an operand to a wider type",
+        };
+        let message = format!("`{symbol}` overflows `{}`{remedy}", of.ty.name());
+        Err(error(message, &of.span))
+    }
+
+    fn shift(
+        &mut self,
+        operator: Binary,
+        value: &Expr<'_>,
+        by: &Expr<'_>,
+        overflow: Overflow,
+        of: &Expr<'_>,
+    ) -> Result<u128, Error> {
+        let bits = self.bits(value)?;
+        let count = self.bits(by)?;
+        let count = soft::int(self.scalar(by)?, count);
+        if count.is_negative() {
+            return Err(error(messages::NEGATIVE_SHIFT, &of.span));
+        }
+        let scalar = self.scalar(of)?;
+        let width = u128::from(scalar.size) * 8;
+        // C leaves shifts by the width or more undefined; here all bits are shifted out.
+        if overflow == Overflow::Fails && count.bits >= width {
+            let message = format!(
+                "shift count {} is out of range: width is {width}",
+                count.bits
+            );
+            return Err(error(message, &of.span));
+        }
+        Ok(soft::shifted(operator, scalar, bits, count.bits))
+    }
+}

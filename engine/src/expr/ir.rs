@@ -1,0 +1,99 @@
+//! Checked expressions: what is to be computed, with the type of each step. The rules of the
+//! languages are applied; what is left for the interpreter is arithmetic on typed bits.
+
+use super::tree::{Binary, Node, Order};
+use crate::inspect::value::Ty;
+use std::ops::Range;
+
+/// A checked expression.
+#[derive(Clone, Debug)]
+pub struct Expr<'t> {
+    /// What it is.
+    pub kind: Kind<'t>,
+    /// Its type.
+    pub ty: Ty,
+    /// Its position in the text, in bytes.
+    pub span: Range<usize>,
+    /// Whether its type is still open, as that of a Rust literal without a suffix; `ty` is then
+    /// the type that it has if nothing else determines it.
+    pub open: bool,
+}
+
+/// The kind of a checked expression.
+#[derive(Clone, Debug)]
+pub enum Kind<'t> {
+    /// The bits of a scalar.
+    Constant(u128),
+    /// A node whose value is known; with the number of bits if it is a bit-field.
+    Known(&'t Node, Option<u8>),
+    /// An operand that may not be reached, and is checked when it is.
+    Late(&'t Node),
+    /// The target of a pointer or reference.
+    Deref(Box<Expr<'t>>),
+    /// The address of an array's first element, or of a function.
+    Decay(Box<Expr<'t>>),
+    /// A scalar as another type: integers wrap around, floats are truncated or rounded.
+    Convert(Box<Expr<'t>>),
+    /// A float as an integer type: the nearest integer that the type has.
+    Saturate(Box<Expr<'t>>),
+    /// `-x`
+    Negate(Box<Expr<'t>>, Overflow),
+    /// `~x`; `!x` of a Rust integer.
+    Complement(Box<Expr<'t>>),
+    /// An operation on two scalars of one type.
+    Arithmetic(Binary, Box<Expr<'t>>, Box<Expr<'t>>, Overflow),
+    /// `<<` or `>>`.
+    Shift(Binary, Box<Expr<'t>>, Box<Expr<'t>>, Overflow),
+    /// An address plus or minus a number of elements of so many bytes.
+    Offset(Binary, Box<Expr<'t>>, Box<Expr<'t>>, u64),
+    /// The number of elements of so many bytes between two addresses.
+    Distance(Box<Expr<'t>>, Box<Expr<'t>>, u64),
+    /// A comparison of two scalars of one type.
+    Compare(Order, Box<Expr<'t>>, Box<Expr<'t>>),
+    /// A condition's negation.
+    Not(Box<Expr<'t>>),
+    /// A conjunction of conditions.
+    And(Box<Expr<'t>>, Box<Expr<'t>>),
+    /// A disjunction of conditions.
+    Or(Box<Expr<'t>>, Box<Expr<'t>>),
+    /// `a ? b : c`
+    Choice(Box<Expr<'t>>, Box<Expr<'t>>, Box<Expr<'t>>),
+    /// `a, b`
+    Sequence(Box<Expr<'t>>, Box<Expr<'t>>),
+}
+
+/// What becomes of a result that is out of range for its integer type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overflow {
+    /// It wraps around.
+    Wraps,
+    /// It is an error.
+    Fails,
+}
+
+impl<'t> Expr<'t> {
+    /// Returns an expression at the position of a node.
+    pub fn new(kind: Kind<'t>, ty: Ty, node: &Node) -> Expr<'t> {
+        Expr {
+            kind,
+            ty,
+            span: node.span.clone(),
+            open: false,
+        }
+    }
+
+    /// Returns the same expression, whose type is still open if `open` holds.
+    pub fn opened(self, open: bool) -> Expr<'t> {
+        Expr { open, ..self }
+    }
+
+    /// Returns whether the expression is checked only when it is reached.
+    pub fn is_late(&self) -> bool {
+        matches!(self.kind, Kind::Late(_))
+    }
+
+    /// Returns whether the expression is a literal zero, which is also a null pointer.
+    pub fn is_zero(&self) -> bool {
+        matches!(self.kind, Kind::Constant(0))
+    }
+}
