@@ -448,6 +448,9 @@ impl<'a> Compiler<'a> {
             let ty = self.type_named(name);
             return self.size_of(&ty.ok_or_else(|| NotCompilable::unknown_name(name))?);
         };
+        if value.bits.is_some() {
+            return Err(messages::SIZE_OF_BITS.into());
+        }
         match value.ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => self.size_of(&of),
             _ => self.size_of(&value.ty),

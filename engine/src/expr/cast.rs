@@ -93,6 +93,9 @@ impl Evaluator<'_> {
     }
 
     fn size_of_value(&self, value: Value) -> Result<Value, Error> {
+        if value.bits.is_some() {
+            return Err(Error::eval(messages::SIZE_OF_BITS));
+        }
         if let Shape::Text = value.ty.shape() {
             let len = value.place.literal()?.len() as u64;
             return Ok(arith::size(len + 1, self.language));

@@ -5,6 +5,7 @@ use crate::inspect::value::Ty;
 pub const FLOAT_AS_ADDRESS: &str = "cannot use a float as an address";
 pub const FLOAT_AS_INDEX: &str = "cannot use a float as an index";
 pub const ADDRESS_RANGE: &str = "the value is out of range for an address";
+pub const SIZE_OF_BITS: &str = "a bit-field has no size in bytes";
 pub const NEGATIVE_SHIFT: &str = "negative shift count";
 pub const TOO_LONG: &str = "the expression is too long";
 pub const KEY_NOT_FOUND: &str = "key not found";

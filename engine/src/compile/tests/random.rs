@@ -235,8 +235,7 @@ pub fn expression(machine: &Machine, random: &mut Random, depth: u32) -> String 
         "a_u8[(# as u8) as usize]",
         "*p",
         "(# as u64) == 7",
-        "(# as i8) > -200",
-        "(# as u8) < 300",
+        "(# as i8) > -100",
     ];
     const INTEGERS: &[&str] = &[
         "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize",

@@ -6,7 +6,7 @@ use super::super::types::{Layer, TypeName};
 use super::operators::converted;
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::inner;
-use crate::expr::{messages, soft};
+use crate::expr::messages;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Ty};
@@ -98,25 +98,11 @@ impl Checker<'_> {
             _ => {}
         }
         if of.open && !is_float(from) && !is_float(to) && to.kind != ScalarKind::Utf {
-            // The literal has the type of the cast, if it fits.
-            if let Ok(typed) = self.typed(of.clone(), &ty) {
-                if matches!(typed.kind, Kind::Negate(..)) && !to.is_signed() {
-                    let message = format!(
-                        "cannot apply unary `-` to `{0}`; write `{0}::MAX`, or cast from a signed \
-                         type",
-                        ty.name()
-                    );
-                    return Err(wrong(message, &node.span));
-                }
-                return Ok(Expr {
-                    span: node.span.clone(),
-                    ..typed
-                });
-            }
-            if let Kind::Constant(bits) = of.kind {
-                let bits = soft::converted(from, bits, to);
-                return Ok(Expr::new(Kind::Constant(bits), ty, node));
-            }
+            let typed = self.typed(of, &ty)?;
+            return Ok(Expr {
+                span: node.span.clone(),
+                ..typed
+            });
         }
         let of = of.opened(false);
         let mut of = match is_float(from) && !is_float(to) {

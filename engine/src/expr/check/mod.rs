@@ -198,7 +198,8 @@ impl Checker<'_> {
         right: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        let (left, right) = (self.condition(left)?, self.condition(right)?);
+        let left = self.condition(left)?;
+        let right = self.condition_of(right, self.branch(right)?)?;
         let kind = make(Box::new(left), Box::new(right));
         Ok(Expr::new(kind, self.truth_type(), node))
     }
@@ -233,7 +234,10 @@ impl Checker<'_> {
 
     /// Checks a node as a condition.
     pub(crate) fn condition<'t>(&self, node: &'t Node) -> Checked<'t> {
-        let of = self.late(node)?;
+        self.condition_of(node, self.late(node)?)
+    }
+
+    fn condition_of<'t>(&self, node: &'t Node, of: Expr<'t>) -> Checked<'t> {
         if of.is_late() {
             return Ok(of);
         }
@@ -268,6 +272,9 @@ impl Checker<'_> {
             }
             _ => self.check(operand)?,
         };
+        if let Kind::Known(_, Some(_)) = checked.kind {
+            return Err(wrong(messages::SIZE_OF_BITS, &node.span));
+        }
         let ty = match checked.ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => of,
             _ => checked.ty.clone(),

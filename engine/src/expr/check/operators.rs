@@ -37,7 +37,7 @@ impl Checker<'_> {
         };
         if !c::is_arithmetic(&of.ty) {
             return match (scalar(&of.ty), operator) {
-                (Some(_), Unary::Plus) => Ok(of),
+                (Some(_), Unary::Plus) if self.language == Language::Cpp => Ok(of),
                 (Some(_), _) => Err(refused(&of.ty)),
                 (None, _) => Err(Stop::Needs(node)),
             };
@@ -109,6 +109,10 @@ impl Checker<'_> {
                 let b = self.enumerator(&a.ty, right, node)?;
                 (a, b)
             }
+            (
+                Err(Stop::Wrong(Error::UnknownName { .. })),
+                Err(stop @ (Stop::Needs(_) | Stop::Wants(_))),
+            ) => return Err(stop),
             (a, b) => (a?, b?),
         };
         self.operation(operator, a, b, node)
@@ -241,19 +245,6 @@ impl Checker<'_> {
             return Ok(Expr::new(kind, ty, node).opened(open));
         }
         if let Some(order) = operator.order() {
-            // A literal that the other operand's type cannot hold is compared as a number.
-            let wide = [(&a, &b), (&b, &a)].iter().any(|(literal, other)| {
-                literal.open
-                    && !other.open
-                    && is_integer(literal)
-                    && is_integer(other)
-                    && self.typed((*literal).clone(), &other.ty).is_err()
-            });
-            if wide || self.is_negative_beside_unsigned(&a, &b) {
-                let wide = rust::named("i128");
-                let (a, b) = (converted(a, &wide), converted(b, &wide));
-                return Ok(self.comparison(order, a, b, node));
-            }
             let (a, b, _) = self.same_type(a, b)?;
             return Ok(self.comparison(order, a, b, node));
         }
@@ -268,15 +259,6 @@ impl Checker<'_> {
         }
         let kind = Kind::Arithmetic(operator, Box::new(a), Box::new(b), Overflow::Fails);
         Ok(Expr::new(kind, ty, node).opened(open))
-    }
-
-    /// Returns whether a negative literal is compared with an unsigned number.
-    fn is_negative_beside_unsigned(&self, a: &Expr<'_>, b: &Expr<'_>) -> bool {
-        let is_negative = |it: &Expr<'_>| it.open && matches!(it.kind, Kind::Negate(..));
-        let is_unsigned = |it: &Expr<'_>| {
-            !it.open && scalar(&it.ty).is_some_and(|it| it.kind == ScalarKind::Unsigned)
-        };
-        is_negative(a) && is_unsigned(b) || is_unsigned(a) && is_negative(b)
     }
 
     fn comparison<'t>(&self, order: Order, a: Expr<'t>, b: Expr<'t>, node: &Node) -> Expr<'t> {
@@ -302,10 +284,12 @@ impl Checker<'_> {
         }
         let refused = || {
             let symbol = operator.symbol();
-            wrong(
-                format!("`{symbol}` is not defined for pointers"),
-                &node.span,
-            )
+            let ty = match self.language {
+                Language::Rust => "as usize",
+                _ => "(uintptr_t)",
+            };
+            let message = format!("`{symbol}` is not defined for pointers; cast it with `{ty}`");
+            wrong(message, &node.span)
         };
         let word = c::named("unsigned long");
         let size = |of: &Ty| of.size().unwrap_or(1).max(1);
@@ -333,31 +317,6 @@ impl Checker<'_> {
                 let ty = of.clone().pointer();
                 let kind = Kind::Offset(operator, Box::new(b), Box::new(by), size(&of));
                 Ok(Expr::new(kind, ty, node))
-            }
-            // Bits of an address: its alignment, its page.
-            (
-                Binary::BitAnd
-                | Binary::BitOr
-                | Binary::BitXor
-                | Binary::Shl
-                | Binary::Shr
-                | Binary::Rem,
-                Some(_),
-                None,
-            )
-            | (Binary::BitAnd | Binary::BitOr | Binary::BitXor, None, Some(_)) => {
-                let word = match self.language {
-                    Language::Rust => rust::named("usize"),
-                    _ => word,
-                };
-                let (a, b) = (converted(a, &word), converted(b, &word));
-                let kind = match operator {
-                    Binary::Shl | Binary::Shr => {
-                        Kind::Shift(operator, Box::new(a), Box::new(b), Overflow::Fails)
-                    }
-                    _ => Kind::Arithmetic(operator, Box::new(a), Box::new(b), Overflow::Fails),
-                };
-                Ok(Expr::new(kind, word, node))
             }
             _ => Err(refused()),
         }
@@ -406,12 +365,22 @@ impl Checker<'_> {
             Shape::Pointer(of, _) => matches!(of.shape(), Shape::Void),
             _ => false,
         };
+        let number = |of: &Expr<'_>| c::is_arithmetic(&of.ty) && !c::is_float(&of.ty);
+        // Compilers of C accept a number as an address.
+        let mixed = self.language == Language::C;
         let ty = match (pointer(&yes.ty), pointer(&no.ty)) {
             _ if yes.ty.same_as(&no.ty) => yes.ty.clone(),
             (true, false) if no.is_zero() => yes.ty.clone(),
             (false, true) if yes.is_zero() => no.ty.clone(),
             (true, true) if is_void(&yes.ty) => yes.ty.clone(),
             (true, true) if is_void(&no.ty) => no.ty.clone(),
+            (true, false) if mixed && number(&no) => yes.ty.clone(),
+            (false, true) if mixed && number(&yes) => no.ty.clone(),
+            (true, false) | (false, true) => {
+                let (a, b) = (yes.ty.name(), no.ty.name());
+                let message = format!("the branches have different types: `{a}` and `{b}`");
+                return Err(wrong(message, &(yes.span.start..no.span.end)));
+            }
             // Each branch keeps its type: classes, strings, unrelated pointers.
             _ => return Ok((yes, no, Ty::Void)),
         };

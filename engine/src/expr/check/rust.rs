@@ -146,6 +146,10 @@ impl Checker<'_> {
                 }
                 Kind::Constant(soft::converted(from, bits, to))
             }
+            Kind::Negate(..) if !is_float(to) && !to.is_signed() => {
+                let message = format!("cannot apply unary `-` to `{}`", ty.name());
+                return Err(wrong(message, &of.span));
+            }
             Kind::Negate(inner, overflow) => Kind::Negate(boxed(self, inner, !negative)?, overflow),
             Kind::Complement(inner) => Kind::Complement(boxed(self, inner, false)?),
             Kind::Arithmetic(operator, a, b, overflow) => {
