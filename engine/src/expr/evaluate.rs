@@ -139,49 +139,28 @@ impl<'a> Evaluator<'a> {
     /// Evaluates a node whose type only its value shows.
     fn evaluate_part(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
-            Kind::Literal(..)
-            | Kind::Number(..)
-            | Kind::Float(_)
-            | Kind::Text(_)
-            | Kind::Name(_)
-            | Kind::Register(_)
-            | Kind::SizeOfType(_) => self.leaf(node),
-            Kind::Paren(inner) => self.evaluate(inner),
             Kind::Unary(operator, inner) => self.unary(*operator, inner, node),
             Kind::Deref(inner) => self.deref(inner, node),
             Kind::AddressOf(inner) => self.address_of(inner, node),
             Kind::Binary(operator, left, right) => self.binary(*operator, left, right, node),
-            Kind::And(left, right) => self.both(left, right, false),
-            Kind::Or(left, right) => self.both(left, right, true),
-            Kind::Choice(condition, yes, no) => self.choice(condition, yes, no),
             Kind::Member(object, name) => self.member(object, name, node),
             Kind::Index(object, index) => self.index(object, index, node),
             Kind::Cast(cast, ty, inner) => self.cast(*cast, ty, inner, node),
             Kind::SizeOf(inner) => self.size_of_node(inner, node),
             Kind::Assign(operator, left, right) => self.assignment(*operator, left, right, node),
             Kind::Step(operator, operand, before) => self.step(*operator, operand, *before, node),
-            Kind::Sequence(first, second) => {
-                self.evaluate(first)?;
-                self.evaluate(second)
-            }
             Kind::Repeat(from, count) => self.repeat(from, count, node),
             Kind::Range(..) => Err(error(
                 "a range is allowed only in an index, for example `v[1..4]`",
                 &node.span,
             )),
             Kind::Call(function, arguments) => self.call(function, arguments, None, node),
+            _ => self.leaf(node),
         }
     }
 
     fn leaf(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
-            Kind::Literal(ty, bits) => {
-                let size = ty.size().unwrap_or(8).min(16) as usize;
-                let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
-                Ok(Value::new(ty.clone(), ValueLocation::Bytes(bytes)))
-            }
-            Kind::Number(value, decimal) => Ok(arith::literal(*value, *decimal, self.language)),
-            Kind::Float(value) => Ok(arith::float_value(*value, false, self.language)),
             Kind::Text(bytes) => Ok(Value::new(
                 Ty::Text,
                 ValueLocation::Bytes(Bytes::new(bytes)),
@@ -221,21 +200,6 @@ impl<'a> Evaluator<'a> {
         arith::unary(operator, operand, self.language).at(node)
     }
 
-    /// Evaluates `&&` and `||`: the right operand only if the left one is not `decided`.
-    fn both(&mut self, left: &Node, right: &Node, decided: bool) -> Result<Value, Error> {
-        let value = if self.truth(left)? == decided {
-            decided
-        } else {
-            self.truth(right)?
-        };
-        Ok(arith::boolean(value, self.language))
-    }
-
-    fn choice(&mut self, condition: &Node, yes: &Node, no: &Node) -> Result<Value, Error> {
-        let chosen = if self.truth(condition)? { yes } else { no };
-        self.evaluate(chosen)
-    }
-
     /// Evaluates a node as a condition.
     ///
     /// # Errors
@@ -257,7 +221,8 @@ impl<'a> Evaluator<'a> {
         if !condition.is_late() {
             return self.decided(&condition);
         }
-        match convert::truth(self.context.as_target(), &value) {
+        let truth = |it: &mut Self| convert::truth(it.context.as_target(), &value);
+        match self.once(&node.span, truth) {
             Ok(truth) => Ok(truth),
             Err(Error::Eval { .. }) => Err(error(
                 format!("cannot use a `{}` as a condition", value.ty.name()),

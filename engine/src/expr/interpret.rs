@@ -10,6 +10,7 @@ use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::Scalar;
 use crate::inspect::value::{Value, ValueLocation};
 use dwarf::LoadAddr;
+use std::ops::Range;
 
 impl Evaluator<'_> {
     /// Evaluates a checked expression.
@@ -44,14 +45,23 @@ impl Evaluator<'_> {
     /// Evaluates a condition on which it depends what is evaluated next. A repeated evaluation
     /// takes the same way, even if a call has changed the operands.
     pub(super) fn decided(&mut self, of: &Expr<'_>) -> Result<bool, Error> {
+        self.once(&of.span, |it| it.holds(of))
+    }
+
+    /// Evaluates a condition at a position of the text, unless an earlier evaluation has done so.
+    pub(super) fn once(
+        &mut self,
+        span: &Range<usize>,
+        evaluate: impl FnOnce(&mut Self) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
         // Without calls there are no restarts.
         let may_begin_again = self.purpose != Purpose::Look;
         // A reversed span as the key: the value may be stored under the same span.
-        let key = of.span.end..of.span.start;
+        let key = span.end..span.start;
         if may_begin_again && let Some(Ok(before)) = self.context.answered(&key) {
             return Ok(before.raw(self.context.as_target())? != 0);
         }
-        let holds = self.holds(of)?;
+        let holds = evaluate(self)?;
         if may_begin_again {
             let value = super::arith::boolean(holds, self.language);
             self.context.keep_done(&key, &value);
