@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::env;
+use std::panic::{self, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
@@ -35,6 +36,12 @@ fn main() -> ExitCode {
             },
         }
     }
+    // Without the transcript, which is long here.
+    panic::set_hook(Box::new(|what| {
+        let text = what.payload_as_str().unwrap_or_default();
+        let text: String = text.chars().take(500).collect();
+        println!("a session failed: {text}");
+    }));
     let mut differ = 0;
     for world in World::all() {
         let language = world.language().to_string();
@@ -81,7 +88,10 @@ fn compare(world: &World, seeds: std::ops::Range<u64>) -> Report {
                     let next = left.lock().expect("no thread panics").pop_front();
                     let Some(seed) = next else { break };
                     let (count, runs) = (EXPRESSIONS, RUNS);
-                    let report = Trial { seed, count, runs }.run(world, Keep::Nothing);
+                    let trial = Trial { seed, count, runs };
+                    // A session that fails says why; the next programs are tried nevertheless.
+                    let report = catch_unwind(|| trial.run(world, Keep::Nothing));
+                    let report = report.unwrap_or_else(|_| Report::failed(world, seed));
                     total.lock().expect("no thread panics").merge(report);
                 }
             });

@@ -4,8 +4,10 @@
 use super::difference::What;
 use super::program::{Language, Program, ROUNDS, TICKS};
 use crate::DapClient;
+use regex::Regex;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
+use std::sync::LazyLock;
 
 /// Expressions of one message; if it is not compiled, each gets one of its own.
 const PACKED: usize = 4;
@@ -15,6 +17,10 @@ const CONDITIONS: usize = 4;
 const MAX_CHARS: usize = 60;
 /// Before each value in a message.
 const BEFORE: char = '¦';
+
+/// What may be a call, or an operator that is one.
+static CALL: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[\w>\]]\(|\b(dw|obj|conv)").expect("it is right"));
 
 /// What a breakpoint of the loop does.
 #[derive(Clone)]
@@ -89,13 +95,18 @@ fn jobs(program: &Program, replies: &[Result<Value, String>]) -> VecDeque<Job> {
             ),
         }
     };
+    // Once a condition has called a function, no condition of the session is compiled.
+    let calls = |index: &usize| {
+        let expression = &program.expressions[*index];
+        program.world.kind == "std" || CALL.is_match(expression)
+    };
     let conditions = shown
         .iter()
-        .filter(|index| *index % CONDITIONS == 0 && is_truth(index))
+        .filter(|index| *index % CONDITIONS == 0 && is_truth(index) && !calls(index))
         .map(|it| Job::Condition(*it));
     // Both kinds are among the first.
     for (place, condition) in conditions.enumerate() {
-        jobs.insert((2 * place).min(jobs.len()), condition);
+        jobs.insert((4 * place).min(jobs.len()), condition);
     }
     jobs
 }

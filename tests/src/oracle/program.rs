@@ -190,6 +190,7 @@ impl Program {
             before,
             after,
             has_state: world.has_state(),
+            flags: flags(&text),
         };
         let kept = folder.join(format!("{stem}.verdicts"));
         let verdicts = match verdicts_in(&kept, count) {
@@ -234,6 +235,12 @@ fn expressions(world: &World, text: &str, seed: u64, count: usize) -> Vec<String
         }
     }
     all
+}
+
+/// Reads the line `//# flags: ARGUMENTS` of a source.
+fn flags(text: &str) -> Vec<&str> {
+    let line = text.lines().find_map(|it| it.strip_prefix("//# flags: "));
+    line.unwrap_or_default().split_whitespace().collect()
 }
 
 /// Reads the lines `//! enum TYPE: NAME=NUMBER ...` of a source.
@@ -284,6 +291,8 @@ struct Compiler<'a> {
     after: &'a str,
     /// Whether expressions may change it.
     has_state: bool,
+    /// Further arguments, from the line `//# flags: ...` of the world.
+    flags: Vec<&'a str>,
 }
 
 impl Compiler<'_> {
@@ -406,6 +415,7 @@ impl Compiler<'_> {
                 command.arg("-fsanitize=address");
             }
         }
+        command.args(&self.flags);
         if link {
             command.arg("-o").arg(self.program());
         } else {
@@ -428,9 +438,9 @@ impl Compiler<'_> {
             if let Some((index, why)) = self.error(message, count) {
                 all.entry(index).or_insert(why);
                 required = None;
-            } else if let Some(((index, _), why)) =
-                self.line_of(message, count).zip(in_macro.take())
-                && message.contains("in expansion of macro")
+            } else if message.contains("in expansion of macro")
+                && let Some((index, _)) = self.line_of(message, count)
+                && let Some(why) = in_macro.take()
             {
                 all.entry(index).or_insert(why);
             } else if message.contains("required from here") {

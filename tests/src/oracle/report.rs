@@ -2,7 +2,7 @@
 
 use super::accepted;
 use super::difference::{Difference, What};
-use super::program::{Language, Program, Verdict};
+use super::program::{Language, Program, Verdict, World};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -33,6 +33,21 @@ impl Report {
             rejected: rejected
                 .filter(|it| matches!(it, Verdict::Rejected(_)))
                 .count(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the report of a program whose session failed.
+    pub fn failed(world: &World, seed: u64) -> Self {
+        Self {
+            differences: vec![Difference {
+                language: world.language(),
+                kind: world.kind.clone(),
+                what: What::Memory,
+                expression: format!("all of seed {seed}"),
+                expected: "a session".to_owned(),
+                found: "the session failed: see above".to_owned(),
+            }],
             ..Self::default()
         }
     }
