@@ -187,7 +187,7 @@ fn completions() {
     let fixture = Fixture::of("rust/values.rs");
     let mut client = DapClient::stopped_at(&fixture, "all");
     let (labels, _) = completed(&mut client, "vector.is_");
-    assert_eq!(labels, all(&["is_empty"]));
+    assert_eq!(labels, all(&["is_empty", "is_sorted"]));
     let (labels, _) = completed(&mut client, "boxed.");
     assert_eq!(labels, all(&["x", "y"]));
     client.disconnect();

@@ -36,7 +36,11 @@ impl Evaluator<'_> {
             return Ok(Ok(found));
         }
         Ok(Err(match arguments_read.relaxed {
-            true => self.values_of(arguments)?,
+            true => match self.values_of(arguments) {
+                // No function of the program takes `&2` either.
+                Err(Error::Eval { .. }) => arguments_read.values,
+                values => values?,
+            },
             false => arguments_read.values,
         }))
     }
@@ -114,8 +118,7 @@ impl Evaluator<'_> {
         let target = self.context.as_target();
         let mut value = object.clone();
         for _ in 0..DEREFERENCES {
-            if library::names(&value.ty).contains(&name) || library::is_comparison(&value.ty, name)
-            {
+            if library::has(&value.ty, name) {
                 return Ok(true);
             }
             match dereferenced(target, &value)? {
@@ -162,15 +165,15 @@ impl Evaluator<'_> {
             return Ok(None);
         }
         let target = self.context.as_target();
-        let (a, b) = (library::referent(target, a)?, library::referent(target, b)?);
-        let is_object = |value: &Value| match value.ty.shape() {
+        let is_object = |value: &Value| match library::referent_type(&value.ty).shape() {
             Shape::Composite(_) | Shape::Synthetic(_) => true,
             Shape::Array(_) => self.language == Language::Rust,
             _ => false,
         };
-        if !is_object(&a) && !is_object(&b) {
+        if !is_object(a) && !is_object(b) {
             return Ok(None);
         }
+        let (a, b) = (library::referent(target, a)?, library::referent(target, b)?);
         let swapped = match operator {
             Binary::Lt => Binary::Gt,
             Binary::Le => Binary::Ge,

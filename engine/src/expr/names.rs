@@ -56,6 +56,11 @@ impl Evaluator<'_> {
                     }
                     match visualize::view(target, &object) {
                         Some(View::Pointee(next) | View::Noted(next, _)) => object = next,
+                        // A struct with an unsized tail is behind a fat pointer.
+                        Some(View::Fields { fields, .. }) => {
+                            let mut fields = fields.into_iter();
+                            return Ok(fields.find(|it| it.0 == name).map(|it| it.1));
+                        }
                         // A member of the dynamic class.
                         _ => match visualize::in_truth(target, object.clone()) {
                             whole if whole.ty.same_as(&object.ty) => return Ok(None),

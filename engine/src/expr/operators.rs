@@ -5,7 +5,7 @@ use super::evaluate::{At, Evaluator, inner};
 use super::tree::{Binary, Kind, Node, Unary};
 use super::{arith, types};
 use crate::ids::error::Error;
-use crate::inspect::library;
+use crate::inspect::library::{self, Contents};
 use crate::inspect::value::scalar::{Int, Number};
 use crate::inspect::value::{PointerKind, Shape, Ty, Value, members};
 use dwarf::LoadAddr;
@@ -86,6 +86,17 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         let target = self.context.as_target();
+        if members::last_component(name) == "nullopt"
+            && let Some(Contents::Optional(_)) =
+                library::contents(&library::referent_type(&value.ty))
+            && let Some(has_value) = library::truth(target, value)
+        {
+            let is = !has_value?;
+            return Ok(Some(arith::boolean(
+                is == (operator == Binary::Eq),
+                self.language,
+            )));
+        }
         let mut value = value.clone();
         while let Shape::Pointer(of, PointerKind::Owned) = value.ty.shape() {
             value = value.pointee(target, of)?;

@@ -165,8 +165,15 @@ fn is_rust_duration(ty: &Ty) -> bool {
     &*ty.strip().name() == "core::time::Duration"
 }
 
+/// Returns whether it is the type of `nullptr`, or of a `0` that stands for it.
 fn is_null(ty: &Ty) -> bool {
-    matches!(ty.shape(), Shape::Pointer(of, PointerKind::Raw) if matches!(of.shape(), Shape::Void))
+    match ty.shape() {
+        Shape::Pointer(of, PointerKind::Raw) => matches!(of.shape(), Shape::Void),
+        Shape::Scalar(scalar) => {
+            matches!(ty, Ty::Builtin(..)) && scalar == Scalar::new(ScalarKind::Signed, 4)
+        }
+        _ => false,
+    }
 }
 
 fn is_none(ty: &Ty) -> bool {
@@ -542,8 +549,15 @@ fn parts(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error> {
 
 /// Returns the address in a smart pointer, a function or a pointer.
 fn address(target: &dyn Target, value: &Value) -> Result<u64, Error> {
-    if let Shape::Pointer(..) = value.ty.shape() {
-        return Ok(value.raw(target)? as u64);
+    match value.ty.shape() {
+        Shape::Pointer(..) => return Ok(value.raw(target)? as u64),
+        Shape::Scalar(_) => {
+            return match value.raw(target)? {
+                0 => Ok(0),
+                _ => Err(Error::eval("cannot compare a pointer and a number")),
+            };
+        }
+        _ => {}
     }
     if is_function(&value.ty) {
         let some = super::call::held(target, value)?.is_some();

@@ -61,6 +61,7 @@ fn of_synthetic(ty: &Synthetic) -> Contents {
         Synthetic::Slice(of) => Contents::Sequence(of.clone()),
         Synthetic::Str | Synthetic::Text(..) => Contents::Text(Unit::Byte, byte()),
         Synthetic::Tuple(parts) => Contents::Tuple(parts.clone()),
+        Synthetic::Struct(_, held) => Contents::Wrapped(held.clone()),
         Synthetic::Enum(of) => match &of.variants[..] {
             [(_, None), (_, Some(held))] => Contents::Optional(held.clone()),
             [(_, Some(good)), (_, Some(bad))] => Contents::Either(good.clone(), bad.clone()),

@@ -66,7 +66,9 @@ pub(super) enum Parameter {
     Text,
     /// What the class contains: an element, the value of an option.
     Element,
-    /// A key.
+    /// What is compared with elements.
+    Item,
+    /// What is compared with keys.
     Key,
     /// A value of the class itself.
     Own,
@@ -105,7 +107,13 @@ impl Parameter {
             Parameter::Text => compare::is_text(argument) || compare::is_integer(argument),
             Parameter::Own => compare::comparable(&class.ty, argument),
             Parameter::Row => is_row(argument),
-            Parameter::Element | Parameter::Key | Parameter::Unread => true,
+            Parameter::Item => class
+                .element()
+                .is_some_and(|it| compare::comparable(it, argument)),
+            Parameter::Key => class
+                .key()
+                .is_some_and(|it| compare::comparable(it, argument)),
+            Parameter::Element | Parameter::Unread => true,
         }
     }
 
@@ -120,6 +128,7 @@ impl Parameter {
             Parameter::Own => Some(class.ty.clone()),
             Parameter::Row => class.element().cloned().map(Ty::slice),
             Parameter::Key => class.key().map(by_reference),
+            Parameter::Item => class.element().map(by_reference),
             Parameter::Element => match &class.contents {
                 Some(Contents::Optional(of) | Contents::Either(of, _)) => Some(of.clone()),
                 _ => class.element().map(by_reference),
@@ -195,6 +204,7 @@ impl Class {
                 let name = match &contents(&ty) {
                     Some(Contents::Sequence(_)) if rust_std::is_slice(&class) => "slice",
                     Some(Contents::Text(..)) if rust_std::is_slice(&class) => "str",
+                    Some(Contents::Tuple(_)) => "tuple",
                     _ => rust_class(&class)?,
                 };
                 found(Language::Rust, name)
@@ -206,6 +216,11 @@ impl Class {
             Shape::Synthetic(synthetic) => match &*synthetic {
                 Synthetic::Slice(_) => found(Language::Rust, "slice"),
                 Synthetic::Str => found(Language::Rust, "str"),
+                Synthetic::Tuple(_) => found(Language::Rust, "tuple"),
+                Synthetic::Struct(name, _) => {
+                    let path = before_arguments(name);
+                    found(Language::Rust, path.rsplit("::").next().unwrap_or_default())
+                }
                 Synthetic::Enum(of) => {
                     let path = before_arguments(&of.name);
                     found(Language::Rust, path.rsplit("::").next().unwrap_or_default())
@@ -292,7 +307,7 @@ impl Class {
 }
 
 /// Returns a type without references.
-pub(super) fn referent(ty: &Ty) -> Ty {
+pub fn referent(ty: &Ty) -> Ty {
     let mut ty = ty.clone();
     for _ in 0..16 {
         match ty.shape() {
@@ -343,6 +358,16 @@ pub fn method(class: &Ty, name: &str, arguments: &[Ty]) -> Option<Method> {
     })
 }
 
+/// Returns whether a class has a method of that name, for some arguments.
+pub fn has(class: &Ty, name: &str) -> bool {
+    Class::of(class).is_some_and(|class| {
+        let rows = class.tables().into_iter().flatten();
+        let mut rows = rows.filter(|row| row.name == name);
+        rows.any(|row| (row.returns)(&class).is_some())
+            || Comparison::named(name, class.language).is_some()
+    })
+}
+
 /// Returns the names of the methods of a class.
 pub fn names(class: &Ty) -> Vec<&'static str> {
     let Some(class) = Class::of(class) else {
@@ -357,11 +382,6 @@ pub fn names(class: &Ty) -> Vec<&'static str> {
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(*name));
     names
-}
-
-/// Returns whether a method of that name compares objects of the class, as `cmp` of Rust's types.
-pub fn is_comparison(class: &Ty, name: &str) -> bool {
-    Class::of(class).is_some_and(|class| Comparison::named(name, class.language).is_some())
 }
 
 /// Returns the method that a path names, with the object as the first argument: `Rc::strong_count`,
@@ -392,6 +412,12 @@ pub fn function(path: &str, arguments: &[Ty]) -> Option<Method> {
 /// Returns whether a value counts as true where C++ converts it to `bool`: a smart pointer, an
 /// optional, a function. `None`: its class has no such conversion that is answered by reading.
 pub fn truth(target: &dyn Target, value: &Value) -> Option<Result<bool, Error>> {
+    if !matches!(
+        value.ty.shape(),
+        Shape::Composite(_) | Shape::Pointer(_, PointerKind::Reference)
+    ) {
+        return None;
+    }
     let value = match value.referent(target) {
         Ok(value) => value,
         Err(error) => return Some(Err(error)),

@@ -15,10 +15,9 @@ mod rust;
 mod text;
 
 pub use compare::{active as variant, compare};
-#[allow(unused_imports, reason = "the types of the results below")]
-pub use contents::Contents;
-pub use contents::contents;
+pub use contents::{Contents, contents};
 #[allow(unused_imports, reason = "the types of the results below")]
 pub use method::Method;
-pub use method::{function, is_comparison, method, names, truth};
+pub use method::referent as referent_type;
+pub use method::{function, has, method, names, truth};
 pub use number::plain as referent;

@@ -24,6 +24,8 @@ pub enum Synthetic {
     Enum(EnumTy),
     /// A tuple of Rust, one part after the other.
     Tuple(Vec<Ty>),
+    /// A struct of Rust's library around one value: its name, and the value's type.
+    Struct(Arc<str>, Ty),
 }
 
 /// An enum whose variants hold one value at most.
@@ -47,6 +49,7 @@ impl Synthetic {
             Synthetic::Str => "&str".into(),
             Synthetic::Text(name, _) => name.clone(),
             Synthetic::Enum(ty) => ty.name.clone(),
+            Synthetic::Struct(name, _) => name.clone(),
             Synthetic::Tuple(parts) => {
                 let names: Vec<Arc<str>> = parts.iter().map(Ty::name).collect();
                 match &names[..] {
@@ -67,6 +70,7 @@ impl Synthetic {
         match self {
             Synthetic::Enum(ty) => ty.variants.iter().filter_map(|it| it.1.clone()).collect(),
             Synthetic::Tuple(parts) => parts.clone(),
+            Synthetic::Struct(_, held) => vec![held.clone()],
             _ => Vec::new(),
         }
     }
@@ -85,6 +89,7 @@ impl Synthetic {
             Synthetic::Reference(_) => Some(8),
             Synthetic::Slice(_) | Synthetic::Str => Some(16),
             Synthetic::Text(..) => None,
+            Synthetic::Struct(_, held) => held.size(),
             Synthetic::Enum(ty) => {
                 let held = ty.variants.iter().filter_map(|(_, held)| held.as_ref());
                 let sizes = held.map(Ty::size).collect::<Option<Vec<_>>>()?;
@@ -141,6 +146,11 @@ impl Ty {
     /// Returns the tuple of these types.
     pub fn tuple(parts: Vec<Ty>) -> Ty {
         Ty::Synthetic(Arc::new(Synthetic::Tuple(parts)))
+    }
+
+    /// Returns a struct of that name around this type.
+    pub fn within(self, name: &str) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Struct(name.into(), self)))
     }
 
     /// Returns the string class of a name, for a text that the program does not have.
@@ -280,6 +290,9 @@ pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, 
                 head: String::new(),
                 fields: names.zip(parts).collect(),
             })
+        }
+        Synthetic::Struct(_, held) => {
+            Ok(View::Pointee(Value::new(held.clone(), value.place.clone())))
         }
         Synthetic::Reference(_) | Synthetic::Text(..) => {
             Err(Error::Unsupported("not composed".into()))

@@ -134,7 +134,7 @@ fn text_object(class: &Class) -> Option<Ty> {
 }
 
 fn path_string(class: &Class) -> Option<Ty> {
-    class.element().cloned()
+    class.element().map(Ty::strip)
 }
 
 fn path_text(class: &Class) -> Option<Ty> {

@@ -12,12 +12,8 @@ use dwarf::Language;
 
 /// Methods of `std::optional` and `std::expected`.
 pub const OPTIONAL: &[Row] = &[
-    Row::new("has_value", &[], boolean, |it| {
-        Ok(it.truth(value_of(it)?.is_some()))
-    }),
-    Row::new("operator bool", &[], boolean, |it| {
-        Ok(it.truth(value_of(it)?.is_some()))
-    }),
+    Row::new("has_value", &[], boolean, has_value),
+    Row::new("operator bool", &[], boolean, has_value),
     Row::new("value", &[], element, value),
     Row::new("value_or", &[Element], element, |it| match value_of(it)? {
         Some(value) => Ok(value),
@@ -120,6 +116,15 @@ pub const BITS: &[Row] = &[
         Ok(Value::of_bytes(it.returns.clone(), &text))
     }),
 ];
+
+fn has_value(it: &Call<'_>) -> Result<Value, Error> {
+    // An expected object without a type of value has none to show.
+    if let Some(Contents::Either(..)) = &it.class.contents {
+        let has_error = matches!(view(it.target, it.object), Some(View::Noted(..)));
+        return Ok(it.truth(!has_error));
+    }
+    Ok(it.truth(it.held()?.is_some()))
+}
 
 /// Returns the value of an optional or expected object.
 fn value_of(it: &Call<'_>) -> Result<Option<Value>, Error> {

@@ -3,10 +3,12 @@
 use crate::ids::error::Error;
 use crate::inspect::library::call::Call;
 use crate::inspect::library::compare;
-use crate::inspect::library::contents::Contents;
-use crate::inspect::library::method::Parameter::{Element, Own, Text};
+use crate::inspect::library::contents::{Contents, contents};
+use crate::inspect::library::elements::Elements;
+use crate::inspect::library::method::Parameter::{Element, Own, Text as Pattern};
 use crate::inspect::library::method::{Class, Row, boolean, element, own};
 use crate::inspect::library::number;
+use crate::inspect::library::text::Text;
 use crate::inspect::value::{PointerKind, Shape, Ty, Value, members};
 
 /// Methods of `Option`.
@@ -14,13 +16,17 @@ pub const OPTION: &[Row] = &[
     Row::new("is_some", &[], boolean, |it| is(it, "Some")),
     Row::new("is_none", &[], boolean, |it| is(it, "None")),
     Row::new("unwrap", &[], element, |it| held_by(it, "Some")),
-    Row::new("expect", &[Text], element, |it| held_by(it, "Some")),
+    Row::new("expect", &[Pattern], element, |it| held_by(it, "Some")),
     Row::new("unwrap_or", &[Element], element, |it| match active(it)? {
         (name, Some(held)) if name == "Some" => Ok(held),
         _ => it.argument(0).cloned(),
     }),
     Row::new("as_ref", &[], option_of_reference, |it| match active(it)? {
         (_, Some(held)) => it.option(Some(it.reference(&held)?)),
+        _ => it.option(None),
+    }),
+    Row::new("as_deref", &[], option_of_deref, |it| match active(it)? {
+        (_, Some(held)) => it.option(Some(deref(it, &held)?)),
         _ => it.option(None),
     }),
     Row::new("copied", &[], option_of_target, copied),
@@ -36,9 +42,9 @@ pub const RESULT: &[Row] = &[
     Row::new("is_ok", &[], boolean, |it| is(it, "Ok")),
     Row::new("is_err", &[], boolean, |it| is(it, "Err")),
     Row::new("unwrap", &[], element, |it| held_by(it, "Ok")),
-    Row::new("expect", &[Text], element, |it| held_by(it, "Ok")),
+    Row::new("expect", &[Pattern], element, |it| held_by(it, "Ok")),
     Row::new("unwrap_err", &[], error, |it| held_by(it, "Err")),
-    Row::new("expect_err", &[Text], error, |it| held_by(it, "Err")),
+    Row::new("expect_err", &[Pattern], error, |it| held_by(it, "Err")),
     Row::new("unwrap_or", &[Element], element, |it| match active(it)? {
         (name, Some(held)) if name == "Ok" => Ok(held),
         _ => it.argument(0).cloned(),
@@ -140,6 +146,47 @@ fn option_of_target(class: &Class) -> Option<Ty> {
     match element(class)?.shape() {
         Shape::Pointer(of, PointerKind::Owned) if of.is_simple() => Some(of.option()),
         _ => None,
+    }
+}
+
+/// Returns the reference that dereferencing gives: of a `String`, `Vec`, `Box`, `Rc`.
+fn deref_type(of: &Ty) -> Option<Ty> {
+    match (contents(of), of.shape()) {
+        (Some(Contents::Text(..)), _) => Some(Ty::str()),
+        (Some(Contents::Sequence(item)), _) => Some(item.slice()),
+        // `Rc<str>`.
+        (Some(Contents::Pointee(text @ Ty::Synthetic(_))), _) => Some(text),
+        (Some(Contents::Pointee(target)), _)
+        | (None, Shape::Pointer(target, PointerKind::Owned)) => {
+            target.size().is_some().then(|| target.reference())
+        }
+        _ => None,
+    }
+}
+
+fn option_of_deref(class: &Class) -> Option<Ty> {
+    deref_type(&element(class)?).map(Ty::option)
+}
+
+fn deref(it: &Call<'_>, held: &Value) -> Result<Value, Error> {
+    let returns = deref_type(&held.ty).ok_or_else(|| it.unreadable())?;
+    if let Shape::Pointer(..) = held.ty.shape() {
+        return Ok(Value::of_bytes(returns, &held.bytes(it.target)?));
+    }
+    if compare::is_text(&held.ty) {
+        let text = Text::of(it.target, held)?.ok_or_else(|| it.unreadable())?;
+        let at = text.at.ok_or_else(|| it.unreadable())?;
+        return Ok(Value::fat_reference(returns, at, text.bytes.len() as u64));
+    }
+    match contents(&held.ty) {
+        Some(Contents::Sequence(_)) => match Elements::of(it.target, held)? {
+            Elements::Row(at, _, len) => Ok(Value::fat_reference(returns, at, len)),
+            _ => Err(it.unreadable()),
+        },
+        _ => {
+            let target = compare::held(it.target, held)?.ok_or_else(|| it.unreadable())?;
+            it.reference(&target)
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod cells;
 mod enums;
 mod floats;
 mod ints;
+mod iterators;
 mod maps;
 mod rows;
 mod texts;
@@ -15,11 +16,15 @@ use crate::inspect::value::Ty;
 /// Returns the tables of a class's methods.
 pub(super) fn tables(class: &Class) -> Vec<&'static [Row]> {
     match &*class.name {
-        "str" => vec![texts::STR],
-        "String" => vec![texts::STRING, texts::STR],
+        "str" => vec![texts::STR, iterators::OF_STR],
+        "String" => vec![texts::STRING, texts::STR, iterators::OF_STR],
+        "Chars" => vec![iterators::CHARS],
+        "Bytes" => vec![iterators::BYTES],
+        "Lines" => vec![iterators::LINES],
+        "Iter" => vec![iterators::ITER],
         "OsString" | "CString" => vec![texts::OS],
-        "slice" | "array" => vec![rows::SLICE],
-        "Vec" => vec![rows::VEC, rows::SLICE],
+        "slice" | "array" => vec![rows::SLICE, iterators::OF_SLICE],
+        "Vec" => vec![rows::VEC, rows::SLICE, iterators::OF_SLICE],
         "VecDeque" => vec![rows::DEQUE, rows::ENDS],
         "LinkedList" => vec![rows::ENDS],
         "BinaryHeap" => vec![rows::HEAP],

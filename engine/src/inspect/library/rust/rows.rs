@@ -6,8 +6,9 @@ use crate::inspect::library::call::Call;
 use crate::inspect::library::compare;
 use crate::inspect::library::contents::Contents;
 use crate::inspect::library::elements::Elements;
-use crate::inspect::library::method::Parameter::{Element, Index, Row as OfElements};
+use crate::inspect::library::method::Parameter::{Index, Item, Row as OfElements, Text};
 use crate::inspect::library::method::{Class, Row, boolean, element_pointer, size};
+use crate::inspect::library::text;
 use crate::inspect::value::{Ty, Value};
 use crate::inspect::visualize::{self, rust_std};
 use std::cmp::Ordering;
@@ -19,7 +20,7 @@ pub const SLICE: &[Row] = &[
     Row::new("first", &[], option_of_reference, first),
     Row::new("last", &[], option_of_reference, last),
     Row::new("get", &[Index], option_of_reference, get),
-    Row::new("contains", &[Element], boolean, contains),
+    Row::new("contains", &[Item], boolean, contains),
     Row::new("starts_with", &[OfElements], boolean, |it| {
         ends(it, |own, part| own.get(..part.len()))
     }),
@@ -30,7 +31,7 @@ pub const SLICE: &[Row] = &[
                 .and_then(|from| own.get(from..))
         })
     }),
-    Row::new("binary_search", &[Element], search_result, binary_search),
+    Row::new("binary_search", &[Item], search_result, binary_search),
     Row::new("is_sorted", &[], boolean, |it| {
         let items = it.elements()?.all(it.target)?;
         for pair in items.windows(2) {
@@ -44,6 +45,18 @@ pub const SLICE: &[Row] = &[
             }
         }
         Ok(it.truth(true))
+    }),
+    Row::new("join", &[Text], joined_type, |it| {
+        let separator = it.text_of(0)?.bytes;
+        let mut joined = Vec::new();
+        for (index, item) in it.elements()?.all(it.target)?.iter().enumerate() {
+            if index > 0 {
+                joined.extend_from_slice(&separator);
+            }
+            let text = text::Text::of(it.target, &item.value)?;
+            joined.extend_from_slice(&text.ok_or_else(|| it.unreadable())?.bytes);
+        }
+        Ok(Value::of_bytes(it.returns.clone(), &joined))
     }),
     Row::new("as_ptr", &[], element_pointer, |it| {
         let (at, _) = place(it)?;
@@ -68,7 +81,7 @@ pub const ENDS: &[Row] = &[
     Row::new("is_empty", &[], boolean, is_empty),
     Row::new("front", &[], option_of_reference, first),
     Row::new("back", &[], option_of_reference, last),
-    Row::new("contains", &[Element], boolean, contains),
+    Row::new("contains", &[Item], boolean, contains),
 ];
 
 /// Methods of `BinaryHeap`.
@@ -81,6 +94,12 @@ pub const HEAP: &[Row] = &[
 /// Returns `&[T]`.
 fn slice(class: &Class) -> Option<Ty> {
     class.element().cloned().map(Ty::slice)
+}
+
+/// Returns `String` for elements that are texts.
+fn joined_type(class: &Class) -> Option<Ty> {
+    let name = "alloc::string::String".into();
+    compare::is_text(class.element()?).then(|| Ty::text_object(name, dwarf::Language::Rust))
 }
 
 /// Returns `Option<&T>` of the elements of the vector in a heap.

@@ -70,6 +70,24 @@ pub const STR: &[Row] = &[
             rest.filter(|_| text.ends_with(&*pattern)).map(|end| 0..end)
         })
     }),
+    Row::new("split_once", &[Text], option_of_parts, |it| {
+        let text = it.text()?;
+        let own = utf8(text.bytes.clone())?;
+        let pattern = pattern(it, 0)?;
+        let Some(at) = own.find(&*pattern) else {
+            return it.option(None);
+        };
+        if text.at.is_none() {
+            return Err(not_in_memory());
+        }
+        let parts = [0..at, at + pattern.len()..own.len()];
+        let mut bytes = Vec::new();
+        for part in parts {
+            bytes.extend_from_slice(&of_range(&text, part).bytes(it.target)?);
+        }
+        let pair = Ty::tuple(vec![Ty::str(), Ty::str()]);
+        it.option(Some(Value::of_bytes(pair, &bytes)))
+    }),
     Row::new("eq_ignore_ascii_case", &[Text], boolean, |it| {
         Ok(it.truth(own(it)?.eq_ignore_ascii_case(&pattern(it, 0)?)))
     }),
@@ -107,6 +125,12 @@ pub const STRING: &[Row] = &[Row::new("capacity", &[], size, |it| {
 
 /// Methods of strings of the system.
 pub const OS: &[Row] = &[
+    Row::new("as_bytes", &[], c_bytes, |it| {
+        let text = it.text()?;
+        let at = text.at.ok_or_else(not_in_memory)?;
+        let len = text.bytes.len() as u64;
+        Ok(Value::fat_reference(it.returns.clone(), at, len))
+    }),
     Row::new("len", &[], size, |it| {
         Ok(it.number(it.text()?.bytes.len() as u128))
     }),
@@ -127,12 +151,21 @@ fn option_of_str(_: &Class) -> Option<Ty> {
     Some(Ty::str().option())
 }
 
+fn option_of_parts(_: &Class) -> Option<Ty> {
+    Some(Ty::tuple(vec![Ty::str(), Ty::str()]).option())
+}
+
 fn option_of_size(class: &Class) -> Option<Ty> {
     size(class).map(Ty::option)
 }
 
 fn bytes(_: &Class) -> Option<Ty> {
     rust::builtin("u8").map(Ty::slice)
+}
+
+/// Returns `&[u8]` for a `CString`.
+fn c_bytes(class: &Class) -> Option<Ty> {
+    bytes(class).filter(|_| class.name == "CString")
 }
 
 fn pointer(_: &Class) -> Option<Ty> {

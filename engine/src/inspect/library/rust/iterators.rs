@@ -1,0 +1,183 @@
+//! Iterators over texts and slices, as far as their results are single values.
+
+use super::rows::place;
+use crate::ids::error::Error;
+use crate::inspect::language::rust;
+use crate::inspect::library::call::Call;
+use crate::inspect::library::compare;
+use crate::inspect::library::contents::Contents;
+use crate::inspect::library::method::Parameter::Index;
+use crate::inspect::library::method::{Class, Row, size};
+use crate::inspect::value::{Ty, Value};
+use dwarf::LoadAddr;
+use std::cmp::Ordering;
+
+/// Methods of `str` that begin an iteration.
+pub const OF_STR: &[Row] = &[
+    Row::new(
+        "chars",
+        &[],
+        |_| Some(Ty::str().within("core::str::iter::Chars")),
+        of_text,
+    ),
+    Row::new(
+        "bytes",
+        &[],
+        |_| Some(Ty::str().within("core::str::iter::Bytes")),
+        of_text,
+    ),
+    Row::new(
+        "lines",
+        &[],
+        |_| Some(Ty::str().within("core::str::iter::Lines")),
+        of_text,
+    ),
+];
+
+/// Methods of slices that begin an iteration.
+pub const OF_SLICE: &[Row] = &[Row::new("iter", &[], iter, |it| {
+    let (at, len) = place(it)?;
+    Ok(Value::fat_reference(it.returns.clone(), LoadAddr(at), len))
+})];
+
+/// Methods of `Chars`.
+pub const CHARS: &[Row] = &[
+    Row::new("count", &[], size, |it| {
+        Ok(it.number(text(it)?.chars().count() as u128))
+    }),
+    Row::new("nth", &[Index], option_of_char, |it| {
+        let nth = usize::try_from(it.position(0, 0)?).unwrap_or(usize::MAX);
+        character(it, text(it)?.chars().nth(nth))
+    }),
+    Row::new("last", &[], option_of_char, |it| {
+        character(it, text(it)?.chars().next_back())
+    }),
+];
+
+/// Methods of `Bytes`.
+pub const BYTES: &[Row] = &[
+    Row::new("count", &[], size, |it| {
+        Ok(it.number(text(it)?.len() as u128))
+    }),
+    Row::new(
+        "len",
+        &[],
+        size,
+        |it| Ok(it.number(text(it)?.len() as u128)),
+    ),
+    Row::new("nth", &[Index], option_of_byte, |it| {
+        let nth = usize::try_from(it.position(0, 0)?).unwrap_or(usize::MAX);
+        let ty = rust::builtin("u8").ok_or_else(|| it.unreadable())?;
+        let byte = text(it)?.as_bytes().get(nth).copied();
+        it.option(byte.map(|byte| Value::of_bytes(ty, &[byte])))
+    }),
+];
+
+/// Methods of `Lines`.
+pub const LINES: &[Row] = &[Row::new("count", &[], size, |it| {
+    Ok(it.number(text(it)?.lines().count() as u128))
+})];
+
+/// Methods of a slice's `Iter`.
+pub const ITER: &[Row] = &[
+    Row::new("count", &[], size, super::rows::len),
+    Row::new("len", &[], size, super::rows::len),
+    Row::new("nth", &[Index], option_of_item, |it| {
+        let nth = it.position(0, 0)?;
+        let elements = it.elements()?;
+        let found = (nth < elements.reach()).then(|| elements.nth(it.target, nth));
+        item(it, found.transpose()?)
+    }),
+    Row::new("last", &[], option_of_item, |it| {
+        let elements = it.elements()?;
+        let last = elements.len()?.checked_sub(1);
+        item(
+            it,
+            last.map(|last| elements.nth(it.target, last)).transpose()?,
+        )
+    }),
+    Row::new("min", &[], option_of_ordered, |it| {
+        extreme(it, Ordering::is_lt)
+    }),
+    Row::new("max", &[], option_of_ordered, |it| {
+        extreme(it, Ordering::is_ge)
+    }),
+];
+
+/// Returns the type of the iterator over a slice.
+fn iter(class: &Class) -> Option<Ty> {
+    let of = class.element()?.clone();
+    let name = format!("core::slice::iter::Iter<{}>", of.name());
+    Some(of.slice().within(&name))
+}
+
+/// Returns the type of the elements of the slice in an iterator.
+fn item_type(class: &Class) -> Option<Ty> {
+    match crate::inspect::library::contents(class.element()?)? {
+        Contents::Sequence(of) => Some(of),
+        _ => None,
+    }
+}
+
+fn option_of_item(class: &Class) -> Option<Ty> {
+    Some(item_type(class)?.reference().option())
+}
+
+/// Returns the type of the least or greatest element, if their order is known.
+fn option_of_ordered(class: &Class) -> Option<Ty> {
+    let of = item_type(class)?;
+    compare::comparable(&of, &of).then(|| option_of_item(class))?
+}
+
+fn option_of_char(_: &Class) -> Option<Ty> {
+    rust::builtin("char").map(Ty::option)
+}
+
+fn option_of_byte(_: &Class) -> Option<Ty> {
+    rust::builtin("u8").map(Ty::option)
+}
+
+fn of_text(it: &Call<'_>) -> Result<Value, Error> {
+    let text = it.text()?;
+    let at = text
+        .at
+        .ok_or_else(|| Error::eval("the text is not in memory"))?;
+    let len = text.bytes.len() as u64;
+    Ok(Value::fat_reference(it.returns.clone(), at, len))
+}
+
+/// Returns the text that is iterated over.
+fn text(it: &Call<'_>) -> Result<String, Error> {
+    let bytes = it.text()?.bytes;
+    String::from_utf8(bytes).map_err(|_| Error::eval("the text is not UTF-8"))
+}
+
+fn character(it: &Call<'_>, found: Option<char>) -> Result<Value, Error> {
+    let ty = rust::builtin("char").ok_or_else(|| it.unreadable())?;
+    let value = |char: char| Value::of_bytes(ty, &u32::from(char).to_le_bytes());
+    it.option(found.map(value))
+}
+
+fn item(it: &Call<'_>, found: Option<Value>) -> Result<Value, Error> {
+    let found = found.map(|value| it.reference(&value));
+    it.option(found.transpose()?)
+}
+
+/// Returns the element that replaces all before it: by its order to the best one so far.
+fn extreme(it: &Call<'_>, replaces: fn(Ordering) -> bool) -> Result<Value, Error> {
+    let mut best: Option<Value> = None;
+    for element in it.elements()?.all(it.target)? {
+        let new = element.value;
+        let better = match &best {
+            None => true,
+            Some(old) => {
+                let order = compare(it.target, &new, old)?;
+                replaces(order.ok_or_else(|| Error::eval("elements without an order"))?)
+            }
+        };
+        if better {
+            best = Some(new);
+        }
+    }
+    item(it, best)
+}
