@@ -1,7 +1,7 @@
 //! Names in expressions mean what they mean to the compiler at that line: in the frame's blocks,
 //! classes, namespaces, and through what these import.
 
-use stillpoint_tests::{DapClient, Fixture, matrix};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, matrix};
 
 /// Returns the expressions with other results than expected.
 fn differences(client: &mut DapClient, place: &str, expected: &[(&str, &str)]) -> Vec<String> {
@@ -256,5 +256,115 @@ fn linkage_of_other_units() {
             .chain(differences(&mut client, "main", bare))
             .collect();
         assert!(wrong.is_empty(), "{compiler} {flags:?} {wrong:#?}");
+    }
+}
+
+/// Instances of templates by their arguments as users write them, and functions by any of their
+/// symbols.
+#[test]
+fn instances_and_aliases() {
+    let simple = Flags {
+        extra: &["-gsimple-template-names"],
+        ..Flags::new(Compiler::Clang)
+    };
+    let mut all = matrix("cpp/instances_by_name.cpp");
+    all.push(simple);
+    let mut all_wrong = Vec::new();
+    for flags in all {
+        let Some(fixture) = Fixture::build("cpp/instances_by_name.cpp", flags) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, "values");
+        let expected = [
+            ("tvar<int>", "5"),
+            ("tvar<int> + 1", "6"),
+            ("tvar<double>", "5"),
+            ("tvar<std::string *> != 0", "true"),
+            ("pairvar<int, 9>", "9"),
+            ("nt<7>()", "14"),
+            ("nt<7u>()", "14"),
+            ("nt<8>()", "16"),
+            ("ct<'a'>()", "97"),
+            ("ct<97>()", "97"),
+            ("bt<true>()", "1"),
+            ("twice<int>(3)", "6"),
+            ("twice<double>(2.5)", "5"),
+            ("twice< int >(4)", "8"),
+            ("ns::Holder<long>::kept", "8"),
+            ("ns::Holder<long int>::size()", "8"),
+            ("h.as<int>()", "4"),
+            ("ns::half<int>(10)", "5"),
+            ("((std::vector<int>*)pv)->size()", "3"),
+            (
+                "*(std::vector<int, std::allocator<int>>*)pv",
+                "{1, 2, 3} (3)",
+            ),
+            ("(*(std::map<std::string, int>*)pm).size()", "1"),
+            ("(*(ns::Holder<long>*)ph).value", "4"),
+            ("ali(4)", "5"),
+            ("weak_ali(5)", "6"),
+            ("impl(6)", "7"),
+            ("errno", "2"),
+            ("environ[0] != 0", "true"),
+        ];
+        let wrong = differences(&mut client, "values", &expected).into_iter();
+        all_wrong.extend(wrong.map(|it| format!("{flags:?} {it}")));
+    }
+    assert!(all_wrong.is_empty(), "{all_wrong:#?}");
+}
+
+#[test]
+fn paths_of_rust() {
+    for flags in matrix("rust/paths.rs") {
+        let Some(fixture) = Fixture::build("rust/paths.rs", flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, serde_json::json!({}));
+        client.set_breakpoints(&fixture, &["inside", "outside"]);
+        client.configure();
+        let mut all_wrong = Vec::new();
+        let mut stop = |place: &str, expected: &[(&str, &str)]| {
+            client.expect_stopped("breakpoint");
+            all_wrong.extend(differences(&mut client, place, expected));
+            client.continue_();
+        };
+        stop(
+            "outside",
+            &[
+                ("outer::LEVEL", "1"),
+                ("outer::inner::LEVEL", "2"),
+                ("self::outer::LEVEL", "1"),
+                ("outer::Point::<i32>::make(6)", "Point {x: 6}"),
+                ("outer::twice::<i64>(3)", "6"),
+                ("outer::twice::<i32>(3)", "6"),
+                ("twice(3i32)", "6"),
+                ("Vec::<i32>::new()", "[]"),
+                ("c == outer::Color::Red", "true"),
+                ("work(1)", "152"),
+                ("helper(1)", "4"),
+                ("self::helper(1)", "4"),
+                ("crate::outer::helper(1)", "3"),
+                ("p.x + crate::TOP", "47"),
+            ],
+        );
+        stop(
+            "inside",
+            &[
+                ("LEVEL", "2"),
+                ("self::LEVEL", "2"),
+                ("super::LEVEL", "1"),
+                ("crate::TOP", "42"),
+                ("crate::outer::inner::LEVEL", "2"),
+                ("super::super::TOP", "42"),
+                ("super::helper(1)", "3"),
+                ("self::helper(1)", "2"),
+                ("helper(1)", "2"),
+                ("crate::helper(1)", "4"),
+                ("super::Color::Green", "Green"),
+                ("LOCAL", "5"),
+            ],
+        );
+        assert!(all_wrong.is_empty(), "{flags:?} {all_wrong:#?}");
     }
 }

@@ -378,9 +378,11 @@ impl DebugInfo {
         let is_static = kind == VariableKind::Static;
         let is_external = is_static && self.inherited(unit, entry, gimli::DW_AT_external).is_some();
         let has_value = |at| self.inherited(unit, entry, at).is_some();
+        let with_arguments = is_static.then(|| self.name_with_arguments(unit, entry, name));
         Some(Variable {
             id: unit.die(entry.offset()),
-            name: String::from_utf8_lossy(name).into_owned(),
+            name: (with_arguments.flatten())
+                .unwrap_or_else(|| String::from_utf8_lossy(name).into_owned()),
             namespace,
             ty: self
                 .inherited_reference(unit, entry, gimli::DW_AT_type)

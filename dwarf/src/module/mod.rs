@@ -7,6 +7,7 @@ mod open;
 
 use crate::cfi::{Cfi, Rule};
 use crate::entries::units::Unit;
+use crate::file::compressed;
 use crate::file::debug_file;
 use crate::file::mapping::FileIdentity;
 use crate::file::object::Image;
@@ -225,6 +226,14 @@ impl Module {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         functions.entry(die).or_insert(function).clone()
+    }
+
+    /// Returns a section of the file with the debug info that few lookups need: a compressed one is
+    /// decompressed now.
+    pub(crate) fn lazy_section(&self, name: &'static str) -> &'static [u8] {
+        let holder = self.holder();
+        compressed::inflate(holder, &[name], None);
+        holder.section_data(name)
     }
 
     /// Returns whether a type is an array whose bounds are computed in a frame, or leads to one by

@@ -3,6 +3,7 @@
 mod functions;
 mod inlined;
 mod lines;
+mod macros;
 mod methods;
 mod statics;
 mod thread_local;
@@ -18,6 +19,7 @@ use crate::module::{FunctionPlaces, MAX_NAMES, Module};
 use crate::types::{Member, TypeId};
 use std::sync::{Arc, PoisonError};
 
+pub use macros::Macro;
 pub use methods::Method;
 pub use statics::VisibleVariable;
 pub use visible::{Declaration, VisiblePaths};

@@ -15,4 +15,3 @@ pub use qualified_name::Coroutine;
 pub(crate) use qualified_name::MAX_NESTING;
 pub(crate) use query::NameQuery;
 pub use query::name_matches;
-pub(crate) use simple_template_names::ArgumentBudget;

@@ -185,6 +185,9 @@ impl DebugInfo {
                 Some(name) => {
                     out.push_str(&String::from_utf8_lossy(name));
                     self.write_arguments(unit, entry, name, depth, budget, out);
+                    if let Some(arguments) = self.arguments_of_variable(unit, entry, name) {
+                        out.push_str(&arguments);
+                    }
                 }
                 None => out.push_str(anonymous),
             }

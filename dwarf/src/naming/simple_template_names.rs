@@ -5,10 +5,12 @@
 use crate::entries::children::Children;
 use crate::entries::constant::integer;
 use crate::entries::units::{Entry, MAX_HOPS, MAX_NAME, Unit, Value, flag};
+use crate::file::demangle::demangle;
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::naming::parameters::Parameters;
+use crate::naming::path::components;
 use std::cell::Cell;
 
 /// Number of templates to examine to find out how a unit writes their names. The names of some can
@@ -126,6 +128,48 @@ impl DebugInfo {
                 false => out.push('>'),
             }
         }
+    }
+
+    /// Returns a name with the arguments that the entry's name lacks: of a template where a unit
+    /// writes names without them, or of a variable template, of which no compiler writes them.
+    pub(crate) fn name_with_arguments(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        name: &[u8],
+    ) -> Option<String> {
+        let mut full = String::from_utf8_lossy(name).into_owned();
+        let bare = full.len();
+        if entry.tag() == gimli::DW_TAG_variable {
+            full.push_str(self.arguments_of_variable(unit, entry, name)?.as_str());
+        } else {
+            let budget = ArgumentBudget::default();
+            self.write_arguments(unit, entry, name, 0, &budget, &mut full);
+        }
+        (full.len() > bare).then_some(full)
+    }
+
+    /// Returns the arguments of an instance of a variable template, which only its symbol has.
+    pub(crate) fn arguments_of_variable(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        name: &[u8],
+    ) -> Option<String> {
+        if unit.language != Language::Cpp || entry.tag() != gimli::DW_TAG_variable {
+            return None;
+        }
+        let symbol = self.linkage_name(unit, entry)?;
+        let name = std::str::from_utf8(name).ok().filter(|it| !it.is_empty())?;
+        // `I` begins a list of arguments (Itanium C++ ABI §5.1.5.9).
+        let (_, behind) = symbol.split_once(name)?;
+        if !symbol.starts_with("_Z") || !behind.starts_with('I') {
+            return None;
+        }
+        let readable = demangle(symbol);
+        let last = components(&readable).pop()?;
+        let arguments = last.strip_prefix(name)?;
+        arguments.starts_with('<').then(|| arguments.to_owned())
     }
 
     fn write_parameters(

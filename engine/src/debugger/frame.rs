@@ -1,5 +1,6 @@
 //! A frame as the evaluator sees it: its variables, its registers, the process's memory.
 
+mod c_library;
 mod callers;
 mod coroutine;
 mod enter;
@@ -26,7 +27,9 @@ use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{RegisterPlace, Target, Ty, Value, ValueLocation};
 use crate::memory::ProcessMemory;
 use crate::os::Backend;
-use dwarf::{Function, LoadAddr, LoadBias, Memory, Module, ModuleMap, Scope, Unwinder};
+use dwarf::{
+    Function, Language, LoadAddr, LoadBias, Macro, Memory, Module, ModuleMap, Scope, Unwinder,
+};
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,7 +148,43 @@ impl FrameScope<'_> {
             let sees = |function: &Function| self.sees(name, function);
             self.modules.functions_seen(name, place.as_ref(), sees)
         });
-        found.next()
+        found.next().or_else(|| self.imported_functions(name))
+    }
+
+    /// Returns the functions of a bare name in the crate of a Rust frame if it has only one of the
+    /// name: rustc does not record what `use` imports.
+    fn imported_functions(&self, name: &str) -> Option<(&Loaded, Vec<Arc<Function>>)> {
+        let here = self.function()?;
+        if here.language != Language::Rust || name.contains("::") {
+            return None;
+        }
+        let crate_of = |function: &Function| {
+            let name = function.name.trim_start_matches('<');
+            name.split("::").next().map(str::to_owned)
+        };
+        let loaded = self.loaded()?;
+        let mut functions = loaded.module.functions_named(name);
+        functions.retain(|it| it.language == Language::Rust && crate_of(it) == crate_of(here));
+        let path = |function: &Function| {
+            let name = function.name.split('<').next();
+            name.map(str::to_owned)
+        };
+        let first = path(functions.first()?).filter(|path| !path.is_empty());
+        let is_one = first.is_some() && functions.iter().all(|it| path(it) == first);
+        is_one.then_some((loaded, functions))
+    }
+
+    /// Returns the definition of a macro at the frame's line, if the compiler recorded macros.
+    #[allow(dead_code, reason = "the checker of expressions expands macros")]
+    pub(crate) fn macro_named(&self, name: &str) -> Option<Macro> {
+        let place = self.code_place()?;
+        let module = &place.loaded.module;
+        // The line of a caller is that of the inlined call.
+        let frames = self.function()?.frames_at(place.addr);
+        let inner = self.frame?.inner.checked_sub(1);
+        let call = inner.and_then(|inner| frames.get(inner)?.inlined?.call_site.as_ref());
+        let line = call.map(|call| (&*call.file, call.line));
+        module.macro_at(place.addr, line, name)
     }
 
     /// Returns a function that the frame sees as a value.

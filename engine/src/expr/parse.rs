@@ -472,6 +472,10 @@ impl Parser<'_> {
                         end = self.token(1).span.end;
                         self.at += 2;
                     }
+                    if let Some(arguments) = self.called_with_arguments() {
+                        name.push_str(&arguments);
+                        end = self.tokens[self.at - 1].span.end;
+                    }
                     let depth = node.depth;
                     node = self.node(Kind::Member(node, name), start..end, &[depth])?;
                 }

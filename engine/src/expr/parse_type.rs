@@ -167,6 +167,19 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses the template arguments of a member function that is called: `a.f<int>()`.
+    pub(super) fn called_with_arguments(&mut self) -> Option<String> {
+        if self.symbol() != "<" || self.language != Language::Cpp {
+            return None;
+        }
+        let (len, text) = self.arguments()?;
+        if symbol_of(&self.token(len).kind) != "(" {
+            return None;
+        }
+        self.at += len;
+        Some(text)
+    }
+
     /// Returns whether a list `<…>` of `len` tokens that begins here can only be meant as template
     /// arguments: a class or a call follows, or nothing that could be compared, or the list has a
     /// built-in type.

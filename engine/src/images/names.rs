@@ -28,6 +28,28 @@ pub(crate) enum Static<'a> {
     Functions(String),
 }
 
+/// Returns whether the C library has a variable of this name that programs use without a declaration
+/// in their debug info: `errno` is a macro.
+pub(crate) fn is_c_library_variable(name: &str) -> bool {
+    matches!(name, "errno" | "environ" | "__environ")
+}
+
+impl Loaded {
+    /// Returns those of some functions that have a symbol of this name: an alias, like `puts` of
+    /// `_IO_puts`. The dynamic loader's own copies are no functions of the program.
+    fn by_symbol(&self, name: &str, functions: Vec<Arc<Function>>) -> Vec<Arc<Function>> {
+        if self.is_loader() {
+            return Vec::new();
+        }
+        let symbols = self.module.symbols_named(name);
+        let is_meant = |function: &Arc<Function>| {
+            let mut symbols = symbols.iter().filter(|symbol| symbol.is_code());
+            symbols.any(|symbol| symbol.addr == function.entry)
+        };
+        functions.into_iter().filter(is_meant).collect()
+    }
+}
+
 impl CodePlace<'_> {
     /// Returns the qualified names that a name may have here.
     pub(crate) fn paths(&self, name: &str) -> VisiblePaths {
@@ -208,11 +230,15 @@ impl Modules {
             let mut functions = loaded.module.functions_named(name);
             let rank = |function: &Function| paths.rank_of(&loaded.module, function);
             let nearest = functions.iter().filter_map(|it| rank(it)).min();
+            let named = functions.clone();
             match nearest {
                 // A path means one scope; overloads of a bare name may be in several.
                 Some(_) if name.contains("::") => functions.retain(|it| rank(it) == nearest),
                 _ if name.starts_with("::") => functions.clear(),
                 _ => functions.retain(|it| sees(it) || rank(it).is_some()),
+            }
+            if functions.is_empty() && !named.is_empty() {
+                functions = loaded.by_symbol(name, named);
             }
             let is_here = |function: &Function| {
                 let unit = place.filter(|place| place.loaded.id == loaded.id);

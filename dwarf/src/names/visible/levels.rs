@@ -127,7 +127,13 @@ impl DebugInfo {
             return false;
         };
         if !component_matches(last, &squeeze(&String::from_utf8_lossy(name))) {
-            return false;
+            let full = match last.contains('<') {
+                true => self.name_with_arguments(unit, &entry, name),
+                false => None,
+            };
+            if !full.is_some_and(|full| component_matches(last, &squeeze(&full))) {
+                return false;
+            }
         }
         let mut wanted = outer.iter().rev().peekable();
         for scope in self.enclosing(die).iter().rev() {

@@ -7,7 +7,7 @@ use crate::entries::units::{Entry, MAX_HOPS, Unit, flag};
 use crate::functions::Scope;
 use crate::functions::scopes::declares;
 use crate::ids::DieRef;
-use crate::naming::{ArgumentBudget, component_matches, key, squeeze};
+use crate::naming::{component_matches, key, squeeze};
 use crate::types::TypeId;
 
 /// Maximum depth of a class hierarchy.
@@ -87,11 +87,8 @@ impl Lookup<'_> {
         if component_matches(wanted, &squeeze(&text)) {
             return true;
         }
-        let mut full = text.clone().into_owned();
-        let budget = ArgumentBudget::default();
-        self.info
-            .write_arguments(unit, entry, name, 0, &budget, &mut full);
-        full.len() > text.len() && component_matches(wanted, &squeeze(&full))
+        let full = self.info.name_with_arguments(unit, entry, name);
+        full.is_some_and(|full| component_matches(wanted, &squeeze(&full)))
     }
 
     /// Returns the class or enumeration that a type is, through typedefs and qualifiers, complete if

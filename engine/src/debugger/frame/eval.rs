@@ -38,7 +38,10 @@ impl EvalContext for FrameScope<'_> {
         }
         match self.modules.static_named(name, self.code_place().as_ref()) {
             Some(found) => self.static_value(found),
-            None => Ok(self.function_value(name)),
+            None => match self.function_value(name) {
+                Some(function) => Ok(Some(function)),
+                None => self.c_library_variable(name),
+            },
         }
     }
 

@@ -5,6 +5,7 @@ use crate::compile::{CodeScope, Declared, Scope, may_have_member, member_type};
 use crate::expr::types::named_by;
 use crate::expr::{Expression, Meaning, NameRef, nearest};
 use crate::images::modules::Modules;
+use crate::images::names::is_c_library_variable;
 use crate::inspect::value::Ty;
 use dwarf::{Language, Module};
 use std::cell::RefCell;
@@ -155,7 +156,10 @@ impl NameScope<'_> {
         {
             return true;
         }
-        if self.scope.enumeration_with(name).is_some() || self.scope.declares(name) {
+        if self.scope.enumeration_with(name).is_some()
+            || self.scope.declares(name)
+            || is_c_library_variable(name)
+        {
             return true;
         }
         let known = self.scope.unit_statics();

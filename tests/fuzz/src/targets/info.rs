@@ -42,7 +42,20 @@ pub(super) fn ask(module: &Module) {
         let Some(function) = module.function_at(addr) else {
             continue;
         };
-        function.frames_at(addr);
+        for frame in function.frames_at(addr) {
+            for name in ["shared", "ns::Derived::shared", "N"] {
+                module.value_around(name, &frame.scopes, addr);
+                module.type_at(name, &frame.scopes, addr);
+                let paths = module.visible_paths(name, &frame.scopes, addr);
+                module.statics_visible(name, &paths, Some(addr));
+            }
+            for scope in &frame.scopes {
+                module.value_in_block("N", scope);
+            }
+        }
+        if addr.0 % 0x100 < 0x14 {
+            module.macro_at(addr, None, "LIMIT");
+        }
         module.body_start(&function);
         if addr.0 % 0x100 < 0x14 {
             for variable in module.unit_statics(addr) {
