@@ -2,16 +2,19 @@
 //! is left.
 
 use super::code::{BoolExpr, Float, Int, Operation, Width};
-use super::lower::Compiler;
+use super::lower::{Compiler, within};
 use super::numbers::{address_in, int_of, width};
-use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed, probe};
 use crate::expr::check;
 use crate::expr::ir::{Expr, Kind, Overflow};
 use crate::expr::messages;
 use crate::expr::soft::{self, Undefined};
 use crate::expr::tree::{Binary, Order};
 use crate::inspect::value::location::Bytes;
+use crate::inspect::value::path::Part;
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
+use crate::inspect::value::types::ArrayTy;
+use dwarf::Language;
 
 /// A computed scalar.
 #[derive(Clone, Debug)]
@@ -108,6 +111,9 @@ impl Compiler<'_> {
                 let place = pointed(address_in(&pointer)?);
                 Ok(RuntimeValue::new(of.ty.clone(), place))
             }
+            Kind::Part(object, part) => self.part_of(&self.lower(object)?, part),
+            Kind::Pointee(pointer) => Err(NotCompilable::special_layout(&pointer.ty)),
+            Kind::Element(array, index, ty) => self.element_of(array, index, ty),
             Kind::Choice(condition, yes, no) => self.choice(condition, yes, no, of),
             Kind::Sequence(..) => Err("`,` discards a value".into()),
             _ => {
@@ -162,7 +168,11 @@ impl Compiler<'_> {
     fn number(&self, of: &Expr<'_>) -> Result<Number, NotCompilable> {
         match &of.kind {
             Kind::Constant(bits) => Ok(Number::Constant(*bits)),
-            Kind::Known(..) | Kind::Deref(_) => {
+            Kind::Known(..)
+            | Kind::Deref(_)
+            | Kind::Part(..)
+            | Kind::Pointee(_)
+            | Kind::Element(..) => {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }
@@ -171,13 +181,13 @@ impl Compiler<'_> {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }
-            Kind::Decay(inner) => match self.lower(inner)? {
+            Kind::Decay(inner) | Kind::AddressOf(inner) => match self.lower(inner)? {
                 RuntimeValue {
                     place: RuntimeLocation::Memory(address),
                     bits: None,
                     ..
                 } => Ok(Number::Int(address.number(), Width::WORD)),
-                _ => Err("an array that is not in memory has no address".into()),
+                _ => Err("a value that is not in memory has no address".into()),
             },
             Kind::Convert(inner) => {
                 let from = scalar_of(inner)?;
@@ -242,6 +252,40 @@ impl Compiler<'_> {
                 Ok(Number::Int(int_of(value, width)?, width))
             }
         }
+    }
+
+    /// Returns a part of an object.
+    fn part_of(&self, object: &RuntimeValue, part: &Part) -> Result<RuntimeValue, NotCompilable> {
+        if let Part::Variant(class, _) = part {
+            let (_, holder) = part.variant().ok_or("an enum without variants")?;
+            return self.contents_of(object, class, holder);
+        }
+        let found = probe::part(object, |target, object| part.of(target, object).map(Some))?;
+        found.ok_or_else(|| "an object without this part".into())
+    }
+
+    /// Returns an element of an array; deopt if a checked index is out of range.
+    fn element_of(
+        &self,
+        array: &Expr<'_>,
+        index: &Expr<'_>,
+        ty: &ArrayTy,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let (value, by) = (self.lower(array)?, self.word(index)?);
+        let is_checked =
+            self.language == Language::Rust || !matches!(value.place, RuntimeLocation::Memory(_));
+        let by = match is_checked {
+            true => within(by, Int::Constant(ty.count.unwrap_or(u64::MAX)))?,
+            false => by,
+        };
+        let place = match (value.place, by) {
+            (place, Int::Constant(by)) => place.offset(by.wrapping_mul(ty.stride))?,
+            (RuntimeLocation::Memory(address), by) => {
+                RuntimeLocation::Memory(address.indexed(by, ty.stride))
+            }
+            _ => return Err("an array that is not in memory".into()),
+        };
+        Ok(RuntimeValue::new(ty.element.clone(), place))
     }
 
     fn converted(&self, number: Number, from: Scalar, to: Scalar) -> Result<Number, NotCompilable> {

@@ -1,7 +1,7 @@
 //! Compiler: tree → intermediate code, with the meaning that [`crate::expr`] gives each node.
 
 use super::code::{BoolExpr, Int, Order, Width};
-use super::numbers::{Number, address_in, pointee, referent};
+use super::numbers::{Number, pointee};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::Arch;
 use crate::expr::check::{self, Checked, Checker, Known, Leaf, Stop};
@@ -133,8 +133,14 @@ impl<'a> Compiler<'a> {
             Kind::Register(name) => self.register(name),
             Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
             Kind::SizeOf(inner) => self.size_of_node(inner),
-            Kind::Deref(inner) => self.deref(inner),
-            Kind::AddressOf(inner) => self.address_of(inner),
+            Kind::Deref(inner) => Err(NotCompilable(format!(
+                "`{}` is not a pointer",
+                self.source_text(inner)
+            ))),
+            Kind::AddressOf(inner) => Err(NotCompilable(format!(
+                "`{}` has no address",
+                self.source_text(inner)
+            ))),
             Kind::Binary(operator, left, right) => self.binary(*operator, left, right),
             Kind::Member(object, name) => self.member(object, name),
             Kind::Index(object, index) => self.index(object, index),
@@ -297,39 +303,6 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn deref(&self, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
-        let value = referent(self.value(inner)?)?;
-        match value.ty.shape() {
-            Shape::Pointer(of, _) => match of.shape() {
-                Shape::Void => Err("unknown target type of a pointer".into()),
-                _ => pointee(&value, of),
-            },
-            Shape::Array(array) => {
-                let place = value.place.offset(0)?;
-                Ok(RuntimeValue::new(array.element.clone(), place))
-            }
-            Shape::Function => Ok(value),
-            _ => Err(NotCompilable(format!(
-                "`{}` is not a pointer",
-                self.source_text(inner)
-            ))),
-        }
-    }
-
-    fn address_of(&self, inner: &Node) -> Result<RuntimeValue, NotCompilable> {
-        let value = referent(self.value(inner)?)?;
-        match value.place {
-            RuntimeLocation::Memory(address) if value.bits.is_none() => {
-                let place = RuntimeLocation::Int(address.number(), Width::WORD);
-                Ok(RuntimeValue::new(value.ty.pointer(), place))
-            }
-            _ => Err(NotCompilable(format!(
-                "`{}` has no address",
-                self.source_text(inner)
-            ))),
-        }
-    }
-
     fn index(&self, object: &Node, index: &Node) -> Result<RuntimeValue, NotCompilable> {
         let mut value = self.value(object)?;
         if let Kind::Range(..) = index.kind {
@@ -338,42 +311,13 @@ impl<'a> Compiler<'a> {
         let by = self.value(index)?;
         let by = self.index_number(&by, index)?;
         for _ in 0..DEREFERENCES {
-            if let Some(row) = self.row(&value)? {
-                return self.element(&row, by);
-            }
-            match value.ty.shape() {
-                Shape::Array(array) => {
-                    let checked = self.language == Language::Rust
-                        || !matches!(value.place, RuntimeLocation::Memory(_));
-                    let by = match checked {
-                        true => within(by, Int::Constant(array.count.unwrap_or(u64::MAX)))?,
-                        false => by,
-                    };
-                    let element = array.element.clone();
-                    let place = match (value.place, by) {
-                        (place, Int::Constant(by)) => {
-                            place.offset(by.wrapping_mul(array.stride))?
-                        }
-                        (RuntimeLocation::Memory(address), by) => {
-                            RuntimeLocation::Memory(address.indexed(by, array.stride))
-                        }
-                        _ => return Err("an array that is not in memory".into()),
-                    };
-                    return Ok(RuntimeValue::new(element, place));
-                }
-                Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
-                    value = pointee(&value, of)?;
-                }
-                Shape::Pointer(of, PointerKind::Raw) => {
-                    let size = of.size();
-                    let size = size.ok_or("unknown size of the pointer's target")?;
-                    let address = super::code::Address::pointed(address_in(&value)?);
-                    let mut address = address.indexed(by, size);
-                    address.guarded = true;
-                    return Ok(RuntimeValue::new(of, RuntimeLocation::Memory(address)));
-                }
-                _ => break,
-            }
+            let Shape::Pointer(of, _) = value.ty.shape() else {
+                break;
+            };
+            value = pointee(&value, of)?;
+        }
+        if let Some(row) = self.row(&value)? {
+            return self.element(&row, by);
         }
         Err(NotCompilable(format!(
             "indexing `{}` ({}) is not supported",

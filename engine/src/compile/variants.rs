@@ -144,6 +144,20 @@ impl Compiler<'_> {
         })
     }
 
+    /// Returns the contents of a variant, which `holder` holds; deopt if another one is active.
+    pub(super) fn contents_of(
+        &self,
+        value: &RuntimeValue,
+        ty: &Arc<DwarfTy>,
+        holder: &dwarf::Member,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let contents = probe::part(value, |target, object| {
+            members::member(target, object, ty, holder).map(Some)
+        })?;
+        let contents = contents.ok_or("a variant without contents")?;
+        self.only_at(value, ty, &holder.name, contents)
+    }
+
     /// Compiles a method of `Option` or `Result`; `None` for other methods and types.
     pub(super) fn of_option(
         &self,

@@ -22,16 +22,10 @@ impl Evaluator<'_> {
         let target = self.context.as_target();
         let value = value.referent(target)?;
         match value.ty.shape() {
-            Shape::Pointer(of, _) => match of.shape() {
-                Shape::Void => Err(Error::eval(format!(
-                    "cannot dereference `{}`: unknown target type; cast it, for example `*(int \
-                     *){0}`",
-                    self.source_text(inner)
-                ))),
-                _ => value.pointee(target, of),
-            },
-            Shape::Array(array) => Ok(element(&value, &array, 0)),
-            Shape::Function => Ok(value),
+            Shape::Pointer(..) => Err(Error::eval(format!(
+                "cannot dereference `{}`: unknown target type; cast it, for example `*(int *){0}`",
+                self.source_text(inner)
+            ))),
             Shape::Composite(_) => match visualize::view(target, &value) {
                 Some(View::Pointee(next) | View::Noted(next, _)) => Ok(next),
                 // `*slice`, `*text`, `*vec`: an unsized value exists only behind its pointer.

@@ -8,8 +8,10 @@ use super::{Purpose, check, messages};
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::Scalar;
+use crate::inspect::value::types::ArrayTy;
 use crate::inspect::value::{Value, ValueLocation};
-use dwarf::LoadAddr;
+use crate::inspect::visualize::{self, View};
+use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 
 impl Evaluator<'_> {
@@ -24,6 +26,20 @@ impl Evaluator<'_> {
             Kind::Deref(inner) => {
                 let pointer = self.interpret(inner)?;
                 pointer.pointee(self.context.as_target(), of.ty.clone())
+            }
+            Kind::Part(object, part) => {
+                let object = self.interpret(object)?;
+                let found = part.of(self.context.as_target(), &object);
+                found.map_err(|error| placed(error, of))
+            }
+            Kind::Pointee(pointer) => {
+                let pointer = self.interpret(pointer)?;
+                self.pointee(&pointer, of)
+            }
+            Kind::Element(array, index, ty) => {
+                let array = self.interpret(array)?;
+                let index = self.bits(index)? as u64 as i64;
+                self.element(&array, index, ty, of)
             }
             Kind::Choice(condition, yes, no) => {
                 let chosen = if self.decided(condition)? { yes } else { no };
@@ -96,9 +112,16 @@ impl Evaluator<'_> {
             Kind::Known(..)
             | Kind::Late(_)
             | Kind::Deref(_)
+            | Kind::Part(..)
+            | Kind::Pointee(_)
+            | Kind::Element(..)
             | Kind::Choice(..)
             | Kind::Sequence(..) => self.loaded(of),
             Kind::Decay(inner) => self.address(inner),
+            Kind::AddressOf(inner) => {
+                let value = self.interpret(inner)?;
+                self.location_of(&value, &inner.span)
+            }
             Kind::Convert(inner) => {
                 let bits = self.bits(inner)?;
                 Ok(soft::converted(self.scalar(inner)?, bits, self.scalar(of)?))
@@ -138,6 +161,50 @@ impl Evaluator<'_> {
                 Ok(u128::from(self.holds(of)?))
             }
         }
+    }
+
+    /// Returns the object that a smart pointer or wrapper stands for.
+    fn pointee(&self, pointer: &Value, of: &Expr<'_>) -> Result<Value, Error> {
+        match visualize::view(self.context.as_target(), pointer) {
+            Some(View::Pointee(next) | View::Noted(next, _)) => Ok(next),
+            Some(View::Invalid(why) | View::Plain(why)) => Err(error(why, &of.span)),
+            _ => {
+                let name = pointer.ty.name();
+                Err(error(format!("this `{name}` has no target"), &of.span))
+            }
+        }
+    }
+
+    /// Returns an element of an array. C allows indexing past the end (`char data[1]`).
+    fn element(
+        &self,
+        array: &Value,
+        index: i64,
+        ty: &ArrayTy,
+        of: &Expr<'_>,
+    ) -> Result<Value, Error> {
+        let is_checked =
+            self.language == Language::Rust || !matches!(array.place, ValueLocation::Memory(..));
+        let len = ty.count.unwrap_or(u64::MAX);
+        if is_checked && u64::try_from(index).map_or(true, |index| index >= len) {
+            return Err(error(messages::index_range(index, len), &of.span));
+        }
+        let offset = (index as u64).wrapping_mul(ty.stride);
+        Ok(Value::new(ty.element.clone(), array.place.offset(offset)))
+    }
+
+    /// Returns the address of a value.
+    fn location_of(&self, value: &Value, span: &Range<usize>) -> Result<u128, Error> {
+        let source = || self.text().get(span.clone()).unwrap_or("it");
+        let why = match &value.place {
+            _ if value.bits.is_some() => "a bit-field",
+            ValueLocation::Memory(LoadAddr(addr), _) => return Ok(u128::from(*addr)),
+            ValueLocation::Register { .. } => "stored in a register",
+            ValueLocation::OptimizedOut => return Err(Error::OptimizedOut),
+            _ => "not in memory",
+        };
+        let message = format!("cannot take the address of `{}`: {why}", source());
+        Err(error(message, span))
     }
 
     fn loaded(&mut self, of: &Expr<'_>) -> Result<u128, Error> {
@@ -225,5 +292,16 @@ impl Evaluator<'_> {
             return Err(error(message, &of.span));
         }
         Ok(soft::shifted(operator, scalar, bits, count.bits))
+    }
+}
+
+/// Adds the position of an expression to an error without one.
+fn placed(error: Error, of: &Expr<'_>) -> Error {
+    match error {
+        Error::Eval { message, span } if span.is_empty() => Error::Eval {
+            message,
+            span: of.span.clone(),
+        },
+        other => other,
     }
 }

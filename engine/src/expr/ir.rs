@@ -3,7 +3,10 @@
 
 use super::tree::{Binary, Node, Order};
 use crate::inspect::value::Ty;
+use crate::inspect::value::path::Part;
+use crate::inspect::value::types::ArrayTy;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A checked expression.
 #[derive(Clone, Debug)]
@@ -30,6 +33,14 @@ pub enum Kind<'t> {
     Late(&'t Node),
     /// The target of a pointer or reference.
     Deref(Box<Expr<'t>>),
+    /// A part of an object.
+    Part(Box<Expr<'t>>, Part),
+    /// The object that a smart pointer or wrapper of a standard library stands for.
+    Pointee(Box<Expr<'t>>),
+    /// An element of an array, by its index.
+    Element(Box<Expr<'t>>, Box<Expr<'t>>, Arc<ArrayTy>),
+    /// The address of a place.
+    AddressOf(Box<Expr<'t>>),
     /// The address of an array's first element, or of a function.
     Decay(Box<Expr<'t>>),
     /// A scalar as another type: integers wrap around, floats are truncated or rounded.
@@ -85,6 +96,27 @@ impl<'t> Expr<'t> {
     /// Returns the same expression, whose type is still open if `open` holds.
     pub fn opened(self, open: bool) -> Expr<'t> {
         Expr { open, ..self }
+    }
+
+    /// Returns whether it may be a place in memory, as opposed to a computed value.
+    pub fn is_place(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Known(..)
+                | Kind::Deref(_)
+                | Kind::Part(..)
+                | Kind::Pointee(_)
+                | Kind::Element(..)
+        )
+    }
+
+    /// Returns the number of bits if it is a bit-field.
+    pub fn bits(&self) -> Option<u8> {
+        match &self.kind {
+            Kind::Known(_, bits) => *bits,
+            Kind::Part(_, part) => Some(part.member()?.bits?.size.min(255) as u8),
+            _ => None,
+        }
     }
 
     /// Returns whether the expression is checked only when it is reached.

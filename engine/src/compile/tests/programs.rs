@@ -190,7 +190,7 @@ extern "C" void fill() {}
                 ("map.size() == 1", "`size()` walks the container"),
                 (
                     "owner->own == 5",
-                    "the location of `own` depends on the contents of the `std::unique_ptr<Derived>`",
+                    "a `std::unique_ptr<Derived>` has a special layout",
                 ),
             ],
         );

@@ -1,7 +1,7 @@
 //! Types of C and C++ arithmetic: promotions and the usual conversions (ISO C §6.3.1, ISO C++
 //! [conv.prom], [expr.arith.conv]).
 
-use super::super::ir::{Expr, Kind};
+use super::super::ir::Expr;
 use super::scalar;
 use crate::inspect::language::c;
 use crate::inspect::value::scalar::{Float, ScalarKind};
@@ -67,10 +67,7 @@ pub(super) fn is_scoped(ty: &Ty) -> bool {
 
 /// Returns the type of an operand after the integer promotions.
 pub(super) fn promoted(of: &Expr<'_>) -> Ty {
-    let bits = match &of.kind {
-        Kind::Known(_, bits) => *bits,
-        _ => None,
-    };
+    let bits = of.bits();
     let Some(scalar) = scalar(&of.ty) else {
         return of.ty.clone();
     };

@@ -4,8 +4,10 @@
 mod c;
 mod cast;
 mod operators;
+mod places;
 mod rust;
 
+use super::evaluate::DEREFERENCES;
 use super::ir::{Expr, Kind};
 use super::messages;
 use super::tree::{self, Node};
@@ -141,6 +143,10 @@ impl Checker<'_> {
             tree::Kind::Sequence(first, second) => self.sequence(first, second, node),
             tree::Kind::Cast(cast, name, inner) => self.cast(*cast, name, inner, node),
             tree::Kind::SizeOf(inner) => self.size_of(inner, node),
+            tree::Kind::Member(object, name) => self.member(object, name, node),
+            tree::Kind::Deref(inner) => self.deref(inner, node),
+            tree::Kind::AddressOf(inner) => self.address_of(inner, node),
+            tree::Kind::Index(object, index) => self.index(object, index, node),
             _ => Err(Stop::Needs(node)),
         }
     }
@@ -272,7 +278,7 @@ impl Checker<'_> {
             }
             _ => self.check(operand)?,
         };
-        if let Kind::Known(_, Some(_)) = checked.kind {
+        if checked.bits().is_some() {
             return Err(wrong(messages::SIZE_OF_BITS, &node.span));
         }
         let ty = match checked.ty.shape() {
@@ -295,7 +301,11 @@ impl Checker<'_> {
 
     /// Follows references, and in Rust also boxes, to a scalar.
     fn operand<'t>(&self, mut of: Expr<'t>) -> Expr<'t> {
-        while let Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) = of.ty.shape() {
+        for _ in 0..DEREFERENCES {
+            let Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) = of.ty.shape()
+            else {
+                break;
+            };
             let span = of.span.clone();
             of = Expr {
                 kind: Kind::Deref(Box::new(of)),

@@ -3,7 +3,7 @@
 use super::super::ir::{Expr, Kind, Overflow};
 use super::super::tree::{self, Binary, Node, Order, Unary};
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
-use crate::expr::evaluate::inner;
+use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
@@ -121,7 +121,10 @@ impl Checker<'_> {
     /// Checks a name as one of an enumeration's enumerators.
     fn enumerator<'t>(&self, ty: &Ty, name: &'t Node, node: &'t Node) -> Checked<'t> {
         let mut ty = ty.clone();
-        while let Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) = ty.shape() {
+        for _ in 0..DEREFERENCES {
+            let Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) = ty.shape() else {
+                break;
+            };
             ty = of;
         }
         let value = match &inner(name).kind {
@@ -395,7 +398,7 @@ impl Checker<'_> {
 /// Converts a scalar to another type, unless it has that type.
 pub(super) fn converted<'t>(of: Expr<'t>, ty: &Ty) -> Expr<'t> {
     let is_same = of.ty.name() == ty.name() && scalar(&of.ty) == scalar(ty);
-    let has_bits = matches!(&of.kind, Kind::Known(_, Some(_)));
+    let has_bits = of.bits().is_some();
     if is_same && !has_bits {
         return of;
     }

@@ -1,6 +1,7 @@
 //! Members of structs, classes, unions and Rust's enums.
 
 use super::location::Bits;
+use super::path::{self, Lookup};
 use super::types::DwarfTy;
 use super::{Shape, Target, Ty, Value, ValueLocation};
 use crate::ids::error::Error;
@@ -223,61 +224,42 @@ fn is_vtable_pointer(member: &dwarf::Member) -> bool {
 /// # Errors
 /// The member exists but cannot be accessed.
 pub fn find(target: &dyn Target, object: &Value, name: &str) -> Result<Option<Value>, Error> {
-    find_within(target, object, name, 0)
+    let Shape::Composite(ty) = object.ty.shape() else {
+        return Ok(None);
+    };
+    // Views find most members here, for each element of a container.
+    if let Some(part) = ty.composite().and_then(|it| own_member(&ty, it, name)) {
+        return member(target, object, &ty, part).map(Some);
+    }
+    match path::find(&object.ty, name) {
+        Lookup::Found(parts) => {
+            let mut value = object.clone();
+            for (part, _) in parts {
+                value = part.of(target, &value)?;
+            }
+            Ok(Some(value))
+        }
+        Lookup::Ambiguous(one, other) => Err(Error::eval(ambiguous(name, &one, &other))),
+        Lookup::Absent => Ok(None),
+        Lookup::Depends => match active_variant(target, object, &ty)? {
+            Some((_, contents)) => find(target, &contents, name),
+            None => Ok(None),
+        },
+    }
 }
 
-fn find_within(
-    target: &dyn Target,
-    object: &Value,
-    name: &str,
-    depth: usize,
-) -> Result<Option<Value>, Error> {
-    let ty = match object.ty.shape() {
-        Shape::Composite(ty) => ty,
-        Shape::Synthetic(_) => {
-            let index = name.parse::<usize>().ok();
-            let parts = super::synthetic::parts(object).unwrap_or_default();
-            return Ok(index.and_then(|index| parts.into_iter().nth(index)));
-        }
-        _ => return Ok(None),
-    };
-    let Some(composite) = ty.composite() else {
-        return Ok(None);
-    };
-    if depth > NESTING {
-        return Ok(None);
-    }
-    for part in &composite.members {
-        if part.name == name || shown_name(&ty, &part.name) == name {
-            return member(target, object, &ty, part).map(Some);
-        }
-    }
-    for part in &composite.statics {
-        if part.name == name {
-            return static_member(target, &ty, part).map(Some);
-        }
-    }
-    for part in composite.members.iter().filter(|part| part.name.is_empty()) {
-        let inner = member(target, object, &ty, part)?;
-        if let Some(found) = find_within(target, &inner, name, depth + 1)? {
-            return Ok(Some(found));
-        }
-    }
-    for part in &composite.bases {
-        let inner = base(target, object, &ty, part)?;
-        if last_component(&inner.ty.strip().name()) == name {
-            return Ok(Some(inner));
-        }
-        if let Some(found) = find_within(target, &inner, name, depth + 1)? {
-            return Ok(Some(found));
-        }
-    }
-    if composite.variants.is_some()
-        && let Some((_, payload)) = active_variant(target, object, &ty)?
-    {
-        return find_within(target, &payload, name, depth + 1);
-    }
-    Ok(None)
+fn own_member<'a>(ty: &DwarfTy, composite: &'a Composite, name: &str) -> Option<&'a Member> {
+    let mut members = composite.members.iter();
+    members.find(|it| it.name == name || shown_name(ty, &it.name) == name)
+}
+
+/// Returns the message for a member that two base classes have.
+pub fn ambiguous(name: &str, one: &Ty, other: &Ty) -> String {
+    format!(
+        "`{name}` is ambiguous: `{}` and `{}` have it; cast the object to one of them",
+        one.name(),
+        other.name()
+    )
 }
 
 /// Returns the names of the members that [`find`] finds directly.

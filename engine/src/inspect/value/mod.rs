@@ -8,6 +8,7 @@ pub mod location;
 pub mod members;
 mod numbers;
 mod objects;
+pub mod path;
 pub mod scalar;
 pub mod synthetic;
 pub mod text;

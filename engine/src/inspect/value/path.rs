@@ -1,0 +1,224 @@
+//! The way from an object to one of its members, by types alone.
+
+use super::members::{self, last_component, shown_name};
+use super::types::DwarfTy;
+use super::{Shape, Target, Ty, Value};
+use crate::ids::error::Error;
+use dwarf::{Composite, Inheritance, Member, Variant};
+use std::sync::Arc;
+
+/// Maximum nesting of bases and anonymous structs.
+const NESTING: usize = 24;
+
+/// A part of an object of a class: the class, and the part's index there.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A data member.
+    Member(Arc<DwarfTy>, usize),
+    /// A static data member.
+    Static(Arc<DwarfTy>, usize),
+    /// A base class.
+    Base(Arc<DwarfTy>, usize),
+    /// The contents of a variant of a Rust enum, which must be active.
+    Variant(Arc<DwarfTy>, usize),
+}
+
+/// The result of a search for a member.
+#[derive(Clone, Debug)]
+pub enum Lookup {
+    /// The parts on the way to it, outermost first, each with its type.
+    Found(Vec<(Part, Ty)>),
+    /// Several base classes have it: two of them.
+    Ambiguous(Ty, Ty),
+    /// Several variants have it: the active one decides.
+    Depends,
+    /// There is none.
+    Absent,
+}
+
+impl Part {
+    fn composite(&self) -> Option<&Composite> {
+        match self {
+            Part::Member(class, _)
+            | Part::Static(class, _)
+            | Part::Base(class, _)
+            | Part::Variant(class, _) => class.composite(),
+        }
+    }
+
+    /// Returns the data member that it is.
+    pub fn member(&self) -> Option<&Member> {
+        match self {
+            Part::Member(_, index) => self.composite()?.members.get(*index),
+            Part::Static(_, index) => self.composite()?.statics.get(*index),
+            Part::Base(..) | Part::Variant(..) => None,
+        }
+    }
+
+    /// Returns the base class that it is.
+    pub fn base(&self) -> Option<&Inheritance> {
+        match self {
+            Part::Base(_, index) => self.composite()?.bases.get(*index),
+            _ => None,
+        }
+    }
+
+    /// Returns the variant that it is, and the member that holds its contents.
+    pub fn variant(&self) -> Option<(&Variant, &Member)> {
+        match self {
+            Part::Variant(_, index) => {
+                let part = self.composite()?.variants.as_ref()?;
+                let variant = part.variants.get(*index)?;
+                Some((variant, variant.members.first()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the part of an object.
+    ///
+    /// # Errors
+    /// Its position depends on memory that cannot be read; another variant is active.
+    pub fn of(&self, target: &dyn Target, object: &Value) -> Result<Value, Error> {
+        let gone = || Error::Unsupported("corrupt debug info: a part of a class".into());
+        match self {
+            Part::Member(class, _) => {
+                let part = self.member().ok_or_else(gone)?;
+                members::member(target, object, class, part)
+            }
+            Part::Static(class, _) => {
+                let part = self.member().ok_or_else(gone)?;
+                members::static_member(target, class, part)
+            }
+            Part::Base(class, _) => {
+                let part = self.base().ok_or_else(gone)?;
+                members::base(target, object, class, part)
+            }
+            Part::Variant(class, _) => {
+                let (_, holder) = self.variant().ok_or_else(gone)?;
+                match members::active_variant(target, object, class)? {
+                    Some((active, contents)) if active == holder.name => Ok(contents),
+                    Some((active, _)) => Err(Error::eval(format!(
+                        "the value is `{active}`, not `{}`",
+                        holder.name
+                    ))),
+                    None => Err(gone()),
+                }
+            }
+        }
+    }
+}
+
+/// Searches a class for a member by name: its own members hide those of bases.
+pub fn find(ty: &Ty, name: &str) -> Lookup {
+    find_within(ty, name, 0)
+}
+
+fn find_within(ty: &Ty, name: &str, depth: usize) -> Lookup {
+    let Shape::Composite(class) = ty.shape() else {
+        return Lookup::Absent;
+    };
+    let Some(composite) = class.composite().filter(|_| depth <= NESTING) else {
+        return Lookup::Absent;
+    };
+    let members = composite.members.iter();
+    let own = members
+        .clone()
+        .position(|it| it.name == name || shown_name(&class, &it.name) == name);
+    if let Some(index) = own {
+        let of = class.related(composite.members[index].ty);
+        return Lookup::Found(vec![(Part::Member(class, index), of)]);
+    }
+    if let Some(index) = composite.statics.iter().position(|it| it.name == name) {
+        let of = class.related(composite.statics[index].ty);
+        return Lookup::Found(vec![(Part::Static(class, index), of)]);
+    }
+    for (index, part) in members.enumerate().filter(|(_, it)| it.name.is_empty()) {
+        let of = class.related(part.ty);
+        let inside = find_within(&of, name, depth + 1);
+        if let Some(found) = below(Part::Member(Arc::clone(&class), index), of, inside) {
+            return found;
+        }
+    }
+    match in_bases(&class, composite, name, depth) {
+        Lookup::Absent => in_variants(&class, composite, name, depth),
+        found => found,
+    }
+}
+
+/// Puts a part before the way inside it; `None` if there is none.
+fn below(part: Part, ty: Ty, inside: Lookup) -> Option<Lookup> {
+    match inside {
+        Lookup::Absent => None,
+        Lookup::Found(mut parts) => {
+            parts.insert(0, (part, ty));
+            Some(Lookup::Found(parts))
+        }
+        other => Some(other),
+    }
+}
+
+fn in_bases(class: &Arc<DwarfTy>, composite: &Composite, name: &str, depth: usize) -> Lookup {
+    let mut found: Option<(Ty, Lookup)> = None;
+    for (index, base) in composite.bases.iter().enumerate() {
+        let of = class.related(base.ty);
+        let part = Part::Base(Arc::clone(class), index);
+        let is_named = last_component(&of.strip().name()) == name;
+        let inside = match is_named {
+            true => Lookup::Found(Vec::new()),
+            false => find_within(&of, name, depth + 1),
+        };
+        let Some(here) = below(part, of.clone(), inside) else {
+            continue;
+        };
+        match &found {
+            Some((other, before)) if !is_one(before, &here) => {
+                return Lookup::Ambiguous(other.clone(), of);
+            }
+            Some(_) => {}
+            None => found = Some((of, here)),
+        }
+    }
+    found.map_or(Lookup::Absent, |(_, found)| found)
+}
+
+/// Returns whether two ways lead to one member: of a virtual base, or a static one.
+fn is_one(a: &Lookup, b: &Lookup) -> bool {
+    let (Lookup::Found(a), Lookup::Found(b)) = (a, b) else {
+        return false;
+    };
+    let (Some((last, _)), Some((other, _))) = (a.last(), b.last()) else {
+        return false;
+    };
+    let is_same = match (last.member(), other.member()) {
+        (Some(a), Some(b)) => a.id == b.id,
+        _ => false,
+    };
+    let is_shared = |it: &[(Part, Ty)]| {
+        let is_virtual = |part: &Part| part.base().is_some_and(|it| it.is_virtual);
+        it.iter().any(|(part, _)| is_virtual(part))
+    };
+    is_same && (matches!(last, Part::Static(..)) || is_shared(a) && is_shared(b))
+}
+
+fn in_variants(class: &Arc<DwarfTy>, composite: &Composite, name: &str, depth: usize) -> Lookup {
+    let Some(part) = &composite.variants else {
+        return Lookup::Absent;
+    };
+    let mut found = Lookup::Absent;
+    for (index, variant) in part.variants.iter().enumerate() {
+        let Some(holder) = variant.members.first() else {
+            continue;
+        };
+        let of = class.related(holder.ty);
+        let inside = find_within(&of, name, depth + 1);
+        let Some(here) = below(Part::Variant(Arc::clone(class), index), of, inside) else {
+            continue;
+        };
+        if !matches!(found, Lookup::Absent) {
+            return Lookup::Depends;
+        }
+        found = here;
+    }
+    found
+}
