@@ -506,7 +506,9 @@ fn c_line(index: usize, expression: &str, ty: &str) -> String {
         .filter(|it| !matches!(*it, "const" | "volatile"))
         .collect();
     let bare = bare.join(" ");
-    let is_pointer = bare.contains("(*") || (bare.ends_with('*') && !bare.contains('['));
+    // `int (* [3])(int)` is an array.
+    let is_function = bare.contains("(*)") || bare.contains("(**)");
+    let is_pointer = is_function || (bare.ends_with('*') && !bare.contains('['));
     let is_object = bare.starts_with("struct") || bare.starts_with("union");
     let (format, cast) = match bare.split(':').next().unwrap_or_default() {
         _ if is_pointer => ("%p", "(const void *)"),
