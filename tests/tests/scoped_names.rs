@@ -155,7 +155,8 @@ extern int counter; extern int copied; extern int only_symbol; extern char **env
 int helper(void); int other(void); int library(void);
 static int own = 5;
 int main(void) {
-  int sum = counter + copied + own + helper() + other() + library() + only_symbol;
+  extern int in_block;
+  int sum = in_block + counter + copied + own + helper() + other() + library() + only_symbol;
   printf("%d %d\n", sum, environ != 0);
   copied = 77;
   return sum == 0; //@ main
@@ -168,7 +169,7 @@ int other(void) { return counter + own + hidden + helper(); }
 "#;
 const BARE: &str = "int only_symbol = 99;\n";
 const LIBRARY: &str = r#"
-int counter = 100; int copied = 200; static int own = 300; static int hidden = 301;
+int counter = 100; int copied = 200; int in_block = 500; static int own = 300; static int hidden = 301;
 int helper(void) { return 400; }
 int library(void) { return counter + copied + own + hidden + helper(); }
 "#;
@@ -236,6 +237,7 @@ fn linkage_of_other_units() {
                 ("counter", "100"),
                 ("copied", "77"),
                 ("own", "5"),
+                ("in_block", "500"),
                 ("hidden", "7"),
                 ("helper()", "400"),
                 ("other()", "22"),
@@ -366,5 +368,58 @@ fn paths_of_rust() {
             ],
         );
         assert!(all_wrong.is_empty(), "{flags:?} {all_wrong:#?}");
+    }
+}
+
+const USER: &str = r#"
+int other();
+int main() {
+  return other() == 0; //@ main
+}
+"#;
+const DECLARER: &str = r#"
+namespace shop { enum Fruit { APPLE = 11, PEAR }; }
+struct Outer { enum Kind { FIRST = 21 }; static const int LIMIT = 31; static int made; int x; };
+int Outer::made = 41;
+Outer object;
+shop::Fruit fruit = shop::PEAR;
+Outer::Kind kind = Outer::FIRST;
+int other() { return fruit + kind + Outer::made + object.x + Outer::LIMIT; }
+"#;
+
+/// What only another unit declares is found by its qualified name.
+#[test]
+fn members_of_other_units() {
+    for compiler in ["g++", "clang++"] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("user.cpp"), USER).unwrap();
+        std::fs::write(at("declarer.cpp"), DECLARER).unwrap();
+        let mut command = std::process::Command::new(compiler);
+        command.args(["-g", "user.cpp", "declarer.cpp", "-o", "program"]);
+        let Ok(status) = command.current_dir(folder.path()).status() else {
+            println!("no {compiler}");
+            continue;
+        };
+        assert!(status.success());
+        let mut client = DapClient::spawn();
+        client.launch_program(&at("program"), serde_json::json!({}));
+        let line = 1 + USER.lines().position(|line| line.contains("//@")).unwrap();
+        client.request_ok(
+            "setBreakpoints",
+            serde_json::json!({"source": {"path": at("user.cpp")}, "breakpoints": [{"line": line}]}),
+        );
+        client.configure();
+        client.expect_stopped("breakpoint");
+        let expected = [
+            ("shop::APPLE + 0", "11"),
+            ("shop::Fruit::PEAR + 0", "12"),
+            ("Outer::FIRST + 0", "21"),
+            ("Outer::LIMIT", "31"),
+            ("Outer::made", "41"),
+            ("fruit + 0", "12"),
+        ];
+        let wrong = differences(&mut client, "main", &expected);
+        assert!(wrong.is_empty(), "{compiler} {wrong:#?}");
     }
 }

@@ -57,6 +57,8 @@ pub struct Scope {
     /// Entries of the types, enumerations, imports and template arguments declared directly in it, in
     /// order.
     pub declarations: Vec<DieRef>,
+    /// Whether it is a copy of another entry, which may declare more.
+    pub is_instance: bool,
     /// Scopes directly in it.
     pub children: Vec<Scope>,
 }
@@ -160,6 +162,7 @@ mod tests {
             ranges: ranges.iter().map(range).collect(),
             variables: Vec::new(),
             declarations: Vec::new(),
+            is_instance: false,
             children: Vec::new(),
         }
     }

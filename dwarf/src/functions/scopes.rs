@@ -46,6 +46,7 @@ impl DebugInfo {
             ranges: ranges.to_vec(),
             variables: Vec::new(),
             declarations: Vec::new(),
+            is_instance: is_instance(&entry),
             children: Vec::new(),
         };
         if entry.has_children() {
@@ -295,6 +296,7 @@ impl DebugInfo {
             ranges: ranges.to_vec(),
             variables: Vec::new(),
             declarations: Vec::new(),
+            is_instance: is_instance(entry),
             children: Vec::new(),
         })
     }
@@ -432,6 +434,10 @@ impl DebugInfo {
             None => flag(entry, gimli::DW_AT_external) && flag(entry, gimli::DW_AT_declaration),
         }
     }
+}
+
+fn is_instance(entry: &Entry) -> bool {
+    entry.has_attr(gimli::DW_AT_abstract_origin) || entry.has_attr(gimli::DW_AT_specification)
 }
 
 /// Returns whether an entry of this tag declares names other than variables in a function.

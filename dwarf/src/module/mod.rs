@@ -67,6 +67,8 @@ pub struct Module {
     pub(crate) types: RwLock<FxHashMap<DieRef, Arc<Type>>>,
     /// Names of the units that a lookup began in, by unit.
     unit_names: RwLock<FxHashMap<u32, Arc<UnitNames>>>,
+    /// What names mean in scopes, for each kind of lookup.
+    resolved: RwLock<FxHashMap<(DieRef, u8, String), Option<DieRef>>>,
 }
 
 impl Module {
@@ -198,6 +200,49 @@ impl Module {
         let root = unit.raw.entry(unit.raw.header.root_offset()).ok()?;
         let producer = info.string(unit, root.attr_value(gimli::DW_AT_producer)?)?;
         std::str::from_utf8(producer).ok()
+    }
+
+    /// Returns what a kind of lookup finds for a name in a scope; `find` does it at most once as long
+    /// as the result is cached.
+    pub(crate) fn resolved(
+        &self,
+        scope: DieRef,
+        kind: u8,
+        name: &str,
+        find: impl FnOnce() -> Option<DieRef>,
+    ) -> Option<DieRef> {
+        let key = (scope, kind, name.to_owned());
+        let known = self.resolved.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&key) {
+            return *known;
+        }
+        drop(known);
+        let found = find();
+        let mut all = self
+            .resolved
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_NAMES {
+            all.clear();
+        }
+        all.insert(key, found);
+        found
+    }
+
+    /// Returns whether a function is of an assembler's unit, which has no types: its parameters and
+    /// result are unknown.
+    pub fn is_of_assembler(&self, function: &Function) -> bool {
+        let language = || {
+            let unit = self.info()?.whole(function.id.unit)?;
+            let root = unit.raw.entry(unit.raw.header.root_offset()).ok()?;
+            root.attr_value(gimli::DW_AT_language)
+        };
+        matches!(
+            language(),
+            Some(gimli::AttributeValue::Language(
+                gimli::DW_LANG_Mips_Assembler | gimli::DW_LANG_ALTIUM_Assembler
+            ))
+        )
     }
 
     /// Returns the concrete function that covers `addr`.

@@ -106,6 +106,7 @@ impl Module {
             functions: RwLock::default(),
             types: RwLock::default(),
             unit_names: RwLock::default(),
+            resolved: RwLock::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{
-    Declaration, FileAddr, Function, LoadAddr, Scope, SimpleLocation, TypeId, Variable,
+    Declaration, FileAddr, Function, Language, LoadAddr, Scope, SimpleLocation, TypeId, Variable,
     VariableKind, VisiblePaths,
 };
 use std::sync::Arc;
@@ -120,8 +120,39 @@ impl Modules {
             }
             hidden = hidden.or(Some((loaded, first.variable)));
         }
-        let (loaded, variable) = hidden?;
-        Some(Static::Variable(loaded, variable))
+        if let Some((loaded, variable)) = hidden {
+            return Some(Static::Variable(loaded, variable));
+        }
+        self.member_of_other_unit(name, place)
+    }
+
+    /// Returns a static member or enumerator of a class, enumeration or namespace that the unit of a
+    /// place does not declare.
+    fn member_of_other_unit<'a>(
+        &'a self,
+        name: &str,
+        place: Option<&CodePlace<'a>>,
+    ) -> Option<Static<'a>> {
+        let (path, last) = name.rsplit_once("::")?;
+        if path.is_empty() || last.contains('>') {
+            return None;
+        }
+        if let Some((loaded, id)) = self.type_named(path, place)
+            && let Some(declared) = loaded.module.member_value(id, last)
+        {
+            return self.meant(loaded, declared);
+        }
+        // Only C++ has enumerators that a namespace qualifies.
+        let is_cpp = |place: &CodePlace<'_>| {
+            place.loaded.module.language_at(place.addr) == Some(Language::Cpp)
+        };
+        if !place.is_some_and(is_cpp) {
+            return None;
+        }
+        self.images_from(place).find_map(|loaded| {
+            let declared = loaded.module.enumerator_named(name)?;
+            self.meant(loaded, declared)
+        })
     }
 
     /// Returns what a declaration of an image means.

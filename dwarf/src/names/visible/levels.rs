@@ -243,7 +243,7 @@ impl Lookup<'_> {
 
     fn directives(&self) -> impl Iterator<Item = DieRef> {
         let unit = self.unit.index;
-        let directives = self.names.directives();
+        let directives = self.names().directives();
         directives
             .map(move |offset| DieRef { unit, offset })
             .take(MAX_NOMINATED)

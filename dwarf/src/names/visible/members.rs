@@ -176,10 +176,11 @@ impl Lookup<'_> {
             let (unit, entry) = self.info.entry(*die).ok()?;
             self.declared_by(unit, &entry, name, wanted)
         });
-        declared.or_else(|| {
-            self.origins(scope.id)
-                .find_map(|origin| self.in_origin(origin, name, wanted))
-        })
+        if declared.is_some() || !scope.is_instance {
+            return declared;
+        }
+        let mut origins = self.origins(scope.id);
+        origins.find_map(|origin| self.in_origin(origin, name, wanted))
     }
 
     /// Returns the abstract instance and the declaration of a block or function: a copy need not
@@ -210,7 +211,8 @@ impl Lookup<'_> {
     /// Returns the namespaces that using directives of a block nominate.
     pub(super) fn directives_in_block(&self, scope: &Scope) -> Vec<Path> {
         let mut dies: Vec<DieRef> = scope.declarations.clone();
-        for origin in self.origins(scope.id) {
+        let origins = self.origins(scope.id).filter(|_| scope.is_instance);
+        for origin in origins {
             let Ok((unit, entry)) = self.info.entry(origin) else {
                 break;
             };

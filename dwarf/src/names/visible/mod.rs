@@ -13,19 +13,23 @@ use crate::functions::Scope;
 use crate::functions::variable::{Variable, VariableKind};
 use crate::ids::addr::FileAddr;
 use crate::ids::{DieRef, Language};
+use crate::index::mentions::Mentions;
 use crate::index::unit_names::UnitNames;
 use crate::lines::DebugInfo;
 use crate::module::Module;
-use crate::naming::{components, squeeze, without_arguments};
+use crate::naming::{Key, components, squeeze, without_arguments};
 use crate::types::TypeId;
 use levels::{Levels, Path};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 pub use levels::VisiblePaths;
 
 /// Maximum number of entries that one lookup compares.
 const MAX_ENTRIES: u32 = 1 << 18;
+
+/// Maximum number of units that are read for an enumerator.
+const MAX_MENTIONING: usize = 16;
 
 /// What a name declares.
 #[derive(Clone, Debug)]
@@ -99,7 +103,8 @@ struct Lookup<'a> {
     module: &'a Module,
     info: &'a DebugInfo,
     unit: &'a Unit,
-    names: Arc<UnitNames>,
+    /// Read on first use: blocks and classes need none.
+    names: OnceCell<Arc<UnitNames>>,
     /// Number of entries compared.
     compared: Cell<u32>,
 }
@@ -122,7 +127,8 @@ impl Module {
     /// Returns the value that one block declares by other means than a variable: an enumerator, a
     /// using declaration, a template argument.
     pub fn value_in_block(&self, name: &str, scope: &Scope) -> Option<Declaration> {
-        if name.contains("::") {
+        let is_empty = scope.declarations.is_empty() && !scope.is_instance;
+        if is_empty || name.contains("::") {
             return None;
         }
         let info = self.info()?;
@@ -164,6 +170,27 @@ impl Module {
         lookup.declaration(found, name)
     }
 
+    /// Returns the enumerator with a qualified name from the units that mention it.
+    pub fn enumerator_named(&self, name: &str) -> Option<Declaration> {
+        let info = self.info()?;
+        let paths = VisiblePaths::global(name);
+        let last = components(name.trim()).pop().map(squeeze)?;
+        let key = Key::of(&last);
+        let Mentions::Units(units) = info.units_mentioning(key) else {
+            return None;
+        };
+        let is_enumerator = |die: &DieRef| {
+            let entry = info.entry(*die);
+            entry.is_ok_and(|(_, entry)| entry.tag() == gimli::DW_TAG_enumerator)
+                && paths.rank(info, *die).is_some()
+        };
+        units.into_iter().take(MAX_MENTIONING).find_map(|unit| {
+            let lookup = Lookup::of_unit(self, info, info.whole(unit)?);
+            let found = lookup.entries_named(key.hash).find(is_enumerator)?;
+            lookup.declaration(found, name)
+        })
+    }
+
     /// Returns the qualified names that a name may have at a place.
     pub fn visible_paths(&self, name: &str, scopes: &[&Scope], addr: FileAddr) -> VisiblePaths {
         let Some(lookup) = Lookup::at(self, scopes, addr) else {
@@ -190,9 +217,14 @@ impl<'a> Lookup<'a> {
             module,
             info,
             unit,
-            names: module.unit_names(info, unit),
+            names: OnceCell::new(),
             compared: Cell::new(0),
         }
+    }
+
+    fn names(&self) -> &UnitNames {
+        let read = || self.module.unit_names(self.info, self.unit);
+        self.names.get_or_init(read)
     }
 
     /// Returns whether another entry may be compared.
@@ -203,6 +235,15 @@ impl<'a> Lookup<'a> {
 
     /// Finds the entry that a name declares.
     fn resolve(&self, name: &str, scopes: &[&Scope], wanted: Wanted) -> Option<DieRef> {
+        let find = || self.resolve_now(name, scopes, wanted);
+        match scopes.last() {
+            // The innermost scope determines the others.
+            Some(scope) => self.module.resolved(scope.id, wanted as u8, name, find),
+            None => find(),
+        }
+    }
+
+    fn resolve_now(&self, name: &str, scopes: &[&Scope], wanted: Wanted) -> Option<DieRef> {
         let levels = self.levels(scopes);
         let mut parts: Vec<String> = components(name.trim()).into_iter().map(squeeze).collect();
         let last = parts.pop()?;
@@ -367,7 +408,7 @@ impl<'a> Lookup<'a> {
     /// Returns the entries of the unit outside functions with a key.
     fn entries_named(&self, key: u32) -> impl Iterator<Item = DieRef> {
         let unit = self.unit.index;
-        let offsets = self.names.get(key);
+        let offsets = self.names().get(key);
         offsets.map(move |offset| DieRef { unit, offset })
     }
 }

@@ -112,6 +112,7 @@ impl EvalContext for FrameScope<'_> {
             return Vec::new();
         };
         let functions = functions.into_iter();
+        let functions = functions.filter(|it| !loaded.module.is_of_assembler(it));
         let resolved = functions.map(|function| ResolvedFunction {
             module: loaded.module.clone(),
             bias: loaded.bias,

@@ -3,7 +3,8 @@
 use super::FrameScope;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
-use crate::inspect::value::{Ty, Value};
+use crate::images::names::Static;
+use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::{
     CallerFrame, FrameAddress, FrameContext, LoadAddr, LoadBias, Location, Module, Registers,
     Unwinder, Unwound, Variable, VariableKind,
@@ -30,6 +31,20 @@ impl FrameScope<'_> {
         bias: LoadBias,
         variable: &Variable,
     ) -> Result<Value, Error> {
+        // `extern` in a function's block, for example.
+        if variable.is_only_declared
+            && let Some(loaded) = self.modules.loaded.iter().find(|it| it.bias == bias)
+        {
+            match self.modules.with_storage(loaded, variable.clone()) {
+                Static::Elsewhere(_, _, addr) => {
+                    return Ok(Value::new(ty, ValueLocation::Memory(addr, None)));
+                }
+                Static::Variable(other, defined) if !defined.is_only_declared => {
+                    return self.value_of(&other.module, other.bias, &defined);
+                }
+                _ => {}
+            }
+        }
         let (location, registers, key) = self.location_of(module, bias, variable, None)?;
         let ty = match ty.has_dynamic_array() {
             true => ty.with_bounds(&|array| {

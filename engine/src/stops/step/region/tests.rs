@@ -42,6 +42,7 @@ fn scope(kind: ScopeKind, start: u64, end: u64) -> Scope {
         ranges: vec![range(start, end)],
         variables: Vec::new(),
         declarations: Vec::new(),
+        is_instance: false,
         children: Vec::new(),
     }
 }
