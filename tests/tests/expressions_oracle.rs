@@ -36,7 +36,7 @@ fn expect_as_compiled(kind: &str) {
         let trial = Trial {
             seed: 0,
             count: COUNT,
-            runs: 1,
+            runs: 2,
         };
         let report = trial.run(world, Keep::Programs);
         assert_eq!(report.expressions, COUNT);

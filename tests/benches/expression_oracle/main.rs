@@ -18,7 +18,7 @@ use stillpoint_tests::oracle::{Keep, Report, Trial, World};
 /// Expressions of one program: the compiler's start costs little then.
 const EXPRESSIONS: usize = 1000;
 /// Runs of its loop, for expressions that are compiled in the program.
-const RUNS: usize = 8;
+const RUNS: usize = 16;
 /// Programs at once.
 const THREADS: usize = 2;
 

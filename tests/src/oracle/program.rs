@@ -146,7 +146,7 @@ const MARK: &str = "//% expressions\n";
 /// The line of a world that is replaced by the stop, and by a loop with lines for log messages.
 const STOP: &str = "//% stop\n";
 /// Lines of the loop, `tick0` and so on; after each [`ROUNDS`] rounds it passes `end`.
-pub const TICKS: usize = 32;
+pub const TICKS: usize = 16;
 /// Hits of a line of the loop: more than a breakpoint takes until its message is compiled.
 pub const ROUNDS: usize = 20;
 
