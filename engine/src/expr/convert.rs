@@ -109,6 +109,7 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
         });
     }
     let bits = match ty.shape() {
+        Shape::Scalar(to) if to.kind == ScalarKind::Bool => u128::from(truth(target, value)?),
         Shape::Scalar(to) => {
             let from = operand(target, value)?;
             match (to.kind, from.number) {

@@ -167,7 +167,12 @@ impl Evaluator<'_> {
     fn pointee(&self, pointer: &Value, of: &Expr<'_>) -> Result<Value, Error> {
         match visualize::view(self.context.as_target(), pointer) {
             Some(View::Pointee(next) | View::Noted(next, _)) => Ok(next),
-            Some(View::Invalid(why) | View::Plain(why)) => Err(error(why, &of.span)),
+            Some(View::Invalid(why)) => Err(error(why, &of.span)),
+            Some(View::Plain(state)) => {
+                let state = if state == "nullptr" { "null" } else { &state };
+                let message = format!("cannot dereference: the pointer is {state}");
+                Err(error(message, &of.span))
+            }
             _ => {
                 let name = pointer.ty.name();
                 Err(error(format!("this `{name}` has no target"), &of.span))

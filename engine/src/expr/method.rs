@@ -3,8 +3,8 @@
 use super::evaluate::{DEREFERENCES, Evaluator, inner};
 use super::tree::{Binary, Kind, Node};
 use crate::ids::error::Error;
-use crate::inspect::library;
-use crate::inspect::value::{Shape, Target, Ty, Value};
+use crate::inspect::library::{self, Contents};
+use crate::inspect::value::{Shape, Target, Ty, Value, members};
 use crate::inspect::visualize::{self, View};
 use dwarf::Language;
 
@@ -54,7 +54,12 @@ impl Evaluator<'_> {
         path: &str,
         arguments: &[Node],
     ) -> Result<Option<Value>, Error> {
-        if self.language != Language::Rust || !path.contains("::") || arguments.is_empty() {
+        let may_be_known = match self.language {
+            Language::Rust => path.contains("::"),
+            Language::Cpp => path.starts_with("std::") && path.ends_with('>'),
+            Language::C => false,
+        };
+        if !may_be_known || arguments.is_empty() {
             return Ok(None);
         }
         let is_pure = |node: &Node| {
@@ -92,6 +97,96 @@ impl Evaluator<'_> {
             object = object.pointee(target, of)?;
         }
         method.evaluate(target, &object, rest).map(Some)
+    }
+
+    /// Evaluates what Rust compares by the other side: `a == Some(b)`, `Err(e) != c`, and `&a == &b`,
+    /// which compares what the references refer to.
+    ///
+    /// # Errors
+    /// The values cannot be read, or compared.
+    pub(super) fn rust_comparison(
+        &mut self,
+        operator: Binary,
+        left: &Node,
+        right: &Node,
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        if self.language != Language::Rust || !operator.is_comparison() {
+            return Ok(None);
+        }
+        for (known, variant) in [(left, right), (right, left)] {
+            let equality = matches!(operator, Binary::Eq | Binary::Ne);
+            if !equality || variant_call(variant).is_none() || variant_call(known).is_some() {
+                continue;
+            }
+            // A bare variant (`None`) has no value.
+            let Ok(value) = self.evaluate(known) else {
+                continue;
+            };
+            if let Some(same) = self.is_variant(&value, variant)? {
+                let holds = same == (operator == Binary::Eq);
+                return Ok(Some(super::arith::boolean(holds, self.language)));
+            }
+        }
+        match (referred(left), referred(right)) {
+            (Some(a), Some(b)) => self.binary(operator, a, b, node).map(Some),
+            (Some(referred), None) => self.with_reference(operator, referred, right, true, node),
+            (None, Some(referred)) => self.with_reference(operator, referred, left, false, node),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Compares `&referred` with another expression if that is a reference, too.
+    fn with_reference(
+        &mut self,
+        operator: Binary,
+        referred: &Node,
+        other: &Node,
+        is_left: bool,
+        node: &Node,
+    ) -> Result<Option<Value>, Error> {
+        let Ok(reference) = self.evaluate(other) else {
+            return Ok(None);
+        };
+        if !reference.ty.name().starts_with('&') {
+            return Ok(None);
+        }
+        let value = self.evaluate(referred)?;
+        let reference = library::referent(self.context.as_target(), &reference)?;
+        let (a, b) = ((&value, referred), (&reference, other));
+        let (a, b) = if is_left { (a, b) } else { (b, a) };
+        self.binary_of(operator, a, b, node).map(Some)
+    }
+
+    /// Returns whether a value is the variant that a node like `Some(3)` makes; `None` if the value
+    /// is of another kind.
+    fn is_variant(&mut self, value: &Value, node: &Node) -> Result<Option<bool>, Error> {
+        let Some((name, argument)) = variant_call(node) else {
+            return Ok(None);
+        };
+        let value = library::referent(self.context.as_target(), value)?;
+        match (library::contents(&value.ty), name) {
+            (Some(Contents::Optional(_)), "Some") | (Some(Contents::Either(..)), "Ok" | "Err") => {}
+            _ => return Ok(None),
+        }
+        let Some((active, held)) = library::variant(self.context.as_target(), &value)? else {
+            return Ok(None);
+        };
+        let Some(held) = held.filter(|_| active == name) else {
+            return Ok(Some(false));
+        };
+        if let Some(same) = self.is_variant(&held, argument)? {
+            return Ok(Some(same));
+        }
+        if let Kind::Name(name) = &inner(argument).kind
+            && let Some((active, None)) = library::variant(self.context.as_target(), &held)?
+            && active == *name
+        {
+            return Ok(Some(true));
+        }
+        let wanted = self.evaluate(referred(argument).unwrap_or(argument))?;
+        let order = library::compare(self.context.as_target(), &held, &wanted)?;
+        Ok(Some(order == Some(std::cmp::Ordering::Equal)))
     }
 
     /// Evaluates arguments for reading: `&2` is 2, and a memory order is nothing.
@@ -193,10 +288,45 @@ impl Evaluator<'_> {
     }
 }
 
+/// Returns the variant of `Option` or `Result` that a node makes, and what of.
+fn variant_call(node: &Node) -> Option<(&str, &Node)> {
+    let Kind::Call(function, arguments) = &inner(node).kind else {
+        return None;
+    };
+    match (&inner(function).kind, &arguments[..]) {
+        (Kind::Name(name), [argument]) => {
+            let name = members::last_component(name);
+            matches!(name, "Some" | "Ok" | "Err").then_some((name, argument))
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether an operand gets its meaning from the operand that it is compared with.
+pub(super) fn is_of_other_side(node: &Node) -> bool {
+    variant_call(node).is_some() || referred(node).is_some()
+}
+
+/// Returns `x` of `&x`.
+fn referred(node: &Node) -> Option<&Node> {
+    match &inner(node).kind {
+        Kind::AddressOf(of) => Some(of),
+        _ => None,
+    }
+}
+
 /// Returns what an object points to: a reference, a pointer, a class that is shown as its target.
 fn dereferenced(target: &dyn Target, value: &Value) -> Result<Option<Value>, Error> {
     match value.ty.shape() {
         Shape::Pointer(of, _) => value.pointee(target, of).map(Some),
+        // `opt.size()` of an optional string: C++ has `->` for that.
+        _ if matches!(
+            library::contents(&value.ty),
+            Some(Contents::Optional(_) | Contents::Either(..))
+        ) =>
+        {
+            Ok(None)
+        }
         _ => match visualize::view(target, value) {
             Some(View::Pointee(next) | View::Noted(next, _)) => Ok(Some(next)),
             Some(View::Invalid(why)) => Err(Error::eval(why)),

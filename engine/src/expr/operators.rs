@@ -18,6 +18,9 @@ impl Evaluator<'_> {
         right: &Node,
         node: &Node,
     ) -> Result<Value, Error> {
+        if let Some(value) = self.rust_comparison(operator, left, right, node)? {
+            return Ok(value);
+        }
         let a = self.evaluate_or_unknown(left)?;
         let b = self.evaluate_or_unknown(right)?;
         match (&a, &b) {

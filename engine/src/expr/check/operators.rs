@@ -4,6 +4,7 @@ use super::super::ir::{Expr, Kind, Overflow};
 use super::super::tree::{self, Binary, Node, Order, Unary};
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
+use crate::expr::method;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
@@ -100,6 +101,13 @@ impl Checker<'_> {
         right: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
+        // The other side decides what `Some(3)` and `&2` are.
+        if self.language == Language::Rust
+            && operator.is_comparison()
+            && [left, right].into_iter().any(method::is_of_other_side)
+        {
+            return Err(Stop::Needs(node));
+        }
         let (a, b) = match (self.check(left), self.check(right)) {
             // A name may be that of the other operand's enumerator, or of a type.
             (Err(Stop::Wrong(Error::UnknownName { .. })), Ok(b)) => {

@@ -99,7 +99,10 @@ impl Checker<'_> {
         index: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        if let tree::Kind::Range(..) = index.kind {
+        // `map[&1]`: the key need not be in memory.
+        let is_key = matches!(inner(index).kind, tree::Kind::AddressOf(_));
+        if matches!(index.kind, tree::Kind::Range(..)) || is_key && self.language == Language::Rust
+        {
             return Err(Stop::Needs(node));
         }
         let (mut of, mut by) = (self.check(object)?, self.operand(self.check(index)?));

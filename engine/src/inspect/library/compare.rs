@@ -535,7 +535,8 @@ fn alternative(target: &dyn Target, value: &Value) -> Result<(usize, Option<Valu
     Ok((number, super::call::held(target, value)?))
 }
 
-fn parts(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error> {
+/// Returns the parts of a tuple or pair.
+pub(super) fn parts(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error> {
     if let Some(parts) = synthetic::parts(value) {
         return Ok(parts);
     }

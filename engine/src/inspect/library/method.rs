@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::compare::{self, Comparison};
 use super::contents::{Contents, contents, rust_class};
+use super::cpp::Part;
 use super::{cpp, rust};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Int, Scalar, ScalarKind};
@@ -28,6 +29,7 @@ pub struct Method {
 enum MethodKind {
     Row(&'static Row),
     Comparison(Comparison),
+    Part(Part),
 }
 
 /// A class with methods, by its type.
@@ -257,6 +259,13 @@ impl Class {
                 };
                 found(Language::Rust, name)
             }
+            Shape::Pointer(of, PointerKind::Owned)
+                if ty.name().starts_with("alloc::boxed::Box<") =>
+            {
+                let mut class = found(Language::Rust, "Box")?;
+                class.contents = Some(Contents::Pointee(of));
+                Some(class)
+            }
             Shape::Enumeration(class)
                 if class.language() == Language::Rust
                     && &*class.ty.name == "core::cmp::Ordering" =>
@@ -387,9 +396,17 @@ pub fn names(class: &Ty) -> Vec<&'static str> {
 /// Returns the method that a path names, with the object as the first argument: `Rc::strong_count`,
 /// `i32::abs`, `Option::is_some`.
 pub fn function(path: &str, arguments: &[Ty]) -> Option<Method> {
-    let (class, name) = path.rsplit_once("::")?;
     let (object, rest) = arguments.split_first()?;
     let object = referent(object);
+    if let Some((part, returns)) = Part::named(path, &object) {
+        return Some(Method {
+            returns,
+            parameters: Vec::new(),
+            class: Arc::new(Class::of(&object)?),
+            kind: MethodKind::Part(part),
+        });
+    }
+    let (class, name) = path.rsplit_once("::")?;
     let known = Class::of(&object)?;
     let class = before_arguments(class.trim_end_matches("::"));
     let class = class.rsplit("::").next().unwrap_or(class);
@@ -473,6 +490,7 @@ impl Method {
                 };
                 (row.run)(&call).map(|result| self.typed(target, result))
             }
+            MethodKind::Part(part) => part.evaluate(target, &self.returns, object),
             MethodKind::Comparison(comparison) => {
                 let other = arguments.first().ok_or_else(super::call::no_argument)?;
                 comparison.evaluate(target, &self.returns, object, other)

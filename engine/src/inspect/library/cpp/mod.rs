@@ -3,8 +3,11 @@
 
 mod containers;
 mod owners;
+mod parts;
 mod strings;
 mod values;
+
+pub(super) use parts::Part;
 
 use super::method::Row;
 

@@ -5,7 +5,7 @@ use crate::ids::error::Error;
 use crate::inspect::library::call::Call;
 use crate::inspect::library::method::Parameter::{Own, Unread};
 use crate::inspect::library::method::{Class, Row, boolean, element, element_pointer, size};
-use crate::inspect::value::{Ty, Value};
+use crate::inspect::value::{Shape, Ty, Value};
 use crate::inspect::visualize::rust_std::{self, counts};
 use crate::inspect::visualize::{View, view};
 
@@ -116,6 +116,9 @@ fn inner(it: &Call<'_>, held: Value) -> Result<Value, Error> {
 }
 
 fn value(it: &Call<'_>) -> Result<Value, Error> {
+    if let Shape::Pointer(of, _) = it.object.ty.shape() {
+        return it.object.pointee(it.target, of);
+    }
     let held = it.held()?.ok_or_else(|| it.unreadable())?;
     inner(it, held)
 }

@@ -37,6 +37,12 @@ pub const OPTION: &[Row] = &[
     }),
 ];
 
+/// Methods of `bool`.
+pub const BOOL: &[Row] = &[Row::new("clone", &[], own, |it| Ok(it.object.clone()))];
+
+/// Methods of an option of a number or a reference, which is the expression's own.
+pub const COPY: &[Row] = &[Row::new("clone", &[], own, |it| Ok(it.object.clone()))];
+
 /// Methods of `Result`.
 pub const RESULT: &[Row] = &[
     Row::new("is_ok", &[], boolean, |it| is(it, "Ok")),

@@ -64,6 +64,7 @@ const OTHERS: &[Row] = &[
             false => of_double(it, value.powi(exponent)),
         })
     }),
+    Row::new("clone", &[], own, |it| Ok(it.object.clone())),
     Row::new("to_bits", &[], bits, |it| {
         Ok(it.number(it.object.raw(it.target)?))
     }),
@@ -89,6 +90,7 @@ pub const FLOAT: [&[Row]; 2] = [UNARY, OTHERS];
 
 /// Methods of `char`.
 pub const CHAR: &[Row] = &[
+    Row::new("clone", &[], own, |it| Ok(it.object.clone())),
     Row::new("is_alphabetic", &[], boolean, |it| {
         is(it, char::is_alphabetic)
     }),

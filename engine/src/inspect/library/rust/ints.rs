@@ -12,6 +12,7 @@ use dwarf::Language;
 
 /// Operations with a result of the object's type.
 pub const SAME: &[Row] = &[
+    Row::new("clone", &[], own, |it| Ok(it.object.clone())),
     Row::new("abs", &[], signed_own, |it| exact(it, Operation::Abs)),
     Row::new("signum", &[], signed_own, |it| {
         let value = object(it)?.value().signum();

@@ -49,6 +49,9 @@ pub const CHARS: &[Row] = &[
         let nth = usize::try_from(it.position(0, 0)?).unwrap_or(usize::MAX);
         character(it, text(it)?.chars().nth(nth))
     }),
+    Row::new("next", &[], option_of_char, |it| {
+        character(it, text(it)?.chars().next())
+    }),
     Row::new("last", &[], option_of_char, |it| {
         character(it, text(it)?.chars().next_back())
     }),

@@ -15,13 +15,14 @@ use crate::inspect::value::Ty;
 
 /// Returns the tables of a class's methods.
 pub(super) fn tables(class: &Class) -> Vec<&'static [Row]> {
+    let is_own = matches!(class.ty, Ty::Synthetic(_));
     match &*class.name {
         "str" => vec![texts::STR, iterators::OF_STR],
         "String" => vec![texts::STRING, texts::STR, iterators::OF_STR],
-        "Chars" => vec![iterators::CHARS],
-        "Bytes" => vec![iterators::BYTES],
-        "Lines" => vec![iterators::LINES],
-        "Iter" => vec![iterators::ITER],
+        "Chars" if is_own => vec![iterators::CHARS],
+        "Bytes" if is_own => vec![iterators::BYTES],
+        "Lines" if is_own => vec![iterators::LINES],
+        "Iter" if is_own => vec![iterators::ITER],
         "OsString" | "CString" => vec![texts::OS],
         "slice" | "array" => vec![rows::SLICE, iterators::OF_SLICE],
         "Vec" => vec![rows::VEC, rows::SLICE, iterators::OF_SLICE],
@@ -32,10 +33,12 @@ pub(super) fn tables(class: &Class) -> Vec<&'static [Row]> {
         "BTreeMap" => vec![maps::SORTED_MAP, maps::MAP],
         "HashSet" => vec![maps::HASHED, maps::SET],
         "BTreeSet" => vec![maps::SORTED_SET, maps::SET],
+        "Option" if is_own => vec![enums::OPTION, enums::COPY],
         "Option" => vec![enums::OPTION],
         "Result" => vec![enums::RESULT],
         "Ordering" => vec![enums::ORDERING],
-        "Rc" | "Arc" => vec![cells::COUNTED],
+        "Rc" | "Arc" | "Box" => vec![cells::COUNTED],
+        "bool" => vec![enums::BOOL],
         "Weak" => vec![cells::WEAK],
         "Cell" => vec![cells::CELL],
         "RefCell" => vec![cells::REF_CELL],

@@ -159,6 +159,18 @@ const VALUES: &[(&str, &str)] = &[
     ("opt_text->size()", "5"),
     ("opt_point->y", "2"),
     ("var.index()", "1"),
+    ("std::get<0>(tuple) + std::get<0>(pair)", "2"),
+    ("std::get<1>(tuple)", "\"t\""),
+    ("std::get<double>(tuple)", "2.5"),
+    ("std::get<2>(triple)", "3"),
+    ("std::get<1>(var).size()", "3"),
+    ("std::get<int>(var_int)", "5"),
+    (
+        "std::get<0>(var)",
+        "error: the variant holds alternative 1, not 0",
+    ),
+    ("std::holds_alternative<int>(var_int)", "true"),
+    ("bool(opt) && !bool(no_unique)", "true"),
     ("var_int.index()", "0"),
     ("valueless.valueless_by_exception()", "true"),
     ("any.has_value() && !any_none.has_value()", "true"),
@@ -375,6 +387,17 @@ const RUST: &[(&str, &str)] = &[
     ("map == map", "true"),
     ("words == words", "true"),
     ("owned_cow == \"own\"", "true"),
+    ("&wrapped == &wrapped && &deque != &wrapped", "true"),
+    (
+        "wrapped.front() == Some(&7) && wrapped.front() != Some(&8)",
+        "true",
+    ),
+    ("map.get(\"two\") == Some(&1)", "false"),
+    ("cow_slice.binary_search(&3) == Ok(2)", "true"),
+    ("Err(0) == cow_slice.binary_search(&0)", "true"),
+    ("words == Some(\"rc\")", "true"),
+    ("3i32.clone() + wrapped.front().clone().unwrap()", "10"),
+    ("\"ab\" == rc_text.trim()", "false"),
 ];
 
 const RUST_TYPES: &[(&str, &str)] = &[
