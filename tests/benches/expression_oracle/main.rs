@@ -3,8 +3,12 @@
 //!
 //! `cargo bench --profile dev -p stillpoint-tests --bench expression_oracle -- [PROGRAMS] [WORD...]`:
 //! the number of programs of each world (1 by default), and which worlds: those whose kind, language
-//! or name is among the words. `--from SEED`: the first seed. `--all`: each difference instead of one of
-//! each group. The expressions are the same in each run.
+//! and name have all of the words. `--from SEED`: the first seed. `--all`: each difference instead of
+//! one of each group. The expressions are the same in each run.
+//!
+//! 1000 expressions take 4 to 13 s on a busy machine with two cores, most of it the compiler's, if
+//! `STILLPOINT` is a release build: 100,000 of a language take 10 to 20 minutes. A debug build takes
+//! three times as long, and ten times for calls.
 
 use std::collections::VecDeque;
 use std::env;

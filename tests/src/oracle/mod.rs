@@ -7,6 +7,7 @@
 
 mod accepted;
 mod compiled;
+mod compiler;
 mod difference;
 mod grammar;
 mod names;
