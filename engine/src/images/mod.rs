@@ -36,8 +36,10 @@
 //!   that is only declared, reads the symbol of its vtable and one of its functions;
 //!   `std::function` and `std::any` the function that handles their content
 //! - a name that is not a local (also in a condition, with the types of the members it uses): what
-//!   the frame's unit declares, once; if the unit does not declare it, the names of all units, once: from the cache on disk, from clang's `.debug_names`, else from the
-//!   entries. Until that is done, the few units that `.gdb_index` or a search for the string finds
+//!   the frame's unit declares, once. If it does not declare the name, the names of all units, once:
+//!   from the cache on disk, from clang's `.debug_names`, else from the entries. Until that is done,
+//!   the few units that `.gdb_index` or a search for the string finds
+//! - a macro: the macro information of the frame's unit up to the line
 
 pub(crate) mod body;
 pub(crate) mod derived;
