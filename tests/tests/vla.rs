@@ -2,7 +2,7 @@
 //! two-dimensional ones.
 
 use serde_json::json;
-use stillpoint_tests::{Compiler, DapClient, Fixture, matrix};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, matrix};
 
 #[test]
 fn bounds_are_those_of_the_frame() {
@@ -69,6 +69,25 @@ fn bounds_are_those_of_the_frame() {
         assert_eq!(client.evaluate("w[3]"), "{30, 31}");
         if !is_clang {
             assert_eq!(client.evaluate("a[3][1]"), "8");
+        }
+    }
+}
+
+/// gcc leaves the inner bounds of optimized code out: rows are refused, not read from elsewhere.
+#[test]
+fn rows_of_unknown_length_are_refused() {
+    let gcc = Flags::new(Compiler::Gcc).optimized("2");
+    let Some(fixture) = Fixture::build("c/vla_rows.c", gcc) else {
+        return;
+    };
+    let mut client = DapClient::stopped_at(&fixture, "rows");
+    for expression in ["rows[1][0]", "sizeof rows"] {
+        match client.evaluated(expression) {
+            Err(_) => {}
+            Ok(body) => {
+                let right = ["2", "24"].contains(&body["result"].as_str().unwrap());
+                assert!(right, "{expression}: {body}");
+            }
         }
     }
 }

@@ -406,14 +406,22 @@ fn array_of(element: Ty, stride: Option<u64>, counts: &[Option<u64>]) -> Ty {
         Some(stride) => stride,
         None => element.size().unwrap_or(0),
     };
+    let mut is_known = true;
     for (dimension, count) in counts.iter().enumerate().rev() {
         element = Ty::Array(Arc::new(ArrayTy {
             element,
-            count: *count,
+            count: count.filter(|_| is_known),
             stride,
         }));
         if dimension > 0 {
-            stride = stride.saturating_mul(count.unwrap_or(0));
+            let Some(count) = count else {
+                // Where the next row begins is unknown, too.
+                element = Ty::Broken("a row of unknown length".into());
+                stride = 0;
+                is_known = false;
+                continue;
+            };
+            stride = stride.saturating_mul(*count);
         }
     }
     match counts.is_empty() {
