@@ -47,8 +47,10 @@ impl<'a> Compiler<'a> {
     /// Compiles a node as a condition.
     pub(super) fn truth(&self, node: &Node) -> Result<BoolExpr, NotCompilable> {
         let condition = self.check(|checker| checker.condition(node));
-        match condition.map_err(|stop| refused(stop, node))? {
-            late if late.is_late() => {
+        match condition {
+            Ok(condition) if !condition.is_late() => self.truth_of(&condition),
+            Err(Stop::Wrong(error)) => Err(NotCompilable(error.to_string())),
+            Ok(_) | Err(Stop::Needs(_) | Stop::Wants(_)) => {
                 let value = self.value(node)?;
                 self.remember(node, value.clone());
                 let condition = self.check(|checker| checker.condition(node));
@@ -57,7 +59,6 @@ impl<'a> Compiler<'a> {
                     condition => self.truth_of(&condition),
                 }
             }
-            condition => self.truth_of(&condition),
         }
     }
 

@@ -205,10 +205,10 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// The value is not a boolean, or cannot be evaluated.
     pub fn truth(&mut self, node: &Node) -> Result<bool, Error> {
-        let condition = self.checker().condition(node);
-        match condition.map_err(|stop| stop.into_error(node))? {
-            late if late.is_late() => self.truth_of_value(node),
-            condition => self.decided(&condition),
+        match self.checker().condition(node) {
+            Ok(condition) if !condition.is_late() => self.decided(&condition),
+            Ok(_) | Err(Stop::Needs(_) | Stop::Wants(_)) => self.truth_of_value(node),
+            Err(Stop::Wrong(error)) => Err(error),
         }
     }
 

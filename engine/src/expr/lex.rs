@@ -1,6 +1,8 @@
 //! Lexer: text → tokens.
 
+use super::soft;
 use crate::ids::error::Error;
+use crate::inspect::value::scalar::Float;
 use dwarf::Language;
 use std::ops::Range;
 
@@ -23,7 +25,7 @@ pub enum TokenKind {
     /// An integer, its suffix (`u64`, `ul`, empty), and whether it is decimal.
     Int(u128, String, bool),
     /// A float and its suffix.
-    Float(f64, String),
+    Float(String, String),
     /// A character and its prefix (`b`, `L`, `u`, …).
     Char(u32, String),
     /// A string's bytes.
@@ -231,6 +233,9 @@ impl Lexer<'_> {
             let digits = self
                 .take_while(|char| char.is_digit(radix) || char == '_')
                 .to_owned();
+            if radix == 16 && !self.rust && self.rest().starts_with(['.', 'p', 'P']) {
+                return self.hexadecimal_float(start);
+            }
             return self.integer(&digits, radix, start);
         }
         let is_digit = |char: char| char.is_ascii_digit() || char == '_' || char == '\'';
@@ -265,11 +270,34 @@ impl Lexer<'_> {
             let is_octal = octal && whole.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
             return self.integer(&whole, if is_octal { 8 } else { 10 }, start);
         }
+        self.float(text, start)
+    }
+
+    /// Reads the rest of a float after its digits: its suffix.
+    fn float(&mut self, text: String, start: usize) -> Result<TokenKind, Error> {
         let suffix = self.take_while(is_name_part).to_ascii_lowercase();
-        match (text.parse(), suffix.as_str()) {
-            (Ok(value), "" | "f" | "l" | "f32" | "f64") => Ok(TokenKind::Float(value, suffix)),
+        let is_known = matches!(suffix.as_str(), "" | "f" | "l" | "f32" | "f64");
+        match soft::parsed(Float::Double, &text) {
+            Some(_) if is_known => Ok(TokenKind::Float(text, suffix)),
             _ => Err(error("invalid number literal", start..self.at)),
         }
+    }
+
+    /// Reads the rest of `0x1.8p3` (ISO C §6.4.4.3).
+    fn hexadecimal_float(&mut self, start: usize) -> Result<TokenKind, Error> {
+        if self.rest().starts_with('.') {
+            self.at += 1;
+            self.take_while(|char| char.is_ascii_hexdigit());
+        }
+        if self.rest().starts_with(['p', 'P']) {
+            self.at += 1;
+            if self.rest().starts_with(['+', '-']) {
+                self.at += 1;
+            }
+            self.take_while(|char| char.is_ascii_digit());
+        }
+        let text = self.text[start..self.at].to_owned();
+        self.float(text, start)
     }
 
     /// Reads digits without separators. C++'s `'` counts only between digits.
@@ -302,8 +330,8 @@ impl Lexer<'_> {
         })?;
         let lower = suffix.to_ascii_lowercase();
         match lower.as_str() {
-            "f32" | "f64" => Ok(TokenKind::Float(value as f64, lower)),
-            "f" if radix == 10 => Ok(TokenKind::Float(value as f64, lower)),
+            "f32" | "f64" => Ok(TokenKind::Float(value.to_string(), lower)),
+            "f" if radix == 10 => Ok(TokenKind::Float(value.to_string(), lower)),
             "" | "u" | "l" | "ul" | "lu" | "ll" | "ull" | "llu" | "z" | "uz" | "zu" => {
                 Ok(TokenKind::Int(value, lower, radix == 10))
             }

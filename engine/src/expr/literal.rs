@@ -2,6 +2,7 @@
 
 use super::lex::error;
 use super::parse::Parser;
+use super::soft;
 use super::tree::Kind;
 use crate::ids::error::Error;
 use crate::inspect::language::{c, rust};
@@ -61,24 +62,31 @@ impl Parser<'_> {
         Ok(Kind::Literal(ty, value))
     }
 
-    pub(super) fn float(&self, value: f64, suffix: &str) -> Kind {
+    pub(super) fn float(&self, text: &str, suffix: &str) -> Kind {
         let rust = self.language == Language::Rust;
-        if rust && suffix.is_empty() {
-            return Kind::Float(value);
-        }
         let (format, size, name) = match (suffix, rust) {
             ("f", _) => (Float::Single, 4, "float"),
+            ("l", false) => (Float::Extended, 16, "long double"),
             ("f32", _) => (Float::Single, 4, "f32"),
             ("f64", _) | (_, true) => (Float::Double, 8, "f64"),
             _ => (Float::Double, 8, "double"),
         };
+        let bits = soft::parsed(format, text).unwrap_or(0);
+        if rust && suffix.is_empty() {
+            return Kind::Float(f64::from_bits(bits as u64));
+        }
         let ty = Ty::Builtin(Scalar::new(ScalarKind::Float(format), size), name);
-        Kind::Literal(ty, format.encode(value).unwrap_or(0))
+        Kind::Literal(ty, bits)
     }
 
     pub(super) fn character(&self, value: u32, prefix: &str) -> Kind {
         let rust = self.language == Language::Rust;
+        let c = self.language == Language::C;
         let (kind, size, name) = match (prefix, rust) {
+            // In C the names of these types are typedefs (ISO C §6.4.4.5).
+            ("L", _) if c => (ScalarKind::Signed, 4, "int"),
+            ("u", _) if c => (ScalarKind::Unsigned, 2, "unsigned short"),
+            ("U", _) if c => (ScalarKind::Unsigned, 4, "unsigned int"),
             ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
             ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
             ("u", _) => (ScalarKind::Utf, 2, "char16_t"),

@@ -342,7 +342,7 @@ impl Parser<'_> {
 
     /// Parses `(T)x` if it cannot be anything else.
     fn cast(&mut self, start: usize) -> Result<Option<Box<Node>>, Error> {
-        if self.symbol() != "(" {
+        if self.symbol() != "(" || self.language == Language::Rust {
             return Ok(None);
         }
         let before = self.at;
@@ -359,10 +359,8 @@ impl Parser<'_> {
                 _ => true,
             };
             let may_start = starts_operand || matches!(self.symbol(), "-" | "+" | "*" | "&");
-            let rust = self.language == Language::Rust;
-            let starts_operand = starts_operand && !rust;
             // `(a[1]) - b` is no cast to an array.
-            let starred = ty.is_pointer_to_any() && !rust;
+            let starred = ty.is_pointer_to_any();
             // `(a)(b)` of a plain name is a cast: calls through a parenthesized name are not
             // supported.
             if starts_operand || may_start && (sure || starred) {
@@ -409,7 +407,7 @@ impl Parser<'_> {
             TokenKind::Int(value, suffix, decimal) => {
                 self.integer(value, &suffix, decimal, &span)?
             }
-            TokenKind::Float(value, suffix) => self.float(value, &suffix),
+            TokenKind::Float(text, suffix) => self.float(&text, &suffix),
             TokenKind::Char(value, prefix) => self.character(value, &prefix),
             TokenKind::Text(bytes) => Kind::Text(bytes),
             TokenKind::Register(name) => Kind::Register(name),

@@ -252,6 +252,14 @@ fn truncated<T: rustc_apfloat::Float>(value: T, to: Scalar) -> u128 {
     Int::new(bits, to.size, to.is_signed()).bits
 }
 
+/// Returns the bits of the number that a literal denotes; `None` if it is none.
+pub fn parsed(format: Float, text: &str) -> Option<u128> {
+    with_format!(format, T => {
+        let value = T::from_str_r(text, Round::NearestTiesToEven).ok()?;
+        Some(value.value.to_bits())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,25 +67,27 @@ pub(super) fn is_scoped(ty: &Ty) -> bool {
 
 /// Returns the type of an operand after the integer promotions.
 pub(super) fn promoted(of: &Expr<'_>) -> Ty {
-    let bits = of.bits();
-    let Some(scalar) = scalar(&of.ty) else {
-        return of.ty.clone();
-    };
-    if let Some(bits) = bits
-        && scalar.is_integral()
-    {
-        if bits < 32 || scalar.is_signed() && bits == 32 {
-            return int();
-        }
-        if bits == 32 {
-            return named("unsigned int");
-        }
+    let scalar = scalar(&of.ty);
+    match (of.bits(), scalar) {
+        (Some(bits), Some(scalar)) if scalar.is_integral() => match (bits, scalar.is_signed()) {
+            (..32, _) | (32, true) => int(),
+            (32, false) => named("unsigned int"),
+            _ => promoted_type(&of.ty),
+        },
+        _ => promoted_type(&of.ty),
     }
+}
+
+/// Returns a type after the integer promotions.
+pub(super) fn promoted_type(ty: &Ty) -> Ty {
+    let Some(scalar) = scalar(ty) else {
+        return ty.clone();
+    };
     match (scalar.kind, scalar.size) {
-        (ScalarKind::Float(_), _) => of.ty.strip(),
-        (ScalarKind::Utf, 4) if !of.ty.is_wide_character() => named("unsigned int"),
+        (ScalarKind::Float(_), _) => ty.strip(),
+        (ScalarKind::Utf, 4) if !ty.is_wide_character() => named("unsigned int"),
         (_, ..4) | (ScalarKind::Utf | ScalarKind::Bool, _) => int(),
-        _ => canonical(&of.ty),
+        _ => canonical(ty),
     }
 }
 

@@ -205,7 +205,7 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let left = self.condition(left)?;
-        let right = self.condition_of(right, self.branch(right)?)?;
+        let right = self.condition(right)?;
         let kind = make(Box::new(left), Box::new(right));
         Ok(Expr::new(kind, self.truth_type(), node))
     }
@@ -240,10 +240,7 @@ impl Checker<'_> {
 
     /// Checks a node as a condition.
     pub(crate) fn condition<'t>(&self, node: &'t Node) -> Checked<'t> {
-        self.condition_of(node, self.late(node)?)
-    }
-
-    fn condition_of<'t>(&self, node: &'t Node, of: Expr<'t>) -> Checked<'t> {
+        let of = self.branch(node)?;
         if of.is_late() {
             return Ok(of);
         }

@@ -361,7 +361,7 @@ impl Checker<'_> {
                 let ty = yes.ty.clone();
                 return Ok((yes, no, ty));
             }
-            let ty = c::common(&c::promoted(&yes), &c::promoted(&no));
+            let ty = c::common(&c::promoted_type(&yes.ty), &c::promoted_type(&no.ty));
             return Ok((converted(yes, &ty), converted(no, &ty), ty));
         }
         let (yes, no) = match same {
