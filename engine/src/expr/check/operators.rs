@@ -304,6 +304,11 @@ impl Checker<'_> {
         };
         let word = c::named("unsigned long");
         let size = |of: &Ty| of.size().unwrap_or(1).max(1);
+        let is_enumeration = |of: &Expr<'_>| matches!(of.ty.shape(), Shape::Enumeration(_));
+        let compares_enumeration = is_enumeration(&a) || is_enumeration(&b);
+        if self.language == Language::Cpp && operator.is_comparison() && compares_enumeration {
+            return Err(refused());
+        }
         if let Some(order) = operator.order() {
             let (a, b) = (converted(a, &word), converted(b, &word));
             return Ok(self.comparison(order, a, b, node));
@@ -361,7 +366,12 @@ impl Checker<'_> {
                 let ty = yes.ty.clone();
                 return Ok((yes, no, ty));
             }
-            let ty = c::common(&c::promoted_type(&yes.ty), &c::promoted_type(&no.ty));
+            // A bit-field is promoted as such in C only.
+            let promoted = |of: &Expr<'_>| match self.language {
+                Language::C => c::promoted(of),
+                _ => c::promoted_type(&of.ty),
+            };
+            let ty = c::common(&promoted(&yes), &promoted(&no));
             return Ok((converted(yes, &ty), converted(no, &ty), ty));
         }
         let (yes, no) = match same {
