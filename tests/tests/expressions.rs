@@ -189,7 +189,7 @@ fn completions() {
     let (labels, _) = completed(&mut client, "vector.is_");
     assert_eq!(labels, all(&["is_empty", "is_sorted"]));
     let (labels, _) = completed(&mut client, "boxed.");
-    assert_eq!(labels, all(&["x", "y"]));
+    assert_eq!(labels, all(&["as_ref", "x", "y"]));
     client.disconnect();
 }
 

@@ -112,7 +112,8 @@ impl<'a> CodeScope<'a> {
         })
     }
 
-    /// Returns whether the scopes at the address declare a name that is not a variable of a block.
+    /// Returns whether the scopes at the address declare a name that is not a variable of a block,
+    /// or a macro is defined there.
     pub(crate) fn declares(&self, name: &str) -> bool {
         self.place().is_some_and(|place| {
             let module = &place.loaded.module;
@@ -120,6 +121,7 @@ impl<'a> CodeScope<'a> {
                 .value_around(name, &place.scopes, place.addr)
                 .is_some()
                 || (place.scopes.iter()).any(|it| module.value_in_block(name, it).is_some())
+                || module.macro_at(place.addr, None, name).is_some()
         })
     }
 

@@ -175,8 +175,7 @@ impl FrameScope<'_> {
     }
 
     /// Returns the definition of a macro at the frame's line, if the compiler recorded macros.
-    #[allow(dead_code, reason = "the checker of expressions expands macros")]
-    pub(crate) fn macro_named(&self, name: &str) -> Option<Macro> {
+    fn macro_at_line(&self, name: &str) -> Option<Macro> {
         let place = self.code_place()?;
         let module = &place.loaded.module;
         // The line of a caller is that of the inlined call.

@@ -18,6 +18,7 @@ mod invoke;
 pub(crate) mod ir;
 mod lex;
 mod literal;
+mod macros;
 mod member_call;
 pub(crate) mod messages;
 mod method;
@@ -50,7 +51,9 @@ use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{Target, Ty, Value};
-use dwarf::Language;
+use dwarf::{Language, LoadAddr};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The purpose of an evaluation, which determines its permissions.
@@ -134,6 +137,14 @@ pub trait EvalContext: Target {
     fn call(&mut self, call: Call) -> Error {
         Error::Unsupported(format!("cannot call `{}` here", call.name))
     }
+    /// Returns the address of the frame's code if the compiler recorded the macros of its unit.
+    fn macro_place(&self) -> Option<LoadAddr> {
+        None
+    }
+    /// Returns the definition of a macro at the frame's line.
+    fn macro_named(&self, _name: &str) -> Option<dwarf::Macro> {
+        None
+    }
     /// Returns the enumeration of a bare enumerator, as in the frame's unit.
     fn enumeration_with(&self, _enumerator: &str) -> Option<Ty> {
         None
@@ -149,6 +160,15 @@ pub struct Expression {
     format: Arc<format::Format>,
     text: Arc<str>,
     language: Language,
+    expanded: Rc<RefCell<Option<Expanded>>>,
+}
+
+/// An expression whose macros are expanded, if it has any, and the address of the code at whose line
+/// they are.
+#[derive(Debug)]
+struct Expanded {
+    place: LoadAddr,
+    expression: Option<Expression>,
 }
 
 impl Expression {
@@ -163,6 +183,7 @@ impl Expression {
             format: Arc::new(format),
             text: text.into(),
             language,
+            expanded: Rc::default(),
         })
     }
 
@@ -175,9 +196,84 @@ impl Expression {
         context: &mut dyn EvalContext,
         purpose: Purpose,
     ) -> Result<Value, Error> {
-        let mut run = evaluate::Evaluator::new(context, purpose, self.language, &self.text);
-        let value = run.evaluate(&self.root)?;
-        run.formatted(value, &self.format, &self.root)
+        self.with_macros(context, |it, context| {
+            let mut run = evaluate::Evaluator::new(context, purpose, it.language, &it.text);
+            let value = run.evaluate(&it.root)?;
+            run.formatted(value, &it.format, &it.root)
+        })
+    }
+
+    /// Evaluates the expression with its macros expanded, or as it is if that fails: `errno` is also
+    /// a variable.
+    fn with_macros<T>(
+        &self,
+        context: &mut dyn EvalContext,
+        evaluate: impl Fn(&Expression, &mut dyn EvalContext) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some(expanded) = self.expanded(context)? else {
+            return evaluate(self, context);
+        };
+        let error = match evaluate(&expanded, context) {
+            Err(Error::Calling) => return Err(Error::Calling),
+            Err(error) => self.of_expanded(error, &expanded.text),
+            evaluated => return evaluated,
+        };
+        if self.root.has_effects() {
+            return Err(error);
+        }
+        match evaluate(self, context) {
+            Err(Error::UnknownName { .. }) => Err(error),
+            evaluated => evaluated,
+        }
+    }
+
+    /// Returns the expression with its macros expanded; `None`: it has none at the frame's line.
+    /// What the frame declares is no macro.
+    fn expanded(&self, context: &dyn EvalContext) -> Result<Option<Expression>, Error> {
+        let Some(place) = context
+            .macro_place()
+            .filter(|_| self.language != Language::Rust)
+        else {
+            return Ok(None);
+        };
+        if let Some(known) = &*self.expanded.borrow()
+            && known.place == place
+        {
+            return Ok(known.expression.clone());
+        }
+        let names = context.names();
+        let find = |name: &str| match names.iter().any(|it| it == name) {
+            true => None,
+            false => context.macro_named(name),
+        };
+        let text = macros::expand(&self.text, self.language, &find);
+        let parse = |text: String| {
+            let parsed = Expression::parse(&text, self.language);
+            parsed.map_err(|error| self.of_expanded(error, &text))
+        };
+        let expression = text.map(parse).transpose()?;
+        *self.expanded.borrow_mut() = Some(Expanded {
+            place,
+            expression: expression.clone(),
+        });
+        Ok(expression)
+    }
+
+    /// Returns an error in the expanded text as one of the whole expression: positions in the
+    /// expanded text mean nothing to the user.
+    fn of_expanded(&self, error: Error, text: &str) -> Error {
+        let span = 0..self.text.len();
+        match error {
+            Error::Eval { message, .. } => Error::Eval {
+                message: format!("{message}, in `{text}`"),
+                span,
+            },
+            Error::UnknownName { message, .. } => Error::UnknownName {
+                message: format!("{message}, in `{text}`"),
+                span,
+            },
+            other => other,
+        }
     }
 
     /// Returns the format of integers in the value; `None`: the default.
@@ -210,8 +306,13 @@ impl Expression {
     /// # Errors
     /// Those of [`Expression::evaluate`]; the value is not a boolean.
     pub fn is_true(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
-        evaluate::Evaluator::new(context, Purpose::Look, self.language, &self.text)
-            .truth(&self.root)
+        self.truth(context, Purpose::Look)
+    }
+
+    fn truth(&self, context: &mut dyn EvalContext, purpose: Purpose) -> Result<bool, Error> {
+        self.with_macros(context, |it, context| {
+            evaluate::Evaluator::new(context, purpose, it.language, &it.text).truth(&it.root)
+        })
     }
 
     /// Evaluates the expression as a condition that may call functions of the program.
@@ -219,8 +320,7 @@ impl Expression {
     /// # Errors
     /// Those of [`Expression::is_true`]; [`Error::Calling`]: a call must be made first.
     pub fn decide(&self, context: &mut dyn EvalContext) -> Result<bool, Error> {
-        evaluate::Evaluator::new(context, Purpose::Decide, self.language, &self.text)
-            .truth(&self.root)
+        self.truth(context, Purpose::Decide)
     }
 }
 

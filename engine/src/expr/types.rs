@@ -59,7 +59,7 @@ impl TypeName {
     /// # Errors
     /// There is no type of that name.
     pub fn resolve(&self, context: &dyn EvalContext) -> Result<Ty, Error> {
-        self.find(context).ok_or_else(|| Error::Eval {
+        self.find(context).ok_or_else(|| Error::UnknownName {
             message: super::messages::unknown_type(&self.base),
             span: self.span.clone(),
         })

@@ -7,7 +7,7 @@ use crate::ids::error::Error;
 use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};
-use dwarf::{Language, LoadBias, Module, TypeId};
+use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -169,6 +169,16 @@ impl EvalContext for FrameScope<'_> {
         let near = loaded.bias.file(self.pc()?);
         let id = loaded.module.enumeration_with(enumerator, near)?;
         Some(Ty::dwarf(&loaded.module, loaded.bias, id))
+    }
+
+    fn macro_place(&self) -> Option<LoadAddr> {
+        let place = self.code_place()?;
+        let has_macros = place.loaded.module.has_macros(place.addr);
+        has_macros.then(|| self.pc()).flatten()
+    }
+
+    fn macro_named(&self, name: &str) -> Option<dwarf::Macro> {
+        self.macro_at_line(name)
     }
 
     fn as_target(&self) -> &dyn Target {

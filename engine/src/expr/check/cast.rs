@@ -26,7 +26,10 @@ impl Checker<'_> {
             return Err(Stop::Needs(node));
         }
         let Some(ty) = self.scope.find_type(&name.base).map(|base| name.of(base)) else {
-            return Err(wrong(messages::unknown_type(&name.base), &name.span));
+            return Err(Stop::Wrong(Error::UnknownName {
+                message: messages::unknown_type(&name.base),
+                span: name.span.clone(),
+            }));
         };
         let of = match self.check(operand) {
             // It may be an enumerator of the type.
