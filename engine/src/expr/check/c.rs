@@ -3,8 +3,7 @@
 
 use super::super::ir::Expr;
 use super::scalar;
-use crate::inspect::language::c;
-use crate::inspect::value::scalar::{Float, ScalarKind};
+use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Ty};
 
 /// An arithmetic type after promotion; higher ones rank higher.
@@ -21,9 +20,19 @@ enum Rank {
     Quad,
 }
 
-/// Returns a built-in type by its name.
-pub(super) fn named(name: &str) -> Ty {
-    c::builtin(name).unwrap_or(Ty::Void)
+/// Returns a built-in type by one of the names that this module uses.
+pub(super) fn named(name: &'static str) -> Ty {
+    use ScalarKind::{Bool, Signed, Unsigned};
+    let (kind, size) = match name {
+        "bool" => (Bool, 1),
+        "long" | "long long" => (Signed, 8),
+        "unsigned long" | "unsigned long long" => (Unsigned, 8),
+        "unsigned int" => (Unsigned, 4),
+        "__int128" => (Signed, 16),
+        "unsigned __int128" => (Unsigned, 16),
+        _ => (Signed, 4),
+    };
+    Ty::Builtin(Scalar::new(kind, size), name)
 }
 
 /// Returns `int`.

@@ -108,7 +108,11 @@ impl Checker<'_> {
         {
             return Err(Stop::Needs(node));
         }
-        let (a, b) = match (self.check(left), self.check(right)) {
+        let a = self.check(left);
+        if let Err(Stop::Needs(_) | Stop::Wants(_)) = a {
+            return a;
+        }
+        let (a, b) = match (a, self.check(right)) {
             // A name may be that of the other operand's enumerator, or of a type.
             (Err(Stop::Wrong(Error::UnknownName { .. })), Ok(b)) => {
                 (self.enumerator(&b.ty, left, node)?, b)
@@ -415,7 +419,11 @@ impl Checker<'_> {
 
 /// Converts a scalar to another type, unless it has that type.
 pub(super) fn converted<'t>(of: Expr<'t>, ty: &Ty) -> Expr<'t> {
-    let is_same = of.ty.name() == ty.name() && scalar(&of.ty) == scalar(ty);
+    let is_same = scalar(&of.ty) == scalar(ty)
+        && match (&of.ty, ty) {
+            (Ty::Builtin(_, a), Ty::Builtin(_, b)) => a == b,
+            (a, b) => a.name() == b.name(),
+        };
     let has_bits = of.bits().is_some();
     if is_same && !has_bits {
         return of;
