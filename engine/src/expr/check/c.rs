@@ -148,6 +148,23 @@ fn underlying(ty: &Ty) -> Ty {
     }
 }
 
+/// Returns whether two types are one: of the debug info, built in, or made by an expression.
+pub(super) fn is_same(a: &Ty, b: &Ty) -> bool {
+    if a.same_as(b) {
+        return true;
+    }
+    match (a.shape(), b.shape()) {
+        (Shape::Pointer(a, x), Shape::Pointer(b, y)) => x == y && is_same(&a, &b),
+        (Shape::Scalar(x), Shape::Scalar(y)) if x == y => match x.kind {
+            // `signed char` is not `char`; `wchar_t` is not `char32_t`.
+            ScalarKind::SignedChar | ScalarKind::Utf => a.strip().name() == b.strip().name(),
+            _ => rank(a) == rank(b),
+        },
+        (Shape::Void, Shape::Void) => true,
+        _ => false,
+    }
+}
+
 /// Returns the type to which two promoted types are converted.
 pub(super) fn common(a: &Ty, b: &Ty) -> Ty {
     let (x, y) = (rank(a), rank(b));

@@ -364,7 +364,7 @@ impl Checker<'_> {
         yes: Expr<'t>,
         no: Expr<'t>,
     ) -> Result<(Expr<'t>, Expr<'t>, Ty), Stop<'t>> {
-        let same = yes.ty.same_as(&no.ty);
+        let same = c::is_same(&yes.ty, &no.ty);
         if c::is_arithmetic(&yes.ty) && c::is_arithmetic(&no.ty) {
             if same && (self.language == Language::Cpp || c::is_scoped(&yes.ty)) {
                 let ty = yes.ty.clone();
@@ -394,7 +394,7 @@ impl Checker<'_> {
         // Compilers of C accept a number as an address.
         let mixed = self.language == Language::C;
         let ty = match (pointer(&yes.ty), pointer(&no.ty)) {
-            _ if yes.ty.same_as(&no.ty) => yes.ty.clone(),
+            _ if c::is_same(&yes.ty, &no.ty) => yes.ty.clone(),
             (true, false) if no.is_zero() => yes.ty.clone(),
             (false, true) if yes.is_zero() => no.ty.clone(),
             (true, true) if is_void(&yes.ty) => yes.ty.clone(),
