@@ -36,7 +36,7 @@ impl Checker<'_> {
                         });
                         return Ok(found);
                     }
-                    Lookup::Ambiguous(one, other) => {
+                    Lookup::Ambiguous(one, other, _) => {
                         let message = members::ambiguous(name, &one, &other);
                         return Err(wrong(message, &node.span));
                     }

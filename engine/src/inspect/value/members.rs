@@ -232,14 +232,14 @@ pub fn find(target: &dyn Target, object: &Value, name: &str) -> Result<Option<Va
         return member(target, object, &ty, part).map(Some);
     }
     match path::find(&object.ty, name) {
-        Lookup::Found(parts) => {
+        // Views take the first of several: libc++'s pairs have two members of one name.
+        Lookup::Found(parts) | Lookup::Ambiguous(_, _, parts) => {
             let mut value = object.clone();
             for (part, _) in parts {
                 value = part.of(target, &value)?;
             }
             Ok(Some(value))
         }
-        Lookup::Ambiguous(one, other) => Err(Error::eval(ambiguous(name, &one, &other))),
         Lookup::Absent => Ok(None),
         Lookup::Depends => match active_variant(target, object, &ty)? {
             Some((_, contents)) => find(target, &contents, name),

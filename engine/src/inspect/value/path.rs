@@ -28,8 +28,8 @@ pub enum Part {
 pub enum Lookup {
     /// The parts on the way to it, outermost first, each with its type.
     Found(Vec<(Part, Ty)>),
-    /// Several base classes have it: two of them.
-    Ambiguous(Ty, Ty),
+    /// Several base classes have it: two of them, and the parts on the way to the first one's.
+    Ambiguous(Ty, Ty, Vec<(Part, Ty)>),
     /// Several variants have it: the active one decides.
     Depends,
     /// There is none.
@@ -154,7 +154,11 @@ fn below(part: Part, ty: Ty, inside: Lookup) -> Option<Lookup> {
             parts.insert(0, (part, ty));
             Some(Lookup::Found(parts))
         }
-        other => Some(other),
+        Lookup::Ambiguous(one, other, mut parts) => {
+            parts.insert(0, (part, ty));
+            Some(Lookup::Ambiguous(one, other, parts))
+        }
+        Lookup::Depends => Some(Lookup::Depends),
     }
 }
 
@@ -172,8 +176,8 @@ fn in_bases(class: &Arc<DwarfTy>, composite: &Composite, name: &str, depth: usiz
             continue;
         };
         match &found {
-            Some((other, before)) if !is_one(before, &here) => {
-                return Lookup::Ambiguous(other.clone(), of);
+            Some((other, Lookup::Found(parts))) if !is_one(parts, &here) => {
+                return Lookup::Ambiguous(other.clone(), of, parts.clone());
             }
             Some(_) => {}
             None => found = Some((of, here)),
@@ -183,8 +187,8 @@ fn in_bases(class: &Arc<DwarfTy>, composite: &Composite, name: &str, depth: usiz
 }
 
 /// Returns whether two ways lead to one member: of a virtual base, or a static one.
-fn is_one(a: &Lookup, b: &Lookup) -> bool {
-    let (Lookup::Found(a), Lookup::Found(b)) = (a, b) else {
+fn is_one(a: &[(Part, Ty)], b: &Lookup) -> bool {
+    let Lookup::Found(b) = b else {
         return false;
     };
     let (Some((last, _)), Some((other, _))) = (a.last(), b.last()) else {
