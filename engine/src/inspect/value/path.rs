@@ -97,7 +97,8 @@ impl Part {
             Part::Variant(class, _) => {
                 let (_, holder) = self.variant().ok_or_else(gone)?;
                 match members::active_variant(target, object, class)? {
-                    Some((active, contents)) if active == holder.name => Ok(contents),
+                    // The variants of coroutines are shown by other names.
+                    Some((_, contents)) if is_of(&contents.ty, holder) => Ok(contents),
                     Some((active, _)) => Err(Error::eval(format!(
                         "the value is `{active}`, not `{}`",
                         holder.name
@@ -107,6 +108,11 @@ impl Part {
             }
         }
     }
+}
+
+/// Returns whether a variant's contents have the type that its holder has.
+fn is_of(contents: &Ty, holder: &Member) -> bool {
+    matches!(contents, Ty::Dwarf(contents) if contents.ty.id == holder.ty)
 }
 
 /// Searches a class for a member by name: its own members hide those of bases.
