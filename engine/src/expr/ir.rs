@@ -1,5 +1,5 @@
-//! Checked expressions: what is to be computed, with the type of each step. The rules of the
-//! languages are applied; what is left for the interpreter is arithmetic on typed bits.
+//! Checked expressions. Each step has a type, and no rule of a language is left to apply: the
+//! interpreter and the compiler do arithmetic on typed bits.
 
 use super::tree::{Binary, Node, Order};
 use crate::inspect::value::Ty;

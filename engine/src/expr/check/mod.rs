@@ -154,7 +154,7 @@ impl Checker<'_> {
     /// Checks a node that may not be reached when the expression is evaluated.
     fn late<'t>(&self, node: &'t Node) -> Checked<'t> {
         match self.check(node) {
-            Err(Stop::Needs(_) | Stop::Wants(_)) => Ok(Expr::new(Kind::Late(node), Ty::Void, node)),
+            Err(Stop::Needs(_) | Stop::Wants(_)) => Ok(postponed(node)),
             checked => checked,
         }
     }
@@ -165,7 +165,7 @@ impl Checker<'_> {
             Err(Stop::Needs(part) | Stop::Wants(part)) => {
                 let has_failed = matches!(self.known.0.get(&key(part)), Some(Fact::Failed));
                 match has_failed || node.has_effects() {
-                    true => Ok(Expr::new(Kind::Late(node), Ty::Void, node)),
+                    true => Ok(postponed(node)),
                     false => Err(Stop::Wants(part)),
                 }
             }
@@ -204,8 +204,12 @@ impl Checker<'_> {
         right: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
+        let is_changed = left.has_effects();
         let left = self.condition(left)?;
-        let right = self.condition(right)?;
+        let right = match is_changed {
+            true => postponed(right),
+            false => self.condition(right)?,
+        };
         let kind = make(Box::new(left), Box::new(right));
         Ok(Expr::new(kind, self.truth_type(), node))
     }
@@ -217,8 +221,12 @@ impl Checker<'_> {
         no: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
+        let is_changed = condition.has_effects();
         let condition = self.condition(condition)?;
-        let (yes, no) = (self.branch(yes)?, self.branch(no)?);
+        let (yes, no) = match is_changed {
+            true => (postponed(yes), postponed(no)),
+            false => (self.branch(yes)?, self.branch(no)?),
+        };
         let (yes, no, ty) = match (yes.is_late(), no.is_late()) {
             (false, false) => match self.language {
                 Language::Rust => self.same_type(yes, no)?,
@@ -256,7 +264,7 @@ impl Checker<'_> {
                 &of.span,
             )),
             // An object that converts to a boolean, if any.
-            None => Ok(Expr::new(Kind::Late(node), Ty::Void, node)),
+            None => Ok(postponed(node)),
         }
     }
 
@@ -313,6 +321,12 @@ impl Checker<'_> {
         }
         of
     }
+}
+
+/// Returns a node that is checked when it is reached, after what runs before it has changed the
+/// program: the values in it must not be read before.
+fn postponed(node: &Node) -> Expr<'_> {
+    Expr::new(Kind::Late(node), Ty::Void, node)
 }
 
 /// Returns the encoding of a scalar type: of numbers, enumerations, addresses.
