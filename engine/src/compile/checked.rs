@@ -105,6 +105,7 @@ impl Compiler<'_> {
     pub(super) fn lower(&self, of: &Expr<'_>) -> Result<RuntimeValue, NotCompilable> {
         match &of.kind {
             Kind::Known(node, _) => self.known_value(node),
+            Kind::Variable(storage, name, node, _) => self.variable_of(*storage, name, node),
             Kind::Late(node) => self.value(node),
             Kind::Deref(inner) => {
                 let pointer = self.lower(inner)?;
@@ -169,6 +170,7 @@ impl Compiler<'_> {
         match &of.kind {
             Kind::Constant(bits) => Ok(Number::Constant(*bits)),
             Kind::Known(..)
+            | Kind::Variable(..)
             | Kind::Deref(_)
             | Kind::Part(..)
             | Kind::Pointee(_)

@@ -6,7 +6,8 @@ use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::Arch;
 use crate::expr::check::{self, Checked, Checker, Known, Leaf, Stop};
 use crate::expr::evaluate::{DEREFERENCES, inner};
-use crate::expr::names::{enumerator, extreme};
+use crate::expr::ir::Storage;
+use crate::expr::names::enumerator;
 use crate::expr::tree::{Cast, Kind, Node};
 use crate::expr::types::{Layer, TypeName, named_by};
 use crate::expr::{Expression, arith, messages};
@@ -27,6 +28,8 @@ pub(super) struct Compiler<'a> {
     text: &'a str,
     known: RefCell<Known>,
     values: RefCell<FxHashMap<usize, RuntimeValue>>,
+    /// The variables that were looked up for nodes.
+    variables: RefCell<FxHashMap<usize, RuntimeValue>>,
 }
 
 impl<'a> Compiler<'a> {
@@ -37,6 +40,7 @@ impl<'a> Compiler<'a> {
             text: expression.text(),
             known: RefCell::default(),
             values: RefCell::default(),
+            variables: RefCell::default(),
         }
     }
 
@@ -62,7 +66,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn check<'t>(&self, check: impl FnOnce(&Checker<'_>) -> Checked<'t>) -> Checked<'t> {
+    pub(super) fn check<'t>(&self, check: impl FnOnce(&Checker<'_>) -> Checked<'t>) -> Checked<'t> {
         check(&Checker {
             scope: self,
             language: self.language,
@@ -72,11 +76,7 @@ impl<'a> Compiler<'a> {
 
     /// Records the value of a node, which is not compiled again.
     fn remember(&self, node: &Node, value: RuntimeValue) {
-        let leaf = Leaf {
-            ty: value.ty.clone(),
-            bits: value.bits.map(|bits| bits.size),
-        };
-        self.known.borrow_mut().insert(node, leaf);
+        self.known.borrow_mut().insert(node, leaf(&value));
         self.values.borrow_mut().insert(check::key(node), value);
     }
 
@@ -102,29 +102,15 @@ impl<'a> Compiler<'a> {
             match self.check(|checker| checker.check(node)) {
                 Ok(checked) => return self.lower(&checked),
                 Err(Stop::Wrong(error)) => return Err(NotCompilable(error.to_string())),
-                Err(Stop::Needs(part) | Stop::Wants(part)) => match self.part(part)? {
-                    Some(value) => self.remember(part, value),
-                    None => {
-                        let unknown = Error::UnknownName {
-                            message: format!("unknown name `{}`", self.source_text(part)),
-                            span: part.span.clone(),
-                        };
-                        self.known.borrow_mut().insert_unknown(part, unknown);
-                    }
-                },
+                Err(Stop::Needs(part) | Stop::Wants(part)) => {
+                    let value = self.any_value(part)?;
+                    self.remember(part, value);
+                }
             }
         }
     }
 
-    /// Compiles a node whose type only its value shows; `None` for an unknown name, which may get a
-    /// meaning from the node that it is in.
-    fn part(&self, node: &Node) -> Result<Option<RuntimeValue>, NotCompilable> {
-        match &node.kind {
-            Kind::Name(name) => self.name(name),
-            _ => self.any_value(node).map(Some),
-        }
-    }
-
+    /// Compiles a node whose type only its value shows.
     fn any_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         match &node.kind {
             Kind::Text(bytes) => Ok(RuntimeValue::new(
@@ -132,6 +118,7 @@ impl<'a> Compiler<'a> {
                 RuntimeLocation::Bytes(Bytes::new(bytes)),
             )),
             Kind::Register(name) => self.register(name),
+            Kind::Name(name) => Err(self.no_place(name)),
             Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
             Kind::SizeOf(inner) => self.size_of_node(inner),
             Kind::Deref(inner) => Err(NotCompilable(format!(
@@ -156,51 +143,46 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    pub(super) fn name(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
-        if let Some(value) = self.variable(name)? {
-            return Ok(Some(value));
-        }
-        if let Some((path, last)) = name.rsplit_once("::") {
-            let ty = self.type_named(path);
-            let known = ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last)));
-            return known.map(RuntimeValue::constant).transpose();
-        }
+    fn look_up(&self, storage: Storage, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
+        let found = match storage {
+            Storage::Local => self.scope.local(name),
+            Storage::Global => self.scope.global(name),
+        };
+        found.map_err(|reason| NotCompilable(format!("`{name}`: {reason}")))
+    }
+
+    /// Returns why a name has no place.
+    fn no_place(&self, name: &str) -> NotCompilable {
         let own = match self.language {
             Language::Cpp => "this",
             Language::Rust => "self",
-            Language::C => "",
+            Language::C => name,
         };
-        if name == own {
-            return Ok(None);
-        }
-        if !own.is_empty()
-            && let Some(object) = self.variable(own)?
-            && let Some(member) = self.find_member(&object, name)?
-        {
-            return Ok(Some(member));
-        }
-        if self.language == Language::Rust {
-            return Ok(None);
-        }
-        let ty = self.scope.enumeration_with(name);
-        let known = ty.and_then(|ty| enumerator(&ty, name));
-        known.map(RuntimeValue::constant).transpose()
+        let places = [
+            (Storage::Local, name),
+            (Storage::Local, own),
+            (Storage::Global, name),
+        ];
+        let mut reasons = places
+            .into_iter()
+            .filter_map(|(storage, name)| self.look_up(storage, name).err());
+        reasons
+            .next()
+            .unwrap_or_else(|| NotCompilable::unknown_name(name))
     }
 
-    fn variable(&self, name: &str) -> Result<Option<RuntimeValue>, NotCompilable> {
-        let where_it_is = |reason: NotCompilable| NotCompilable(format!("`{name}`: {reason}"));
-        if let Some(value) = self.scope.local(name).map_err(where_it_is)? {
-            return Ok(Some(value));
+    /// Returns the variable that was looked up for a node.
+    pub(super) fn variable_of(
+        &self,
+        storage: Storage,
+        name: &str,
+        node: &Node,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        if let Some(value) = self.variables.borrow().get(&check::key(node)) {
+            return Ok(value.clone());
         }
-        // A member hides a name in a namespace.
-        if self.scope.language() == Language::Cpp
-            && let Some(this) = self.scope.local("this").map_err(where_it_is)?
-            && let Shape::Pointer(of, _) = this.ty.shape()
-            && let Some(member) = probe::member(&pointee(&this, of)?, name)?
-        {
-            return Ok(Some(member));
-        }
-        self.scope.global(name).map_err(where_it_is)
+        self.look_up(storage, name)?
+            .ok_or_else(|| NotCompilable::unknown_name(name))
     }
 
     pub(super) fn type_named(&self, name: &str) -> Option<Ty> {
@@ -389,7 +371,7 @@ impl<'a> Compiler<'a> {
         let Kind::Name(name) = &inner(node).kind else {
             return Err("`sizeof` of more than a name".into());
         };
-        let Some(value) = self.name(name)? else {
+        let Some(value) = self.value_or_unknown(node)? else {
             let ty = self.type_named(name);
             return self.size_of(&ty.ok_or_else(|| NotCompilable::unknown_name(name))?);
         };
@@ -412,7 +394,7 @@ impl<'a> Compiler<'a> {
             Kind::Name(name) => {
                 // `int(x)`
                 if let [argument] = arguments
-                    && self.variable(name)?.is_none()
+                    && self.value_or_unknown(function)?.is_none()
                     && let Some(ty) = self.type_named(name)
                 {
                     return self.cast(&ty, &self.value(argument)?);
@@ -436,6 +418,13 @@ pub(super) fn within(index: Int, len: Int) -> Result<Int, NotCompilable> {
     }
 }
 
+fn leaf(value: &RuntimeValue) -> Leaf {
+    Leaf {
+        ty: value.ty.clone(),
+        bits: value.bits.map(|bits| bits.size),
+    }
+}
+
 /// Returns why a check has ended without a result.
 fn refused(stop: Stop<'_>, node: &Node) -> NotCompilable {
     NotCompilable(stop.into_error(node).to_string())
@@ -444,6 +433,27 @@ fn refused(stop: Stop<'_>, node: &Node) -> NotCompilable {
 impl check::Scope for Compiler<'_> {
     fn find_type(&self, name: &str) -> Option<Ty> {
         self.type_named(name)
+    }
+
+    fn variable(&self, storage: Storage, name: &str, node: &Node) -> Result<Option<Leaf>, Error> {
+        let found = self.look_up(storage, name);
+        let Some(value) = found.map_err(|reason| Error::Unsupported(reason.0))? else {
+            return Ok(None);
+        };
+        let leaf = leaf(&value);
+        self.variables.borrow_mut().insert(check::key(node), value);
+        Ok(Some(leaf))
+    }
+
+    fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {
+        self.scope.enumeration_with(enumerator)
+    }
+
+    fn unknown_name(&self, name: &Node) -> Error {
+        Error::UnknownName {
+            message: format!("unknown name `{}`", self.source_text(name)),
+            span: name.span.clone(),
+        }
     }
 }
 

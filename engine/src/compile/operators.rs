@@ -4,8 +4,10 @@ use super::code::{Address, BoolExpr, Int, Order};
 use super::lower::Compiler;
 use super::numbers::{address_in, pointee};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
+use crate::expr::check::Stop;
 use crate::expr::evaluate::inner;
 use crate::expr::tree::{Binary, Kind, Node};
+use crate::ids::error::Error;
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 
@@ -48,9 +50,14 @@ impl Compiler<'_> {
         )))
     }
 
-    fn value_or_unknown(&self, node: &Node) -> Result<Option<RuntimeValue>, NotCompilable> {
-        match &inner(node).kind {
-            Kind::Name(name) => self.name(name),
+    /// Compiles a node; `None` for an unknown name.
+    pub(super) fn value_or_unknown(
+        &self,
+        node: &Node,
+    ) -> Result<Option<RuntimeValue>, NotCompilable> {
+        let is_name = matches!(inner(node).kind, Kind::Name(_));
+        match self.check(|checker| checker.check(node)) {
+            Err(Stop::Wrong(Error::UnknownName { .. })) if is_name => Ok(None),
             _ => self.value(node).map(Some),
         }
     }

@@ -188,6 +188,7 @@ impl Evaluator<'_> {
                 let tag = members::member(target, to, &ty, tag)?;
                 let size = tag.ty.size().unwrap_or(0).min(16) as usize;
                 convert::store(self.context, &tag, &low.to_le_bytes()[..size])?;
+                self.forget_variables();
             }
             // The field's value identifies the variant.
             (_, []) if field.is_some() => {}
@@ -232,7 +233,9 @@ impl Evaluator<'_> {
             _ => {}
         }
         let bytes = convert::encode(target, &to, &value)?;
-        convert::store(self.context, &to, &bytes)
+        let now = convert::store(self.context, &to, &bytes);
+        self.forget_variables();
+        now
     }
 
     /// Evaluates a node that is converted to `ty`: a bare name may be an enumerator of it.

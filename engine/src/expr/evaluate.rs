@@ -2,6 +2,7 @@
 
 use super::arith::{self, Operand};
 use super::check::{self, Checker, Known, Leaf, Scope, Stop};
+use super::ir::Storage;
 use super::tree::{Kind, Node, Unary};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
@@ -10,6 +11,7 @@ use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use dwarf::Language;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// Maximum number of pointers and boxes that `.` dereferences.
@@ -24,6 +26,8 @@ pub struct Evaluator<'a> {
     known: Known,
     /// The values of the nodes that are known.
     values: FxHashMap<usize, Value>,
+    /// The variables that were looked up for nodes.
+    variables: RefCell<FxHashMap<usize, Value>>,
 }
 
 /// Adds the position of a node to an error without one.
@@ -71,6 +75,7 @@ impl<'a> Evaluator<'a> {
             text,
             known: Known::default(),
             values: FxHashMap::default(),
+            variables: RefCell::default(),
         }
     }
 
@@ -98,15 +103,8 @@ impl<'a> Evaluator<'a> {
                     Err(_) => self.known.insert_failed(part),
                 },
                 Err(Stop::Needs(part)) => {
-                    let value = self.evaluate_part(part);
-                    // A name may get a meaning from the node that it is in.
-                    let is_open = matches!(&value, Err(Error::UnknownName { .. }));
-                    let is_name = matches!(part.kind, Kind::Name(_));
-                    match value {
-                        Ok(value) => self.remember(part, value),
-                        Err(error) if is_open && is_name => self.known.insert_unknown(part, error),
-                        Err(error) => return Err(error),
-                    }
+                    let value = self.evaluate_part(part)?;
+                    self.remember(part, value);
                 }
             }
         }
@@ -126,6 +124,35 @@ impl<'a> Evaluator<'a> {
     pub(super) fn value_of(&self, node: &Node) -> Result<Value, Error> {
         let value = self.values.get(&check::key(node));
         value.cloned().ok_or(Error::OptimizedOut)
+    }
+
+    /// Returns the variable that was looked up for a node.
+    ///
+    /// # Errors
+    /// It has no place any more.
+    pub(super) fn variable_of(
+        &self,
+        storage: Storage,
+        name: &str,
+        node: &Node,
+    ) -> Result<Value, Error> {
+        if let Some(value) = self.variables.borrow().get(&check::key(node)) {
+            return Ok(value.clone());
+        }
+        let found = self.look_up(storage, name).at(node)?;
+        found.ok_or_else(|| self.no_variable(node))
+    }
+
+    fn look_up(&self, storage: Storage, name: &str) -> Result<Option<Value>, Error> {
+        match storage {
+            Storage::Local => self.context.local(name),
+            Storage::Global => self.context.global(name),
+        }
+    }
+
+    /// Forgets what was read before the program was changed.
+    pub(super) fn forget_variables(&mut self) {
+        self.variables.get_mut().clear();
     }
 
     fn checker(&self) -> Checker<'_> {
@@ -167,10 +194,11 @@ impl<'a> Evaluator<'a> {
             )),
             Kind::Register(name) => self.register(name, node),
             Kind::SizeOfType(ty) => self.size_of(&ty.resolve(self.context)?).at(node),
-            Kind::Name(name) => self
-                .name(name)
-                .at(node)?
-                .ok_or_else(|| self.no_variable(node)),
+            // It has no place, or its checked form would have been interpreted.
+            Kind::Name(name) => {
+                let found = self.context.variable(name).at(node)?;
+                found.ok_or_else(|| self.no_variable(node))
+            }
             _ => Err(error("not a value", &node.span)),
         }
     }
@@ -243,6 +271,26 @@ impl<'a> Evaluator<'a> {
 impl Scope for Evaluator<'_> {
     fn find_type(&self, name: &str) -> Option<Ty> {
         types::named(self.context, name)
+    }
+
+    fn variable(&self, storage: Storage, name: &str, node: &Node) -> Result<Option<Leaf>, Error> {
+        let Some(value) = self.look_up(storage, name)? else {
+            return Ok(None);
+        };
+        let leaf = Leaf {
+            ty: value.ty.clone(),
+            bits: value.bits.map(|bits| bits.size),
+        };
+        self.variables.borrow_mut().insert(check::key(node), value);
+        Ok(Some(leaf))
+    }
+
+    fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {
+        self.context.enumeration_with(enumerator)
+    }
+
+    fn unknown_name(&self, name: &Node) -> Error {
+        self.no_variable(name)
     }
 }
 

@@ -22,6 +22,7 @@ impl Evaluator<'_> {
     pub(super) fn interpret(&mut self, of: &Expr<'_>) -> Result<Value, Error> {
         match &of.kind {
             Kind::Known(node, _) => self.value_of(node),
+            Kind::Variable(storage, name, node, _) => self.variable_of(*storage, name, node),
             Kind::Late(node) => self.evaluate(node),
             Kind::Deref(inner) => {
                 let pointer = self.interpret(inner)?;
@@ -110,6 +111,7 @@ impl Evaluator<'_> {
         match &of.kind {
             Kind::Constant(bits) => Ok(*bits),
             Kind::Known(..)
+            | Kind::Variable(..)
             | Kind::Late(_)
             | Kind::Deref(_)
             | Kind::Part(..)

@@ -29,6 +29,8 @@ pub enum Kind<'t> {
     Constant(u128),
     /// A node whose value is known; with the number of bits if it is a bit-field.
     Known(&'t Node, Option<u8>),
+    /// A variable or function by its name, looked up for a node; likewise with its bits.
+    Variable(Storage, &'t str, &'t Node, Option<u8>),
     /// An operand that may not be reached, and is checked when it is.
     Late(&'t Node),
     /// The target of a pointer or reference.
@@ -73,6 +75,15 @@ pub enum Kind<'t> {
     Sequence(Box<Expr<'t>>, Box<Expr<'t>>),
 }
 
+/// Where a variable is looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storage {
+    /// In the frame.
+    Local,
+    /// Outside it.
+    Global,
+}
+
 /// What becomes of a result that is out of range for its integer type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overflow {
@@ -93,6 +104,12 @@ impl<'t> Expr<'t> {
         }
     }
 
+    /// Returns the part of an object that is reached over these parts.
+    pub fn part(object: Expr<'t>, parts: Vec<(Part, Ty)>, node: &Node) -> Expr<'t> {
+        let below = |object, (part, ty)| Expr::new(Kind::Part(Box::new(object), part), ty, node);
+        parts.into_iter().fold(object, below)
+    }
+
     /// Returns the same expression, whose type is still open if `open` holds.
     pub fn opened(self, open: bool) -> Expr<'t> {
         Expr { open, ..self }
@@ -103,6 +120,7 @@ impl<'t> Expr<'t> {
         matches!(
             self.kind,
             Kind::Known(..)
+                | Kind::Variable(..)
                 | Kind::Deref(_)
                 | Kind::Part(..)
                 | Kind::Pointee(_)
@@ -113,7 +131,7 @@ impl<'t> Expr<'t> {
     /// Returns the number of bits if it is a bit-field.
     pub fn bits(&self) -> Option<u8> {
         match &self.kind {
-            Kind::Known(_, bits) => *bits,
+            Kind::Known(_, bits) | Kind::Variable(.., bits) => *bits,
             Kind::Part(_, part) => Some(part.member()?.bits?.size.min(255) as u8),
             _ => None,
         }

@@ -50,7 +50,7 @@ pub(crate) use suggest::{nearest, with_suggestion};
 use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::NumberFormat;
-use crate::inspect::value::{Target, Ty, Value};
+use crate::inspect::value::{Shape, Target, Ty, Value, members};
 use dwarf::{Language, LoadAddr};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -73,12 +73,38 @@ pub enum Purpose {
 pub trait EvalContext: Target {
     /// Returns the frame's language.
     fn language(&self) -> Language;
-    /// Returns a variable by name: locals of the frame innermost scope first, then statics (of the
-    /// frame's unit, then of any module), then functions. Accepts qualified names (`a::b`).
+    /// Returns a parameter or local of the frame by name, innermost scope first.
     ///
     /// # Errors
     /// The variable exists but cannot be located.
-    fn variable(&self, name: &str) -> Result<Option<Value>, Error>;
+    fn local(&self, _name: &str) -> Result<Option<Value>, Error> {
+        Ok(None)
+    }
+    /// Returns a variable of static storage by name (of the frame's unit, then of any module), or a
+    /// function. Accepts qualified names (`a::b`).
+    ///
+    /// # Errors
+    /// The variable exists but cannot be located.
+    fn global(&self, name: &str) -> Result<Option<Value>, Error>;
+    /// Returns what a name means: a local, a member of C++'s `this`, which hides names of
+    /// namespaces, or a global.
+    ///
+    /// # Errors
+    /// The variable exists but cannot be located.
+    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
+        if let Some(value) = self.local(name)? {
+            return Ok(Some(value));
+        }
+        if self.language() == Language::Cpp
+            && let Ok(Some(this)) = self.local("this")
+            && let Shape::Pointer(of, _) = this.ty.shape()
+            && let Ok(object) = this.pointee(self.as_target(), of)
+            && let Ok(Some(member)) = members::find(self.as_target(), &object, name)
+        {
+            return Ok(Some(member));
+        }
+        self.global(name)
+    }
     /// Returns the program's instruction set.
     fn arch(&self) -> Arch {
         Arch::HOST

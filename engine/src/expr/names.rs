@@ -1,50 +1,15 @@
-//! Names: variables, members, enumerators, and the bounds of Rust's integers.
+//! Members by name, enumerators, and the bounds of Rust's integers.
 
 use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
 use super::tree::{Kind, Node};
-use super::types;
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize::{self, View};
-use dwarf::Language;
 
 impl Evaluator<'_> {
-    pub(super) fn name(&mut self, name: &str) -> Result<Option<Value>, Error> {
-        if let Some(value) = self.context.variable(name)? {
-            return Ok(Some(value));
-        }
-        match name.rsplit_once("::") {
-            Some((path, last)) => {
-                let ty = types::named(self.context, path);
-                Ok(ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last))))
-            }
-            None => {
-                let own = match self.language {
-                    Language::Cpp => "this",
-                    Language::Rust => "self",
-                    Language::C => "",
-                };
-                if name == own {
-                    return Ok(None);
-                }
-                if !own.is_empty()
-                    && let Some(object) = self.context.variable(own)?
-                    && let Some(member) = self.find_member(&object, name)?
-                {
-                    return Ok(Some(member));
-                }
-                if self.language == Language::Rust {
-                    return Ok(None);
-                }
-                let ty = self.context.enumeration_with(name);
-                Ok(ty.and_then(|ty| enumerator(&ty, name)))
-            }
-        }
-    }
-
     pub(super) fn find_member(&self, object: &Value, name: &str) -> Result<Option<Value>, Error> {
         let target = self.context.as_target();
         let mut object = object.clone();

@@ -72,9 +72,10 @@ impl Evaluator<'_> {
     /// Evaluates a node; `None` for an undefined bare name, which may be an enumerator of the other
     /// operand's type.
     fn evaluate_or_unknown(&mut self, node: &Node) -> Result<Option<Value>, Error> {
-        match &inner(node).kind {
-            Kind::Name(name) => self.name(name).at(node),
-            _ => self.evaluate(node).map(Some),
+        let is_name = matches!(inner(node).kind, Kind::Name(_));
+        match self.evaluate(node) {
+            Err(Error::UnknownName { .. }) if is_name => Ok(None),
+            value => value.map(Some),
         }
     }
 

@@ -48,7 +48,7 @@ impl EvalContext for Nowhere {
     fn language(&self) -> Language {
         self.0
     }
-    fn variable(&self, _: &str) -> Result<Option<Value>, Error> {
+    fn global(&self, _: &str) -> Result<Option<Value>, Error> {
         Ok(None)
     }
     fn register(&self, _: &str) -> Option<Value> {

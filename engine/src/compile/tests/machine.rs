@@ -376,28 +376,31 @@ impl EvalContext for Machine {
     fn language(&self) -> Language {
         self.language
     }
-    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
+    fn global(&self, name: &str) -> Result<Option<Value>, Error> {
+        let Some((module, bias)) = &self.module else {
+            return Ok(None);
+        };
+        let variables = module.statics_named(name, None);
+        let Some(variable) = variables.first() else {
+            let functions = module.functions_named(name);
+            let function = functions.first();
+            return Ok(function.map(|function| {
+                Value::from_function(module, *bias, name, bias.load(function.entry))
+            }));
+        };
+        let found = module.locate_static(variable, None, dwarf::FileAddr(0))?;
+        let dwarf::StaticLocation::Memory(dwarf::Term::Image(addr)) = found else {
+            panic!("{name}: {found:?}");
+        };
+        let ty = variable
+            .ty
+            .map_or(Ty::Void, |id| Ty::dwarf(module, *bias, id));
+        let place = value::ValueLocation::Memory(bias.load(addr), None);
+        Ok(Some(Value::new(ty, place)))
+    }
+    fn local(&self, name: &str) -> Result<Option<Value>, Error> {
         let Some((ty, at)) = self.named(name) else {
-            let Some((module, bias)) = &self.module else {
-                return Ok(None);
-            };
-            let variables = module.statics_named(name, None);
-            let Some(variable) = variables.first() else {
-                let functions = module.functions_named(name);
-                let function = functions.first();
-                return Ok(function.map(|function| {
-                    Value::from_function(module, *bias, name, bias.load(function.entry))
-                }));
-            };
-            let found = module.locate_static(variable, None, dwarf::FileAddr(0))?;
-            let dwarf::StaticLocation::Memory(dwarf::Term::Image(addr)) = found else {
-                panic!("{name}: {found:?}");
-            };
-            let ty = variable
-                .ty
-                .map_or(Ty::Void, |id| Ty::dwarf(module, *bias, id));
-            let place = value::ValueLocation::Memory(bias.load(addr), None);
-            return Ok(Some(Value::new(ty, place)));
+            return Ok(None);
         };
         let in_register = |number: u16, bytes: &[u8]| value::ValueLocation::Register {
             register: place(Register(number)),

@@ -6,7 +6,7 @@ use crate::expr::{Call, EvalContext, ResolvedFunction};
 use crate::ids::error::Error;
 use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
-use crate::inspect::value::{Shape, Target, Ty, Value, members};
+use crate::inspect::value::{Target, Ty, Value};
 use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,19 +23,11 @@ impl EvalContext for FrameScope<'_> {
         }
     }
 
-    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
-        if let Some(value) = self.local(name)? {
-            return Ok(Some(value));
-        }
-        // A member hides names of namespaces, for example `step` of the C library.
-        if self.language() == Language::Cpp
-            && let Ok(Some(this)) = self.local("this")
-            && let Shape::Pointer(of, _) = this.ty.shape()
-            && let Ok(object) = this.pointee(self, of)
-            && let Ok(Some(member)) = members::find(self, &object, name)
-        {
-            return Ok(Some(member));
-        }
+    fn local(&self, name: &str) -> Result<Option<Value>, Error> {
+        FrameScope::local(self, name)
+    }
+
+    fn global(&self, name: &str) -> Result<Option<Value>, Error> {
         match self.modules.static_named(name, self.code_place().as_ref()) {
             Some(found) => self.static_value(found),
             None => match self.function_value(name) {

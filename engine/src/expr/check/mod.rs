@@ -3,12 +3,13 @@
 
 mod c;
 mod cast;
+mod names;
 mod operators;
 mod places;
 mod rust;
 
 use super::evaluate::DEREFERENCES;
-use super::ir::{Expr, Kind};
+use super::ir::{Expr, Kind, Storage};
 use super::messages;
 use super::tree::{self, Node};
 use crate::ids::error::Error;
@@ -34,8 +35,6 @@ pub(crate) struct Known(FxHashMap<usize, Fact>);
 /// What is known of a node.
 enum Fact {
     Leaf(Leaf),
-    /// Its name is unknown.
-    Unknown(Error),
     /// Its value has no type, since it cannot be read.
     Failed,
 }
@@ -44,11 +43,6 @@ impl Known {
     /// Records the type of a node.
     pub(crate) fn insert(&mut self, node: &Node, leaf: Leaf) {
         self.0.insert(key(node), Fact::Leaf(leaf));
-    }
-
-    /// Records that a node is an unknown name.
-    pub(crate) fn insert_unknown(&mut self, node: &Node, error: Error) {
-        self.0.insert(key(node), Fact::Unknown(error));
     }
 
     /// Records that a node that may not be reached cannot be evaluated.
@@ -66,6 +60,15 @@ pub(crate) fn key(node: &Node) -> usize {
 pub(crate) trait Scope {
     /// Returns a type by its name: a built-in one, or one of the program.
     fn find_type(&self, name: &str) -> Option<Ty>;
+    /// Looks up a variable, or a function, for a node.
+    ///
+    /// # Errors
+    /// It exists but has no place.
+    fn variable(&self, storage: Storage, name: &str, node: &Node) -> Result<Option<Leaf>, Error>;
+    /// Returns the enumeration of a bare enumerator.
+    fn enumeration_with(&self, enumerator: &str) -> Option<Ty>;
+    /// Returns the error for a name that is not defined.
+    fn unknown_name(&self, name: &Node) -> Error;
 }
 
 /// Why a check has ended without a result.
@@ -126,7 +129,6 @@ impl Checker<'_> {
                     node,
                 ));
             }
-            Some(Fact::Unknown(error)) => return Err(Stop::Wrong(error.clone())),
             Some(Fact::Failed) => return Err(Stop::Needs(node)),
             None => {}
         }
@@ -135,6 +137,7 @@ impl Checker<'_> {
             tree::Kind::Literal(..) | tree::Kind::Number(..) | tree::Kind::Float(..) => {
                 self.literal(node)
             }
+            tree::Kind::Name(name) => self.name(name, node),
             tree::Kind::Unary(operator, inner) => self.unary(*operator, inner, node),
             tree::Kind::Binary(operator, left, right) => self.binary(*operator, left, right, node),
             tree::Kind::And(left, right) => self.both(Kind::And, left, right, node),
@@ -240,7 +243,12 @@ impl Checker<'_> {
     }
 
     fn sequence<'t>(&self, first: &'t Node, second: &'t Node, node: &'t Node) -> Checked<'t> {
-        let (first, second) = (self.late(first)?, self.late(second)?);
+        let is_changed = first.has_effects();
+        let first = self.late(first)?;
+        let second = match is_changed {
+            true => postponed(second),
+            false => self.late(second)?,
+        };
         let ty = second.ty.clone();
         let kind = Kind::Sequence(Box::new(first), Box::new(second));
         Ok(Expr::new(kind, ty, node))

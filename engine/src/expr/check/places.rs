@@ -26,16 +26,7 @@ impl Checker<'_> {
             of = match of.ty.shape() {
                 Shape::Pointer(to, _) => target(of, to),
                 Shape::Composite(_) => match path::find(&of.ty, name) {
-                    Lookup::Found(parts) => {
-                        let span = node.span.clone();
-                        let found = parts.into_iter().fold(of, |of, (part, ty)| Expr {
-                            kind: Kind::Part(Box::new(of), part),
-                            ty,
-                            span: span.clone(),
-                            open: false,
-                        });
-                        return Ok(found);
-                    }
+                    Lookup::Found(parts) => return Ok(Expr::part(of, parts, node)),
                     Lookup::Ambiguous(one, other, _) => {
                         let message = members::ambiguous(name, &one, &other);
                         return Err(wrong(message, &node.span));

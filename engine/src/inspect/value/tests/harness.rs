@@ -93,12 +93,13 @@ impl EvalContext for Program {
     fn language(&self) -> Language {
         self.language
     }
-    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
-        if let Some(locals) = &self.locals
-            && let Some(value) = members::find(self, locals, name)?
-        {
-            return Ok(Some(value));
+    fn local(&self, name: &str) -> Result<Option<Value>, Error> {
+        match &self.locals {
+            Some(locals) => members::find(self, locals, name),
+            None => Ok(None),
         }
+    }
+    fn global(&self, name: &str) -> Result<Option<Value>, Error> {
         let Some(variable) = self.module.statics_named(name, None).into_iter().next() else {
             let function = self.module.functions_named(name).into_iter().next();
             return Ok(function.map(|function| {

@@ -15,7 +15,7 @@ impl EvalContext for Noise<'_> {
     fn language(&self) -> Language {
         self.program.language()
     }
-    fn variable(&self, name: &str) -> Result<Option<Value>, Error> {
+    fn global(&self, name: &str) -> Result<Option<Value>, Error> {
         let mut value = self.program.variable(name)?;
         if let (Some(value), false) = (&mut value, self.nearly_right)
             && !matches!(value.ty, Ty::Function(_))

@@ -1,0 +1,105 @@
+//! Names: locals, members of the frame's own object, variables of static storage, functions,
+//! enumerators, and the bounds of Rust's numbers.
+
+use super::super::ir::{Expr, Kind, Storage};
+use super::super::tree::Node;
+use super::{Checked, Checker, Stop, wrong};
+use crate::expr::evaluate::DEREFERENCES;
+use crate::expr::names::{enumerator, extreme};
+use crate::inspect::value::path::{self, Lookup};
+use crate::inspect::value::scalar::bits_of;
+use crate::inspect::value::{PointerKind, Shape, Value, members};
+use dwarf::Language;
+
+impl Checker<'_> {
+    /// Checks a name.
+    pub(super) fn name<'t>(&self, name: &'t str, node: &'t Node) -> Checked<'t> {
+        if let Some(found) = self.variable(Storage::Local, name, node)? {
+            return Ok(found);
+        }
+        // A member hides names of namespaces, for example `step` of the C library.
+        if self.language == Language::Cpp
+            && name != "this"
+            && let Some(found) = self.own_member("this", name, node)?
+        {
+            return Ok(found);
+        }
+        if let Some(found) = self.variable(Storage::Global, name, node)? {
+            return Ok(found);
+        }
+        let constant = match name.rsplit_once("::") {
+            Some((path, last)) => {
+                let ty = self.scope.find_type(path);
+                ty.and_then(|ty| enumerator(&ty, last).or_else(|| extreme(&ty, last)))
+            }
+            None if self.language == Language::Rust => {
+                if name != "self"
+                    && let Some(found) = self.own_member("self", name, node)?
+                {
+                    return Ok(found);
+                }
+                None
+            }
+            None => {
+                let ty = self.scope.enumeration_with(name);
+                ty.and_then(|ty| enumerator(&ty, name))
+            }
+        };
+        match constant.and_then(|value| known(value, node)) {
+            Some(found) => Ok(found),
+            None => Err(Stop::Wrong(self.scope.unknown_name(node))),
+        }
+    }
+
+    /// Looks up a variable or function. One that has no place has a type, but only an evaluation
+    /// that reaches it fails.
+    fn variable<'t>(
+        &self,
+        storage: Storage,
+        name: &'t str,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        match self.scope.variable(storage, name, node) {
+            Ok(Some(leaf)) => {
+                let kind = Kind::Variable(storage, name, node, leaf.bits);
+                Ok(Some(Expr::new(kind, leaf.ty, node)))
+            }
+            Ok(None) => Ok(None),
+            Err(_) => Err(Stop::Needs(node)),
+        }
+    }
+
+    /// Returns a member of the frame's own object by its bare name.
+    fn own_member<'t>(
+        &self,
+        own: &'static str,
+        name: &str,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let Some(mut object) = self.variable(Storage::Local, own, node)? else {
+            return Ok(None);
+        };
+        for _ in 0..DEREFERENCES {
+            object = match object.ty.shape() {
+                Shape::Pointer(to, kind) if own == "this" || kind != PointerKind::Raw => {
+                    Expr::new(Kind::Deref(Box::new(object)), to, node)
+                }
+                _ => break,
+            };
+        }
+        match path::find(&object.ty, name) {
+            Lookup::Found(parts) => Ok(Some(Expr::part(object, parts, node))),
+            Lookup::Ambiguous(one, other, _) => {
+                let message = members::ambiguous(name, &one, &other);
+                Err(wrong(message, &node.span))
+            }
+            Lookup::Depends | Lookup::Absent => Ok(None),
+        }
+    }
+}
+
+/// Returns a value that is stored nowhere as a constant.
+fn known(value: Value, node: &Node) -> Option<Expr<'_>> {
+    let bits = bits_of(&value.place.literal().ok()?);
+    Some(Expr::new(Kind::Constant(bits), value.ty, node))
+}
