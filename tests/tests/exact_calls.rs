@@ -96,7 +96,6 @@ fn assignment_uses_the_operator_of_the_class() {
         let mut client = DapClient::stopped_at(&fixture, "all");
         for (expression, why) in [
             ("plain = second_plain", "operator="),
-            ("text = other", "operator="),
             ("numbers = numbers", "operator="),
             ("long_guard = long_guard", "operator="),
         ] {
@@ -115,11 +114,27 @@ fn assignment_uses_the_operator_of_the_class() {
         client.evaluate("guard = guards");
         assert_eq!(client.evaluate("guard.value"), "9");
         client.evaluate("pair.box = pair.box");
+        // A text that fits is written in place.
+        client.evaluate("text = other");
+        // One that does not needs the program's own function.
+        let long = "a".repeat(100);
+        let set = client.request(
+            "setExpression",
+            json!({"expression": "other", "value": format!("\"{long}\""), "frameId": frame}),
+        );
+        let error = error_of(&set.expect_err("there is no room for it"));
+        assert!(error.contains("do not fit"), "{error}");
+        assert_eq!(client.evaluate("other.size()"), "32");
+        let set = client.request(
+            "setExpression",
+            json!({"expression": "other", "value": "\"short\"", "frameId": frame}),
+        );
+        set.expect("there is room for it");
         client.continue_();
         assert_eq!(client.expect_exit(), 0);
         let output = client.output("stdout");
         assert!(
-            output.contains("long enough to be on the heap another"),
+            output.contains("another text that is on the heap short"),
             "{output}"
         );
         client.disconnect();

@@ -162,6 +162,7 @@ fn variables_can_be_set() {
         ("level", "Low", "Low"),
         ("level", "Level::Mid", "Mid"),
         ("area", "2.5", "2.5"),
+        ("taken", "\"text\"", "\"text\""),
     ] {
         assert_eq!(set(name, value).as_deref(), Ok(shown), "{name} = {value}");
     }
@@ -171,13 +172,14 @@ fn variables_can_be_set() {
         ("letter", "'ab'"),
         ("level", "3"),
         ("level", "Higher"),
-        ("taken", "\"text\""),
+        ("taken", "\"longer than its capacity\""),
     ] {
         assert!(set(name, value).is_err(), "{name} = {value}");
     }
     client.continue_();
     client.expect_exit();
     let output = client.output("stdout");
+    assert!(output.contains(" text\n"), "{output}");
     let end = "2.5 Mid \n Some(\"keeper\") RefCell { value: [Cell { value: 4 }] }\n";
     assert!(output.ends_with(end), "{output}");
     client.disconnect();

@@ -117,6 +117,7 @@ impl Compiler<'_> {
             Kind::Element(array, index, ty) => self.element_of(array, index, ty),
             Kind::Choice(condition, yes, no) => self.choice(condition, yes, no, of),
             Kind::Sequence(..) => Err("`,` discards a value".into()),
+            Kind::Upcast(_) | Kind::Assign(_) => Err("it changes the program".into()),
             _ => {
                 let number = self.number(of)?;
                 self.stored(number, of)
@@ -179,6 +180,7 @@ impl Compiler<'_> {
                 self.loaded(&value, scalar_of(of)?)
             }
             Kind::Late(_) | Kind::Sequence(..) => Err("its type depends on its value".into()),
+            Kind::Upcast(_) | Kind::Assign(_) => Err("it changes the program".into()),
             Kind::Choice(..) => {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)

@@ -455,6 +455,10 @@ impl check::Scope for Compiler<'_> {
             span: name.span.clone(),
         }
     }
+
+    fn may_change(&self) -> bool {
+        false
+    }
 }
 
 /// Returns the address of code, as the interpreter does for a function's name.

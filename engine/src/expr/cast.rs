@@ -31,7 +31,7 @@ impl Evaluator<'_> {
         self.cast_to(cast, &ty, &value).at(node)
     }
 
-    fn cast_to(&self, cast: Cast, ty: &Ty, value: &Value) -> Result<Value, Error> {
+    pub(super) fn cast_to(&self, cast: Cast, ty: &Ty, value: &Value) -> Result<Value, Error> {
         let target = self.context.as_target();
         let (Shape::Pointer(to, _), Shape::Pointer(from, _)) = (ty.shape(), value.ty.shape())
         else {

@@ -226,177 +226,107 @@ pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Err
     }
 }
 
-/// Returns the bytes that represent `value` as a `to`.
+/// Returns the bytes of an array of characters that gets a text. Bytes after the terminator are left
+/// unchanged.
 ///
 /// # Errors
-/// It does not fit; the message has the remedy.
-pub fn encode(target: &dyn Target, to: &Value, value: &Value) -> Result<Bytes, Error> {
-    let ty = &to.ty;
-    let name = || ty.name().to_string();
-    let few = |bits: u128, size: usize| Bytes::new(&bits.to_le_bytes()[..size.min(16)]);
-    let size = ty.size().unwrap_or(0) as usize;
-    match ty.shape() {
-        Shape::Scalar(scalar) => {
-            let from = operand(target, value)?;
-            let bits = match (scalar.kind, from.number) {
-                (ScalarKind::Float(format), number) => {
-                    let number = match number {
-                        Number::Int(int) => int.to_f64(),
-                        Number::Float(value) => value,
-                    };
-                    let unsupported =
-                        || Error::Unsupported(format!("writing a `{}` is not supported", name()));
-                    format.encode(number).ok_or_else(unsupported)?
-                }
-                (ScalarKind::Bool, _) => match from.number {
-                    Number::Int(Int {
-                        bits: bits @ (0 | 1),
-                        ..
-                    }) => bits,
-                    _ => return Err(Error::eval("expected `true` or `false`")),
-                },
-                (ScalarKind::Complex(_), _) => {
-                    return Err(Error::Unsupported(format!(
-                        "writing a `{}` is not supported",
-                        name()
-                    )));
-                }
-                (_, Number::Float(value)) if value.fract() == 0.0 && value.abs() < 1e18 => {
-                    let int = Int::new(value as i128 as u128, 16, true);
-                    in_range(int, scalar, to, &name)?
-                }
-                (_, Number::Float(value)) => {
-                    return Err(Error::eval(format!("{value} is not an integer")));
-                }
-                (_, Number::Int(int)) => in_range(int, scalar, to, &name)?,
-            };
-            if scalar.kind == ScalarKind::Utf
-                && ty.language() == Language::Rust
-                && char::from_u32(bits as u32).is_none()
-            {
-                return Err(Error::eval(format!("{bits:#x} is not a character")));
-            }
-            Ok(few(bits, size))
-        }
-        Shape::Enumeration(enum_ty) => {
-            let Number::Int(int) = operand(target, value)?.number else {
-                return Err(Error::eval(format!(
-                    "cannot convert a float to `{}`",
-                    name()
-                )));
-            };
-            let known = enum_ty
-                .enumeration()
-                .is_some_and(|it| it.enumerators.iter().any(|it| it.value == int.value()));
-            if !known && ty.language() == Language::Rust {
-                return Err(Error::eval(format!(
-                    "no variant of `{1}` has the number {0}",
-                    int.value(),
-                    name()
-                )));
-            }
-            let signed = enum_ty.enumeration().is_some_and(|it| it.signed);
-            let kind = if signed {
-                ScalarKind::Signed
-            } else {
-                ScalarKind::Unsigned
-            };
-            let bits = in_range(int, Scalar::new(kind, size.min(16) as u8), to, &name)?;
-            Ok(few(bits, size))
-        }
-        Shape::Pointer(..) if matches!(value.ty, Ty::Text) => Err(Error::eval(
-            "a string literal has no address in the program; assign to a character array, or \
-             assign another pointer",
-        )),
-        Shape::Pointer(..) => {
-            let bits = match value.ty.shape() {
-                Shape::Pointer(..) => value.raw(target)?,
-                _ => match operand(target, value)?.number {
-                    Number::Int(int) => int.bits,
-                    Number::Float(_) => {
-                        return Err(Error::eval(messages::FLOAT_AS_ADDRESS));
-                    }
-                },
-            };
-            if bits >> 64 != 0 {
-                return Err(Error::eval(messages::ADDRESS_RANGE));
-            }
-            Ok(few(bits, size))
-        }
-        Shape::Array(array) if matches!(value.ty, Ty::Text) && array.element.size() == Some(1) => {
-            let text = value.place.literal()?;
-            let room = size.min(STRING);
-            let exact = ty.language() == Language::Rust;
-            if text.len() > room || exact && text.len() != room {
-                return Err(Error::eval(format!(
-                    "{} characters do not fit into `{}`",
-                    text.len(),
-                    name()
-                )));
-            }
-            let mut bytes = text.to_vec();
-            // Bytes after the terminator are left unchanged.
-            bytes.extend((bytes.len() < size).then_some(0));
-            let rest = to.place.read(target, size)?;
-            bytes.extend_from_slice(&rest[bytes.len()..]);
-            Ok(Bytes::new(&bytes))
-        }
-        Shape::Composite(_) | Shape::Array(_) => {
-            if ty.same_as(&value.ty) || ty.size() == value.ty.size() && ty.name() == value.ty.name()
-            {
-                return value.bytes(target);
-            }
-            Err(Error::eval(format!("expected a `{}`", name())))
-        }
-        _ => Err(Error::eval(format!("cannot assign to a `{}`", name()))),
+/// The text is too long; in Rust, it has another length.
+pub fn characters(to: &Value, text: &[u8]) -> Result<Vec<u8>, Error> {
+    let size = to.ty.size().unwrap_or(0) as usize;
+    let room = size.min(STRING);
+    let exact = to.ty.language() == Language::Rust;
+    if text.len() > room || exact && text.len() != room {
+        return Err(Error::eval(format!(
+            "{} characters do not fit into `{}`",
+            text.len(),
+            to.ty.name()
+        )));
     }
+    let mut bytes = text.to_vec();
+    bytes.extend((bytes.len() < size).then_some(0));
+    Ok(bytes)
 }
 
-fn in_range(
-    int: Int,
-    scalar: Scalar,
-    to: &Value,
-    name: &dyn Fn() -> String,
-) -> Result<u128, Error> {
+/// Checks that a scalar can hold a constant of another type: compilers warn if it cannot.
+///
+/// # Errors
+/// The value is out of range, or not an integer.
+pub fn fits(to: &Value, number: Number, from: Scalar) -> Result<(), Error> {
+    let scalar = match super::check::scalar(&to.ty) {
+        Some(scalar) => scalar,
+        None => return Ok(()),
+    };
+    if matches!(scalar.kind, ScalarKind::Float(_) | ScalarKind::Bool) {
+        return Ok(());
+    }
+    let int = match number {
+        Number::Int(int) => int,
+        Number::Float(value) if value.fract() == 0.0 && value.abs() < 1e18 => {
+            Int::new(value as i128 as u128, 16, true)
+        }
+        Number::Float(value) => {
+            return Err(Error::eval(format!("{value} is not an integer")));
+        }
+    };
     let width = match to.bits {
         Some(bits) => u32::from(bits.size),
         None => u32::from(scalar.size) * 8,
     };
     let signed = scalar.is_signed();
-    // Characters of C accept the values of bytes, too.
-    let low = match (signed, scalar.kind) {
-        (true, _) if width < 128 => -(1i128 << (width - 1)),
-        (true, _) => i128::MIN,
-        (false, _) => 0,
+    let (least, most) = match width {
+        128.. => (i128::MIN, i128::MAX as u128),
+        width => (-(1i128 << (width - 1)), (1u128 << (width - 1)) - 1),
     };
-    let high = match (signed, scalar.kind) {
-        (true, ScalarKind::SignedChar) if to.bits.is_none() => 255,
-        (true, _) if width < 128 => (1u128 << (width - 1)) - 1,
-        (true, _) => i128::MAX as u128,
-        (false, _) if width < 128 => (1u128 << width) - 1,
-        (false, _) => u128::MAX,
+    let all = u128::MAX >> (128 - width.min(128));
+    // The sign is no loss: `-1` of an unsigned type, `0xffffffff` of an `int`.
+    let same_width = !from.is_signed() && from.is_integral() && from.size == scalar.size;
+    let is_byte = scalar.kind == ScalarKind::SignedChar && to.bits.is_none();
+    let top = match signed && !same_width && !is_byte {
+        true => most,
+        false => all,
     };
-    let fits = if int.is_negative() {
-        int.value() >= low
-    } else {
-        int.bits <= high
+    let fits = match int.is_negative() {
+        true => int.value() >= least,
+        false => int.bits <= top,
     };
     if fits {
-        return Ok(int.value() as u128 & scalar::mask(scalar.size));
+        return Ok(());
     }
-    let shown = if int.signed {
-        int.value().to_string()
-    } else {
-        int.bits.to_string()
+    let shown = match int.signed {
+        true => int.value().to_string(),
+        false => int.bits.to_string(),
     };
+    let (low, high) = match signed {
+        true => (least, most),
+        false => (0, all),
+    };
+    let name = to.ty.name();
     Err(Error::eval(match to.bits {
         Some(bits) => format!(
-            "{shown} is out of range for {} bits of `{}` ({low} to {high})",
-            bits.size,
-            name()
+            "{shown} is out of range for {} bits of `{name}` ({low} to {high})",
+            bits.size
         ),
-        None => format!("{shown} is out of range for `{}` ({low} to {high})", name()),
+        None => format!("{shown} is out of range for `{name}` ({low} to {high})"),
     }))
+}
+
+/// Checks that a place may be written.
+///
+/// # Errors
+/// It is no memory, and no register of the innermost frame.
+pub fn may_write(to: &Value) -> Result<(), Error> {
+    match &to.place {
+        ValueLocation::Memory(..) => Ok(()),
+        ValueLocation::Register { register, .. } if register.level == 0 => Ok(()),
+        ValueLocation::Register { .. } => Err(Error::Unsupported(messages::CALLER_REGISTER.into())),
+        ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
+        ValueLocation::Bytes(_)
+        | ValueLocation::Pieces(..)
+        | ValueLocation::ImplicitPointer
+        | ValueLocation::Failed(_) => Err(Error::Unsupported(
+            "cannot assign to a computed value: not in memory or a register".into(),
+        )),
+    }
 }
 
 /// Writes `bytes` to the place of `to`. Returns the new value.
@@ -412,6 +342,7 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
         raw = new.to_le_bytes()[..bits.bytes()].to_vec();
     }
     let mut now = to.clone();
+    may_write(to)?;
     match &mut now.place {
         ValueLocation::Memory(addr, read) => {
             context.write_memory(*addr, &raw)?;
@@ -422,9 +353,6 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
             bytes,
             offset,
         } => {
-            if register.level != 0 {
-                return Err(Error::Unsupported(messages::CALLER_REGISTER.into()));
-            }
             let mut all = bytes.to_vec();
             let start = usize::try_from(*offset).unwrap_or(usize::MAX);
             let part = start
@@ -434,15 +362,7 @@ pub fn store(context: &mut dyn EvalContext, to: &Value, bytes: &[u8]) -> Result<
             context.write_register(*register, &all)?;
             *bytes = Bytes::new(&all);
         }
-        ValueLocation::OptimizedOut => return Err(Error::OptimizedOut),
-        ValueLocation::Bytes(_)
-        | ValueLocation::Pieces(..)
-        | ValueLocation::ImplicitPointer
-        | ValueLocation::Failed(_) => {
-            return Err(Error::Unsupported(
-                "cannot assign to a computed value: not in memory or a register".into(),
-            ));
-        }
+        _ => {}
     }
     Ok(now)
 }

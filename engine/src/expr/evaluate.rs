@@ -111,13 +111,23 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Records the value of a node, which is not evaluated again.
-    fn remember(&mut self, node: &Node, value: Value) {
+    pub(super) fn remember(&mut self, node: &Node, value: Value) {
         let leaf = Leaf {
             ty: value.ty.clone(),
             bits: value.bits.map(|bits| bits.size),
         };
         self.known.insert(node, leaf);
         self.values.insert(check::key(node), value);
+    }
+
+    /// Gives a node a value for the expressions that are interpreted next.
+    pub(super) fn bind(&mut self, node: &Node, value: Value) {
+        self.values.insert(check::key(node), value);
+    }
+
+    /// Returns whether the evaluation may call functions of the program.
+    pub(super) fn may_call(&self) -> bool {
+        !matches!(self.purpose, Purpose::Look | Purpose::Set)
     }
 
     /// Returns the value of a node that is known.
@@ -175,7 +185,9 @@ impl<'a> Evaluator<'a> {
             Kind::Cast(cast, ty, inner) => self.cast(*cast, ty, inner, node),
             Kind::SizeOf(inner) => self.size_of_node(inner, node),
             Kind::Assign(operator, left, right) => self.assignment(*operator, left, right, node),
-            Kind::Step(operator, operand, before) => self.step(*operator, operand, *before, node),
+            Kind::Step(operator, operand, before) => {
+                self.class_step(*operator, operand, *before, node)
+            }
             Kind::Repeat(from, count) => self.repeat(from, count, node),
             Kind::Range(..) => Err(error(
                 "a range is allowed only in an index, for example `v[1..4]`",
@@ -291,6 +303,10 @@ impl Scope for Evaluator<'_> {
 
     fn unknown_name(&self, name: &Node) -> Error {
         self.no_variable(name)
+    }
+
+    fn may_change(&self) -> bool {
+        !matches!(self.purpose, Purpose::Look | Purpose::Decide)
     }
 }
 

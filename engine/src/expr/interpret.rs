@@ -3,7 +3,7 @@
 use super::evaluate::{Evaluator, error};
 use super::ir::{Expr, Kind, Overflow};
 use super::soft::{self, Undefined};
-use super::tree::{Binary, Order};
+use super::tree::{Binary, Cast, Order};
 use super::{Purpose, check, messages};
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
@@ -50,6 +50,11 @@ impl Evaluator<'_> {
                 self.interpret(first)?;
                 self.interpret(second)
             }
+            Kind::Upcast(pointer) => {
+                let pointer = self.interpret(pointer)?;
+                self.cast_to(Cast::Usual, &of.ty, &pointer)
+            }
+            Kind::Assign(assignment) => self.assigned(assignment, of),
             _ => {
                 let bits = self.bits(of)?;
                 let size = of.ty.size().unwrap_or(8).min(16) as usize;
@@ -101,13 +106,13 @@ impl Evaluator<'_> {
         }
     }
 
-    fn scalar(&self, of: &Expr<'_>) -> Result<Scalar, Error> {
+    pub(super) fn scalar(&self, of: &Expr<'_>) -> Result<Scalar, Error> {
         let scalar = check::scalar(&of.ty);
         scalar.ok_or_else(|| error(messages::no_number(&of.ty), &of.span))
     }
 
     /// Evaluates a scalar to its bits.
-    fn bits(&mut self, of: &Expr<'_>) -> Result<u128, Error> {
+    pub(super) fn bits(&mut self, of: &Expr<'_>) -> Result<u128, Error> {
         match &of.kind {
             Kind::Constant(bits) => Ok(*bits),
             Kind::Known(..)
@@ -118,7 +123,9 @@ impl Evaluator<'_> {
             | Kind::Pointee(_)
             | Kind::Element(..)
             | Kind::Choice(..)
-            | Kind::Sequence(..) => self.loaded(of),
+            | Kind::Sequence(..)
+            | Kind::Upcast(_)
+            | Kind::Assign(_) => self.loaded(of),
             Kind::Decay(inner) => self.address(inner),
             Kind::AddressOf(inner) => {
                 let value = self.interpret(inner)?;

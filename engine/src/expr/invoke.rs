@@ -6,8 +6,8 @@ use super::argument::Argument;
 use super::evaluate::{At, Evaluator, error, inner};
 use super::exact;
 use super::overload::parameters;
+use super::ownership;
 use super::tree::{Kind, Node};
-use super::{Purpose, ownership};
 use crate::ids::error::Error;
 use crate::inspect::abi::sysv::{self, Passing};
 use crate::inspect::value::types::DwarfTy;
@@ -262,7 +262,7 @@ impl Evaluator<'_> {
         node: &Node,
     ) -> Result<Value, Error> {
         let Callee { name, returns, .. } = callee;
-        if self.purpose == Purpose::Look {
+        if !self.may_call() {
             return Err(error(
                 format!("calls are allowed only on the console and in watches: `{name}`"),
                 &node.span,

@@ -73,6 +73,66 @@ pub enum Kind<'t> {
     Choice(Box<Expr<'t>>, Box<Expr<'t>>, Box<Expr<'t>>),
     /// `a, b`
     Sequence(Box<Expr<'t>>, Box<Expr<'t>>),
+    /// A pointer to an object as one to a base of its class.
+    Upcast(Box<Expr<'t>>),
+    /// `a = b`, `a += b`, `++a`.
+    Assign(Box<Assignment<'t>>),
+}
+
+/// An assignment. All values are evaluated before the first one is written.
+#[derive(Clone, Debug)]
+pub struct Assignment<'t> {
+    /// Where the value goes.
+    pub place: Expr<'t>,
+    /// The node by which the value refers to the place, which is evaluated once: `a` in `a += 1`.
+    pub operand: Option<&'t Node>,
+    /// What is written.
+    pub source: Source<'t>,
+    /// Its value as an expression.
+    pub outcome: Outcome,
+}
+
+/// What an assignment writes to a place.
+#[derive(Clone, Debug)]
+pub enum Source<'t> {
+    /// A scalar of the place's type.
+    Scalar(Expr<'t>, Fit),
+    /// The address of the function that a node names.
+    Function(&'t Node),
+    /// The bytes of an object of the same type, which nothing owns.
+    Copy(Expr<'t>),
+    /// A text, to an array of characters or a string with room for it.
+    Text(Expr<'t>),
+    /// A value for the target of a reference or box.
+    Target(Ty, Box<Source<'t>>),
+    /// A value for what a wrapper holds, with its type: a cell, an atomic.
+    Held(Ty, Box<Source<'t>>),
+    /// Values of the members of an object.
+    Members(Vec<(Part, Source<'t>)>),
+    /// A variant of a Rust enum, with values of its fields.
+    Variant(Part, Vec<(Part, Source<'t>)>),
+    /// A value of a `std::optional`, or none.
+    Optional(Option<Box<Source<'t>>>),
+}
+
+/// What becomes of a scalar that the type of the place cannot hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fit {
+    /// It is converted as the language does.
+    Converts,
+    /// It is an error: compilers warn of such constants.
+    Exact,
+}
+
+/// The value of an assignment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The place.
+    Place,
+    /// What was written.
+    Value,
+    /// The value before: `a++`.
+    Before,
 }
 
 /// Where a variable is looked up.
@@ -125,7 +185,7 @@ impl<'t> Expr<'t> {
                 | Kind::Part(..)
                 | Kind::Pointee(_)
                 | Kind::Element(..)
-        )
+        ) || matches!(&self.kind, Kind::Assign(it) if it.outcome == Outcome::Place)
     }
 
     /// Returns the number of bits if it is a bit-field.

@@ -4,7 +4,8 @@ use crate::inspect::value::Ty;
 
 pub const FLOAT_AS_ADDRESS: &str = "cannot use a float as an address";
 pub const FLOAT_AS_INDEX: &str = "cannot use a float as an index";
-pub const ADDRESS_RANGE: &str = "the value is out of range for an address";
+pub const TEXT_AS_POINTER: &str = "a string literal has no address in the program; assign to a \
+     character array, or assign another pointer";
 pub const SIZE_OF_BITS: &str = "a bit-field has no size in bytes";
 pub const NEGATIVE_SHIFT: &str = "negative shift count";
 pub const TOO_LONG: &str = "the expression is too long";

@@ -35,6 +35,7 @@ pub(crate) mod soft;
 mod suggest;
 pub(crate) mod tree;
 pub(crate) mod types;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -61,6 +62,8 @@ use std::sync::Arc;
 pub enum Purpose {
     /// No side effects (hover).
     Look,
+    /// An assignment, but no calls (`setVariable`).
+    Set,
     /// Calls, but no assignments (breakpoint conditions).
     Decide,
     /// Assignments and calls; breakpoints in calls are ignored (watch).
@@ -357,5 +360,20 @@ impl Expression {
 pub fn assign(context: &mut dyn EvalContext, target: &Value, text: &str) -> Result<Value, Error> {
     let language = context.language();
     let (root, _) = parse::parse(text, language)?;
-    evaluate::Evaluator::new(context, Purpose::Look, language, text).assign(target, &root)
+    let span = root.span.clone();
+    let place = tree::Node {
+        kind: tree::Kind::Text(Vec::new()),
+        span: 0..0,
+        depth: 1,
+    };
+    let assignment = tree::Node {
+        depth: root.depth.saturating_add(1),
+        kind: tree::Kind::Assign(None, Box::new(place), Box::new(root)),
+        span,
+    };
+    let mut run = evaluate::Evaluator::new(context, Purpose::Set, language, text);
+    if let tree::Kind::Assign(_, place, _) = &assignment.kind {
+        run.remember(place, target.clone());
+    }
+    run.evaluate(&assignment)
 }

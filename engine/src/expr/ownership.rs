@@ -2,8 +2,9 @@
 //! those of classes with copy operations of their own.
 
 use crate::inspect::abi::sysv;
+use crate::inspect::library::{self, Contents};
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, Shape, Ty, Value};
 use dwarf::Language;
 use std::sync::Arc;
 
@@ -165,4 +166,20 @@ fn is_part_destroyed(ty: &Ty, budget: &mut u32) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether a class of C++'s library that only holds its parts, such as `std::pair<int, int>`,
+/// holds nothing that a copy of its bytes would share.
+pub(super) fn is_plain(ty: &Ty) -> bool {
+    let parts = match library::contents(ty) {
+        Some(Contents::Tuple(parts) | Contents::Variant(parts)) => parts,
+        Some(Contents::Optional(part)) => vec![part],
+        Some(Contents::Either(good, bad)) => vec![good, bad],
+        _ => return false,
+    };
+    let owns_nothing = |part: &Ty| {
+        let is_reference = matches!(part.shape(), Shape::Pointer(_, PointerKind::Reference));
+        !is_reference && (may_copy(part).is_ok() || is_plain(part)) && !is_destroyed(part)
+    };
+    parts.iter().all(owns_nothing)
 }

@@ -1,12 +1,14 @@
 //! The checker: applies the rules of the frame's language to a tree, once. Its result, a typed
 //! expression ([`ir`](super::ir)), is interpreted without further rules.
 
+mod assign;
 mod c;
 mod cast;
 mod names;
 mod operators;
 mod places;
 mod rust;
+mod source;
 
 use super::evaluate::DEREFERENCES;
 use super::ir::{Expr, Kind, Storage};
@@ -69,6 +71,8 @@ pub(crate) trait Scope {
     fn enumeration_with(&self, enumerator: &str) -> Option<Ty>;
     /// Returns the error for a name that is not defined.
     fn unknown_name(&self, name: &Node) -> Error;
+    /// Returns whether the expression may change the program.
+    fn may_change(&self) -> bool;
 }
 
 /// Why a check has ended without a result.
@@ -150,6 +154,12 @@ impl Checker<'_> {
             tree::Kind::Deref(inner) => self.deref(inner, node),
             tree::Kind::AddressOf(inner) => self.address_of(inner, node),
             tree::Kind::Index(object, index) => self.index(object, index, node),
+            tree::Kind::Assign(operator, left, right) => {
+                self.assignment(*operator, left, right, node)
+            }
+            tree::Kind::Step(operator, operand, before) => {
+                self.step(*operator, operand, *before, node)
+            }
             _ => Err(Stop::Needs(node)),
         }
     }

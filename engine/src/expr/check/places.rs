@@ -139,7 +139,7 @@ impl Checker<'_> {
     }
 
     /// Returns an expression itself, or the target if it is a C++ reference.
-    fn referent<'t>(&self, of: Expr<'t>) -> Expr<'t> {
+    pub(super) fn referent<'t>(&self, of: Expr<'t>) -> Expr<'t> {
         match of.ty.shape() {
             Shape::Pointer(to, PointerKind::Reference) => target(of, to),
             _ => of,
@@ -148,7 +148,7 @@ impl Checker<'_> {
 }
 
 /// Returns the target of a pointer or reference.
-fn target<'t>(of: Expr<'t>, to: Ty) -> Expr<'t> {
+pub(super) fn target<'t>(of: Expr<'t>, to: Ty) -> Expr<'t> {
     let span = of.span.clone();
     Expr {
         kind: Kind::Deref(Box::new(of)),

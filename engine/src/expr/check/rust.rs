@@ -30,7 +30,7 @@ pub(super) fn float() -> Ty {
 }
 
 /// Returns whether two scalar types are the same.
-fn is_same(a: &Ty, b: &Ty) -> bool {
+pub(super) fn is_same(a: &Ty, b: &Ty) -> bool {
     match (scalar(a), scalar(b)) {
         (Some(x), Some(y)) => {
             let is_number = |it: Scalar| {

@@ -119,7 +119,7 @@ pub(super) fn is_integer(ty: &Ty) -> bool {
 }
 
 /// Returns whether values of a type have a text.
-pub(super) fn is_text(ty: &Ty) -> bool {
+pub fn is_text(ty: &Ty) -> bool {
     let ty = referent(ty);
     match ty.shape() {
         Shape::Text => true,

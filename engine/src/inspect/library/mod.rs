@@ -13,11 +13,16 @@ mod method;
 mod number;
 mod rust;
 mod text;
+mod written;
 
-pub use compare::{active as variant, compare};
+pub use compare::{active as variant, compare, is_text};
 pub use contents::{Contents, contents};
 #[allow(unused_imports, reason = "the types of the results below")]
 pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};
 pub use number::plain as referent;
+pub use written::{
+    held_place, is_assignable, is_atomic, is_never_zero, is_optional, is_string, optional_parts,
+    overwritable, overwrite_text,
+};

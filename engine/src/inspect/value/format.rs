@@ -10,6 +10,7 @@ use super::synthetic;
 use super::types::DwarfTy;
 use super::{Limits, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLocation, text};
 use crate::ids::error::Error;
+use crate::inspect::library;
 use crate::inspect::visualize;
 use dwarf::{Language, LoadAddr, Symbol, TypeKind};
 use std::fmt::Write;
@@ -133,10 +134,15 @@ fn is_writable(target: &dyn Target, value: &Value, shape: &Shape) -> bool {
         _ => false,
     };
     place
-        && matches!(
-            shape,
-            Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..)
-        )
+        && match shape {
+            Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Pointer(..) => true,
+            // Enums of Rust, strings, cells and atomics.
+            Shape::Composite(class) => {
+                class.composite().is_some_and(|it| it.variants.is_some())
+                    || library::is_assignable(&value.ty)
+            }
+            _ => false,
+        }
 }
 
 /// Formats an error as a value's text.

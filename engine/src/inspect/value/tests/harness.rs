@@ -13,7 +13,7 @@ use dwarf::{
     TypeId, Unreadable,
 };
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -254,6 +254,18 @@ impl Program {
             .map(|it| it.name)
             .filter(|it| !it.is_empty())
             .collect()
+    }
+
+    /// Lets the program continue to its end, and returns what it prints.
+    pub fn finish(&mut self) -> String {
+        drop(self.process.stdin.take());
+        let mut seen = String::new();
+        if let Some(mut output) = self.process.stdout.take() {
+            output.read_to_string(&mut seen).unwrap();
+        }
+        let status = self.process.wait().unwrap();
+        assert!(status.success(), "{status}: {seen}");
+        seen
     }
 
     pub fn reads(&self) -> u64 {

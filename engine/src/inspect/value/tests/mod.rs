@@ -12,3 +12,4 @@ mod random;
 mod rust;
 mod rust_state;
 mod rust_std;
+mod written;

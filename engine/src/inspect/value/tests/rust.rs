@@ -197,19 +197,16 @@ fn expressions(program: &mut Program) {
 
 fn assignments(program: &mut Program) {
     program.check(&[
-        (
-            "byte = 300",
-            "error: 300 is out of range for `u8` (0 to 255)",
-        ),
+        ("byte = 300", "error: 300 is out of range for `u8`"),
         ("byte = 200", "200"),
         ("i = -1", "-1"),
         ("i += 11", "10"),
         ("yes = false", "false"),
         ("letter = '🦀'", "'🦀'"),
-        ("letter = 0xd800", "error: 0xd800 is not a character"),
+        ("letter = 0xd800", "~expected `char`, found `i32`"),
         ("simple = Simple::C", "C"),
         ("simple = A", "A"),
-        ("simple = 3", "~error: no variant"),
+        ("simple = 3", "~assign one of its variants"),
         ("vec[1] = 9", "9"),
         ("vec", "[1, 9, 3] (3)"),
         ("boxed.x = 50", "50"),

@@ -7,7 +7,7 @@ pub(super) mod pointers;
 mod rows;
 mod vocabulary;
 
-pub use rows::capacity_of_string;
+pub use rows::{capacity_of_string, length_of_string};
 
 use super::standard::{self, Classes, Library, exceptions, time};
 use crate::ids::error::Error;

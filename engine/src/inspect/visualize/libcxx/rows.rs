@@ -70,6 +70,26 @@ pub fn capacity_of_string(target: &dyn Target, string: &Value) -> Result<u64, Er
     }
 }
 
+/// Returns the member with the length of a `std::string`, and the number that it has for a length.
+/// Whether the string is short does not change.
+///
+/// # Errors
+/// The value is no string.
+pub fn length_of_string(
+    target: &dyn Target,
+    string: &Value,
+    len: u64,
+) -> Result<(Value, u64), Error> {
+    let rep = Rep::of(target, string)?;
+    if rep.is_long {
+        return Ok((need(target, &rep.long, &["__size_"])?, len));
+    }
+    let size = need(target, &rep.short, &["__size_"])?;
+    let data = need(target, &rep.short, &["__data_"])?;
+    let is_shifted = rep.unit == 1 && data.address() != rep.short.address();
+    Ok((size, if is_shifted { len << 1 } else { len }))
+}
+
 /// `std::string`.
 pub fn string(instance: &Instance<'_>) -> Result<View, Error> {
     let target = instance.target;
