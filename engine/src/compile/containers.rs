@@ -345,7 +345,7 @@ impl Compiler<'_> {
             }
             ("front", []) => self.element(row, Int::Constant(0))?,
             ("at", [index]) => {
-                let by = self.index_number(&self.value(index)?, index)?;
+                let by = self.index_number(&self.value(index)?)?;
                 self.element(row, by)?
             }
             _ => return Ok(None),

@@ -135,7 +135,6 @@ impl<'a> Compiler<'a> {
             Kind::Cast(cast, ty, inner) => self.cast_node(*cast, ty, inner),
             Kind::Call(function, arguments) => self.call(function, arguments),
             Kind::Repeat(..) | Kind::Range(..) => Err("the result is a range of elements".into()),
-            Kind::Assign(..) | Kind::Step(..) => Err("the expression has side effects".into()),
             _ => Err(NotCompilable(format!(
                 "`{}` is not a number",
                 self.source_text(node)
@@ -292,7 +291,7 @@ impl<'a> Compiler<'a> {
             return Err("the result is a range of elements".into());
         }
         let by = self.value(index)?;
-        let by = self.index_number(&by, index)?;
+        let by = self.index_number(&by)?;
         for _ in 0..DEREFERENCES {
             let Shape::Pointer(of, _) = value.ty.shape() else {
                 break;
@@ -310,12 +309,8 @@ impl<'a> Compiler<'a> {
     }
 
     /// Returns an index; deopt if it exceeds the signed range.
-    pub(super) fn index_number(
-        &self,
-        value: &RuntimeValue,
-        node: &Node,
-    ) -> Result<Int, NotCompilable> {
-        let operand = self.operand_of(value, node)?;
+    pub(super) fn index_number(&self, value: &RuntimeValue) -> Result<Int, NotCompilable> {
+        let operand = self.operand(value)?;
         if operand.scalar.size > 8 {
             return Err("the index has 128 bits".into());
         }

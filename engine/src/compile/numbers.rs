@@ -3,8 +3,6 @@
 use super::code::{BoolExpr, Float, Int, Order, Width};
 use super::lower::Compiler;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed};
-use crate::expr::evaluate::{inner, is_flexible};
-use crate::expr::tree::{Kind, Node};
 use crate::expr::{arith, messages};
 use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
@@ -201,12 +199,7 @@ impl Compiler<'_> {
                     }
                     number => number,
                 };
-                Some(arith::Operand {
-                    scalar: promoted,
-                    number,
-                    flexible: false,
-                    literal: false,
-                })
+                Some(arith::Operand { number })
             }
             None => None,
         };
@@ -347,20 +340,6 @@ impl Compiler<'_> {
 
     fn zero(&self) -> RuntimeValue {
         RuntimeValue::new(Ty::Void, RuntimeLocation::Bytes(Bytes::new(&[])))
-    }
-
-    /// Returns the number of a node's value.
-    pub(super) fn operand_of(
-        &self,
-        value: &RuntimeValue,
-        node: &Node,
-    ) -> Result<Operand, NotCompilable> {
-        let mut operand = self.operand(value)?;
-        if let Some(known) = &mut operand.known {
-            known.flexible = self.language == Language::Rust && is_flexible(node);
-            known.literal = matches!(inner(node).kind, Kind::Literal(..));
-        }
-        Ok(operand)
     }
 }
 

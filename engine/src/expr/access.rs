@@ -1,14 +1,13 @@
 //! Pointers, addresses and indices.
 
-use super::arith::{self, Operand};
 use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
-use super::tree::{Binary, Kind, Node};
+use super::tree::{Kind, Node};
 use super::{convert, messages};
 use crate::ids::error::Error;
 use crate::inspect::library;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::ArrayTy;
-use crate::inspect::value::{PointerKind, Shape, Target, Ty, Value, ValueLocation};
+use crate::inspect::value::{PointerKind, Shape, Ty, Value, ValueLocation};
 use crate::inspect::visualize::{self, CollectionKind, View};
 use dwarf::{Language, LoadAddr};
 
@@ -113,7 +112,7 @@ impl Evaluator<'_> {
                     continue;
                 }
                 Some(View::Collection(map)) if map.kind == CollectionKind::Map => {
-                    let key = Key::of(target, key);
+                    let key = library::Wanted::of(target, key)?;
                     let is_it = |have: &Value| key.is(target, have);
                     return match map.find(target, is_it)? {
                         Some(found) => Ok(Some(found)),
@@ -213,40 +212,6 @@ impl Evaluator<'_> {
             self.source_text(object),
             value.ty.name()
         )))
-    }
-}
-
-/// The value to compare elements and keys with, read once.
-pub(super) struct Key {
-    text: Option<Vec<u8>>,
-    number: Option<Operand>,
-}
-
-impl Key {
-    pub(super) fn of(target: &dyn Target, wanted: &Value) -> Key {
-        Key {
-            text: convert::string(target, wanted).ok().flatten(),
-            number: convert::operand(target, wanted).ok(),
-        }
-    }
-
-    /// Returns whether a value equals it: the same text, or the same number.
-    pub(super) fn is(&self, target: &dyn Target, have: &Value) -> bool {
-        if let Some(wanted) = &self.text
-            && let Ok(Some(have)) = convert::string(target, have)
-        {
-            return have == *wanted;
-        }
-        let Some(wanted) = self.number else {
-            return false;
-        };
-        let Ok(have) = convert::operand(target, have) else {
-            return false;
-        };
-        // Compare as numbers: a literal's type may differ from the key's.
-        arith::binary(Binary::Eq, have, wanted, Language::C)
-            .and_then(|same| same.raw(target).map_err(|error| error.to_string()))
-            .is_ok_and(|same| same == 1)
     }
 }
 

@@ -6,6 +6,7 @@ use super::names::enumerator;
 use super::ownership;
 use super::tree::{Binary, Kind, Node};
 use crate::ids::error::Error;
+use crate::inspect::value::scalar::Int;
 use crate::inspect::value::{Shape, Ty, Value};
 use dwarf::Language;
 
@@ -43,7 +44,7 @@ impl Evaluator<'_> {
     ) -> Result<Value, Error> {
         let symbol = operator.symbol().repeat(2);
         // The operator behind the operand has a parameter that is not used.
-        let unused = arith::literal(0, true, self.language);
+        let unused = arith::integer(Int::new(0, 4, true), self.language);
         let arguments = &[unused][..usize::from(before)];
         self.class_operator(&symbol, operand, arguments, node)
     }

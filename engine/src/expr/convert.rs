@@ -17,63 +17,50 @@ pub const STRING: usize = lex::MAX_EXPRESSION_BYTES;
 /// Maximum number of references and boxes to follow to a number.
 const REFERENCES: usize = 16;
 
+/// Returns a value that is a number or an address, through references, boxes and wrappers.
+///
+/// # Errors
+/// The value is neither, or cannot be read.
+pub fn plain(target: &dyn Target, value: &Value) -> Result<Value, Error> {
+    let mut value = value.clone();
+    for _ in 0..REFERENCES {
+        match value.ty.shape() {
+            Shape::Scalar(_)
+            | Shape::Enumeration(_)
+            | Shape::Pointer(_, PointerKind::Raw)
+            | Shape::Array(_)
+            | Shape::Function => return Ok(value),
+            Shape::Pointer(of, _) => value = value.pointee(target, of)?,
+            Shape::Composite(_) => match visualize::view(target, &value) {
+                Some(View::Pointee(next) | View::Noted(next, _)) => value = next,
+                _ => break,
+            },
+            _ => break,
+        }
+    }
+    Err(Error::eval(messages::no_number(&value.ty)))
+}
+
 /// Returns a value as a number, through references, boxes and enumerations.
 ///
 /// # Errors
 /// The value is not a number, or cannot be read.
 pub fn operand(target: &dyn Target, value: &Value) -> Result<Operand, Error> {
-    let mut value = std::borrow::Cow::Borrowed(value);
-    for _ in 0..REFERENCES {
-        let scalar = match value.ty.shape() {
-            Shape::Scalar(scalar) => scalar,
-            Shape::Enumeration(ty) => {
-                let signed = ty.enumeration().is_some_and(|it| it.signed);
-                let kind = if signed {
-                    ScalarKind::Signed
-                } else {
-                    ScalarKind::Unsigned
-                };
-                Scalar::new(kind, value.ty.size().unwrap_or(4).clamp(1, 16) as u8)
-            }
-            Shape::Pointer(_, PointerKind::Raw) => Scalar::new(ScalarKind::Address, 8),
-            Shape::Pointer(of, _) => {
-                value = std::borrow::Cow::Owned(value.pointee(target, of)?);
-                continue;
-            }
-            Shape::Array(_) | Shape::Function => {
-                let addr = value.address().ok_or(Error::OptimizedOut)?;
-                return Ok(Operand {
-                    scalar: Scalar::new(ScalarKind::Address, 8),
-                    number: Number::Int(Int::new(u128::from(addr.0), 8, false)),
-                    flexible: false,
-                    literal: false,
-                });
-            }
-            Shape::Composite(_) => match visualize::view(target, &value) {
-                Some(View::Pointee(next) | View::Noted(next, _)) => {
-                    value = std::borrow::Cow::Owned(next);
-                    continue;
-                }
-                _ => break,
-            },
-            _ => break,
-        };
-        let number = scalar.number(value.raw(target)?);
-        let (scalar, number) = match (value.bits, number) {
-            (Some(field), Number::Int(int)) => {
-                let promoted = scalar.of_bit_field(field.size);
-                (promoted, promoted.number(int.value() as u128))
-            }
-            (_, number) => (scalar, number),
-        };
-        return Ok(Operand {
-            scalar,
-            number,
-            flexible: false,
-            literal: false,
-        });
-    }
-    Err(Error::eval(messages::no_number(&value.ty)))
+    let value = plain(target, value)?;
+    let Some(scalar) = super::check::scalar(&value.ty) else {
+        let addr = value.address().ok_or(Error::OptimizedOut)?;
+        let number = Number::Int(Int::new(u128::from(addr.0), 8, false));
+        return Ok(Operand { number });
+    };
+    let number = scalar.number(value.raw(target)?);
+    let number = match (value.bits, number) {
+        (Some(field), Number::Int(int)) => {
+            let promoted = scalar.of_bit_field(field.size);
+            promoted.number(int.value() as u128)
+        }
+        (_, number) => number,
+    };
+    Ok(Operand { number })
 }
 
 /// Returns whether a value counts as true: an optional or smart pointer if it has an object.

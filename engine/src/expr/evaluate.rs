@@ -165,7 +165,7 @@ impl<'a> Evaluator<'a> {
         self.variables.get_mut().clear();
     }
 
-    fn checker(&self) -> Checker<'_> {
+    pub(super) fn checker(&self) -> Checker<'_> {
         Checker {
             scope: self,
             language: self.language,
@@ -236,8 +236,11 @@ impl<'a> Evaluator<'a> {
         {
             return Ok(arith::boolean(!truth.at(node)?, self.language));
         }
-        let operand = self.operand_of(&value, inner)?;
-        arith::unary(operator, operand, self.language).at(node)
+        let value = convert::plain(self.context.as_target(), &value).at(inner)?;
+        self.remember(inner, value);
+        let checked = self.checker().unary(operator, inner, node);
+        let checked = checked.map_err(|stop| stop.into_error(node))?;
+        self.interpret(&checked)
     }
 
     /// Evaluates a node as a condition.
@@ -273,10 +276,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn operand_of(&self, value: &Value, node: &Node) -> Result<Operand, Error> {
-        let mut operand = convert::operand(self.context.as_target(), value).at(node)?;
-        operand.flexible = self.language == Language::Rust && is_flexible(node);
-        operand.literal = matches!(inner(node).kind, Kind::Literal(..));
-        Ok(operand)
+        convert::operand(self.context.as_target(), value).at(node)
     }
 }
 

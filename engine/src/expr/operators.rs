@@ -1,14 +1,13 @@
 //! Binary operators: numbers, addresses, strings, and names that the other operand's type defines.
 
+use super::arith;
 use super::convert;
-use super::evaluate::{At, Evaluator, inner};
-use super::tree::{Binary, Kind, Node, Unary};
-use super::{arith, types};
+use super::evaluate::{At, Evaluator, inner, is_flexible};
+use super::ir::{self, Expr};
+use super::tree::{Binary, Kind, Node};
 use crate::ids::error::Error;
 use crate::inspect::library::{self, Contents};
-use crate::inspect::value::scalar::{Int, Number};
 use crate::inspect::value::{PointerKind, Shape, Ty, Value, members};
-use dwarf::LoadAddr;
 
 impl Evaluator<'_> {
     pub(super) fn binary(
@@ -31,9 +30,6 @@ impl Evaluator<'_> {
             }
             (None, Some(known)) => {
                 if let Some(value) = self.variant_test(operator, known, left)? {
-                    return Ok(value);
-                }
-                if let Some(value) = self.cast_after_all(operator, left, known)? {
                     return Ok(value);
                 }
             }
@@ -59,14 +55,34 @@ impl Evaluator<'_> {
         {
             return Ok(value);
         }
-        if let Some(value) = self.pointers(operator, a, b).at(node)? {
-            return Ok(value);
-        }
         if let Some(value) = self.invoke_operator(operator, a, b, node)? {
             return Ok(value);
         }
-        let (a, b) = (self.operand_of(a, left)?, self.operand_of(b, right)?);
-        arith::binary(operator, a, b, self.language).at(node)
+        let a = self.operand_value(a, left)?;
+        let b = self.operand_value(b, right)?;
+        let operands = (self.operand_expr(left, a)?, self.operand_expr(right, b)?);
+        let checked = self
+            .checker()
+            .operation(operator, operands.0, operands.1, node);
+        let checked = checked.map_err(|stop| stop.into_error(node))?;
+        self.interpret(&checked)
+    }
+
+    /// Returns the number or address that an operand is.
+    fn operand_value(&self, value: &Value, node: &Node) -> Result<Value, Error> {
+        convert::plain(self.context.as_target(), value).at(node)
+    }
+
+    /// Returns an operand with a known value for the checker; a literal's type is still open.
+    fn operand_expr<'t>(&mut self, node: &'t Node, value: Value) -> Result<Expr<'t>, Error> {
+        if is_flexible(node) {
+            let literal = self.checker().check(node);
+            return literal.map_err(|stop| stop.into_error(node));
+        }
+        let bits = value.bits.map(|bits| bits.size);
+        let operand = Expr::new(ir::Kind::Known(node, bits), value.ty.clone(), node);
+        self.bind(node, value);
+        Ok(operand)
     }
 
     /// Evaluates a node; `None` for an undefined bare name, which may be an enumerator of the other
@@ -128,43 +144,6 @@ impl Evaluator<'_> {
         )))
     }
 
-    /// Evaluates `(T) - x` once `T` has turned out to be a type.
-    fn cast_after_all(
-        &mut self,
-        operator: Binary,
-        left: &Node,
-        operand: &Value,
-    ) -> Result<Option<Value>, Error> {
-        let (Kind::Paren(_), Kind::Name(name)) = (&left.kind, &inner(left).kind) else {
-            return Ok(None);
-        };
-        let Some(ty) = types::named(self.context, name) else {
-            return Ok(None);
-        };
-        let target = self.context.as_target();
-        let value = match operator {
-            Binary::Sub | Binary::Add => {
-                let unary = if operator == Binary::Sub {
-                    Unary::Minus
-                } else {
-                    Unary::Plus
-                };
-                let number = convert::operand(target, operand)?;
-                arith::unary(unary, number, self.language).map_err(Error::eval)?
-            }
-            Binary::Mul => match operand.ty.shape() {
-                Shape::Pointer(of, _) => operand.pointee(target, of)?,
-                _ => return Ok(None),
-            },
-            Binary::BitAnd => match operand.address() {
-                Some(addr) => Value::pointer_to(operand.ty.clone(), addr),
-                None => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
-        convert::cast(self.context, &ty, &value).map(Some)
-    }
-
     fn compare_strings(
         &self,
         operator: Binary,
@@ -186,10 +165,10 @@ impl Evaluator<'_> {
         }
         let target = self.context.as_target();
         match (convert::string(target, a)?, convert::string(target, b)?) {
-            (Some(a), Some(b)) => Ok(Some(arith::boolean(
-                arith::holds(operator, Some(a.cmp(&b))),
-                self.language,
-            ))),
+            (Some(a), Some(b)) => {
+                let holds = operator.order().is_some_and(|order| order.of(a.cmp(&b)));
+                Ok(Some(arith::boolean(holds, self.language)))
+            }
             _ if any_literal => {
                 let other = if is_literal(a) { b } else { a };
                 Err(Error::eval(format!(
@@ -198,82 +177,6 @@ impl Evaluator<'_> {
                 )))
             }
             _ => Ok(None),
-        }
-    }
-
-    /// Evaluates arithmetic and comparison of addresses; `None` if no operand is an address.
-    fn pointers(&self, operator: Binary, a: &Value, b: &Value) -> Result<Option<Value>, Error> {
-        let target = self.context.as_target();
-        let pointer = |value: &Value| -> Result<Option<(u64, Ty)>, Error> {
-            let value = value.referent(target)?;
-            match value.ty.shape() {
-                Shape::Pointer(of, PointerKind::Raw) => Ok(Some((value.raw(target)? as u64, of))),
-                Shape::Array(array) => match value.address() {
-                    Some(addr) => Ok(Some((addr.0, array.element.clone()))),
-                    None => Ok(None),
-                },
-                Shape::Function => match value.address() {
-                    Some(addr) => Ok(Some((addr.0, value.ty.clone()))),
-                    None => Ok(None),
-                },
-                _ => Ok(None),
-            }
-        };
-        let (left, right) = (pointer(a)?, pointer(b)?);
-        if left.is_none() && right.is_none() {
-            return Ok(None);
-        }
-        let address = |side: &Option<(u64, Ty)>, value: &Value| -> Result<u64, Error> {
-            match (side, value.ty.shape()) {
-                (Some((addr, _)), _) => Ok(*addr),
-                // A Rust reference beside a raw pointer is taken as an address.
-                (None, Shape::Pointer(..)) => Ok(value.raw(target)? as u64),
-                (None, _) => match convert::operand(target, value)?.number {
-                    Number::Int(int) => Ok(int.value() as u64),
-                    Number::Float(_) => Err(Error::eval(super::messages::FLOAT_AS_ADDRESS)),
-                },
-            }
-        };
-        if operator.is_comparison() {
-            let ordering = address(&left, a)?.cmp(&address(&right, b)?);
-            let value = arith::holds(operator, Some(ordering));
-            return Ok(Some(arith::boolean(value, self.language)));
-        }
-        let size = |of: &Ty| of.size().unwrap_or(1).max(1);
-        match (operator, &left, &right) {
-            (Binary::Sub, Some((x, of)), Some((y, _))) => {
-                let distance = x.wrapping_sub(*y) as i64 / size(of) as i64;
-                let int = Int::new(distance as u128, 8, true);
-                Ok(Some(arith::integer(int, self.language)))
-            }
-            (Binary::Add | Binary::Sub, Some((addr, of)), None) => {
-                let by = convert::index(convert::operand(target, b)?)?;
-                let by = if operator == Binary::Sub {
-                    by.wrapping_neg()
-                } else {
-                    by
-                };
-                let offset = (by as u64).wrapping_mul(size(of));
-                Ok(Some(Value::pointer_to(
-                    of.clone(),
-                    LoadAddr(*addr) + offset,
-                )))
-            }
-            (Binary::Add, None, Some((addr, of))) => {
-                let by = convert::index(convert::operand(target, a)?)?;
-                let offset = (by as u64).wrapping_mul(size(of));
-                Ok(Some(Value::pointer_to(
-                    of.clone(),
-                    LoadAddr(*addr) + offset,
-                )))
-            }
-            // Bit operations treat an address as an integer.
-            (Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::Shl | Binary::Shr, ..)
-            | (Binary::Rem, Some(_), None) => Ok(None),
-            _ => Err(Error::eval(format!(
-                "`{}` is not defined for pointers",
-                operator.symbol()
-            ))),
         }
     }
 }

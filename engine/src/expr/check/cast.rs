@@ -1,7 +1,7 @@
 //! Casts between scalars. Those of objects and within class hierarchies need the object.
 
 use super::super::ir::{Expr, Kind};
-use super::super::tree::{self, Cast, Node};
+use super::super::tree::{self, Binary, Cast, Node, Unary};
 use super::super::types::{Layer, TypeName};
 use super::operators::converted;
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
@@ -40,6 +40,34 @@ impl Checker<'_> {
             Language::Rust => self.rust_cast(of, ty, node),
             _ => self.c_cast(cast, of, ty, node),
         }
+    }
+
+    /// Returns the type that a name in parentheses turns out to be.
+    pub(super) fn type_in_parentheses(&self, node: &Node) -> Option<Ty> {
+        match (&node.kind, &inner(node).kind) {
+            (tree::Kind::Paren(_), tree::Kind::Name(name)) if self.language != Language::Rust => {
+                self.scope.find_type(name)
+            }
+            _ => None,
+        }
+    }
+
+    /// Checks `(T) - x`, which is a cast of `-x`.
+    pub(super) fn cast_of_operator<'t>(
+        &self,
+        operator: Binary,
+        ty: Ty,
+        operand: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let of = match operator {
+            Binary::Sub => self.c_unary(Unary::Minus, operand, node)?,
+            Binary::Add => self.c_unary(Unary::Plus, operand, node)?,
+            Binary::Mul => self.deref_of(operand, node)?,
+            Binary::BitAnd => self.address_of_place(operand, node)?,
+            _ => return Err(Stop::Needs(node)),
+        };
+        self.c_cast(Cast::Usual, of, ty, node)
     }
 
     fn c_cast<'t>(&self, cast: Cast, of: Expr<'t>, ty: Ty, node: &'t Node) -> Checked<'t> {

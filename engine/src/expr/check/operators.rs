@@ -11,7 +11,7 @@ use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::Language;
 
 impl Checker<'_> {
-    pub(super) fn unary<'t>(
+    pub(crate) fn unary<'t>(
         &self,
         operator: Unary,
         operand: &'t Node,
@@ -28,7 +28,13 @@ impl Checker<'_> {
                 node,
             ));
         }
-        let of = self.decayed(self.operand(self.check(operand)?));
+        let of = self.check(operand)?;
+        self.c_unary(operator, of, node)
+    }
+
+    /// Checks a sign or `~` before an operand.
+    pub(super) fn c_unary<'t>(&self, operator: Unary, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
+        let of = self.decayed(self.operand(of));
         let refused = |ty: &Ty| {
             let symbol = operator.symbol();
             wrong(
@@ -115,6 +121,9 @@ impl Checker<'_> {
         let (a, b) = match (a, self.check(right)) {
             // A name may be that of the other operand's enumerator, or of a type.
             (Err(Stop::Wrong(Error::UnknownName { .. })), Ok(b)) => {
+                if let Some(ty) = self.type_in_parentheses(left) {
+                    return self.cast_of_operator(operator, ty, b, node);
+                }
                 (self.enumerator(&b.ty, left, node)?, b)
             }
             (Ok(a), Err(Stop::Wrong(Error::UnknownName { .. }))) => {
@@ -150,7 +159,7 @@ impl Checker<'_> {
     }
 
     /// Checks an operation on two checked operands.
-    pub(super) fn operation<'t>(
+    pub(crate) fn operation<'t>(
         &self,
         operator: Binary,
         a: Expr<'t>,

@@ -45,7 +45,12 @@ impl Checker<'_> {
 
     /// Checks `*x`.
     pub(super) fn deref<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
-        let of = self.referent(self.check(operand)?);
+        let of = self.check(operand)?;
+        self.deref_of(of, node)
+    }
+
+    pub(super) fn deref_of<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
+        let of = self.referent(of);
         match of.ty.shape() {
             Shape::Pointer(to, _) if !matches!(to.shape(), Shape::Void) => {
                 Ok(Expr::new(Kind::Deref(Box::new(of)), to, node))
@@ -72,7 +77,12 @@ impl Checker<'_> {
         {
             return Err(Stop::Needs(node));
         }
-        let of = self.referent(self.check(operand)?);
+        let of = self.check(operand)?;
+        self.address_of_place(of, node)
+    }
+
+    pub(super) fn address_of_place<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
+        let of = self.referent(of);
         if !of.is_place() {
             return Err(Stop::Needs(node));
         }

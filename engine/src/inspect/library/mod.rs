@@ -21,7 +21,7 @@ pub use contents::{Contents, contents};
 pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};
-pub use number::plain as referent;
+pub use number::{Wanted, plain as referent};
 pub use written::{
     held_place, is_assignable, is_atomic, is_never_zero, is_optional, is_string, optional_parts,
     overwritable, overwrite_text,

@@ -84,7 +84,10 @@ pub struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Reads the value.
-    pub(super) fn of<'a>(target: &dyn Target, value: &'a Value) -> Result<Wanted<'a>, Error> {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of<'a>(target: &dyn Target, value: &'a Value) -> Result<Wanted<'a>, Error> {
         let is_object = is_text(&value.ty);
         let text = match is_object {
             true => Text::of(target, value)?,
@@ -101,7 +104,7 @@ impl Wanted<'_> {
     }
 
     /// Returns whether a value equals it.
-    pub(super) fn is(&self, target: &dyn Target, have: &Value) -> bool {
+    pub fn is(&self, target: &dyn Target, have: &Value) -> bool {
         if let Some(wanted) = self.number
             && let Ok(Some(have)) = number(target, have)
         {

@@ -71,7 +71,7 @@ fn numbers_of_c() {
             ("count++", "10"),
             ("total -= 1", "5"),
             ("text = \"written\"", "\"written\""),
-            ("text = \"too long!\"", "~does not fit into"),
+            ("text = \"too long!\"", "~do not fit into"),
             (
                 "name = \"x\"",
                 "~a string literal has no address in the program",
