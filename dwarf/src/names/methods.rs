@@ -1,7 +1,8 @@
 //! Member functions of a class, as far as the debug info lists them.
 
 use crate::entries::children::Children;
-use crate::entries::units::flag;
+use crate::entries::constant::udata;
+use crate::entries::units::{Entry, flag};
 use crate::functions::Function;
 use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
@@ -9,6 +10,7 @@ use crate::ids::error::Error;
 use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::types::TypeId;
+use gimli::Reader as _;
 
 /// Maximum number of member functions listed per class.
 const MAX_METHODS: usize = 1 << 14;
@@ -25,6 +27,8 @@ pub struct Method {
     pub written: bool,
     /// Whether it is deleted (`= delete`).
     pub deleted: bool,
+    /// Its index in the vtable of the class, if it is virtual.
+    pub slot: Option<u64>,
 }
 
 impl Module {
@@ -84,12 +88,27 @@ impl DebugInfo {
                 name: String::from_utf8_lossy(name).into_owned(),
                 linkage_name: self.linkage_name(unit, child).map(str::to_owned),
                 deleted: flag(child, gimli::DW_AT_deleted),
+                slot: slot(child),
                 written: !flag(child, gimli::DW_AT_artificial)
                     && !flag(child, gimli::DW_AT_deleted)
                     && !crate::types::read_composite::is_defaulted(child),
             });
         }
         Ok(methods)
+    }
+}
+
+/// Returns the index of a virtual function in the vtable.
+fn slot(method: &Entry) -> Option<u64> {
+    match method.attr_value(gimli::DW_AT_vtable_elem_location)? {
+        gimli::AttributeValue::Exprloc(expression) => {
+            let mut code = expression.0;
+            match gimli::DwOp(code.read_u8().ok()?) {
+                gimli::DW_OP_constu => code.read_uleb128().ok(),
+                _ => None,
+            }
+        }
+        value => udata(&value),
     }
 }
 

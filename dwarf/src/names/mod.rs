@@ -12,6 +12,7 @@ mod visible;
 
 use crate::functions::Function;
 use crate::functions::variable::Variable;
+use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
 use crate::ids::source::{LineLocation, SourceFile, SourceLocation};
 use crate::ids::symbol::Symbol;
@@ -145,6 +146,11 @@ impl Module {
     /// Returns the class that the function at an address is a member of.
     pub fn class_of_function(&self, addr: FileAddr) -> Option<TypeId> {
         methods::class_of_function(self, addr)
+    }
+
+    /// Returns the alignment in bytes that the source demands of a type or member (`alignas`).
+    pub fn demanded_alignment(&self, id: DieRef) -> Option<u64> {
+        types::demanded_alignment(self, id)
     }
 
     /// Returns the position of a type's declaration.

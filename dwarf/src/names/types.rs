@@ -1,5 +1,6 @@
 //! Types by name, definitions of declared types, and enumerations by enumerator.
 
+use crate::entries::constant::udata;
 use crate::entries::units::flag;
 use crate::ids::addr::FileAddr;
 use crate::ids::source::SourceLocation;
@@ -17,6 +18,12 @@ pub(super) fn declaration_of(module: &Module, id: TypeId) -> Option<SourceLocati
     let info = module.info()?;
     let (unit, entry) = info.entry(id.0).ok()?;
     info.declaration(unit, &entry)
+}
+
+/// Returns the alignment that the source demands of a type or member (`alignas`).
+pub(super) fn demanded_alignment(module: &Module, id: DieRef) -> Option<u64> {
+    let (_, entry) = module.info()?.entry(id).ok()?;
+    udata(&entry.attr_value(gimli::DW_AT_alignment)?)
 }
 
 /// Returns the enumeration with an enumerator of this name that needs no qualification, in the unit
