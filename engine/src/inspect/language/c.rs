@@ -1,9 +1,9 @@
 //! C and C++: declarators, and the names of the types every program has.
 
 use super::{DEPTH, template};
-use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Synthetic, Ty};
 use dwarf::{CompositeKind, Language, TypeKind};
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
         Ty::Text => join("const char", &format!("{inner}[]")),
         Ty::Function(_) => join("<code>", &inner),
         Ty::Broken(_) => join("<unknown type>", &inner),
-        Ty::Synthetic(synthetic) => join(&synthetic.name(), &inner),
+        Ty::Synthetic(synthetic) => declare_synthetic(synthetic, inner, language, depth),
         Ty::Pointer(target) => deeper(target, wrap("*", &inner, target)),
         Ty::Array(array) => {
             let suffix = match array.count {
@@ -99,9 +99,12 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
                     deeper(&target(function.return_type), list)
                 }
                 TypeKind::PointerToMember { class, member } => {
-                    let class = target(*class).name();
-                    let member = dwarf.related(*member);
-                    deeper(&member, wrap(&format!("{class}::*"), &inner, &member))
+                    let class = target(*class);
+                    let member = without_object(&dwarf.related(*member));
+                    deeper(
+                        &member,
+                        wrap(&format!("{}::*", class.name()), &inner, &member),
+                    )
                 }
                 TypeKind::Composite(composite) => named(match composite.kind {
                     CompositeKind::Struct => "struct",
@@ -115,6 +118,67 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
             }
         }
     }
+}
+
+/// Returns the name of a type of C or C++ that the debug info may lack.
+pub fn spell_synthetic(ty: &Synthetic, language: Language) -> String {
+    declare_synthetic(ty, String::new(), language, 0)
+}
+
+fn declare_synthetic(ty: &Synthetic, inner: String, language: Language, depth: usize) -> String {
+    let deeper = |ty: &Ty, inner| declare(ty, inner, language, depth + 1);
+    match ty {
+        Synthetic::Function(function) => {
+            let parameters = function.parameters.iter();
+            let parameters = parameters.map(|it| deeper(it, String::new()));
+            let mut parameters: Vec<String> = parameters.collect();
+            if function.is_variadic {
+                parameters.push("...".into());
+            }
+            // A member function without parameters has `()`, as in a source.
+            if parameters.is_empty() && !inner.contains("::*") {
+                parameters.push("void".into());
+            }
+            let qualifier = if function.is_const { " const" } else { "" };
+            let list = format!("{inner}({}){qualifier}", parameters.join(", "));
+            deeper(&function.returns, list)
+        }
+        Synthetic::MemberPointer(class, member) => deeper(
+            member,
+            wrap(&format!("{}::*", class.name()), &inner, member),
+        ),
+        Synthetic::Place(of, is_rvalue) => {
+            let mark = if *is_rvalue { "&&" } else { "&" };
+            deeper(of, wrap(mark, &inner, of))
+        }
+        other => join(&other.name(), &inner),
+    }
+}
+
+/// Returns the type of a member function as a source spells it: the debug info has the object as its
+/// first parameter.
+fn without_object(member: &Ty) -> Ty {
+    let Some(function) = member.signature() else {
+        return member.clone();
+    };
+    let is_synthetic = matches!(member.strip(), Ty::Synthetic(_));
+    let (Some((this, rest)), false) = (function.parameters.split_first(), is_synthetic) else {
+        return member.clone();
+    };
+    let is_const = match this.strip() {
+        Ty::Dwarf(this) => match this.ty.kind {
+            TypeKind::Pointer(of) => match this.related_or_void(of) {
+                Ty::Dwarf(of) => matches!(of.ty.kind, TypeKind::Const(_)),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
+    };
+    let rest = rest.to_vec();
+    function
+        .returns
+        .function(rest, function.is_variadic, is_const)
 }
 
 fn readable(name: &str, language: Language) -> Cow<'_, str> {
@@ -136,6 +200,7 @@ fn join(name: &str, inner: &str) -> String {
 fn wrap(star: &str, inner: &str, target: &Ty) -> String {
     let composed = match target {
         Ty::Array(_) => true,
+        Ty::Synthetic(synthetic) => matches!(**synthetic, Synthetic::Function(_)),
         Ty::Dwarf(dwarf) => matches!(dwarf.ty.kind, TypeKind::Array(_) | TypeKind::Subroutine(_)),
         _ => false,
     };

@@ -67,6 +67,10 @@ fn of_synthetic(ty: &Synthetic) -> Contents {
             [(_, Some(good)), (_, Some(bad))] => Contents::Either(good.clone(), bad.clone()),
             _ => Contents::Tuple(Vec::new()),
         },
+        // Values of these have other shapes.
+        Synthetic::Function(_) | Synthetic::MemberPointer(..) | Synthetic::Place(..) => {
+            Contents::Tuple(Vec::new())
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Limits, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLo
 use crate::ids::error::Error;
 use crate::inspect::library;
 use crate::inspect::visualize;
-use dwarf::{Language, LoadAddr, Symbol, TypeKind};
+use dwarf::{Language, LoadAddr, Symbol};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -354,14 +354,7 @@ impl Writer<'_> {
     /// Writes `&Class::member` (Itanium C++ ABI §2.3).
     fn member_pointer(&mut self, value: &Value, is_function: bool) -> Result<(), Error> {
         let raw = value.raw(self.target)? as u64;
-        let ty = value.ty.strip();
-        let class = match &ty {
-            Ty::Dwarf(ty) => match ty.ty.kind {
-                TypeKind::PointerToMember { class, .. } => ty.related_or_void(class),
-                _ => Ty::Void,
-            },
-            _ => Ty::Void,
-        };
+        let class = value.ty.member_pointer().map_or(Ty::Void, |it| it.0);
         if raw == if is_function { 0 } else { u64::MAX } {
             self.out.push_str("nullptr");
         } else if is_function && raw & 1 == 1 {

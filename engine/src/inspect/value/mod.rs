@@ -1,5 +1,7 @@
 //! Values: typed bytes at a place, their presentation, and their children.
 
+pub mod alignment;
+pub mod base_path;
 mod children;
 mod decimal;
 mod elements;

@@ -2,11 +2,12 @@
 //! `text.trim()`. Their values exist only in expressions.
 
 use super::location::Bytes;
-use super::{Target, Ty, Value, ValueLocation};
+use super::{Shape, Target, Ty, Value, ValueLocation};
 use crate::ids::error::Error;
+use crate::inspect::language::c;
 use crate::inspect::value::text::Unit;
 use crate::inspect::visualize::View;
-use dwarf::{Language, LoadAddr};
+use dwarf::{Language, LoadAddr, TypeKind};
 use std::sync::Arc;
 
 /// A type that is not in the debug info, of a value that a library's method returns.
@@ -26,6 +27,25 @@ pub enum Synthetic {
     Tuple(Vec<Ty>),
     /// A struct of Rust's library around one value: its name, and the value's type.
     Struct(Arc<str>, Ty),
+    /// A function of C or C++.
+    Function(FunctionTy),
+    /// A pointer to a member of C++: the class, and the member's type.
+    MemberPointer(Ty, Ty),
+    /// A reference of C++; `true`: `&&`.
+    Place(Ty, bool),
+}
+
+/// The type of a function.
+#[derive(Clone, Debug)]
+pub struct FunctionTy {
+    /// Type of its result.
+    pub returns: Ty,
+    /// Types of its parameters, without the object of a member function.
+    pub parameters: Vec<Ty>,
+    /// Whether it takes further arguments.
+    pub is_variadic: bool,
+    /// Whether it is a member function of a const object.
+    pub is_const: bool,
 }
 
 /// An enum whose variants hold one value at most.
@@ -50,6 +70,9 @@ impl Synthetic {
             Synthetic::Text(name, _) => name.clone(),
             Synthetic::Enum(ty) => ty.name.clone(),
             Synthetic::Struct(name, _) => name.clone(),
+            Synthetic::Function(_) | Synthetic::MemberPointer(..) | Synthetic::Place(..) => {
+                c::spell_synthetic(self, self.language()).into()
+            }
             Synthetic::Tuple(parts) => {
                 let names: Vec<Arc<str>> = parts.iter().map(Ty::name).collect();
                 match &names[..] {
@@ -79,6 +102,14 @@ impl Synthetic {
     pub fn language(&self) -> Language {
         match self {
             Synthetic::Text(_, language) => *language,
+            Synthetic::MemberPointer(..) | Synthetic::Place(..) => Language::Cpp,
+            Synthetic::Function(function) => {
+                let mut types = function.parameters.iter().chain([&function.returns]);
+                match types.any(|it| it.language() == Language::Cpp) {
+                    true => Language::Cpp,
+                    false => Language::C,
+                }
+            }
             _ => Language::Rust,
         }
     }
@@ -88,7 +119,12 @@ impl Synthetic {
         match self {
             Synthetic::Reference(_) => Some(8),
             Synthetic::Slice(_) | Synthetic::Str => Some(16),
-            Synthetic::Text(..) => None,
+            Synthetic::Text(..) | Synthetic::Function(_) => None,
+            Synthetic::Place(..) => Some(8),
+            Synthetic::MemberPointer(_, member) => match member.shape() {
+                Shape::Function => Some(16),
+                _ => Some(8),
+            },
             Synthetic::Struct(_, held) => held.size(),
             Synthetic::Enum(ty) => {
                 let held = ty.variants.iter().filter_map(|(_, held)| held.as_ref());
@@ -146,6 +182,69 @@ impl Ty {
     /// Returns the tuple of these types.
     pub fn tuple(parts: Vec<Ty>) -> Ty {
         Ty::Synthetic(Arc::new(Synthetic::Tuple(parts)))
+    }
+
+    /// Returns the type of a function of C or C++ that returns this type.
+    pub fn function(self, parameters: Vec<Ty>, is_variadic: bool, is_const: bool) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Function(FunctionTy {
+            returns: self,
+            parameters,
+            is_variadic,
+            is_const,
+        })))
+    }
+
+    /// Returns the pointer to a member of this type of a class.
+    pub fn member_of(self, class: Ty) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::MemberPointer(class, self)))
+    }
+
+    /// Returns C++'s `&` to this type.
+    pub fn lvalue(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Place(self, false)))
+    }
+
+    /// Returns C++'s `&&` to this type.
+    pub fn rvalue(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Place(self, true)))
+    }
+
+    /// Returns the class and the member's type of a pointer to a member.
+    pub fn member_pointer(&self) -> Option<(Ty, Ty)> {
+        match self.strip() {
+            Ty::Synthetic(synthetic) => match &*synthetic {
+                Synthetic::MemberPointer(class, member) => Some((class.clone(), member.clone())),
+                _ => None,
+            },
+            Ty::Dwarf(ty) => match ty.ty.kind {
+                TypeKind::PointerToMember { class, member } => {
+                    Some((ty.related_or_void(class), ty.related(member)))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns parameters and result of a function's type, if they are known. The first parameter of
+    /// a member function of the debug info is its object.
+    pub fn signature(&self) -> Option<FunctionTy> {
+        match self.strip() {
+            Ty::Synthetic(synthetic) => match &*synthetic {
+                Synthetic::Function(function) => Some(function.clone()),
+                _ => None,
+            },
+            Ty::Dwarf(ty) => match &ty.ty.kind {
+                TypeKind::Subroutine(of) => Some(FunctionTy {
+                    returns: ty.related_or_void(of.return_type),
+                    parameters: of.parameters.iter().map(|id| ty.related(*id)).collect(),
+                    is_variadic: of.variadic,
+                    is_const: false,
+                }),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Returns a struct of that name around this type.
@@ -294,8 +393,10 @@ pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, 
         Synthetic::Struct(_, held) => {
             Ok(View::Pointee(Value::new(held.clone(), value.place.clone())))
         }
-        Synthetic::Reference(_) | Synthetic::Text(..) => {
-            Err(Error::Unsupported("not composed".into()))
-        }
+        Synthetic::Reference(_)
+        | Synthetic::Text(..)
+        | Synthetic::Function(_)
+        | Synthetic::MemberPointer(..)
+        | Synthetic::Place(..) => Err(Error::Unsupported("not composed".into())),
     }
 }

@@ -218,6 +218,16 @@ impl Ty {
         }))
     }
 
+    /// Returns the array of an unknown number of elements of this type.
+    pub fn unbounded_array(self) -> Ty {
+        let stride = self.size().unwrap_or(0);
+        Ty::Array(Arc::new(ArrayTy {
+            element: self,
+            count: None,
+            stride,
+        }))
+    }
+
     /// Returns whether it is an array whose bounds are computed in a frame, or leads to one.
     pub fn has_dynamic_array(&self) -> bool {
         matches!(self, Ty::Dwarf(ty) if ty.has_dynamic_array())
@@ -324,6 +334,11 @@ impl Ty {
             Ty::Synthetic(synthetic) => match &*synthetic {
                 Synthetic::Reference(of) => Shape::Pointer(of.clone(), PointerKind::Owned),
                 Synthetic::Text(..) => Shape::Text,
+                Synthetic::Place(of, _) => Shape::Pointer(of.clone(), PointerKind::Reference),
+                Synthetic::Function(_) => Shape::Function,
+                Synthetic::MemberPointer(_, member) => {
+                    Shape::MemberPointer(matches!(member.shape(), Shape::Function))
+                }
                 _ => Shape::Synthetic(synthetic),
             },
             Ty::Dwarf(ty) => dwarf_shape(ty),

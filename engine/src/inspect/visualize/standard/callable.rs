@@ -3,9 +3,9 @@
 use crate::ids::error::Error;
 use crate::inspect::language::c;
 use crate::inspect::language::template::{closing, readable, split_arguments};
-use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, alignment, members};
 use crate::inspect::visualize::View;
-use crate::inspect::visualize::standard::{alignment, argument};
+use crate::inspect::visualize::standard::argument;
 use dwarf::{LoadAddr, LoadBias, Module};
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ impl Held {
 
     /// Returns its alignment in bytes.
     pub fn alignment(&self) -> u64 {
-        self.ty.as_ref().map_or(1, alignment)
+        self.ty.as_ref().map_or(1, alignment::of)
     }
 
     /// Returns the value at a place; only the type's name if the type is unknown.

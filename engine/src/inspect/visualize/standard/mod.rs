@@ -256,46 +256,6 @@ pub(super) fn type_within(ty: &Ty, class: &str) -> Option<Ty> {
     None
 }
 
-/// Returns the alignment of a type in bytes.
-pub(super) fn alignment(ty: &Ty) -> u64 {
-    fn of(ty: &Ty, budget: &mut usize) -> u64 {
-        *budget = budget.saturating_sub(1);
-        if *budget == 0 {
-            return 1;
-        }
-        match ty.shape() {
-            Shape::Scalar(scalar) => match scalar.kind {
-                ScalarKind::Complex(_) => u64::from(scalar.size / 2).next_power_of_two().min(16),
-                _ => u64::from(scalar.size).next_power_of_two().min(16),
-            },
-            Shape::Array(array) => of(&array.element, budget),
-            Shape::Composite(ty) => {
-                let Some(composite) = ty.composite() else {
-                    return 1;
-                };
-                let own = u64::from(composite.polymorphic) * 8;
-                let bases = composite
-                    .bases
-                    .iter()
-                    .map(|base| (base.ty, base.is_virtual));
-                let members = composite.members.iter().map(|member| (member.ty, false));
-                bases
-                    .chain(members)
-                    .map(|(id, is_virtual)| {
-                        of(&ty.related(id), budget).max(u64::from(is_virtual) * 8)
-                    })
-                    .fold(own.max(1), u64::max)
-            }
-            Shape::Void | Shape::Unit | Shape::Broken(_) => 1,
-            other => match other {
-                Shape::Enumeration(ty) => ty.ty.size.unwrap_or(1).clamp(1, 16),
-                _ => 8,
-            },
-        }
-    }
-    of(ty, &mut 256).max(1)
-}
-
 /// Returns the value in raw storage whose type names it (`__aligned_membuf<T>`), or the value
 /// itself.
 pub(super) fn stored(value: Value) -> Value {

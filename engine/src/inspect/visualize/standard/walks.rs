@@ -1,10 +1,10 @@
 //! Iteration over lists, trees, hash tables and blocks.
 
-use super::{alignment, no_pointer};
+use super::no_pointer;
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bits;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
+use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, alignment, members};
 use crate::inspect::visualize::{Item, Walk};
 use dwarf::LoadAddr;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ pub struct Payload {
 impl Payload {
     /// Returns the payload of a node whose element follows a header of `header` bytes.
     pub fn behind(header: u64, ty: Ty, keyed: bool) -> Payload {
-        let offset = header.next_multiple_of(alignment(&ty));
+        let offset = header.next_multiple_of(alignment::of(&ty));
         Payload { offset, ty, keyed }
     }
 
