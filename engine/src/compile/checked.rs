@@ -117,7 +117,8 @@ impl Compiler<'_> {
             Kind::Element(array, index, ty) => self.element_of(array, index, ty),
             Kind::Choice(condition, yes, no) => self.choice(condition, yes, no, of),
             Kind::Sequence(..) => Err("`,` discards a value".into()),
-            Kind::Upcast(_) | Kind::Assign(_) => Err("it changes the program".into()),
+            Kind::Assign(_) => Err("it changes the program".into()),
+            Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
             _ => {
                 let number = self.number(of)?;
                 self.stored(number, of)
@@ -179,8 +180,9 @@ impl Compiler<'_> {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }
+            Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
             Kind::Late(_) | Kind::Sequence(..) => Err("its type depends on its value".into()),
-            Kind::Upcast(_) | Kind::Assign(_) => Err("it changes the program".into()),
+            Kind::Assign(_) => Err("it changes the program".into()),
             Kind::Choice(..) => {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)

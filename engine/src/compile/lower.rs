@@ -9,7 +9,7 @@ use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::ir::Storage;
 use crate::expr::names::enumerator;
 use crate::expr::tree::{Cast, Kind, Node};
-use crate::expr::types::{Layer, TypeName, named_by};
+use crate::expr::types::{TypeName, named_by};
 use crate::expr::{Expression, arith, messages};
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
@@ -190,9 +190,8 @@ impl<'a> Compiler<'a> {
     }
 
     fn ty(&self, name: &TypeName) -> Result<Ty, NotCompilable> {
-        let base = self.type_named(&name.base);
-        let base = base.ok_or_else(|| NotCompilable(messages::unknown_type(&name.base)))?;
-        Ok(name.of(base))
+        let found = name.find_by(&|name| self.type_named(name));
+        found.map_err(|error| NotCompilable(error.to_string()))
     }
 
     fn register(&self, name: &str) -> Result<RuntimeValue, NotCompilable> {
@@ -335,7 +334,7 @@ impl<'a> Compiler<'a> {
         if let Kind::Call(..) = inner(node).kind {
             return Err("the expression calls a function".into());
         }
-        if name.layers.last() == Some(&Layer::Reference) {
+        if name.is_reference() {
             return Err("a cast to a reference".into());
         }
         if let Kind::Name(name) = &inner(node).kind

@@ -51,6 +51,9 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn address_of(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
+        if let Some(pointer) = self.pointer_to_method(inner, node)? {
+            return Ok(pointer);
+        }
         let value = self.evaluate(inner)?;
         // `&v[1..4]` is the same as `v[1..4]`.
         if matches!(&self::inner(inner).kind, Kind::Index(_, index) if matches!(index.kind, Kind::Range(..)))

@@ -58,6 +58,9 @@ impl Evaluator<'_> {
                 let value = self.evaluate(&arguments[0])?;
                 convert::cast(self.context, &ty, &value).at(node)
             }
+            Kind::Cpp(form, _) if form.is_member_access() => {
+                self.call_member(inner(function), arguments, node)
+            }
             callee => {
                 let values = self.values_of(arguments)?;
                 if let Kind::Name(name) = callee

@@ -2,7 +2,7 @@
 
 use super::evaluate::{At, Evaluator, inner};
 use super::tree::{Cast, Kind, Node};
-use super::types::{Layer, TypeName};
+use super::types::TypeName;
 use super::{arith, convert, hierarchy, messages, types};
 use crate::ids::error::Error;
 use crate::inspect::value::{PointerKind, Shape, Ty, Value};
@@ -21,11 +21,11 @@ impl Evaluator<'_> {
             Kind::Call(function, arguments) => self.call(function, arguments, Some(&ty), inner)?,
             _ => self.evaluate_as(inner, &ty)?,
         };
-        if name.layers.last() == Some(&Layer::Reference)
+        if name.is_reference()
             && let Shape::Pointer(of, _) = ty.shape()
         {
             let addr = self.address_of_value(value, inner).at(node)?;
-            let there = self.cast_to(cast, &ty, &addr).at(node)?;
+            let there = self.cast_to(cast, &of.clone().pointer(), &addr).at(node)?;
             return there.pointee(self.context.as_target(), of).at(node);
         }
         self.cast_to(cast, &ty, &value).at(node)

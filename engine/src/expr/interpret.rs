@@ -3,7 +3,7 @@
 use super::evaluate::{Evaluator, error};
 use super::ir::{Expr, Kind, Overflow};
 use super::soft::{self, Undefined};
-use super::tree::{Binary, Cast, Order};
+use super::tree::{Binary, Order};
 use super::{Purpose, check, messages};
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
@@ -50,11 +50,8 @@ impl Evaluator<'_> {
                 self.interpret(first)?;
                 self.interpret(second)
             }
-            Kind::Upcast(pointer) => {
-                let pointer = self.interpret(pointer)?;
-                self.cast_to(Cast::Usual, &of.ty, &pointer)
-            }
             Kind::Assign(assignment) => self.assigned(assignment, of),
+            Kind::Cpp(form) => self.interpret_cpp(form, of),
             _ => {
                 let bits = self.bits(of)?;
                 let size = of.ty.size().unwrap_or(8).min(16) as usize;
@@ -123,8 +120,8 @@ impl Evaluator<'_> {
             | Kind::Pointee(_)
             | Kind::Element(..)
             | Kind::Choice(..)
+            | Kind::Cpp(_)
             | Kind::Sequence(..)
-            | Kind::Upcast(_)
             | Kind::Assign(_) => self.loaded(of),
             Kind::Decay(inner) => self.address(inner),
             Kind::AddressOf(inner) => {

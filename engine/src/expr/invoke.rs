@@ -12,7 +12,7 @@ use crate::ids::error::Error;
 use crate::inspect::abi::sysv::{self, Passing};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::{Function, Language, LoadAddr, LoadBias, Module, TypeKind};
+use dwarf::{Function, Language, LoadAddr, LoadBias, Module};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -208,22 +208,10 @@ impl Evaluator<'_> {
             }
         };
         let source = self.source_text(node).to_owned();
-        let known = match &ty {
-            Ty::Dwarf(ty) => match &ty.ty.kind {
-                TypeKind::Subroutine(it) => Some((
-                    it.parameters
-                        .iter()
-                        .map(|id| ty.related(*id))
-                        .collect::<Vec<_>>(),
-                    ty.related_or_void(it.return_type),
-                    it.variadic,
-                )),
-                _ => None,
-            },
-            _ => None,
-        };
+        let known = ty.signature();
         let (types, returns) = match (known, returns) {
-            (Some((types, of, variadic)), _) => {
+            (Some(known), _) => {
+                let (types, of, variadic) = (known.parameters, known.returns, known.is_variadic);
                 if arguments.len() < types.len() || arguments.len() > types.len() && !variadic {
                     let why = format!("expected {} arguments", types.len());
                     return Err(error(why, &node.span));

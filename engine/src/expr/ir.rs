@@ -1,6 +1,7 @@
 //! Checked expressions. Each step has a type, and no rule of a language is left to apply: the
 //! interpreter and the compiler do arithmetic on typed bits.
 
+use super::ir_cpp::Cpp;
 use super::tree::{Binary, Node, Order};
 use crate::inspect::value::Ty;
 use crate::inspect::value::path::Part;
@@ -73,10 +74,10 @@ pub enum Kind<'t> {
     Choice(Box<Expr<'t>>, Box<Expr<'t>>, Box<Expr<'t>>),
     /// `a, b`
     Sequence(Box<Expr<'t>>, Box<Expr<'t>>),
-    /// A pointer to an object as one to a base of its class.
-    Upcast(Box<Expr<'t>>),
     /// `a = b`, `a += b`, `++a`.
     Assign(Box<Assignment<'t>>),
+    /// What only C and C++ have.
+    Cpp(Box<Cpp<'t>>),
 }
 
 /// An assignment. All values are evaluated before the first one is written.
@@ -177,6 +178,9 @@ impl<'t> Expr<'t> {
 
     /// Returns whether it may be a place in memory, as opposed to a computed value.
     pub fn is_place(&self) -> bool {
+        if let Kind::Cpp(form) = &self.kind {
+            return matches!(**form, Cpp::MemberAt(..));
+        }
         matches!(
             self.kind,
             Kind::Known(..)

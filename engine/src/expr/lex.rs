@@ -43,6 +43,24 @@ const SYMBOLS: &[&str] = &[
     "^", "~", "!", "<", ">", "=", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}", "@", ";", "#",
 ];
 
+/// Operators of C++ that accesses by pointers to members need.
+const SYMBOLS_OF_CPP: &[&str] = &["->*", ".*"];
+
+/// Operators of C++ that are spelled as words (ISO C++ [lex.digraph]).
+const WORDS_OF_CPP: &[(&str, &str)] = &[
+    ("and", "&&"),
+    ("and_eq", "&="),
+    ("bitand", "&"),
+    ("bitor", "|"),
+    ("compl", "~"),
+    ("not", "!"),
+    ("not_eq", "!="),
+    ("or", "||"),
+    ("or_eq", "|="),
+    ("xor", "^"),
+    ("xor_eq", "^="),
+];
+
 /// Maximum length of an expression in bytes.
 pub const MAX_EXPRESSION_BYTES: usize = 1 << 16;
 
@@ -65,6 +83,7 @@ pub fn tokens(text: &str, language: Language) -> Result<Vec<Token>, Error> {
         text,
         at: 0,
         rust: language == Language::Rust,
+        cpp: language == Language::Cpp,
     };
     let mut tokens = Vec::new();
     loop {
@@ -88,6 +107,7 @@ struct Lexer<'a> {
     text: &'a str,
     at: usize,
     rust: bool,
+    cpp: bool,
 }
 
 impl Lexer<'_> {
@@ -155,12 +175,17 @@ impl Lexer<'_> {
                         self.at += 1;
                         TokenKind::Name(self.take_while(is_name_part).to_owned())
                     }
-                    _ => TokenKind::Name(name),
+                    _ => match self.operator_word(&name) {
+                        Some(symbol) => TokenKind::Symbol(symbol),
+                        None => TokenKind::Name(name),
+                    },
                 }
             }
             _ => {
-                let symbol = SYMBOLS
+                let of_cpp = if self.cpp { SYMBOLS_OF_CPP } else { &[] };
+                let symbol = of_cpp
                     .iter()
+                    .chain(SYMBOLS)
                     .copied()
                     .find(|symbol| self.rest().starts_with(symbol));
                 let Some(symbol) = symbol else {
@@ -178,6 +203,12 @@ impl Lexer<'_> {
             kind,
             span: start..self.at,
         })
+    }
+
+    /// Returns the operator that a word of C++ stands for.
+    fn operator_word(&self, name: &str) -> Option<&'static str> {
+        let word = WORDS_OF_CPP.iter().find(|(word, _)| *word == name);
+        word.filter(|_| self.cpp).map(|(_, symbol)| *symbol)
     }
 
     /// Returns whether the text before `at` makes a following `.5` a member access.

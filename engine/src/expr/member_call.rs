@@ -1,5 +1,6 @@
 //! Calls of member functions and operators in the debuggee.
 
+use super::check::cpp_members::split_last;
 use super::evaluate::{At, DEREFERENCES, Evaluator, error};
 use super::exact::{self, Refusal};
 use super::invoke::ResolvedFunction;
@@ -33,6 +34,9 @@ impl Evaluator<'_> {
                 _ => break,
             }
         }
+        if let Some((scope, name)) = split_last(name).filter(|_| self.language == Language::Cpp) {
+            return self.invoke_of_base(&holder, scope, name, arguments, node);
+        }
         let mut refused = None;
         let found = self.method_within(&holder, name, arguments, node, &mut refused, BASES)?;
         match (found, refused) {
@@ -60,6 +64,9 @@ impl Evaluator<'_> {
             if let Some(best) = self.best_virtual(&known, name, &all).at(node)? {
                 return self.invoke(best, &all, node).map(Some);
             }
+        }
+        if let Some(found) = self.invoke_thunked(holder, name, arguments, node)? {
+            return Ok(Some(found));
         }
         let (own, other) = self.methods_of(&class, name);
         if !own.is_empty() {

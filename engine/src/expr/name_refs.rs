@@ -56,6 +56,8 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
         Kind::Literal(..) | Kind::Number(..) | Kind::Float(_) | Kind::Text(_) => {}
         Kind::Name(name) => all.push(named(node, name, Meaning::Value)),
         Kind::Register(name) => all.push(named(node, name, Meaning::Register)),
+        // `&Class::member` is a pointer to a member, which is no variable.
+        Kind::AddressOf(of) if matches!(&of.kind, Kind::Name(name) if name.contains("::")) => {}
         Kind::Paren(of)
         | Kind::Unary(_, of)
         | Kind::Deref(of)
@@ -95,6 +97,15 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
         }
         Kind::SizeOfType(ty) => all.push(type_in(ty)),
         Kind::SizeOf(of) => value_or_type(of, Meaning::ValueOrType, all),
+        Kind::Cpp(form, operands) => {
+            all.extend(form.types().map(type_in));
+            for operand in operands {
+                match form.may_name_type() {
+                    true => value_or_type(operand, Meaning::ValueOrType, all),
+                    false => collect(operand, all),
+                }
+            }
+        }
         Kind::Call(callee, arguments) => {
             // A function about callers, such as `$caller_is("f")`.
             if !matches!(&inner(callee).kind, Kind::Register(_)) {

@@ -3,6 +3,7 @@
 use super::format::Format;
 use super::lex::{self, Token, TokenKind, error};
 use super::tree::{Binary, Cast, Kind, Node, Unary};
+use super::types::TypeName;
 use crate::ids::error::Error;
 use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
@@ -62,6 +63,7 @@ pub(super) mod power {
     pub const CHOICE: u8 = 3;
     pub const OR: u8 = 5;
     pub const AND: u8 = 7;
+    pub const MEMBER: u8 = 26;
     pub const AS: u8 = 27;
     pub const UNARY: u8 = 29;
 }
@@ -264,6 +266,7 @@ impl Parser<'_> {
                 let right = self.expression(power::REPEAT + 1)?;
                 self.binary_node(left, right, Kind::Repeat)
             }
+            ".*" | "->*" if power::MEMBER >= least => self.member_pointer(*left),
             "?" if power::CHOICE >= least => self.choice(left),
             _ => {
                 let Some(operator) = assignment(symbol).filter(|_| power::ASSIGN >= least) else {
@@ -359,6 +362,10 @@ impl Parser<'_> {
                 _ => true,
             };
             let may_start = starts_operand || matches!(self.symbol(), "-" | "+" | "*" | "&");
+            // `(struct point){1, 2}`
+            if self.language == Language::C && self.symbol() == "{" {
+                return self.braces(ty).map(Some);
+            }
             // `(a[1]) - b` is no cast to an array.
             let starred = ty.is_pointer_to_any();
             // `(a)(b)` of a plain name is a cast: calls through a parenthesized name are not
@@ -432,6 +439,15 @@ impl Parser<'_> {
             "false" => boolean(0),
             "nullptr" | "NULL" => Kind::Literal(Ty::Void.pointer(), 0),
             "sizeof" => return self.size_of(start),
+            _ if let Some(form) = self.cpp_keyword(&path, start)? => return Ok(form),
+            _ if self.language == Language::Cpp && self.symbol() == "{" => {
+                let layers = Vec::new();
+                return self.braces(TypeName {
+                    base: path,
+                    layers,
+                    span,
+                });
+            }
             "static_cast" | "reinterpret_cast" | "const_cast" | "dynamic_cast"
                 if self.symbol() == "<" =>
             {
@@ -463,12 +479,9 @@ impl Parser<'_> {
                     };
                     let mut end = token.span.end;
                     // `a.Base::x`
-                    while self.symbol() == "::"
-                        && let TokenKind::Name(next) = &self.token(1).kind
-                    {
-                        name = next.clone();
-                        end = self.token(1).span.end;
-                        self.at += 2;
+                    while let Some(next) = self.qualified_member(&name) {
+                        name = next;
+                        end = self.token_before().span.end;
                     }
                     if let Some(arguments) = self.called_with_arguments() {
                         name.push_str(&arguments);

@@ -97,19 +97,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn size_of(&mut self, start: usize) -> Result<Box<Node>, Error> {
-        if self.symbol() == "(" {
-            let before = (self.at, self.depth);
-            self.at += 1;
-            let sure = self.begins_type();
-            if let Ok(ty) = self.type_name()
-                && self.symbol() == ")"
-                && (sure || ty.is_pointer_to_any() || ty.base.contains('<'))
-            {
-                self.at += 1;
-                let span = start..self.tokens[self.at - 1].span.end;
-                return self.node(Kind::SizeOfType(ty), span, &[]);
-            }
-            (self.at, self.depth) = before;
+        if self.symbol() == "("
+            && let Some(ty) = self.type_in_brackets()
+        {
+            let span = start..self.token_before().span.end;
+            return self.node(Kind::SizeOfType(ty), span, &[]);
         }
         let operand = self.operand()?;
         self.unary_node(start, operand, Kind::SizeOf)

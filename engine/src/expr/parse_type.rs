@@ -2,6 +2,7 @@
 
 use super::lex::{TokenKind, error};
 use super::parse::{DEEPEST, Parser, symbol_of};
+use super::parse_declarator::is_qualifier;
 use super::types::{Layer, TypeName};
 use crate::ids::error::Error;
 use crate::inspect::language::{c, rust};
@@ -27,16 +28,17 @@ impl Parser<'_> {
         if self.language == Language::Rust && matches!(self.symbol(), "*" | "&" | "[") {
             return self.rust_type();
         }
+        let rusty = self.language == Language::Rust;
         let mut words: Vec<String> = Vec::new();
         while let TokenKind::Name(name) = self.peek() {
-            let is_word = c::is_type_word(name);
+            let is_word = c::is_type_word(name) || !rusty && is_qualifier(name);
             let keyword = words
                 .last()
                 .is_none_or(|last| matches!(&**last, "struct" | "union" | "enum" | "class"));
             if !is_word && !keyword || name == "as" {
                 break;
             }
-            if matches!(&**name, "const" | "volatile") {
+            if !rusty && is_qualifier(name) {
                 self.at += 1;
                 continue;
             }
@@ -51,41 +53,10 @@ impl Parser<'_> {
         if words.is_empty() {
             return Err(error("expected a type", self.token(0).span.clone()));
         }
-        let mut layers = Vec::new();
-        while self.language != Language::Rust {
-            match (self.peek(), self.symbol()) {
-                (_, symbol @ ("*" | "&" | "&&")) => {
-                    let layer = match symbol {
-                        "*" => Layer::Pointer,
-                        _ => Layer::Reference,
-                    };
-                    self.at += 1;
-                    layers.push(layer);
-                }
-                (TokenKind::Name(name), _) if matches!(&**name, "const" | "volatile") => {
-                    self.at += 1;
-                }
-                (_, "[") => {
-                    self.at += 1;
-                    let TokenKind::Int(count, ..) = *self.peek() else {
-                        return Err(error(
-                            super::messages::EXPECTED_NUMBER,
-                            self.token(0).span.clone(),
-                        ));
-                    };
-                    self.at += 1;
-                    self.expect("]")?;
-                    let count = u64::try_from(count).unwrap_or(u64::MAX);
-                    // `int[3][4]`: the first bound is the outermost.
-                    let outermost = layers
-                        .iter()
-                        .position(|layer| matches!(layer, Layer::Array(_)))
-                        .unwrap_or(layers.len());
-                    layers.insert(outermost, Layer::Array(count));
-                }
-                _ => break,
-            }
-        }
+        let layers = match self.language {
+            Language::Rust => Vec::new(),
+            _ => self.declarator()?,
+        };
         Ok(TypeName {
             base: words.join(" "),
             layers,
@@ -119,7 +90,7 @@ impl Parser<'_> {
             self.at += 1;
             self.expect("]")?;
             ty.layers
-                .push(Layer::Array(u64::try_from(count).unwrap_or(u64::MAX)));
+                .push(Layer::Array(Some(u64::try_from(count).unwrap_or(u64::MAX))));
         } else {
             ty.layers.push(Layer::Pointer);
         }
@@ -204,16 +175,24 @@ impl Parser<'_> {
     }
 
     /// Returns the number of tokens and the text of a list `<…>` that begins here, if it is one.
-    fn arguments(&self) -> Option<(usize, String)> {
+    pub(super) fn arguments(&self) -> Option<(usize, String)> {
+        self.arguments_at(0)
+    }
+
+    /// The same, from a token on.
+    pub(super) fn arguments_at(&self, start: usize) -> Option<(usize, String)> {
         let mut open = 0i32;
         let mut text = String::new();
         for ahead in 0..256 {
-            let token = self.token(ahead);
+            let token = self.token(start + ahead);
             match &token.kind {
                 TokenKind::Symbol("<") => open += 1,
                 TokenKind::Symbol(">") => open -= 1,
                 TokenKind::Symbol(">>") => open -= 2,
-                TokenKind::Symbol("::" | "," | "*" | "&" | "[" | "]" | ";" | "(" | ")" | "-")
+                TokenKind::Symbol(
+                    "::" | "," | "*" | "&" | "&&" | "[" | "]" | ";" | "(" | ")" | "-" | "..." | "{"
+                    | "}",
+                )
                 | TokenKind::Name(_)
                 | TokenKind::Char(..)
                 | TokenKind::Int(..) => {}
@@ -223,7 +202,7 @@ impl Parser<'_> {
             if matches!(&token.kind, TokenKind::Symbol(",")) {
                 text.push(' ');
             }
-            let next = &self.token(ahead + 1).kind;
+            let next = &self.token(start + ahead + 1).kind;
             if matches!(token.kind, TokenKind::Name(_))
                 && matches!(next, TokenKind::Name(_) | TokenKind::Symbol("*" | "&"))
             {

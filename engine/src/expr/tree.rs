@@ -1,5 +1,6 @@
 //! The syntax tree of an expression.
 
+use super::parse_cpp::Form;
 use super::types::TypeName;
 use crate::inspect::value::Ty;
 use std::ops::Range;
@@ -68,6 +69,8 @@ pub enum Kind {
     SizeOf(Box<Node>),
     /// `a = b`, `a += b`
     Assign(Option<Binary>, Box<Node>, Box<Node>),
+    /// A form of C and C++ alone, with its operands.
+    Cpp(Form, Vec<Node>),
 }
 
 impl Node {
@@ -109,6 +112,7 @@ impl Kind {
             | Kind::Sequence(left, right)
             | Kind::Assign(_, left, right) => vec![left, right],
             Kind::Choice(condition, yes, no) => vec![condition, yes, no],
+            Kind::Cpp(_, operands) => operands.iter().collect(),
             Kind::Range(from, to, _) => {
                 [from, to].into_iter().flatten().map(|end| &**end).collect()
             }

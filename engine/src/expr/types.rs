@@ -20,14 +20,31 @@ pub struct TypeName {
 }
 
 /// A type constructor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Layer {
     /// A pointer; also a Rust reference.
     Pointer,
     /// A C++ reference.
     Reference,
-    /// An array with this number of elements.
-    Array(u64),
+    /// A C++ reference to a temporary, `&&`.
+    RvalueReference,
+    /// An array with this number of elements, if it is known.
+    Array(Option<u64>),
+    /// A function with these parameters.
+    Function(Parameters),
+    /// A pointer to a member of the class of this name.
+    Member(String),
+}
+
+/// The parameters of a function's type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameters {
+    /// Their types.
+    pub types: Vec<TypeName>,
+    /// Whether further arguments may follow.
+    pub is_variadic: bool,
+    /// Whether it is a member function of a const object.
+    pub is_const: bool,
 }
 
 impl TypeName {
@@ -37,21 +54,40 @@ impl TypeName {
         !self.layers.iter().all(is_array)
     }
 
-    /// Returns the type of that name in a frame; `None` if there is none.
-    pub fn find(&self, context: &dyn EvalContext) -> Option<Ty> {
-        Some(self.of(named(context, &self.base)?))
+    /// Returns whether it is a reference of C++.
+    pub fn is_reference(&self) -> bool {
+        let last = self.layers.last();
+        matches!(last, Some(Layer::Reference | Layer::RvalueReference))
     }
 
-    /// Applies the layers to the base type.
-    pub fn of(&self, base: Ty) -> Ty {
-        let mut ty = base;
+    /// Returns the type of that name, with a function that finds types by the names of their bases.
+    ///
+    /// # Errors
+    /// There is no type of that name.
+    pub fn find_by(&self, find: &dyn Fn(&str) -> Option<Ty>) -> Result<Ty, Error> {
+        let named = |name: &str| {
+            find(name).ok_or_else(|| Error::UnknownName {
+                message: super::messages::unknown_type(name),
+                span: self.span.clone(),
+            })
+        };
+        let mut ty = named(&self.base)?;
         for layer in &self.layers {
             ty = match layer {
-                Layer::Pointer | Layer::Reference => ty.pointer(),
-                Layer::Array(count) => ty.array(*count),
+                Layer::Pointer => ty.pointer(),
+                Layer::Reference => ty.lvalue(),
+                Layer::RvalueReference => ty.rvalue(),
+                Layer::Array(Some(count)) => ty.array(*count),
+                Layer::Array(None) => ty.unbounded_array(),
+                Layer::Function(of) => {
+                    let types = of.types.iter().map(|it| it.find_by(find));
+                    let types = types.collect::<Result<Vec<Ty>, Error>>()?;
+                    ty.function(types, of.is_variadic, of.is_const)
+                }
+                Layer::Member(class) => ty.member_of(named(class)?),
             };
         }
-        ty
+        Ok(ty)
     }
 
     /// Returns the type of that name in a frame.
@@ -59,10 +95,7 @@ impl TypeName {
     /// # Errors
     /// There is no type of that name.
     pub fn resolve(&self, context: &dyn EvalContext) -> Result<Ty, Error> {
-        self.find(context).ok_or_else(|| Error::UnknownName {
-            message: super::messages::unknown_type(&self.base),
-            span: self.span.clone(),
-        })
+        self.find_by(&|name| named(context, name))
     }
 }
 

@@ -9,12 +9,8 @@ use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::messages;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
-
-/// Maximum number of base classes to examine.
-const BASES: u32 = 256;
 
 impl Checker<'_> {
     /// Checks `left = right`, or `left operator= right`.
@@ -273,16 +269,8 @@ impl Checker<'_> {
         cast: &str,
     ) -> Checked<'t> {
         let is_void = |ty: &Ty| matches!(ty.shape(), Shape::Void);
-        if let (Shape::Composite(from), Shape::Composite(_)) = (from.shape(), into.shape())
-            && derives(&from, into, &mut (0..BASES))
-        {
-            let span = value.span.clone();
-            return Ok(Expr {
-                kind: Kind::Upcast(Box::new(value)),
-                ty: to.clone(),
-                span,
-                open: false,
-            });
+        if let Some(base) = self.base_pointer(&value, to) {
+            return base;
         }
         let fits = c::is_same(from, into)
             || is_void(into)
@@ -345,20 +333,4 @@ fn is_integer(ty: &Ty) -> bool {
             ..
         })
     )
-}
-
-/// Returns whether a class has another one as a base.
-fn derives(class: &DwarfTy, base: &Ty, budget: &mut std::ops::Range<u32>) -> bool {
-    let bases = class.composite().map_or(&[][..], |it| &it.bases);
-    bases.iter().any(|it| {
-        let of = class.related(it.ty);
-        if budget.next().is_none() {
-            return false;
-        }
-        match of.shape() {
-            _ if of.same_as(base) => true,
-            Shape::Composite(of) => derives(&of, base, budget),
-            _ => false,
-        }
-    })
 }

@@ -2,7 +2,7 @@
 
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Binary, Cast, Node, Unary};
-use super::super::types::{Layer, TypeName};
+use super::super::types::TypeName;
 use super::operators::converted;
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::inner;
@@ -22,15 +22,10 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         let is_call = matches!(inner(operand).kind, tree::Kind::Call(..));
         // The result type of a function without debug info is that of the cast.
-        if is_call || name.layers.last() == Some(&Layer::Reference) {
+        if is_call || name.is_reference() {
             return Err(Stop::Needs(node));
         }
-        let Some(ty) = self.scope.find_type(&name.base).map(|base| name.of(base)) else {
-            return Err(Stop::Wrong(Error::UnknownName {
-                message: messages::unknown_type(&name.base),
-                span: name.span.clone(),
-            }));
-        };
+        let ty = self.type_of_name(name)?;
         let of = match self.check(operand) {
             // It may be an enumerator of the type.
             Err(Stop::Wrong(Error::UnknownName { .. })) => return Err(Stop::Needs(node)),
@@ -70,8 +65,18 @@ impl Checker<'_> {
         self.c_cast(Cast::Usual, of, ty, node)
     }
 
-    fn c_cast<'t>(&self, cast: Cast, of: Expr<'t>, ty: Ty, node: &'t Node) -> Checked<'t> {
+    pub(super) fn c_cast<'t>(
+        &self,
+        cast: Cast,
+        of: Expr<'t>,
+        ty: Ty,
+        node: &'t Node,
+    ) -> Checked<'t> {
         let of = self.decayed(self.operand(of));
+        let in_cpp = self.member_cast(&of, &ty, node);
+        if let Some(done) = in_cpp.or_else(|| self.class_cast(cast, &of, &ty, node)) {
+            return done;
+        }
         let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
             return Err(Stop::Needs(node));
         };

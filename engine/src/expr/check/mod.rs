@@ -4,6 +4,10 @@
 mod assign;
 mod c;
 mod cast;
+mod cpp_braces;
+mod cpp_classes;
+pub(crate) mod cpp_members;
+mod cpp_types;
 mod names;
 mod operators;
 mod places;
@@ -150,6 +154,9 @@ impl Checker<'_> {
             tree::Kind::Sequence(first, second) => self.sequence(first, second, node),
             tree::Kind::Cast(cast, name, inner) => self.cast(*cast, name, inner, node),
             tree::Kind::SizeOf(inner) => self.size_of(inner, node),
+            tree::Kind::SizeOfType(name) => self.size_of_type(&self.type_of_name(name)?, node),
+            tree::Kind::Cpp(form, operands) => self.cpp(form, operands, node),
+            tree::Kind::Call(function, arguments) => self.cpp_call(function, arguments, node),
             tree::Kind::Member(object, name) => self.member(object, name, node),
             tree::Kind::Deref(inner) => self.deref(inner, node),
             tree::Kind::AddressOf(inner) => self.address_of(inner, node),
@@ -271,6 +278,9 @@ impl Checker<'_> {
             return Ok(of);
         }
         let of = self.operand(of);
+        if let Some(condition) = self.member_condition(&of) {
+            return Ok(condition);
+        }
         let is_bool = |scalar: Scalar| scalar.kind == ScalarKind::Bool;
         match scalar(&of.ty) {
             Some(scalar) if self.language != Language::Rust || is_bool(scalar) => Ok(of),
@@ -283,34 +293,6 @@ impl Checker<'_> {
             )),
             // An object that converts to a boolean, if any.
             None => Ok(postponed(node)),
-        }
-    }
-
-    fn size_of<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
-        let size = |checker: &Self, bytes: u64| {
-            let ty = match checker.language {
-                Language::Rust => rust::named("usize"),
-                _ => c::named("unsigned long"),
-            };
-            Expr::new(Kind::Constant(u128::from(bytes)), ty, node)
-        };
-        // The tree does not distinguish types from values here.
-        let checked = match &super::evaluate::inner(operand).kind {
-            tree::Kind::Name(_) | tree::Kind::Index(..) | tree::Kind::Text(_) => {
-                return Err(Stop::Needs(node));
-            }
-            _ => self.check(operand)?,
-        };
-        if checked.bits().is_some() {
-            return Err(wrong(messages::SIZE_OF_BITS, &node.span));
-        }
-        let ty = match checked.ty.shape() {
-            Shape::Pointer(of, PointerKind::Reference) => of,
-            _ => checked.ty.clone(),
-        };
-        match ty.size() {
-            Some(bytes) => Ok(size(self, bytes)),
-            None => Err(wrong(messages::unknown_size(&ty), &node.span)),
         }
     }
 

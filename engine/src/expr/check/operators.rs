@@ -2,6 +2,7 @@
 
 use super::super::ir::{Expr, Kind, Overflow};
 use super::super::tree::{self, Binary, Node, Order, Unary};
+use super::cpp_classes::Operands;
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::method;
@@ -168,6 +169,10 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         let (a, b) = (self.operand(a), self.operand(b));
         let (a, b) = (self.decayed(a), self.decayed(b));
+        let (a, b) = match self.cpp_operation(operator, a, b, node)? {
+            Operands::Done(done) => return Ok(done),
+            Operands::Other(a, b) => (a, b),
+        };
         let (Some(x), Some(y)) = (scalar(&a.ty), scalar(&b.ty)) else {
             return Err(Stop::Needs(node));
         };
@@ -408,6 +413,7 @@ impl Checker<'_> {
             (false, true) if yes.is_zero() => no.ty.clone(),
             (true, true) if is_void(&yes.ty) => yes.ty.clone(),
             (true, true) if is_void(&no.ty) => no.ty.clone(),
+            (true, true) if let Some(common) = self.common_class(&yes, &no)? => return Ok(common),
             (true, false) if mixed && number(&no) => yes.ty.clone(),
             (false, true) if mixed && number(&yes) => no.ty.clone(),
             (true, false) | (false, true) => {

@@ -21,6 +21,9 @@ impl Checker<'_> {
         if let tree::Kind::Register(_) = inner(object).kind {
             return Err(Stop::Needs(node));
         }
+        if let Some(found) = self.member_of_base(object, name, node) {
+            return found;
+        }
         let mut of = self.check(object)?;
         for _ in 0..DEREFERENCES {
             of = match of.ty.shape() {
@@ -77,7 +80,13 @@ impl Checker<'_> {
         {
             return Err(Stop::Needs(node));
         }
+        if let Some(member) = self.member_address(operand, node) {
+            return member;
+        }
         let of = self.check(operand)?;
+        if matches!(of.ty.shape(), Shape::Function) && self.is_of_class(operand) {
+            return Err(Stop::Needs(node));
+        }
         self.address_of_place(of, node)
     }
 

@@ -1,0 +1,358 @@
+//! Objects made in expressions: `T{a, b}`, `T(x)`.
+
+use super::super::ir::{Expr, Kind};
+use super::super::ir_cpp::{Cpp, Init};
+use super::super::parse_cpp::Form;
+use super::super::tree::{self, Cast, Node};
+use super::{Checked, Checker, Stop, c, scalar, wrong};
+use crate::expr::evaluate::inner;
+use crate::inspect::language::c as spelling;
+use crate::inspect::value::scalar::Scalar;
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{PointerKind, Shape, Ty};
+use dwarf::{Composite, CompositeKind, Language, MemberOffset};
+
+/// Maximum size of an object that an expression makes.
+const LARGEST: u64 = 1 << 16;
+/// Maximum nesting of objects.
+const NESTING: usize = 24;
+
+/// The values between braces, of which the members of an object take one after the other.
+struct Values<'t> {
+    values: &'t [Node],
+    node: &'t Node,
+}
+
+impl<'t> Values<'t> {
+    fn next(&mut self) -> Option<&'t Node> {
+        let (first, rest) = self.values.split_first()?;
+        self.values = rest;
+        Some(first)
+    }
+}
+
+impl Checker<'_> {
+    /// Checks a functional cast to a built-in type: `int(x)`; `None`: it is another call.
+    pub(super) fn functional_cast<'t>(
+        &self,
+        function: &'t Node,
+        arguments: &'t [Node],
+        node: &'t Node,
+    ) -> Option<Checked<'t>> {
+        let tree::Kind::Name(name) = &inner(function).kind else {
+            return None;
+        };
+        if self.language != Language::Cpp || !spelling::is_type_word(name) {
+            return None;
+        }
+        let ty = spelling::builtin(name)?;
+        Some(match arguments {
+            [] => self.object(ty, &[], node),
+            [only] => match self.check(only) {
+                Ok(of) => self.c_cast(Cast::Usual, of, ty, node),
+                Err(stop) => Err(stop),
+            },
+            _ => {
+                let message = format!("a `{name}` is made of one value");
+                Err(wrong(message, &node.span))
+            }
+        })
+    }
+
+    /// Checks `T{a, b}`.
+    pub(super) fn braces<'t>(&self, ty: Ty, values: &'t [Node], node: &'t Node) -> Checked<'t> {
+        match ty.size() {
+            Some(size) if size <= LARGEST => self.object(ty, values, node),
+            Some(_) => Err(wrong("the object is too large", &node.span)),
+            None => Err(wrong(crate::expr::messages::unknown_size(&ty), &node.span)),
+        }
+    }
+
+    fn object<'t>(&self, ty: Ty, values: &'t [Node], node: &'t Node) -> Checked<'t> {
+        if scalar(&ty).is_some() {
+            return match values {
+                [] => Ok(Expr::new(Kind::Constant(0), ty, node)),
+                [only] => {
+                    let value = self.initial(&ty, only)?;
+                    Ok(Expr {
+                        span: node.span.clone(),
+                        ..value
+                    })
+                }
+                _ => {
+                    let message = format!("a `{}` is made of one value", ty.name());
+                    Err(wrong(message, &node.span))
+                }
+            };
+        }
+        // A copy: `T{other}`.
+        if let [only] = values
+            && !is_list(only)
+            && let Ok(of) = self.check(only)
+            && self.referent(of.clone()).ty.same_as(&ty)
+            && matches!(ty.shape(), Shape::Composite(_))
+        {
+            return Err(wrong("a copy of an object; use the object", &node.span));
+        }
+        let mut parts = Vec::new();
+        let mut values = Values { values, node };
+        self.fill(&ty, 0, &mut values, &mut parts, 0)?;
+        if let Some(surplus) = values.next() {
+            let message = format!("too many values for `{}`", ty.name());
+            return Err(wrong(message, &surplus.span));
+        }
+        let kind = Kind::Cpp(Box::new(Cpp::Object(parts)));
+        Ok(Expr::new(kind, ty, node))
+    }
+
+    /// Gives the members of an object at an offset their values (ISO C++ [dcl.init.aggr]).
+    fn fill<'t>(
+        &self,
+        ty: &Ty,
+        offset: u64,
+        values: &mut Values<'t>,
+        parts: &mut Vec<Init<'t>>,
+        depth: usize,
+    ) -> Result<(), Stop<'t>> {
+        let span = &values.node.span;
+        if depth > NESTING {
+            return Err(wrong("the object is nested too deeply", span));
+        }
+        match ty.shape() {
+            Shape::Array(array) => {
+                let count = array.count.unwrap_or(0);
+                for index in 0..count {
+                    if values.values.is_empty() {
+                        // The rest is zero, which is what a class's members need not be.
+                        return match array.element.shape() {
+                            Shape::Composite(class) if self.language == Language::Cpp => {
+                                Err(wrong(no_default(&class.ty.name), span))
+                            }
+                            _ => Ok(()),
+                        };
+                    }
+                    let at = offset.wrapping_add(index.wrapping_mul(array.stride));
+                    self.fill_one(&array.element, at, None, values, parts, depth)?;
+                }
+                Ok(())
+            }
+            Shape::Composite(class) => {
+                let Some(composite) = class.composite() else {
+                    return Err(wrong(not_made(&class, "its members are unknown"), span));
+                };
+                if let Some(why) = self.is_no_aggregate(&class, composite) {
+                    return Err(wrong(not_made(&class, why), span));
+                }
+                self.fill_class(&class, composite, offset, values, parts, depth)
+            }
+            _ => Err(wrong(format!("cannot make a `{}`", ty.name()), span)),
+        }
+    }
+
+    fn fill_class<'t>(
+        &self,
+        class: &DwarfTy,
+        composite: &Composite,
+        offset: u64,
+        values: &mut Values<'t>,
+        parts: &mut Vec<Init<'t>>,
+        depth: usize,
+    ) -> Result<(), Stop<'t>> {
+        let mut all = Vec::new();
+        for base in &composite.bases {
+            all.push((String::new(), base.ty, &base.offset, None));
+        }
+        for member in &composite.members {
+            // An unnamed bit-field is no member.
+            if member.name.is_empty() && member.bits.is_some() {
+                continue;
+            }
+            all.push((member.name.clone(), member.ty, &member.offset, member.bits));
+        }
+        if composite.kind == CompositeKind::Union {
+            all.truncate(1);
+        }
+        for (name, ty, at, bits) in all {
+            if values.values.is_empty() {
+                return match self.language {
+                    // A member may have an initializer of its own.
+                    Language::Cpp => Err(wrong(no_default(&name), &values.node.span)),
+                    _ => Ok(()),
+                };
+            }
+            let at = match (at, bits) {
+                (_, Some(_)) => offset,
+                (MemberOffset::Bytes(bytes), None) => offset.wrapping_add(*bytes),
+                (MemberOffset::Expression(_), None) => {
+                    let why = "a part of it has no fixed place";
+                    return Err(wrong(not_made(class, why), &values.node.span));
+                }
+            };
+            self.fill_one(&class.related(ty), at, bits, values, parts, depth)?;
+        }
+        Ok(())
+    }
+
+    fn fill_one<'t>(
+        &self,
+        ty: &Ty,
+        offset: u64,
+        bits: Option<dwarf::Bitfield>,
+        values: &mut Values<'t>,
+        parts: &mut Vec<Init<'t>>,
+        depth: usize,
+    ) -> Result<(), Stop<'t>> {
+        let is_composed = matches!(ty.shape(), Shape::Composite(_) | Shape::Array(_));
+        let Some(first) = values.values.first() else {
+            return Ok(());
+        };
+        if let (true, tree::Kind::Cpp(Form::InnerBraces, list)) = (is_composed, &first.kind) {
+            values.next();
+            let mut inside = Values {
+                values: list,
+                node: first,
+            };
+            self.fill(ty, offset, &mut inside, parts, depth + 1)?;
+            return match inside.next() {
+                Some(surplus) => {
+                    let message = format!("too many values for `{}`", ty.name());
+                    Err(wrong(message, &surplus.span))
+                }
+                None => Ok(()),
+            };
+        }
+        if is_composed {
+            let value = self.referent(self.check(first)?);
+            // Without braces its members take the values one by one.
+            if !value.ty.same_as(ty) {
+                return self.fill(ty, offset, values, parts, depth + 1);
+            }
+            if let Shape::Composite(class) = ty.shape()
+                && class
+                    .composite()
+                    .is_some_and(|it| it.by_address == Some(true))
+            {
+                let why = "it has a copy constructor or destructor of its own";
+                return Err(wrong(not_made(&class, why), &first.span));
+            }
+            values.next();
+            parts.push(Init {
+                offset,
+                bits: None,
+                value,
+            });
+            return Ok(());
+        }
+        values.next();
+        let value = self.initial(ty, first)?;
+        parts.push(Init {
+            offset,
+            bits,
+            value,
+        });
+        Ok(())
+    }
+
+    /// Checks a value of a scalar in braces, which must not lose any of it.
+    fn initial<'t>(&self, ty: &Ty, value: &'t Node) -> Checked<'t> {
+        let value = match &value.kind {
+            tree::Kind::Cpp(Form::InnerBraces, list) => match &list[..] {
+                [] => return Ok(Expr::new(Kind::Constant(0), ty.clone(), value)),
+                [only] => only,
+                _ => {
+                    let message = format!("a `{}` is made of one value", ty.name());
+                    return Err(wrong(message, &value.span));
+                }
+            },
+            _ => value,
+        };
+        let of = self.decayed(self.operand(self.check(value)?));
+        if let Shape::Pointer(_, PointerKind::Reference) = ty.shape() {
+            return Err(wrong("a reference cannot be made here", &value.span));
+        }
+        let (Some(from), Some(to)) = (scalar(&of.ty), scalar(ty)) else {
+            let (found, wanted) = (of.ty.name(), ty.name());
+            let message = format!("expected a `{wanted}`, found `{found}`");
+            return Err(wrong(message, &value.span));
+        };
+        let is_pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(..));
+        if let Some(base) = self.base_pointer(&of, ty) {
+            return base;
+        }
+        let fits = of.is_zero() || is_pointer(&of.ty) && c::is_same(&of.ty, ty);
+        if is_pointer(ty) && !fits && self.language == Language::Cpp {
+            let message = format!("expected a `{}`, found `{}`", ty.name(), of.ty.name());
+            return Err(wrong(message, &value.span));
+        }
+        if self.language == Language::Cpp && is_narrowing(&of, from, to, ty) {
+            let (found, wanted) = (of.ty.name(), ty.name());
+            let message = format!("`{wanted}` cannot hold every `{found}`; cast it");
+            return Err(wrong(message, &value.span));
+        }
+        self.c_cast(Cast::Usual, of, ty.clone(), value)
+    }
+
+    /// Returns why a class is no aggregate; `None` if it is one.
+    fn is_no_aggregate(&self, class: &DwarfTy, composite: &Composite) -> Option<&'static str> {
+        if self.language != Language::Cpp {
+            return None;
+        }
+        let name = crate::inspect::value::members::last_component(&class.ty.name);
+        let methods = class.module().methods(class.ty.id);
+        let has_constructor = methods.iter().any(|it| it.name == name && it.written);
+        match () {
+            () if composite.polymorphic => Some("it has virtual functions"),
+            () if composite.bases.iter().any(|it| it.is_virtual) => Some("it has virtual bases"),
+            () if has_constructor => Some("it has constructors of its own"),
+            () => None,
+        }
+    }
+}
+
+fn is_list(node: &Node) -> bool {
+    matches!(node.kind, tree::Kind::Cpp(Form::InnerBraces, _))
+}
+
+fn not_made(class: &DwarfTy, why: &str) -> String {
+    format!("cannot make a `{}`: {why}", class.ty.name)
+}
+
+fn no_default(name: &str) -> String {
+    let what = match name {
+        "" => "a part of the object".to_owned(),
+        name => format!("`{name}`"),
+    };
+    format!("no value for {what}, and the debug info does not record default ones; write it")
+}
+
+/// Returns whether a conversion may lose a part of the value (ISO C++ [dcl.init.list]).
+fn is_narrowing(of: &Expr<'_>, from: Scalar, to: Scalar, ty: &Ty) -> bool {
+    let is_float = c::is_float;
+    match (is_float(&of.ty), is_float(ty)) {
+        (true, true) => to.size < from.size && constant(of).is_none(),
+        (true, false) => true,
+        (false, true) => constant(of).is_none() && !matches!(ty.shape(), Shape::Enumeration(_)),
+        (false, false) => {
+            if let Some(bits) = constant(of) {
+                let value = crate::expr::soft::int(from, bits).value();
+                let converted = crate::expr::soft::converted(from, bits, to);
+                return crate::expr::soft::int(to, converted).value() != value;
+            }
+            let is_wider = to.size > from.size && (to.is_signed() || !from.is_signed());
+            let is_same = to.size == from.size && to.is_signed() == from.is_signed();
+            !(is_wider || is_same)
+        }
+    }
+}
+
+/// Returns the bits of a constant.
+fn constant(of: &Expr<'_>) -> Option<u128> {
+    match &of.kind {
+        Kind::Constant(bits) => Some(*bits),
+        Kind::Negate(inner, _) => {
+            let bits = constant(inner)?;
+            Some(crate::expr::soft::negated(scalar(&of.ty)?, bits).0)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,273 @@
+//! Types of C and C++ in expressions: `alignof`, `sizeof`, `typeid`.
+
+use super::super::ir::{Expr, Kind};
+use super::super::ir_cpp::{Cpp, Typed};
+use super::super::parse_cpp::Form;
+use super::super::tree::{self, Binary, Node};
+use super::super::types::TypeName;
+use super::{Checked, Checker, Stop, c, wrong};
+use crate::expr::evaluate::inner;
+use crate::expr::messages;
+use crate::ids::error::Error;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::{PointerKind, Shape, Ty, alignment};
+use dwarf::Language;
+
+/// What an operand is that may be the name of a type.
+pub(super) enum Operand<'t> {
+    Type(Ty),
+    Value(Expr<'t>),
+}
+
+impl Operand<'_> {
+    /// Returns the type, or that of the value, or what it refers to.
+    pub(super) fn ty(&self) -> Ty {
+        let ty = match self {
+            Operand::Type(ty) => ty,
+            Operand::Value(value) => &value.ty,
+        };
+        referred(ty)
+    }
+}
+
+/// Returns the type that a reference of C++ refers to.
+fn referred(ty: &Ty) -> Ty {
+    match ty.shape() {
+        Shape::Pointer(of, PointerKind::Reference) => of,
+        _ => ty.clone(),
+    }
+}
+
+impl Checker<'_> {
+    /// Checks a form of C and C++.
+    pub(super) fn cpp<'t>(
+        &self,
+        form: &'t Form,
+        operands: &'t [Node],
+        node: &'t Node,
+    ) -> Checked<'t> {
+        match (form, operands) {
+            (Form::AlignOfType(name), _) => self.align_of(&self.type_of_name(name)?, node),
+            (Form::AlignOf, [operand]) => {
+                let operand = self.type_or_value(operand)?;
+                if matches!(&operand, Operand::Value(value) if value.bits().is_some()) {
+                    return Err(wrong("a bit-field has no alignment", &node.span));
+                }
+                self.align_of(&operand.ty(), node)
+            }
+            (Form::TypeIdOfType(name), _) => {
+                let ty = referred(&self.type_of_name(name)?);
+                Ok(self.type_info(Typed::Static(ty), node))
+            }
+            (Form::TypeId, [operand]) => {
+                let typed = match self.type_or_value(operand)? {
+                    Operand::Type(ty) => Typed::Static(referred(&ty)),
+                    Operand::Value(value) => typed(self.referent(value)),
+                };
+                Ok(self.type_info(typed, node))
+            }
+            (Form::MemberOf, [object, pointer]) => self.member_of(object, pointer, node),
+            (Form::MemberBehind, [object, pointer]) => self.member_behind(object, pointer, node),
+            (Form::Braces(name), values) => self.braces(self.type_of_name(name)?, values, node),
+            _ => Err(wrong("braces need a type before them", &node.span)),
+        }
+    }
+
+    /// Checks a call that needs no function: a functional cast, `typeid(x).name()`.
+    pub(super) fn cpp_call<'t>(
+        &self,
+        function: &'t Node,
+        arguments: &'t [Node],
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let cast = || self.functional_cast(function, arguments, node);
+        let name = || self.type_name(function, arguments, node);
+        cast().or_else(name).unwrap_or(Err(Stop::Needs(node)))
+    }
+
+    /// Returns the type of a name in the text.
+    pub(super) fn type_of_name<'t>(&self, name: &TypeName) -> Result<Ty, Stop<'t>> {
+        let found = name.find_by(&|name| self.scope.find_type(name));
+        found.map_err(Stop::Wrong)
+    }
+
+    /// Checks an operand that may be the name of a type, as in `sizeof(T)`.
+    pub(super) fn type_or_value<'t>(&self, operand: &'t Node) -> Result<Operand<'t>, Stop<'t>> {
+        match self.check(operand) {
+            Err(Stop::Wrong(error @ Error::UnknownName { .. })) => {
+                match self.spelled_type(operand) {
+                    Some(ty) => Ok(Operand::Type(ty)),
+                    None => Err(Stop::Wrong(error)),
+                }
+            }
+            checked => checked.map(Operand::Value),
+        }
+    }
+
+    /// Returns the type that an operand spells: `Point`, `Point[3]`.
+    fn spelled_type(&self, operand: &Node) -> Option<Ty> {
+        match &inner(operand).kind {
+            tree::Kind::Name(name) => self.scope.find_type(name),
+            tree::Kind::Index(base, index) => {
+                let (tree::Kind::Number(count, _) | tree::Kind::Literal(_, count)) =
+                    inner(index).kind
+                else {
+                    return None;
+                };
+                let mut bounds = vec![u64::try_from(count).ok()?];
+                let mut of = inner(base);
+                while let tree::Kind::Index(base, index) = &of.kind {
+                    let tree::Kind::Number(count, _) = inner(index).kind else {
+                        return None;
+                    };
+                    bounds.push(u64::try_from(count).ok()?);
+                    of = inner(base);
+                }
+                let element = self.spelled_type(of)?;
+                // `Point[2][3]`: the innermost bound is the last.
+                Some(bounds.into_iter().fold(element, Ty::array))
+            }
+            _ => None,
+        }
+    }
+
+    /// Checks `sizeof x`.
+    pub(super) fn size_of<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
+        if let tree::Kind::Text(bytes) = &inner(operand).kind {
+            return Ok(self.size(bytes.len() as u64 + 1, node));
+        }
+        let operand = self.type_or_value(operand)?;
+        if matches!(&operand, Operand::Value(value) if value.bits().is_some()) {
+            return Err(wrong(messages::SIZE_OF_BITS, &node.span));
+        }
+        self.size_of_type(&operand.ty(), node)
+    }
+
+    /// Checks `sizeof(T)`.
+    pub(super) fn size_of_type<'t>(&self, ty: &Ty, node: &'t Node) -> Checked<'t> {
+        match referred(ty).size() {
+            Some(bytes) => Ok(self.size(bytes, node)),
+            None => Err(wrong(messages::unknown_size(ty), &node.span)),
+        }
+    }
+
+    fn align_of<'t>(&self, ty: &Ty, node: &'t Node) -> Checked<'t> {
+        let ty = referred(ty);
+        match (ty.shape(), ty.size()) {
+            (Shape::Array(_), _) | (_, Some(_)) => Ok(self.size(alignment::of(&ty), node)),
+            _ => {
+                let message = format!("unknown alignment of `{}`", ty.name());
+                Err(wrong(message, &node.span))
+            }
+        }
+    }
+
+    fn size<'t>(&self, bytes: u64, node: &'t Node) -> Expr<'t> {
+        let ty = match self.language {
+            Language::Rust => super::rust::named("usize"),
+            _ => c::named("unsigned long"),
+        };
+        Expr::new(Kind::Constant(u128::from(bytes)), ty, node)
+    }
+
+    fn type_info<'t>(&self, typed: Typed<'t>, node: &'t Node) -> Expr<'t> {
+        let ty = self.scope.find_type("std::type_info");
+        let kind = Kind::Cpp(Box::new(Cpp::TypeInfo(typed)));
+        Expr::new(kind, ty.unwrap_or_else(name_type), node)
+    }
+
+    /// Checks `typeid(x).name()`; `None`: it is another call.
+    pub(super) fn type_name<'t>(
+        &self,
+        function: &'t Node,
+        arguments: &'t [Node],
+        node: &'t Node,
+    ) -> Option<Checked<'t>> {
+        let tree::Kind::Member(object, name) = &inner(function).kind else {
+            return None;
+        };
+        let tree::Kind::Cpp(Form::TypeId | Form::TypeIdOfType(_), _) = inner(object).kind else {
+            return None;
+        };
+        if name != "name" || !arguments.is_empty() {
+            return None;
+        }
+        let of = match self.check(object) {
+            Ok(of) => of,
+            Err(stop) => return Some(Err(stop)),
+        };
+        let Kind::Cpp(form) = of.kind else {
+            return None;
+        };
+        let Cpp::TypeInfo(typed) = *form else {
+            return None;
+        };
+        let kind = Kind::Cpp(Box::new(Cpp::TypeName(typed)));
+        Some(Ok(Expr::new(kind, name_type(), node)))
+    }
+
+    /// Checks a comparison of what `typeid` returns.
+    pub(super) fn same_types<'t>(
+        &self,
+        operator: Binary,
+        a: Typed<'t>,
+        b: Typed<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let kind = Kind::Cpp(Box::new(Cpp::IsSameType(a, b)));
+        let same = Expr::new(kind, self.truth_type(), node);
+        match operator {
+            Binary::Eq => Ok(same),
+            Binary::Ne => Ok(Expr::new(
+                Kind::Not(Box::new(same)),
+                self.truth_type(),
+                node,
+            )),
+            _ => {
+                let symbol = operator.symbol();
+                let message = format!("`{symbol}` is not defined for `std::type_info`");
+                Err(wrong(message, &node.span))
+            }
+        }
+    }
+}
+
+/// Returns the type whose information `typeid` of a value returns: that of the object if its class has
+/// virtual functions.
+fn typed(of: Expr<'_>) -> Typed<'_> {
+    let is_polymorphic = match of.ty.shape() {
+        Shape::Composite(class) => has_virtual_functions(&class, 0),
+        _ => false,
+    };
+    match is_polymorphic && of.is_place() {
+        true => Typed::Dynamic(of),
+        false => Typed::Static(of.ty),
+    }
+}
+
+/// Returns whether a class or one of its bases has virtual functions.
+fn has_virtual_functions(class: &crate::inspect::value::types::DwarfTy, depth: usize) -> bool {
+    let Some(composite) = class.composite() else {
+        return false;
+    };
+    // Of a class that is only declared, the debug info may list the functions.
+    let has_slot = || {
+        let methods = class.module().methods(class.ty.id);
+        methods.iter().any(|it| it.slot.is_some())
+    };
+    composite.polymorphic
+        || composite.declaration && has_slot()
+        || depth < 16
+            && composite
+                .bases
+                .iter()
+                .any(|base| match class.related(base.ty).shape() {
+                    Shape::Composite(base) => has_virtual_functions(&base, depth + 1),
+                    _ => false,
+                })
+}
+
+/// Returns the type of a type's name.
+fn name_type() -> Ty {
+    Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char").pointer()
+}
