@@ -97,6 +97,13 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
     }
     let bits = match ty.shape() {
         Shape::Scalar(to) if to.kind == ScalarKind::Bool => u128::from(truth(target, value)?),
+        Shape::Scalar(to) if to.is_integral() && is_ordering(value) => {
+            match library::variant(target, value)? {
+                Some((name, _)) if name == "Less" => u128::MAX,
+                Some((name, _)) => u128::from(name == "Greater"),
+                None => return Err(no_cast(value, ty)),
+            }
+        }
         Shape::Scalar(to) => {
             let from = operand(target, value)?;
             match (to.kind, from.number) {
@@ -149,6 +156,11 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
         ty.clone(),
         ValueLocation::Bytes(Bytes::new(&bits.to_le_bytes()[..size])),
     ))
+}
+
+/// Returns whether a value is an `Ordering` that the expression made.
+fn is_ordering(value: &Value) -> bool {
+    matches!(value.ty, Ty::Synthetic(_)) && &*value.ty.name() == "core::cmp::Ordering"
 }
 
 fn pointer_bytes(ty: &Ty, bits: u128) -> Value {

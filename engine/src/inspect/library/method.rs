@@ -30,6 +30,8 @@ enum MethodKind {
     Row(&'static Row),
     Comparison(Comparison),
     Part(Part),
+    /// Rust's `From` between numbers and characters.
+    From,
 }
 
 /// A class with methods, by its type.
@@ -248,7 +250,11 @@ impl Class {
                 class.contents = Some(Contents::Sequence(array.element.clone()));
                 Some(class)
             }
-            Shape::Scalar(scalar) if ty.language() == Language::Rust => {
+            // The type of a condition has one name in all languages; only in Rust it has methods.
+            Shape::Scalar(scalar)
+                if ty.language() == Language::Rust
+                    || matches!(ty, Ty::Builtin(it, "bool") if it.kind == ScalarKind::Bool) =>
+            {
                 let name = match scalar.kind {
                     ScalarKind::Signed | ScalarKind::Unsigned => "int",
                     ScalarKind::UnsignedChar | ScalarKind::SignedChar => "int",
@@ -304,6 +310,21 @@ impl Class {
     /// Returns a template argument of the class.
     pub fn template_argument(&self, index: usize) -> Option<Ty> {
         standard::argument(&self.ty, index).ok()
+    }
+
+    /// Returns the class of the same module whose name differs in the part before the arguments, and
+    /// whose values have the same size: `Rc<T>` for `Weak<T>`.
+    pub fn sibling(&self, own: &str, other: &str) -> Option<Ty> {
+        let Shape::Composite(class) = self.ty.shape() else {
+            return None;
+        };
+        let name = &class.ty.name;
+        let end = name.find('<').unwrap_or(name.len());
+        let path = name[..end].strip_suffix(own)?;
+        let name = format!("{path}{other}{}", &name[end..]);
+        let ids = class.module().types_named(&name, None);
+        let mut types = ids.into_iter().map(|id| class.related(id));
+        types.find(|ty| ty.size().is_some() && ty.size() == self.ty.size())
     }
 
     /// Returns the type of a key of a map or set.
@@ -407,6 +428,14 @@ pub fn function(path: &str, arguments: &[Ty]) -> Option<Method> {
         });
     }
     let (class, name) = path.rsplit_once("::")?;
+    if let ("from", [], Some(returns)) = (name, rest, rust::from(class, &object)) {
+        return Some(Method {
+            returns,
+            parameters: vec![Some(object.clone())],
+            class: Arc::new(Class::of(&object)?),
+            kind: MethodKind::From,
+        });
+    }
     let known = Class::of(&object)?;
     let class = before_arguments(class.trim_end_matches("::"));
     let class = class.rsplit("::").next().unwrap_or(class);
@@ -491,6 +520,7 @@ impl Method {
                 (row.run)(&call).map(|result| self.typed(target, result))
             }
             MethodKind::Part(part) => part.evaluate(target, &self.returns, object),
+            MethodKind::From => rust::converted(target, &self.returns, object),
             MethodKind::Comparison(comparison) => {
                 let other = arguments.first().ok_or_else(super::call::no_argument)?;
                 comparison.evaluate(target, &self.returns, object, other)

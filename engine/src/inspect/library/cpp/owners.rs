@@ -35,10 +35,27 @@ pub const COUNTS: &[Row] = &[Row::new("use_count", &[], long, |it| {
 })];
 
 /// Methods of `std::weak_ptr`.
-pub const WEAK: &[Row] = &[Row::new("expired", &[], boolean, |it| {
-    let uses = owners::use_count(it.target, it.object)?;
-    Ok(it.truth(uses == 0))
-})];
+pub const WEAK: &[Row] = &[
+    Row::new("expired", &[], boolean, |it| {
+        let uses = owners::use_count(it.target, it.object)?;
+        Ok(it.truth(uses == 0))
+    }),
+    // The function of the program would count one more, which nothing gives back. Both pointers
+    // have the same layout.
+    Row::new("lock", &[], shared, |it| {
+        let size = it.returns.size().unwrap_or(0).min(64) as usize;
+        let bytes = match owners::use_count(it.target, it.object)? {
+            0 => vec![0; size],
+            _ => it.object.place.read(it.target, size)?.to_vec(),
+        };
+        Ok(Value::of_bytes(it.returns.clone(), &bytes))
+    }),
+];
+
+/// Returns `std::shared_ptr<T>` for `std::weak_ptr<T>`.
+fn shared(class: &Class) -> Option<Ty> {
+    class.sibling("weak_ptr", "shared_ptr")
+}
 
 /// Methods of `std::reference_wrapper`.
 pub const REFERENCE: &[Row] = &[Row::new("get", &[], element, |it| target(it, 0))];

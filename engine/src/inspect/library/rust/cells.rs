@@ -35,6 +35,16 @@ pub const COUNTED_FUNCTIONS: &[Row] = &[
 
 /// Methods of `Weak`.
 pub const WEAK: &[Row] = &[
+    // The function of the program would count one more, which nothing gives back.
+    Row::new("upgrade", &[], option_of_counted, |it| {
+        let Some((1.., _)) = counts(it.target, it.object)? else {
+            return it.option(None);
+        };
+        let Some(counted) = counted(it.class) else {
+            return Err(it.unreadable());
+        };
+        it.option(Some(Value::new(counted, it.object.place.clone())))
+    }),
     Row::new("strong_count", &[], size, strong),
     Row::new("weak_count", &[], size, |it| {
         match counts(it.target, it.object)? {
@@ -44,6 +54,18 @@ pub const WEAK: &[Row] = &[
         }
     }),
 ];
+
+/// Returns the type of the counted pointer that a weak one becomes: it has the same layout.
+fn counted(class: &Class) -> Option<Ty> {
+    class
+        .sibling("rc::Weak", "rc::Rc")
+        .or_else(|| class.sibling("sync::Weak", "sync::Arc"))
+}
+
+/// Returns `Option<Rc<T>>`.
+fn option_of_counted(class: &Class) -> Option<Ty> {
+    counted(class).map(Ty::option)
+}
 
 /// Methods of `Cell`.
 pub const CELL: &[Row] = &[

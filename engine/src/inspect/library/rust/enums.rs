@@ -1,5 +1,6 @@
 //! `Option`, `Result` and `Ordering`.
 
+use super::texts::string;
 use crate::ids::error::Error;
 use crate::inspect::library::call::Call;
 use crate::inspect::library::compare;
@@ -38,7 +39,16 @@ pub const OPTION: &[Row] = &[
 ];
 
 /// Methods of `bool`.
-pub const BOOL: &[Row] = &[Row::new("clone", &[], own, |it| Ok(it.object.clone()))];
+pub const BOOL: &[Row] = &[
+    Row::new("clone", &[], own, |it| Ok(it.object.clone())),
+    Row::new("to_string", &[], string, |it| {
+        let text = match it.object.raw(it.target)? {
+            0 => "false",
+            _ => "true",
+        };
+        Ok(Value::of_bytes(it.returns.clone(), text.as_bytes()))
+    }),
+];
 
 /// Methods of an option of a number or a reference, which is the expression's own.
 pub const COPY: &[Row] = &[Row::new("clone", &[], own, |it| Ok(it.object.clone()))];

@@ -1,5 +1,6 @@
 //! Floats and characters.
 
+use super::texts::string;
 use crate::ids::error::Error;
 use crate::inspect::language::rust;
 use crate::inspect::library::call::Call;
@@ -65,6 +66,13 @@ const OTHERS: &[Row] = &[
         })
     }),
     Row::new("clone", &[], own, |it| Ok(it.object.clone())),
+    Row::new("to_string", &[], string, |it| {
+        let text = match object(it)? {
+            (value, true) => (value as f32).to_string(),
+            (value, false) => value.to_string(),
+        };
+        Ok(Value::of_bytes(it.returns.clone(), text.as_bytes()))
+    }),
     Row::new("to_bits", &[], bits, |it| {
         Ok(it.number(it.object.raw(it.target)?))
     }),
@@ -91,6 +99,10 @@ pub const FLOAT: [&[Row]; 2] = [UNARY, OTHERS];
 /// Methods of `char`.
 pub const CHAR: &[Row] = &[
     Row::new("clone", &[], own, |it| Ok(it.object.clone())),
+    Row::new("to_string", &[], string, |it| {
+        let text = char_of(it)?.to_string();
+        Ok(Value::of_bytes(it.returns.clone(), text.as_bytes()))
+    }),
     Row::new("is_alphabetic", &[], boolean, |it| {
         is(it, char::is_alphabetic)
     }),

@@ -187,6 +187,18 @@ pub const OTHER: &[Row] = &[
     Row::new("is_negative", &[], signed_bool, |it| {
         Ok(it.truth(object(it)?.value() < 0))
     }),
+    Row::new("to_le_bytes", &[], row_of_bytes, |it| {
+        bytes(it, |bytes| bytes)
+    }),
+    Row::new("to_ne_bytes", &[], row_of_bytes, |it| {
+        bytes(it, |bytes| bytes)
+    }),
+    Row::new("to_be_bytes", &[], row_of_bytes, |it| {
+        bytes(it, |mut bytes| {
+            bytes.reverse();
+            bytes
+        })
+    }),
     Row::new("to_string", &[], string, |it| {
         let int = object(it)?;
         let text = match int.signed {
@@ -320,6 +332,16 @@ fn unsigned(class: &Class) -> Option<Ty> {
 
 fn unsigned_of_signed(class: &Class) -> Option<Ty> {
     unsigned(class).filter(|_| is_signed(class))
+}
+
+/// Returns `[u8; N]` of an integer's bytes.
+fn row_of_bytes(class: &Class) -> Option<Ty> {
+    Some(rust::builtin("u8")?.array(class.ty.size()?))
+}
+
+fn bytes(it: &Call<'_>, ordered: fn(Vec<u8>) -> Vec<u8>) -> Result<Value, Error> {
+    let bytes = ordered(it.object.bytes(it.target)?.to_vec());
+    Ok(Value::of_bytes(it.returns.clone(), &bytes))
 }
 
 fn string(_: &Class) -> Option<Ty> {

@@ -77,9 +77,34 @@ pub const BYTES: &[Row] = &[
 ];
 
 /// Methods of `Lines`.
-pub const LINES: &[Row] = &[Row::new("count", &[], size, |it| {
-    Ok(it.number(text(it)?.lines().count() as u128))
-})];
+pub const LINES: &[Row] = &[
+    Row::new("count", &[], size, |it| {
+        Ok(it.number(text(it)?.lines().count() as u128))
+    }),
+    Row::new("next", &[], option_of_str, |it| line(it, 0)),
+    Row::new("nth", &[Index], option_of_str, |it| {
+        line(
+            it,
+            usize::try_from(it.position(0, 0)?).unwrap_or(usize::MAX),
+        )
+    }),
+];
+
+fn option_of_str(_: &Class) -> Option<Ty> {
+    Some(Ty::str().option())
+}
+
+/// Returns a line of the text, in the program.
+fn line(it: &Call<'_>, nth: usize) -> Result<Value, Error> {
+    let at = it.text()?.at.ok_or_else(|| it.unreadable())?;
+    let text = text(it)?;
+    let found = text.lines().nth(nth).and_then(|line| {
+        let offset = line.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+        let at = LoadAddr(at.0.wrapping_add(offset as u64));
+        Some(Value::fat_reference(Ty::str(), at, line.len() as u64))
+    });
+    it.option(found)
+}
 
 /// Methods of a slice's `Iter`.
 pub const ITER: &[Row] = &[

@@ -3,12 +3,15 @@
 mod cells;
 mod enums;
 mod floats;
+mod from;
 mod ints;
 mod iterators;
 mod maps;
 mod rows;
 mod texts;
 mod times;
+
+pub(super) use from::{converted, from};
 
 use super::method::{Class, Row};
 use crate::inspect::value::Ty;

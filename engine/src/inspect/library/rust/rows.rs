@@ -12,6 +12,7 @@ use crate::inspect::library::text;
 use crate::inspect::value::{Ty, Value};
 use crate::inspect::visualize::{self, rust_std};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Methods of slices, and of what dereferences to them.
 pub const SLICE: &[Row] = &[
@@ -20,6 +21,12 @@ pub const SLICE: &[Row] = &[
     Row::new("first", &[], option_of_reference, first),
     Row::new("last", &[], option_of_reference, last),
     Row::new("get", &[Index], option_of_reference, get),
+    Row::new("split_first", &[], option_of_split, |it| {
+        split(it, |len| (0, 1..len))
+    }),
+    Row::new("split_last", &[], option_of_split, |it| {
+        split(it, |len| (len - 1, 0..len - 1))
+    }),
     Row::new("contains", &[Item], boolean, contains),
     Row::new("starts_with", &[OfElements], boolean, |it| {
         ends(it, |own, part| own.get(..part.len()))
@@ -90,6 +97,32 @@ pub const HEAP: &[Row] = &[
     Row::new("is_empty", &[], boolean, is_empty),
     Row::new("peek", &[], top_type, first),
 ];
+
+/// Returns `Option<(&T, &[T])>`.
+fn option_of_split(class: &Class) -> Option<Ty> {
+    Some(Ty::tuple(vec![reference(class)?, slice(class)?]).option())
+}
+
+/// Parts one element from the others; `parts` is given the number of elements, which is not 0.
+fn split(it: &Call<'_>, parts: fn(u64) -> (u64, Range<u64>)) -> Result<Value, Error> {
+    let (at, len) = place(it)?;
+    if len == 0 {
+        return it.option(None);
+    }
+    let element = it.class.element().ok_or_else(|| it.unreadable())?;
+    let size = element.size().unwrap_or(0);
+    let (one, rest) = parts(len);
+    let words = [
+        at.wrapping_add(one * size),
+        at.wrapping_add(rest.start * size),
+        rest.end - rest.start,
+    ];
+    let bytes: Vec<u8> = words.iter().flat_map(|it| it.to_le_bytes()).collect();
+    let (Some(one), Some(others)) = (reference(it.class), slice(it.class)) else {
+        return Err(it.unreadable());
+    };
+    it.option(Some(Value::of_bytes(Ty::tuple(vec![one, others]), &bytes)))
+}
 
 /// Returns `&[T]`.
 fn slice(class: &Class) -> Option<Ty> {

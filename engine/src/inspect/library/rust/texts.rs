@@ -88,6 +88,45 @@ pub const STR: &[Row] = &[
         let pair = Ty::tuple(vec![Ty::str(), Ty::str()]);
         it.option(Some(Value::of_bytes(pair, &bytes)))
     }),
+    Row::new("split_at", &[Index], two_parts, |it| {
+        let text = it.text()?;
+        let own = utf8(text.bytes.clone())?;
+        let at = usize::try_from(it.position(0, 0)?).unwrap_or(usize::MAX);
+        if !own.is_char_boundary(at) {
+            let message = format!("byte {at} is not the begin of a character");
+            return Err(Error::eval(message));
+        }
+        if text.at.is_none() {
+            return Err(not_in_memory());
+        }
+        let mut bytes = Vec::new();
+        for part in [0..at, at..own.len()] {
+            bytes.extend_from_slice(&of_range(&text, part).bytes(it.target)?);
+        }
+        Ok(Value::of_bytes(it.returns.clone(), &bytes))
+    }),
+    Row::new("trim_start_matches", &[Text], str, |it| {
+        let pattern = pattern(it, 0)?;
+        part(it, |text| {
+            let rest = text.trim_start_matches(&*pattern);
+            Some(text.len() - rest.len()..text.len())
+        })
+    }),
+    Row::new("trim_end_matches", &[Text], str, |it| {
+        let pattern = pattern(it, 0)?;
+        part(it, |text| Some(0..text.trim_end_matches(&*pattern).len()))
+    }),
+    Row::new("trim_matches", &[Text], str, |it| {
+        // A text is no pattern of this method: only a character is.
+        let mut pattern = pattern(it, 0)?;
+        let Some(char) = pattern.pop().filter(|_| pattern.is_empty()) else {
+            return Err(Error::eval("expected a character"));
+        };
+        part(it, |text| {
+            let start = text.len() - text.trim_start_matches(char).len();
+            Some(start..text.trim_end_matches(char).len().max(start))
+        })
+    }),
     Row::new("eq_ignore_ascii_case", &[Text], boolean, |it| {
         Ok(it.truth(own(it)?.eq_ignore_ascii_case(&pattern(it, 0)?)))
     }),
@@ -119,9 +158,10 @@ pub const STR: &[Row] = &[
 ];
 
 /// Methods of `String`.
-pub const STRING: &[Row] = &[Row::new("capacity", &[], size, |it| {
-    super::rows::capacity(it)
-})];
+pub const STRING: &[Row] = &[
+    Row::new("capacity", &[], size, super::rows::capacity),
+    Row::new("clone", &[], string, |it| made(it, str::to_owned)),
+];
 
 /// Methods of strings of the system.
 pub const OS: &[Row] = &[
@@ -151,6 +191,10 @@ fn option_of_str(_: &Class) -> Option<Ty> {
     Some(Ty::str().option())
 }
 
+fn two_parts(_: &Class) -> Option<Ty> {
+    Some(Ty::tuple(vec![Ty::str(), Ty::str()]))
+}
+
 fn option_of_parts(_: &Class) -> Option<Ty> {
     Some(Ty::tuple(vec![Ty::str(), Ty::str()]).option())
 }
@@ -172,7 +216,8 @@ fn pointer(_: &Class) -> Option<Ty> {
     rust::builtin("u8").map(Ty::pointer)
 }
 
-fn string(_: &Class) -> Option<Ty> {
+/// Returns `String`.
+pub fn string(_: &Class) -> Option<Ty> {
     Some(Ty::text_object(
         "alloc::string::String".into(),
         Language::Rust,
