@@ -2,7 +2,7 @@
 
 use crate::entries::children::Children;
 use crate::entries::constant::udata;
-use crate::entries::units::{Entry, flag};
+use crate::entries::units::{Entry, Unit, Value, flag};
 use crate::functions::Function;
 use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
@@ -10,10 +10,12 @@ use crate::ids::error::Error;
 use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::types::TypeId;
-use gimli::Reader as _;
+use gimli::Operation;
 
 /// Maximum number of member functions listed per class.
 const MAX_METHODS: usize = 1 << 14;
+/// Maximum number of parameters listed per member function.
+const MAX_PARAMETERS: usize = 256;
 
 /// A member function as its class declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,8 +29,12 @@ pub struct Method {
     pub written: bool,
     /// Whether it is deleted (`= delete`).
     pub deleted: bool,
-    /// Its index in the vtable of the class, if it is virtual.
+    /// Its position in the class's virtual table (`DW_AT_vtable_elem_location`), if it is virtual.
     pub slot: Option<u64>,
+    /// The types of its parameters, the object's pointer first; `None`: the type is unknown.
+    pub parameters: Vec<Option<TypeId>>,
+    /// Return type; `None` is void.
+    pub return_type: Option<TypeId>,
 }
 
 impl Module {
@@ -88,23 +94,46 @@ impl DebugInfo {
                 name: String::from_utf8_lossy(name).into_owned(),
                 linkage_name: self.linkage_name(unit, child).map(str::to_owned),
                 deleted: flag(child, gimli::DW_AT_deleted),
-                slot: slot(child),
                 written: !flag(child, gimli::DW_AT_artificial)
                     && !flag(child, gimli::DW_AT_deleted)
                     && !crate::types::read_composite::is_defaulted(child),
+                slot: slot(unit, child),
+                parameters: self.method_parameters(unit, child)?,
+                return_type: self
+                    .reference_attr(unit, child, gimli::DW_AT_type)
+                    .map(TypeId),
             });
         }
         Ok(methods)
     }
+
+    fn method_parameters(
+        &self,
+        unit: &Unit,
+        function: &Entry,
+    ) -> Result<Vec<Option<TypeId>>, Error> {
+        let mut types = Vec::new();
+        let Some(mut children) = Children::of(unit, function)? else {
+            return Ok(types);
+        };
+        while let Some(child) = children.next()? {
+            if child.tag() == gimli::DW_TAG_formal_parameter && types.len() < MAX_PARAMETERS {
+                let ty = self.reference_attr(unit, child, gimli::DW_AT_type);
+                types.push(ty.map(TypeId));
+            }
+        }
+        Ok(types)
+    }
 }
 
-/// Returns the index of a virtual function in the vtable.
-fn slot(method: &Entry) -> Option<u64> {
-    match method.attr_value(gimli::DW_AT_vtable_elem_location)? {
-        gimli::AttributeValue::Exprloc(expression) => {
-            let mut code = expression.0;
-            match gimli::DwOp(code.read_u8().ok()?) {
-                gimli::DW_OP_constu => code.read_uleb128().ok(),
+/// Returns the position of a virtual function in the table of its class.
+fn slot(unit: &Unit, function: &Entry) -> Option<u64> {
+    let location = function.attr_value(gimli::DW_AT_vtable_elem_location)?;
+    match location {
+        Value::Exprloc(expression) => {
+            let mut operations = expression.operations(unit.raw.encoding());
+            match operations.next().ok()?? {
+                Operation::UnsignedConstant { value } => Some(value),
                 _ => None,
             }
         }

@@ -187,7 +187,12 @@ impl DebugInfo {
         Some((String::from_utf8_lossy(name).into_owned(), ty))
     }
 
-    fn reference_attr(&self, unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<DieRef> {
+    pub(crate) fn reference_attr(
+        &self,
+        unit: &Unit,
+        entry: &Entry,
+        at: gimli::DwAt,
+    ) -> Option<DieRef> {
         self.reference(unit, entry.attr_value(at)?)
     }
 

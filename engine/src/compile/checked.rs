@@ -10,6 +10,7 @@ use crate::expr::ir::{Expr, Kind, Overflow};
 use crate::expr::messages;
 use crate::expr::soft::{self, Undefined};
 use crate::expr::tree::{Binary, Order};
+use crate::inspect::value::Ty;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::path::Part;
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
@@ -103,6 +104,15 @@ fn operation(operator: Binary) -> Option<Operation> {
 impl Compiler<'_> {
     /// Lowers an expression to a value.
     pub(super) fn lower(&self, of: &Expr<'_>) -> Result<RuntimeValue, NotCompilable> {
+        let value = self.lowered(of)?;
+        // A step may use an operand more than once; the limit prevents exponential growth.
+        match value.place.parts() > super::MAX_PARTS {
+            true => Err(messages::TOO_LONG.into()),
+            false => Ok(value),
+        }
+    }
+
+    fn lowered(&self, of: &Expr<'_>) -> Result<RuntimeValue, NotCompilable> {
         match &of.kind {
             Kind::Known(node, _) => self.known_value(node),
             Kind::Variable(storage, name, node, _) => self.variable_of(*storage, name, node),
@@ -119,6 +129,14 @@ impl Compiler<'_> {
             Kind::Sequence(..) => Err("`,` discards a value".into()),
             Kind::Assign(_) => Err("it changes the program".into()),
             Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
+            Kind::Text(bytes) => Ok(RuntimeValue::new(
+                Ty::Text,
+                RuntimeLocation::Bytes(Bytes::new(bytes)),
+            )),
+            Kind::Cast(..) => Err("a cast of an object, or between classes".into()),
+            Kind::Item(container, by) => self.item(container, by),
+            Kind::Answer(method, operands) => self.answer(method, operands),
+            Kind::Call(call) => Err(NotCompilable(format!("it calls `{}`", call.name))),
             _ => {
                 let number = self.number(of)?;
                 self.stored(number, of)
@@ -163,6 +181,10 @@ impl Compiler<'_> {
                 condition => Ok(condition.choice(self.truth_of(yes)?, self.truth_of(no)?)),
             },
             Kind::Compare(order, a, b) => self.compare(*order, a, b),
+            Kind::CompareTexts(order, a, b) => {
+                self.compare_texts(*order, &self.lower(a)?, &self.lower(b)?)
+            }
+            Kind::IsVariant(value, name) => self.variant_test(&self.lower(value)?, name),
             _ => Ok(self.number(of)?.truth(scalar_of(of)?)),
         }
     }
@@ -176,7 +198,12 @@ impl Compiler<'_> {
             | Kind::Deref(_)
             | Kind::Part(..)
             | Kind::Pointee(_)
-            | Kind::Element(..) => {
+            | Kind::Element(..)
+            | Kind::Text(_)
+            | Kind::Cast(..)
+            | Kind::Item(..)
+            | Kind::Answer(..)
+            | Kind::Call(_) => {
                 let value = self.lower(of)?;
                 self.loaded(&value, scalar_of(of)?)
             }
@@ -226,15 +253,18 @@ impl Compiler<'_> {
             Kind::Shift(operator, a, by, _) => self.shift(*operator, a, by, of),
             Kind::Offset(operator, address, by, size) => self.moved(*operator, address, by, *size),
             Kind::Distance(a, b, size) => self.distance(a, b, *size),
-            Kind::Compare(..) | Kind::Not(_) | Kind::And(..) | Kind::Or(..) => {
-                match self.truth_of(of)? {
-                    BoolExpr::Constant(known) => Ok(Number::Constant(u128::from(known))),
-                    truth => {
-                        let width = width(scalar_of(of)?)?;
-                        Ok(Number::Int(Int::BoolExpr(Box::new(truth)), width))
-                    }
+            Kind::Compare(..)
+            | Kind::CompareTexts(..)
+            | Kind::IsVariant(..)
+            | Kind::Not(_)
+            | Kind::And(..)
+            | Kind::Or(..) => match self.truth_of(of)? {
+                BoolExpr::Constant(known) => Ok(Number::Constant(u128::from(known))),
+                truth => {
+                    let width = width(scalar_of(of)?)?;
+                    Ok(Number::Int(Int::BoolExpr(Box::new(truth)), width))
                 }
-            }
+            },
         }
     }
 
@@ -411,7 +441,7 @@ impl Compiler<'_> {
         ))
     }
 
-    fn word(&self, of: &Expr<'_>) -> Result<Int, NotCompilable> {
+    pub(super) fn word(&self, of: &Expr<'_>) -> Result<Int, NotCompilable> {
         let scalar = scalar_of(of)?;
         Ok(self.number(of)?.int(scalar)?.0)
     }

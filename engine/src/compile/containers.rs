@@ -6,7 +6,8 @@ use super::lower::{Compiler, within};
 use super::numbers::{address_in, pointee};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::expr::evaluate::DEREFERENCES;
-use crate::expr::tree::Node;
+use crate::expr::ir::Expr;
+use crate::inspect::library::Method;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Target, Ty, Value};
@@ -274,12 +275,40 @@ impl Compiler<'_> {
         Ok(RuntimeValue::new(element, RuntimeLocation::Memory(address)))
     }
 
-    /// Compiles `object.name(arguments)` for methods that need no call.
-    pub(super) fn method(
+    /// Lowers an element of a container.
+    pub(super) fn item(
+        &self,
+        container: &Expr<'_>,
+        by: &Expr<'_>,
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let value = self.lower(container)?;
+        match self.row(&value)? {
+            Some(row) => self.element(&row, self.word(by)?),
+            None => Err(NotCompilable(format!(
+                "indexing a `{}` is not supported",
+                value.ty.name()
+            ))),
+        }
+    }
+
+    /// Lowers a library's method of an object, the first operand.
+    pub(super) fn answer(
+        &self,
+        method: &Method,
+        operands: &[Expr<'_>],
+    ) -> Result<RuntimeValue, NotCompilable> {
+        let name = method.name();
+        let Some((object, arguments)) = operands.split_first() else {
+            return Err(NotCompilable(format!("it calls `{name}`")));
+        };
+        self.method(&self.lower(object)?, name, arguments)
+    }
+
+    fn method(
         &self,
         object: &RuntimeValue,
         name: &str,
-        arguments: &[Node],
+        arguments: &[Expr<'_>],
     ) -> Result<RuntimeValue, NotCompilable> {
         let calls = || NotCompilable(format!("it calls `{name}`"));
         let mut value = object.clone();
@@ -322,7 +351,7 @@ impl Compiler<'_> {
         &self,
         row: &Row,
         name: &str,
-        arguments: &[Node],
+        arguments: &[Expr<'_>],
     ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let checked = |int: Int| match &row.invalid {
             BoolExpr::Constant(false) => int,
@@ -345,7 +374,7 @@ impl Compiler<'_> {
             }
             ("front", []) => self.element(row, Int::Constant(0))?,
             ("at", [index]) => {
-                let by = self.index_number(&self.value(index)?)?;
+                let by = self.word(index)?;
                 self.element(row, by)?
             }
             _ => return Ok(None),

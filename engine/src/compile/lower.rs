@@ -1,20 +1,20 @@
 //! Compiler: tree → intermediate code, with the meaning that [`crate::expr`] gives each node.
 
-use super::code::{BoolExpr, Int, Order, Width};
-use super::numbers::{Number, pointee};
+use super::code::{BoolExpr, Int, Order};
+use super::numbers::pointee;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::Arch;
+use crate::expr::ResolvedFunction;
 use crate::expr::check::{self, Checked, Checker, Known, Leaf, Stop};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::ir::Storage;
-use crate::expr::names::enumerator;
-use crate::expr::tree::{Cast, Kind, Node};
+use crate::expr::tree::{Kind, Node};
 use crate::expr::types::{TypeName, named_by};
 use crate::expr::{Expression, arith, messages};
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
-use crate::inspect::value::{PointerKind, RegisterPlace, Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, RegisterPlace, Shape, Ty, Value, members};
 use dwarf::register::x86_64;
 use dwarf::{Language, LoadAddr};
 use rustc_hash::FxHashMap;
@@ -50,17 +50,17 @@ impl<'a> Compiler<'a> {
 
     /// Compiles a node as a condition.
     pub(super) fn truth(&self, node: &Node) -> Result<BoolExpr, NotCompilable> {
-        let condition = self.check(|checker| checker.condition(node));
-        match condition {
-            Ok(condition) if !condition.is_late() => self.truth_of(&condition),
-            Err(Stop::Wrong(error)) => Err(NotCompilable(error.to_string())),
-            Ok(_) | Err(Stop::Needs(_) | Stop::Wants(_)) => {
-                let value = self.value(node)?;
-                self.remember(node, value.clone());
-                let condition = self.check(|checker| checker.condition(node));
-                match condition.map_err(|stop| refused(stop, node))? {
-                    late if late.is_late() => Err(NotCompilable::not_a_value(&value.ty)),
-                    condition => self.truth_of(&condition),
+        loop {
+            match self.check(|checker| checker.condition(node)) {
+                Ok(condition) if !condition.is_late() => return self.truth_of(&condition),
+                Err(Stop::Wrong(error)) => return Err(NotCompilable(error.to_string())),
+                Ok(_) => {
+                    let value = self.value(node)?;
+                    self.remember(node, value);
+                }
+                Err(Stop::Needs(part) | Stop::Wants(part)) => {
+                    let value = self.any_value(part)?;
+                    self.remember(part, value);
                 }
             }
         }
@@ -71,6 +71,7 @@ impl<'a> Compiler<'a> {
             scope: self,
             language: self.language,
             known: &self.known.borrow(),
+            text: self.text,
         })
     }
 
@@ -89,15 +90,6 @@ impl<'a> Compiler<'a> {
 
     /// Compiles a node to a value.
     pub(super) fn value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
-        let value = self.checked_value(node)?;
-        // A step may use an operand more than once; the limit prevents exponential growth.
-        if value.place.parts() > super::MAX_PARTS {
-            return Err(messages::TOO_LONG.into());
-        }
-        Ok(value)
-    }
-
-    fn checked_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         loop {
             match self.check(|checker| checker.check(node)) {
                 Ok(checked) => return self.lower(&checked),
@@ -113,27 +105,25 @@ impl<'a> Compiler<'a> {
     /// Compiles a node whose type only its value shows.
     fn any_value(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
         match &node.kind {
-            Kind::Text(bytes) => Ok(RuntimeValue::new(
-                Ty::Text,
-                RuntimeLocation::Bytes(Bytes::new(bytes)),
-            )),
             Kind::Register(name) => self.register(name),
             Kind::Name(name) => Err(self.no_place(name)),
             Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
             Kind::SizeOf(inner) => self.size_of_node(inner),
-            Kind::Deref(inner) => Err(NotCompilable(format!(
-                "`{}` is not a pointer",
-                self.source_text(inner)
-            ))),
             Kind::AddressOf(inner) => Err(NotCompilable(format!(
                 "`{}` has no address",
                 self.source_text(inner)
             ))),
-            Kind::Binary(operator, left, right) => self.binary(*operator, left, right),
+            Kind::Binary(operator, ..) => Err(NotCompilable(format!(
+                "`{}` of these operands is not supported",
+                operator.symbol()
+            ))),
             Kind::Member(object, name) => self.member(object, name),
-            Kind::Index(object, index) => self.index(object, index),
-            Kind::Cast(cast, ty, inner) => self.cast_node(*cast, ty, inner),
-            Kind::Call(function, arguments) => self.call(function, arguments),
+            Kind::Index(..) => Err("the result is a range of elements".into()),
+            Kind::Cast(..) => Err("a cast to a reference".into()),
+            Kind::Call(function, _) => Err(NotCompilable(format!(
+                "`{}` unwinds the stack",
+                self.source_text(function)
+            ))),
             Kind::Repeat(..) | Kind::Range(..) => Err("the result is a range of elements".into()),
             _ => Err(NotCompilable(format!(
                 "`{}` is not a number",
@@ -284,77 +274,6 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn index(&self, object: &Node, index: &Node) -> Result<RuntimeValue, NotCompilable> {
-        let mut value = self.value(object)?;
-        if let Kind::Range(..) = index.kind {
-            return Err("the result is a range of elements".into());
-        }
-        let by = self.value(index)?;
-        let by = self.index_number(&by)?;
-        for _ in 0..DEREFERENCES {
-            let Shape::Pointer(of, _) = value.ty.shape() else {
-                break;
-            };
-            value = pointee(&value, of)?;
-        }
-        if let Some(row) = self.row(&value)? {
-            return self.element(&row, by);
-        }
-        Err(NotCompilable(format!(
-            "indexing `{}` ({}) is not supported",
-            self.source_text(object),
-            value.ty.name()
-        )))
-    }
-
-    /// Returns an index; deopt if it exceeds the signed range.
-    pub(super) fn index_number(&self, value: &RuntimeValue) -> Result<Int, NotCompilable> {
-        let operand = self.operand(value)?;
-        if operand.scalar.size > 8 {
-            return Err("the index has 128 bits".into());
-        }
-        match operand.number {
-            Number::Float(_) => Err(messages::FLOAT_AS_INDEX.into()),
-            Number::Int(Int::Constant(by), Width::WORD) if by as i64 >= 0 => Ok(Int::Constant(by)),
-            Number::Int(int, Width::WORD) => {
-                let negative = BoolExpr::compare(Order::Lt, true, int.clone(), Int::Constant(0));
-                Ok(Int::Unless(Box::new(negative), Box::new(int)))
-            }
-            Number::Int(int, _) => Ok(int),
-        }
-    }
-
-    fn cast_node(
-        &self,
-        cast: Cast,
-        name: &TypeName,
-        node: &Node,
-    ) -> Result<RuntimeValue, NotCompilable> {
-        let ty = self.ty(name)?;
-        if let Kind::Call(..) = inner(node).kind {
-            return Err("the expression calls a function".into());
-        }
-        if name.is_reference() {
-            return Err("a cast to a reference".into());
-        }
-        if let Kind::Name(name) = &inner(node).kind
-            && let Some(known) = enumerator(&ty, name)
-        {
-            return RuntimeValue::constant(known);
-        }
-        let value = self.value(node)?;
-        if let (Shape::Pointer(to, _), Shape::Pointer(from, _)) = (ty.shape(), value.ty.shape()) {
-            if matches!(to.shape(), Shape::Function) {
-                return Err("a cast to a function".into());
-            }
-            let classes = [&to, &from].map(|it| matches!(it.shape(), Shape::Composite(_)));
-            if cast != Cast::Bits && classes == [true, true] && !to.same_as(&from) {
-                return Err("a cast between classes may adjust the pointer".into());
-            }
-        }
-        self.cast(&ty, &value)
-    }
-
     fn size_of(&self, ty: &Ty) -> Result<RuntimeValue, NotCompilable> {
         let size = ty.size();
         let size = size.ok_or_else(|| NotCompilable(messages::unknown_size(ty)))?;
@@ -377,30 +296,6 @@ impl<'a> Compiler<'a> {
             _ => self.size_of(&value.ty),
         }
     }
-
-    fn call(&self, function: &Node, arguments: &[Node]) -> Result<RuntimeValue, NotCompilable> {
-        match &inner(function).kind {
-            Kind::Register(name) => Err(NotCompilable(format!("`${name}` unwinds the stack"))),
-            Kind::Member(object, name) => {
-                let value = self.value(object)?;
-                self.method(&value, name, arguments)
-            }
-            Kind::Name(name) => {
-                // `int(x)`
-                if let [argument] = arguments
-                    && self.value_or_unknown(function)?.is_none()
-                    && let Some(ty) = self.type_named(name)
-                {
-                    return self.cast(&ty, &self.value(argument)?);
-                }
-                Err(NotCompilable(format!("it calls `{name}`")))
-            }
-            _ => Err(NotCompilable(format!(
-                "it calls `{}`",
-                self.source_text(function)
-            ))),
-        }
-    }
 }
 
 /// Returns an index that must be less than a length; deopt otherwise.
@@ -419,11 +314,6 @@ fn leaf(value: &RuntimeValue) -> Leaf {
     }
 }
 
-/// Returns why a check has ended without a result.
-fn refused(stop: Stop<'_>, node: &Node) -> NotCompilable {
-    NotCompilable(stop.into_error(node).to_string())
-}
-
 impl check::Scope for Compiler<'_> {
     fn find_type(&self, name: &str) -> Option<Ty> {
         self.type_named(name)
@@ -439,6 +329,23 @@ impl check::Scope for Compiler<'_> {
         Ok(Some(leaf))
     }
 
+    fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
+        if self.type_named(name).is_some() {
+            return Ok(Vec::new());
+        }
+        let name = members::last_component(name);
+        Err(Error::Unsupported(format!("it calls `{name}`")))
+    }
+
+    fn hides_functions(&self, name: &str) -> bool {
+        let found = self.look_up(Storage::Local, name);
+        found.is_ok_and(|found| found.is_some_and(|it| !matches!(it.ty.shape(), Shape::Function)))
+    }
+
+    fn is_chosen_at_run_time(&self, _: &str) -> bool {
+        false
+    }
+
     fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {
         self.scope.enumeration_with(enumerator)
     }
@@ -451,6 +358,10 @@ impl check::Scope for Compiler<'_> {
     }
 
     fn may_change(&self) -> bool {
+        false
+    }
+
+    fn may_call(&self) -> bool {
         false
     }
 }

@@ -1,68 +1,13 @@
-//! Conversion of values to numbers and between types, by the rules of [`crate::expr`].
+//! Numbers and addresses in values.
 
-use super::code::{BoolExpr, Float, Int, Order, Width};
+use super::code::{BoolExpr, Float, Int, Width};
 use super::lower::Compiler;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, pointed};
-use crate::expr::{arith, messages};
+use crate::expr::{arith, check};
+use crate::inspect::value::Ty;
 use crate::inspect::value::location::{Bits, Bytes};
-use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
-use crate::inspect::value::{PointerKind, Shape, Ty};
+use crate::inspect::value::scalar::{self, Scalar};
 use dwarf::Language;
-
-/// Maximum number of references to follow to a number.
-const REFERENCES: usize = 16;
-
-/// A typed number.
-#[derive(Clone, Debug)]
-pub(super) struct Operand {
-    /// Its type.
-    pub(super) scalar: Scalar,
-    /// Its value.
-    pub(super) number: Number,
-    /// The interpreter's operand if the value is constant.
-    pub(super) known: Option<arith::Operand>,
-}
-
-/// The value of a number.
-#[derive(Clone, Debug)]
-pub(super) enum Number {
-    /// An integer, canonical for the width.
-    Int(Int, Width),
-    /// A float of any type.
-    Float(Float),
-}
-
-impl Operand {
-    /// Returns whether it counts as true.
-    pub(super) fn truth(self) -> BoolExpr {
-        if let Some(known) = self.known {
-            return BoolExpr::Constant(known.is_true());
-        }
-        match self.number {
-            Number::Int(int, _) => BoolExpr::of(int),
-            Number::Float(Float::Constant(value)) => BoolExpr::Constant(value != 0.0),
-            Number::Float(float) => BoolExpr::CompareFloats(Order::Ne, float, Float::Constant(0.0)),
-        }
-    }
-
-    /// Returns the number as a float.
-    pub(super) fn float(self) -> Float {
-        if let Some(known) = self.known {
-            return Float::Constant(match known.number {
-                scalar::Number::Int(int) => int.to_f64(),
-                scalar::Number::Float(value) => value,
-            });
-        }
-        match self.number {
-            Number::Int(Int::Constant(bits), width) => Float::Constant(match width.signed {
-                true => bits as i64 as f64,
-                false => bits as f64,
-            }),
-            Number::Int(int, width) => Float::Int(Box::new(int), width),
-            Number::Float(float) => float,
-        }
-    }
-}
 
 /// Returns the width of an integral scalar.
 ///
@@ -79,18 +24,6 @@ pub(super) fn width(scalar: Scalar) -> Result<Width, NotCompilable> {
             "unsupported integer size: {size} bytes"
         ))),
     }
-}
-
-/// Returns the integer type of an enumeration.
-pub(super) fn of_enumeration(ty: &Ty) -> Option<Scalar> {
-    let Shape::Enumeration(of) = ty.shape() else {
-        return None;
-    };
-    let kind = match of.enumeration().is_some_and(|it| it.signed) {
-        true => ScalarKind::Signed,
-        false => ScalarKind::Unsigned,
-    };
-    Some(Scalar::new(kind, ty.size().unwrap_or(4).clamp(1, 16) as u8))
 }
 
 /// Returns the number in a value of an integral type, including bit-fields.
@@ -127,11 +60,8 @@ pub(super) fn int_of(value: &RuntimeValue, width: Width) -> Result<Int, NotCompi
 
 /// Returns the bytes of a value of at most eight bytes as a word.
 pub(super) fn word_of(value: &RuntimeValue) -> Result<Int, NotCompilable> {
-    let scalar = match value.ty.shape() {
-        Shape::Scalar(scalar) => Some(scalar),
-        _ => of_enumeration(&value.ty),
-    };
-    let scalar = scalar.ok_or_else(|| NotCompilable::from("a bit-field of this type"))?;
+    let scalar =
+        check::scalar(&value.ty).ok_or_else(|| NotCompilable::from("a bit-field of this type"))?;
     int_of(value, width(scalar)?)
 }
 
@@ -145,92 +75,8 @@ pub(super) fn pointee(pointer: &RuntimeValue, of: Ty) -> Result<RuntimeValue, No
     Ok(RuntimeValue::new(of, pointed(address_in(pointer)?)))
 }
 
-/// Returns the value itself, or the target if it is a C++ reference.
-pub(super) fn referent(value: RuntimeValue) -> Result<RuntimeValue, NotCompilable> {
-    match value.ty.shape() {
-        Shape::Pointer(of, PointerKind::Reference) => pointee(&value, of),
-        _ => Ok(value),
-    }
-}
-
 impl Compiler<'_> {
-    /// Returns a value as a number.
-    pub(super) fn operand(&self, value: &RuntimeValue) -> Result<Operand, NotCompilable> {
-        let mut value = value.clone();
-        for _ in 0..REFERENCES {
-            let scalar = match value.ty.shape() {
-                Shape::Scalar(scalar) => scalar,
-                Shape::Enumeration(_) => of_enumeration(&value.ty)
-                    .ok_or_else(|| NotCompilable::from("an enumeration without a type"))?,
-                Shape::Pointer(_, PointerKind::Raw) => Scalar::new(ScalarKind::Address, 8),
-                Shape::Pointer(of, _) => {
-                    value = pointee(&value, of)?;
-                    continue;
-                }
-                Shape::Array(_) | Shape::Function => {
-                    let RuntimeLocation::Memory(address) = value.place else {
-                        return Err("an array that is not in memory has no address".into());
-                    };
-                    return Ok(Operand {
-                        scalar: Scalar::new(ScalarKind::Address, 8),
-                        number: Number::Int(address.number(), Width::WORD),
-                        known: None,
-                    });
-                }
-                _ => {
-                    return Err(NotCompilable(messages::no_number(&value.ty)));
-                }
-            };
-            return self.scalar(&value, scalar);
-        }
-        Err("too many references to follow".into())
-    }
-
-    fn scalar(&self, value: &RuntimeValue, scalar: Scalar) -> Result<Operand, NotCompilable> {
-        let field = value.bits.map(|field| scalar.of_bit_field(field.size));
-        let promoted = field.unwrap_or(scalar);
-        let known = match value.known() {
-            Some(known) => {
-                let bits = known.raw(&super::probe::NoProcess);
-                let bits = bits.map_err(|error| NotCompilable(error.to_string()))?;
-                let number = match scalar.number(bits) {
-                    scalar::Number::Int(int) if field.is_some() => {
-                        promoted.number(int.value() as u128)
-                    }
-                    number => number,
-                };
-                Some(arith::Operand { number })
-            }
-            None => None,
-        };
-        let number = match scalar.kind {
-            ScalarKind::Float(format) => {
-                let single = match format {
-                    scalar::Float::Single => true,
-                    scalar::Float::Double => false,
-                    _ => {
-                        return Err(NotCompilable(format!(
-                            "unsupported float type `{}`",
-                            value.ty.name()
-                        )));
-                    }
-                };
-                Number::Float(self.float_at(value, single)?)
-            }
-            ScalarKind::Complex(_) => return Err("a complex number".into()),
-            _ if scalar.size == 16 && known.is_some() => Number::Int(Int::Constant(0), Width::WORD),
-            _ => {
-                let int = int_of(value, width(scalar)?)?;
-                Number::Int(int, width(promoted)?)
-            }
-        };
-        Ok(Operand {
-            scalar: promoted,
-            number,
-            known,
-        })
-    }
-
+    /// Returns the float in a value: of 32 bits if it is `single`, else of 64.
     pub(super) fn float_at(
         &self,
         value: &RuntimeValue,
@@ -250,74 +96,6 @@ impl Compiler<'_> {
             }
             _ => return Err("a float in a general-purpose register".into()),
         })
-    }
-
-    /// Casts `value` to `ty`, possibly with loss.
-    pub(super) fn cast(
-        &self,
-        ty: &Ty,
-        value: &RuntimeValue,
-    ) -> Result<RuntimeValue, NotCompilable> {
-        if ty.same_as(&value.ty) {
-            return Ok(RuntimeValue {
-                ty: ty.clone(),
-                ..value.clone()
-            });
-        }
-        let no_cast = || NotCompilable(messages::no_conversion(&value.ty, ty));
-        let to = match ty.shape() {
-            Shape::Scalar(to) => to,
-            Shape::Enumeration(_) | Shape::Pointer(_, PointerKind::Raw) => {
-                if let Shape::Pointer(..) = value.ty.shape() {
-                    let place = RuntimeLocation::Int(address_in(value)?, Width::WORD);
-                    return Ok(RuntimeValue::new(ty.clone(), place));
-                }
-                of_enumeration(ty).unwrap_or(Scalar::new(ScalarKind::Address, 8))
-            }
-            Shape::Pointer(of, PointerKind::Reference) => {
-                return self.cast(&of, &referent(value.clone())?);
-            }
-            Shape::Composite(_) | Shape::Array(_)
-                if ty.size().is_some() && ty.size() == value.ty.size() =>
-            {
-                return Ok(RuntimeValue::new(ty.clone(), value.place.clone()));
-            }
-            _ => return Err(no_cast()),
-        };
-        let from = self.operand(value)?;
-        let is_number = matches!(ty.shape(), Shape::Scalar(_));
-        let place = match (to.kind, from.number.clone()) {
-            (ScalarKind::Bool, _) => {
-                let truth = Int::BoolExpr(Box::new(from.truth()));
-                RuntimeLocation::Int(truth, width(to)?)
-            }
-            (ScalarKind::Float(format), _) => {
-                let float = from.float();
-                RuntimeLocation::Float(match format {
-                    scalar::Float::Double => float,
-                    scalar::Float::Single => Float::Single(Box::new(float)),
-                    _ => return Err(no_cast()),
-                })
-            }
-            (ScalarKind::Complex(_), _) => return Err(no_cast()),
-            (_, Number::Float(_)) if !is_number => return Err(no_cast()),
-            (_, Number::Float(float)) => {
-                let width = width(to)?;
-                // Beyond 64 bits it deopts, but it does not saturate at fewer.
-                if self.language == Language::Rust && !(width.size == 8 && width.signed) {
-                    return Err("a float that saturates".into());
-                }
-                RuntimeLocation::Int(Int::Float(Box::new(float), width), width)
-            }
-            (_, Number::Int(..)) if from.scalar.size == 16 => {
-                return Err("128-bit integers are not supported".into());
-            }
-            (_, Number::Int(int, have)) => {
-                let width = width(to)?;
-                RuntimeLocation::Int(int.converted(have, width), width)
-            }
-        };
-        Ok(constant(RuntimeValue::new(ty.clone(), place)))
     }
 
     /// Returns a boolean as a value: an `int` in C.
@@ -340,16 +118,5 @@ impl Compiler<'_> {
 
     fn zero(&self) -> RuntimeValue {
         RuntimeValue::new(Ty::Void, RuntimeLocation::Bytes(Bytes::new(&[])))
-    }
-}
-
-/// Converts a constant integer to the interpreter's form.
-fn constant(found: RuntimeValue) -> RuntimeValue {
-    match (&found.place, found.ty.size()) {
-        (RuntimeLocation::Int(Int::Constant(bits), _), Some(size @ 1..=8)) => {
-            let bytes = Bytes::new(&bits.to_le_bytes()[..size as usize]);
-            RuntimeValue::new(found.ty, RuntimeLocation::Bytes(bytes))
-        }
-        _ => found,
     }
 }

@@ -1,4 +1,4 @@
-//! Binary operators, by the rules of [`crate::expr`].
+//! Comparisons of strings, and tests for variants.
 
 use super::code::{Address, BoolExpr, Int, Order};
 use super::lower::Compiler;
@@ -6,7 +6,7 @@ use super::numbers::{address_in, pointee};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
 use crate::expr::check::Stop;
 use crate::expr::evaluate::inner;
-use crate::expr::tree::{Binary, Kind, Node};
+use crate::expr::tree::{Kind, Node};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -15,41 +15,6 @@ use crate::inspect::value::{PointerKind, Shape, Ty};
 const MAX_COMPARED_BYTES: usize = 64;
 
 impl Compiler<'_> {
-    pub(super) fn binary(
-        &self,
-        operator: Binary,
-        left: &Node,
-        right: &Node,
-    ) -> Result<RuntimeValue, NotCompilable> {
-        let a = self.value_or_unknown(left)?;
-        let b = self.value_or_unknown(right)?;
-        match (&a, &b) {
-            (Some(known), None) => {
-                if let Some(value) = self.variant_test(operator, known, right)? {
-                    return Ok(value);
-                }
-            }
-            (None, Some(known)) => {
-                if let Some(value) = self.variant_test(operator, known, left)? {
-                    return Ok(value);
-                }
-            }
-            _ => {}
-        }
-        let unknown = |node: &Node| NotCompilable::unknown_name(self.source_text(node));
-        let a = a.ok_or_else(|| unknown(left))?;
-        let b = b.ok_or_else(|| unknown(right))?;
-        if let Some(order) = operator.order()
-            && let Some(truth) = self.compare_texts(order, &a, &b)?
-        {
-            return Ok(self.boolean(truth));
-        }
-        Err(NotCompilable(format!(
-            "`{}` of these operands is not supported",
-            operator.symbol()
-        )))
-    }
-
     /// Compiles a node; `None` for an unknown name.
     pub(super) fn value_or_unknown(
         &self,
@@ -63,59 +28,35 @@ impl Compiler<'_> {
     }
 
     /// Compiles `option == None`.
-    fn variant_test(
+    pub(super) fn variant_test(
         &self,
-        operator: Binary,
         value: &RuntimeValue,
-        name: &Node,
-    ) -> Result<Option<RuntimeValue>, NotCompilable> {
-        let (Kind::Name(name), Binary::Eq | Binary::Ne) = (&inner(name).kind, operator) else {
-            return Ok(None);
-        };
-        let mut value = value.clone();
-        while let Shape::Pointer(of, PointerKind::Owned) = value.ty.shape() {
-            value = pointee(&value, of)?;
-        }
+        name: &str,
+    ) -> Result<BoolExpr, NotCompilable> {
         let Shape::Composite(ty) = value.ty.shape() else {
-            return Ok(None);
+            return Err(NotCompilable::special_layout(&value.ty));
         };
-        let name = crate::inspect::value::members::last_component(name);
-        let Some(truth) = self.is_variant(&value, &ty, name)? else {
-            return Ok(None);
-        };
-        Ok(Some(self.boolean(match operator {
-            Binary::Eq => truth,
-            _ => truth.not(),
-        })))
+        let test = self.is_variant(value, &ty, name)?;
+        test.ok_or_else(|| NotCompilable::special_layout(&value.ty))
     }
 
-    /// Compares text with a literal; `None` if they are not compared as text.
-    fn compare_texts(
+    /// Compares text with a literal.
+    pub(super) fn compare_texts(
         &self,
         order: Order,
         a: &RuntimeValue,
         b: &RuntimeValue,
-    ) -> Result<Option<BoolExpr>, NotCompilable> {
+    ) -> Result<BoolExpr, NotCompilable> {
         let literal = |it: &RuntimeValue| match (&it.ty, &it.place) {
             (Ty::Text, RuntimeLocation::Bytes(bytes)) => Some(bytes.to_vec()),
             _ => None,
         };
         let (text, other) = match (literal(a), literal(b)) {
-            (Some(a), Some(b)) => return Ok(Some(BoolExpr::Constant(order.of(a.cmp(&b))))),
+            (Some(a), Some(b)) => return Ok(BoolExpr::Constant(order.of(a.cmp(&b)))),
             (Some(text), None) => (text, b),
             (None, Some(text)) => (text, a),
             (None, None) => {
-                let may = |it: &RuntimeValue| {
-                    matches!(
-                        it.ty.shape(),
-                        Shape::Composite(_)
-                            | Shape::Pointer(_, PointerKind::Owned | PointerKind::Reference)
-                    ) && may_be_text(&it.ty)
-                };
-                return match may(a) && may(b) {
-                    true => Err("comparing two strings of the program is not supported".into()),
-                    false => Ok(None),
-                };
+                return Err("comparing two strings of the program is not supported".into());
             }
         };
         if !matches!(order, Order::Eq | Order::Ne) {
@@ -127,10 +68,10 @@ impl Compiler<'_> {
             )));
         }
         let same = self.is_text(other, &text)?;
-        Ok(Some(match order {
+        Ok(match order {
             Order::Eq => same,
             _ => same.not(),
-        }))
+        })
     }
 
     /// Returns whether a value is this text.
@@ -200,14 +141,4 @@ fn is_char(ty: &Ty) -> bool {
             ..
         })
     )
-}
-
-fn may_be_text(ty: &Ty) -> bool {
-    match ty.shape() {
-        Shape::Pointer(of, PointerKind::Raw) => is_char(&of),
-        Shape::Array(array) => is_char(&array.element),
-        Shape::Pointer(of, _) => may_be_text(&of),
-        Shape::Composite(of) => of.visualizer().is_some(),
-        _ => false,
-    }
 }

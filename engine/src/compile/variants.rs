@@ -3,12 +3,13 @@
 use super::code::{Address, Base, BoolExpr, Int, Order, Width};
 use super::containers::compare;
 use super::lower::Compiler;
-use super::numbers::{int_of, of_enumeration, width};
+use super::numbers::{int_of, width};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
-use crate::expr::tree::Node;
+use crate::expr::check;
+use crate::expr::ir::Expr;
+use crate::inspect::value::members;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, members};
 use std::sync::Arc;
 
 /// Maximum number of variants of an enum: each takes a comparison.
@@ -44,13 +45,8 @@ impl Compiler<'_> {
             members::member(target, object, ty, discriminant).map(Some)
         })?;
         let tag = tag.ok_or("an enum without a discriminant")?;
-        let scalar = match tag.ty.shape() {
-            Shape::Scalar(scalar) => scalar,
-            _ => of_enumeration(&tag.ty).unwrap_or(Scalar::new(
-                ScalarKind::Unsigned,
-                tag.ty.size().unwrap_or(8).min(16) as u8,
-            )),
-        };
+        let size = tag.ty.size().unwrap_or(8).min(16) as u8;
+        let scalar = check::scalar(&tag.ty).unwrap_or(Scalar::new(ScalarKind::Unsigned, size));
         let width = width(scalar)?;
         let tag = int_of(&tag, width)?;
         let (mut this, mut others) = (BoolExpr::Constant(false), BoolExpr::Constant(false));
@@ -164,7 +160,7 @@ impl Compiler<'_> {
         value: &RuntimeValue,
         ty: &Arc<DwarfTy>,
         name: &str,
-        arguments: &[Node],
+        arguments: &[Expr<'_>],
     ) -> Result<Option<RuntimeValue>, NotCompilable> {
         let variant = match (name, arguments) {
             ("is_some", []) => "Some",

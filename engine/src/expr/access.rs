@@ -1,66 +1,22 @@
 //! Pointers, addresses and indices.
 
-use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
+use super::evaluate::{At, DEREFERENCES, Evaluator, error, inner};
+use super::messages;
 use super::tree::{Kind, Node};
-use super::{convert, messages};
 use crate::ids::error::Error;
 use crate::inspect::library;
-use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::types::ArrayTy;
-use crate::inspect::value::{PointerKind, Shape, Ty, Value, ValueLocation};
+use crate::inspect::value::{PointerKind, Shape, Value, ValueLocation};
 use crate::inspect::visualize::{self, CollectionKind, View};
-use dwarf::{Language, LoadAddr};
+use dwarf::LoadAddr;
 
 impl Evaluator<'_> {
-    pub(super) fn deref(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
-        let value = self.evaluate(inner)?;
-        self.deref_value(value, inner).at(node)
-    }
-
-    fn deref_value(&self, value: Value, inner: &Node) -> Result<Value, Error> {
-        let target = self.context.as_target();
-        let value = value.referent(target)?;
-        match value.ty.shape() {
-            Shape::Pointer(..) => Err(Error::eval(format!(
-                "cannot dereference `{}`: unknown target type; cast it, for example `*(int *){0}`",
-                self.source_text(inner)
-            ))),
-            Shape::Composite(_) => match visualize::view(target, &value) {
-                Some(View::Pointee(next) | View::Noted(next, _)) => Ok(next),
-                // `*slice`, `*text`, `*vec`: an unsized value exists only behind its pointer.
-                Some(View::Text { .. } | View::Sequence { .. })
-                    if value.ty.language() == Language::Rust =>
-                {
-                    Ok(value)
-                }
-                _ => match library::method(&value.ty, "operator*", &[]) {
-                    Some(method) => method.evaluate(target, &value, &[]),
-                    None => Err(self.no_pointer(inner, &value)),
-                },
-            },
-            _ => Err(self.no_pointer(inner, &value)),
+    /// Evaluates `&v[1..4]`, which is the same as `v[1..4]`.
+    pub(super) fn address_of(&mut self, of: &Node, node: &Node) -> Result<Value, Error> {
+        let value = self.evaluate(of)?;
+        match &inner(of).kind {
+            Kind::Index(_, index) if matches!(index.kind, Kind::Range(..)) => Ok(value),
+            _ => self.address_of_value(value, of).at(node),
         }
-    }
-
-    fn no_pointer(&self, node: &Node, value: &Value) -> Error {
-        Error::eval(format!(
-            "cannot dereference `{}`: `{}` is not a pointer",
-            self.source_text(node),
-            value.ty.name()
-        ))
-    }
-
-    pub(super) fn address_of(&mut self, inner: &Node, node: &Node) -> Result<Value, Error> {
-        if let Some(pointer) = self.pointer_to_method(inner, node)? {
-            return Ok(pointer);
-        }
-        let value = self.evaluate(inner)?;
-        // `&v[1..4]` is the same as `v[1..4]`.
-        if matches!(&self::inner(inner).kind, Kind::Index(_, index) if matches!(index.kind, Kind::Range(..)))
-        {
-            return Ok(value);
-        }
-        self.address_of_value(value, inner).at(node)
     }
 
     pub(super) fn address_of_value(&self, value: Value, inner: &Node) -> Result<Value, Error> {
@@ -92,20 +48,11 @@ impl Evaluator<'_> {
         if let Kind::Range(from, to, inclusive) = &index.kind {
             return self.slice(value, (from, to, *inclusive), node);
         }
-        let by = match &self::inner(index).kind {
-            // `map[&1]`: the key itself need not be in memory.
-            Kind::AddressOf(of) if self.language == Language::Rust => self.evaluate(of)?,
-            _ => self.evaluate(index)?,
-        };
-        if let Some(found) = self.entry_of(&value, &by).at(node)? {
-            return Ok(found);
-        }
-        let by = convert::index(self.operand_of(&by, index)?).at(index)?;
-        self.element_of(value, by, object).at(node)
+        Err(error("its type is unknown", &node.span))
     }
 
     /// Returns the value of a key if `value` is a map.
-    fn entry_of(&self, value: &Value, key: &Value) -> Result<Option<Value>, Error> {
+    pub(super) fn entry_of(&self, value: &Value, key: &Value) -> Result<Value, Error> {
         let target = self.context.as_target();
         let mut value = value.referent(target)?;
         for _ in 0..DEREFERENCES {
@@ -118,7 +65,7 @@ impl Evaluator<'_> {
                     let key = library::Wanted::of(target, key)?;
                     let is_it = |have: &Value| key.is(target, have);
                     return match map.find(target, is_it)? {
-                        Some(found) => Ok(Some(found)),
+                        Some(found) => Ok(found),
                         None => Err(Error::eval(messages::KEY_NOT_FOUND)),
                     };
                 }
@@ -131,12 +78,13 @@ impl Evaluator<'_> {
                 _ => break,
             }
         }
-        Ok(None)
+        Err(Error::eval(messages::KEY_NOT_FOUND))
     }
 
-    fn element_of(&self, value: Value, index: i64, object: &Node) -> Result<Value, Error> {
+    /// Returns an element of a container by its position.
+    pub(super) fn element_at(&self, value: &Value, index: i64) -> Result<Value, Error> {
         let target = self.context.as_target();
-        let mut value = value;
+        let mut value = value.clone();
         for _ in 0..DEREFERENCES {
             let within = |len: u64| {
                 u64::try_from(index)
@@ -179,46 +127,24 @@ impl Evaluator<'_> {
             }
             match value.ty.shape() {
                 Shape::Array(array) => {
-                    // C allows indexing past the end (`char data[1]`).
-                    let checked = self.language == Language::Rust
-                        || !matches!(value.place, ValueLocation::Memory(..));
-                    if checked {
-                        within(array.count.unwrap_or(u64::MAX))?;
-                    }
-                    return Ok(element(&value, &array, index));
+                    let offset = within(array.count.unwrap_or(u64::MAX))?;
+                    let place = value.place.offset(offset.wrapping_mul(array.stride));
+                    return Ok(Value::new(array.element.clone(), place));
                 }
-                Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
-                    value = value.pointee(target, of)?;
-                }
+                // The elements of `std::unique_ptr<T[]>`.
                 Shape::Pointer(of, PointerKind::Raw) => {
-                    let Some(size) = of.size() else {
-                        return Err(Error::eval(format!(
-                            "unknown size of the target of `{}`",
-                            self.source_text(object)
-                        )));
-                    };
+                    let size = of.size().unwrap_or(0);
                     let at = LoadAddr(value.raw(target)? as u64);
                     let offset = (index as u64).wrapping_mul(size);
                     return Ok(Value::new(of, ValueLocation::Memory(at + offset, None)));
                 }
+                Shape::Pointer(of, _) => value = value.pointee(target, of)?,
                 _ => break,
             }
         }
-        let size = Ty::Builtin(Scalar::new(ScalarKind::Signed, 8), "long");
-        let by = Value::of_bytes(size, &index.to_le_bytes());
-        if let Some(method) = library::method(&value.ty, "operator[]", std::slice::from_ref(&by.ty))
-        {
-            return method.evaluate(target, &value, &[by]);
-        }
         Err(Error::eval(format!(
-            "`{}` ({}) cannot be indexed",
-            self.source_text(object),
+            "a `{}` cannot be indexed",
             value.ty.name()
         )))
     }
-}
-
-fn element(value: &Value, array: &ArrayTy, index: i64) -> Value {
-    let offset = (index as u64).wrapping_mul(array.stride);
-    Value::new(array.element.clone(), value.place.offset(offset))
 }

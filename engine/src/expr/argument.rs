@@ -185,8 +185,11 @@ impl Evaluator<'_> {
     ) -> Option<ResolvedFunction> {
         let bare = class.ty.name.split('<').next().unwrap_or_default();
         let name = format!("{prefix}{}", last_component(bare));
-        let (own, _) = self.methods_of(class, &name);
-        own.into_iter().find(fits)
+        exact::names_in(class, &name).into_iter().find_map(|name| {
+            let known = self.context.functions(&name).into_iter();
+            let mut own = known.filter(|it| exact::is_member(it, class).is_ok());
+            own.find(&fits)
+        })
     }
 
     /// Returns address and length of a value's elements for a parameter that is a `&str` or a

@@ -17,10 +17,7 @@ impl Evaluator<'_> {
         node: &Node,
     ) -> Result<Value, Error> {
         let ty = name.resolve(self.context)?;
-        let value = match &self::inner(inner).kind {
-            Kind::Call(function, arguments) => self.call(function, arguments, Some(&ty), inner)?,
-            _ => self.evaluate_as(inner, &ty)?,
-        };
+        let value = self.evaluate(inner)?;
         if name.is_reference()
             && let Shape::Pointer(of, _) = ty.shape()
         {

@@ -123,7 +123,7 @@ fn is_object(node: &Node) -> bool {
 fn of_value(context: &dyn EvalContext, value: &Value, found: &mut Vec<Completion>) {
     let target = context.as_target();
     let mut value = value.clone();
-    add(found, method::names(target, &value), CompletionKind::Method);
+    add(found, method::names(&value.ty), CompletionKind::Method);
     for _ in 0..DEREFERENCES {
         match value.ty.shape() {
             Shape::Pointer(of, _) => match value.pointee(target, of) {

@@ -1,14 +1,13 @@
 //! Evaluates a tree in a frame.
 
-use super::arith::{self, Operand};
-use super::check::{self, Checker, Known, Leaf, Scope, Stop};
+use super::arith::Operand;
+use super::check::{self, Checked, Checker, Known, Leaf, Scope, Stop};
+use super::invoke::ResolvedFunction;
 use super::ir::Storage;
-use super::tree::{Kind, Node, Unary};
+use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
-use crate::inspect::library;
-use crate::inspect::value::location::Bytes;
-use crate::inspect::value::{Ty, Value, ValueLocation};
+use crate::inspect::value::{Shape, Ty, Value};
 use dwarf::Language;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -94,8 +93,16 @@ impl<'a> Evaluator<'a> {
     /// Those of [`super::Expression::evaluate`].
     // The recursion passes through here, so the stack frame is kept small, also in a debug build.
     pub fn evaluate(&mut self, node: &Node) -> Result<Value, Error> {
+        self.evaluate_checked(|checker| checker.check(node))
+    }
+
+    /// Evaluates what a check returns. A node whose type only its value shows is evaluated first.
+    pub(super) fn evaluate_checked<'t>(
+        &mut self,
+        check: impl Fn(&Checker<'_>) -> Checked<'t>,
+    ) -> Result<Value, Error> {
         loop {
-            match self.checker().check(node) {
+            match check(&self.checker()) {
                 Ok(checked) => return self.interpret(&checked),
                 Err(Stop::Wrong(error)) => return Err(error),
                 Err(Stop::Wants(part)) => match self.evaluate_part(part) {
@@ -170,40 +177,33 @@ impl<'a> Evaluator<'a> {
             scope: self,
             language: self.language,
             known: &self.known,
+            text: self.text,
         }
     }
 
     /// Evaluates a node whose type only its value shows.
     fn evaluate_part(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
-            Kind::Unary(operator, inner) => self.unary(*operator, inner, node),
-            Kind::Deref(inner) => self.deref(inner, node),
             Kind::AddressOf(inner) => self.address_of(inner, node),
-            Kind::Binary(operator, left, right) => self.binary(*operator, left, right, node),
+            Kind::Binary(operator, left, right) => {
+                self.rust_comparison(*operator, left, right, node)
+            }
             Kind::Member(object, name) => self.member(object, name, node),
             Kind::Index(object, index) => self.index(object, index, node),
             Kind::Cast(cast, ty, inner) => self.cast(*cast, ty, inner, node),
             Kind::SizeOf(inner) => self.size_of_node(inner, node),
-            Kind::Assign(operator, left, right) => self.assignment(*operator, left, right, node),
-            Kind::Step(operator, operand, before) => {
-                self.class_step(*operator, operand, *before, node)
-            }
             Kind::Repeat(from, count) => self.repeat(from, count, node),
             Kind::Range(..) => Err(error(
                 "a range is allowed only in an index, for example `v[1..4]`",
                 &node.span,
             )),
-            Kind::Call(function, arguments) => self.call(function, arguments, None, node),
+            Kind::Call(function, arguments) => self.call(function, arguments, node),
             _ => self.leaf(node),
         }
     }
 
     fn leaf(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
-            Kind::Text(bytes) => Ok(Value::new(
-                Ty::Text,
-                ValueLocation::Bytes(Bytes::new(bytes)),
-            )),
             Kind::Register(name) => self.register(name, node),
             Kind::SizeOfType(ty) => self.size_of(&ty.resolve(self.context)?).at(node),
             // It has no place, or its checked form would have been interpreted.
@@ -229,49 +229,24 @@ impl<'a> Evaluator<'a> {
         known.ok_or_else(|| error(format!("no register `${name}` on this machine"), &node.span))
     }
 
-    fn unary(&mut self, operator: Unary, inner: &Node, node: &Node) -> Result<Value, Error> {
-        let value = self.evaluate(inner)?;
-        if operator == Unary::Not
-            && let Some(truth) = library::truth(self.context.as_target(), &value)
-        {
-            return Ok(arith::boolean(!truth.at(node)?, self.language));
-        }
-        let value = convert::plain(self.context.as_target(), &value).at(inner)?;
-        self.remember(inner, value);
-        let checked = self.checker().unary(operator, inner, node);
-        let checked = checked.map_err(|stop| stop.into_error(node))?;
-        self.interpret(&checked)
-    }
-
     /// Evaluates a node as a condition.
     ///
     /// # Errors
     /// The value is not a boolean, or cannot be evaluated.
     pub fn truth(&mut self, node: &Node) -> Result<bool, Error> {
-        match self.checker().condition(node) {
-            Ok(condition) if !condition.is_late() => self.decided(&condition),
-            Ok(_) | Err(Stop::Needs(_) | Stop::Wants(_)) => self.truth_of_value(node),
-            Err(Stop::Wrong(error)) => Err(error),
-        }
-    }
-
-    /// Evaluates a condition of a type that only its value shows.
-    fn truth_of_value(&mut self, node: &Node) -> Result<bool, Error> {
-        let value = self.evaluate(node)?;
-        self.remember(node, value.clone());
-        let condition = self.checker().condition(node);
-        let condition = condition.map_err(|stop| stop.into_error(node))?;
-        if !condition.is_late() {
-            return self.decided(&condition);
-        }
-        let truth = |it: &mut Self| convert::truth(it.context.as_target(), &value);
-        match self.once(&node.span, truth) {
-            Ok(truth) => Ok(truth),
-            Err(Error::Eval { .. }) => Err(error(
-                format!("cannot use a `{}` as a condition", value.ty.name()),
-                &node.span,
-            )),
-            Err(other) => Err(other),
+        loop {
+            match self.checker().condition(node) {
+                Ok(condition) if !condition.is_late() => return self.decided(&condition),
+                Err(Stop::Wrong(error)) => return Err(error),
+                Ok(_) => {
+                    let value = self.evaluate(node)?;
+                    self.remember(node, value);
+                }
+                Err(Stop::Needs(part) | Stop::Wants(part)) => {
+                    let value = self.evaluate_part(part)?;
+                    self.remember(part, value);
+                }
+            }
         }
     }
 
@@ -308,6 +283,29 @@ impl Scope for Evaluator<'_> {
     fn may_change(&self) -> bool {
         !matches!(self.purpose, Purpose::Look | Purpose::Decide)
     }
+
+    fn may_call(&self) -> bool {
+        Evaluator::may_call(self)
+    }
+
+    fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
+        Ok(self.context.functions(name))
+    }
+
+    fn hides_functions(&self, name: &str) -> bool {
+        if !self.context.names().iter().any(|it| it == name) {
+            return false;
+        }
+        match self.context.variable(name) {
+            Ok(Some(variable)) => !matches!(variable.ty.shape(), Shape::Function),
+            Ok(None) => false,
+            Err(_) => true,
+        }
+    }
+
+    fn is_chosen_at_run_time(&self, name: &str) -> bool {
+        self.resolver(name).is_some()
+    }
 }
 
 /// Returns the node inside parentheses.
@@ -316,16 +314,4 @@ pub(crate) fn inner(mut node: &Node) -> &Node {
         node = inner;
     }
     node
-}
-
-/// Returns whether a number's type is still open, like that of a Rust literal without a suffix.
-pub(crate) fn is_flexible(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Number(..) | Kind::Float(_) => true,
-        Kind::Paren(inner) | Kind::Unary(_, inner) => is_flexible(inner),
-        Kind::Binary(operator, left, right) => {
-            !operator.is_comparison() && is_flexible(left) && is_flexible(right)
-        }
-        _ => false,
-    }
 }

@@ -3,14 +3,16 @@
 //! template would run as well, and overwrite what follows the object; a bytewise copy of a value
 //! with a destructor would be freed twice.
 
-use super::evaluate::Evaluator;
 use super::invoke::ResolvedFunction;
+use super::ir::Expr;
 use super::overload::parameters;
 use super::ownership;
-use crate::inspect::value::scalar::ScalarKind;
+use crate::inspect::library::{self, Contents};
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::{Language, TypeKind};
+use crate::inspect::value::{PointerKind, Shape, Ty};
+use dwarf::{Language, Method, TypeKind};
 use std::sync::Arc;
 
 /// Maximum nesting of pointer targets to compare.
@@ -40,119 +42,246 @@ impl Refusal {
     }
 
     /// Returns the message for an argument that a pointer to a function does not take.
-    pub(super) fn of_pointer(self, ty: &Ty, value: &Value) -> String {
+    pub(super) fn of_pointer(self, ty: &Ty, argument: &Passed) -> String {
         match self {
             Refusal::Argument(why) => why,
             _ => format!(
                 "expected `{}`, found `{}`; cast it if intended",
                 ty.name(),
-                value.ty.name()
+                argument.ty.name()
             ),
         }
     }
 }
 
-impl Evaluator<'_> {
-    /// Ranks a function for a call: `typed` is its name in the expression, `class` that of the
-    /// object. All decisions on what is called are made here.
-    pub(super) fn fitness(
-        &self,
-        known: &ResolvedFunction,
-        class: Option<&Arc<DwarfTy>>,
-        typed: &str,
-        arguments: &[Value],
-    ) -> Result<u32, Refusal> {
-        if let Some(class) = class {
-            is_member(known, class)?;
-        }
-        let types = parameters(known);
-        // A static member function takes no object.
-        let (types, arguments, mut sum) = match (class, has_this(known)) {
-            (Some(_), true) => (types.get(1..), arguments.get(1..), EXACT),
-            (Some(_), false) if !takes_object(known) => (Some(&types[..]), arguments.get(1..), 0),
-            _ => (Some(&types[..]), Some(arguments), 0),
-        };
-        let (types, arguments) = (types.unwrap_or_default(), arguments.unwrap_or_default());
-        if types.len() != arguments.len() {
-            return Err(Refusal::Arguments);
-        }
-        // A template instance must be the one that these arguments would instantiate.
-        let is_instance = is_instance(&known.function.name) && !is_instance(typed);
-        for (ty, value) in types.iter().zip(arguments) {
-            let rank = self.accepts(ty, value, known.function.language)?;
-            if is_instance && rank < EXACT {
-                return Err(Refusal::Argument(format!(
-                    "no instance of `{}` takes this argument: expected `{}`, found `{}`; cast the \
-                     argument, or write the template's arguments",
-                    known.function.name,
-                    ty.name(),
-                    value.ty.name()
-                )));
-            }
-            sum += rank;
-        }
-        Ok(sum)
-    }
+/// An argument as overload resolution sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Passed {
+    /// Its type; the target's if it is a C++ reference.
+    pub ty: Ty,
+    /// Whether it is an object, as opposed to a computed value.
+    pub is_place: bool,
+    /// Whether its type is still open, like that of a Rust literal without a suffix.
+    pub is_open: bool,
+}
 
-    /// Ranks an argument for a parameter, from 1 to 5.
-    pub(super) fn accepts(
-        &self,
-        parameter: &Ty,
-        argument: &Value,
-        language: Language,
-    ) -> Result<u32, Refusal> {
-        let target = self.context.as_target();
-        let argument = argument.referent(target).map_err(|_| Refusal::Arguments)?;
-        if language == Language::Rust || argument.ty.language() == Language::Rust {
-            self.accepts_rust(parameter, &argument)
-        } else {
-            accepts_cpp(parameter, &argument)
-        }
-    }
-
-    fn accepts_rust(&self, to: &Ty, argument: &Value) -> Result<u32, Refusal> {
-        let from = &argument.ty;
-        let rank = match (to.shape(), from.shape()) {
-            (Shape::Pointer(of, _), _) if is_borrowed(to) || is_raw(to) => {
-                match from.shape() {
-                    // `x` for `&x`.
-                    _ if is_borrowed(to) && same(&of, from) => 5,
-                    Shape::Pointer(from, _) if same(&of, &from) => 5,
-                    Shape::Function if matches!(of.shape(), Shape::Function) => EXACT,
-                    // A number as an address.
-                    Shape::Scalar(_) if is_raw(to) => 1,
-                    _ => return Err(Refusal::Arguments),
-                }
-            }
-            (Shape::Pointer(of, _), _)
-                if matches!(of.shape(), Shape::Function) && is_function(from) =>
-            {
-                EXACT
-            }
-            (Shape::Composite(_), Shape::Text) if matches!(&*to.name(), "&str" | "&[u8]") => EXACT,
-            (Shape::Composite(_), _) if !same(to, from) => match self.row(to, argument) {
-                Some(_) => 3,
-                None => return Err(Refusal::Arguments),
+impl Passed {
+    /// Returns a checked expression as an argument.
+    pub(super) fn of(argument: &Expr<'_>) -> Passed {
+        match argument.ty.shape() {
+            Shape::Pointer(ty, PointerKind::Reference) => Passed {
+                ty,
+                is_place: true,
+                is_open: false,
             },
-            (
-                Shape::Scalar(_) | Shape::Enumeration(_),
-                Shape::Scalar(_) | Shape::Enumeration(_),
-            ) => return Ok(numbers(to, from)),
-            _ if same(to, from) => 5,
-            _ => return Err(Refusal::Arguments),
-        };
-        if !is_borrowed(to) && !is_raw(to) {
-            ownership::may_move(argument).map_err(Refusal::Argument)?;
+            _ => Passed {
+                ty: argument.ty.clone(),
+                is_place: argument.is_place(),
+                is_open: argument.open,
+            },
         }
-        Ok(rank)
     }
 }
 
-fn accepts_cpp(parameter: &Ty, argument: &Value) -> Result<u32, Refusal> {
+/// A function that a call may mean: one with code, or one that a class declares.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    /// Its qualified name.
+    pub name: String,
+    /// The types of its parameters, the object first.
+    pub types: Vec<Ty>,
+    pub returns: Ty,
+    pub language: Language,
+    /// Whether it is a C++ member function with an object.
+    pub has_this: bool,
+    /// Whether its object is const.
+    pub is_const: bool,
+    /// The class that it belongs to; `None`: a free function, or one of a trait.
+    pub is_of_class: bool,
+    /// The function, if the program has code of it.
+    pub code: Option<ResolvedFunction>,
+    /// Its position in the virtual table of its class.
+    pub slot: Option<u64>,
+}
+
+impl Candidate {
+    /// Returns a function with code.
+    pub(super) fn of(known: ResolvedFunction) -> Candidate {
+        let function = &known.function;
+        Candidate {
+            name: function.name.clone(),
+            types: parameters(&known),
+            returns: match function.return_type {
+                Some(id) => Ty::dwarf(&known.module, known.bias, id),
+                None => Ty::Void,
+            },
+            language: function.language,
+            has_this: has_this(&known),
+            is_const: is_const_method(&known),
+            is_of_class: known.module.class_of(function).is_some(),
+            slot: None,
+            code: Some(known),
+        }
+    }
+
+    /// Returns a member function as its class declares it.
+    pub(super) fn declared(class: &DwarfTy, method: &Method) -> Candidate {
+        let types = method
+            .parameters
+            .iter()
+            .map(|id| class.related_or_void(*id));
+        let types: Vec<Ty> = types.collect();
+        let this = types.first().map(Ty::strip);
+        Candidate {
+            name: format!("{}::{}", class.ty.name, method.name),
+            returns: class.related_or_void(method.return_type),
+            language: Language::Cpp,
+            has_this: true,
+            is_const: this.is_some_and(|this| points_to_const(&this)),
+            is_of_class: true,
+            slot: method.slot,
+            code: None,
+            types,
+        }
+    }
+
+    /// Returns whether a method call passes it the object.
+    pub(super) fn takes_object(&self) -> bool {
+        self.language == Language::Rust || self.has_this
+    }
+}
+
+/// Ranks a function for a call: `typed` is its name in the expression; `is_method`: the first
+/// argument is the object. All decisions on what is called are made here.
+pub(super) fn fitness(
+    known: &Candidate,
+    is_method: bool,
+    typed: &str,
+    arguments: &[Passed],
+) -> Result<u32, Refusal> {
+    let types = &known.types[..];
+    // A static member function takes no object.
+    let (types, arguments, mut sum) = match (is_method, known.has_this) {
+        (true, true) => (types.get(1..), arguments.get(1..), EXACT),
+        (true, false) if !known.takes_object() => (Some(types), arguments.get(1..), 0),
+        _ => (Some(types), Some(arguments), 0),
+    };
+    let (types, arguments) = (types.unwrap_or_default(), arguments.unwrap_or_default());
+    if types.len() != arguments.len() {
+        return Err(Refusal::Arguments);
+    }
+    // A template instance must be the one that these arguments would instantiate.
+    let is_instance = is_instance(&known.name) && !is_instance(typed);
+    for (ty, value) in types.iter().zip(arguments) {
+        let rank = accepts(ty, value, known.language)?;
+        if is_instance && rank < EXACT {
+            return Err(Refusal::Argument(format!(
+                "no instance of `{}` takes this argument: expected `{}`, found `{}`; cast the \
+                 argument, or write the template's arguments",
+                known.name,
+                ty.name(),
+                value.ty.name()
+            )));
+        }
+        sum += rank;
+    }
+    Ok(sum)
+}
+
+/// Ranks an argument for a parameter, from 1 to 5.
+pub(super) fn accepts(
+    parameter: &Ty,
+    argument: &Passed,
+    language: Language,
+) -> Result<u32, Refusal> {
+    match language == Language::Rust || argument.ty.language() == Language::Rust {
+        true => accepts_rust(parameter, argument),
+        false => accepts_cpp(parameter, argument),
+    }
+}
+
+fn accepts_rust(to: &Ty, argument: &Passed) -> Result<u32, Refusal> {
+    let from = &argument.ty;
+    let rank = match (to.shape(), from.shape()) {
+        (Shape::Pointer(of, _), _) if is_borrowed(to) || is_raw(to) => {
+            match from.shape() {
+                // `x` for `&x`.
+                _ if is_borrowed(to) && same(&of, from) => 5,
+                Shape::Pointer(from, _) if same(&of, &from) => 5,
+                Shape::Function if matches!(of.shape(), Shape::Function) => EXACT,
+                // A number as an address.
+                Shape::Scalar(_) if is_raw(to) => 1,
+                _ => return Err(Refusal::Arguments),
+            }
+        }
+        (Shape::Pointer(of, _), _)
+            if matches!(of.shape(), Shape::Function) && is_function(from) =>
+        {
+            EXACT
+        }
+        (Shape::Composite(_), Shape::Text) if matches!(&*to.name(), "&str" | "&[u8]") => EXACT,
+        (Shape::Composite(_), _) if !same(to, from) => match is_row(to, from) {
+            true => 3,
+            false => return Err(Refusal::Arguments),
+        },
+        (Shape::Scalar(a), Shape::Scalar(b)) if argument.is_open => {
+            let is_float = |it: Scalar| matches!(it.kind, ScalarKind::Float(_));
+            return match is_float(a) == is_float(b) {
+                true => Ok(numbers(to, from)),
+                false => Err(mismatch(to, from)),
+            };
+        }
+        (Shape::Scalar(_) | Shape::Enumeration(_), Shape::Scalar(_) | Shape::Enumeration(_)) => {
+            return match same(to, from) {
+                true => Ok(numbers(to, from)),
+                false => Err(mismatch(to, from)),
+            };
+        }
+        _ if same(to, from) => 5,
+        _ => return Err(Refusal::Arguments),
+    };
+    if !is_borrowed(to) && !is_raw(to) {
+        ownership::may_move(from).map_err(Refusal::Argument)?;
+    }
+    Ok(rank)
+}
+
+fn mismatch(to: &Ty, from: &Ty) -> Refusal {
+    let (to, from) = (to.name(), from.name());
+    Refusal::Argument(format!(
+        "expected `{to}`, found `{from}`; cast it with `as {to}`"
+    ))
+}
+
+/// Returns whether a value has elements that a parameter of type `&str` or slice takes.
+fn is_row(to: &Ty, from: &Ty) -> bool {
+    let name = to.name();
+    let Some(of) = name.strip_prefix('&') else {
+        return false;
+    };
+    let of = of.strip_prefix("mut ").unwrap_or(of);
+    let is_row_of = |element: &Ty| {
+        let inner = of.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        inner == Some(&element.name())
+    };
+    let mut from = from.clone();
+    for _ in 0..DEPTH {
+        from = match (library::contents(&from), from.shape()) {
+            (Some(Contents::Text(Unit::Byte, _)), _) if of == "str" => return true,
+            (Some(Contents::Sequence(element)), _) => return is_row_of(&element),
+            (Some(Contents::Pointee(next) | Contents::Wrapped(next)), _) => next,
+            (_, Shape::Array(array)) => return is_row_of(&array.element),
+            (_, Shape::Pointer(of, _)) => of,
+            _ => return false,
+        };
+    }
+    false
+}
+
+fn accepts_cpp(parameter: &Ty, argument: &Passed) -> Result<u32, Refusal> {
     let from = &argument.ty;
     if let Some((of, is_rvalue)) = reference(parameter) {
-        if is_rvalue && argument.address().is_some() && matches!(from.shape(), Shape::Composite(_))
-        {
+        if is_rvalue && argument.is_place && matches!(from.shape(), Shape::Composite(_)) {
             return Err(Refusal::Argument(format!(
                 "`{}` may move from the object; call a function that takes it by `const &` or by \
                  value",
@@ -253,6 +382,18 @@ fn derives_within(class: &Ty, base: &Ty, depth: usize) -> bool {
         })
 }
 
+/// Returns the qualified names that a member function of a class may have: with the arguments of a
+/// template, and without.
+pub(super) fn names_in(class: &DwarfTy, name: &str) -> Vec<String> {
+    let whole = &class.ty.name;
+    let bare = whole.split('<').next().unwrap_or_default();
+    let mut names = vec![format!("{whole}::{name}")];
+    if whole != bare {
+        names.push(format!("{bare}::{name}"));
+    }
+    names
+}
+
 /// Checks that a function is a member of exactly that class.
 pub(super) fn is_member(known: &ResolvedFunction, class: &Arc<DwarfTy>) -> Result<(), Refusal> {
     let owner = known.module.class_of(&known.function);
@@ -276,13 +417,6 @@ pub(super) fn is_member(known: &ResolvedFunction, class: &Arc<DwarfTy>) -> Resul
         }
         None => Err(Refusal::OfAnotherType("no class".to_owned())),
     }
-}
-
-/// Returns whether a function is a member of a class or of a base of it.
-pub(super) fn is_inherited(known: &ResolvedFunction, class: &Ty) -> bool {
-    let owner = known.module.class_of(&known.function);
-    let owner = owner.map(|id| Ty::dwarf(&known.module, known.bias, id));
-    owner.is_some_and(|owner| same(class, &owner) || derives(class, &owner))
 }
 
 /// Returns whether two classes are the same: one entry, or copies in several units of a class with
@@ -403,19 +537,21 @@ fn is_const(ty: &Ty) -> bool {
 }
 
 /// Returns whether a function takes a const object.
-pub(super) fn is_const_method(known: &ResolvedFunction) -> bool {
-    match parameters(known).first().map(|it| it.strip()) {
-        Some(Ty::Dwarf(this)) => match this.ty.kind {
+fn is_const_method(known: &ResolvedFunction) -> bool {
+    let types = parameters(known);
+    types
+        .first()
+        .is_some_and(|this| points_to_const(&this.strip()))
+}
+
+fn points_to_const(this: &Ty) -> bool {
+    match this {
+        Ty::Dwarf(this) => match this.ty.kind {
             TypeKind::Pointer(of) => is_const(&this.related_or_void(of)),
             _ => false,
         },
         _ => false,
     }
-}
-
-/// Returns whether a member function takes its object as the first argument.
-pub(super) fn takes_object(known: &ResolvedFunction) -> bool {
-    known.function.language == Language::Rust || has_this(known)
 }
 
 fn has_this(known: &ResolvedFunction) -> bool {

@@ -1,7 +1,6 @@
 //! Casts within a C++ class hierarchy, which change the address.
 
 use crate::ids::error::Error;
-use crate::inspect::value::base_path::{self, BaseLookup, Way};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, members};
 use crate::inspect::visualize;
@@ -85,32 +84,4 @@ fn offset_in(class: &DwarfTy, of: &Ty, budget: &mut std::ops::Range<u32>) -> Opt
         };
         Some(offset.wrapping_add(offset_in(&inner, of, budget)?))
     })
-}
-
-/// Returns the part of an object that is a `to`: the object, or a base.
-///
-/// # Errors
-/// A base is virtual, and the object cannot be read; the class has several of it.
-pub fn base_of(target: &dyn Target, object: &Value, to: &Ty) -> Result<Option<Value>, Error> {
-    match base_path::find_type(&object.ty, to) {
-        BaseLookup::Found(way) => along(target, object, &way).map(Some),
-        BaseLookup::Ambiguous => Err(Error::eval(format!(
-            "ambiguous: `{}` has several bases `{}`; name the one between them",
-            object.ty.name(),
-            to.name()
-        ))),
-        BaseLookup::Absent => Ok(None),
-    }
-}
-
-/// Returns the part of an object at the end of a way.
-///
-/// # Errors
-/// A base is virtual, and the object cannot be read.
-pub fn along(target: &dyn Target, object: &Value, way: &Way) -> Result<Value, Error> {
-    let mut object = object.clone();
-    for (part, _) in way {
-        object = part.of(target, &object)?;
-    }
-    Ok(object)
 }

@@ -4,12 +4,13 @@ use super::evaluate::{Evaluator, error};
 use super::ir::{Expr, Kind, Overflow};
 use super::soft::{self, Undefined};
 use super::tree::{Binary, Order};
-use super::{Purpose, check, messages};
+use super::{Purpose, check, convert, messages};
 use crate::ids::error::Error;
+use crate::inspect::library::{self, Contents, Method};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::Scalar;
 use crate::inspect::value::types::ArrayTy;
-use crate::inspect::value::{Value, ValueLocation};
+use crate::inspect::value::{Ty, Value, ValueLocation};
 use crate::inspect::visualize::{self, View};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
@@ -52,6 +53,18 @@ impl Evaluator<'_> {
             }
             Kind::Assign(assignment) => self.assigned(assignment, of),
             Kind::Cpp(form) => self.interpret_cpp(form, of),
+            Kind::Text(bytes) => Ok(Value::new(
+                Ty::Text,
+                ValueLocation::Bytes(Bytes::new(bytes)),
+            )),
+            Kind::Cast(cast, inner) => {
+                let value = self.interpret(inner)?;
+                let cast = self.cast_to(*cast, &of.ty, &value);
+                cast.map_err(|error| placed(error, of))
+            }
+            Kind::Item(container, by) => self.item(container, by, of),
+            Kind::Answer(method, operands) => self.answer(method, operands, of),
+            Kind::Call(call) => self.perform(call, &of.ty),
             _ => {
                 let bits = self.bits(of)?;
                 let size = of.ty.size().unwrap_or(8).min(16) as usize;
@@ -96,6 +109,8 @@ impl Evaluator<'_> {
             Kind::And(a, b) => Ok(self.decided(a)? && self.decided(b)?),
             Kind::Or(a, b) => Ok(self.decided(a)? || self.decided(b)?),
             Kind::Compare(order, a, b) => self.compared(*order, a, b),
+            Kind::CompareTexts(order, a, b) => self.compared_texts(*order, a, b, of),
+            Kind::IsVariant(value, name) => self.is_variant_named(value, name, of),
             _ => {
                 let bits = self.bits(of)?;
                 Ok(soft::is_true(self.scalar(of)?, bits))
@@ -122,7 +137,12 @@ impl Evaluator<'_> {
             | Kind::Choice(..)
             | Kind::Cpp(_)
             | Kind::Sequence(..)
-            | Kind::Assign(_) => self.loaded(of),
+            | Kind::Assign(_)
+            | Kind::Text(_)
+            | Kind::Cast(..)
+            | Kind::Item(..)
+            | Kind::Answer(..)
+            | Kind::Call(_) => self.loaded(of),
             Kind::Decay(inner) => self.address(inner),
             Kind::AddressOf(inner) => {
                 let value = self.interpret(inner)?;
@@ -163,9 +183,12 @@ impl Evaluator<'_> {
                 let distance = (a.wrapping_sub(b) as i64).wrapping_div(size.max(1));
                 Ok(u128::from(distance as u64))
             }
-            Kind::Compare(..) | Kind::Not(_) | Kind::And(..) | Kind::Or(..) => {
-                Ok(u128::from(self.holds(of)?))
-            }
+            Kind::Compare(..)
+            | Kind::CompareTexts(..)
+            | Kind::IsVariant(..)
+            | Kind::Not(_)
+            | Kind::And(..)
+            | Kind::Or(..) => Ok(u128::from(self.holds(of)?)),
         }
     }
 
@@ -202,6 +225,77 @@ impl Evaluator<'_> {
         }
         let offset = (index as u64).wrapping_mul(ty.stride);
         Ok(Value::new(ty.element.clone(), array.place.offset(offset)))
+    }
+
+    /// Returns an element of a container, by its key or index.
+    fn item(&mut self, container: &Expr<'_>, by: &Expr<'_>, of: &Expr<'_>) -> Result<Value, Error> {
+        let value = self.interpret(container)?;
+        let by_value = self.interpret(by)?;
+        let found = match library::contents(&container.ty) {
+            Some(Contents::Map(..)) => self.entry_of(&value, &by_value),
+            _ => {
+                let index = by_value.raw(self.context.as_target())? as u64 as i64;
+                self.element_at(&value, index)
+            }
+        };
+        found.map_err(|error| placed(error, of))
+    }
+
+    /// Reads what a library's method returns for its object, the first operand.
+    fn answer(
+        &mut self,
+        method: &Method,
+        operands: &[Expr<'_>],
+        of: &Expr<'_>,
+    ) -> Result<Value, Error> {
+        let mut values = Vec::new();
+        for operand in operands {
+            values.push(self.interpret(operand)?);
+        }
+        let Some((object, arguments)) = values.split_first() else {
+            return Err(error("no object", &of.span));
+        };
+        let target = self.context.as_target();
+        let object = library::referent(target, object)?;
+        let answer = method.evaluate(target, &object, arguments);
+        answer.map_err(|error| placed(error, of))
+    }
+
+    fn compared_texts(
+        &mut self,
+        order: Order,
+        a: &Expr<'_>,
+        b: &Expr<'_>,
+        of: &Expr<'_>,
+    ) -> Result<bool, Error> {
+        let (x, y) = (self.interpret(a)?, self.interpret(b)?);
+        let target = self.context.as_target();
+        let text = |value: &Value| {
+            let text = convert::string(target, value);
+            let no_text = || error(format!("`{}` is no string", value.ty.name()), &of.span);
+            text.map_err(|error| placed(error, of))?.ok_or_else(no_text)
+        };
+        Ok(order.of(text(&x)?.cmp(&text(&y)?)))
+    }
+
+    /// Returns whether a value is a variant of its type.
+    fn is_variant_named(
+        &mut self,
+        value: &Expr<'_>,
+        name: &str,
+        of: &Expr<'_>,
+    ) -> Result<bool, Error> {
+        let value = self.interpret(value)?;
+        let target = self.context.as_target();
+        if name == "nullopt" {
+            return match library::truth(target, &value) {
+                Some(has_value) => Ok(!has_value?),
+                None => Err(error("this is no optional", &of.span)),
+            };
+        }
+        let active = library::variant(target, &value);
+        let active = active.map_err(|error| placed(error, of))?;
+        Ok(active.is_some_and(|(active, _)| active == name))
     }
 
     /// Returns the address of a value.

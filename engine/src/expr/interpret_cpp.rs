@@ -120,7 +120,7 @@ impl Evaluator<'_> {
         object.address().map(|it| it.0).ok_or(Error::OptimizedOut)
     }
 
-    fn member_pointer(&mut self, pointer: &Expr<'_>) -> Result<MemberPointer, Error> {
+    pub(super) fn member_pointer(&mut self, pointer: &Expr<'_>) -> Result<MemberPointer, Error> {
         let value = self.interpret(pointer)?;
         let bits = value.raw(self.context.as_target())?;
         Ok(MemberPointer::of(&value.ty, bits))

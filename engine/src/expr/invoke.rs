@@ -4,15 +4,14 @@
 
 use super::argument::Argument;
 use super::evaluate::{At, Evaluator, error, inner};
-use super::exact;
-use super::overload::parameters;
+use super::interpret_cpp::MemberPointer;
+use super::ir::{self, Expr};
 use super::ownership;
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
 use crate::inspect::abi::sysv::{self, Passing};
-use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::{Function, Language, LoadAddr, LoadBias, Module};
+use dwarf::{FileAddr, Function, Language, LoadAddr, LoadBias, Module};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,41 +65,26 @@ fn special(key: &Range<usize>, nth: usize) -> Range<usize> {
 }
 
 impl Evaluator<'_> {
-    /// Calls the best function with one of these names; `None` if there is none.
-    pub(super) fn invoke_named(
-        &mut self,
-        names: &[String],
-        arguments: &[Value],
-        node: &Node,
-    ) -> Result<Option<Value>, Error> {
-        for name in names {
-            let known = self.context.functions(name);
-            if let Some(value) = self.invoke_best(&known, None, name, arguments, node)? {
-                return Ok(Some(value));
+    /// Returns the resolver of an indirect function by its name.
+    pub(super) fn resolver(&self, name: &str) -> Option<(Arc<Module>, LoadBias, FileAddr)> {
+        if !self.context.answers_calls() {
+            return None;
+        }
+        let images = self.context.as_target().images();
+        let is_chooser = |it: &dwarf::Symbol| it.kind == dwarf::SymbolKind::IndirectFunction;
+        for (nth, (module, bias)) in images.into_iter().enumerate() {
+            let symbols = module.function_symbols(name);
+            match symbols.iter().find(|it| is_chooser(it)) {
+                Some(symbol) => {
+                    let addr = symbol.addr;
+                    return Some((module, bias, addr));
+                }
+                // Use the program's own function: the dynamic loader has private copies.
+                None if nth == 0 && !symbols.is_empty() => break,
+                None => {}
             }
         }
-        Ok(None)
-    }
-
-    /// Calls the best of these functions; with a class, only its own members are candidates.
-    pub(super) fn invoke_best(
-        &mut self,
-        known: &[ResolvedFunction],
-        class: Option<&Arc<DwarfTy>>,
-        typed: &str,
-        arguments: &[Value],
-        node: &Node,
-    ) -> Result<Option<Value>, Error> {
-        match self.best(known, class, typed, arguments).at(node)? {
-            Some(best) => {
-                let takes_object = class.is_none() || exact::takes_object(best);
-                let arguments = arguments
-                    .get(usize::from(!takes_object)..)
-                    .unwrap_or_default();
-                self.invoke(best, arguments, node).map(Some)
-            }
-            None => Ok(None),
-        }
+        None
     }
 
     /// Returns the implementation of an indirect function (`STT_GNU_IFUNC`), whose resolver is
@@ -110,25 +94,7 @@ impl Evaluator<'_> {
         name: &str,
         node: &Node,
     ) -> Result<Option<Value>, Error> {
-        if !self.context.answers_calls() {
-            return Ok(None);
-        }
-        let images = self.context.as_target().images();
-        let is_chooser = |it: &dwarf::Symbol| it.kind == dwarf::SymbolKind::IndirectFunction;
-        let mut found = None;
-        for (nth, (module, bias)) in images.into_iter().enumerate() {
-            let symbols = module.function_symbols(name);
-            match symbols.iter().find(|it| is_chooser(it)) {
-                Some(symbol) => {
-                    found = Some((module, bias, symbol.addr));
-                    break;
-                }
-                // Use the program's own function: the dynamic loader has private copies.
-                None if nth == 0 && !symbols.is_empty() => break,
-                None => {}
-            }
-        }
-        let Some((module, bias, addr)) = found else {
+        let Some((module, bias, addr)) = self.resolver(name) else {
             return Ok(None);
         };
         let chooser = Callee {
@@ -145,17 +111,16 @@ impl Evaluator<'_> {
         Ok(Some(Value::from_function(&module, bias, name, entry)))
     }
 
-    /// Evaluates a node whose value is passed on or returned. An indirect function is replaced by
-    /// the one that
-    /// [`Self::implementation`] returns.
+    /// Evaluates a node whose value is assigned to a function pointer. An indirect function is
+    /// replaced by its implementation.
     pub(super) fn handed_on(&mut self, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(node)?;
-        let (named, shape) = match (&inner(node).kind, value.ty.shape()) {
-            (Kind::AddressOf(of), Shape::Pointer(to, _)) => (inner(of), to.shape()),
-            (_, shape) => (inner(node), shape),
+        let named = match &inner(node).kind {
+            Kind::AddressOf(of) => inner(of),
+            _ => inner(node),
         };
-        match (&named.kind, shape) {
-            (Kind::Name(name), Shape::Function) => {
+        match &named.kind {
+            Kind::Name(name) if is_function(&value.ty) => {
                 let chosen = self.implementation(name, named)?;
                 Ok(chosen.unwrap_or(value))
             }
@@ -163,82 +128,95 @@ impl Evaluator<'_> {
         }
     }
 
-    pub(super) fn invoke(
-        &mut self,
-        known: &ResolvedFunction,
-        arguments: &[Value],
-        node: &Node,
-    ) -> Result<Value, Error> {
-        let returns = match known.function.return_type {
-            Some(id) => Ty::dwarf(&known.module, known.bias, id),
-            None => Ty::Void,
+    /// Makes a checked call.
+    pub(super) fn perform(&mut self, call: &ir::Call<'_>, returns: &Ty) -> Result<Value, Error> {
+        let mut arguments = Vec::new();
+        for argument in &call.arguments {
+            arguments.push(self.passed(argument)?);
+        }
+        let node = call.node;
+        let target = self.context.as_target();
+        let entry = match &call.callee {
+            ir::Callee::Code(entry) => *entry,
+            // Itanium C++ ABI, §2.5.2.
+            ir::Callee::Slot(slot) => {
+                let this = arguments.first().ok_or(Error::OptimizedOut)?;
+                let word = |addr| target.memory().read_uint(addr, 8).map(LoadAddr);
+                let table = word(LoadAddr(this.raw(target)? as u64))?;
+                word(table + slot.wrapping_mul(8))?
+            }
+            ir::Callee::Pointer(pointer) => {
+                let function = self.passed(pointer)?;
+                self.entry_of_function(&function, node)?
+            }
+            ir::Callee::Member(pointer) => {
+                let member = self.member_pointer(pointer)?;
+                self.entry_of_member(&member, &mut arguments, node)?
+            }
         };
         let callee = Callee {
-            name: &known.function.name,
-            entry: known.bias.load(known.function.entry),
-            language: known.function.language,
-            types: &parameters(known),
-            returns,
+            name: &call.name,
+            entry,
+            language: call.language,
+            types: &call.types,
+            returns: returns.clone(),
         };
-        self.run_call(callee, arguments, &node.span, node)
+        self.run_call(callee, &arguments, &node.span, node)
     }
 
-    /// Calls the target of a function pointer, or a function without debug info, whose return type
-    /// then is that of a cast.
-    pub(super) fn invoke_value(
-        &mut self,
-        function: &Value,
-        arguments: &[Value],
-        returns: Option<&Ty>,
+    /// Returns the entry of the member function that a pointer to a member designates, and moves the
+    /// object's address, the first argument (Itanium C++ ABI, §2.3).
+    fn entry_of_member(
+        &self,
+        member: &MemberPointer,
+        arguments: &mut [Value],
         node: &Node,
-    ) -> Result<Value, Error> {
+    ) -> Result<LoadAddr, Error> {
+        if member.is_null() {
+            return Err(error("the pointer to a member is null", &node.span));
+        }
+        let target = self.context.as_target();
+        let this = arguments.first_mut().ok_or(Error::OptimizedOut)?;
+        let addr = (this.raw(target)? as u64).wrapping_add(member.adjustment);
+        *this = Value::of_bytes(this.ty.clone(), &addr.to_le_bytes());
+        Ok(LoadAddr(match member.word & 1 {
+            0 => member.word,
+            _ => {
+                let table = target.memory().read_uint(LoadAddr(addr), 8)?;
+                let slot = table.wrapping_add(member.word - 1);
+                target.memory().read_uint(LoadAddr(slot), 8)?
+            }
+        }))
+    }
+
+    /// Evaluates what is passed to a call. An indirect function is replaced by its implementation.
+    fn passed(&mut self, of: &Expr<'_>) -> Result<Value, Error> {
+        let value = self.interpret(of)?;
+        let named = match &of.kind {
+            ir::Kind::AddressOf(inner) | ir::Kind::Decay(inner) => &inner.kind,
+            kind => kind,
+        };
+        match named {
+            ir::Kind::Variable(_, name, node, _) if is_function(&value.ty) => {
+                let chosen = self.implementation(name, node)?;
+                Ok(chosen.unwrap_or(value))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// Returns the entry of a function, or of the one that a pointer refers to.
+    fn entry_of_function(&self, function: &Value, node: &Node) -> Result<LoadAddr, Error> {
         let target = self.context.as_target();
         let function = function.referent(target)?;
-        let (entry, ty) = match function.ty.shape() {
-            Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => {
-                (LoadAddr(function.raw(target)? as u64), of.strip())
-            }
-            Shape::Function => match function.address() {
-                Some(entry) => (entry, function.ty.strip()),
-                None => return Err(Error::OptimizedOut),
-            },
+        match function.ty.shape() {
+            Shape::Pointer(..) => Ok(LoadAddr(function.raw(target)? as u64)),
+            Shape::Function => function.address().ok_or(Error::OptimizedOut),
             _ => {
                 let why = format!("cannot call a `{}`", function.ty.name());
-                return Err(error(why, &node.span));
+                Err(error(why, &node.span))
             }
-        };
-        let source = self.source_text(node).to_owned();
-        let known = ty.signature();
-        let (types, returns) = match (known, returns) {
-            (Some(known), _) => {
-                let (types, of, variadic) = (known.parameters, known.returns, known.is_variadic);
-                if arguments.len() < types.len() || arguments.len() > types.len() && !variadic {
-                    let why = format!("expected {} arguments", types.len());
-                    return Err(error(why, &node.span));
-                }
-                for (ty, value) in types.iter().zip(arguments) {
-                    self.accepts(ty, value, self.language)
-                        .map_err(|why| why.of_pointer(ty, value))
-                        .at(node)?;
-                }
-                (types, of)
-            }
-            (None, Some(of)) => (Vec::new(), of.clone()),
-            (None, None) => {
-                let why = format!(
-                    "unknown return type of `{source}`; cast the call, for example `(int){source}`"
-                );
-                return Err(error(why, &node.span));
-            }
-        };
-        let callee = Callee {
-            name: &source,
-            entry,
-            language: self.language,
-            types: &types,
-            returns,
-        };
-        self.run_call(callee, arguments, &node.span, node)
+        }
     }
 
     /// Makes a call, or returns its result if there is one under `key`.
@@ -257,7 +235,7 @@ impl Evaluator<'_> {
             ));
         }
         for value in arguments.iter().skip(callee.types.len()) {
-            ownership::may_move(value).at(node)?;
+            ownership::may_move(&value.ty).at(node)?;
         }
         let mut arguments = Cow::Borrowed(arguments);
         let mut copies = Vec::new();
@@ -305,5 +283,13 @@ impl Evaluator<'_> {
             through_memory,
             language: callee.language,
         }))
+    }
+}
+
+/// Returns whether a type is that of functions, or of pointers to them.
+fn is_function(ty: &Ty) -> bool {
+    match ty.shape() {
+        Shape::Pointer(of, _) => matches!(of.shape(), Shape::Function),
+        shape => matches!(shape, Shape::Function),
     }
 }

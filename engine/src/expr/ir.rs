@@ -2,10 +2,12 @@
 //! interpreter and the compiler do arithmetic on typed bits.
 
 use super::ir_cpp::Cpp;
-use super::tree::{Binary, Node, Order};
+use super::tree::{Binary, Cast, Node, Order};
+use crate::inspect::library::Method;
 use crate::inspect::value::Ty;
 use crate::inspect::value::path::Part;
 use crate::inspect::value::types::ArrayTy;
+use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -74,10 +76,54 @@ pub enum Kind<'t> {
     Choice(Box<Expr<'t>>, Box<Expr<'t>>, Box<Expr<'t>>),
     /// `a, b`
     Sequence(Box<Expr<'t>>, Box<Expr<'t>>),
+    /// A cast of an object, or of a pointer within a hierarchy of classes.
+    Cast(Cast, Box<Expr<'t>>),
+    /// A string literal.
+    Text(&'t [u8]),
+    /// A comparison of two strings.
+    CompareTexts(Order, Box<Expr<'t>>, Box<Expr<'t>>),
+    /// Whether a value is a variant of its type, by the variant's name.
+    IsVariant(Box<Expr<'t>>, &'t str),
+    /// An element of a container of a standard library, by its index or key.
+    Item(Box<Expr<'t>>, Box<Expr<'t>>),
+    /// The result of a library's method, which is read from its object, the first operand.
+    Answer(Box<Method>, Vec<Expr<'t>>),
+    /// The result of a function of the program.
+    Call(Box<Call<'t>>),
     /// `a = b`, `a += b`, `++a`.
     Assign(Box<Assignment<'t>>),
     /// What only C and C++ have.
     Cpp(Box<Cpp<'t>>),
+}
+
+/// A call of a function of the program.
+#[derive(Clone, Debug)]
+pub struct Call<'t> {
+    /// The function's name for messages.
+    pub name: String,
+    /// The function.
+    pub callee: Callee<'t>,
+    /// The types of its parameters, as far as they are known; the object's first.
+    pub types: Vec<Ty>,
+    /// The arguments, the object first.
+    pub arguments: Vec<Expr<'t>>,
+    /// The language whose calling convention it uses.
+    pub language: Language,
+    /// The node of the call, which identifies it when the evaluation is repeated.
+    pub node: &'t Node,
+}
+
+/// The function that is called.
+#[derive(Clone, Debug)]
+pub enum Callee<'t> {
+    /// The function at an address.
+    Code(LoadAddr),
+    /// The function at this position of the virtual table of the object, the first argument.
+    Slot(u64),
+    /// The function that a pointer refers to, or that a name means.
+    Pointer(Expr<'t>),
+    /// The member function of the object, the first argument, that a pointer to a member designates.
+    Member(Expr<'t>),
 }
 
 /// An assignment. All values are evaluated before the first one is written.
@@ -165,6 +211,23 @@ impl<'t> Expr<'t> {
         }
     }
 
+    /// Returns what a library's method answers for its object, the first operand.
+    pub fn answer(method: Method, operands: Vec<Expr<'t>>, node: &Node) -> Expr<'t> {
+        let ty = method.returns.clone();
+        Expr::new(Kind::Answer(Box::new(method), operands), ty, node)
+    }
+
+    /// Returns the target of a pointer or reference.
+    pub fn target(self, to: Ty) -> Expr<'t> {
+        let span = self.span.clone();
+        Expr {
+            kind: Kind::Deref(Box::new(self)),
+            ty: to,
+            span,
+            open: false,
+        }
+    }
+
     /// Returns the part of an object that is reached over these parts.
     pub fn part(object: Expr<'t>, parts: Vec<(Part, Ty)>, node: &Node) -> Expr<'t> {
         let below = |object, (part, ty)| Expr::new(Kind::Part(Box::new(object), part), ty, node);
@@ -189,6 +252,8 @@ impl<'t> Expr<'t> {
                 | Kind::Part(..)
                 | Kind::Pointee(_)
                 | Kind::Element(..)
+                | Kind::Item(..)
+                | Kind::Answer(..)
         ) || matches!(&self.kind, Kind::Assign(it) if it.outcome == Outcome::Place)
     }
 

@@ -4,7 +4,7 @@
 use crate::inspect::abi::sysv;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{PointerKind, Shape, Ty, Value};
+use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ const OWNERS: [&str; 3] = [
     "core::ptr::non_null::NonNull<",
 ];
 
-/// Checks that a value may be passed by value: a Rust value must have nothing to drop.
+/// Checks that a value of a type may be passed by value: a Rust value must have nothing to drop.
 ///
 /// # Errors
 /// Cause and remedy.
-pub(super) fn may_move(value: &Value) -> Result<(), String> {
-    if value.ty.language() != Language::Rust {
+pub(super) fn may_move(ty: &Ty) -> Result<(), String> {
+    if ty.language() != Language::Rust {
         return Ok(());
     }
-    match dropped(&value.ty, &mut PARTS.clone()) {
+    match dropped(ty, &mut PARTS.clone()) {
         None => Ok(()),
         Some(part) => Err(format!(
             "cannot move a `{}` into the call: it would be dropped twice ({}); call a function \
              that takes a reference (`&…`)",
-            value.ty.name(),
-            because(&value.ty, &part)
+            ty.name(),
+            because(ty, &part)
         )),
     }
 }

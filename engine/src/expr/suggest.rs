@@ -4,7 +4,7 @@ use super::evaluate::{DEREFERENCES, Evaluator, error};
 use super::tree::{Kind, Node};
 use super::{lex, method};
 use crate::ids::error::Error;
-use crate::inspect::value::{Shape, Value, members};
+use crate::inspect::value::{Shape, Ty, Value, members};
 use std::ops::Range;
 
 /// Maximum number of names listed in a message.
@@ -85,30 +85,6 @@ impl Evaluator<'_> {
         error(with_suggestion(message, name, &names), &span)
     }
 
-    pub(super) fn no_method(&self, value: &Value, name: &str, object: &Node, node: &Node) -> Error {
-        let target = self.context.as_target();
-        let names: Vec<String> = method::names(target, &self.holder(value))
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        let source = self.source_text(object);
-        if names.iter().any(|it| it == name) {
-            let message = format!(
-                "no method `{name}` of `{source}` ({}) that takes these arguments",
-                value.ty.name()
-            );
-            return error(message, &self.last_name(node, name));
-        }
-        let message = format!(
-            "no method `{name}` of `{source}` ({}) can be evaluated without a call",
-            value.ty.name()
-        );
-        error(
-            with_suggestion(message, name, &names),
-            &self.last_name(node, name),
-        )
-    }
-
     /// Returns the position of `name` in a node: after its last dot.
     fn last_name(&self, node: &Node, name: &str) -> Range<usize> {
         match self.source_text(node).rfind(name) {
@@ -119,6 +95,27 @@ impl Evaluator<'_> {
             None => node.span.clone(),
         }
     }
+}
+
+/// Returns the error for a method that the class of an object, or of what it points to, lacks.
+pub(super) fn no_method(ty: &Ty, name: &str, source: &str, span: Range<usize>) -> Error {
+    let mut class = ty.clone();
+    for _ in 0..DEREFERENCES {
+        let Shape::Pointer(of, _) = class.shape() else {
+            break;
+        };
+        class = of;
+    }
+    let names = method::names(&class);
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let ty = ty.name();
+    if names.iter().any(|it| it == name) {
+        let message = format!("no method `{name}` of `{source}` ({ty}) that takes these arguments");
+        return error(message, &span);
+    }
+    let message =
+        format!("no method `{name}` of `{source}` ({ty}) can be evaluated without a call");
+    error(with_suggestion(message, name, &names), &span)
 }
 
 /// Appends a suggestion to a message: the most similar name, or a list of all.

@@ -1,7 +1,8 @@
 //! The interpretation of assignments. All values are evaluated and fitted before the first byte is
 //! written, so that an error changes nothing.
 
-use super::evaluate::{At, Evaluator, error};
+use super::check::Stop;
+use super::evaluate::{Evaluator, error};
 use super::ir::{Assignment, Expr, Fit, Outcome, Source};
 use super::tree::{Kind, Node};
 use super::{convert, messages, ownership};
@@ -281,40 +282,19 @@ impl Evaluator<'_> {
             span: of.span.end..of.span.start,
             depth: 1,
         };
-        let arguments = std::slice::from_ref(&value);
-        let done = self.invoke_method(place, "operator=", arguments, &key);
-        match done.at(&key) {
-            Ok(Some(_)) => Ok(Some(place.clone())),
+        let (object, operand) = (key.clone(), key.clone());
+        self.remember(&object, place.clone());
+        self.remember(&operand, value);
+        let done = self.evaluate_checked(|checker| {
+            let (object, operand) = (checker.check(&object)?, checker.check(&operand)?);
+            let call = checker.member_function(object, "operator=", &[operand], &key)?;
+            call.ok_or_else(|| Stop::Wrong(error("no `operator=`", &key.span)))
+        });
+        match done {
+            Ok(_) => Ok(Some(place.clone())),
             Err(Error::Calling) => Err(Error::Calling),
-            Ok(None) | Err(_) => Ok(None),
+            Err(_) => Ok(None),
         }
-    }
-
-    /// Calls the operator of a class: `++`, `+=`.
-    pub(super) fn class_operator(
-        &mut self,
-        symbol: &str,
-        operand: &Node,
-        arguments: &[Value],
-        node: &Node,
-    ) -> Result<Value, Error> {
-        if let Some(before) = self.context.answered(&node.span) {
-            return before;
-        }
-        let object = self.evaluate(operand)?;
-        let object = object.referent(self.context.as_target())?;
-        let name = format!("operator{symbol}");
-        let is_class = matches!(object.ty.shape(), Shape::Composite(_));
-        let found = match is_class && self.language == Language::Cpp {
-            true => self
-                .invoke_method(&object, &name, arguments, node)
-                .at(node)?,
-            false => None,
-        };
-        found.ok_or_else(|| {
-            let message = format!("`{symbol}` is not defined for `{}`", object.ty.name());
-            error(message, &node.span)
-        })
     }
 }
 

@@ -56,10 +56,7 @@ fn in_c() {
             ("x % 2 == 1", "`%` is not defined for floats"),
             ("$thread == 3", "`$thread` is known only to the debugger"),
             ("$caller_is(\"main\")", "`$caller_is` unwinds the stack"),
-            (
-                "i == \"text\"",
-                "comparing a `i32` with a string is not supported",
-            ),
+            ("i == \"text\"", "cannot compare `i32` with a string"),
             ("i << 40", "shift count is out of range"),
             ("1 / 0 == i", "division by zero"),
         ],
@@ -88,7 +85,7 @@ fn in_rust() {
                 "i + 3000000000 == 1",
                 "3000000000 is out of range for `i32`",
             ),
-            ("i.foo() == 1", "it calls `foo`"),
+            ("foo(i) == 1", "it calls `foo`"),
         ],
     );
 }

@@ -4,9 +4,9 @@
 use super::super::ir::{Assignment, Expr, Fit, Kind, Outcome, Source};
 use super::super::tree::{Binary, Node};
 use super::operators::converted;
-use super::{Checked, Checker, Stop, c, places, rust, scalar, wrong};
+use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::DEREFERENCES;
-use crate::expr::messages;
+use crate::expr::{messages, ownership};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -30,13 +30,24 @@ impl Checker<'_> {
         }
         let place = self.assigned_place(left)?;
         let (place, operand, source) = match operator {
-            None => {
-                let (place, source) = self.source_for(place, right, node)?;
-                (place, None, source)
-            }
+            None => match self.source_for(place.clone(), right, node) {
+                // An `operator=` of the class.
+                Err(Stop::Needs(of)) if std::ptr::eq(of, node) => {
+                    let right = self.check(right)?;
+                    return self.by_class("operator=", vec![place, right], node);
+                }
+                source => {
+                    let (place, source) = source?;
+                    (place, None, source)
+                }
+            },
             Some(operator) => {
                 let place = self.scalar_place(place);
                 let right = self.check(right)?;
+                if scalar(&place.ty).is_none() {
+                    let name = format!("operator{}=", operator.symbol());
+                    return self.by_class(&name, vec![place, right], node);
+                }
                 let value = self.updated(operator, &place, left, right, node)?;
                 (place, Some(left), Source::Scalar(value, Fit::Converts))
             }
@@ -46,6 +57,26 @@ impl Checker<'_> {
             _ => Outcome::Value,
         };
         Ok(assigned(place, operand, source, outcome, node))
+    }
+
+    /// Checks an assignment to an object whose class has an operator for it, which is called.
+    fn by_class<'t>(&self, name: &str, operands: Vec<Expr<'t>>, node: &'t Node) -> Checked<'t> {
+        let (Some(place), value) = (operands.first(), operands.get(1)) else {
+            return Err(Stop::Needs(node));
+        };
+        let refused = match (ownership::may_copy(&place.ty), value) {
+            (Err(refused), _) => refused,
+            (Ok(()), Some(value)) => messages::no_conversion(&value.ty, &place.ty),
+            (Ok(()), None) => format!("`{}` has no `{name}`", place.ty.name()),
+        };
+        if self.language == Language::Cpp && !self.scope.may_call() {
+            let message = format!("{refused}; assign on the console to call it");
+            return Err(wrong(message, &node.span));
+        }
+        match self.operator_call(name, &operands, node)? {
+            Some(call) => Ok(self.referent(call)),
+            None => Err(wrong(refused, &node.span)),
+        }
     }
 
     /// Checks `++a` and `a--`; `before`: the result is the old value.
@@ -58,6 +89,13 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         self.may_change(node)?;
         let place = self.scalar_place(self.assigned_place(operand)?);
+        if scalar(&place.ty).is_none() {
+            let name = format!("operator{}", operator.symbol().repeat(2));
+            // The operator behind the operand has a parameter that is not used.
+            let unused = Expr::new(Kind::Constant(0), c::int(), node);
+            let operands = [Some(place), before.then_some(unused)];
+            return self.by_class(&name, operands.into_iter().flatten().collect(), node);
+        }
         let is_bool = matches!(place.ty.shape(), Shape::Scalar(it) if it.kind == ScalarKind::Bool);
         if is_bool && self.language == Language::Cpp {
             let message = "`++` and `--` are not defined for `bool`; assign to it";
@@ -111,9 +149,7 @@ impl Checker<'_> {
     fn scalar_place<'t>(&self, mut place: Expr<'t>) -> Expr<'t> {
         for _ in 0..DEREFERENCES {
             place = match place.ty.shape() {
-                Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) => {
-                    places::target(place, to)
-                }
+                Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) => place.target(to),
                 Shape::Composite(_) => match held_scalar(&place.ty) {
                     Some(held) => {
                         let span = place.span.clone();
@@ -141,10 +177,6 @@ impl Checker<'_> {
         right: Expr<'t>,
         node: &'t Node,
     ) -> Checked<'t> {
-        if scalar(&place.ty).is_none() {
-            // An operator of a class.
-            return Err(Stop::Needs(node));
-        }
         let operand = Expr::new(Kind::Known(left, place.bits()), place.ty.clone(), left);
         let value = self.operation(operator, operand, right, node)?;
         self.implicitly(value, &place.ty, node)

@@ -20,17 +20,32 @@ impl Checker<'_> {
         operand: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        let is_call = matches!(inner(operand).kind, tree::Kind::Call(..));
-        // The result type of a function without debug info is that of the cast.
-        if is_call || name.is_reference() {
+        if name.is_reference() {
             return Err(Stop::Needs(node));
         }
         let ty = self.type_of_name(name)?;
-        let of = match self.check(operand) {
+        let of = match &inner(operand).kind {
+            // The result type of a function without debug info is that of the cast.
+            tree::Kind::Call(function, arguments) => {
+                self.call(function, arguments, Some(&ty), operand)?
+            }
             // It may be an enumerator of the type.
-            Err(Stop::Wrong(Error::UnknownName { .. })) => return Err(Stop::Needs(node)),
-            of => of?,
+            _ => match (self.check(operand), self.enumerator(&ty, operand)) {
+                (Err(Stop::Wrong(Error::UnknownName { .. })), Some(of)) => of,
+                (of, _) => of?,
+            },
         };
+        self.cast_to(cast, of, ty, node)
+    }
+
+    /// Checks a cast of a checked operand.
+    pub(super) fn cast_to<'t>(
+        &self,
+        cast: Cast,
+        of: Expr<'t>,
+        ty: Ty,
+        node: &'t Node,
+    ) -> Checked<'t> {
         match self.language {
             Language::Rust => self.rust_cast(of, ty, node),
             _ => self.c_cast(cast, of, ty, node),
@@ -56,11 +71,11 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let of = match operator {
-            Binary::Sub => self.c_unary(Unary::Minus, operand, node)?,
-            Binary::Add => self.c_unary(Unary::Plus, operand, node)?,
+            Binary::Sub => self.unary_of(Unary::Minus, operand, node)?,
+            Binary::Add => self.unary_of(Unary::Plus, operand, node)?,
             Binary::Mul => self.deref_of(operand, node)?,
             Binary::BitAnd => self.address_of_place(operand, node)?,
-            _ => return Err(Stop::Needs(node)),
+            _ => return Err(wrong("expected an operand of the cast", &node.span)),
         };
         self.c_cast(Cast::Usual, of, ty, node)
     }
@@ -72,13 +87,18 @@ impl Checker<'_> {
         ty: Ty,
         node: &'t Node,
     ) -> Checked<'t> {
-        let of = self.decayed(self.operand(of));
+        let whole = |of| Ok(Expr::new(Kind::Cast(cast, Box::new(of)), ty.clone(), node));
+        let is_object = matches!(ty.shape(), Shape::Composite(_) | Shape::Array(_));
+        let of = match is_object {
+            true => return whole(of),
+            false => self.decayed(self.operand(of)),
+        };
         let in_cpp = self.member_cast(&of, &ty, node);
         if let Some(done) = in_cpp.or_else(|| self.class_cast(cast, &of, &ty, node)) {
             return done;
         }
         let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
-            return Err(Stop::Needs(node));
+            return whole(of);
         };
         let target = |ty: &Ty| match ty.shape() {
             Shape::Pointer(of, _) => Some(of),
@@ -87,13 +107,17 @@ impl Checker<'_> {
         let is_class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
         let (source, target) = (target(&of.ty), target(&ty));
         if let (Some(source), Some(target)) = (&source, &target)
-            && (cast == Cast::Dynamic || is_class(source) && is_class(target))
+            && (cast == Cast::Dynamic
+                || cast == Cast::Usual
+                    && is_class(source)
+                    && is_class(target)
+                    && !source.same_as(target))
         {
-            return Err(Stop::Needs(node));
+            return whole(of);
         }
         let is_complex = |it: Scalar| matches!(it.kind, ScalarKind::Complex(_));
         if is_complex(from) || is_complex(to) {
-            return Err(Stop::Needs(node));
+            return whole(of);
         }
         let address_of_float = source.is_some() && c::is_float(&ty);
         if address_of_float || target.is_some() && c::is_float(&of.ty) {
@@ -107,11 +131,15 @@ impl Checker<'_> {
 
     fn rust_cast<'t>(&self, of: Expr<'t>, ty: Ty, node: &'t Node) -> Checked<'t> {
         let is_pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(..));
+        let whole = |of| {
+            let kind = Kind::Cast(Cast::Usual, Box::new(of));
+            Ok(Expr::new(kind, ty.clone(), node))
+        };
         let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
-            return Err(Stop::Needs(node));
+            return whole(of);
         };
         if is_pointer(&of.ty) || is_pointer(&ty) {
-            return Err(Stop::Needs(node));
+            return whole(of);
         }
         let refused = |remedy: &str| {
             let name = of.ty.name();

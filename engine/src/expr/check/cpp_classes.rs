@@ -98,9 +98,9 @@ impl Checker<'_> {
                 return Err(wrong(message, &node.span));
             }
         };
-        let base = along(of, way, node);
+        let base = Expr::part(of, way, node);
         match path::find(&base.ty, last) {
-            Lookup::Found(parts) => Ok(along(base, parts, node)),
+            Lookup::Found(parts) => Ok(Expr::part(base, parts, node)),
             Lookup::Ambiguous(one, other, _) => {
                 Err(wrong(members::ambiguous(last, &one, &other), &node.span))
             }
@@ -110,7 +110,7 @@ impl Checker<'_> {
     }
 
     /// Returns the base that a name designates within a class.
-    fn base_named(&self, class: &Ty, name: &str) -> BaseLookup {
+    pub(super) fn base_named(&self, class: &Ty, name: &str) -> BaseLookup {
         let is_named = |ty: &Ty| match ty.shape() {
             Shape::Composite(class) => dwarf::name_matches(&class.ty.name, name),
             _ => false,
@@ -217,13 +217,6 @@ fn typed<'a, 't>(of: &'a Expr<'t>) -> Option<&'a Typed<'t>> {
         },
         _ => None,
     }
-}
-
-/// Returns the part of an object at the end of a way.
-fn along<'t>(of: Expr<'t>, way: Way, node: &Node) -> Expr<'t> {
-    way.into_iter().fold(of, |of, (part, ty)| {
-        Expr::new(Kind::Part(Box::new(of), part), ty, node)
-    })
 }
 
 /// Returns a pointer to a class as one to the base at the end of a way.

@@ -1,9 +1,11 @@
 //! Pointers to members of C++: `&Class::member`, `object.*pointer`, comparisons, casts.
 
-use super::super::ir::{Expr, Kind};
+use super::super::ir::{Call, Callee, Expr, Kind};
 use super::super::ir_cpp::Cpp;
+use super::super::parse_cpp::Form;
 use super::super::tree::{self, Binary, Node};
-use super::{Checked, Checker, c, wrong};
+use super::{Checked, Checker, Stop, c, wrong};
+use crate::expr::exact::Candidate;
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::path::{self, Lookup, Part};
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -30,16 +32,21 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let pointer = self.referent(self.check(pointer)?);
-        let object = self.referent(self.check(object)?);
-        let Shape::Pointer(to, PointerKind::Raw) = object.ty.shape() else {
-            let name = object.ty.name();
-            return Err(wrong(
-                format!("`->*` needs a pointer to an object, found `{name}`"),
-                &object.span,
-            ));
-        };
-        let object = Expr::new(Kind::Deref(Box::new(object)), to, node);
+        let object = self.object_of_arrow(self.check(object)?)?;
         self.member_at(object, pointer, node)
+    }
+
+    /// Returns the object on the left of `->*`.
+    fn object_of_arrow<'t>(&self, object: Expr<'t>) -> Checked<'t> {
+        let object = self.referent(object);
+        match object.ty.shape() {
+            Shape::Pointer(to, PointerKind::Raw) => Ok(object.target(to)),
+            _ => {
+                let name = object.ty.name();
+                let message = format!("`->*` needs a pointer to an object, found `{name}`");
+                Err(wrong(message, &object.span))
+            }
+        }
     }
 
     fn member_at<'t>(&self, object: Expr<'t>, pointer: Expr<'t>, node: &'t Node) -> Checked<'t> {
@@ -122,14 +129,102 @@ impl Checker<'_> {
         Some(Ok(Expr::new(Kind::Constant(u128::from(offset)), ty, node)))
     }
 
-    /// Returns whether a name is that of a member of a class.
-    pub(super) fn is_of_class(&self, name: &Node) -> bool {
-        let tree::Kind::Name(path) = &name.kind else {
-            return false;
+    /// Checks `&Class::function`; `None`: it is the address of something else.
+    pub(super) fn method_address<'t>(
+        &self,
+        operand: &'t Node,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let tree::Kind::Name(path) = &operand.kind else {
+            return Ok(None);
         };
-        let class = split_last(path).and_then(|(scope, _)| self.scope.find_type(scope));
-        self.language == Language::Cpp
-            && class.is_some_and(|class| matches!(class.shape(), Shape::Composite(_)))
+        let (Some((scope, name)), Language::Cpp) = (split_last(path), self.language) else {
+            return Ok(None);
+        };
+        let Some(class) = self.scope.find_type(scope) else {
+            return Ok(None);
+        };
+        let Shape::Composite(of) = class.shape() else {
+            return Ok(None);
+        };
+        let (own, _) = self.functions_of(&of, name)?;
+        let mut own = own.into_iter().filter(Candidate::takes_object);
+        let Some(known) = own.next() else {
+            return Ok(None);
+        };
+        let entry = |it: &Candidate| it.code.as_ref().map(|it| it.bias.load(it.function.entry).0);
+        if own.any(|other| entry(&other) != entry(&known)) {
+            let message = format!(
+                "`{path}` is overloaded, which a pointer to it cannot show; call it on an object"
+            );
+            return Err(wrong(message, &node.span));
+        }
+        // One more than the offset in the virtual table (Itanium C++ ABI, §2.3).
+        let word = match known.slot {
+            Some(slot) => Some(slot.wrapping_mul(8).wrapping_add(1)),
+            None => entry(&known),
+        };
+        let rest = known.types.into_iter().skip(1).collect();
+        let ty = known.returns.function(rest, false, known.is_const);
+        let word =
+            word.map(|word| Expr::new(Kind::Constant(u128::from(word)), ty.member_of(class), node));
+        Ok(word)
+    }
+
+    /// Checks `(object.*pointer)(arguments)` and `(object->*pointer)(arguments)`.
+    pub(super) fn call_by_member<'t>(
+        &self,
+        form: &Form,
+        operands: &'t [Node],
+        arguments: &'t [Node],
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let [object, pointer] = operands else {
+            return Err(wrong("expected an object and a pointer", &node.span));
+        };
+        let (object, pointer) = (self.check(object)?, self.referent(self.check(pointer)?));
+        let object = match form {
+            Form::MemberBehind => self.object_of_arrow(object)?,
+            _ => self.referent(object),
+        };
+        let arguments = self.arguments(arguments)?;
+        let member = pointer.ty.member_pointer();
+        let Some((class, function)) = member.and_then(|(class, it)| Some((class, it.signature()?)))
+        else {
+            // A data member may be a pointer to a function.
+            let callee = self.member_at(object, pointer, node)?;
+            return self.call_of(callee, arguments, None, node);
+        };
+        let object = self.part_of_class(object, &class, node)?;
+        let this = class.clone().pointer();
+        // The debug info has the object as the first parameter; a type in an expression has not.
+        let is_spelled = pointer
+            .ty
+            .member_pointer()
+            .is_some_and(|(_, member)| matches!(member.strip(), Ty::Synthetic(_)));
+        let of_source = function.parameters.iter().skip(usize::from(!is_spelled));
+        let types: Vec<Ty> = of_source.cloned().collect();
+        self.accepted(&types, function.is_variadic, &arguments, node)?;
+        let mut all = vec![Expr::new(
+            Kind::AddressOf(Box::new(object)),
+            this.clone(),
+            node,
+        )];
+        all.extend(arguments);
+        let types: Vec<Ty> = std::iter::once(this).chain(types).collect();
+        let call = Call {
+            name: self.source_text(node).to_owned(),
+            callee: Callee::Member(pointer),
+            arguments: self.with_literals_typed(all, &types)?,
+            types,
+            language: Language::Cpp,
+            node,
+        };
+        Ok(Expr::new(
+            Kind::Call(Box::new(call)),
+            function.returns,
+            node,
+        ))
     }
 
     /// Checks a comparison of which one operand is a pointer to a member.

@@ -73,18 +73,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a call that needs no function: a functional cast, `typeid(x).name()`.
-    pub(super) fn cpp_call<'t>(
-        &self,
-        function: &'t Node,
-        arguments: &'t [Node],
-        node: &'t Node,
-    ) -> Checked<'t> {
-        let cast = || self.functional_cast(function, arguments, node);
-        let name = || self.type_name(function, arguments, node);
-        cast().or_else(name).unwrap_or(Err(Stop::Needs(node)))
-    }
-
     /// Returns the type of a name in the text.
     pub(super) fn type_of_name<'t>(&self, name: &TypeName) -> Result<Ty, Stop<'t>> {
         let found = name.find_by(&|name| self.scope.find_type(name));

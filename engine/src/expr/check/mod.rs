@@ -3,18 +3,22 @@
 
 mod assign;
 mod c;
+mod call;
 mod cast;
 mod cpp_braces;
 mod cpp_classes;
 pub(crate) mod cpp_members;
 mod cpp_types;
+mod methods;
 mod names;
+mod objects;
 mod operators;
 mod places;
 mod rust;
 mod source;
 
 use super::evaluate::DEREFERENCES;
+use super::invoke::ResolvedFunction;
 use super::ir::{Expr, Kind, Storage};
 use super::messages;
 use super::tree::{self, Node};
@@ -77,6 +81,17 @@ pub(crate) trait Scope {
     fn unknown_name(&self, name: &Node) -> Error;
     /// Returns whether the expression may change the program.
     fn may_change(&self) -> bool;
+    /// Returns whether the expression may call functions of the program.
+    fn may_call(&self) -> bool;
+    /// Returns the functions with a name that are visible; several if it is overloaded.
+    ///
+    /// # Errors
+    /// Functions cannot be called here.
+    fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error>;
+    /// Returns whether a variable of the frame or its unit has the name of a function.
+    fn hides_functions(&self, name: &str) -> bool;
+    /// Returns whether a name is that of an indirect function (`STT_GNU_IFUNC`).
+    fn is_chosen_at_run_time(&self, name: &str) -> bool;
 }
 
 /// Why a check has ended without a result.
@@ -90,19 +105,6 @@ pub(crate) enum Stop<'t> {
     Wrong(Error),
 }
 
-impl Stop<'_> {
-    /// Returns the error; of a value that is needed, that it cannot be known here.
-    pub(crate) fn into_error(self, node: &Node) -> Error {
-        match self {
-            Stop::Wrong(error) => error,
-            Stop::Needs(_) | Stop::Wants(_) => Error::Eval {
-                message: "the type is known only when the program is stopped here".to_owned(),
-                span: node.span.clone(),
-            },
-        }
-    }
-}
-
 /// A checked expression, or why there is none.
 pub(crate) type Checked<'t> = Result<Expr<'t>, Stop<'t>>;
 
@@ -113,6 +115,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) language: Language,
     /// The nodes whose values are known.
     pub(crate) known: &'a Known,
+    /// The source of the expression.
+    pub(crate) text: &'a str,
 }
 
 fn wrong<'t>(message: impl Into<String>, span: &Range<usize>) -> Stop<'t> {
@@ -156,7 +160,6 @@ impl Checker<'_> {
             tree::Kind::SizeOf(inner) => self.size_of(inner, node),
             tree::Kind::SizeOfType(name) => self.size_of_type(&self.type_of_name(name)?, node),
             tree::Kind::Cpp(form, operands) => self.cpp(form, operands, node),
-            tree::Kind::Call(function, arguments) => self.cpp_call(function, arguments, node),
             tree::Kind::Member(object, name) => self.member(object, name, node),
             tree::Kind::Deref(inner) => self.deref(inner, node),
             tree::Kind::AddressOf(inner) => self.address_of(inner, node),
@@ -167,6 +170,8 @@ impl Checker<'_> {
             tree::Kind::Step(operator, operand, before) => {
                 self.step(*operator, operand, *before, node)
             }
+            tree::Kind::Text(bytes) => Ok(Expr::new(Kind::Text(bytes), Ty::Text, node)),
+            tree::Kind::Call(function, arguments) => self.call(function, arguments, None, node),
             _ => Err(Stop::Needs(node)),
         }
     }
@@ -191,6 +196,14 @@ impl Checker<'_> {
             }
             checked => checked,
         }
+    }
+
+    fn source_text(&self, node: &Node) -> &str {
+        self.text.get(node.span.clone()).unwrap_or("it")
+    }
+
+    fn source_of(&self, of: &Expr<'_>) -> &str {
+        self.text.get(of.span.clone()).unwrap_or("it")
     }
 
     fn literal<'t>(&self, node: &'t Node) -> Checked<'t> {
@@ -226,9 +239,9 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         let is_changed = left.has_effects();
         let left = self.condition(left)?;
-        let right = match is_changed {
-            true => postponed(right),
-            false => self.condition(right)?,
+        let right = match self.condition(right) {
+            Err(Stop::Needs(_) | Stop::Wants(_)) if is_changed => postponed(right),
+            right => right?,
         };
         let kind = make(Box::new(left), Box::new(right));
         Ok(Expr::new(kind, self.truth_type(), node))
@@ -243,10 +256,11 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         let is_changed = condition.has_effects();
         let condition = self.condition(condition)?;
-        let (yes, no) = match is_changed {
-            true => (postponed(yes), postponed(no)),
-            false => (self.branch(yes)?, self.branch(no)?),
+        let branch = |node: &'t Node| match self.branch(node) {
+            Err(Stop::Needs(_) | Stop::Wants(_)) if is_changed => Ok(postponed(node)),
+            branch => branch,
         };
+        let (yes, no) = (branch(yes)?, branch(no)?);
         let (yes, no, ty) = match (yes.is_late(), no.is_late()) {
             (false, false) => match self.language {
                 Language::Rust => self.same_type(yes, no)?,
@@ -260,12 +274,7 @@ impl Checker<'_> {
     }
 
     fn sequence<'t>(&self, first: &'t Node, second: &'t Node, node: &'t Node) -> Checked<'t> {
-        let is_changed = first.has_effects();
-        let first = self.late(first)?;
-        let second = match is_changed {
-            true => postponed(second),
-            false => self.late(second)?,
-        };
+        let (first, second) = (self.late(first)?, self.late(second)?);
         let ty = second.ty.clone();
         let kind = Kind::Sequence(Box::new(first), Box::new(second));
         Ok(Expr::new(kind, ty, node))
@@ -291,8 +300,7 @@ impl Checker<'_> {
                 ),
                 &of.span,
             )),
-            // An object that converts to a boolean, if any.
-            None => Ok(postponed(node)),
+            None => self.truth_of_object(of, node),
         }
     }
 

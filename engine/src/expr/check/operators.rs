@@ -18,10 +18,7 @@ impl Checker<'_> {
         operand: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        if self.language == Language::Rust {
-            return self.rust_unary(operator, operand, node);
-        }
-        if operator == Unary::Not {
+        if operator == Unary::Not && self.language != Language::Rust {
             let condition = self.condition(operand)?;
             return Ok(Expr::new(
                 Kind::Not(Box::new(condition)),
@@ -30,11 +27,29 @@ impl Checker<'_> {
             ));
         }
         let of = self.check(operand)?;
-        self.c_unary(operator, of, node)
+        match self.language {
+            // `-128i8` is parsed as minus and 128.
+            Language::Rust if matches!(inner(operand).kind, tree::Kind::Literal(..)) => {
+                self.rust_unary(operator, of, Overflow::Wraps, node)
+            }
+            _ => self.unary_of(operator, of, node),
+        }
     }
 
-    /// Checks a sign or `~` before an operand.
-    pub(super) fn c_unary<'t>(&self, operator: Unary, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
+    /// Checks a unary operator of a checked operand.
+    pub(super) fn unary_of<'t>(
+        &self,
+        operator: Unary,
+        of: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        if self.language == Language::Rust {
+            let overflow = match of.open {
+                true => Overflow::Wraps,
+                false => Overflow::Fails,
+            };
+            return self.rust_unary(operator, of, overflow, node);
+        }
         let of = self.decayed(self.operand(of));
         let refused = |ty: &Ty| {
             let symbol = operator.symbol();
@@ -47,7 +62,7 @@ impl Checker<'_> {
             return match (scalar(&of.ty), operator) {
                 (Some(_), Unary::Plus) if self.language == Language::Cpp => Ok(of),
                 (Some(_), _) => Err(refused(&of.ty)),
-                (None, _) => Err(Stop::Needs(node)),
+                (None, _) => self.unary_of_object(operator, of, node),
             };
         }
         if operator == Unary::Complement && c::is_float(&of.ty) || c::is_scoped(&of.ty) {
@@ -63,27 +78,24 @@ impl Checker<'_> {
         Ok(Expr::new(kind, ty, node))
     }
 
-    fn rust_unary<'t>(&self, operator: Unary, operand: &'t Node, node: &'t Node) -> Checked<'t> {
-        let of = self.operand(self.check(operand)?);
+    fn rust_unary<'t>(
+        &self,
+        operator: Unary,
+        of: Expr<'t>,
+        overflow: Overflow,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let of = self.operand(of);
         let Some(scalar) = scalar(&of.ty) else {
-            return Err(Stop::Needs(node));
+            return self.unary_of_object(operator, of, node);
         };
         let (ty, open) = (of.ty.clone(), of.open);
-        let literal = matches!(inner(operand).kind, tree::Kind::Literal(..));
         let kind = match (operator, scalar.kind) {
             (Unary::Not, ScalarKind::Bool) => Kind::Not(Box::new(of)),
             (Unary::Not, ScalarKind::Signed | ScalarKind::Unsigned) => {
                 Kind::Complement(Box::new(of))
             }
-            // `-128i8` is parsed as minus and 128.
-            (Unary::Minus, ScalarKind::Signed) if literal => {
-                Kind::Negate(Box::new(of), Overflow::Wraps)
-            }
             (Unary::Minus, ScalarKind::Signed | ScalarKind::Float(_)) => {
-                let overflow = match open {
-                    true => Overflow::Wraps,
-                    false => Overflow::Fails,
-                };
                 Kind::Negate(Box::new(of), overflow)
             }
             (Unary::Complement, _) => {
@@ -101,7 +113,8 @@ impl Checker<'_> {
         Ok(Expr::new(kind, ty, node).opened(open))
     }
 
-    pub(super) fn binary<'t>(
+    /// Checks a binary operator.
+    pub(crate) fn binary<'t>(
         &self,
         operator: Binary,
         left: &'t Node,
@@ -115,33 +128,51 @@ impl Checker<'_> {
         {
             return Err(Stop::Needs(node));
         }
+        self.usual_binary(operator, left, right, node)
+    }
+
+    /// Checks a binary operator whose operands have types of their own.
+    pub(crate) fn usual_binary<'t>(
+        &self,
+        operator: Binary,
+        left: &'t Node,
+        right: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
         let a = self.check(left);
         if let Err(Stop::Needs(_) | Stop::Wants(_)) = a {
             return a;
         }
-        let (a, b) = match (a, self.check(right)) {
-            // A name may be that of the other operand's enumerator, or of a type.
-            (Err(Stop::Wrong(Error::UnknownName { .. })), Ok(b)) => {
+        let is_name = |node: &Node| matches!(inner(node).kind, tree::Kind::Name(_));
+        match (a, self.check(right)) {
+            // A name may be that of the other operand's enumerator or variant, or of a type.
+            (Err(Stop::Wrong(Error::UnknownName { .. })), Ok(b)) if is_name(left) => {
+                if let Some(a) = self.enumerator(&b.ty, left) {
+                    return self.operation(operator, a, b, node);
+                }
                 if let Some(ty) = self.type_in_parentheses(left) {
                     return self.cast_of_operator(operator, ty, b, node);
                 }
-                (self.enumerator(&b.ty, left, node)?, b)
+                let test = self.variant_test(operator, b, left, node);
+                test.ok_or_else(|| self.unknown(left))
             }
-            (Ok(a), Err(Stop::Wrong(Error::UnknownName { .. }))) => {
-                let b = self.enumerator(&a.ty, right, node)?;
-                (a, b)
+            (Ok(a), Err(Stop::Wrong(Error::UnknownName { .. }))) if is_name(right) => {
+                if let Some(b) = self.enumerator(&a.ty, right) {
+                    return self.operation(operator, a, b, node);
+                }
+                let test = self.variant_test(operator, a, right, node);
+                test.ok_or_else(|| self.unknown(right))
             }
             (
                 Err(Stop::Wrong(Error::UnknownName { .. })),
                 Err(stop @ (Stop::Needs(_) | Stop::Wants(_))),
-            ) => return Err(stop),
-            (a, b) => (a?, b?),
-        };
-        self.operation(operator, a, b, node)
+            ) => Err(stop),
+            (a, b) => self.operation(operator, a?, b?, node),
+        }
     }
 
     /// Checks a name as one of an enumeration's enumerators.
-    fn enumerator<'t>(&self, ty: &Ty, name: &'t Node, node: &'t Node) -> Checked<'t> {
+    pub(super) fn enumerator<'t>(&self, ty: &Ty, name: &'t Node) -> Option<Expr<'t>> {
         let mut ty = ty.clone();
         for _ in 0..DEREFERENCES {
             let Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) = ty.shape() else {
@@ -153,10 +184,7 @@ impl Checker<'_> {
             tree::Kind::Name(name) => members::enumerator_named(&ty, name),
             _ => None,
         };
-        match value {
-            Some(value) => Ok(Expr::new(Kind::Constant(value as u128), ty, name)),
-            None => Err(Stop::Needs(node)),
-        }
+        Some(Expr::new(Kind::Constant(value? as u128), ty, name))
     }
 
     /// Checks an operation on two checked operands.
@@ -168,13 +196,19 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let (a, b) = (self.operand(a), self.operand(b));
-        let (a, b) = (self.decayed(a), self.decayed(b));
+        if let Some(compared) = self.texts(operator, &a, &b, node) {
+            return Ok(compared);
+        }
+        let (a, b) = match self.language {
+            Language::Rust => (a, b),
+            _ => (self.decayed(a), self.decayed(b)),
+        };
         let (a, b) = match self.cpp_operation(operator, a, b, node)? {
             Operands::Done(done) => return Ok(done),
             Operands::Other(a, b) => (a, b),
         };
         let (Some(x), Some(y)) = (scalar(&a.ty), scalar(&b.ty)) else {
-            return Err(Stop::Needs(node));
+            return self.object_operation(operator, a, b, node);
         };
         let is_complex = |it: Scalar| matches!(it.kind, ScalarKind::Complex(_));
         if is_complex(x) || is_complex(y) {

@@ -24,10 +24,19 @@ impl Checker<'_> {
         if let Some(found) = self.member_of_base(object, name, node) {
             return found;
         }
-        let mut of = self.check(object)?;
+        self.named_member(self.check(object)?, name, node)
+    }
+
+    /// Checks the member of an object, or of what it points to.
+    pub(super) fn named_member<'t>(
+        &self,
+        mut of: Expr<'t>,
+        name: &str,
+        node: &'t Node,
+    ) -> Checked<'t> {
         for _ in 0..DEREFERENCES {
             of = match of.ty.shape() {
-                Shape::Pointer(to, _) => target(of, to),
+                Shape::Pointer(to, _) => of.target(to),
                 Shape::Composite(_) => match path::find(&of.ty, name) {
                     Lookup::Found(parts) => return Ok(Expr::part(of, parts, node)),
                     Lookup::Ambiguous(one, other, _) => {
@@ -48,10 +57,10 @@ impl Checker<'_> {
 
     /// Checks `*x`.
     pub(super) fn deref<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
-        let of = self.check(operand)?;
-        self.deref_of(of, node)
+        self.deref_of(self.check(operand)?, node)
     }
 
+    /// Checks `*x` of a checked operand.
     pub(super) fn deref_of<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
         let of = self.referent(of);
         match of.ty.shape() {
@@ -64,12 +73,49 @@ impl Checker<'_> {
                 Ok(Expr::new(kind, array.element.clone(), node))
             }
             Shape::Function => Ok(of),
-            Shape::Composite(_) => match library::contents(&of.ty) {
-                Some(Contents::Pointee(to)) => Ok(Expr::new(Kind::Pointee(Box::new(of)), to, node)),
-                _ => Err(Stop::Needs(node)),
-            },
-            _ => Err(Stop::Needs(node)),
+            Shape::Pointer(..) => {
+                let source = self.source_of(&of);
+                let message = format!(
+                    "cannot dereference `{source}`: unknown target type; cast it, for example \
+                     `*(int *){source}`"
+                );
+                Err(wrong(message, &node.span))
+            }
+            Shape::Composite(_) | Shape::Synthetic(_) => self.object_behind(of, node),
+            _ => Err(self.no_pointer(&of, node)),
         }
+    }
+
+    /// Checks `*x` of an object.
+    fn object_behind<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
+        match library::contents(&of.ty) {
+            Some(Contents::Pointee(to)) => {
+                return Ok(Expr::new(Kind::Pointee(Box::new(of)), to, node));
+            }
+            // `*slice`, `*text`, `*vec`: an unsized value exists only behind its pointer.
+            Some(Contents::Text(..) | Contents::Sequence(_)) if self.language == Language::Rust => {
+                return Ok(of);
+            }
+            _ => {}
+        }
+        if let Some(method) = library::method(&of.ty, "operator*", &[]) {
+            return Ok(Expr::answer(method, vec![of], node));
+        }
+        if self.language == Language::Cpp
+            && let Some(call) = self.member_function(of.clone(), "operator*", &[], node)?
+        {
+            return Ok(self.referent(call));
+        }
+        Err(self.no_pointer(&of, node))
+    }
+
+    fn no_pointer<'t>(&self, of: &Expr<'_>, node: &Node) -> Stop<'t> {
+        let source = self.source_of(of);
+        let message = format!(
+            "cannot dereference `{source}`: `{}` is not a pointer",
+            of.ty.name()
+        );
+        wrong(message, &node.span)
     }
 
     /// Checks `&x`.
@@ -83,17 +129,19 @@ impl Checker<'_> {
         if let Some(member) = self.member_address(operand, node) {
             return member;
         }
-        let of = self.check(operand)?;
-        if matches!(of.ty.shape(), Shape::Function) && self.is_of_class(operand) {
-            return Err(Stop::Needs(node));
+        if let Some(member) = self.method_address(operand, node)? {
+            return Ok(member);
         }
-        self.address_of_place(of, node)
+        self.address_of_place(self.check(operand)?, node)
     }
 
+    /// Checks `&x` of a checked operand.
     pub(super) fn address_of_place<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
         let of = self.referent(of);
         if !of.is_place() {
-            return Err(Stop::Needs(node));
+            let source = self.source_of(&of);
+            let message = format!("cannot take the address of `{source}`: not in memory");
+            return Err(wrong(message, &node.span));
         }
         if of.bits().is_some() {
             return Err(wrong("cannot take the address of a bit-field", &node.span));
@@ -109,12 +157,14 @@ impl Checker<'_> {
         index: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        // `map[&1]`: the key need not be in memory.
-        let is_key = matches!(inner(index).kind, tree::Kind::AddressOf(_));
-        if matches!(index.kind, tree::Kind::Range(..)) || is_key && self.language == Language::Rust
-        {
+        if matches!(index.kind, tree::Kind::Range(..)) {
             return Err(Stop::Needs(node));
         }
+        let index = match &inner(index).kind {
+            // `map[&1]`: the key need not be in memory.
+            tree::Kind::AddressOf(key) if self.language == Language::Rust => key,
+            _ => index,
+        };
         let (mut of, mut by) = (self.check(object)?, self.operand(self.check(index)?));
         let is_raw = |of: &Expr<'_>| matches!(of.ty.shape(), Shape::Pointer(_, PointerKind::Raw));
         // `1[p]` is `p[1]` (ISO C §6.5.3.2).
@@ -123,58 +173,109 @@ impl Checker<'_> {
         }
         for _ in 0..DEREFERENCES {
             of = match of.ty.shape() {
-                Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) => target(of, to),
+                Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) => of.target(to),
                 Shape::Array(array) => {
-                    let by = self.position(by, node)?;
+                    let by = self.position(by)?;
                     let element = array.element.clone();
                     let kind = Kind::Element(Box::new(of), Box::new(by), array);
                     return Ok(Expr::new(kind, element, node));
                 }
                 Shape::Pointer(to, PointerKind::Raw) => {
                     let Some(size) = to.size() else {
-                        return Err(Stop::Needs(node));
+                        let source = self.source_text(object);
+                        let message = format!("unknown size of the target of `{source}`");
+                        return Err(wrong(message, &node.span));
                     };
-                    let by = self.position(by, node)?;
+                    let by = self.position(by)?;
                     let ty = to.clone().pointer();
                     let kind = Kind::Offset(Binary::Add, Box::new(of), Box::new(by), size);
-                    return Ok(target(Expr::new(kind, ty, node), to));
+                    return Ok(Expr::new(kind, ty, node).target(to));
                 }
-                _ => return Err(Stop::Needs(node)),
+                Shape::Composite(_) | Shape::Synthetic(_) => {
+                    match self.item(of, by.clone(), object, node)? {
+                        Step::Found(item) => return Ok(item),
+                        Step::Behind(next) => next,
+                    }
+                }
+                _ => return Err(self.not_indexed(&of.ty, object, node)),
             };
         }
-        Err(Stop::Needs(node))
+        Err(self.not_indexed(&of.ty, object, node))
+    }
+
+    /// Checks an index or key of an object.
+    fn item<'t>(
+        &self,
+        of: Expr<'t>,
+        by: Expr<'t>,
+        object: &'t Node,
+        node: &'t Node,
+    ) -> Result<Step<'t>, Stop<'t>> {
+        let element = match library::contents(&of.ty) {
+            Some(Contents::Map(_, value)) => {
+                let kind = Kind::Item(Box::new(of), Box::new(by));
+                return Ok(Step::Found(Expr::new(kind, value, node)));
+            }
+            Some(Contents::Pointee(to) | Contents::Wrapped(to)) => {
+                return Ok(Step::Behind(Expr::new(
+                    Kind::Pointee(Box::new(of)),
+                    to,
+                    node,
+                )));
+            }
+            Some(Contents::Text(unit, _)) => Some(unit.element(self.language)),
+            Some(
+                Contents::Sequence(element)
+                | Contents::List(element)
+                | Contents::Unbounded(element)
+                | Contents::Set(element),
+            ) => Some(element),
+            _ => None,
+        };
+        if let Some(element) = element {
+            let by = self.position(by)?;
+            let kind = Kind::Item(Box::new(of), Box::new(by));
+            return Ok(Step::Found(Expr::new(kind, element, node)));
+        }
+        if let Some(method) = library::method(&of.ty, "operator[]", std::slice::from_ref(&by.ty)) {
+            return Ok(Step::Found(Expr::answer(method, vec![of, by], node)));
+        }
+        if self.language == Language::Cpp
+            && let Some(call) = self.member_function(of.clone(), "operator[]", &[by], node)?
+        {
+            return Ok(Step::Found(self.referent(call)));
+        }
+        Err(self.not_indexed(&of.ty, object, node))
+    }
+
+    fn not_indexed<'t>(&self, ty: &Ty, object: &Node, node: &Node) -> Stop<'t> {
+        let source = self.source_text(object);
+        let message = format!("`{source}` ({}) cannot be indexed", ty.name());
+        wrong(message, &node.span)
     }
 
     /// Returns an index as a signed number of 64 bits.
-    fn position<'t>(&self, by: Expr<'t>, node: &'t Node) -> Checked<'t> {
+    fn position<'t>(&self, by: Expr<'t>) -> Checked<'t> {
         let is_number = c::is_arithmetic(&by.ty) && !c::is_float(&by.ty);
         match (is_number, scalar(&by.ty)) {
             (true, Some(_)) => Ok(converted(by, &c::named("long"))),
             (false, Some(_)) if c::is_float(&by.ty) => {
                 Err(wrong(super::messages::FLOAT_AS_INDEX, &by.span))
             }
-            _ => Err(Stop::Needs(node)),
-        }
-    }
-
-    /// Returns an expression itself, or the target if it is a C++ reference.
-    pub(super) fn referent<'t>(&self, of: Expr<'t>) -> Expr<'t> {
-        match of.ty.shape() {
-            Shape::Pointer(to, PointerKind::Reference) => target(of, to),
-            _ => of,
+            _ => {
+                let message = format!("`{}` is no index", by.ty.name());
+                Err(wrong(message, &by.span))
+            }
         }
     }
 }
 
-/// Returns the target of a pointer or reference.
-pub(super) fn target<'t>(of: Expr<'t>, to: Ty) -> Expr<'t> {
-    let span = of.span.clone();
-    Expr {
-        kind: Kind::Deref(Box::new(of)),
-        ty: to,
-        span,
-        open: false,
-    }
+/// A step of an index into an object.
+enum Step<'t> {
+    /// The element.
+    Found(Expr<'t>),
+    /// The object that it stands for is indexed.
+    Behind(Expr<'t>),
 }
 
 /// Returns the object of a smart pointer or wrapper.

@@ -3,7 +3,7 @@
 use super::super::ir::{Expr, Fit, Kind, Source};
 use super::super::tree::{self, Node};
 use super::assign::is_constant;
-use super::{Checker, Stop, places, wrong};
+use super::{Checker, Stop, wrong};
 use crate::expr::evaluate::inner;
 use crate::expr::{messages, ownership};
 use crate::inspect::library::{self, Contents};
@@ -32,7 +32,7 @@ impl Checker<'_> {
         // The value of the assignment to a C++ reference is the target.
         match (place.ty.shape(), source) {
             (Shape::Pointer(to, PointerKind::Reference), Source::Target(_, source)) => {
-                Ok((places::target(place, to), *source))
+                Ok((place.target(to), *source))
             }
             (_, source) => Ok((place, source)),
         }

@@ -19,7 +19,6 @@ pub struct Method {
     /// Type of the result.
     pub returns: Ty,
     /// Types of the parameters; `None` for one that takes several types.
-    #[allow(dead_code, reason = "the checker infers the types of literals by them")]
     pub parameters: Vec<Option<Ty>>,
     class: Arc<Class>,
     kind: MethodKind,
@@ -474,6 +473,16 @@ pub fn truth(target: &dyn Target, value: &Value) -> Option<Result<bool, Error>> 
 }
 
 impl Method {
+    /// Returns its name, as in the source: `len`, `operator==`.
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            MethodKind::Row(row) => row.name,
+            MethodKind::Comparison(_) => "operator",
+            MethodKind::Part(_) => "get",
+            MethodKind::From => "from",
+        }
+    }
+
     /// Gives a result the declared type: the debug info may have it under another name, and the
     /// number of an argument (`value_or(3)`) may have another width.
     fn typed(&self, target: &dyn Target, result: Value) -> Value {

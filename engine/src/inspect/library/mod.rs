@@ -17,7 +17,6 @@ mod written;
 
 pub use compare::{active as variant, compare, is_text};
 pub use contents::{Contents, contents};
-#[allow(unused_imports, reason = "the types of the results below")]
 pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};

@@ -42,7 +42,7 @@ fn methods_of_rust_types() {
             ("vec.last().unwrap() + 1", "4"),
             (
                 "vec.last() + 1",
-                "error: expected a number, found `core::option::Option<&i32>`",
+                "error: `+` is not defined for `core::option::Option<&i32>` and `i32`",
             ),
             ("vec.get(1)", "Some(2)"),
             ("vec.get(3)", "None"),

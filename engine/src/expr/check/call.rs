@@ -1,0 +1,251 @@
+//! Calls of functions: of the program, and those of the standard libraries that reading answers.
+
+use super::super::ir::{Call, Callee, Expr, Kind};
+use super::super::tree::{self, Cast, Node};
+use super::{Checked, Checker, Stop, wrong};
+use crate::expr::evaluate::inner;
+use crate::expr::exact::{self, Candidate, Passed};
+use crate::expr::overload;
+use crate::inspect::library;
+use crate::inspect::value::{PointerKind, Shape, Ty};
+use dwarf::Language;
+
+impl Checker<'_> {
+    /// Checks a call; `returns` is the type of a cast around it.
+    pub(super) fn call<'t>(
+        &self,
+        function: &'t Node,
+        arguments: &'t [Node],
+        returns: Option<&Ty>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let cast = self.functional_cast(function, arguments, node);
+        if let Some(done) = cast.or_else(|| self.type_name(function, arguments, node)) {
+            return done;
+        }
+        match &inner(function).kind {
+            tree::Kind::Cpp(form, operands) if form.is_member_access() => {
+                self.call_by_member(form, operands, arguments, node)
+            }
+            // A function about callers.
+            tree::Kind::Register(_) => Err(Stop::Needs(node)),
+            tree::Kind::Member(object, name) => {
+                self.method_call(object, name, function, arguments, returns, node)
+            }
+            tree::Kind::Name(name) => self.function_call(name, function, arguments, returns, node),
+            _ => {
+                let callee = self.check(function)?;
+                let arguments = self.arguments(arguments)?;
+                self.call_of(callee, arguments, returns, node)
+            }
+        }
+    }
+
+    /// Checks the arguments of a call.
+    pub(super) fn arguments<'t>(&self, nodes: &'t [Node]) -> Result<Vec<Expr<'t>>, Stop<'t>> {
+        nodes.iter().map(|node| self.check(node)).collect()
+    }
+
+    fn function_call<'t>(
+        &self,
+        name: &'t str,
+        function: &'t Node,
+        arguments: &'t [Node],
+        returns: Option<&Ty>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let operands = self.operands_to_read("", arguments)?;
+        if let Some(answer) = self.library_function(name, &operands, node) {
+            return Ok(answer);
+        }
+        let passed = self.passed(operands, arguments)?;
+        if !self.scope.hides_functions(name) && !self.scope.is_chosen_at_run_time(name) {
+            let known = self.scope.functions(name).map_err(Stop::Wrong)?;
+            let known: Vec<Candidate> = known.into_iter().map(Candidate::of).collect();
+            if let Some(call) = self.best_call(&known, false, name, passed.clone(), node)? {
+                return Ok(call);
+            }
+        }
+        let callee = self.check(function);
+        // A number or an array with the name of a type does not hide it: `int(x)`.
+        let may_be_type = match &callee {
+            Ok(callee) => matches!(
+                callee.ty.shape(),
+                Shape::Scalar(_) | Shape::Enumeration(_) | Shape::Array(_)
+            ),
+            Err(_) => true,
+        };
+        if let ([operand], true) = (&passed[..], may_be_type)
+            && let Some(ty) = self.scope.find_type(name)
+        {
+            return self.cast_to(Cast::Usual, operand.clone(), ty, node);
+        }
+        self.call_of(callee?, passed, returns, node)
+    }
+
+    /// Checks `Rc::strong_count(&x)`, `std::get<0>(x)`: functions of the libraries that reading
+    /// answers.
+    fn library_function<'t>(
+        &self,
+        path: &str,
+        operands: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        let may_be_known = match self.language {
+            Language::Rust => path.contains("::"),
+            Language::Cpp => path.starts_with("std::") && path.ends_with('>'),
+            Language::C => false,
+        };
+        if !may_be_known || operands.is_empty() {
+            return None;
+        }
+        let mut operands = operands.to_vec();
+        let types: Vec<Ty> = operands.iter().map(|it| it.ty.clone()).collect();
+        let method = library::function(path, &types)?;
+        let mut object = operands.remove(0);
+        while let (Shape::Pointer(of, _), true) =
+            (object.ty.shape(), library::names(&object.ty).is_empty())
+        {
+            object = Expr::new(Kind::Deref(Box::new(object)), of, node);
+        }
+        operands.insert(0, object);
+        Some(Expr::answer(method, operands, node))
+    }
+
+    /// Returns a call of the best of these functions; `None` if there is none.
+    pub(super) fn best_call<'t>(
+        &self,
+        known: &[Candidate],
+        is_method: bool,
+        typed: &str,
+        arguments: Vec<Expr<'t>>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let passed: Vec<Passed> = arguments.iter().map(Passed::of).collect();
+        match overload::best(known, is_method, typed, &passed) {
+            Ok(Some(best)) => {
+                let skipped = usize::from(is_method && !best.takes_object());
+                let arguments = arguments.into_iter().skip(skipped).collect();
+                self.call_to(best, arguments, node).map(Some)
+            }
+            Ok(None) => Ok(None),
+            Err(why) => Err(wrong(why, &node.span)),
+        }
+    }
+
+    fn call_to<'t>(
+        &self,
+        best: &Candidate,
+        arguments: Vec<Expr<'t>>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let callee = match (best.slot, &best.code) {
+            (Some(slot), _) => Callee::Slot(slot),
+            (None, Some(known)) => Callee::Code(known.bias.load(known.function.entry)),
+            (None, None) => {
+                let message = format!(
+                    "no callable `{}` in the program: all its calls were inlined",
+                    best.name
+                );
+                return Err(wrong(message, &node.span));
+            }
+        };
+        let call = Call {
+            name: best.name.clone(),
+            callee,
+            arguments: self.with_literals_typed(arguments, &best.types)?,
+            types: best.types.clone(),
+            language: best.language,
+            node,
+        };
+        Ok(Expr::new(
+            Kind::Call(Box::new(call)),
+            best.returns.clone(),
+            node,
+        ))
+    }
+
+    /// Gives literals without a type of their own those of the parameters.
+    pub(super) fn with_literals_typed<'t>(
+        &self,
+        arguments: Vec<Expr<'t>>,
+        types: &[Ty],
+    ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
+        let typed = |(nth, argument): (usize, Expr<'t>)| match types.get(nth) {
+            Some(ty) if argument.open => self.typed(argument, ty),
+            _ => Ok(argument),
+        };
+        arguments.into_iter().enumerate().map(typed).collect()
+    }
+
+    /// Checks a call of the function that a pointer refers to, or of one without debug info, whose
+    /// return type then is that of a cast.
+    pub(super) fn call_of<'t>(
+        &self,
+        callee: Expr<'t>,
+        arguments: Vec<Expr<'t>>,
+        returns: Option<&Ty>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let callee = self.referent(callee);
+        let ty = match callee.ty.shape() {
+            Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => of.strip(),
+            Shape::Function => callee.ty.strip(),
+            _ => {
+                let message = format!("cannot call a `{}`", callee.ty.name());
+                return Err(wrong(message, &node.span));
+            }
+        };
+        let source = self.source_text(node);
+        let (types, returns): (Vec<Ty>, Ty) = match (ty.signature(), returns) {
+            (Some(known), _) => {
+                self.accepted(&known.parameters, known.is_variadic, &arguments, node)?;
+                (known.parameters, known.returns)
+            }
+            (None, Some(returns)) => (Vec::new(), returns.clone()),
+            (None, None) => {
+                let message = format!(
+                    "unknown return type of `{source}`; cast the call, for example `(int){source}`"
+                );
+                return Err(wrong(message, &node.span));
+            }
+        };
+        let call = Call {
+            name: source.to_owned(),
+            callee: Callee::Pointer(callee),
+            arguments: self.with_literals_typed(arguments, &types)?,
+            types,
+            language: self.language,
+            node,
+        };
+        Ok(Expr::new(Kind::Call(Box::new(call)), returns, node))
+    }
+
+    /// Checks the arguments for a function pointer's parameters.
+    pub(super) fn accepted<'t>(
+        &self,
+        types: &[Ty],
+        variadic: bool,
+        arguments: &[Expr<'_>],
+        node: &'t Node,
+    ) -> Result<(), Stop<'t>> {
+        if arguments.len() < types.len() || arguments.len() > types.len() && !variadic {
+            let message = format!("expected {} arguments", types.len());
+            return Err(wrong(message, &node.span));
+        }
+        for (ty, argument) in types.iter().zip(arguments) {
+            let passed = Passed::of(argument);
+            exact::accepts(ty, &passed, self.language)
+                .map_err(|why| wrong(why.of_pointer(ty, &passed), &node.span))?;
+        }
+        Ok(())
+    }
+
+    /// Returns an expression itself, or the target if it is a C++ reference.
+    pub(super) fn referent<'t>(&self, of: Expr<'t>) -> Expr<'t> {
+        match of.ty.shape() {
+            Shape::Pointer(to, PointerKind::Reference) => of.target(to),
+            _ => of,
+        }
+    }
+}

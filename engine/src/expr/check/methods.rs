@@ -1,0 +1,351 @@
+//! Calls of methods: of the standard libraries' classes by reading, of the program's classes by a
+//! call.
+
+use super::super::ir::{Expr, Kind};
+use super::super::tree::{self, Node};
+use super::cpp_members::split_last;
+use super::{Checked, Checker, Stop, wrong};
+use crate::expr::evaluate::{DEREFERENCES, inner};
+use crate::expr::exact::{self, Candidate, Refusal};
+use crate::inspect::library::{self, Contents};
+use crate::inspect::value::base_path::{self, BaseLookup};
+use crate::inspect::value::path::Part;
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Shape, Ty};
+use dwarf::Language;
+use std::sync::Arc;
+
+/// Maximum nesting of bases whose functions are examined.
+const BASES: usize = 16;
+
+impl Checker<'_> {
+    /// Checks `object.name(arguments)`.
+    pub(super) fn method_call<'t>(
+        &self,
+        object: &'t Node,
+        name: &'t str,
+        member: &'t Node,
+        arguments: &'t [Node],
+        returns: Option<&Ty>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let of = self.check(object)?;
+        let of = match self.is_arrow(object) {
+            true => self.behind_arrow(of, node)?,
+            false => of,
+        };
+        let operands = self.operands_to_read(name, arguments)?;
+        if let Some(answer) = self.answer(&of, name, &operands, node)? {
+            return Ok(answer);
+        }
+        let arguments = self.passed(operands, arguments)?;
+        if let Some(call) = self.member_function(of.clone(), name, &arguments, node)? {
+            return Ok(call);
+        }
+        // A member that is a pointer to a function.
+        let ty = of.ty.clone();
+        match self.named_member(of, name, inner(member)) {
+            Ok(held) => self.call_of(held, arguments, returns, node),
+            Err(_) => {
+                let error = self.no_method(&ty, name, object, inner(member));
+                Err(Stop::Wrong(error))
+            }
+        }
+    }
+
+    /// Returns whether the source has `->` after an object. The tree has one node for `->` and `.`,
+    /// which access the same members; only member functions of a smart pointer differ from those of
+    /// its object.
+    fn is_arrow(&self, object: &Node) -> bool {
+        let behind = self.text.get(object.span.end..).unwrap_or_default();
+        let behind = behind.trim_start_matches(|it: char| it == ')' || it.is_whitespace());
+        behind.starts_with("->")
+    }
+
+    /// Returns the target of `->` on an object of a C++ class: what a library's class stands for, or
+    /// the result of its `operator->`.
+    pub(super) fn behind_arrow<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
+        let mut of = self.referent(of);
+        for _ in 0..DEREFERENCES {
+            if self.language != Language::Cpp || !matches!(of.ty.shape(), Shape::Composite(_)) {
+                break;
+            }
+            if let Some(Contents::Pointee(to) | Contents::Wrapped(to) | Contents::Optional(to)) =
+                library::contents(&of.ty)
+            {
+                return Ok(Expr::new(Kind::Pointee(Box::new(of)), to, node));
+            }
+            match self.member_function(of.clone(), "operator->", &[], node)? {
+                Some(next) => of = self.referent(next),
+                None => break,
+            }
+        }
+        Ok(of)
+    }
+
+    /// Checks a method that reading answers, of the object or of what it points to.
+    pub(super) fn answer<'t>(
+        &self,
+        object: &Expr<'t>,
+        name: &str,
+        operands: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let mut objects = vec![object.clone()];
+        for _ in 0..DEREFERENCES {
+            match objects.last().and_then(|last| dereferenced(last, node)) {
+                Some(next) => objects.push(next),
+                None => break,
+            }
+        }
+        if !objects.iter().any(|it| library::has(&it.ty, name)) {
+            return Ok(None);
+        }
+        let types: Vec<Ty> = operands.iter().map(|it| it.ty.clone()).collect();
+        let found = objects.into_iter().find_map(|object| {
+            let method = library::method(&object.ty, name, &types)?;
+            Some((object, method))
+        });
+        let Some((object, method)) = found else {
+            return Ok(None);
+        };
+        let mut all = vec![object];
+        for (nth, operand) in operands.iter().cloned().enumerate() {
+            all.push(match method.parameters.get(nth) {
+                Some(Some(ty)) if operand.open => {
+                    self.typed(operand, &library::referent_type(ty))?
+                }
+                _ => operand,
+            });
+        }
+        Ok(Some(Expr::answer(method, all, node)))
+    }
+
+    /// Checks arguments for reading: `&2` is 2, and a memory order is nothing.
+    pub(super) fn operands_to_read<'t>(
+        &self,
+        name: &str,
+        arguments: &'t [Node],
+    ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
+        let operand = |node: &'t Node| match &inner(node).kind {
+            tree::Kind::Name(_) if name == "load" => {
+                Ok(Expr::new(Kind::Constant(0), super::c::int(), node))
+            }
+            tree::Kind::AddressOf(of) if self.language == Language::Rust => self.check(of),
+            _ => self.check(node),
+        };
+        arguments.iter().map(operand).collect()
+    }
+
+    /// Returns arguments that were checked for reading as those of a call: `&x` is an address.
+    pub(super) fn passed<'t>(
+        &self,
+        operands: Vec<Expr<'t>>,
+        nodes: &'t [Node],
+    ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
+        let passed = |(operand, node): (Expr<'t>, &'t Node)| match &inner(node).kind {
+            // A temporary is passed by the address of a copy.
+            tree::Kind::AddressOf(_) if self.language == Language::Rust && operand.is_place() => {
+                self.address_of_place(operand, node)
+            }
+            _ => Ok(operand),
+        };
+        operands.into_iter().zip(nodes).map(passed).collect()
+    }
+
+    /// Checks `object.name(…)`, a function of the object's class or one of its bases; `None` if there
+    /// is none.
+    pub(crate) fn member_function<'t>(
+        &self,
+        object: Expr<'t>,
+        name: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let mut holder = object;
+        for _ in 0..DEREFERENCES {
+            match holder.ty.shape() {
+                Shape::Pointer(to, _) => holder = holder.target(to),
+                _ => break,
+            }
+        }
+        if let Some((scope, name)) = split_last(name).filter(|_| self.language == Language::Cpp) {
+            return self.function_of_base(holder, scope, name, arguments, node);
+        }
+        let mut refused = None;
+        let found = self.function_within(holder, name, arguments, node, &mut refused, BASES)?;
+        match (found, refused) {
+            (None, Some(why)) => Err(wrong(why, &node.span)),
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// Checks `object.Base::name(…)`: the function of that class or of its bases, whatever the
+    /// object's dynamic class is.
+    fn function_of_base<'t>(
+        &self,
+        object: Expr<'t>,
+        scope: &str,
+        name: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let class = object.ty.clone();
+        let base = match self.base_named(&class, scope) {
+            BaseLookup::Found(way) => Expr::part(object, way, node),
+            BaseLookup::Ambiguous => {
+                let message = format!("ambiguous: `{}` has several bases `{scope}`", class.name());
+                return Err(wrong(message, &node.span));
+            }
+            BaseLookup::Absent => {
+                let message = format!("`{}` has no base `{scope}`", class.name());
+                return Err(wrong(message, &node.span));
+            }
+        };
+        let declares = |ty: &Ty| match ty.shape() {
+            Shape::Composite(class) => self
+                .functions_of(&class, name)
+                .is_ok_and(|it| !it.0.is_empty()),
+            _ => false,
+        };
+        let holder = match base_path::find(&base.ty, &declares) {
+            BaseLookup::Found(way) => Expr::part(base, way, node),
+            BaseLookup::Ambiguous => {
+                let class = base.ty.name();
+                let message = format!("ambiguous: several bases of `{class}` have `{name}`");
+                return Err(wrong(message, &node.span));
+            }
+            BaseLookup::Absent => return Ok(None),
+        };
+        let Shape::Composite(class) = holder.ty.shape() else {
+            return Ok(None);
+        };
+        let (mut own, _) = self.functions_of(&class, name)?;
+        for known in &mut own {
+            known.slot = None;
+        }
+        let ty = holder.ty.clone().pointer();
+        let mut all = vec![Expr::new(Kind::AddressOf(Box::new(holder)), ty, node)];
+        all.extend_from_slice(arguments);
+        self.best_call(&own, true, name, all, node)
+    }
+
+    fn function_within<'t>(
+        &self,
+        holder: Expr<'t>,
+        name: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+        refused: &mut Option<String>,
+        depth: usize,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let Shape::Composite(class) = holder.ty.shape() else {
+            return Ok(None);
+        };
+        let (own, other) = self.functions_of(&class, name)?;
+        if !own.is_empty() {
+            let this = match self.language {
+                // By reference or by value.
+                Language::Rust => holder,
+                _ => {
+                    let ty = holder.ty.clone().pointer();
+                    Expr::new(Kind::AddressOf(Box::new(holder)), ty, node)
+                }
+            };
+            let mut all = vec![this];
+            all.extend_from_slice(arguments);
+            return self.best_call(&own, true, name, all, node);
+        }
+        if let Some(other) = other {
+            refused.get_or_insert_with(|| not_in_program(&class, name, &other));
+        }
+        let bases = class.composite().map_or(0, |it| it.bases.len());
+        for index in 0..bases {
+            if depth == 0 {
+                break;
+            }
+            let part = Part::Base(Arc::clone(&class), index);
+            let Some(ty) = part.base().map(|base| class.related(base.ty)) else {
+                continue;
+            };
+            let base = Expr::new(Kind::Part(Box::new(holder.clone()), part), ty, node);
+            let found = self.function_within(base, name, arguments, node, refused, depth - 1)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the functions of a name that are members of exactly this class; otherwise the other
+    /// type that has a function of this name: another instantiation of the same template.
+    pub(super) fn functions_of<'t>(
+        &self,
+        class: &Arc<DwarfTy>,
+        name: &str,
+    ) -> Result<(Vec<Candidate>, Option<String>), Stop<'t>> {
+        let mut other = None;
+        let mut own: Vec<Candidate> = Vec::new();
+        for name in exact::names_in(class, name) {
+            for known in self.scope.functions(&name).map_err(Stop::Wrong)? {
+                match exact::is_member(&known, class) {
+                    Ok(()) => own.push(Candidate::of(known)),
+                    Err(Refusal::OfAnotherType(of)) => other = other.or(Some(of)),
+                    Err(_) => {}
+                }
+            }
+            if !own.is_empty() {
+                break;
+            }
+        }
+        if class.language() == Language::Cpp && class.composite().is_some_and(|it| it.polymorphic) {
+            add_virtual(&mut own, class, name);
+        }
+        match own.is_empty() {
+            true => Ok((own, other)),
+            false => Ok((own, None)),
+        }
+    }
+}
+
+/// Adds the virtual functions that a class declares, which need not have code of their own, and gives
+/// those with code their positions in the virtual table.
+fn add_virtual(own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
+    let declared = class.module().methods(class.ty.id);
+    let named = declared.iter().filter(|it| it.name == name);
+    for method in named.filter(|it| it.slot.is_some()) {
+        let is_it = |known: &&mut Candidate| {
+            let code = known.code.as_ref();
+            let symbol = code.and_then(|it| it.function.linkage_name.as_deref());
+            symbol.is_some() && symbol == method.linkage_name.as_deref()
+        };
+        match own.iter_mut().find(is_it) {
+            Some(known) => known.slot = method.slot,
+            None => own.push(Candidate::declared(class, method)),
+        }
+    }
+}
+
+/// Returns what an object points to: a reference, a pointer, a class that stands for another object.
+fn dereferenced<'t>(of: &Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
+    match of.ty.shape() {
+        Shape::Pointer(to, _) => Some(of.clone().target(to)),
+        // `opt.size()` of an optional string: C++ has `->` for that.
+        _ => match library::contents(&of.ty)? {
+            Contents::Pointee(to) | Contents::Wrapped(to) => {
+                Some(Expr::new(Kind::Pointee(Box::new(of.clone())), to, node))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// Returns the message for a member function that was never instantiated in the program.
+fn not_in_program(class: &Arc<DwarfTy>, name: &str, other: &str) -> String {
+    let own = Ty::Dwarf(Arc::clone(class)).name();
+    let remedy = match class.ty.name.contains('<') && class.language() == Language::Cpp {
+        true => "use it in the program, or instantiate the class there (`template struct …;`)",
+        false => "use it in the program",
+    };
+    format!("no callable `{name}` of `{own}` in the program, only that of `{other}`; {remedy}")
+}

@@ -1,0 +1,303 @@
+//! Operators and conditions of objects: of the libraries' classes by reading, of the program's
+//! classes by their functions.
+
+use super::super::ir::{Expr, Kind};
+use super::super::tree::{self, Binary, Node, Order, Unary};
+use super::{Checked, Checker, Stop, wrong};
+use crate::expr::evaluate::{DEREFERENCES, inner};
+use crate::expr::exact::Candidate;
+use crate::ids::error::Error;
+use crate::inspect::library::{self, Contents};
+use crate::inspect::value::scalar::ScalarKind;
+use crate::inspect::value::text::Unit;
+use crate::inspect::value::{PointerKind, Shape, Ty, members};
+use dwarf::Language;
+
+impl Checker<'_> {
+    /// Checks a comparison of strings; `None` if the operands are not compared as such.
+    pub(super) fn texts<'t>(
+        &self,
+        operator: Binary,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        let order = operator.order()?;
+        let is_literal = |it: &Expr<'_>| matches!(it.ty, Ty::Text);
+        // Two `char *` are compared as addresses, as in C.
+        let is_object = |it: &Expr<'_>| {
+            !matches!(
+                it.ty.shape(),
+                Shape::Pointer(_, PointerKind::Raw) | Shape::Array(_)
+            )
+        };
+        let compared = is_literal(a) || is_literal(b) || is_object(a) && is_object(b);
+        (compared && is_text(&a.ty) && is_text(&b.ty)).then(|| {
+            let kind = Kind::CompareTexts(order, Box::new(a.clone()), Box::new(b.clone()));
+            Expr::new(kind, self.truth_type(), node)
+        })
+    }
+
+    /// Checks a binary operator of which an operand is an object.
+    pub(super) fn object_operation<'t>(
+        &self,
+        operator: Binary,
+        a: Expr<'t>,
+        b: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        if let Some(answer) = self.library_comparison(operator, &a, &b, node) {
+            return Ok(answer);
+        }
+        let name = format!("operator{}", operator.symbol());
+        if let Some(call) = self.operator_call(&name, &[a.clone(), b.clone()], node)? {
+            return Ok(call);
+        }
+        let is_text = |it: &Expr<'_>| matches!(it.ty, Ty::Text);
+        if operator.is_comparison() && (is_text(&a) || is_text(&b)) {
+            let other = if is_text(&a) { &b } else { &a };
+            let message = format!("cannot compare `{}` with a string", other.ty.name());
+            return Err(wrong(message, &node.span));
+        }
+        match (self.wrapped(&a), self.wrapped(&b)) {
+            (Some(a), _) => self.operation(operator, a, b, node),
+            (None, Some(b)) => self.operation(operator, a, b, node),
+            (None, None) => {
+                let (left, right) = (a.ty.name(), b.ty.name());
+                let symbol = operator.symbol();
+                let message = match left == right {
+                    true => format!("`{symbol}` is not defined for `{left}`"),
+                    false => format!("`{symbol}` is not defined for `{left}` and `{right}`"),
+                };
+                Err(wrong(message, &node.span))
+            }
+        }
+    }
+
+    /// Checks a comparison that a library's class defines; also one whose operands are swapped, as
+    /// C++20 does.
+    fn library_comparison<'t>(
+        &self,
+        operator: Binary,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        let order = operator.order().filter(|_| self.language != Language::C)?;
+        let symbol = |order: Order| match order {
+            Order::Eq => "==",
+            Order::Ne => "!=",
+            Order::Lt => "<",
+            Order::Le => "<=",
+            Order::Gt => ">",
+            Order::Ge => ">=",
+        };
+        [(order, a, b), (order.mirrored(), b, a)]
+            .into_iter()
+            .find_map(|(order, left, right)| {
+                let name = format!("operator{}", symbol(order));
+                let types = std::slice::from_ref(&right.ty);
+                let method = library::method(&left.ty, &name, types)?;
+                Some(Expr::answer(
+                    method,
+                    vec![left.clone(), right.clone()],
+                    node,
+                ))
+            })
+    }
+
+    /// Checks an operator that the program defines: a member of the first operand's class, or a free
+    /// function in a namespace of the operands' classes; in Rust a method of an operator's trait.
+    pub(super) fn operator_call<'t>(
+        &self,
+        name: &str,
+        operands: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let (Some((first, rest)), Language::Cpp) = (operands.split_first(), self.language) else {
+            return Ok(None);
+        };
+        let class = |of: &Expr<'_>| match of.ty.shape() {
+            Shape::Composite(ty) => Some(ty.ty.name.clone()),
+            _ => None,
+        };
+        let classes: Vec<String> = operands.iter().filter_map(class).collect();
+        if classes.is_empty() {
+            return Ok(None);
+        }
+        let mut refused = None;
+        if class(first).is_some() {
+            match self.member_function(first.clone(), name, rest, node) {
+                Ok(Some(call)) => return Ok(Some(call)),
+                Ok(None) => {}
+                Err(Stop::Wrong(error)) => refused = Some(error),
+                Err(stop) => return Err(stop),
+            }
+        }
+        let mut names = vec![name.to_owned()];
+        for class in &classes {
+            if let Some((space, _)) = class.rsplit_once("::") {
+                names.push(format!("{space}::{name}"));
+            }
+        }
+        let mut known: Vec<Candidate> = Vec::new();
+        for name in names {
+            let functions = self.scope.functions(&name).map_err(Stop::Wrong)?;
+            known.extend(functions.into_iter().map(Candidate::of));
+        }
+        match self.best_call(&known, false, name, operands.to_vec(), node) {
+            Ok(Some(call)) => Ok(Some(call)),
+            // The member function's error says more than that of unrelated free functions.
+            Ok(None) | Err(Stop::Wrong(_)) => match refused {
+                Some(error) => Err(Stop::Wrong(error)),
+                None => Ok(None),
+            },
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Checks a unary operator of an object.
+    pub(super) fn unary_of_object<'t>(
+        &self,
+        operator: Unary,
+        of: Expr<'t>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let name = format!("operator{}", operator.symbol());
+        if let Some(call) = self.operator_call(&name, std::slice::from_ref(&of), node)? {
+            return Ok(call);
+        }
+        match self.wrapped(&of) {
+            Some(held) => self.unary_of(operator, held, node),
+            None => {
+                let symbol = operator.symbol();
+                let message = format!("`{symbol}` is not defined for `{}`", of.ty.name());
+                Err(wrong(message, &node.span))
+            }
+        }
+    }
+
+    /// Returns what a wrapper holds: an atomic, a cell; in Rust also what a box points to.
+    fn wrapped<'t>(&self, of: &Expr<'t>) -> Option<Expr<'t>> {
+        let to = match library::contents(&of.ty)? {
+            Contents::Wrapped(to) => to,
+            Contents::Pointee(to) if self.language == Language::Rust => to,
+            _ => return None,
+        };
+        Some(Expr {
+            span: of.span.clone(),
+            kind: Kind::Pointee(Box::new(of.clone())),
+            ty: to,
+            open: false,
+        })
+    }
+
+    /// Checks an object as a condition: C++ converts some to `bool`.
+    pub(super) fn truth_of_object<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
+        if self.language == Language::Cpp {
+            if let Some(method) = library::method(&of.ty, "operator bool", &[]) {
+                return Ok(Expr::answer(method, vec![of], node));
+            }
+            if let Some(call) = self.member_function(of.clone(), "operator bool", &[], node)? {
+                return Ok(call);
+            }
+        }
+        let mut held = of.clone();
+        for _ in 0..DEREFERENCES {
+            held = match self.wrapped(&held) {
+                Some(held) => self.operand(held),
+                None => break,
+            };
+            let is_bool =
+                |ty: &Ty| super::scalar(ty).is_some_and(|scalar| scalar.kind == ScalarKind::Bool);
+            if self.language != Language::Rust && super::scalar(&held.ty).is_some()
+                || is_bool(&held.ty)
+            {
+                return Ok(held);
+            }
+        }
+        let message = format!("cannot use a `{}` as a condition", of.ty.name());
+        Err(wrong(message, &of.span))
+    }
+
+    /// Checks `option == None`: whether a value is a variant of its type, by a bare name.
+    pub(super) fn variant_test<'t>(
+        &self,
+        operator: Binary,
+        value: Expr<'t>,
+        name: &'t Node,
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        let (tree::Kind::Name(name), Binary::Eq | Binary::Ne) = (&inner(name).kind, operator)
+        else {
+            return None;
+        };
+        let name = members::last_component(name);
+        let of = self.operand(value);
+        let is_variant = match of.ty.shape() {
+            _ if name == "nullopt" => {
+                matches!(library::contents(&of.ty), Some(Contents::Optional(_)))
+            }
+            Shape::Composite(ty) => {
+                let variants = ty.composite().and_then(|it| it.variants.as_ref());
+                variants.is_some_and(|part| {
+                    let mut members = part.variants.iter().filter_map(|it| it.members.first());
+                    members.any(|member| member.name == name)
+                })
+            }
+            Shape::Synthetic(ty) => ty.has_variant(name),
+            _ => false,
+        };
+        if !is_variant {
+            return None;
+        }
+        let test = Expr::new(Kind::IsVariant(Box::new(of), name), self.truth_type(), node);
+        Some(match operator {
+            Binary::Eq => test,
+            _ => Expr::new(Kind::Not(Box::new(test)), self.truth_type(), node),
+        })
+    }
+
+    /// Returns the error for a name that is no value.
+    pub(super) fn unknown<'t>(&self, name: &'t Node) -> Stop<'t> {
+        let error: Error = self.scope.unknown_name(inner(name));
+        Stop::Wrong(error)
+    }
+
+    /// Returns the error for a method that a class lacks.
+    pub(super) fn no_method(&self, ty: &Ty, name: &str, object: &Node, node: &Node) -> Error {
+        let source = self.source_text(object);
+        crate::expr::suggest::no_method(ty, name, source, self.last_name(node, name))
+    }
+
+    /// Returns the position of `name` in a node: after its last dot.
+    fn last_name(&self, node: &Node, name: &str) -> std::ops::Range<usize> {
+        match self.source_text(node).rfind(name) {
+            Some(at) => {
+                let start = node.span.start + at;
+                start..start + name.len()
+            }
+            None => node.span.clone(),
+        }
+    }
+}
+
+/// Returns whether a type is that of a string: a literal, a class for strings, `char *`, `char[]`.
+fn is_text(ty: &Ty) -> bool {
+    let is_char = |ty: &Ty| {
+        matches!(ty.shape(), Shape::Scalar(scalar)
+            if matches!(scalar.kind, ScalarKind::SignedChar | ScalarKind::UnsignedChar))
+    };
+    let mut ty = ty.clone();
+    for _ in 0..DEREFERENCES {
+        ty = match (ty.shape(), library::contents(&ty)) {
+            (Shape::Text, _) | (_, Some(Contents::Text(Unit::Byte, _))) => return true,
+            (Shape::Pointer(of, PointerKind::Raw), _) => return is_char(&of),
+            (Shape::Array(array), _) => return is_char(&array.element),
+            (Shape::Pointer(of, _), _) => of,
+            (_, Some(Contents::Pointee(of) | Contents::Wrapped(of))) => of,
+            _ => return false,
+        };
+    }
+    false
+}
