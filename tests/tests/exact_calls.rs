@@ -141,6 +141,45 @@ fn assignment_uses_the_operator_of_the_class() {
     }
 }
 
+/// The program's operators run once, also if a call in the same expression begins it again.
+#[test]
+fn compound_operators_of_classes_are_called() {
+    let fixture = Fixture::of("cpp/compound.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "all");
+    for (expression, expected) in [
+        ("va.x", "1121"),
+        ("va += vb", "{x = 1141}"),
+        ("va.x", "1141"),
+        ("++va", "{x = 1241}"),
+        ("va++", "{x = 1241}"),
+        ("va.x", "2241"),
+        ("meters -= 3", "{count = 42}"),
+        ("numbers[next()] = 7", "7"),
+        ("numbers[2]", "7"),
+        ("number += next()", "4"),
+        ("number++ + next()", "8"),
+        ("number", "5"),
+        ("(number = 9) + next()", "14"),
+        ("numbers[number - 9] += next() + next()", "13"),
+        ("calls", "7"),
+        ("count += next()", "13"),
+        ("number = missing", "no variable `missing`"),
+        ("missing = next()", "no variable `missing`"),
+        ("va -= vb", "`-=` is not defined for `Vector`"),
+    ] {
+        let shown = client.try_evaluate(expression);
+        let shown = shown.unwrap_or_else(|error| error);
+        assert!(shown.contains(expected), "{expression}: {shown}");
+    }
+    // What is wrong is found before the function is called.
+    assert_eq!(client.evaluate("calls"), "8");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    let output = client.output("stdout");
+    assert!(output.contains("2241 42 13 0 7 9 8 13"), "{output}");
+    client.disconnect();
+}
+
 #[test]
 fn values_with_drop_are_neither_moved_nor_copied() {
     let fixture = Fixture::of("rust/owned.rs");
