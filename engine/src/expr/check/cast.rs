@@ -115,6 +115,10 @@ impl Checker<'_> {
         {
             return whole(of);
         }
+        if cast == Cast::Dynamic && (source.is_none() || target.is_none()) {
+            let message = "`dynamic_cast` needs a pointer or reference to an object";
+            return Err(wrong(message, &node.span));
+        }
         let is_complex = |it: Scalar| matches!(it.kind, ScalarKind::Complex(_));
         if is_complex(from) || is_complex(to) {
             return whole(of);

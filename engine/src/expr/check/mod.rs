@@ -292,6 +292,13 @@ impl Checker<'_> {
         }
         let is_bool = |scalar: Scalar| scalar.kind == ScalarKind::Bool;
         match scalar(&of.ty) {
+            Some(_) if self.language == Language::Cpp && c::is_scoped(&of.ty) => Err(wrong(
+                format!(
+                    "cannot use a `{}` as a condition; cast it to a number",
+                    of.ty.name()
+                ),
+                &of.span,
+            )),
             Some(scalar) if self.language != Language::Rust || is_bool(scalar) => Ok(of),
             Some(_) => Err(wrong(
                 format!(

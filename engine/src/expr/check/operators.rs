@@ -370,7 +370,8 @@ impl Checker<'_> {
             _ => c::named("long"),
         };
         match (operator, target(&a), target(&b)) {
-            (Binary::Sub, Some(of), Some(_)) => {
+            (Binary::Sub, Some(of), Some(to)) => {
+                self.may_be_subtracted((&a, &of), (&b, &to), node)?;
                 let kind = Kind::Distance(Box::new(a), Box::new(b), size(&of));
                 Ok(Expr::new(kind, signed(self), node))
             }
@@ -388,6 +389,31 @@ impl Checker<'_> {
             }
             _ => Err(refused()),
         }
+    }
+
+    /// Checks that two pointers are of one type, as their distance requires (ISO C §6.5.7).
+    fn may_be_subtracted<'t>(
+        &self,
+        (a, of): (&Expr<'_>, &Ty),
+        (b, to): (&Expr<'_>, &Ty),
+        node: &Node,
+    ) -> Result<(), Stop<'t>> {
+        let is_function = |ty: &Ty| matches!(ty.shape(), Shape::Function);
+        let message = match self.language {
+            Language::Rust => return Ok(()),
+            Language::Cpp if is_function(of) || is_function(to) => {
+                "`-` is not defined for pointers to functions; cast them with `(uintptr_t)`".into()
+            }
+            _ if is_function(of) && is_function(to) || of.same_as(to) || c::is_same(of, to) => {
+                return Ok(());
+            }
+            _ => format!(
+                "`-` needs pointers of one type, found `{}` and `{}`; cast one of them",
+                a.ty.name(),
+                b.ty.name()
+            ),
+        };
+        Err(wrong(message, &node.span))
     }
 
     /// Returns an array or a function as the address that it decays to.

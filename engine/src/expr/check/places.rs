@@ -168,7 +168,8 @@ impl Checker<'_> {
         let (mut of, mut by) = (self.check(object)?, self.operand(self.check(index)?));
         let is_raw = |of: &Expr<'_>| matches!(of.ty.shape(), Shape::Pointer(_, PointerKind::Raw));
         // `1[p]` is `p[1]` (ISO C §6.5.3.2).
-        if self.language != Language::Rust && is_raw(&by) && scalar(&of.ty).is_some() {
+        let is_row = is_raw(&by) || matches!(by.ty.shape(), Shape::Array(_));
+        if self.language != Language::Rust && is_row && scalar(&of.ty).is_some() {
             std::mem::swap(&mut of, &mut by);
         }
         for _ in 0..DEREFERENCES {

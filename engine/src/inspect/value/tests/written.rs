@@ -169,6 +169,18 @@ fn values_of_cpp() {
             ),
             ("second = nullptr", "0x0"),
             ("second = &whole, second == &whole.b", "true"),
+            // Pointers to an object and to its base are compared as those to the base.
+            ("second == derived && derived == second", "true"),
+            ("second != derived", "false"),
+            ("pointer - numbers", "0"),
+            ("pointer - &byte", "~needs pointers of one type"),
+            ("1[numbers]", "2"),
+            ("mode || yes", "~cannot use a `Mode` as a condition"),
+            ("!mode", "~cannot use a `Mode` as a condition"),
+            (
+                "dynamic_cast<First *>(number) == 0",
+                "~needs a pointer or reference",
+            ),
             ("plain = plain2", "{x = 3, y = 4}"),
             ("plain = whole", "~error: "),
             ("alias = 12", "12"),
