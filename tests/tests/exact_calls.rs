@@ -165,6 +165,7 @@ fn compound_operators_of_classes_are_called() {
         ("count += next()", "13"),
         ("number = missing", "no variable `missing`"),
         ("missing = next()", "no variable `missing`"),
+        ("next() = 5", "cannot assign to a computed value"),
         ("va -= vb", "`-=` is not defined for `Vector`"),
     ] {
         let shown = client.try_evaluate(expression);

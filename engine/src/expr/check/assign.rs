@@ -64,7 +64,9 @@ impl Checker<'_> {
         let (Some(place), value) = (operands.first(), operands.get(1)) else {
             return Err(Stop::Needs(node));
         };
+        let symbol = name.strip_prefix("operator").unwrap_or(name);
         let refused = match (ownership::may_copy(&place.ty), value) {
+            _ if symbol != "=" => format!("`{symbol}` is not defined for `{}`", place.ty.name()),
             (Err(refused), _) => refused,
             (Ok(()), Some(value)) => messages::no_conversion(&value.ty, &place.ty),
             (Ok(()), None) => format!("`{}` has no `{name}`", place.ty.name()),
