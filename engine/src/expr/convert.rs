@@ -104,6 +104,12 @@ pub fn cast(context: &dyn EvalContext, ty: &Ty, value: &Value) -> Result<Value, 
                 None => return Err(no_cast(value, ty)),
             }
         }
+        Shape::Scalar(_)
+            if context.language() == Language::Rust
+                && matches!(value.ty.shape(), Shape::Array(_)) =>
+        {
+            return Err(no_cast(value, ty));
+        }
         Shape::Scalar(to) => {
             let from = operand(target, value)?;
             match (to.kind, from.number) {

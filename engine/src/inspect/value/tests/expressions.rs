@@ -104,6 +104,7 @@ fn parts_of_rust_types() {
             ("if some.is_some() { some.unwrap() } else { 0 }", "42"),
             ("byte + i", "~mismatched types `u8` and `i32`"),
             ("byte as i32 + i", "-35"),
+            ("array as i32", "~error: cannot convert"),
             ("size + 1", "10"),
             ("simple == Simple::B", "true"),
         ]);

@@ -125,6 +125,11 @@ fn values_of_cpp() {
             ),
             ("small", "\"copy\""),
             ("wide = \"x\"", "~error"),
+            ("bits[1] = true", "true"),
+            ("bits[2] = false", "false"),
+            ("words[1] = \"three\"", "\"three\""),
+            ("words.at(0) = \"1\"", "\"1\""),
+            ("pairs[0].second += 5", "7"),
             ("some = 5", "5"),
             ("nothing = 6", "6"),
             ("some = std::nullopt", "nullopt"),
@@ -203,9 +208,10 @@ fn values_of_cpp() {
         let seen = program.finish();
         let lines: Vec<&str> = seen.lines().collect();
         assert_eq!(lines[0], "copy! 5 shorter, but still on the heap! 31 x!");
-        assert_eq!(lines[1], "-1 6 within 0");
-        assert_eq!(lines[2], "11 1 4 3 4.5 4 z 3 changed");
-        assert_eq!(lines[3], "7 -15 5 1 2 1 3 32 2 7 chars 4");
+        assert_eq!(lines[1], "1 1 0 three 7");
+        assert_eq!(lines[2], "-1 6 within 0");
+        assert_eq!(lines[3], "11 1 4 3 4.5 4 z 3 changed");
+        assert_eq!(lines[4], "7 -15 5 1 2 1 3 32 2 7 chars 4");
     });
 }
 
