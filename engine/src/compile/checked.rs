@@ -208,6 +208,9 @@ impl Compiler<'_> {
                 self.loaded(&value, scalar_of(of)?)
             }
             Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
+            Kind::Made(_) | Kind::Match(_) | Kind::Bound(_) => {
+                Err("an object that the expression makes or takes apart".into())
+            }
             Kind::Late(_) | Kind::Sequence(..) => Err("its type depends on its value".into()),
             Kind::Assign(_) => Err("it changes the program".into()),
             Kind::Choice(..) => {

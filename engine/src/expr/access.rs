@@ -7,14 +7,22 @@ use crate::ids::error::Error;
 use crate::inspect::library;
 use crate::inspect::value::{PointerKind, Shape, Value, ValueLocation};
 use crate::inspect::visualize::{self, CollectionKind, View};
-use dwarf::LoadAddr;
+use dwarf::{Language, LoadAddr};
 
 impl Evaluator<'_> {
     /// Evaluates `&v[1..4]`, which is the same as `v[1..4]`.
     pub(super) fn address_of(&mut self, of: &Node, node: &Node) -> Result<Value, Error> {
         let value = self.evaluate(of)?;
         match &inner(of).kind {
-            Kind::Index(_, index) if matches!(index.kind, Kind::Range(..)) => Ok(value),
+            Kind::Index(_, index) if matches!(index.kind, Kind::Range(..)) => {
+                Ok(match (value.ty.shape(), value.address()) {
+                    (Shape::Array(array), Some(addr)) if self.language == Language::Rust => {
+                        let len = array.count.unwrap_or(0);
+                        Value::fat_reference(array.element.clone().slice(), addr, len)
+                    }
+                    _ => value,
+                })
+            }
             _ => self.address_of_value(value, of).at(node),
         }
     }

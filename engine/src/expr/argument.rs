@@ -56,7 +56,7 @@ impl Argument {
     }
 
     /// Returns bytes to pass by the address of a copy.
-    fn copy(bytes: Vec<u8>) -> Argument {
+    pub(super) fn copy(bytes: Vec<u8>) -> Argument {
         Argument {
             bytes,
             how: ArgumentPassing::Pointer,
@@ -237,6 +237,11 @@ impl Evaluator<'_> {
         ty: Option<&Ty>,
         language: Language,
     ) -> Result<Vec<Argument>, Error> {
+        if language == Language::Rust
+            && let Some(passed) = self.rust_argument(value, ty)?
+        {
+            return Ok(passed);
+        }
         let target = self.context.as_target();
         let refers = |ty: &Ty| match ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => Some(of),

@@ -328,6 +328,7 @@ pub fn may_write(to: &Value) -> Result<(), Error> {
         ValueLocation::Bytes(_)
         | ValueLocation::Pieces(..)
         | ValueLocation::ImplicitPointer
+        | ValueLocation::Temporary(_)
         | ValueLocation::Failed(_) => Err(Error::Unsupported(
             "cannot assign to a computed value: not in memory or a register".into(),
         )),

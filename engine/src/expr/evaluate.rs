@@ -104,17 +104,25 @@ impl<'a> Evaluator<'a> {
         loop {
             match check(&self.checker()) {
                 Ok(checked) => return self.interpret(&checked),
-                Err(Stop::Wrong(error)) => return Err(error),
-                Err(Stop::Wants(part)) => match self.evaluate_part(part) {
-                    Ok(value) => self.remember(part, value),
-                    Err(_) => self.known.insert_failed(part),
-                },
-                Err(Stop::Needs(part)) => {
-                    let value = self.evaluate_part(part)?;
-                    self.remember(part, value);
-                }
+                Err(stop) => self.settle(stop)?,
             }
         }
+    }
+
+    /// Evaluates what a check needs to know.
+    fn settle(&mut self, stop: Stop<'_>) -> Result<(), Error> {
+        match stop {
+            Stop::Wrong(error) => return Err(error),
+            Stop::Wants(part) => match self.evaluate_part(part) {
+                Ok(value) => self.remember(part, value),
+                Err(_) => self.known.insert_failed(part),
+            },
+            Stop::Needs(part) => {
+                let value = self.evaluate_part(part)?;
+                self.remember(part, value);
+            }
+        }
+        Ok(())
     }
 
     /// Records the value of a node, which is not evaluated again.
@@ -172,6 +180,21 @@ impl<'a> Evaluator<'a> {
         self.variables.get_mut().clear();
     }
 
+    /// Records a value under a key of its own.
+    pub(super) fn hold(&mut self, key: usize, value: Value) {
+        self.values.insert(key, value);
+    }
+
+    /// Returns the value under a key.
+    pub(super) fn held(&self, key: usize) -> Result<Value, Error> {
+        self.values.get(&key).cloned().ok_or(Error::OptimizedOut)
+    }
+
+    /// Returns what the checker knows of nodes and names.
+    pub(super) fn known(&self) -> &Known {
+        &self.known
+    }
+
     pub(super) fn checker(&self) -> Checker<'_> {
         Checker {
             scope: self,
@@ -185,9 +208,6 @@ impl<'a> Evaluator<'a> {
     fn evaluate_part(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
             Kind::AddressOf(inner) => self.address_of(inner, node),
-            Kind::Binary(operator, left, right) => {
-                self.rust_comparison(*operator, left, right, node)
-            }
             Kind::Member(object, name) => self.member(object, name, node),
             Kind::Index(object, index) => self.index(object, index, node),
             Kind::Cast(cast, ty, inner) => self.cast(*cast, ty, inner, node),

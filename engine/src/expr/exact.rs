@@ -3,6 +3,7 @@
 //! template would run as well, and overwrite what follows the object; a bytewise copy of a value
 //! with a destructor would be freed twice.
 
+use super::argument_rust::accepts_reference;
 use super::invoke::ResolvedFunction;
 use super::ir::Expr;
 use super::overload::parameters;
@@ -202,6 +203,9 @@ pub(super) fn accepts(
 
 fn accepts_rust(to: &Ty, argument: &Passed) -> Result<u32, Refusal> {
     let from = &argument.ty;
+    if let Some(ranked) = accepts_reference(to, from) {
+        return ranked;
+    }
     let rank = match (to.shape(), from.shape()) {
         (Shape::Pointer(of, _), _) if is_borrowed(to) || is_raw(to) => {
             match from.shape() {

@@ -65,6 +65,10 @@ impl Evaluator<'_> {
             Kind::Item(container, by) => self.item(container, by, of),
             Kind::Answer(method, operands) => self.answer(method, operands, of),
             Kind::Call(call) => self.perform(call, &of.ty),
+            Kind::Made(made) => self.made(made, of),
+            Kind::Match(matching) => self.matched(matching, of),
+            Kind::Bound(key) => self.held(*key),
+            Kind::AddressOf(to) if check::is_reference(&of.ty) => self.reference(to, of),
             _ => {
                 let bits = self.bits(of)?;
                 let size = of.ty.size().unwrap_or(8).min(16) as usize;
@@ -142,6 +146,9 @@ impl Evaluator<'_> {
             | Kind::Cast(..)
             | Kind::Item(..)
             | Kind::Answer(..)
+            | Kind::Made(_)
+            | Kind::Match(_)
+            | Kind::Bound(_)
             | Kind::Call(_) => self.loaded(of),
             Kind::Decay(inner) => self.address(inner),
             Kind::AddressOf(inner) => {
@@ -310,6 +317,11 @@ impl Evaluator<'_> {
         };
         let message = format!("cannot take the address of `{}`: {why}", source());
         Err(error(message, span))
+    }
+
+    /// Evaluates a scalar to its type and its bits.
+    pub(super) fn scalar_of(&mut self, of: &Expr<'_>) -> Result<(Scalar, u128), Error> {
+        Ok((self.scalar(of)?, self.bits(of)?))
     }
 
     fn loaded(&mut self, of: &Expr<'_>) -> Result<u128, Error> {

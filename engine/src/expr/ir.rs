@@ -2,6 +2,7 @@
 //! interpreter and the compiler do arithmetic on typed bits.
 
 use super::ir_cpp::Cpp;
+use super::made::{Made, Match};
 use super::tree::{Binary, Cast, Node, Order};
 use crate::inspect::library::Method;
 use crate::inspect::value::Ty;
@@ -94,6 +95,12 @@ pub enum Kind<'t> {
     Assign(Box<Assignment<'t>>),
     /// What only C and C++ have.
     Cpp(Box<Cpp<'t>>),
+    /// An object that the expression makes.
+    Made(Box<Made<'t>>),
+    /// `match` and what is like it.
+    Match(Box<Match<'t>>),
+    /// The value that a pattern has bound, by its key.
+    Bound(usize),
 }
 
 /// A call of a function of the program.
@@ -254,6 +261,7 @@ impl<'t> Expr<'t> {
                 | Kind::Element(..)
                 | Kind::Item(..)
                 | Kind::Answer(..)
+                | Kind::Bound(_)
         ) || matches!(&self.kind, Kind::Assign(it) if it.outcome == Outcome::Place)
     }
 

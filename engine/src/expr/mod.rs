@@ -2,11 +2,13 @@
 
 mod access;
 mod argument;
+mod argument_rust;
 pub(crate) mod arith;
 pub(crate) mod call;
 mod cast;
 pub(crate) mod check;
 mod complete;
+pub(crate) mod constants;
 mod convert;
 pub(crate) mod evaluate;
 mod exact;
@@ -14,12 +16,15 @@ mod format;
 mod hierarchy;
 mod interpret;
 mod interpret_cpp;
+mod interpret_made;
+mod interpret_match;
 mod invoke;
 pub(crate) mod ir;
 pub(crate) mod ir_cpp;
 mod lex;
 mod literal;
 mod macros;
+pub(crate) mod made;
 mod mangle;
 pub(crate) mod messages;
 mod method;
@@ -31,14 +36,18 @@ mod parse;
 mod parse_cpp;
 mod parse_declarator;
 mod parse_forms;
+mod parse_rust;
 mod parse_type;
 mod slice;
 pub(crate) mod soft;
 mod suggest;
 pub(crate) mod tree;
+pub(crate) mod tree_rust;
 pub(crate) mod types;
 mod write;
 
+#[cfg(test)]
+mod rust_tests;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 use super::Expression;
 use super::evaluate::inner;
 use super::tree::{Kind, Node};
+use super::tree_rust::Form;
 use super::types::{self, TypeName};
 use crate::arch::Arch;
 use dwarf::Language;
@@ -96,6 +97,7 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
             converted(value, all);
         }
         Kind::SizeOfType(ty) => all.push(type_in(ty)),
+        Kind::Rust(form) => collect_form(form, all),
         Kind::SizeOf(of) => value_or_type(of, Meaning::ValueOrType, all),
         Kind::Cpp(form, operands) => {
             all.extend(form.types().map(type_in));
@@ -115,6 +117,23 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
                 collect(argument, all);
             }
         }
+    }
+}
+
+/// What a pattern binds is no free name in its arm.
+fn collect_form<'a>(form: &'a Form, all: &mut Vec<NameRef<'a>>) {
+    let Form::Match(of, arms) = form else {
+        return form.parts().into_iter().for_each(|part| collect(part, all));
+    };
+    collect(of, all);
+    for arm in arms {
+        let mut inside = Vec::new();
+        for node in arm.guard.iter().chain([&arm.body]) {
+            collect(node, &mut inside);
+        }
+        let bound = arm.pattern.names();
+        inside.retain(|it| !bound.contains(&it.name));
+        all.extend(inside);
     }
 }
 

@@ -25,6 +25,7 @@ pub fn parse(text: &str, language: Language) -> Result<(Node, Format), Error> {
         depth: 0,
         language,
         text,
+        in_condition: false,
     };
     if parser.peek() == &TokenKind::End {
         return Err(error("expected an expression", 0..text.len()));
@@ -53,6 +54,8 @@ pub(super) struct Parser<'a> {
     pub(super) depth: u16,
     pub(super) language: Language,
     pub(super) text: &'a str,
+    /// Whether a `{` begins the block of Rust's `if` or `match`, and no struct.
+    pub(super) in_condition: bool,
 }
 
 /// Binding powers, ISO C §6.5. Rust differs only for C's well-known pitfall: `a & b == c`.
@@ -60,6 +63,7 @@ pub(super) mod power {
     pub const SEQUENCE: u8 = 0;
     pub const REPEAT: u8 = 22;
     pub const ASSIGN: u8 = 1;
+    pub const RANGE: u8 = 2;
     pub const CHOICE: u8 = 3;
     pub const OR: u8 = 5;
     pub const AND: u8 = 7;
@@ -116,7 +120,7 @@ impl Parser<'_> {
         symbol_of(self.peek())
     }
 
-    fn advance(&mut self) -> Token {
+    pub(super) fn advance(&mut self) -> Token {
         let token = self.token(0).clone();
         self.at += 1;
         token
@@ -268,6 +272,9 @@ impl Parser<'_> {
             }
             ".*" | "->*" if power::MEMBER >= least => self.member_pointer(*left),
             "?" if power::CHOICE >= least => self.choice(left),
+            ".." | "..=" if self.language == Language::Rust && power::RANGE >= least => {
+                self.range_to(Some(left))
+            }
             _ => {
                 let Some(operator) = assignment(symbol).filter(|_| power::ASSIGN >= least) else {
                     return Ok(left);
@@ -324,12 +331,9 @@ impl Parser<'_> {
                 let operand = self.operand()?;
                 self.unary_node(start, operand, Kind::Deref)
             }
-            // `&&x` is a reference to a reference in Rust.
+            "&" | "&&" if self.language == Language::Rust => self.borrow(start),
             "&" | "&&" => {
                 self.at += 1;
-                if self.peek() == &TokenKind::Name("mut".into()) {
-                    self.at += 1;
-                }
                 let operand = self.operand()?;
                 self.unary_node(start, operand, Kind::AddressOf)
             }
@@ -389,11 +393,7 @@ impl Parser<'_> {
 
     fn primary(&mut self) -> Result<Box<Node>, Error> {
         match self.peek() {
-            TokenKind::Name(name) if name == "if" && self.language == Language::Rust => {
-                let start = self.token(0).span.start;
-                self.at += 1;
-                self.rust_if(start)
-            }
+            _ if self.begins_form() => self.form(),
             TokenKind::Symbol("(") => {
                 let start = self.token(0).span.start;
                 self.at += 1;
@@ -426,9 +426,12 @@ impl Parser<'_> {
         self.node(kind, span, &[])
     }
 
-    fn name(&mut self) -> Result<Box<Node>, Error> {
+    pub(super) fn name(&mut self) -> Result<Box<Node>, Error> {
         let start = self.token(0).span.start;
         let path = self.path(false)?;
+        if self.begins_struct(&path) {
+            return self.struct_literal(path, start);
+        }
         let span = start..self.tokens[self.at - 1].span.end;
         let boolean = |value| {
             let ty = Ty::Builtin(Scalar::new(ScalarKind::Bool, 1), "bool");

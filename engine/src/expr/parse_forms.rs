@@ -1,9 +1,9 @@
 //! Expressions that begin with a keyword or end in brackets.
 
-use super::lex::{TokenKind, error};
 use super::parse::{Parser, power};
 use super::tree::{Cast, Kind, Node, Unary};
 use crate::ids::error::Error;
+use dwarf::Language;
 
 impl Parser<'_> {
     pub(super) fn signs(
@@ -18,32 +18,6 @@ impl Parser<'_> {
         };
         let inner = self.unary_node(start + 1, operand, |it| Kind::Unary(sign, it))?;
         self.unary_node(start, inner, |it| Kind::Unary(sign, it))
-    }
-
-    /// Parses Rust's `if c {a} else {b}` after the `if`.
-    pub(super) fn rust_if(&mut self, start: usize) -> Result<Box<Node>, Error> {
-        let condition = self.item()?;
-        self.expect("{")?;
-        let yes = self.item()?;
-        self.expect("}")?;
-        if self.peek() != &TokenKind::Name("else".into()) {
-            return Err(error(
-                "an `if` without `else` has no value",
-                self.token(0).span.clone(),
-            ));
-        }
-        self.at += 1;
-        let no = if self.peek() == &TokenKind::Name("if".into()) {
-            self.item()?
-        } else {
-            self.expect("{")?;
-            let no = self.item()?;
-            self.expect("}")?;
-            no
-        };
-        let span = start..self.token_before().span.end;
-        let below = [condition.depth, yes.depth, no.depth];
-        self.node(Kind::Choice(condition, yes, no), span, &below)
     }
 
     /// Parses `static_cast<T>(x)` and the other named casts, from the `<` on.
@@ -61,6 +35,9 @@ impl Parser<'_> {
     /// Parses the contents of index brackets: a value, or a Rust range.
     pub(super) fn index_or_range(&mut self) -> Result<Box<Node>, Error> {
         let start = self.token(0).span.start;
+        if self.language == Language::Rust {
+            return self.nested(|it| it.expression(power::SEQUENCE));
+        }
         let is_range = |parser: &Self| matches!(parser.symbol(), ".." | "..=");
         let from = match is_range(self) {
             true => None,
@@ -84,7 +61,7 @@ impl Parser<'_> {
         self.expect("(")?;
         let mut arguments = Vec::new();
         while self.symbol() != ")" {
-            arguments.push(*self.item()?);
+            arguments.push(*self.nested(|it| it.item())?);
             if !self.accept(",") {
                 break;
             }

@@ -81,7 +81,7 @@ fn show(text: &str, language: Language) -> String {
     }
 }
 
-fn check(language: Language, expected: &[(&str, &str)]) {
+pub(super) fn check(language: Language, expected: &[(&str, &str)]) {
     for (text, expected) in expected {
         assert_eq!(show(text, language), *expected, "{text}");
     }
@@ -388,6 +388,15 @@ fn hostile_input() {
         "(*const ".repeat(deep),
         "a=".repeat(deep) + "1",
         "9".repeat(deep),
+        "[".repeat(deep),
+        "{".repeat(deep),
+        "..".repeat(deep),
+        "Some(".repeat(deep),
+        "matches!(1, ".to_owned() + &"&".repeat(deep),
+        "matches!(1, ".to_owned() + &"(".repeat(deep),
+        "if let Some(".repeat(deep),
+        "match ".repeat(deep),
+        "[[0; 99999999]; 99999999]".into(),
         "1e".to_owned() + &"9".repeat(1000),
         "'".repeat(deep),
         "\"\\".repeat(deep),
@@ -487,6 +496,17 @@ fn random_input() {
         "-128i8",
         "[1..",
         "9999999999",
+        "matches!(",
+        "if let",
+        "match",
+        "=>",
+        "Some(",
+        "None",
+        "&mut",
+        "|",
+        ";",
+        "unsafe {",
+        "P { x:",
     ];
     let good = [
         "(1 + 2) * 3 - -4 / 5 % 6 << 1",
@@ -495,6 +515,7 @@ fn random_input() {
         "(int *)16 + 1, [4]x",
         "1.5e3 + 0x1fu * 017, b",
         "\"text\"[1..3] == R\"(ex)\"",
+        "match (1, Some([2; 3])) { (1, Some([a, ..])) if a > 1 => a, (n @ 1..=3 | n, _) => -n }",
     ];
     // xorshift64: the same cases in every run.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,6 +1,7 @@
 //! The syntax tree of an expression.
 
 use super::parse_cpp::Form;
+use super::tree_rust;
 use super::types::TypeName;
 use crate::inspect::value::Ty;
 use std::ops::Range;
@@ -51,7 +52,7 @@ pub enum Kind {
     Member(Box<Node>, String),
     /// `a[b]`
     Index(Box<Node>, Box<Node>),
-    /// `1..4`, `..=3`, `2..`; only as an index.
+    /// `1..4`, `..=3`, `2..`; in C and C++ only as an index.
     Range(Option<Box<Node>>, Option<Box<Node>>, bool),
     /// `p@10`: this many elements from there on.
     Repeat(Box<Node>, Box<Node>),
@@ -71,6 +72,8 @@ pub enum Kind {
     Assign(Option<Binary>, Box<Node>, Box<Node>),
     /// A form of C and C++ alone, with its operands.
     Cpp(Form, Vec<Node>),
+    /// An expression that only Rust has.
+    Rust(Box<tree_rust::Form>),
 }
 
 impl Node {
@@ -116,6 +119,7 @@ impl Kind {
             Kind::Range(from, to, _) => {
                 [from, to].into_iter().flatten().map(|end| &**end).collect()
             }
+            Kind::Rust(form) => form.parts(),
             Kind::Call(callee, arguments) => {
                 let mut all = vec![&**callee];
                 all.extend(arguments);

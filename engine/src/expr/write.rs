@@ -109,6 +109,12 @@ impl Evaluator<'_> {
             }
             Source::Copy(value) => {
                 let value = self.interpret(value)?;
+                if value.place.has_temporary() {
+                    return Err(Error::eval(
+                        "cannot store a reference to a temporary; refer to a variable of the program",
+                    ));
+                }
+                let value = self.conform(&value, &place.ty)?;
                 let bytes = value.bytes(self.context.as_target())?.to_vec();
                 writes.push((place.clone(), bytes));
             }

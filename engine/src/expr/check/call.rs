@@ -121,6 +121,7 @@ impl Checker<'_> {
         arguments: Vec<Expr<'t>>,
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let arguments = self.made_for(arguments, known)?;
         let passed: Vec<Passed> = arguments.iter().map(Passed::of).collect();
         match overload::best(known, is_method, typed, &passed) {
             Ok(Some(best)) => {

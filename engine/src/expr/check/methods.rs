@@ -4,6 +4,7 @@
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Node};
 use super::cpp_members::split_last;
+use super::rust_made::Access;
 use super::{Checked, Checker, Stop, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::exact::{self, Candidate, Refusal};
@@ -144,9 +145,8 @@ impl Checker<'_> {
         nodes: &'t [Node],
     ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
         let passed = |(operand, node): (Expr<'t>, &'t Node)| match &inner(node).kind {
-            // A temporary is passed by the address of a copy.
-            tree::Kind::AddressOf(_) if self.language == Language::Rust && operand.is_place() => {
-                self.address_of_place(operand, node)
+            tree::Kind::AddressOf(of) if self.language == Language::Rust => {
+                Ok(self.reference_to(operand, of, Access::Shared, node))
             }
             _ => Ok(operand),
         };

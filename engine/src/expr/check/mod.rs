@@ -15,11 +15,17 @@ mod objects;
 mod operators;
 mod places;
 mod rust;
+mod rust_made;
+mod rust_match;
+mod rust_types;
 mod source;
+
+pub(crate) use rust_types::{fields, is_open, is_reference};
 
 use super::evaluate::DEREFERENCES;
 use super::invoke::ResolvedFunction;
 use super::ir::{Expr, Kind, Storage};
+use super::made::Bound;
 use super::messages;
 use super::tree::{self, Node};
 use crate::ids::error::Error;
@@ -27,6 +33,7 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// What is known of a node's value without its contents.
@@ -40,7 +47,7 @@ pub(crate) struct Leaf {
 
 /// Nodes whose values are known, by their addresses.
 #[derive(Default)]
-pub(crate) struct Known(FxHashMap<usize, Fact>);
+pub(crate) struct Known(FxHashMap<usize, Fact>, RefCell<Vec<Bound>>);
 
 /// What is known of a node.
 enum Fact {
@@ -53,6 +60,25 @@ impl Known {
     /// Records the type of a node.
     pub(crate) fn insert(&mut self, node: &Node, leaf: Leaf) {
         self.0.insert(key(node), Fact::Leaf(leaf));
+    }
+
+    /// Lets names of patterns be known. Returns what [`Self::unbind`] needs.
+    pub(crate) fn bind(&self, names: &[Bound]) -> usize {
+        let mut bound = self.1.borrow_mut();
+        let before = bound.len();
+        bound.extend_from_slice(names);
+        before
+    }
+
+    /// Forgets the names that have been bound since then.
+    pub(crate) fn unbind(&self, before: usize) {
+        self.1.borrow_mut().truncate(before);
+    }
+
+    /// Returns what a pattern has bound to a name.
+    pub(crate) fn bound(&self, name: &str) -> Option<Bound> {
+        let bound = self.1.borrow();
+        bound.iter().rev().find(|it| it.name == name).cloned()
     }
 
     /// Records that a node that may not be reached cannot be evaluated.
@@ -143,6 +169,11 @@ impl Checker<'_> {
             }
             Some(Fact::Failed) => return Err(Stop::Needs(node)),
             None => {}
+        }
+        if self.language == Language::Rust
+            && let Some(found) = self.rust_form(node)
+        {
+            return found;
         }
         match &node.kind {
             tree::Kind::Paren(inner) => self.check(inner),

@@ -4,6 +4,7 @@
 use super::super::ir::{Expr, Kind, Storage};
 use super::super::tree::Node;
 use super::{Checked, Checker, Stop, wrong};
+use crate::expr::constants;
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::names::{enumerator, extreme};
 use crate::inspect::value::path::{self, Lookup};
@@ -45,9 +46,19 @@ impl Checker<'_> {
                 ty.and_then(|ty| enumerator(&ty, name))
             }
         };
+        let constant = match self.language {
+            Language::Rust => constant.or_else(|| constants::named(name)),
+            _ => constant,
+        };
         match constant.and_then(|value| known(value, node)) {
             Some(found) => Ok(found),
-            None => Err(Stop::Wrong(self.scope.unknown_name(node))),
+            None => {
+                let variant = match self.language {
+                    Language::Rust => self.unit_variant(node),
+                    _ => None,
+                };
+                variant.ok_or_else(|| Stop::Wrong(self.scope.unknown_name(node)))
+            }
         }
     }
 

@@ -5,7 +5,6 @@ use super::super::tree::{self, Binary, Node, Order, Unary};
 use super::cpp_classes::Operands;
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
-use crate::expr::method;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
@@ -123,10 +122,9 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         // The other side decides what `Some(3)` and `&2` are.
         if self.language == Language::Rust
-            && operator.is_comparison()
-            && [left, right].into_iter().any(method::is_of_other_side)
+            && let Some(compared) = self.rust_comparison(operator, left, right, node)
         {
-            return Err(Stop::Needs(node));
+            return compared;
         }
         self.usual_binary(operator, left, right, node)
     }

@@ -3,6 +3,7 @@
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Binary, Node};
 use super::operators::converted;
+use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::inspect::library::{self, Contents};
@@ -120,7 +121,9 @@ impl Checker<'_> {
 
     /// Checks `&x`.
     pub(super) fn address_of<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
-        // `&v[1..4]` is the same as `v[1..4]`.
+        if self.language == Language::Rust {
+            return self.borrow(operand, Access::Shared, node);
+        }
         if let tree::Kind::Index(_, index) = &inner(operand).kind
             && let tree::Kind::Range(..) = index.kind
         {
@@ -281,6 +284,10 @@ enum Step<'t> {
 
 /// Returns the object of a smart pointer or wrapper.
 fn pointee<'t>(of: Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
+    // The fields of a struct with an unsized tail depend on the length in the reference.
+    if matches!(path::find(&of.ty, "data_ptr"), Lookup::Found(_)) {
+        return None;
+    }
     match library::contents(&of.ty)? {
         Contents::Pointee(to) | Contents::Wrapped(to) => {
             Some(Expr::new(Kind::Pointee(Box::new(of)), to, node))

@@ -2,7 +2,7 @@
 //! other one.
 
 use super::super::ir::{Expr, Kind};
-use super::{Checker, Stop, scalar, wrong};
+use super::{Checker, Stop, rust_made, rust_types, scalar, wrong};
 use crate::expr::soft;
 use crate::inspect::language::rust;
 use crate::inspect::value::Ty;
@@ -60,6 +60,10 @@ impl Checker<'_> {
                 let ty = a.ty.clone();
                 (a, self.typed(b, &ty)?)
             }
+            (true, true) if rust_made::is_made(&a) || rust_made::is_made(&b) => {
+                let (first, second) = (a.ty.clone(), b.ty.clone());
+                (self.typed(a, &second)?, self.typed(b, &first)?)
+            }
             (true, true) => {
                 // The larger default type holds both literals.
                 let wider = match b.ty.size() > a.ty.size() {
@@ -71,7 +75,7 @@ impl Checker<'_> {
             }
             (false, false) => (a, b),
         };
-        if is_same(&a.ty, &b.ty) {
+        if is_same(&a.ty, &b.ty) || rust_types::same(&a.ty, &b.ty) {
             let ty = a.ty.clone();
             return Ok((a, b, ty));
         }
@@ -79,7 +83,7 @@ impl Checker<'_> {
     }
 
     /// Returns the error for operands of two types.
-    fn mismatch<'t>(&self, a: &Expr<'_>, b: &Expr<'_>) -> Stop<'t> {
+    pub(super) fn mismatch<'t>(&self, a: &Expr<'_>, b: &Expr<'_>) -> Stop<'t> {
         let span = a.span.start.min(b.span.start)..a.span.end.max(b.span.end);
         let message = format!("mismatched types `{}` and `{}`", a.ty.name(), b.ty.name());
         let numbers = [a, b].map(|it| {
@@ -106,7 +110,7 @@ impl Checker<'_> {
     ///
     /// # Errors
     /// A literal in it is out of range for the type, or of another kind.
-    pub(super) fn typed<'t>(&self, of: Expr<'t>, ty: &Ty) -> Result<Expr<'t>, Stop<'t>> {
+    pub(crate) fn typed<'t>(&self, of: Expr<'t>, ty: &Ty) -> Result<Expr<'t>, Stop<'t>> {
         self.typed_within(of, ty, false)
     }
 
@@ -118,6 +122,9 @@ impl Checker<'_> {
         ty: &Ty,
         negative: bool,
     ) -> Result<Expr<'t>, Stop<'t>> {
+        if rust_made::is_made(&of) {
+            return self.typed_made(of, ty);
+        }
         if !of.open {
             return Ok(of);
         }

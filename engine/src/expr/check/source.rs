@@ -2,6 +2,7 @@
 
 use super::super::ir::{Expr, Fit, Kind, Source};
 use super::super::tree::{self, Node};
+use super::super::tree_rust::Form;
 use super::assign::is_constant;
 use super::{Checker, Stop, wrong};
 use crate::expr::evaluate::inner;
@@ -147,7 +148,7 @@ impl Checker<'_> {
         }
         let value = self.check(right)?;
         let value = match self.language {
-            Language::Rust => value,
+            Language::Rust => self.typed(value, to)?,
             _ => self.operand(value),
         };
         if self.is_text_for(to, &value) {
@@ -342,18 +343,13 @@ fn tuple_form<'t>(class: &Arc<DwarfTy>, node: &'t Node) -> Option<Vec<&'t Node>>
     if !class.ty.name.starts_with('(') || !members::is_tuple(composite) {
         return None;
     }
-    let tree::Kind::Paren(list) = &node.kind else {
+    let tree::Kind::Rust(form) = &inner(node).kind else {
         return None;
     };
-    let mut values = Vec::new();
-    let mut list = &**list;
-    while let tree::Kind::Sequence(first, last) = &list.kind {
-        values.push(&**last);
-        list = first;
+    match &**form {
+        Form::Tuple(parts) => Some(parts.iter().collect()),
+        _ => None,
     }
-    values.push(list);
-    values.reverse();
-    Some(values)
 }
 
 fn is_nullopt(node: &Node) -> bool {

@@ -57,7 +57,8 @@ pub fn contents(ty: &Ty) -> Option<Contents> {
 
 fn of_synthetic(ty: &Synthetic) -> Contents {
     match ty {
-        Synthetic::Reference(of) => Contents::Pointee(of.clone()),
+        Synthetic::Reference(of) | Synthetic::MutableReference(of) => Contents::Pointee(of.clone()),
+        Synthetic::Range(..) | Synthetic::Open => Contents::Tuple(ty.held()),
         Synthetic::Slice(of) => Contents::Sequence(of.clone()),
         Synthetic::Str | Synthetic::Text(..) => Contents::Text(Unit::Byte, byte()),
         Synthetic::Tuple(parts) => Contents::Tuple(parts.clone()),

@@ -221,8 +221,11 @@ impl Writer<'_> {
             }
             Shape::Pointer(of, PointerKind::Owned) => {
                 let pointee = value.pointee(self.target, of.clone())?;
+                let is_temporary = value.place.temporary().is_some();
                 let addr = pointee.address().unwrap_or_default();
-                if addr.0 == 0 || matches!(of.shape(), Shape::Void | Shape::Function) {
+                if addr.0 == 0 && !is_temporary
+                    || matches!(of.shape(), Shape::Void | Shape::Function)
+                {
                     self.address(addr, &of);
                 } else {
                     self.value(&pointee, depth)?;

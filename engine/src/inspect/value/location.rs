@@ -1,6 +1,6 @@
 //! Places of values: memory, registers, debug info, or pieces of these.
 
-use super::{RegisterPlace, Target};
+use super::{RegisterPlace, Shape, Target, Value};
 use crate::FrameKey;
 use crate::ids::error::Error;
 use dwarf::{LoadAddr, Location, Piece, Registers};
@@ -77,6 +77,8 @@ pub enum ValueLocation {
     OptimizedOut,
     /// A pointer whose target has been optimized out of memory.
     ImplicitPointer,
+    /// The address of a value that an expression makes, which the program does not have.
+    Temporary(Arc<Value>),
     /// The location could not be evaluated: the error.
     Failed(Arc<Error>),
 }
@@ -170,8 +172,78 @@ impl ValueLocation {
             ValueLocation::OptimizedOut => ValueLocation::OptimizedOut,
             ValueLocation::ImplicitPointer if bytes == 0 => ValueLocation::ImplicitPointer,
             ValueLocation::ImplicitPointer => ValueLocation::OptimizedOut,
+            ValueLocation::Temporary(_) if bytes == 0 => self.clone(),
+            ValueLocation::Temporary(of) => ValueLocation::Bytes(stand_in(of)).offset(bytes),
             ValueLocation::Failed(error) => ValueLocation::Failed(error.clone()),
         }
+    }
+
+    /// Returns the value whose address is here, if an expression has made it.
+    pub fn temporary(&self) -> Option<Arc<Value>> {
+        match self {
+            ValueLocation::Temporary(value) => Some(Arc::clone(value)),
+            ValueLocation::Pieces(parts, offset) => {
+                let mut start = 0u64;
+                for part in parts.iter() {
+                    let len = part.bits / 8;
+                    if let Some(within) = offset.checked_sub(start).filter(|it| *it < len) {
+                        return part.place.offset(within).temporary();
+                    }
+                    start = start.saturating_add(len);
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether a part of it is the address of a temporary.
+    pub fn has_temporary(&self) -> bool {
+        match self {
+            ValueLocation::Temporary(_) => true,
+            ValueLocation::Pieces(parts, _) => parts.iter().any(|it| it.place.has_temporary()),
+            _ => false,
+        }
+    }
+
+    /// Returns the place of `size` bytes that have these parts, each with its offset and its number
+    /// of bytes; what is between them is zero. Later parts lose what earlier ones cover.
+    pub fn composed(size: u64, mut parts: Vec<(u64, u64, ValueLocation)>) -> ValueLocation {
+        let zeros = |len: u64| {
+            let len = usize::try_from(len).unwrap_or(0);
+            ValueLocation::Bytes(Bytes::new(&vec![0; len]))
+        };
+        parts.sort_by_key(|(offset, ..)| *offset);
+        let (mut pieces, mut end) = (Vec::new(), 0);
+        let mut push = |len: u64, place| {
+            let bits = len.saturating_mul(8);
+            pieces.push(LocationPiece {
+                bits,
+                skip: 0,
+                place,
+            });
+        };
+        for (offset, len, place) in parts {
+            if len == 0 || offset < end || offset.saturating_add(len) > size {
+                continue;
+            }
+            if offset > end {
+                push(offset - end, zeros(offset - end));
+            }
+            push(len, place);
+            end = offset + len;
+        }
+        if end < size {
+            push(size - end, zeros(size - end));
+        }
+        let mut flat = Vec::new();
+        for piece in &pieces {
+            match &piece.place {
+                ValueLocation::Bytes(bytes) => flat.extend_from_slice(bytes),
+                _ => return ValueLocation::Pieces(pieces.into(), 0),
+            }
+        }
+        ValueLocation::Bytes(Bytes::new(&flat))
     }
 
     /// Returns all bytes of a value that only the debug info or an expression has.
@@ -210,9 +282,27 @@ impl ValueLocation {
             ValueLocation::Pieces(parts, offset) => read_parts(target, parts, *offset, len),
             ValueLocation::OptimizedOut => Err(Error::OptimizedOut),
             ValueLocation::ImplicitPointer => Err(Error::PointeeOptimizedOut),
+            ValueLocation::Temporary(_) => Err(Error::Unsupported(
+                "a temporary has no address in the program".into(),
+            )),
             ValueLocation::Failed(error) => Err((**error).clone()),
         }
     }
+}
+
+/// Returns what a reference to a temporary has instead of an address, which only the discriminants of
+/// enums see (no reference is zero), and its number of elements.
+fn stand_in(of: &Value) -> Bytes {
+    const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
+    let len = match (of.ty.shape(), &of.place) {
+        (Shape::Array(array), _) => array.count.unwrap_or(0),
+        (Shape::Text, ValueLocation::Bytes(text)) => text.len() as u64,
+        _ => 0,
+    };
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&NOWHERE.to_le_bytes());
+    bytes[8..].copy_from_slice(&len.to_le_bytes());
+    Bytes::new(&bytes)
 }
 
 /// Bytes beyond the end of a register or of a constant do not exist.
@@ -242,8 +332,11 @@ fn read_parts(
         if first < last {
             let skip = part.skip.saturating_add(first - start);
             let count = last - first;
-            let bytes = part
-                .place
+            let place = match &part.place {
+                ValueLocation::Temporary(of) => ValueLocation::Bytes(stand_in(of)),
+                place => place.clone(),
+            };
+            let bytes = place
                 .offset(skip / 8)
                 .read(target, (skip % 8 + count).div_ceil(8) as usize)?;
             copy_bits(&bytes, skip % 8, &mut out, first - from, count);

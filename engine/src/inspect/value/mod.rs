@@ -313,6 +313,9 @@ impl Value {
     /// # Errors
     /// The value cannot be read.
     pub fn pointee(&self, target: &dyn Target, of: Ty) -> Result<Value, Error> {
+        if let Some(temporary) = self.place.temporary() {
+            return Ok(Value::new(of, temporary.place.clone()));
+        }
         let addr = LoadAddr(self.raw(target)? as u64);
         Ok(Value::new(of, ValueLocation::Memory(addr, None)))
     }

@@ -2,7 +2,7 @@
 //! `text.trim()`. Their values exist only in expressions.
 
 use super::location::Bytes;
-use super::{Shape, Target, Ty, Value, ValueLocation};
+use super::{Limits, Shape, Target, Ty, Value, ValueLocation, present};
 use crate::ids::error::Error;
 use crate::inspect::language::c;
 use crate::inspect::value::text::Unit;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub enum Synthetic {
     /// Rust's `&T` of a sized type: the address.
     Reference(Ty),
+    /// Rust's `&mut T` likewise.
+    MutableReference(Ty),
     /// Rust's `&[T]`: address and number of elements.
     Slice(Ty),
     /// Rust's `&str`: address and length in bytes.
@@ -27,6 +29,10 @@ pub enum Synthetic {
     Tuple(Vec<Ty>),
     /// A struct of Rust's library around one value: its name, and the value's type.
     Struct(Arc<str>, Ty),
+    /// A range of Rust: its name, and its bounds.
+    Range(Arc<str>, Vec<(&'static str, Ty)>),
+    /// A type that an expression leaves open, as `None` that of its value: `_`.
+    Open,
     /// A function of C or C++.
     Function(FunctionTy),
     /// A pointer to a member of C++: the class, and the member's type.
@@ -69,10 +75,12 @@ impl Synthetic {
             Synthetic::Str => "&str".into(),
             Synthetic::Text(name, _) => name.clone(),
             Synthetic::Enum(ty) => ty.name.clone(),
-            Synthetic::Struct(name, _) => name.clone(),
+            Synthetic::MutableReference(of) => format!("&mut {}", of.name()).into(),
+            Synthetic::Struct(name, _) | Synthetic::Range(name, _) => name.clone(),
             Synthetic::Function(_) | Synthetic::MemberPointer(..) | Synthetic::Place(..) => {
                 c::spell_synthetic(self, self.language()).into()
             }
+            Synthetic::Open => "_".into(),
             Synthetic::Tuple(parts) => {
                 let names: Vec<Arc<str>> = parts.iter().map(Ty::name).collect();
                 match &names[..] {
@@ -94,6 +102,7 @@ impl Synthetic {
             Synthetic::Enum(ty) => ty.variants.iter().filter_map(|it| it.1.clone()).collect(),
             Synthetic::Tuple(parts) => parts.clone(),
             Synthetic::Struct(_, held) => vec![held.clone()],
+            Synthetic::Range(_, bounds) => bounds.iter().map(|it| it.1.clone()).collect(),
             _ => Vec::new(),
         }
     }
@@ -117,14 +126,17 @@ impl Synthetic {
     /// Returns the size of a value in bytes; a text has none.
     pub fn size(&self) -> Option<u64> {
         match self {
-            Synthetic::Reference(_) => Some(8),
+            Synthetic::Reference(_) | Synthetic::MutableReference(_) => Some(8),
             Synthetic::Slice(_) | Synthetic::Str => Some(16),
-            Synthetic::Text(..) | Synthetic::Function(_) => None,
+            Synthetic::Text(..) | Synthetic::Function(_) | Synthetic::Open => None,
             Synthetic::Place(..) => Some(8),
             Synthetic::MemberPointer(_, member) => match member.shape() {
                 Shape::Function => Some(16),
                 _ => Some(8),
             },
+            Synthetic::Range(_, bounds) => bounds
+                .iter()
+                .try_fold(0u64, |sum, (_, bound)| sum.checked_add(bound.size()?)),
             Synthetic::Struct(_, held) => held.size(),
             Synthetic::Enum(ty) => {
                 let held = ty.variants.iter().filter_map(|(_, held)| held.as_ref());
@@ -142,6 +154,21 @@ impl Ty {
     /// Returns Rust's `&T` of this type.
     pub fn reference(self) -> Ty {
         Ty::Synthetic(Arc::new(Synthetic::Reference(self)))
+    }
+
+    /// Returns Rust's `&mut T` of this type.
+    pub fn mutable_reference(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::MutableReference(self)))
+    }
+
+    /// Returns Rust's `_`.
+    pub fn open() -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Open))
+    }
+
+    /// Returns a range of Rust by its name and its bounds.
+    pub fn range(name: &str, bounds: Vec<(&'static str, Ty)>) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Range(name.into(), bounds)))
     }
 
     /// Returns Rust's `&[T]` of this type.
@@ -259,6 +286,17 @@ impl Ty {
 }
 
 impl Value {
+    /// Returns a place with the value's bytes, which later changes of memory do not reach.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn kept(&self, target: &dyn Target) -> Result<ValueLocation, Error> {
+        match &self.place {
+            place @ (ValueLocation::Temporary(_) | ValueLocation::Pieces(..)) => Ok(place.clone()),
+            _ => Ok(ValueLocation::Bytes(self.bytes(target)?)),
+        }
+    }
+
     /// Returns a value of these bytes.
     pub fn of_bytes(ty: Ty, bytes: &[u8]) -> Value {
         Value::new(ty, ValueLocation::Bytes(Bytes::new(bytes)))
@@ -295,13 +333,14 @@ impl Value {
             _ => None,
         };
         let number = number.ok_or_else(|| no_variant(&ty, name))?;
-        let mut bytes = (number as u64).to_le_bytes().to_vec();
+        let tag = Value::of_bytes(Ty::Void, &(number as u64).to_le_bytes());
+        let mut parts = vec![(0, TAG, tag.place)];
         if let Some(held) = held {
-            bytes.extend_from_slice(&held.bytes(target)?);
+            parts.push((TAG, held.ty.size().unwrap_or(0), held.kept(target)?));
         }
         // The other variants may hold more.
-        bytes.resize(ty.size().unwrap_or(TAG).max(TAG) as usize, 0);
-        Ok(Value::of_bytes(ty, &bytes))
+        let size = ty.size().unwrap_or(TAG).max(TAG);
+        Ok(Value::new(ty, ValueLocation::composed(size, parts)))
     }
 }
 
@@ -337,14 +376,15 @@ pub fn active_variant(
     )))
 }
 
-/// Returns the parts of a synthetic tuple.
+/// Returns the parts of a synthetic tuple, or the bounds of a range.
 pub fn parts(value: &Value) -> Option<Vec<Value>> {
     let Ty::Synthetic(synthetic) = value.ty.strip() else {
         return None;
     };
-    let Synthetic::Tuple(parts) = &*synthetic else {
+    let (Synthetic::Tuple(_) | Synthetic::Range(..)) = &*synthetic else {
         return None;
     };
+    let parts = synthetic.held();
     let mut offset = 0;
     let part = |ty: &Ty| {
         let part = Value::new(ty.clone(), value.place.offset(offset));
@@ -352,6 +392,36 @@ pub fn parts(value: &Value) -> Option<Vec<Value>> {
         part
     };
     Some(parts.iter().map(part).collect())
+}
+
+/// Returns a range in source syntax.
+fn range(
+    target: &dyn Target,
+    value: &Value,
+    name: &str,
+    bounds: &[(&str, Ty)],
+) -> Result<View, Error> {
+    const BOUND: usize = 80;
+    let limits = Limits {
+        text: BOUND,
+        ..Limits::default()
+    };
+    let (mut offset, mut start, mut end) = (0, String::new(), String::new());
+    for (bound, ty) in bounds {
+        let part = Value::new(ty.clone(), value.place.offset(offset));
+        offset += ty.size().unwrap_or(0);
+        let text = present(target, &part, &limits).text;
+        match *bound {
+            "start" => start = text,
+            _ => end = text,
+        }
+    }
+    let dots = if name.contains("Inclusive") {
+        "..="
+    } else {
+        ".."
+    };
+    Ok(View::Plain(format!("{start}{dots}{end}")))
 }
 
 /// Returns the contents of a value of a synthetic type.
@@ -393,8 +463,11 @@ pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, 
         Synthetic::Struct(_, held) => {
             Ok(View::Pointee(Value::new(held.clone(), value.place.clone())))
         }
+        Synthetic::Range(name, bounds) => range(target, value, name, bounds),
         Synthetic::Reference(_)
+        | Synthetic::MutableReference(_)
         | Synthetic::Text(..)
+        | Synthetic::Open
         | Synthetic::Function(_)
         | Synthetic::MemberPointer(..)
         | Synthetic::Place(..) => Err(Error::Unsupported("not composed".into())),

@@ -332,7 +332,9 @@ impl Ty {
             Ty::Void => Shape::Void,
             Ty::Broken(why) => Shape::Broken(why),
             Ty::Synthetic(synthetic) => match &*synthetic {
-                Synthetic::Reference(of) => Shape::Pointer(of.clone(), PointerKind::Owned),
+                Synthetic::Reference(of) | Synthetic::MutableReference(of) => {
+                    Shape::Pointer(of.clone(), PointerKind::Owned)
+                }
                 Synthetic::Text(..) => Shape::Text,
                 Synthetic::Place(of, _) => Shape::Pointer(of.clone(), PointerKind::Reference),
                 Synthetic::Function(_) => Shape::Function,

@@ -274,6 +274,11 @@ pub fn find(ty: &DwarfTy) -> Option<&'static dyn Visualizer> {
 
 /// Returns the view of a value; `None` if its type has no visualizer, or the visualizer failed.
 pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
+    if let Some(of) = value.place.temporary()
+        && value.ty.name().starts_with('&')
+    {
+        return Some(View::Pointee((*of).clone()));
+    }
     match value.ty.shape() {
         Shape::Composite(ty) if !value.raw => ty.visualizer()?.view(target, value).ok(),
         Shape::Synthetic(ty) => synthetic::view(target, value, &ty).ok(),

@@ -36,6 +36,7 @@ impl Debugger {
             ValueLocation::Pieces(..) => return refused("is split between several locations here"),
             ValueLocation::OptimizedOut => return refused("is optimized out here"),
             ValueLocation::ImplicitPointer => return refused("points to something optimized out"),
+            ValueLocation::Temporary(_) => return refused("refers to a temporary"),
             ValueLocation::Failed(error) => return Err((**error).clone()),
         };
         let own = match value.bits {

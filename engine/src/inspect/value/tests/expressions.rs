@@ -85,7 +85,7 @@ fn methods_of_rust_types() {
 fn parts_of_rust_types() {
     rust(|program| {
         program.check(&[
-            ("&vec[1..3]", "[2, 3]"),
+            ("&vec[1..3]", "[2, 3] (2)"),
             ("vec[..2]", "[1, 2]"),
             ("slice[1..]", "[30, 40]"),
             ("array[0..=1]", "[1, 2]"),

@@ -1,0 +1,760 @@
+//! Values that an expression of Rust makes: tuples, arrays, ranges, struct literals, variants of enums,
+//! references. Their types are inferred: what they are compared with or passed to decides.
+
+use super::super::ir::{Expr, Kind};
+use super::super::made::{Fields, Made};
+use super::super::tree::{self, Binary, Node};
+use super::super::tree_rust::Form;
+use super::{Checked, Checker, Stop, rust, rust_types, scalar, wrong};
+use crate::expr::evaluate::inner;
+use crate::expr::exact::Candidate;
+use crate::ids::error::Error;
+use crate::inspect::language::template;
+use crate::inspect::value::members::last_component;
+use crate::inspect::value::{MAX_VALUE_BYTES, Shape, Ty};
+use dwarf::Language;
+use std::ops::Range;
+
+/// Maximum number of elements of an array that an expression makes.
+const MAX_ELEMENTS: u64 = MAX_VALUE_BYTES;
+
+/// What a reference may do with its target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    /// `&`
+    Shared,
+    /// `&mut`
+    Mutable,
+}
+
+/// Returns whether an expression makes an object, whose type its parts decide.
+pub(super) fn is_made(of: &Expr<'_>) -> bool {
+    match &of.kind {
+        Kind::Made(_) => true,
+        Kind::AddressOf(_) => rust_types::is_reference(&of.ty),
+        _ => false,
+    }
+}
+
+/// Returns the name of a type of the standard library that has these variants.
+fn std_variant(path: &str) -> Option<(&'static str, Vec<String>)> {
+    let (head, arguments) = match path.split_once('<') {
+        Some((head, rest)) => {
+            let list = rest.strip_suffix('>').unwrap_or(rest);
+            let arguments = template::split_arguments(list).into_iter();
+            (head, arguments.map(|it| it.trim().to_owned()).collect())
+        }
+        None => (path, Vec::new()),
+    };
+    let (parent, last) = match head.rsplit_once("::") {
+        Some((parent, last)) => (last_component(parent), last),
+        None => ("", head),
+    };
+    let found = match (parent, last) {
+        ("" | "Option", "Some") => "Some",
+        ("" | "Option", "None") => "None",
+        ("" | "Result", "Ok") => "Ok",
+        ("" | "Result", "Err") => "Err",
+        _ => return None,
+    };
+    Some((found, arguments))
+}
+
+fn at<'t>(kind: Kind<'t>, ty: Ty, span: &Range<usize>) -> Expr<'t> {
+    Expr {
+        kind,
+        ty,
+        span: span.clone(),
+        open: false,
+    }
+}
+
+/// Returns whether a node makes an object.
+fn makes_object(node: &Node) -> bool {
+    match &inner(node).kind {
+        tree::Kind::Rust(form) => !matches!(&**form, Form::Match(..) | Form::RawBorrow(_)),
+        tree::Kind::Range(..) | tree::Kind::AddressOf(_) => true,
+        tree::Kind::Call(function, _) => match &inner(function).kind {
+            tree::Kind::Name(path) => std_variant(path).is_some() || is_capital(path),
+            _ => false,
+        },
+        tree::Kind::Name(path) => std_variant(path).is_some(),
+        _ => false,
+    }
+}
+
+/// Returns whether the last component of a path begins with a capital, as types and variants do.
+fn is_capital(path: &str) -> bool {
+    let head = path.split('<').next().unwrap_or_default();
+    last_component(head).starts_with(char::is_uppercase)
+}
+
+impl Checker<'_> {
+    /// Checks what only Rust has; `None` if the node is nothing of that.
+    pub(super) fn rust_form<'t>(&self, node: &'t Node) -> Option<Checked<'t>> {
+        match &node.kind {
+            tree::Kind::Rust(form) => Some(self.form(form, node)),
+            tree::Kind::Range(from, to, inclusive) => {
+                Some(self.range(from.as_deref(), to.as_deref(), *inclusive, node))
+            }
+            tree::Kind::Name(name) => {
+                if let Some(bound) = self.known.bound(name) {
+                    return Some(Ok(Expr::new(Kind::Bound(bound.key), bound.ty, node)));
+                }
+                std_variant(name).map(|found| self.std_constructor(found, &[], node))
+            }
+            tree::Kind::Call(function, arguments) => {
+                let tree::Kind::Name(path) = &inner(function).kind else {
+                    return None;
+                };
+                if let Some(found) = std_variant(path) {
+                    return Some(self.std_constructor(found, arguments, node));
+                }
+                self.constructor(path, arguments, node)
+            }
+            _ => None,
+        }
+    }
+
+    fn form<'t>(&self, form: &'t Form, node: &'t Node) -> Checked<'t> {
+        match form {
+            Form::Tuple(parts) => {
+                let parts = self.parts(parts)?;
+                let ty = match parts.is_empty() {
+                    true => Ty::tuple(Vec::new()),
+                    false => Ty::tuple(parts.iter().map(|it| it.ty.clone()).collect()),
+                };
+                let open = parts.iter().any(|it| it.open);
+                let numbered = parts.into_iter().enumerate();
+                let fields = numbered.map(|(at, it)| (at.to_string(), it)).collect();
+                Ok(self.fields(None, fields, None, ty, node).opened(open))
+            }
+            Form::Array(elements) => self.array_literal(elements, node),
+            Form::Filled(of, count) => self.filled(of, count, node),
+            Form::Struct(path, fields, base) => {
+                self.struct_literal(path, fields, base.as_ref(), node)
+            }
+            Form::BorrowMut(of) => self.borrow(of, Access::Mutable, node),
+            Form::RawBorrow(of) => {
+                let of = self.check(of)?;
+                match of.is_place() {
+                    true => {
+                        let ty = of.ty.clone().pointer();
+                        Ok(Expr::new(Kind::AddressOf(Box::new(of)), ty, node))
+                    }
+                    false => Err(wrong("cannot take the address of a temporary", &node.span)),
+                }
+            }
+            Form::Match(of, arms) => self.matching(of, arms, node),
+        }
+    }
+
+    fn fields<'t>(
+        &self,
+        variant: Option<&str>,
+        fields: Vec<(String, Expr<'t>)>,
+        base: Option<Expr<'t>>,
+        ty: Ty,
+        node: &Node,
+    ) -> Expr<'t> {
+        let made = Made::Fields(Fields {
+            variant: variant.map(str::to_owned),
+            fields,
+            base,
+        });
+        Expr::new(Kind::Made(Box::new(made)), ty, node)
+    }
+
+    /// Checks the parts of an object.
+    fn parts<'t>(&self, nodes: &'t [Node]) -> Result<Vec<Expr<'t>>, Stop<'t>> {
+        nodes.iter().map(|it| self.part(it)).collect()
+    }
+
+    /// Checks a part of an object; a text is a reference.
+    fn part<'t>(&self, node: &'t Node) -> Checked<'t> {
+        let of = self.check(node)?;
+        Ok(match of.ty {
+            Ty::Text => {
+                let span = of.span.clone();
+                at(Kind::AddressOf(Box::new(of)), Ty::str(), &span)
+            }
+            _ => of,
+        })
+    }
+
+    fn array_literal<'t>(&self, elements: &'t [Node], node: &'t Node) -> Checked<'t> {
+        let mut elements = self.parts(elements)?;
+        let ty = match elements.iter().find(|it| !it.open).or(elements.first()) {
+            Some(first) => first.ty.clone(),
+            None => Ty::open(),
+        };
+        for element in &mut elements {
+            let was = std::mem::replace(element, Expr::new(Kind::Constant(0), Ty::Void, node));
+            *element = match was.open && elements_decide(&ty, &was) {
+                true => was,
+                false => self.typed(was, &ty)?,
+            };
+        }
+        self.one_type(&elements, &ty)?;
+        let open = !elements.is_empty() && elements.iter().all(|it| it.open);
+        let array = ty.array(elements.len() as u64);
+        let kind = Kind::Made(Box::new(Made::Row(elements)));
+        Ok(Expr::new(kind, array, node).opened(open))
+    }
+
+    fn one_type<'t>(&self, all: &[Expr<'t>], ty: &Ty) -> Result<(), Stop<'t>> {
+        match all.iter().find(|it| !rust_types::same(&it.ty, ty)) {
+            Some(other) => Err(expected(ty, other)),
+            None => Ok(()),
+        }
+    }
+
+    fn filled<'t>(&self, of: &'t Node, count: &'t Node, node: &'t Node) -> Checked<'t> {
+        let (of, count) = (self.part(of)?, self.check(count)?);
+        let count = self.typed(count, &rust::named("usize"))?;
+        let bits = match count.kind {
+            Kind::Constant(bits) => bits,
+            _ => {
+                let why = "the length of an array is a number; write it as a literal";
+                return Err(wrong(why, &count.span));
+            }
+        };
+        let Some(len) = u64::try_from(bits).ok().filter(|it| *it <= MAX_ELEMENTS) else {
+            return Err(wrong("the array is too long", &count.span));
+        };
+        let (ty, open) = (of.ty.clone().array(len), of.open);
+        let kind = Kind::Made(Box::new(Made::Filled(of, len)));
+        Ok(Expr::new(kind, ty, node).opened(open))
+    }
+
+    /// Checks `a..b` and the other ranges.
+    fn range<'t>(
+        &self,
+        from: Option<&'t Node>,
+        to: Option<&'t Node>,
+        inclusive: bool,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let from = from.map(|it| self.check(it)).transpose()?;
+        let to = to.map(|it| self.check(it)).transpose()?;
+        let (from, to) = match (from, to) {
+            (Some(from), Some(to)) => {
+                let (from, to, _) = self.same_type(from, to)?;
+                (Some(from), Some(to))
+            }
+            ends => ends,
+        };
+        let name = match (&from, &to, inclusive) {
+            (Some(_), Some(_), false) => "Range",
+            (Some(_), Some(_), true) => "RangeInclusive",
+            (Some(_), None, _) => "RangeFrom",
+            (None, Some(_), false) => "RangeTo",
+            (None, Some(_), true) => "RangeToInclusive",
+            (None, None, _) => "RangeFull",
+        };
+        let last = match name {
+            "RangeToInclusive" => "last",
+            _ => "end",
+        };
+        let ends = [("start", from), (last, to)];
+        let ends: Vec<_> = ends
+            .into_iter()
+            .filter_map(|(name, it)| it.map(|it| (name, it)))
+            .collect();
+        let open = ends.iter().any(|it| it.1.open);
+        let bounds: Vec<_> = ends.iter().map(|it| (it.0, it.1.ty.clone())).collect();
+        let of = match bounds.first() {
+            Some((_, ty)) => format!("<{}>", ty.name()),
+            None => String::new(),
+        };
+        let ty = Ty::range(&format!("core::ops::range::{name}{of}"), bounds);
+        let fields = ends.into_iter().map(|it| (it.0.to_owned(), it.1)).collect();
+        Ok(self.fields(None, fields, None, ty, node).opened(open))
+    }
+
+    /// Checks `Some(x)`, `None`, `Ok(x)`, `Err(x)`.
+    fn std_constructor<'t>(
+        &self,
+        (name, arguments): (&'static str, Vec<String>),
+        values: &'t [Node],
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let wanted = usize::from(name != "None");
+        let tree::Kind::Call(..) = &node.kind else {
+            return match wanted {
+                0 => self.std_variant(name, &arguments, None, node),
+                _ => Err(wrong(format!("`{name}` takes 1 argument"), &node.span)),
+            };
+        };
+        match (values, wanted) {
+            ([value], 1) => {
+                let value = self.part(value)?;
+                self.std_variant(name, &arguments, Some(value), node)
+            }
+            _ => {
+                let plural = if wanted == 1 { "" } else { "s" };
+                let why = format!("`{name}` takes {wanted} argument{plural}");
+                Err(wrong(why, &node.span))
+            }
+        }
+    }
+
+    fn std_variant<'t>(
+        &self,
+        name: &'static str,
+        arguments: &[String],
+        mut value: Option<Expr<'t>>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let mut types = Vec::new();
+        for argument in arguments {
+            let unknown = || crate::expr::messages::unknown_type(argument);
+            let found = match argument.as_str() {
+                "_" => None,
+                name => Some(
+                    self.type_spelled(name)
+                        .ok_or_else(|| wrong(unknown(), &node.span))?,
+                ),
+            };
+            types.push(found);
+        }
+        let given = match name {
+            "Err" => types.get(1),
+            _ => types.first(),
+        };
+        if let Some(Some(ty)) = given
+            && let Some(of) = value.take()
+        {
+            let typed = self.typed(of, ty)?;
+            if !rust_types::same(&typed.ty, ty) {
+                return Err(expected(ty, &typed));
+            }
+            value = Some(typed);
+        }
+        let held = |at: usize| match types.get(at) {
+            Some(Some(ty)) => ty.clone(),
+            _ => Ty::open(),
+        };
+        let own = |it: &Option<Expr<'t>>| it.as_ref().map_or_else(Ty::open, |it| it.ty.clone());
+        let ty = match name {
+            "Some" => own(&value).option(),
+            "None" => held(0).option(),
+            "Ok" => own(&value).result(held(1)),
+            _ => held(0).result(own(&value)),
+        };
+        let open = value.as_ref().is_some_and(|it| it.open) || rust_types::is_open(&ty);
+        let fields = value.map(|it| ("0".to_owned(), it)).into_iter().collect();
+        Ok(self.fields(Some(name), fields, None, ty, node).opened(open))
+    }
+
+    /// Returns the type of a spelling: `i32`, `&str`, `Point`.
+    fn type_spelled(&self, name: &str) -> Option<Ty> {
+        match name.strip_prefix('&') {
+            Some("str") => Some(Ty::str()),
+            Some(of) => self.type_spelled(of.trim()).map(Ty::reference),
+            None => self.scope.find_type(name),
+        }
+    }
+
+    /// Checks `E::B(9)` of an enum of the program, and `Wrapper(5)` of a tuple struct.
+    fn constructor<'t>(
+        &self,
+        path: &'t str,
+        arguments: &'t [Node],
+        node: &'t Node,
+    ) -> Option<Checked<'t>> {
+        let (ty, variant) = self.constructed(path)?;
+        let known = match variant {
+            Some(name) => rust_types::variant(&ty, name)?,
+            None => rust_types::fields(&ty)?,
+        };
+        let is_positional = |it: &(String, Ty)| it.0.bytes().all(|byte| byte.is_ascii_digit());
+        if known.is_empty() || !known.iter().all(is_positional) {
+            return None;
+        }
+        if known.len() != arguments.len() {
+            let why = format!("`{path}` takes {} arguments", known.len());
+            return Some(Err(wrong(why, &node.span)));
+        }
+        let values = match self.parts(arguments) {
+            Ok(values) => values,
+            Err(stop) => return Some(Err(stop)),
+        };
+        let names = known.iter().map(|it| it.0.clone());
+        let fields = names.zip(values).collect();
+        let made = self.fields(variant, fields, None, ty.clone(), node);
+        Some(self.typed_fields(made, &known, &ty))
+    }
+
+    /// Returns the type of a path that makes a value, and the variant.
+    fn constructed<'p>(&self, path: &'p str) -> Option<(Ty, Option<&'p str>)> {
+        if !is_capital(path) {
+            return None;
+        }
+        if let Some((parent, last)) = path.rsplit_once("::")
+            && is_capital(parent)
+            && let Some(ty) = self.scope.find_type(parent)
+            && rust_types::is_enum(&ty)
+        {
+            return Some((ty, Some(last)));
+        }
+        let ty = self.scope.find_type(path)?;
+        // The contents of a variant are a struct in the debug info.
+        let name = ty.strip().name();
+        let is_variant = name.rsplit_once("::").is_some_and(|(parent, _)| {
+            let found = self.scope.find_type(parent);
+            found.is_some_and(|it| rust_types::is_enum(&it))
+        });
+        (!is_variant && !rust_types::is_enum(&ty)).then_some((ty, None))
+    }
+
+    /// Returns a variant without fields that a path names: `E::A`.
+    pub(super) fn unit_variant<'t>(&self, node: &'t Node) -> Option<Expr<'t>> {
+        let tree::Kind::Name(path) = &node.kind else {
+            return None;
+        };
+        let (ty, variant) = self.constructed(path)?;
+        let known = match variant {
+            Some(name) => rust_types::variant(&ty, name)?,
+            None => return None,
+        };
+        known
+            .is_empty()
+            .then(|| self.fields(variant, Vec::new(), None, ty, node))
+    }
+
+    fn struct_literal<'t>(
+        &self,
+        path: &'t str,
+        fields: &'t [(String, Node)],
+        base: Option<&'t Node>,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let Some((ty, variant)) = self.constructed(path) else {
+            return Err(Stop::Wrong(Error::UnknownName {
+                message: crate::expr::messages::unknown_type(path),
+                span: node.span.start..node.span.start + path.len(),
+            }));
+        };
+        let known = match variant {
+            Some(name) => rust_types::variant(&ty, name),
+            None => rust_types::fields(&ty),
+        };
+        let Some(known) = known else {
+            return Err(wrong(format!("`{path}` is no struct"), &node.span));
+        };
+        let mut values = Vec::new();
+        for (name, value) in fields {
+            if !known.iter().any(|it| it.0 == *name) {
+                let why = format!("`{path}` has no field `{name}`");
+                return Err(wrong(why, &value.span));
+            }
+            values.push((name.clone(), self.part(value)?));
+        }
+        let base = base.map(|it| self.check(it)).transpose()?;
+        if let Some(base) = base.as_ref().filter(|it| !rust_types::same(&it.ty, &ty)) {
+            return Err(expected(&ty, base));
+        }
+        let missing = known
+            .iter()
+            .find(|(name, _)| values.iter().all(|it| it.0 != *name));
+        if let (Some((name, _)), None) = (missing, &base) {
+            let why = format!("missing field `{name}` in `{path}`");
+            return Err(wrong(why, &node.span));
+        }
+        let made = self.fields(variant, values, base, ty.clone(), node);
+        self.typed_fields(made, &known, &ty)
+    }
+
+    /// Gives the fields of an object their types.
+    fn typed_fields<'t>(&self, mut of: Expr<'t>, known: &[(String, Ty)], ty: &Ty) -> Checked<'t> {
+        let Kind::Made(made) = &mut of.kind else {
+            return Ok(of);
+        };
+        let Made::Fields(Fields { fields, .. }) = &mut **made else {
+            return Ok(of);
+        };
+        let mut typed = Vec::new();
+        for (name, value) in std::mem::take(fields) {
+            let found = known.iter().find(|it| it.0 == name);
+            typed.push(match found {
+                Some((_, ty)) => {
+                    let value = self.typed(value, ty)?;
+                    if !rust_types::same(&value.ty, ty) {
+                        return Err(expected(ty, &value));
+                    }
+                    (name, value)
+                }
+                None => (name, value),
+            });
+        }
+        *fields = typed;
+        of.ty = ty.clone();
+        of.open = false;
+        Ok(of)
+    }
+
+    /// Gives an object that an expression makes the type that is expected, if it can have that.
+    pub(super) fn typed_made<'t>(&self, mut of: Expr<'t>, ty: &Ty) -> Checked<'t> {
+        let fit = |checker: &Self, it: Expr<'t>, ty: &Ty| checker.typed(it, ty);
+        match &mut of.kind {
+            Kind::AddressOf(target) => {
+                let to = match rust_types::referent(ty) {
+                    Some(to) => to,
+                    // `&[1, 2]` for `&[T]`.
+                    None if rust_types::is_reference(ty) => {
+                        let Some(element) = rust_types::element(ty) else {
+                            if of.ty.name() == ty.name() {
+                                of.ty = ty.clone();
+                            }
+                            return Ok(of);
+                        };
+                        match target.ty.shape() {
+                            Shape::Array(array) => element.array(array.count.unwrap_or(0)),
+                            _ => return Ok(of),
+                        }
+                    }
+                    None => return Ok(of),
+                };
+                let was = take(target);
+                **target = fit(self, was, &to)?;
+                let is_mutable = of.ty.name().starts_with("&mut ");
+                if rust_types::same(&target.ty, &to) && rust_types::referent(ty).is_some() {
+                    let may = is_mutable || !ty.name().starts_with("&mut ");
+                    if may {
+                        of.ty = match is_mutable == ty.name().starts_with("&mut ") {
+                            true => ty.clone(),
+                            false => to.reference(),
+                        };
+                    }
+                } else {
+                    of.ty = match is_mutable {
+                        true => target.ty.clone().mutable_reference(),
+                        false => target.ty.clone().reference(),
+                    };
+                }
+                of.open = target.open;
+                Ok(of)
+            }
+            Kind::Made(made) => match &mut **made {
+                Made::Row(elements) => {
+                    let Some(element) = rust_types::element(ty) else {
+                        return Ok(of);
+                    };
+                    for it in elements.iter_mut() {
+                        let was = std::mem::replace(it, nothing());
+                        *it = fit(self, was, &element)?;
+                    }
+                    if elements.iter().all(|it| rust_types::same(&it.ty, &element)) {
+                        of.ty = element.array(elements.len() as u64);
+                        of.open = false;
+                    }
+                    Ok(of)
+                }
+                Made::Filled(value, count) => {
+                    let Some(element) = rust_types::element(ty) else {
+                        return Ok(of);
+                    };
+                    let was = std::mem::replace(value, nothing());
+                    *value = fit(self, was, &element)?;
+                    if rust_types::same(&value.ty, &element) {
+                        of.ty = element.array(*count);
+                        of.open = false;
+                    }
+                    Ok(of)
+                }
+                Made::Fields(made) => {
+                    let known = match &made.variant {
+                        Some(name) => rust_types::variant(ty, name),
+                        None => rust_types::fields(ty),
+                    };
+                    let is_same_kind =
+                        rust_types::generic_name(&of.ty) == rust_types::generic_name(ty);
+                    let known = known.filter(|_| is_same_kind);
+                    let Some(known) = known.filter(|it| it.len() >= made.fields.len()) else {
+                        return Ok(of);
+                    };
+                    let mut all_same = made.base.is_none() || rust_types::same(&of.ty, ty);
+                    for (name, value) in &mut made.fields {
+                        let Some((_, ty)) = known.iter().find(|it| it.0 == *name) else {
+                            return Ok(of);
+                        };
+                        let was = std::mem::replace(value, nothing());
+                        *value = fit(self, was, ty)?;
+                        all_same &= rust_types::same(&value.ty, ty);
+                    }
+                    if all_same {
+                        of.ty = ty.clone();
+                        of.open = rust_types::is_open(ty);
+                    }
+                    Ok(of)
+                }
+            },
+            _ => Ok(of),
+        }
+    }
+
+    /// Checks `&x` and `&mut x`.
+    pub(super) fn borrow<'t>(
+        &self,
+        operand: &'t Node,
+        access: Access,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        // `&v[1..4]` is a slice.
+        if let tree::Kind::Index(_, index) = &inner(operand).kind
+            && let tree::Kind::Range(..) = inner(index).kind
+        {
+            return Err(Stop::Needs(node));
+        }
+        let of = self.check(operand)?;
+        Ok(self.reference_to(of, operand, access, node))
+    }
+
+    /// Returns the reference to a checked operand.
+    pub(super) fn reference_to<'t>(
+        &self,
+        of: Expr<'t>,
+        operand: &'t Node,
+        access: Access,
+        node: &'t Node,
+    ) -> Expr<'t> {
+        // A function is passed on by its address.
+        if let Shape::Function = of.ty.shape() {
+            let ty = of.ty.clone().pointer();
+            return Expr::new(Kind::AddressOf(Box::new(of)), ty, node);
+        }
+        // `*text` and `*slice` are known by their references.
+        let is_unsized = matches!(inner(operand).kind, tree::Kind::Deref(_))
+            && rust_types::is_reference(&of.ty)
+            && rust_types::referent(&of.ty).is_none();
+        if is_unsized {
+            return of;
+        }
+        let open = of.open;
+        let ty = match access {
+            Access::Shared => of.ty.clone().reference(),
+            Access::Mutable => of.ty.clone().mutable_reference(),
+        };
+        Expr::new(Kind::AddressOf(Box::new(of)), ty, node).opened(open)
+    }
+
+    /// Checks a comparison with an object that one operand makes, whose type the other one decides;
+    /// `None` if no operand makes one.
+    pub(super) fn rust_comparison<'t>(
+        &self,
+        operator: Binary,
+        left: &'t Node,
+        right: &'t Node,
+        node: &'t Node,
+    ) -> Option<Checked<'t>> {
+        operator.order()?;
+        // `opt == None` and `e == E::A` test the variant alone.
+        let is_variant = |it: &'t Node| {
+            let is_name = matches!(inner(it).kind, tree::Kind::Name(_));
+            is_name && matches!(self.check(it), Ok(of) if matches!(of.kind, Kind::Made(_)))
+        };
+        for (value, name) in [(left, right), (right, left)] {
+            if !is_variant(name) {
+                continue;
+            }
+            return Some(self.check(value).and_then(|value| {
+                let test = self.variant_test(operator, value, name, node);
+                test.map_or_else(|| self.compared(operator, left, right, node), Ok)
+            }));
+        }
+        let any = makes_object(left) || makes_object(right);
+        any.then(|| self.compared(operator, left, right, node))
+    }
+
+    fn compared<'t>(
+        &self,
+        operator: Binary,
+        left: &'t Node,
+        right: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let (a, b) = (self.check(left)?, self.check(right)?);
+        let (a, b) = match (is_made(&a), is_made(&b)) {
+            (true, true) => {
+                let a = self.typed(a, &b.ty)?;
+                let ty = a.ty.clone();
+                (a, self.typed(b, &ty)?)
+            }
+            (true, false) => (self.typed(a, &b.ty)?, b),
+            (false, true) => {
+                let ty = a.ty.clone();
+                (a, self.typed(b, &ty)?)
+            }
+            (false, false) => (a, b),
+        };
+        if rust_types::is_reference(&a.ty) != rust_types::is_reference(&b.ty)
+            && !rust_types::are_rows(&a.ty, &b.ty)
+            && a.ty.strip().name() != b.ty.strip().name()
+            && !matches!((&a.ty, &b.ty), (Ty::Text, _) | (_, Ty::Text))
+        {
+            let message = format!(
+                "cannot compare `{}` with `{}`; borrow or dereference one of them",
+                a.ty.name(),
+                b.ty.name()
+            );
+            return Err(wrong(message, &node.span));
+        }
+        let (a, b) = (self.operand(a), self.operand(b));
+        if scalar(&a.ty).is_some() && scalar(&b.ty).is_some() {
+            return self.operation(operator, a, b, node);
+        }
+        let rows = (rust_types::element(&a.ty), rust_types::element(&b.ty));
+        let is_one = match rows {
+            (Some(x), Some(y)) => rust_types::same(&x, &y),
+            _ => rust_types::same(&a.ty, &b.ty),
+        };
+        let is_text = |it: &Expr<'_>| matches!(it.ty, Ty::Text);
+        match is_one || is_text(&a) || is_text(&b) {
+            true => self.operation(operator, a, b, node),
+            false => Err(self.mismatch(&a, &b)),
+        }
+    }
+
+    /// Gives the objects that arguments make the types of a function's parameters. A function of Rust
+    /// has no others of its name.
+    pub(super) fn made_for<'t>(
+        &self,
+        arguments: Vec<Expr<'t>>,
+        known: &[Candidate],
+    ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
+        let types = match known.first() {
+            Some(first) if self.language == Language::Rust => &first.types[..],
+            _ => return Ok(arguments),
+        };
+        let typed = |(nth, argument): (usize, Expr<'t>)| match types.get(nth) {
+            Some(ty) if is_made(&argument) => self.typed(argument, ty),
+            _ => Ok(argument),
+        };
+        arguments.into_iter().enumerate().map(typed).collect()
+    }
+}
+
+/// Returns whether a literal keeps its open type in an array of such literals.
+fn elements_decide(ty: &Ty, of: &Expr<'_>) -> bool {
+    !is_made(of) && rust_types::same(ty, &of.ty)
+}
+
+fn nothing<'t>() -> Expr<'t> {
+    at(Kind::Constant(0), Ty::Void, &(0..0))
+}
+
+fn take<'t>(of: &mut Expr<'t>) -> Expr<'t> {
+    std::mem::replace(of, nothing())
+}
+
+/// Returns the error for a value of another type.
+pub(super) fn expected<'t>(ty: &Ty, of: &Expr<'_>) -> Stop<'t> {
+    let name = |ty: &Ty| match ty {
+        Ty::Text => "&str".into(),
+        ty => ty.name(),
+    };
+    let (wanted, found) = (name(ty), name(&of.ty));
+    let message = format!("mismatched types: expected `{wanted}`, found `{found}`");
+    wrong(message, &of.span)
+}

@@ -1,0 +1,246 @@
+//! Expressions that only Rust has, in a running program: values that they make, patterns, references.
+
+use stillpoint_tests::{DapClient, Fixture, Flags};
+
+/// Expects texts and types.
+fn shows(client: &mut DapClient, cases: &[(&str, &str, &str)]) {
+    for (expression, text, ty) in cases {
+        let shown = client.evaluated(expression).expect(expression);
+        assert_eq!(shown["result"], *text, "{expression}");
+        assert_eq!(shown["type"], *ty, "{expression}");
+    }
+}
+
+fn refuses(client: &mut DapClient, cases: &[(&str, &str)]) {
+    for (expression, why) in cases {
+        let error = client.try_evaluate(expression).expect_err(expression);
+        assert!(error.contains(why), "{expression}: {error}");
+    }
+}
+
+fn fixtures() -> Vec<Fixture> {
+    let optimized = Flags::of("rust/made.rs").optimized("1");
+    let plain = Some(Fixture::of("rust/made.rs"));
+    let all = [plain, Fixture::build("rust/made.rs", optimized)];
+    all.into_iter().flatten().collect()
+}
+
+/// Returns whether the compiler has kept the slice that an expression is about.
+fn is_there(client: &mut DapClient, expression: &str) -> bool {
+    !expression.contains("slice") || !client.evaluate("slice").contains("optimized out")
+}
+
+#[test]
+fn objects_are_compared_with_variables() {
+    for fixture in fixtures() {
+        let mut client = DapClient::stopped_at(&fixture, "end");
+        for (expression, expected) in [
+            ("opt == Some(3)", true),
+            ("opt == Some(4)", false),
+            ("opt != None", true),
+            ("opt > Some(2)", true),
+            ("byte == Some(3)", true),
+            ("none == None", true),
+            ("text_opt == Some(\"x\")", true),
+            ("text_opt == Some(\"y\")", false),
+            ("nested == Some(Some(1))", true),
+            ("nested == Some(None)", false),
+            ("result == Ok(1)", true),
+            ("failed == Err(2)", true),
+            ("failed == Ok(2)", false),
+            ("pair == (7, 0.5)", true),
+            ("(1, 2) < (1, 3)", true),
+            ("row == [1, 2, 3]", true),
+            ("slice == [2, 3]", true),
+            ("slice == &[2, 3]", true),
+            ("array == [1, 2, 4]", false),
+            ("&row == &same_row", true),
+            ("*reference == 3", true),
+            ("reference == &3", true),
+            ("size == shop::Size::Large", true),
+            ("code == Event::Idle", false),
+            ("map.get(&1) == Some(&10)", true),
+            ("single == 0.1", true),
+        ] {
+            if is_there(&mut client, expression) {
+                let found = client.evaluate(expression);
+                assert_eq!(found, expected.to_string(), "{expression}");
+            }
+        }
+        refuses(
+            &mut client,
+            &[
+                ("opt == Some(\"x\")", "mismatched types"),
+                ("opt == Ok(3)", "mismatched types"),
+                ("pair == (7, 0.5, 1)", "mismatched types"),
+                ("row == &same_row", "borrow or dereference"),
+                ("byte == Some(300)", "300 is out of range for `u8`"),
+                ("None", "not known"),
+                ("Point { x: 1 }", "missing field `y`"),
+                ("Point { x: 1, y: 2, z: 3 }", "no field `z`"),
+                ("Event::Code(1, 2)", "takes 1 arguments"),
+            ],
+        );
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        client.disconnect();
+    }
+}
+
+#[test]
+fn objects_and_references_are_passed() {
+    {
+        let mut client = DapClient::stopped_at(&Fixture::of("rust/made.rs"), "end");
+        for (expression, expected) in [
+            ("or_less(None)", "-1"),
+            ("or_less(Some(4))", "4"),
+            ("byte_or_zero(Some(200))", "200"),
+            ("reference_or_zero(None)", "0"),
+            ("first_of((1, 2.0))", "1"),
+            ("second_of(&(1, 2.5))", "2.5"),
+            ("third_of([4, 5, 6])", "6"),
+            ("code_of(&Event::Idle)", "0"),
+            ("code_of(&Event::Code(-4))", "-4"),
+            ("code_of(&Event::Both(200, 2))", "202"),
+            ("code_of(&Event::Sized { size: 1, tag: 2 })", "3"),
+            ("difference(Point { x: 5, y: 2 })", "3"),
+            ("difference(Point { x: 5, ..point })", "1"),
+            ("point.plus(&other)", "Point {x: 13, y: 24}"),
+            ("point.plus(&Point { x: 1, y: 1 })", "Point {x: 4, y: 5}"),
+            ("length_of(&row)", "3"),
+            ("sum_of(&row)", "6"),
+            ("sum_of(&row[1..3])", "5"),
+            ("sum_of(&[4, 5])", "9"),
+            ("sum_of(&array)", "6"),
+            ("next_of(&41)", "42"),
+            ("next_of(&number)", "4"),
+            ("x_of(&boxed)", "3"),
+            ("text_length(&text)", "4"),
+            ("text_length(\"abc\")", "3"),
+            ("row.contains(&2)", "true"),
+            ("map[&1]", "10"),
+        ] {
+            assert_eq!(client.evaluate(expression), expected, "{expression}");
+        }
+        refuses(
+            &mut client,
+            &[
+                ("raise(&number)", "write `&mut`"),
+                ("reference_or_zero(Some(&2))", "temporary inside"),
+                ("or_less(Some(1.5))", "takes"),
+            ],
+        );
+        client.evaluate("raise(&mut number)");
+        assert_eq!(client.evaluate("number"), "4");
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        client.disconnect();
+    }
+}
+
+#[test]
+fn objects_have_types() {
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/made.rs"), "end");
+    shows(
+        &mut client,
+        &[
+            ("(number, 2)", "(3, 2)", "(i32, i32)"),
+            ("()", "()", "()"),
+            ("[number; 2]", "[3, 3]", "[i32; 2]"),
+            ("1..4", "1..4", "core::ops::range::Range<i32>"),
+            (
+                "..=number",
+                "..=3",
+                "core::ops::range::RangeToInclusive<i32>",
+            ),
+            ("unsafe { number + 1 }", "4", "i32"),
+            ("Some(number)", "Some(3)", "core::option::Option<i32>"),
+            ("None::<u8>", "None", "core::option::Option<u8>"),
+            ("Event::Code(9)", "Code(9)", "made::Event"),
+            ("Event::Idle", "Idle", "made::Event"),
+            ("Wrapper(number)", "Wrapper(3)", "made::Wrapper"),
+            (
+                "Point { x: 1, ..point }",
+                "Point {x: 1, y: 4}",
+                "made::Point",
+            ),
+            ("&number", "3", "&i32"),
+            ("&mut number", "3", "&mut i32"),
+            ("&2", "2", "&i32"),
+            ("*&2 + 1", "3", "i32"),
+            ("&&number", "3", "&&i32"),
+            ("&row[1..]", "[2, 3] (2)", "&[i32]"),
+            ("&[1, 2]", "[1, 2]", "&[i32; 2]"),
+            ("(1, number).1", "3", "i32"),
+            ("[4, 5, 6][1]", "5", "i32"),
+            ("Point { x: 8, y: 9 }.y", "9", "i32"),
+            ("f32::MAX", "3.4028235e38", "f32"),
+            ("std::f64::consts::PI", "3.141592653589793", "f64"),
+        ],
+    );
+    client.disconnect();
+}
+
+#[test]
+fn patterns_take_values_apart() {
+    for fixture in fixtures() {
+        let mut client = DapClient::stopped_at(&fixture, "end");
+        for (expression, expected) in [
+            ("matches!(opt, Some(3))", "true"),
+            ("matches!(opt, Some(1..=3))", "true"),
+            ("matches!(opt, Some(4..) | None)", "false"),
+            ("matches!(opt, Some(n) if n > 2)", "true"),
+            ("matches!(code, Event::Code(9))", "true"),
+            ("matches!(sized, Event::Sized { size: 5, .. })", "true"),
+            ("matches!(both, Event::Both(_, 3))", "false"),
+            ("matches!(idle, Event::Idle | Event::Code(_))", "true"),
+            ("matches!(text_opt, Some(\"x\"))", "true"),
+            ("matches!(point, Point { x: 3, y })", "true"),
+            ("matches!(pair, (7, _))", "true"),
+            ("matches!(slice, [2, ..])", "true"),
+            ("matches!(array, [.., 2])", "false"),
+            ("matches!(size, shop::Size::Small)", "false"),
+            ("matches!(reference, &3)", "true"),
+            ("matches!(reference, 3)", "true"),
+            ("if let Some(n) = opt { n + 1 } else { 0 }", "4"),
+            ("if let Some(n) = none { n } else { -5 }", "-5"),
+            ("if let Some(n) = &opt { *n } else { 0 }", "3"),
+            (
+                "if let Event::Sized { size, tag } = sized { size + tag as i32 } else { 0 }",
+                "11",
+            ),
+            ("if let Some(Some(n)) = nested { n } else { 0 }", "1"),
+            ("if let Some(n) = opt && n > 5 { n } else { number }", "3"),
+            ("if let Some(n) = opt { next_of(&n) } else { 0 }", "4"),
+            (
+                "if let Event::Both(a, b) = &both { *a as i32 + *b } else { 0 }",
+                "3",
+            ),
+            (
+                "match number { 0 => 1, 1 | 2 => 2, n @ 3..=9 => n * 10, _ => 4 }",
+                "30",
+            ),
+            ("match pair { (n, x) if x > 1.0 => n, (n, _) => -n }", "-7"),
+        ] {
+            if is_there(&mut client, expression) {
+                assert_eq!(client.evaluate(expression), expected, "{expression}");
+            }
+        }
+        refuses(
+            &mut client,
+            &[
+                ("matches!(opt, Some(\"x\"))", "mismatched types"),
+                ("matches!(opt, Event::Idle)", "no variant"),
+                ("matches!(code, Event::Code)", "has fields"),
+                ("matches!(sized, Event::Sized { size: 5 })", "add `..`"),
+                ("matches!(both, Event::Both(1))", "has 2"),
+                ("match number { 0 => 1 }", "no pattern fits"),
+                (
+                    "if let Some(n) = opt { n } else { \"x\" }",
+                    "mismatched types",
+                ),
+            ],
+        );
+        client.disconnect();
+    }
+}
