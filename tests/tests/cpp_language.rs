@@ -354,6 +354,55 @@ fn objects_in_braces() {
     ]);
 }
 
+#[test]
+fn operators_of_classes() {
+    shows(&[
+        ("-va", "{x = -1, y = -2}", "Vec"),
+        ("(-va).x", "-1", "int"),
+        ("~va", "{x = 2, y = 1}", "Vec"),
+        ("!va", "false", "bool"),
+        ("va[1]", "2", "int"),
+        ("va == vb", "false", "bool"),
+        ("Vec{1, 2} == va", "true", "bool"),
+        ("(va + vb).y", "6", "int"),
+        ("(va + vb).dot(va)", "16", "int"),
+        ("va(2)", "2", "int"),
+        ("va(2, 3)", "5", "int"),
+        ("made(3)[0] + made(4)(2)", "11", "int"),
+        ("handle->x", "1", "int"),
+        ("handle->y", "2.5", "double"),
+        ("handle.x", "99", "int"),
+        ("handed()->x", "1", "int"),
+        ("around->x", "1", "int"),
+        ("(*handle).x", "1", "int"),
+        ("*handle", "{x = 1, y = 2.5}", "Plain"),
+        ("handle ? 1 : 2", "1", "int"),
+        ("empty ? 1 : 2", "2", "int"),
+        ("!empty && handle", "true", "bool"),
+        ("(bool)handle", "true", "bool"),
+        ("num + 1", "42", "int"),
+        ("num * num", "1681", "int"),
+        ("-num", "-41", "int"),
+        ("(long)num", "41", "long"),
+        ("static_cast<double>(meters)", "1.5", "double"),
+        ("plus_ten(1)", "11", "int"),
+        ("lambda(1)", "11", "int"),
+        ("function(3)", "6", "int"),
+        ("sum_of(2, 3, 4, 1.5f)", "8", "int"),
+        ("va += vb", "{x = 4, y = 6}", "Vec"),
+        ("++va", "{x = 5, y = 6}", "Vec"),
+        ("va.x", "5", "int"),
+    ]);
+    refuses(&[
+        ("handle->z", "no member `z`"),
+        ("meters + 1", "`+` is not defined for `Meters` and `int`"),
+        ("no_function(1)", "is empty"),
+        ("with_default(1)", "does not record default arguments"),
+        ("plain(1)", "cannot call a `Plain`"),
+        ("-plain", "`-` is not defined for `Plain`"),
+    ]);
+}
+
 /// Conditions are checked when they are set, and evaluated at each hit.
 #[test]
 fn conditions() {
@@ -366,6 +415,9 @@ fn conditions() {
             "typeid(*pb1) == typeid(Derived)",
             "pb2 == &derived && alignof(Plain) == 8",
             "derived.Base1::value == 31",
+            "handle->x == 1 && num == 41",
+            "handle",
+            "va[1] == 2 && plus_ten(1) == 11",
         ] {
             let mut client = DapClient::spawn();
             client.launch(&fixture, json!({}));

@@ -29,6 +29,8 @@ pub struct Method {
     pub written: bool,
     /// Whether it is deleted (`= delete`).
     pub deleted: bool,
+    /// Whether it is declared `explicit`.
+    pub is_explicit: bool,
     /// Its position in the class's virtual table (`DW_AT_vtable_elem_location`), if it is virtual.
     pub slot: Option<u64>,
     /// The types of its parameters, the object's pointer first; `None`: the type is unknown.
@@ -54,6 +56,17 @@ impl Module {
         })
     }
 
+    /// Returns whether a function takes more arguments than it has parameters (`...`).
+    pub fn is_variadic(&self, function: &Function) -> bool {
+        let Some(info) = self.info() else {
+            return false;
+        };
+        let entries = [function.id, info.root_origin(function.id)];
+        entries
+            .into_iter()
+            .any(|die| info.is_variadic(die).unwrap_or(false))
+    }
+
     /// Returns whether a type is declared inside a function.
     pub fn is_local_type(&self, ty: TypeId) -> bool {
         let Some(info) = self.info() else {
@@ -72,6 +85,19 @@ impl Module {
 }
 
 impl DebugInfo {
+    fn is_variadic(&self, function: DieRef) -> Result<bool, Error> {
+        let (unit, entry) = self.entry(function)?;
+        let Some(mut children) = Children::of(unit, &entry)? else {
+            return Ok(false);
+        };
+        while let Some(child) = children.next()? {
+            if child.tag() == gimli::DW_TAG_unspecified_parameters {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn read_methods(&self, class: TypeId) -> Result<Vec<Method>, Error> {
         let (mut unit, mut entry) = self.entry(class.0)?;
         // A type in a type unit is declared here by its signature (DWARF 5 §3.1.4).
@@ -94,6 +120,7 @@ impl DebugInfo {
                 name: String::from_utf8_lossy(name).into_owned(),
                 linkage_name: self.linkage_name(unit, child).map(str::to_owned),
                 deleted: flag(child, gimli::DW_AT_deleted),
+                is_explicit: flag(child, gimli::DW_AT_explicit),
                 written: !flag(child, gimli::DW_AT_artificial)
                     && !flag(child, gimli::DW_AT_deleted)
                     && !crate::types::read_composite::is_defaulted(child),

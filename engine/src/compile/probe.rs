@@ -131,6 +131,15 @@ pub(crate) fn member_type(ty: &Ty, name: &str) -> Option<Ty> {
 /// one named `name`.
 pub(crate) fn surely_lacks_member(ty: &Ty, name: &str) -> Option<Vec<String>> {
     let object = plain_object(ty)?;
+    // `object->name` is a member of what the class's operator returns.
+    if let Shape::Composite(class) = object.ty.shape()
+        && class.language() == dwarf::Language::Cpp
+    {
+        let methods = class.module().methods(class.ty.id);
+        if methods.iter().any(|it| it.name == "operator->") {
+            return None;
+        }
+    }
     let found = members::find(&NoProcess, &object, name);
     let lacks = matches!(found, Ok(None)) && !name.contains("::");
     lacks.then(|| members::names(&NoProcess, &object))

@@ -243,6 +243,16 @@ impl Evaluator<'_> {
             return Ok(passed);
         }
         let target = self.context.as_target();
+        // The object of a member function that is no place.
+        if let (Some(Shape::Pointer(of, PointerKind::Raw)), Shape::Composite(_)) =
+            (ty.map(Ty::shape), value.ty.shape())
+            && exact::same(&of, &value.ty)
+        {
+            return Ok(vec![match value.address() {
+                Some(addr) => Argument::word(addr.0),
+                None => Argument::copy(value.bytes(target)?.to_vec()),
+            }]);
+        }
         let refers = |ty: &Ty| match ty.shape() {
             Shape::Pointer(of, PointerKind::Reference) => Some(of),
             Shape::Pointer(of, PointerKind::Owned) if exact::same(&of, &value.ty) => Some(of),

@@ -168,7 +168,12 @@ pub(super) fn fitness(
         _ => (Some(types), Some(arguments), 0),
     };
     let (types, arguments) = (types.unwrap_or_default(), arguments.unwrap_or_default());
-    if types.len() != arguments.len() {
+    let is_variadic = || {
+        let code = known.code.as_ref();
+        let is_variadic = code.is_some_and(|it| it.module.is_variadic(&it.function));
+        known.language != Language::Rust && is_variadic
+    };
+    if types.len() != arguments.len() && !(types.len() < arguments.len() && is_variadic()) {
         return Err(Refusal::Arguments);
     }
     // A template instance must be the one that these arguments would instantiate.
@@ -561,7 +566,7 @@ fn points_to_const(this: &Ty) -> bool {
 fn has_this(known: &ResolvedFunction) -> bool {
     let mut variables = known.function.scope.variables.iter();
     let first = variables.find(|it| it.kind == dwarf::VariableKind::Parameter);
-    first.is_some_and(|it| it.artificial && it.name == "this")
+    first.is_some_and(|it| it.artificial && matches!(it.name.as_str(), "this" | "__closure"))
 }
 
 fn is_borrowed(ty: &Ty) -> bool {

@@ -93,6 +93,10 @@ impl Evaluator<'_> {
                 Ok(Value::of_bytes(of.ty.clone(), &member.bytes()))
             }
             Cpp::Object(parts) => self.object_of(parts, of),
+            Cpp::Guarded(guard, value, why) => match self.bits(guard)? {
+                0 => Err(error(*why, &of.span)),
+                _ => self.interpret(value),
+            },
             Cpp::TypeInfo(typed) => self.type_info(typed, of),
             Cpp::TypeName(typed) => self.type_name(typed, of),
             Cpp::IsSameType(a, b) => {

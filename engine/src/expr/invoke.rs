@@ -161,7 +161,9 @@ impl Evaluator<'_> {
             types: &call.types,
             returns: returns.clone(),
         };
-        self.run_call(callee, &arguments, &node.span, node)
+        // Beyond the keys of auxiliary calls.
+        let key = node.span.start + ((call.step as usize) << 48)..node.span.end;
+        self.run_call(callee, &arguments, &key, node)
     }
 
     /// Returns the entry of the member function that a pointer to a member designates, and moves the
@@ -192,12 +194,13 @@ impl Evaluator<'_> {
     /// Evaluates what is passed to a call. An indirect function is replaced by its implementation.
     fn passed(&mut self, of: &Expr<'_>) -> Result<Value, Error> {
         let value = self.interpret(of)?;
+        // A variable that points to a function may have the name of an indirect one.
         let named = match &of.kind {
-            ir::Kind::AddressOf(inner) | ir::Kind::Decay(inner) => &inner.kind,
-            kind => kind,
+            ir::Kind::AddressOf(inner) | ir::Kind::Decay(inner) => inner,
+            _ => of,
         };
-        match named {
-            ir::Kind::Variable(_, name, node, _) if is_function(&value.ty) => {
+        match &named.kind {
+            ir::Kind::Variable(_, name, node, _) if matches!(named.ty.shape(), Shape::Function) => {
                 let chosen = self.implementation(name, node)?;
                 Ok(chosen.unwrap_or(value))
             }

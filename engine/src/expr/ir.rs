@@ -118,6 +118,8 @@ pub struct Call<'t> {
     pub language: Language,
     /// The node of the call, which identifies it when the evaluation is repeated.
     pub node: &'t Node,
+    /// Which of the calls of its node it is: operators and conversions are further ones.
+    pub step: u32,
 }
 
 /// The function that is called.
@@ -263,6 +265,14 @@ impl<'t> Expr<'t> {
                 | Kind::Answer(..)
                 | Kind::Bound(_)
         ) || matches!(&self.kind, Kind::Assign(it) if it.outcome == Outcome::Place)
+    }
+
+    /// Returns the same expression; a call is that one of the calls of its node.
+    pub fn step(mut self, step: u32) -> Expr<'t> {
+        if let Kind::Call(call) = &mut self.kind {
+            call.step = step;
+        }
+        self
     }
 
     /// Returns the number of bits if it is a bit-field.

@@ -22,6 +22,8 @@ pub enum Cpp<'t> {
     MovedMember(Expr<'t>, u64),
     /// An object made of its members' values; other bytes are zero.
     Object(Vec<Init<'t>>),
+    /// A value, unless the first operand is null: then it is an error.
+    Guarded(Expr<'t>, Expr<'t>, &'static str),
     /// What `typeid` returns.
     TypeInfo(Typed<'t>),
     /// The name that the type information of a type has.

@@ -3,7 +3,7 @@
 use super::exact::{self, Candidate, Passed, Refusal};
 use super::invoke::ResolvedFunction;
 use crate::inspect::value::Ty;
-use dwarf::VariableKind;
+use dwarf::{Language, VariableKind};
 use std::cmp::Reverse;
 
 /// Returns the best of these functions; an error says why none matches. `is_method`: the first
@@ -28,7 +28,11 @@ pub(super) fn best<'k>(
     }
     let Some(rank) = fitting.iter().map(|(rank, _)| *rank).max() else {
         return match refused {
-            Some((known, why)) => Err(refusal_message(known, why)),
+            Some((known, why)) => {
+                let own = usize::from(is_method && known.has_this);
+                let given = arguments.len().saturating_sub(usize::from(is_method));
+                Err(refusal_message(known, why, own, given))
+            }
             None => Ok(None),
         };
     };
@@ -72,9 +76,23 @@ pub(super) fn best<'k>(
 }
 
 /// Returns the message for a function that is not called.
-fn refusal_message(known: &Candidate, why: Refusal) -> String {
+/// Its first `own` parameters are the object; the call has `given` arguments for the others.
+fn refusal_message(known: &Candidate, why: Refusal, own: usize, given: usize) -> String {
+    let wanted = known.types.len().saturating_sub(own);
     match why {
         Refusal::Argument(why) => why,
+        _ if given < wanted && known.language == Language::Cpp => {
+            let missing = match wanted - given {
+                1 => "1 argument is missing".to_owned(),
+                missing => format!("{missing} arguments are missing"),
+            };
+            format!(
+                "`{}` takes {}: {missing}, and the debug info does not record default arguments; \
+                 write all of them",
+                known.name,
+                parameter_list(known)
+            )
+        }
         _ => format!("`{}` takes {}", known.name, parameter_list(known)),
     }
 }

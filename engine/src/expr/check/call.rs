@@ -158,6 +158,7 @@ impl Checker<'_> {
             types: best.types.clone(),
             language: best.language,
             node,
+            step: 0,
         };
         Ok(Expr::new(
             Kind::Call(Box::new(call)),
@@ -193,6 +194,9 @@ impl Checker<'_> {
             Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => of.strip(),
             Shape::Function => callee.ty.strip(),
             _ => {
+                if let Some(call) = self.object_call(&callee, &arguments, node)? {
+                    return Ok(call);
+                }
                 let message = format!("cannot call a `{}`", callee.ty.name());
                 return Err(wrong(message, &node.span));
             }
@@ -218,6 +222,7 @@ impl Checker<'_> {
             types,
             language: self.language,
             node,
+            step: 0,
         };
         Ok(Expr::new(Kind::Call(Box::new(call)), returns, node))
     }

@@ -3,6 +3,7 @@
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Binary, Cast, Node, Unary};
 use super::super::types::TypeName;
+use super::cpp_objects::Wanted;
 use super::operators::converted;
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::inner;
@@ -96,6 +97,9 @@ impl Checker<'_> {
         let in_cpp = self.member_cast(&of, &ty, node);
         if let Some(done) = in_cpp.or_else(|| self.class_cast(cast, &of, &ty, node)) {
             return done;
+        }
+        if let Some(value) = self.converted_object(&of, Wanted::Type(&ty), 1, node)? {
+            return self.c_cast(cast, value, ty, node);
         }
         let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
             return whole(of);

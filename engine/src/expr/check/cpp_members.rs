@@ -219,6 +219,7 @@ impl Checker<'_> {
             types,
             language: Language::Cpp,
             node,
+            step: 0,
         };
         Ok(Expr::new(
             Kind::Call(Box::new(call)),

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// Maximum nesting of bases whose functions are examined.
 const BASES: usize = 16;
+/// The first call of `operator->` for a node.
+const ARROW: u32 = 16;
 
 impl Checker<'_> {
     /// Checks `object.name(arguments)`.
@@ -57,7 +59,7 @@ impl Checker<'_> {
     /// Returns whether the source has `->` after an object. The tree has one node for `->` and `.`,
     /// which access the same members; only member functions of a smart pointer differ from those of
     /// its object.
-    fn is_arrow(&self, object: &Node) -> bool {
+    pub(super) fn is_arrow(&self, object: &Node) -> bool {
         let behind = self.text.get(object.span.end..).unwrap_or_default();
         let behind = behind.trim_start_matches(|it: char| it == ')' || it.is_whitespace());
         behind.starts_with("->")
@@ -67,7 +69,7 @@ impl Checker<'_> {
     /// the result of its `operator->`.
     pub(super) fn behind_arrow<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
         let mut of = self.referent(of);
-        for _ in 0..DEREFERENCES {
+        for nth in 0..DEREFERENCES {
             if self.language != Language::Cpp || !matches!(of.ty.shape(), Shape::Composite(_)) {
                 break;
             }
@@ -77,7 +79,7 @@ impl Checker<'_> {
                 return Ok(Expr::new(Kind::Pointee(Box::new(of)), to, node));
             }
             match self.member_function(of.clone(), "operator->", &[], node)? {
-                Some(next) => of = self.referent(next),
+                Some(next) => of = self.referent(next.step(ARROW + nth as u32)),
                 None => break,
             }
         }
@@ -242,11 +244,18 @@ impl Checker<'_> {
         let Shape::Composite(class) = holder.ty.shape() else {
             return Ok(None);
         };
-        let (own, other) = self.functions_of(&class, name)?;
+        let (mut own, other) = self.functions_of(&class, name)?;
         if !own.is_empty() {
             let this = match self.language {
                 // By reference or by value.
                 Language::Rust => holder,
+                // A copy is passed. Its dynamic class is known.
+                _ if !holder.is_place() => {
+                    for known in &mut own {
+                        known.slot = None;
+                    }
+                    holder
+                }
                 _ => {
                     let ty = holder.ty.clone().pointer();
                     Expr::new(Kind::AddressOf(Box::new(holder)), ty, node)
@@ -297,6 +306,9 @@ impl Checker<'_> {
             if !own.is_empty() {
                 break;
             }
+        }
+        if own.is_empty() {
+            own = self.by_symbols(class, name);
         }
         if class.language() == Language::Cpp && class.composite().is_some_and(|it| it.polymorphic) {
             add_virtual(&mut own, class, name);

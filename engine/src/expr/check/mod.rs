@@ -8,6 +8,7 @@ mod cast;
 mod cpp_braces;
 mod cpp_classes;
 pub(crate) mod cpp_members;
+mod cpp_objects;
 mod cpp_types;
 mod methods;
 mod names;

@@ -3,6 +3,7 @@
 
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Binary, Node, Order, Unary};
+use super::cpp_objects::Wanted;
 use super::{Checked, Checker, Stop, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::exact::Candidate;
@@ -63,6 +64,12 @@ impl Checker<'_> {
             (Some(a), _) => self.operation(operator, a, b, node),
             (None, Some(b)) => self.operation(operator, a, b, node),
             (None, None) => {
+                let left = self.converted_object(&a, Wanted::Number, 1, node)?;
+                let right = self.converted_object(&b, Wanted::Number, 2, node)?;
+                if left.is_some() || right.is_some() {
+                    let (a, b) = (left.unwrap_or(a), right.unwrap_or(b));
+                    return self.operation(operator, a, b, node);
+                }
                 let (left, right) = (a.ty.name(), b.ty.name());
                 let symbol = operator.symbol();
                 let message = match left == right {
@@ -167,7 +174,11 @@ impl Checker<'_> {
         if let Some(call) = self.operator_call(&name, std::slice::from_ref(&of), node)? {
             return Ok(call);
         }
-        match self.wrapped(&of) {
+        let held = match self.wrapped(&of) {
+            Some(held) => Some(held),
+            None => self.converted_object(&of, Wanted::Number, 1, node)?,
+        };
+        match held {
             Some(held) => self.unary_of(operator, held, node),
             None => {
                 let symbol = operator.symbol();
@@ -198,8 +209,8 @@ impl Checker<'_> {
             if let Some(method) = library::method(&of.ty, "operator bool", &[]) {
                 return Ok(Expr::answer(method, vec![of], node));
             }
-            if let Some(call) = self.member_function(of.clone(), "operator bool", &[], node)? {
-                return Ok(call);
+            if let Some(truth) = self.converted_object(&of, Wanted::Truth, 3, node)? {
+                return Ok(truth);
             }
         }
         let mut held = of.clone();

@@ -6,6 +6,7 @@ use super::cpp_classes::Operands;
 use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::ids::error::Error;
+use crate::inspect::library;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::Language;
@@ -17,6 +18,16 @@ impl Checker<'_> {
         operand: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
+        if operator == Unary::Not
+            && self.language == Language::Cpp
+            && let Ok(of) = self.check(operand)
+            && let of = self.operand(of)
+            && matches!(of.ty.shape(), Shape::Composite(_))
+            && library::contents(&of.ty).is_none()
+            && let Some(call) = self.operator_call("operator!", &[of], node)?
+        {
+            return Ok(call);
+        }
         if operator == Unary::Not && self.language != Language::Rust {
             let condition = self.condition(operand)?;
             return Ok(Expr::new(

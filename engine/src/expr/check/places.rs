@@ -25,6 +25,9 @@ impl Checker<'_> {
         if let Some(found) = self.member_of_base(object, name, node) {
             return found;
         }
+        if let Some(found) = self.member_behind_arrow(object, name, node)? {
+            return Ok(found);
+        }
         self.named_member(self.check(object)?, name, node)
     }
 
