@@ -4,6 +4,7 @@ use super::code::{Address, Base};
 use super::lower::function_at;
 use super::numbers::pointee;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
+use crate::expr::ResolvedFunction;
 use crate::expr::names::enumerator;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
@@ -56,6 +57,23 @@ impl<'a> CodeScope<'a> {
         variables.map(|variable| variable.name.clone()).collect()
     }
 
+    /// Returns the functions with a name that are visible here.
+    pub(crate) fn functions_named(&self, name: &str) -> Vec<ResolvedFunction> {
+        let place = self.place();
+        let sees = |function: &Function| name.contains("::") || function.name == *name;
+        let Some((loaded, functions)) = self.modules.functions_seen(name, place.as_ref(), sees)
+        else {
+            return Vec::new();
+        };
+        let resolved = functions.into_iter().map(|function| ResolvedFunction {
+            module: loaded.module.clone(),
+            bias: loaded.bias,
+            nearness: 0,
+            function,
+        });
+        resolved.collect()
+    }
+
     /// Returns the names of the variables with static storage in the unit of the address.
     pub(crate) fn unit_statics(&self) -> Vec<String> {
         let statics = self
@@ -63,17 +81,6 @@ impl<'a> CodeScope<'a> {
             .map(|loaded| loaded.module.unit_statics(loaded.bias.file(self.pc)));
         let statics = statics.into_iter().flatten();
         statics.map(|variable| variable.name).collect()
-    }
-
-    /// Returns the type of a variable with static storage in the unit of the address.
-    pub(crate) fn unit_static(&self, name: &str) -> Option<Ty> {
-        let loaded = self.here()?;
-        let statics = loaded.module.unit_statics(loaded.bias.file(self.pc));
-        let mut named = statics.into_iter().filter(|variable| variable.name == name);
-        let variable = named.next()?;
-        let ty = Ty::dwarf(&loaded.module, loaded.bias, variable.ty?);
-        // If there are several, only a frame determines the visible one.
-        named.next().is_none().then_some(ty)
     }
 
     /// Returns names of functions in the module of the address, at most `MOST`.

@@ -18,7 +18,6 @@ mod emit_float;
 mod emit_truth;
 mod image;
 mod lower;
-mod missing_member;
 mod needs;
 mod numbers;
 mod operators;
@@ -32,11 +31,9 @@ pub(crate) mod tests;
 
 pub(crate) use captured::Captured;
 pub(crate) use image::CodeScope;
-pub(crate) use missing_member::Declared;
 pub(crate) use place::{RuntimeLocation, RuntimeValue};
 #[cfg(test)]
 pub(crate) use probe::NoProcess;
-pub(crate) use probe::{may_have_member, member_type};
 pub(crate) use scope::Scope;
 
 use crate::expr::Expression;

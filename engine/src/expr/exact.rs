@@ -179,8 +179,8 @@ pub(super) fn fitness(
     // A template instance must be the one that these arguments would instantiate.
     let is_instance = is_instance(&known.name) && !is_instance(typed);
     for (ty, value) in types.iter().zip(arguments) {
-        let rank = accepts(ty, value, known.language)?;
-        if is_instance && rank < EXACT {
+        let accepted = accepts(ty, value, known.language);
+        if is_instance && !matches!(accepted, Ok(rank) if rank >= EXACT) {
             return Err(Refusal::Argument(format!(
                 "no instance of `{}` takes this argument: expected `{}`, found `{}`; cast the \
                  argument, or write the template's arguments",
@@ -189,7 +189,7 @@ pub(super) fn fitness(
                 value.ty.name()
             )));
         }
-        sum += rank;
+        sum += accepted?;
     }
     Ok(sum)
 }

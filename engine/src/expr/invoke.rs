@@ -5,7 +5,7 @@
 use super::argument::Argument;
 use super::evaluate::{At, Evaluator, error, inner};
 use super::interpret_cpp::MemberPointer;
-use super::ir::{self, Expr};
+use super::ir::{self, Expr, Storage};
 use super::ownership;
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
@@ -199,8 +199,9 @@ impl Evaluator<'_> {
             ir::Kind::AddressOf(inner) | ir::Kind::Decay(inner) => inner,
             _ => of,
         };
+        let is_function = matches!(named.ty.shape(), Shape::Function);
         match &named.kind {
-            ir::Kind::Variable(_, name, node, _) if matches!(named.ty.shape(), Shape::Function) => {
+            ir::Kind::Variable(Storage::Global, name, node, _) if is_function => {
                 let chosen = self.implementation(name, node)?;
                 Ok(chosen.unwrap_or(value))
             }

@@ -11,6 +11,7 @@ pub(crate) mod cpp_members;
 mod cpp_objects;
 mod cpp_types;
 mod methods;
+mod mistakes;
 mod names;
 mod objects;
 mod operators;

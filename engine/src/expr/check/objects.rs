@@ -282,7 +282,7 @@ impl Checker<'_> {
     }
 
     /// Returns the position of `name` in a node: after its last dot.
-    fn last_name(&self, node: &Node, name: &str) -> std::ops::Range<usize> {
+    pub(super) fn last_name(&self, node: &Node, name: &str) -> std::ops::Range<usize> {
         match self.source_text(node).rfind(name) {
             Some(at) => {
                 let start = node.span.start + at;

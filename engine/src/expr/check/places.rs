@@ -6,8 +6,10 @@ use super::operators::converted;
 use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
+use crate::expr::{messages, with_suggestion};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::{self, Lookup};
+use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::Language;
 
@@ -38,18 +40,22 @@ impl Checker<'_> {
         name: &str,
         node: &'t Node,
     ) -> Checked<'t> {
+        let whole = of.ty.clone();
         for _ in 0..DEREFERENCES {
             of = match of.ty.shape() {
                 Shape::Pointer(to, _) => of.target(to),
-                Shape::Composite(_) => match path::find(&of.ty, name) {
+                Shape::Composite(class) => match path::find(&of.ty, name) {
                     Lookup::Found(parts) => return Ok(Expr::part(of, parts, node)),
                     Lookup::Ambiguous(one, other, _) => {
                         let message = members::ambiguous(name, &one, &other);
                         return Err(wrong(message, &node.span));
                     }
                     // A member of the active variant, or of the dynamic class.
-                    Lookup::Depends | Lookup::Absent => match pointee(of, node) {
+                    Lookup::Depends | Lookup::Absent => match pointee(&of, node) {
                         Some(target) => target,
+                        None if path::is_closed(&class) => {
+                            return Err(self.no_member(&whole, &class, name, node));
+                        }
                         None => return Err(Stop::Needs(node)),
                     },
                 },
@@ -57,6 +63,23 @@ impl Checker<'_> {
             };
         }
         Err(Stop::Needs(node))
+    }
+
+    /// Returns the error for a member that a class lacks; `whole` is the type of the object, or of the
+    /// pointer to it.
+    fn no_member<'t>(&self, whole: &Ty, class: &DwarfTy, name: &str, node: &Node) -> Stop<'t> {
+        let source = match &node.kind {
+            tree::Kind::Member(object, _) => self.source_text(object),
+            _ => self.source_text(node),
+        };
+        let names = path::names(class);
+        let span = self.last_name(node, name);
+        if names.is_empty() {
+            let message = format!("`{source}` ({}) has no members", whole.name());
+            return wrong(message, &span);
+        }
+        let message = messages::no_member("member", name, source, whole);
+        wrong(with_suggestion(message, name, &names), &span)
     }
 
     /// Checks `*x`.
@@ -267,7 +290,7 @@ impl Checker<'_> {
         match (is_number, scalar(&by.ty)) {
             (true, Some(_)) => Ok(converted(by, &c::named("long"))),
             (false, Some(_)) if c::is_float(&by.ty) => {
-                Err(wrong(super::messages::FLOAT_AS_INDEX, &by.span))
+                Err(wrong(messages::FLOAT_AS_INDEX, &by.span))
             }
             _ => {
                 let message = format!("`{}` is no index", by.ty.name());
@@ -286,14 +309,14 @@ enum Step<'t> {
 }
 
 /// Returns the object of a smart pointer or wrapper.
-fn pointee<'t>(of: Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
+fn pointee<'t>(of: &Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
     // The fields of a struct with an unsized tail depend on the length in the reference.
     if matches!(path::find(&of.ty, "data_ptr"), Lookup::Found(_)) {
         return None;
     }
     match library::contents(&of.ty)? {
         Contents::Pointee(to) | Contents::Wrapped(to) => {
-            Some(Expr::new(Kind::Pointee(Box::new(of)), to, node))
+            Some(Expr::new(Kind::Pointee(Box::new(of.clone())), to, node))
         }
         _ => None,
     }

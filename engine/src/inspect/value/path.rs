@@ -120,6 +120,55 @@ pub fn find(ty: &Ty, name: &str) -> Lookup {
     find_within(ty, name, 0)
 }
 
+/// Returns whether the members of objects of a class depend only on the type: not on the active
+/// variant, the dynamic class, or the contents that a view shows.
+pub fn is_closed(class: &DwarfTy) -> bool {
+    is_closed_within(class, 0)
+}
+
+fn is_closed_within(class: &DwarfTy, depth: usize) -> bool {
+    let Some(composite) = class.composite() else {
+        return false;
+    };
+    let is_shown_as_it_is = class.visualizer().is_none() && !composite.closure;
+    // The target of a trait object may have a dynamic type with more members.
+    let is_known = !composite.declaration
+        && !composite.polymorphic
+        && composite.variants.is_none()
+        && composite.members.iter().all(|it| it.name != "vtable");
+    let mut bases = composite.bases.iter().map(|base| class.related(base.ty));
+    is_shown_as_it_is
+        && is_known
+        && depth < NESTING
+        && bases.all(|base| {
+            matches!(base.shape(), Shape::Composite(base) if is_closed_within(&base, depth + 1))
+        })
+}
+
+/// Returns the names of the members that [`find`] finds.
+pub fn names(class: &DwarfTy) -> Vec<String> {
+    let mut names = Vec::new();
+    names_within(class, 0, &mut names);
+    names
+}
+
+fn names_within(class: &DwarfTy, depth: usize, names: &mut Vec<String>) {
+    let Some(composite) = class.composite().filter(|_| depth < NESTING) else {
+        return;
+    };
+    for member in composite.members.iter().chain(&composite.statics) {
+        match (member.name.is_empty(), class.related(member.ty).shape()) {
+            (true, Shape::Composite(of)) => names_within(&of, depth + 1, names),
+            _ => names.push(shown_name(class, &member.name).to_owned()),
+        }
+    }
+    for base in &composite.bases {
+        if let Shape::Composite(base) = class.related(base.ty).shape() {
+            names_within(&base, depth + 1, names);
+        }
+    }
+}
+
 fn find_within(ty: &Ty, name: &str, depth: usize) -> Lookup {
     let Shape::Composite(class) = ty.shape() else {
         return Lookup::Absent;

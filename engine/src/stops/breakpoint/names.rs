@@ -1,12 +1,18 @@
 //! Name lookup for conditions and messages when a breakpoint is bound, so that a mistake is
 //! reported when it is set. It uses debug info only; the process is not read.
 
-use crate::compile::{CodeScope, Declared, Scope, may_have_member, member_type};
+use crate::compile::{CodeScope, Scope};
+use crate::expr::check::{self, Leaf};
+use crate::expr::evaluate::DEREFERENCES;
+use crate::expr::ir::Storage;
+use crate::expr::tree::Node;
 use crate::expr::types::named_by;
-use crate::expr::{Expression, Meaning, NameRef, nearest};
+use crate::expr::{Expression, Meaning, NameRef, ResolvedFunction, nearest};
+use crate::ids::error::Error;
 use crate::images::modules::Modules;
 use crate::images::names::is_c_library_variable;
-use crate::inspect::value::Ty;
+use crate::inspect::value::path::{self, Lookup};
+use crate::inspect::value::{Shape, Ty};
 use dwarf::{Language, Module};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -91,8 +97,8 @@ impl NameScope<'_> {
                 self.no_such(wrong)
             )),
             None => {
-                let lacking = expression.lacking(self)?;
-                Some(format!("{what} `{text}`: {lacking}"))
+                let mistake = expression.mistake(self)?;
+                Some(format!("{what} `{text}`: {mistake}"))
             }
         }
     }
@@ -208,25 +214,81 @@ impl NameScope<'_> {
     }
 }
 
-impl Declared for NameScope<'_> {
-    fn variable(&self, name: &str) -> Option<Ty> {
-        match self.scope.local(name) {
-            Ok(Some(local)) => Some(local.ty),
-            // It exists, but its type is unknown.
-            Err(_) => None,
-            Ok(None) => match self.own_object() {
-                Some(object) if may_have_member(&object, name) => member_type(&object, name),
-                _ => self.scope.unit_static(name),
-            },
+impl check::Scope for NameScope<'_> {
+    fn find_type(&self, name: &str) -> Option<Ty> {
+        let find = |name: &str| self.scope.type_named(name);
+        named_by(self.scope.language(), &find, name)
+    }
+
+    fn variable(&self, storage: Storage, name: &str, _: &Node) -> Result<Option<Leaf>, Error> {
+        let found = match storage {
+            Storage::Local => self.scope.local(name),
+            Storage::Global => self.scope.global(name),
+        };
+        let found = found.map_err(|reason| Error::Unsupported(reason.to_string()))?;
+        Ok(found.map(|value| Leaf {
+            ty: value.ty,
+            bits: value.bits.map(|bits| bits.size),
+        }))
+    }
+
+    fn enumeration_with(&self, enumerator: &str) -> Option<Ty> {
+        self.scope.enumeration_with(enumerator)
+    }
+
+    fn unknown_name(&self, name: &Node) -> Error {
+        Error::UnknownName {
+            message: "unknown name".to_owned(),
+            span: name.span.clone(),
         }
     }
 
-    fn may_be_function(&self, name: &str) -> bool {
-        self.any_image(|module| {
-            let named = || {
-                !module.functions_named(name).is_empty() || !module.inlined_named(name).is_empty()
-            };
-            !module.function_symbols(name).is_empty() || module.has_names() && named()
+    fn may_change(&self) -> bool {
+        false
+    }
+
+    fn may_call(&self) -> bool {
+        true
+    }
+
+    fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
+        let known = self.scope.functions_named(name);
+        let is_inlined = || self.any_image(|module| !module.inlined_named(name).is_empty());
+        match known.is_empty() && is_inlined() {
+            true => Err(Error::Unsupported(format!("`{name}` may have code"))),
+            false => Ok(known),
+        }
+    }
+
+    fn hides_functions(&self, name: &str) -> bool {
+        let local = self.scope.local(name);
+        local.is_ok_and(|it| it.is_some_and(|it| !matches!(it.ty.shape(), Shape::Function)))
+    }
+
+    fn is_chosen_at_run_time(&self, name: &str) -> bool {
+        let mut images = self.modules.loaded.iter();
+        images.any(|loaded| {
+            let symbols = loaded.module.function_symbols(name);
+            symbols
+                .iter()
+                .any(|it| it.kind == dwarf::SymbolKind::IndirectFunction)
         })
+    }
+}
+
+/// Returns whether objects of a type, or what such pointers point to, may have a member.
+fn may_have_member(ty: &Ty, name: &str) -> bool {
+    let mut ty = ty.clone();
+    for _ in 0..DEREFERENCES {
+        match ty.shape() {
+            Shape::Pointer(of, _) => ty = of,
+            _ => break,
+        }
+    }
+    match ty.shape() {
+        Shape::Composite(class) => {
+            !path::is_closed(&class) || !matches!(path::find(&ty, name), Lookup::Absent)
+        }
+        _ => false,
     }
 }

@@ -1,0 +1,47 @@
+//! Mistakes in an expression that its declarations show without a process, so that they are reported
+//! when a condition or message is set.
+
+use super::super::tree::{self, Node};
+use super::{Checker, Known, Scope, Stop};
+use crate::expr::Expression;
+use crate::expr::evaluate::inner;
+use crate::ids::error::Error;
+
+impl Expression {
+    /// Returns the first mistake. Names that are unknown are none: a library that is loaded later
+    /// may define them.
+    pub(crate) fn mistake(&self, scope: &dyn Scope) -> Option<Error> {
+        let checker = Checker {
+            scope,
+            language: self.language(),
+            known: &Known::default(),
+            text: self.text(),
+        };
+        checker.mistake_in(self.root())
+    }
+}
+
+impl Checker<'_> {
+    // The parser limits the depth of trees.
+    fn mistake_in(&self, node: &Node) -> Option<Error> {
+        match self.check(node) {
+            Ok(_) => None,
+            Err(Stop::Wrong(error @ Error::Eval { .. })) => Some(error),
+            Err(Stop::Wrong(_)) => None,
+            // The type of a part is unknown; the other parts are known.
+            Err(Stop::Needs(_) | Stop::Wants(_)) => {
+                let parts = match &node.kind {
+                    tree::Kind::Call(callee, arguments) => match &inner(callee).kind {
+                        tree::Kind::Member(object, _) => {
+                            let object = std::iter::once(&**object);
+                            object.chain(arguments).collect()
+                        }
+                        _ => arguments.iter().collect(),
+                    },
+                    kind => kind.parts(),
+                };
+                parts.into_iter().find_map(|part| self.mistake_in(part))
+            }
+        }
+    }
+}
