@@ -160,6 +160,7 @@ pub(super) fn is_same(a: &Ty, b: &Ty) -> bool {
             ScalarKind::SignedChar | ScalarKind::Utf => a.strip().name() == b.strip().name(),
             _ => rank(a) == rank(b),
         },
+        (Shape::Array(a), Shape::Array(b)) => a.count == b.count && is_same(&a.element, &b.element),
         (Shape::Void, Shape::Void) => true,
         _ => false,
     }

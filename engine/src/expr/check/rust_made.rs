@@ -283,7 +283,11 @@ impl Checker<'_> {
         let tree::Kind::Call(..) = &node.kind else {
             return match wanted {
                 0 => self.std_variant(name, &arguments, None, node),
-                _ => Err(wrong(format!("`{name}` takes 1 argument"), &node.span)),
+                // `option == Some` asks for the variant.
+                _ => Err(Stop::Wrong(Error::UnknownName {
+                    message: format!("`{name}` takes 1 argument"),
+                    span: node.span.clone(),
+                })),
             };
         };
         match (values, wanted) {
