@@ -14,6 +14,9 @@ impl Evaluator<'_> {
         arguments: &[Node],
         node: &Node,
     ) -> Result<Value, Error> {
+        if let Some(found) = self.call_through(function, arguments, node)? {
+            return Ok(found);
+        }
         match &inner(function).kind {
             Kind::Register(name) => match asks_for_caller(name) {
                 Some(any) => self.is_called_from(any, arguments, node),

@@ -10,6 +10,7 @@ pub(crate) mod check;
 mod complete;
 pub(crate) mod constants;
 mod convert;
+mod dynamic_call;
 pub(crate) mod evaluate;
 mod exact;
 mod format;

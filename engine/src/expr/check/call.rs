@@ -42,7 +42,7 @@ impl Checker<'_> {
     }
 
     /// Checks the arguments of a call.
-    pub(super) fn arguments<'t>(&self, nodes: &'t [Node]) -> Result<Vec<Expr<'t>>, Stop<'t>> {
+    pub(crate) fn arguments<'t>(&self, nodes: &'t [Node]) -> Result<Vec<Expr<'t>>, Stop<'t>> {
         nodes.iter().map(|node| self.check(node)).collect()
     }
 
@@ -113,7 +113,7 @@ impl Checker<'_> {
     }
 
     /// Returns a call of the best of these functions; `None` if there is none.
-    pub(super) fn best_call<'t>(
+    pub(crate) fn best_call<'t>(
         &self,
         known: &[Candidate],
         is_method: bool,
@@ -189,6 +189,9 @@ impl Checker<'_> {
         returns: Option<&Ty>,
         node: &'t Node,
     ) -> Checked<'t> {
+        if let Some(call) = self.closure_call(&callee, &arguments, node)? {
+            return Ok(call);
+        }
         let callee = self.referent(callee);
         let ty = match callee.ty.shape() {
             Shape::Pointer(of, _) if matches!(of.shape(), Shape::Function) => of.strip(),

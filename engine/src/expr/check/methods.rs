@@ -45,6 +45,9 @@ impl Checker<'_> {
         if let Some(call) = self.member_function(of.clone(), name, &arguments, node)? {
             return Ok(call);
         }
+        if let Some(call) = self.rust_method(&of, name, &arguments, node)? {
+            return Ok(call);
+        }
         // A member that is a pointer to a function.
         let ty = of.ty.clone();
         match self.named_member(of, name, inner(member)) {

@@ -17,11 +17,13 @@ mod objects;
 mod operators;
 mod places;
 mod rust;
+mod rust_calls;
 mod rust_made;
 mod rust_match;
 mod rust_types;
 mod source;
 
+pub(crate) use rust_calls::{is_code_of, is_trait_object, of_closure};
 pub(crate) use rust_types::{fields, is_open, is_reference};
 
 use super::evaluate::DEREFERENCES;

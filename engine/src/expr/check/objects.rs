@@ -51,6 +51,9 @@ impl Checker<'_> {
             return Ok(answer);
         }
         let name = format!("operator{}", operator.symbol());
+        if let Some(call) = self.rust_operator(operator, &a, &b, node)? {
+            return Ok(call);
+        }
         if let Some(call) = self.operator_call(&name, &[a.clone(), b.clone()], node)? {
             return Ok(call);
         }

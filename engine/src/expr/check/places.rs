@@ -30,7 +30,13 @@ impl Checker<'_> {
         if let Some(found) = self.member_behind_arrow(object, name, node)? {
             return Ok(found);
         }
-        self.named_member(self.check(object)?, name, node)
+        let of = self.check(object)?;
+        match self.named_member(of.clone(), name, node) {
+            Err(Stop::Needs(_)) if self.language == Language::Rust => {
+                self.member_behind_deref(of, name, node)
+            }
+            found => found,
+        }
     }
 
     /// Checks the member of an object, or of what it points to.
@@ -108,7 +114,10 @@ impl Checker<'_> {
                 );
                 Err(wrong(message, &node.span))
             }
-            Shape::Composite(_) | Shape::Synthetic(_) => self.object_behind(of, node),
+            Shape::Composite(_) | Shape::Synthetic(_) => match self.own_deref(&of, 1, node)? {
+                Some(target) => Ok(target),
+                None => self.object_behind(of, node),
+            },
             _ => Err(self.no_pointer(&of, node)),
         }
     }

@@ -1,0 +1,303 @@
+//! Calls of Rust functions that a type leads to: methods that only a trait defines, operators,
+//! closures, and the program's own `Deref`.
+
+use super::super::ir::{Expr, Kind};
+use super::super::tree::{Binary, Node};
+use super::rust_made::Access;
+use super::{Checked, Checker, Stop, wrong};
+use crate::expr::evaluate::DEREFERENCES;
+use crate::expr::exact::{self, Candidate};
+use crate::expr::invoke::ResolvedFunction;
+use crate::expr::overload::parameters;
+use crate::expr::ownership;
+use crate::inspect::library;
+use crate::inspect::value::path::{self, Lookup};
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{PointerKind, Shape, Ty, members};
+use dwarf::{Language, VariableKind};
+use std::sync::Arc;
+
+impl Checker<'_> {
+    /// Checks `object.name(…)` of what the program's own `Deref` leads to, and of methods that only a
+    /// trait defines; `None` if there is none.
+    pub(super) fn rust_method<'t>(
+        &self,
+        object: &Expr<'t>,
+        name: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        if self.language != Language::Rust {
+            return Ok(None);
+        }
+        // Its vtable knows the functions.
+        if is_trait_object(&object.ty) {
+            return Err(Stop::Needs(node));
+        }
+        let mut of = object.clone();
+        for nth in 1..=DEREFERENCES {
+            if let Some(call) = self.trait_method(&of, name, arguments, node)? {
+                return Ok(Some(call));
+            }
+            let Some(next) = self.own_deref(&of, nth, node)? else {
+                return Ok(None);
+            };
+            of = next;
+            if let Some(call) = self.member_function(of.clone(), name, arguments, node)? {
+                return Ok(Some(call));
+            }
+        }
+        Ok(None)
+    }
+
+    fn trait_method<'t>(
+        &self,
+        object: &Expr<'t>,
+        name: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let holder = behind_references(object);
+        let Shape::Composite(class) = holder.ty.shape() else {
+            return Ok(None);
+        };
+        let known = trait_functions(&class, name);
+        let entry = |it: &ResolvedFunction| it.bias.load(it.function.entry);
+        if let Some(first) = known.first()
+            && let Some(other) = known.iter().find(|it| entry(it) != entry(first))
+        {
+            let (one, other) = (&first.function.name, &other.function.name);
+            let why = format!(
+                "ambiguous call: candidates are `{one}` and `{other}`; write `<T as Trait>::{name}(…)`"
+            );
+            return Err(wrong(why, &node.span));
+        }
+        let Some(known) = known.into_iter().next() else {
+            return Ok(None);
+        };
+        let mut all = vec![holder];
+        all.extend_from_slice(arguments);
+        // The instance for this type, whatever its name says.
+        let typed = known.function.name.clone();
+        self.best_call(&[Candidate::of(known)], true, &typed, all, node)
+    }
+
+    /// Dereferences an object by the program's own `Deref`, for the `nth` time at this node; `None`
+    /// if it has none.
+    pub(super) fn own_deref<'t>(
+        &self,
+        object: &Expr<'t>,
+        nth: usize,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let holder = behind_references(object);
+        let Shape::Composite(class) = holder.ty.shape() else {
+            return Ok(None);
+        };
+        // What the standard library's types refer to is read.
+        if self.language != Language::Rust || library::contents(&holder.ty).is_some() {
+            return Ok(None);
+        }
+        let Some(known) = trait_functions(&class, "deref").into_iter().next() else {
+            return Ok(None);
+        };
+        let typed = known.function.name.clone();
+        let known = [Candidate::of(known)];
+        let Some(mut call) = self.best_call(&known, true, &typed, vec![holder], node)? else {
+            return Ok(None);
+        };
+        call = call.step(nth as u32);
+        Ok(Some(match call.ty.shape() {
+            Shape::Pointer(to, PointerKind::Owned) => call.target(to),
+            _ => call,
+        }))
+    }
+
+    /// Checks a member of what the program's own `Deref` leads to.
+    pub(super) fn member_behind_deref<'t>(
+        &self,
+        mut of: Expr<'t>,
+        name: &str,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        for nth in 1..=DEREFERENCES {
+            match self.own_deref(&of, nth, node)? {
+                Some(next) => of = next,
+                None => break,
+            }
+            match self.named_member(of.clone(), name, node) {
+                Err(Stop::Needs(_)) => {}
+                found => return found,
+            }
+        }
+        Err(Stop::Needs(node))
+    }
+
+    /// Checks an operator of a type of the program, by the function of the operator's trait.
+    pub(super) fn rust_operator<'t>(
+        &self,
+        operator: Binary,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let name = match operator {
+            _ if self.language != Language::Rust => return Ok(None),
+            Binary::Eq | Binary::Ne => "eq",
+            Binary::Add => "add",
+            Binary::Sub => "sub",
+            Binary::Mul => "mul",
+            Binary::Div => "div",
+            Binary::Rem => "rem",
+            Binary::BitAnd => "bitand",
+            Binary::BitOr => "bitor",
+            Binary::BitXor => "bitxor",
+            Binary::Shl => "shl",
+            Binary::Shr => "shr",
+            _ => return Ok(None),
+        };
+        let Shape::Composite(class) = a.ty.shape() else {
+            return Ok(None);
+        };
+        let is_equality = operator.is_comparison();
+        let takes = |it: &ResolvedFunction| match &parameters(it)[..] {
+            [_, other] if is_equality => exact::same(&behind(other), &b.ty),
+            [_, other] => exact::same(other, &b.ty) || b.open,
+            _ => false,
+        };
+        let known = trait_functions(&class, name);
+        let Some(known) = known.into_iter().find(takes) else {
+            return Ok(None);
+        };
+        let typed = known.function.name.clone();
+        let operands = vec![a.clone(), b.clone()];
+        let call = self.best_call(&[Candidate::of(known)], true, &typed, operands, node)?;
+        Ok(call.map(|call| match operator {
+            Binary::Ne => Expr::new(Kind::Not(Box::new(call)), self.truth_type(), node),
+            _ => call,
+        }))
+    }
+
+    /// Checks a call of a closure; `None` if the callee is none.
+    pub(super) fn closure_call<'t>(
+        &self,
+        callee: &Expr<'t>,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        if self.language != Language::Rust {
+            return Ok(None);
+        }
+        if is_trait_object(&callee.ty) {
+            return Err(Stop::Needs(node));
+        }
+        let holder = behind_references(callee);
+        let Shape::Composite(class) = holder.ty.shape() else {
+            return Ok(None);
+        };
+        if !class.ty.name.contains("{closure_env#") {
+            return Ok(None);
+        }
+        let path = class.ty.name.replacen("{closure_env#", "{closure#", 1);
+        let known = self.scope.functions(&path).map_err(Stop::Wrong)?;
+        let Some(known) = known.into_iter().find(|it| is_code_of(it, &class)) else {
+            let why = "no callable code of this closure in the program: it may exist only inlined";
+            return Err(wrong(why, &node.span));
+        };
+        if ownership::may_move(&holder.ty).is_err() {
+            let why =
+                "cannot call a closure that owns what it has captured: the call may consume it";
+            return Err(wrong(why, &node.span));
+        }
+        let known = of_closure(known, &holder.ty);
+        let mut all = vec![self.reference_to(holder, node, Access::Shared, node)];
+        all.extend_from_slice(arguments);
+        let typed = known.name.clone();
+        self.best_call(&[known], true, &typed, all, node)
+    }
+}
+
+/// Returns the code of a closure as a function that takes the environment first.
+pub(crate) fn of_closure(known: ResolvedFunction, env: &Ty) -> Candidate {
+    let mut known = Candidate::of(known);
+    let takes_it = known
+        .types
+        .first()
+        .is_some_and(|ty| exact::same(&behind(ty), env));
+    if !takes_it {
+        known.types.insert(0, Ty::Void);
+    }
+    // `&mut` or `&`: the call may change what is captured, and passes the address in any case.
+    if let Some(first) = known.types.first_mut() {
+        *first = env.clone().reference();
+    }
+    known
+}
+
+/// Returns whether a function is the code of a closure with this environment: it takes the environment,
+/// or, as rustc describes that, has what is captured as variables.
+pub(crate) fn is_code_of(known: &ResolvedFunction, class: &Arc<DwarfTy>) -> bool {
+    let env = Ty::Dwarf(Arc::clone(class));
+    let first = parameters(known).into_iter().next();
+    if first.is_some_and(|ty| exact::same(&behind(&ty), &env)) {
+        return true;
+    }
+    let captured = class.composite().map(|it| &it.members[..]);
+    let captured = captured.unwrap_or_default();
+    let is_variable = |name: &str| {
+        let mut variables = known.function.scope.variables.iter();
+        variables.any(|it| it.name == name && it.kind != VariableKind::Parameter)
+    };
+    let name = |it: &dwarf::Member| {
+        let shown = members::shown_name(class, &it.name);
+        shown.strip_prefix("_ref__").unwrap_or(shown).to_owned()
+    };
+    !captured.is_empty() && captured.iter().all(|it| is_variable(&name(it)))
+}
+
+/// Returns the functions of a name whose `self` is of a class, but which are no members of it.
+fn trait_functions(class: &Arc<DwarfTy>, name: &str) -> Vec<ResolvedFunction> {
+    let named = class.module().functions_named(name).into_iter();
+    let resolved = named.map(|function| ResolvedFunction {
+        module: class.module().clone(),
+        bias: class.bias,
+        function,
+        nearness: 0,
+    });
+    let is_of_trait = |it: &ResolvedFunction| {
+        let mut variables = it.function.scope.variables.iter();
+        let first = variables.find(|it| it.kind == VariableKind::Parameter);
+        it.function.language == Language::Rust
+            && it.module.class_of(&it.function).is_none()
+            && first.is_some_and(|it| it.name == "self")
+            && exact::is_member(it, class).is_ok()
+    };
+    resolved.filter(is_of_trait).collect()
+}
+
+/// Returns whether a type is a reference to a trait object, or a box of one.
+pub(crate) fn is_trait_object(ty: &Ty) -> bool {
+    let mut ty = ty.clone();
+    while let Shape::Pointer(of, PointerKind::Owned) = ty.shape() {
+        ty = of;
+    }
+    let has = |name| matches!(path::find(&ty, name), Lookup::Found(_));
+    ty.name().contains("dyn ") && has("pointer") && has("vtable")
+}
+
+/// Returns an object behind references and boxes.
+fn behind_references<'t>(of: &Expr<'t>) -> Expr<'t> {
+    let mut of = of.clone();
+    while let Shape::Pointer(to, PointerKind::Owned) = of.ty.shape() {
+        of = of.target(to);
+    }
+    of
+}
+
+/// Returns what a reference refers to, or the type itself.
+fn behind(ty: &Ty) -> Ty {
+    match ty.shape() {
+        Shape::Pointer(of, _) => of,
+        _ => ty.clone(),
+    }
+}
