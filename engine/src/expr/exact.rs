@@ -180,7 +180,11 @@ pub(super) fn fitness(
     let is_instance = is_instance(&known.name) && !is_instance(typed);
     for (ty, value) in types.iter().zip(arguments) {
         let accepted = accepts(ty, value, known.language);
-        if is_instance && !matches!(accepted, Ok(rank) if rank >= EXACT) {
+        let is_other = match &accepted {
+            Ok(rank) => *rank < EXACT,
+            Err(_) => !same(ty, &value.ty),
+        };
+        if is_instance && is_other {
             return Err(Refusal::Argument(format!(
                 "no instance of `{}` takes this argument: expected `{}`, found `{}`; cast the \
                  argument, or write the template's arguments",
