@@ -287,7 +287,7 @@ fn may_have_member(ty: &Ty, name: &str) -> bool {
     }
     match ty.shape() {
         Shape::Composite(class) => {
-            !path::is_closed(&class) || !matches!(path::find(&ty, name), Lookup::Absent)
+            class.visualizer().is_some() || !matches!(path::find(&ty, name), Lookup::Absent)
         }
         _ => false,
     }
