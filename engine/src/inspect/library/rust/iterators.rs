@@ -116,6 +116,11 @@ pub const ITER: &[Row] = &[
         let found = (nth < elements.reach()).then(|| elements.nth(it.target, nth));
         item(it, found.transpose()?)
     }),
+    Row::new("next", &[], option_of_item, |it| {
+        let elements = it.elements()?;
+        let first = (!elements.is_empty()).then(|| elements.nth(it.target, 0));
+        item(it, first.transpose()?)
+    }),
     Row::new("last", &[], option_of_item, |it| {
         let elements = it.elements()?;
         let last = elements.len()?.checked_sub(1);

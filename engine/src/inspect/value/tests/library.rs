@@ -322,6 +322,7 @@ const RUST: &[(&str, &str)] = &[
     ("u32::from('x')", "120"),
     ("1.cmp(&2) as i32", "-1"),
     ("2.cmp(&1) as u8", "1"),
+    ("rc_slice.iter().next()", "Some(1)"),
     ("rc_slice.iter().max()", "Some(2)"),
     ("rc_slice.iter().count() + cow_slice.iter().len()", "5"),
     ("cow_slice.iter().min().unwrap() + 1", "2"),
