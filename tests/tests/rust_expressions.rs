@@ -155,6 +155,7 @@ fn objects_have_types() {
             ),
             ("unsafe { number + 1 }", "4", "i32"),
             ("Some(number)", "Some(3)", "core::option::Option<i32>"),
+            ("Some(\"x\")", "Some(\"x\")", "core::option::Option<&str>"),
             ("None::<u8>", "None", "core::option::Option<u8>"),
             ("Event::Code(9)", "Code(9)", "made::Event"),
             ("Event::Idle", "Idle", "made::Event"),

@@ -24,6 +24,8 @@ fn objects() {
             ("2..", "core::ops::range::RangeFrom<i32> 2.."),
             ("Some(1)", "core::option::Option<i32> Some(1)"),
             ("Some(\"x\") == Some(\"x\")", "bool true"),
+            ("Some(\"x\")", "core::option::Option<&str> Some(\"x\")"),
+            ("(\"x\", 1)", "(&str, i32) (\"x\", 1)"),
             ("None::<u8>", "core::option::Option<u8> None"),
             ("Ok::<i32, u8>(4)", "core::result::Result<i32, u8> Ok(4)"),
             ("Some(3) == Some(4)", "bool false"),

@@ -429,6 +429,9 @@ fn range(
 /// # Errors
 /// The value cannot be read.
 pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, Error> {
+    if let (Some(of), Synthetic::Slice(_) | Synthetic::Str) = (value.place.temporary(), ty) {
+        return Ok(View::Pointee((*of).clone()));
+    }
     let fat = || -> Result<(LoadAddr, u64), Error> {
         let bits = value.raw(target)?;
         Ok((LoadAddr(bits as u64), (bits >> 64) as u64))
