@@ -83,6 +83,10 @@ fn patterns() {
             ("if let Some(n) = Some(4) { n } else { 0 }", "i32 4"),
             ("if let None = Some(4) { 1 } else { 0 }", "i32 0"),
             ("match (1, 2) { (a, b) => a + b }", "i32 3"),
+            (
+                "if let Some(s) = Some(\"q\") { s } else { \"\" }",
+                "&str \"q\"",
+            ),
             ("match 5u8 { n @ 1..=9 => n, _ => 0 }", "u8 5"),
             ("match 2 { 1 => 'a', 2 => 'b', _ => 'c' }", "char 'b'"),
             (

@@ -10,7 +10,11 @@ pub(crate) type Parts = Vec<(String, Ty)>;
 
 /// Returns whether two types are one: of the debug info, built in, or made by an expression.
 pub(crate) fn same(a: &Ty, b: &Ty) -> bool {
-    rust::is_same(a, b) || a.strip().name() == b.strip().name()
+    let name = |ty: &Ty| match ty {
+        Ty::Text => Ty::str().name(),
+        ty => ty.strip().name(),
+    };
+    rust::is_same(a, b) || name(a) == name(b)
 }
 
 /// Returns whether a type is `&T` or `&mut T`, also of an unsized target.
