@@ -32,8 +32,9 @@ impl Checker<'_> {
         }
         let of = self.check(object)?;
         match self.named_member(of.clone(), name, node) {
-            Err(Stop::Needs(_)) if self.language == Language::Rust => {
-                self.member_behind_deref(of, name, node)
+            Err(stop) if self.language == Language::Rust => {
+                let behind = self.member_behind_deref(of, name, node)?;
+                behind.ok_or(stop)
             }
             found => found,
         }

@@ -4,7 +4,7 @@
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{Binary, Node};
 use super::rust_made::Access;
-use super::{Checked, Checker, Stop, wrong};
+use super::{Checker, Stop, wrong};
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::exact::{self, Candidate};
 use crate::expr::invoke::ResolvedFunction;
@@ -113,24 +113,23 @@ impl Checker<'_> {
         }))
     }
 
-    /// Checks a member of what the program's own `Deref` leads to.
+    /// Checks a member of what the program's own `Deref` leads to; `None` if there is none.
     pub(super) fn member_behind_deref<'t>(
         &self,
         mut of: Expr<'t>,
         name: &str,
         node: &'t Node,
-    ) -> Checked<'t> {
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
         for nth in 1..=DEREFERENCES {
             match self.own_deref(&of, nth, node)? {
                 Some(next) => of = next,
                 None => break,
             }
-            match self.named_member(of.clone(), name, node) {
-                Err(Stop::Needs(_)) => {}
-                found => return found,
+            if let Ok(found) = self.named_member(of.clone(), name, node) {
+                return Ok(Some(found));
             }
         }
-        Err(Stop::Needs(node))
+        Ok(None)
     }
 
     /// Checks an operator of a type of the program, by the function of the operator's trait.
