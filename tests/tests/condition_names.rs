@@ -135,10 +135,14 @@ fn unknown_member_is_reported_when_set() {
         (
             "rust/tour.rs",
             "area",
-            &[(
-                "self.3 > 1.0",
-                "no member `3` in `self` (&tour::Square); it has 0",
-            )],
+            &[
+                (
+                    "self.3 > 1.0",
+                    "no member `3` in `self` (&tour::Square); it has 0",
+                ),
+                ("self.0 > true", "mismatched types `f64` and `bool`"),
+                ("self.0 + 1 > 2.0", "mismatched types `f64` and `i32`"),
+            ],
         ),
     ] {
         let fixture = Fixture::of(source);
