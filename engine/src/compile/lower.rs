@@ -67,12 +67,8 @@ impl<'a> Compiler<'a> {
     }
 
     pub(super) fn check<'t>(&self, check: impl FnOnce(&Checker<'_>) -> Checked<'t>) -> Checked<'t> {
-        check(&Checker {
-            scope: self,
-            language: self.language,
-            known: &self.known.borrow(),
-            text: self.text,
-        })
+        let known = self.known.borrow();
+        check(&Checker::new(self, self.language, &known, self.text))
     }
 
     /// Records the value of a node, which is not compiled again.

@@ -196,12 +196,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn checker(&self) -> Checker<'_> {
-        Checker {
-            scope: self,
-            language: self.language,
-            known: &self.known,
-            text: self.text,
-        }
+        Checker::new(self, self.language, &self.known, self.text)
     }
 
     /// Evaluates a node whose type only its value shows.

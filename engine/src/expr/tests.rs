@@ -574,3 +574,23 @@ fn deepest_nesting() {
         assert!(!shown.contains("deeply"), "{shown}: {}", &text[..20]);
     }
 }
+
+/// The number of checks does not grow with each level of nesting.
+#[test]
+fn nested_operators() {
+    for text in [
+        "!".repeat(250) + "1",
+        "!".repeat(250) + "nothing",
+        "nothing->".repeat(200) + "next",
+        "nothing = ".repeat(200) + "1",
+        "f(".repeat(200) + "1" + &")".repeat(200),
+        "nothing.f(".repeat(120) + "1" + &")".repeat(120),
+        "int{".repeat(200) + "1" + &"}".repeat(200),
+        "(nothing) - (".repeat(120) + "1" + &")".repeat(120),
+    ] {
+        for language in [Language::C, Language::Cpp, Language::Rust] {
+            let shown = show(&text, language);
+            assert!(!shown.contains("too long"), "{shown}: {}", &text[..20]);
+        }
+    }
+}

@@ -88,9 +88,9 @@ impl Checker<'_> {
         // A copy: `T{other}`.
         if let [only] = values
             && !is_list(only)
+            && matches!(ty.shape(), Shape::Composite(_))
             && let Ok(of) = self.check(only)
             && self.referent(of.clone()).ty.same_as(&ty)
-            && matches!(ty.shape(), Shape::Composite(_))
         {
             return Err(wrong("a copy of an object; use the object", &node.span));
         }

@@ -89,6 +89,7 @@ impl Checker<'_> {
     /// Checks `object->name` if the program defines an operator for `->`; `None`: it does not.
     pub(super) fn member_behind_arrow<'t>(
         &self,
+        of: &Expr<'t>,
         object: &'t Node,
         name: &str,
         node: &'t Node,
@@ -96,7 +97,7 @@ impl Checker<'_> {
         if self.language != Language::Cpp || !self.is_arrow(object) {
             return Ok(None);
         }
-        let of = self.referent(self.check(object)?);
+        let of = self.referent(of.clone());
         let is_arrow = |it: &Method| it.name == "operator->";
         let Some(class) = self.own_class(&of) else {
             return Ok(None);

@@ -11,13 +11,11 @@ impl Expression {
     /// Returns the first mistake. Names that are unknown are none: a library that is loaded later
     /// may define them.
     pub(crate) fn mistake(&self, scope: &dyn Scope) -> Option<Error> {
-        let checker = Checker {
-            scope,
-            language: self.language(),
-            known: &Known::default(),
-            text: self.text(),
-        };
-        checker.mistake_in(self.root())
+        let known = Known::default();
+        let checker = Checker::new(scope, self.language(), &known, self.text());
+        let mistake = checker.mistake_in(self.root());
+        // Of too long an expression nothing is known.
+        mistake.filter(|_| checker.left.get() > 0)
     }
 }
 

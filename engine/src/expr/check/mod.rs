@@ -37,8 +37,12 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::cell::RefCell;
 use std::ops::Range;
+
+/// Maximum number of nodes that one check looks at.
+const MAX_CHECKS: u32 = 1 << 14;
 
 /// What is known of a node's value without its contents.
 #[derive(Clone, Debug)]
@@ -147,6 +151,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) known: &'a Known,
     /// The source of the expression.
     pub(crate) text: &'a str,
+    /// The number of nodes that may still be checked.
+    left: Cell<u32>,
 }
 
 fn wrong<'t>(message: impl Into<String>, span: &Range<usize>) -> Stop<'t> {
@@ -156,7 +162,32 @@ fn wrong<'t>(message: impl Into<String>, span: &Range<usize>) -> Stop<'t> {
     })
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    /// Begins a check.
+    pub(crate) fn new(
+        scope: &'a dyn Scope,
+        language: Language,
+        known: &'a Known,
+        text: &'a str,
+    ) -> Checker<'a> {
+        Checker {
+            scope,
+            language,
+            known,
+            text,
+            left: Cell::new(MAX_CHECKS),
+        }
+    }
+
+    /// Counts the check of a node: a rule may check an operand twice, so that the number of checks
+    /// may grow with each level of nesting.
+    fn count<'t>(&self, node: &Node) -> Result<(), Stop<'t>> {
+        let left = self.left.get().checked_sub(1);
+        let left = left.ok_or_else(|| wrong(messages::TOO_LONG, &node.span))?;
+        self.left.set(left);
+        Ok(())
+    }
+
     /// Checks a node.
     ///
     /// # Errors
@@ -172,7 +203,7 @@ impl Checker<'_> {
                 ));
             }
             Some(Fact::Failed) => return Err(Stop::Needs(node)),
-            None => {}
+            None => self.count(node)?,
         }
         if self.language == Language::Rust
             && let Some(found) = self.rust_form(node)
@@ -317,7 +348,11 @@ impl Checker<'_> {
 
     /// Checks a node as a condition.
     pub(crate) fn condition<'t>(&self, node: &'t Node) -> Checked<'t> {
-        let of = self.branch(node)?;
+        self.condition_of(self.branch(node)?, node)
+    }
+
+    /// Checks a checked node as a condition.
+    fn condition_of<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
         if of.is_late() {
             return Ok(of);
         }

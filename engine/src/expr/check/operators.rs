@@ -18,18 +18,17 @@ impl Checker<'_> {
         operand: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        if operator == Unary::Not
-            && self.language == Language::Cpp
-            && let Ok(of) = self.check(operand)
-            && let of = self.operand(of)
-            && matches!(of.ty.shape(), Shape::Composite(_))
-            && library::contents(&of.ty).is_none()
-            && let Some(call) = self.operator_call("operator!", &[of], node)?
-        {
-            return Ok(call);
-        }
         if operator == Unary::Not && self.language != Language::Rust {
-            let condition = self.condition(operand)?;
+            let of = self.branch(operand)?;
+            let object = self.operand(of.clone());
+            if self.language == Language::Cpp
+                && matches!(object.ty.shape(), Shape::Composite(_))
+                && library::contents(&object.ty).is_none()
+                && let Some(call) = self.operator_call("operator!", &[object], node)?
+            {
+                return Ok(call);
+            }
+            let condition = self.condition_of(of, operand)?;
             return Ok(Expr::new(
                 Kind::Not(Box::new(condition)),
                 self.truth_type(),

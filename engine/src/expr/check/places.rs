@@ -27,10 +27,10 @@ impl Checker<'_> {
         if let Some(found) = self.member_of_base(object, name, node) {
             return found;
         }
-        if let Some(found) = self.member_behind_arrow(object, name, node)? {
+        let of = self.check(object)?;
+        if let Some(found) = self.member_behind_arrow(&of, object, name, node)? {
             return Ok(found);
         }
-        let of = self.check(object)?;
         match self.named_member(of.clone(), name, node) {
             Err(stop) if self.language == Language::Rust => {
                 let behind = self.member_behind_deref(of, name, node)?;

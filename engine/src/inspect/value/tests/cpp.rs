@@ -115,6 +115,9 @@ fn type_names() {
 #[test]
 fn expressions() {
     each(|program| {
+        // The number of checks does not grow with each level of nesting.
+        let far = format!("(p.next = &p, (&p){}->v)", "->next".repeat(120));
+        program.check(&[(&far, "1"), ("p.next = 0", "0x0")]);
         program.check(&[
             ("alias + 1", "9"),
             ("derived.a", "1"),
