@@ -5,7 +5,7 @@ use super::lower::function_at;
 use super::numbers::pointee;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::expr::ResolvedFunction;
-use crate::expr::names::enumerator;
+use crate::expr::constants::enumerator;
 use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
 use crate::inspect::value::{Shape, Ty};

@@ -20,10 +20,10 @@ mod image;
 mod lower;
 mod needs;
 mod numbers;
-mod operators;
 mod place;
 mod probe;
 mod scope;
+mod texts;
 mod variants;
 
 #[cfg(test)]

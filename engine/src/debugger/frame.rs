@@ -17,7 +17,7 @@ pub(crate) use parameters::Parameter;
 use crate::arch::ExtendedRegisters;
 use crate::debugger::call::Replay;
 use crate::debugger::stack::PhysicalFrame;
-use crate::expr::names::enumerator;
+use crate::expr::constants::enumerator;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::images::derived::Derived;

@@ -1,8 +1,9 @@
 //! Completion of expressions.
 
 use super::evaluate::{DEREFERENCES, Evaluator};
+use super::suggest::method_names;
 use super::tree::{Kind, Node};
-use super::{EvalContext, Purpose, lex, method, parse, types};
+use super::{EvalContext, Purpose, lex, parse, types};
 use crate::inspect::value::{Shape, Value, members};
 use crate::inspect::visualize::{self, View};
 use dwarf::Language;
@@ -123,7 +124,7 @@ fn is_object(node: &Node) -> bool {
 fn of_value(context: &dyn EvalContext, value: &Value, found: &mut Vec<Completion>) {
     let target = context.as_target();
     let mut value = value.clone();
-    add(found, method::names(&value.ty), CompletionKind::Method);
+    add(found, method_names(&value.ty), CompletionKind::Method);
     for _ in 0..DEREFERENCES {
         match value.ty.shape() {
             Shape::Pointer(of, _) => match value.pointee(target, of) {

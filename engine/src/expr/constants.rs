@@ -1,10 +1,10 @@
-//! Constants of Rust's numbers: `f64::MAX`, `u8::BITS`, `std::f64::consts::PI`. The debug info lacks
-//! them.
+//! Constants by name: enumerators, and those of Rust's numbers, which the debug info lacks: `f64::MAX`,
+//! `u8::BITS`, `std::f64::consts::PI`.
 
-use super::names::extreme;
 use crate::inspect::language::rust;
+use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::{self, Float, Scalar, ScalarKind};
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation, members};
 
 /// Returns a constant by its path; `None` if it is none of these.
 pub(crate) fn named(path: &str) -> Option<Value> {
@@ -108,4 +108,34 @@ fn of_mathematics(ty: &Ty, name: &str) -> Option<Value> {
         _ => return None,
     };
     Some(of_bits(ty, bits))
+}
+
+/// Returns `i32::MAX` and similar constants.
+pub(crate) fn extreme(ty: &Ty, name: &str) -> Option<Value> {
+    let Shape::Scalar(scalar) = ty.shape() else {
+        return None;
+    };
+    let integral = matches!(scalar.kind, ScalarKind::Signed | ScalarKind::Unsigned);
+    let top = scalar::mask(scalar.size) ^ (scalar::mask(scalar.size) >> 1);
+    let bits = match (name, scalar.is_signed()) {
+        _ if !integral => return None,
+        ("MIN", true) => top,
+        ("MIN", false) => 0,
+        ("MAX", true) => top.wrapping_sub(1),
+        ("MAX", false) => scalar::mask(scalar.size),
+        _ => return None,
+    };
+    let size = usize::from(scalar.size).min(16);
+    let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
+    Some(Value::new(ty.clone(), ValueLocation::Bytes(bytes)))
+}
+
+/// Returns a value of an enumeration by its enumerator's name.
+pub(crate) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
+    let number = members::enumerator_named(ty, name)?;
+    let size = ty.size()?.min(16) as usize;
+    Some(Value::new(
+        ty.clone(),
+        ValueLocation::Bytes(Bytes::new(&number.to_le_bytes()[..size])),
+    ))
 }

@@ -1,9 +1,10 @@
 //! Suggestions in errors about names.
 
 use super::evaluate::{DEREFERENCES, Evaluator, error};
+use super::lex;
 use super::tree::{Kind, Node};
-use super::{lex, method};
 use crate::ids::error::Error;
+use crate::inspect::library::{self, Contents};
 use crate::inspect::value::{Shape, Ty, Value, members};
 use std::ops::Range;
 
@@ -97,6 +98,21 @@ impl Evaluator<'_> {
     }
 }
 
+/// Returns the names of the methods that reading answers for objects of a type.
+pub(super) fn method_names(ty: &Ty) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    let mut ty = ty.clone();
+    for _ in 0..DEREFERENCES {
+        names.extend(library::names(&ty));
+        ty = match (ty.shape(), library::contents(&ty)) {
+            (Shape::Pointer(of, _), _) => of,
+            (_, Some(Contents::Pointee(of) | Contents::Wrapped(of))) => of,
+            _ => break,
+        };
+    }
+    names
+}
+
 /// Returns the error for a method that the class of an object, or of what it points to, lacks.
 pub(super) fn no_method(ty: &Ty, name: &str, source: &str, span: Range<usize>) -> Error {
     let mut class = ty.clone();
@@ -106,7 +122,7 @@ pub(super) fn no_method(ty: &Ty, name: &str, source: &str, span: Range<usize>) -
         };
         class = of;
     }
-    let names = method::names(&class);
+    let names = method_names(&class);
     let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let ty = ty.name();
     if names.iter().any(|it| it == name) {

@@ -1,12 +1,10 @@
-//! Members by name, enumerators, and the bounds of Rust's integers.
+//! Members that only a value shows: of the active variant, of the dynamic class, of registers.
 
 use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
-use crate::inspect::value::location::Bytes;
-use crate::inspect::value::scalar::{self, ScalarKind};
-use crate::inspect::value::{Shape, Ty, Value, ValueLocation, members};
+use crate::inspect::value::{Shape, Value, members};
 use crate::inspect::visualize::{self, View};
 
 impl Evaluator<'_> {
@@ -68,34 +66,4 @@ impl Evaluator<'_> {
         }
         Err(self.no_member(value, name, object, node))
     }
-}
-
-/// Returns `i32::MAX` and similar constants.
-pub(crate) fn extreme(ty: &Ty, name: &str) -> Option<Value> {
-    let Shape::Scalar(scalar) = ty.shape() else {
-        return None;
-    };
-    let integral = matches!(scalar.kind, ScalarKind::Signed | ScalarKind::Unsigned);
-    let top = scalar::mask(scalar.size) ^ (scalar::mask(scalar.size) >> 1);
-    let bits = match (name, scalar.is_signed()) {
-        _ if !integral => return None,
-        ("MIN", true) => top,
-        ("MIN", false) => 0,
-        ("MAX", true) => top.wrapping_sub(1),
-        ("MAX", false) => scalar::mask(scalar.size),
-        _ => return None,
-    };
-    let size = usize::from(scalar.size).min(16);
-    let bytes = Bytes::new(&bits.to_le_bytes()[..size]);
-    Some(Value::new(ty.clone(), ValueLocation::Bytes(bytes)))
-}
-
-/// Returns a value of an enumeration by its enumerator's name.
-pub(crate) fn enumerator(ty: &Ty, name: &str) -> Option<Value> {
-    let number = members::enumerator_named(ty, name)?;
-    let size = ty.size()?.min(16) as usize;
-    Some(Value::new(
-        ty.clone(),
-        ValueLocation::Bytes(Bytes::new(&number.to_le_bytes()[..size])),
-    ))
 }
