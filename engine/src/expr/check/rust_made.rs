@@ -653,19 +653,24 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Option<Checked<'t>> {
         operator.order()?;
-        // `opt == None` and `e == E::A` test the variant alone.
-        let is_variant = |it: &'t Node| {
-            let is_name = matches!(inner(it).kind, tree::Kind::Name(_));
-            is_name && matches!(self.check(it), Ok(of) if matches!(of.kind, Kind::Made(_)))
-        };
+        // `opt == None`, `opt == Some` and `e == E::A` test the variant alone.
         for (value, name) in [(left, right), (right, left)] {
-            if !is_variant(name) {
+            let is_bare = matches!(inner(name).kind, tree::Kind::Name(_));
+            let is_variant = is_bare
+                && match self.check(name) {
+                    Ok(of) => matches!(of.kind, Kind::Made(_)),
+                    Err(stop) => matches!(stop, Stop::Wrong(Error::UnknownName { .. })),
+                };
+            if !is_variant {
                 continue;
             }
-            return Some(self.check(value).and_then(|value| {
-                let test = self.variant_test(operator, value, name, node);
-                test.map_or_else(|| self.compared(operator, left, right, node), Ok)
-            }));
+            let value = match self.check(value) {
+                Ok(value) => value,
+                Err(stop) => return Some(Err(stop)),
+            };
+            if let Some(test) = self.variant_test(operator, value, name, node) {
+                return Some(Ok(test));
+            }
         }
         let any = makes_object(left) || makes_object(right);
         any.then(|| self.compared(operator, left, right, node))

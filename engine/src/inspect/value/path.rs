@@ -131,8 +131,9 @@ fn is_closed_within(class: &DwarfTy, depth: usize) -> bool {
         return false;
     };
     let is_shown_as_it_is = class.visualizer().is_none() && !composite.closure;
-    // The target of a trait object may have a dynamic type with more members.
-    let is_known = !composite.declaration
+    // The target of a trait object has a dynamic type with more members.
+    let is_known = !class.ty.name.starts_with("dyn ")
+        && !composite.declaration
         && !composite.polymorphic
         && composite.variants.is_none()
         && composite.members.iter().all(|it| it.name != "vtable");
