@@ -256,13 +256,16 @@ impl Checker<'_> {
                 let kind = Kind::Item(Box::new(of), Box::new(by));
                 return Ok(Step::Found(Expr::new(kind, value, node)));
             }
-            Some(Contents::Pointee(to) | Contents::Wrapped(to)) => {
-                return Ok(Step::Behind(Expr::new(
-                    Kind::Pointee(Box::new(of)),
-                    to,
-                    node,
-                )));
-            }
+            Some(Contents::Pointee(to) | Contents::Wrapped(to)) => match to.shape() {
+                // A slice, whose length is beside its address: `Cow<[T]>`.
+                Shape::Array(array) if self.language == Language::Rust => {
+                    Some(array.element.clone())
+                }
+                _ => {
+                    let kind = Kind::Pointee(Box::new(of));
+                    return Ok(Step::Behind(Expr::new(kind, to, node)));
+                }
+            },
             Some(Contents::Text(unit, _)) => Some(unit.element(self.language)),
             Some(
                 Contents::Sequence(element)

@@ -132,7 +132,8 @@ fn is_closed_within(class: &DwarfTy, depth: usize) -> bool {
     };
     let is_shown_as_it_is = class.visualizer().is_none() && !composite.closure;
     // The target of a trait object has a dynamic type with more members.
-    let is_known = !class.ty.name.starts_with("dyn ")
+    let name = class.ty.name.trim_start_matches('(');
+    let is_known = !name.starts_with("dyn ")
         && !composite.declaration
         && !composite.polymorphic
         && composite.variants.is_none()
