@@ -3,7 +3,7 @@
 use super::super::ir::{Expr, Kind, Overflow};
 use super::super::tree::{self, Binary, Node, Order, Unary};
 use super::cpp_classes::Operands;
-use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
+use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::ids::error::Error;
 use crate::inspect::library;
@@ -175,7 +175,13 @@ impl Checker<'_> {
                 Err(Stop::Wrong(Error::UnknownName { .. })),
                 Err(stop @ (Stop::Needs(_) | Stop::Wants(_))),
             ) => Err(stop),
-            (a, b) => self.operation(operator, a?, b?, node),
+            (a, b) => {
+                let (a, b) = (a?, b?);
+                if self.language == Language::Rust && operator.is_comparison() {
+                    rust_types::comparable(&a.ty, &b.ty).map_err(|why| wrong(why, &node.span))?;
+                }
+                self.operation(operator, a, b, node)
+            }
         }
     }
 

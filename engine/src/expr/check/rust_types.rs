@@ -17,6 +17,26 @@ pub(crate) fn same(a: &Ty, b: &Ty) -> bool {
     rust::is_same(a, b) || name(a) == name(b)
 }
 
+/// Checks that values of two types can be compared: an object of the program's own type not with a
+/// reference to one. For those of the library this is a convenience.
+///
+/// # Errors
+/// Cause and remedy.
+pub(super) fn comparable(a: &Ty, b: &Ty) -> Result<(), String> {
+    let is_own = |ty: &Ty| {
+        let ty = library::referent_type(ty);
+        matches!(ty.shape(), Shape::Composite(_)) && library::contents(&ty).is_none()
+    };
+    match is_reference(a) != is_reference(b) && is_own(a) && is_own(b) {
+        true => Err(format!(
+            "cannot compare `{}` with `{}`; borrow or dereference one of them",
+            a.name(),
+            b.name()
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Returns whether a type is `&T` or `&mut T`, also of an unsized target.
 pub(crate) fn is_reference(ty: &Ty) -> bool {
     ty.name().starts_with('&')
