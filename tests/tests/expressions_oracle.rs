@@ -11,7 +11,7 @@ fn checked(kind: &str, language: Language) -> &'static [What] {
     const SAFE: &[What] = &[What::Compiled, What::Memory, What::Trap];
     const NO_MORE: &[What] = &[What::Compiled, What::Memory, What::Trap, What::Accepted];
     match (kind, language) {
-        ("scalars", Language::Cpp | Language::Rust) => &[
+        ("scalars", _) => &[
             What::Compiled,
             What::Memory,
             What::Trap,
@@ -19,7 +19,7 @@ fn checked(kind: &str, language: Language) -> &'static [What] {
             What::Value,
             What::Type,
         ],
-        ("scalars" | "types", Language::C) => NO_MORE,
+        ("types", Language::C) => NO_MORE,
         // A call that is refused in an argument, or of a wrong overload, changes other variables.
         ("calls", Language::Cpp) => SAFE,
         ("calls", Language::C | Language::Rust) => {
