@@ -13,7 +13,7 @@ fn compiled() -> Vec<Fixture> {
         .collect()
 }
 
-/// clang describes classes where they are constructed, unless it is told to describe all.
+/// Without `-fstandalone-debug` clang describes a class only in units that construct it.
 fn flags(compiler: Compiler) -> Flags {
     Flags {
         extra: match compiler {

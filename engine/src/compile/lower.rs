@@ -4,17 +4,17 @@ use super::code::{BoolExpr, Int, Order};
 use super::numbers::pointee;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
 use crate::arch::Arch;
+use crate::expr::Expression;
 use crate::expr::ResolvedFunction;
 use crate::expr::check::{self, Checked, Checker, Known, Leaf, Stop};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::ir::Storage;
 use crate::expr::tree::{Kind, Node};
-use crate::expr::types::{TypeName, named_by};
-use crate::expr::{Expression, arith, messages};
+use crate::expr::types::named_by;
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
-use crate::inspect::value::{PointerKind, RegisterPlace, Shape, Ty, Value, members};
+use crate::inspect::value::{RegisterPlace, Shape, Ty, Value, members};
 use dwarf::register::x86_64;
 use dwarf::{Language, LoadAddr};
 use rustc_hash::FxHashMap;
@@ -103,8 +103,6 @@ impl<'a> Compiler<'a> {
         match &node.kind {
             Kind::Register(name) => self.register(name),
             Kind::Name(name) => Err(self.no_place(name)),
-            Kind::SizeOfType(ty) => self.size_of(&self.ty(ty)?),
-            Kind::SizeOf(inner) => self.size_of_node(inner),
             Kind::AddressOf(inner) => Err(NotCompilable(format!(
                 "`{}` has no address",
                 self.source_text(inner)
@@ -173,11 +171,6 @@ impl<'a> Compiler<'a> {
     pub(super) fn type_named(&self, name: &str) -> Option<Ty> {
         let find = |name: &str| self.scope.type_named(name);
         named_by(self.scope.language(), &find, name)
-    }
-
-    fn ty(&self, name: &TypeName) -> Result<Ty, NotCompilable> {
-        let found = name.find_by(&|name| self.type_named(name));
-        found.map_err(|error| NotCompilable(error.to_string()))
     }
 
     fn register(&self, name: &str) -> Result<RuntimeValue, NotCompilable> {
@@ -268,29 +261,6 @@ impl<'a> Compiler<'a> {
                 self.source_text(object)
             ))
         })
-    }
-
-    fn size_of(&self, ty: &Ty) -> Result<RuntimeValue, NotCompilable> {
-        let size = ty.size();
-        let size = size.ok_or_else(|| NotCompilable(messages::unknown_size(ty)))?;
-        RuntimeValue::constant(arith::size(size, self.language))
-    }
-
-    fn size_of_node(&self, node: &Node) -> Result<RuntimeValue, NotCompilable> {
-        let Kind::Name(name) = &inner(node).kind else {
-            return Err("`sizeof` of more than a name".into());
-        };
-        let Some(value) = self.value_or_unknown(node)? else {
-            let ty = self.type_named(name);
-            return self.size_of(&ty.ok_or_else(|| NotCompilable::unknown_name(name))?);
-        };
-        if value.bits.is_some() {
-            return Err(messages::SIZE_OF_BITS.into());
-        }
-        match value.ty.shape() {
-            Shape::Pointer(of, PointerKind::Reference) => self.size_of(&of),
-            _ => self.size_of(&value.ty),
-        }
     }
 }
 

@@ -4,10 +4,6 @@ use super::code::{Address, BoolExpr, Int, Order};
 use super::lower::Compiler;
 use super::numbers::{address_in, pointee};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
-use crate::expr::check::Stop;
-use crate::expr::evaluate::inner;
-use crate::expr::tree::{Kind, Node};
-use crate::ids::error::Error;
 use crate::inspect::value::scalar::{self, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 
@@ -15,18 +11,6 @@ use crate::inspect::value::{PointerKind, Shape, Ty};
 const MAX_COMPARED_BYTES: usize = 64;
 
 impl Compiler<'_> {
-    /// Compiles a node; `None` for an unknown name.
-    pub(super) fn value_or_unknown(
-        &self,
-        node: &Node,
-    ) -> Result<Option<RuntimeValue>, NotCompilable> {
-        let is_name = matches!(inner(node).kind, Kind::Name(_));
-        match self.check(|checker| checker.check(node)) {
-            Err(Stop::Wrong(Error::UnknownName { .. })) if is_name => Ok(None),
-            _ => self.value(node).map(Some),
-        }
-    }
-
     /// Compiles `option == None`.
     pub(super) fn variant_test(
         &self,

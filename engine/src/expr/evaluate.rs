@@ -135,20 +135,9 @@ impl<'a> Evaluator<'a> {
         self.values.insert(check::key(node), value);
     }
 
-    /// Gives a node a value for the expressions that are interpreted next.
-    pub(super) fn bind(&mut self, node: &Node, value: Value) {
-        self.values.insert(check::key(node), value);
-    }
-
     /// Returns whether the evaluation may call functions of the program.
     pub(super) fn may_call(&self) -> bool {
         !matches!(self.purpose, Purpose::Look | Purpose::Set)
-    }
-
-    /// Returns the value of a node that is known.
-    pub(super) fn value_of(&self, node: &Node) -> Result<Value, Error> {
-        let value = self.values.get(&check::key(node));
-        value.cloned().ok_or(Error::OptimizedOut)
     }
 
     /// Returns the variable that was looked up for a node.
@@ -206,7 +195,6 @@ impl<'a> Evaluator<'a> {
             Kind::Member(object, name) => self.member(object, name, node),
             Kind::Index(object, index) => self.index(object, index, node),
             Kind::Cast(cast, ty, inner) => self.cast(*cast, ty, inner, node),
-            Kind::SizeOf(inner) => self.size_of_node(inner, node),
             Kind::Repeat(from, count) => self.repeat(from, count, node),
             Kind::Range(..) => Err(error(
                 "a range is allowed only in an index, for example `v[1..4]`",
@@ -220,7 +208,6 @@ impl<'a> Evaluator<'a> {
     fn leaf(&mut self, node: &Node) -> Result<Value, Error> {
         match &node.kind {
             Kind::Register(name) => self.register(name, node),
-            Kind::SizeOfType(ty) => self.size_of(&ty.resolve(self.context)?).at(node),
             // It has no place, or its checked form would have been interpreted.
             Kind::Name(name) => {
                 let found = self.context.variable(name).at(node)?;
@@ -252,15 +239,11 @@ impl<'a> Evaluator<'a> {
         loop {
             match self.checker().condition(node) {
                 Ok(condition) if !condition.is_late() => return self.decided(&condition),
-                Err(Stop::Wrong(error)) => return Err(error),
                 Ok(_) => {
                     let value = self.evaluate(node)?;
                     self.remember(node, value);
                 }
-                Err(Stop::Needs(part) | Stop::Wants(part)) => {
-                    let value = self.evaluate_part(part)?;
-                    self.remember(part, value);
-                }
+                Err(stop) => self.settle(stop)?,
             }
         }
     }

@@ -22,7 +22,7 @@ impl Evaluator<'_> {
     /// Unreadable memory; an operation without a result.
     pub(super) fn interpret(&mut self, of: &Expr<'_>) -> Result<Value, Error> {
         match &of.kind {
-            Kind::Known(node, _) => self.value_of(node),
+            Kind::Known(node, _) => self.held(check::key(node)),
             Kind::Variable(storage, name, node, _) => self.variable_of(*storage, name, node),
             Kind::Late(node) => self.evaluate(node),
             Kind::Deref(inner) => {
@@ -413,7 +413,7 @@ impl Evaluator<'_> {
 }
 
 /// Adds the position of an expression to an error without one.
-fn placed(error: Error, of: &Expr<'_>) -> Error {
+pub(super) fn placed(error: Error, of: &Expr<'_>) -> Error {
     match error {
         Error::Eval { message, span } if span.is_empty() => Error::Eval {
             message,

@@ -220,6 +220,18 @@ pub enum Order {
 }
 
 impl Order {
+    /// Returns its symbol.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Order::Eq => "==",
+            Order::Ne => "!=",
+            Order::Lt => "<",
+            Order::Le => "<=",
+            Order::Gt => ">",
+            Order::Ge => ">=",
+        }
+    }
+
     /// Returns the same comparison with the operands swapped.
     pub fn mirrored(self) -> Order {
         match self {

@@ -1,8 +1,9 @@
 //! The interpretation of assignments. All values are evaluated and fitted before the first byte is
 //! written, so that an error changes nothing.
 
-use super::check::Stop;
+use super::check::{self, Stop};
 use super::evaluate::{Evaluator, error};
+use super::interpret::placed;
 use super::ir::{Assignment, Expr, Fit, Outcome, Source};
 use super::tree::{Kind, Node};
 use super::{convert, messages, ownership};
@@ -35,7 +36,7 @@ impl Evaluator<'_> {
         }
         let place = self.interpret(&assignment.place)?;
         if let Some(node) = assignment.operand {
-            self.bind(node, place.clone());
+            self.hold(check::key(node), place.clone());
         }
         let was = match assignment.outcome {
             Outcome::Before => Some(self.copied_bytes(&place)?),
@@ -85,7 +86,7 @@ impl Evaluator<'_> {
         Ok(now)
     }
 
-    /// Collects what is to be written for a source.
+    /// Collects the writes of a source.
     fn plan(
         &mut self,
         place: &Value,
@@ -320,16 +321,5 @@ fn same_place(a: &Value, b: &Value) -> bool {
         (ValueLocation::Memory(a, _), ValueLocation::Memory(b, _)) => a == b,
         (ValueLocation::Register { .. }, ValueLocation::Register { .. }) => true,
         _ => false,
-    }
-}
-
-/// Adds the position of an expression to an error without one.
-fn placed(error: Error, of: &Expr<'_>) -> Error {
-    match error {
-        Error::Eval { message, span } if span.is_empty() => Error::Eval {
-            message,
-            span: of.span.clone(),
-        },
-        other => other,
     }
 }

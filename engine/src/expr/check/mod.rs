@@ -18,6 +18,7 @@ mod operators;
 mod places;
 mod rust;
 mod rust_calls;
+mod rust_infer;
 mod rust_made;
 mod rust_match;
 mod rust_types;

@@ -2,7 +2,7 @@
 //! classes by their functions.
 
 use super::super::ir::{Expr, Kind};
-use super::super::tree::{self, Binary, Node, Order, Unary};
+use super::super::tree::{self, Binary, Node, Unary};
 use super::cpp_objects::Wanted;
 use super::{Checked, Checker, Stop, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
@@ -94,18 +94,10 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Option<Expr<'t>> {
         let order = operator.order().filter(|_| self.language != Language::C)?;
-        let symbol = |order: Order| match order {
-            Order::Eq => "==",
-            Order::Ne => "!=",
-            Order::Lt => "<",
-            Order::Le => "<=",
-            Order::Gt => ">",
-            Order::Ge => ">=",
-        };
         [(order, a, b), (order.mirrored(), b, a)]
             .into_iter()
             .find_map(|(order, left, right)| {
-                let name = format!("operator{}", symbol(order));
+                let name = format!("operator{}", order.symbol());
                 let types = std::slice::from_ref(&right.ty);
                 let method = library::method(&left.ty, &name, types)?;
                 Some(Expr::answer(
@@ -117,7 +109,7 @@ impl Checker<'_> {
     }
 
     /// Checks an operator that the program defines: a member of the first operand's class, or a free
-    /// function in a namespace of the operands' classes; in Rust a method of an operator's trait.
+    /// function in a namespace of the operands' classes.
     pub(super) fn operator_call<'t>(
         &self,
         name: &str,

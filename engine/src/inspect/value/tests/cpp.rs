@@ -1,5 +1,6 @@
 use super::cpp_std::has_libcxx;
 use super::harness::Program;
+use crate::expr::Expression;
 use dwarf::Language;
 
 fn each(test: impl Fn(&mut Program)) {
@@ -108,6 +109,17 @@ fn type_names() {
             ("box", "ns::Box<int>"),
         ] {
             assert_eq!(program.type_of(text), expected, "{text}");
+        }
+    });
+}
+
+/// The member is one of the dynamic class: only a value shows whether there is one.
+#[test]
+fn part_of_a_condition_that_is_not_reached_may_fail() {
+    each(|program| {
+        for text in ["derived.a == 1 || ((ns::Base *)0)->x == 3"] {
+            let condition = Expression::parse(text, Language::Cpp).unwrap();
+            assert!(condition.is_true(program).unwrap(), "{text}");
         }
     });
 }
