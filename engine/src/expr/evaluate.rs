@@ -195,6 +195,10 @@ impl<'a> Evaluator<'a> {
             Kind::Member(object, name) => self.member(object, name, node),
             Kind::Index(object, index) => self.index(object, index, node),
             Kind::Cast(cast, ty, inner) => self.cast(*cast, ty, inner, node),
+            Kind::Choice(condition, yes, no) => {
+                let chosen = if self.truth(condition)? { yes } else { no };
+                self.evaluate(chosen)
+            }
             Kind::Repeat(from, count) => self.repeat(from, count, node),
             Kind::Range(..) => Err(error(
                 "a range is allowed only in an index, for example `v[1..4]`",

@@ -334,7 +334,7 @@ impl<'a> Checker<'a> {
                 _ => self.common_choice(yes, no)?,
             },
             // The type is that of the chosen one.
-            _ => (yes, no, Ty::Void),
+            _ => return Err(Stop::Needs(node)),
         };
         let kind = Kind::Choice(Box::new(condition), Box::new(yes), Box::new(no));
         Ok(Expr::new(kind, ty, node))

@@ -117,7 +117,10 @@ fn type_names() {
 #[test]
 fn part_of_a_condition_that_is_not_reached_may_fail() {
     each(|program| {
-        for text in ["derived.a == 1 || ((ns::Base *)0)->x == 3"] {
+        for text in [
+            "derived.a == 1 || ((ns::Base *)0)->x == 3",
+            "derived.a == 1 ? base->x == 3 : ((ns::Base *)0)->x == 3",
+        ] {
             let condition = Expression::parse(text, Language::Cpp).unwrap();
             assert!(condition.is_true(program).unwrap(), "{text}");
         }
