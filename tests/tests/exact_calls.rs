@@ -49,7 +49,7 @@ fn function_of_another_instantiation_is_not_called() {
                 "reals.resize(3)",
                 "no callable `resize` of `std::vector<double>`",
             ),
-            ("one.only()", "no method `only`"),
+            ("one.only()", "no callable `first::Item::only()`"),
             ("twice(1.5)", "twice<long"),
             ("raise_by(small[0], 4)", "cannot bind"),
             ("put(&small[0])", "pointer to"),

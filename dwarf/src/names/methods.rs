@@ -31,6 +31,8 @@ pub struct Method {
     pub deleted: bool,
     /// Whether it is declared `explicit`.
     pub is_explicit: bool,
+    /// Whether it has no object.
+    pub is_static: bool,
     /// Its position in the class's virtual table (`DW_AT_vtable_elem_location`), if it is virtual.
     pub slot: Option<u64>,
     /// The types of its parameters, the object's pointer first; `None`: the type is unknown.
@@ -125,6 +127,8 @@ impl DebugInfo {
                     && !flag(child, gimli::DW_AT_deleted)
                     && !crate::types::read_composite::is_defaulted(child),
                 slot: slot(unit, child),
+                is_static: child.attr_value(gimli::DW_AT_object_pointer).is_none()
+                    && !self.takes_object(unit, child)?,
                 parameters: self.method_parameters(unit, child)?,
                 return_type: self
                     .reference_attr(unit, child, gimli::DW_AT_type)
@@ -132,6 +136,19 @@ impl DebugInfo {
             });
         }
         Ok(methods)
+    }
+
+    /// Returns whether the first parameter of a member function is the object.
+    fn takes_object(&self, unit: &Unit, function: &Entry) -> Result<bool, Error> {
+        let Some(mut children) = Children::of(unit, function)? else {
+            return Ok(false);
+        };
+        while let Some(child) = children.next()? {
+            if child.tag() == gimli::DW_TAG_formal_parameter {
+                return Ok(flag(child, gimli::DW_AT_artificial));
+            }
+        }
+        Ok(false)
     }
 
     fn method_parameters(

@@ -3,8 +3,9 @@
 
 use super::argument::Argument;
 use super::check::is_reference;
+use super::conversion::{Fit, Rank, Refusal};
 use super::evaluate::Evaluator;
-use super::exact::{self, Refusal};
+use super::exact;
 use crate::ids::error::Error;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::{PointerKind, Shape, Synthetic, Ty, Value};
@@ -106,7 +107,7 @@ impl Evaluator<'_> {
 }
 
 /// Ranks a reference for a parameter that is one; `None`: by the usual rules.
-pub(super) fn accepts_reference(to: &Ty, from: &Ty) -> Option<Result<u32, Refusal>> {
+pub(super) fn accepts_reference(to: &Ty, from: &Ty) -> Option<Result<Rank, Refusal>> {
     const STEPS: usize = 8;
     if !is_reference(to) || !is_reference(from) {
         return None;
@@ -131,7 +132,7 @@ pub(super) fn accepts_reference(to: &Ty, from: &Ty) -> Option<Result<u32, Refusa
             },
         };
         if step > 0 && exact::same(&wanted, &ty) {
-            return Some(Ok(3));
+            return Some(Ok(Fit::Standard.into()));
         }
     }
     None

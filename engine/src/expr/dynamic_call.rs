@@ -2,9 +2,9 @@
 
 use super::check::{is_code_of, is_trait_object, of_closure};
 use super::evaluate::{Evaluator, error, inner};
-use super::exact::Candidate;
 use super::invoke::ResolvedFunction;
 use super::ir;
+use super::overload::Candidate;
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
 use crate::inspect::value::{PointerKind, Shape, Ty, Value, members};

@@ -9,6 +9,7 @@ mod cast;
 pub(crate) mod check;
 mod complete;
 pub(crate) mod constants;
+mod conversion;
 mod convert;
 mod dynamic_call;
 mod dynamic_member;

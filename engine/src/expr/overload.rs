@@ -1,78 +1,311 @@
-//! Overload resolution.
+//! Overload resolution: which function a call means, among those with code and those that a class
+//! only declares. A function must take exactly these arguments; what does not is never called.
 
-use super::exact::{self, Candidate, Passed, Refusal};
+use super::conversion::{self, Fit, Passed, Rank, Refusal};
+use super::exact;
 use super::invoke::ResolvedFunction;
-use crate::inspect::value::Ty;
-use dwarf::{Language, VariableKind};
-use std::cmp::Reverse;
+use crate::inspect::value::types::DwarfTy;
+use crate::inspect::value::{Shape, Ty, members};
+use dwarf::{Language, Method, VariableKind};
+use std::cmp::{Ordering, Reverse};
 
-/// Returns the best of these functions; an error says why none matches. `is_method`: the first
-/// argument is the object.
-pub(super) fn best<'k>(
-    known: &'k [Candidate],
-    is_method: bool,
-    typed: &str,
-    arguments: &[Passed],
-) -> Result<Option<&'k Candidate>, String> {
-    let mut fitting: Vec<(u32, &Candidate)> = Vec::new();
-    let mut refused: Option<(&Candidate, Refusal)> = None;
-    for it in known {
-        match exact::fitness(it, is_method, typed, arguments) {
-            Ok(rank) => fitting.push((rank, it)),
-            // A refused argument is a better explanation than other parameters.
-            Err(why) => match &refused {
-                Some((_, before)) if before.weight() >= why.weight() => {}
-                _ => refused = Some((it, why)),
+/// A function that a call may mean: one with code, or one that a class declares.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    /// Its qualified name.
+    pub name: String,
+    /// The types of its parameters, the object first.
+    pub types: Vec<Ty>,
+    pub returns: Ty,
+    pub language: Language,
+    /// Whether it is a C++ member function with an object.
+    pub has_this: bool,
+    /// The class that it belongs to; `None`: a free function, or one of a trait.
+    pub is_of_class: bool,
+    /// The function, if the program has code of it.
+    pub code: Option<ResolvedFunction>,
+    /// Its position in the virtual table of its class.
+    pub slot: Option<u64>,
+    /// Whether it is deleted.
+    pub deleted: bool,
+}
+
+impl Candidate {
+    /// Returns a function with code.
+    pub(super) fn of(known: ResolvedFunction) -> Candidate {
+        let function = &known.function;
+        Candidate {
+            name: function.name.clone(),
+            types: parameters(&known),
+            returns: match function.return_type {
+                Some(id) => Ty::dwarf(&known.module, known.bias, id),
+                None => Ty::Void,
             },
+            language: function.language,
+            has_this: has_this(&known),
+            is_of_class: known.module.class_of(function).is_some(),
+            slot: None,
+            deleted: false,
+            code: Some(known),
         }
     }
-    let Some(rank) = fitting.iter().map(|(rank, _)| *rank).max() else {
+
+    /// Returns a member function as its class declares it.
+    pub(super) fn declared(class: &DwarfTy, method: &Method) -> Candidate {
+        let types = method
+            .parameters
+            .iter()
+            .map(|id| class.related_or_void(*id));
+        Candidate {
+            name: format!("{}::{}", class.ty.name, method.name),
+            returns: class.related_or_void(method.return_type),
+            language: Language::Cpp,
+            has_this: !method.is_static,
+            is_of_class: true,
+            slot: method.slot,
+            deleted: method.deleted,
+            code: None,
+            types: types.collect(),
+        }
+    }
+
+    /// Returns whether a method call passes it the object.
+    pub(super) fn takes_object(&self) -> bool {
+        self.language == Language::Rust || self.has_this
+    }
+
+    /// Returns whether it is a member function for const objects.
+    pub(super) fn takes_const_object(&self) -> bool {
+        let this = self.types.first().filter(|_| self.has_this);
+        this.is_some_and(|this| match this.shape() {
+            Shape::Pointer(of, _) => exact::is_const(&of),
+            _ => false,
+        })
+    }
+
+    /// Returns the message for a call of a function without code.
+    pub(super) fn why_not_callable(&self) -> String {
+        let own = usize::from(self.has_this);
+        let parameters = self.types.iter().skip(own).map(Ty::name);
+        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        let name = &self.name;
+        match self.deleted {
+            // An overload with a constraint has no entry before it is instantiated.
+            true => format!(
+                "`{name}({parameters})` is deleted, and no other overload in the debug info takes \
+                 these arguments"
+            ),
+            false => format!(
+                "no callable `{name}({parameters})` in the program: its calls are inlined, or it has \
+                 none"
+            ),
+        }
+    }
+
+    /// Returns whether both are one function, which may be listed twice.
+    fn is_same_function(&self, other: &Candidate) -> bool {
+        match (&self.code, &other.code) {
+            (Some(a), Some(b)) => {
+                let (a, b) = (&a.function, &b.function);
+                a.linkage_name.is_some() && a.linkage_name == b.linkage_name || a.entry == b.entry
+            }
+            _ => self.has_parameters_of(other),
+        }
+    }
+
+    /// Returns whether both have the same parameters.
+    pub(super) fn has_parameters_of(&self, other: &Candidate) -> bool {
+        let mut pairs = self.types.iter().zip(&other.types);
+        self.types.len() == other.types.len()
+            && self.has_this == other.has_this
+            && pairs.all(|(a, b)| a.name() == b.name())
+    }
+}
+
+/// Functions that a call may mean, and the arguments that they get.
+pub(super) struct Group<'k> {
+    pub known: &'k [Candidate],
+    /// Whether the first argument is the object.
+    pub is_method: bool,
+    pub arguments: Vec<Passed>,
+}
+
+/// Returns the best function of all groups, and its group's index; an error says why none takes the
+/// arguments, or which two are equally good. `typed` is the name in the expression.
+pub(super) fn best<'k>(
+    groups: &[Group<'k>],
+    typed: &str,
+) -> Result<Option<(usize, &'k Candidate)>, String> {
+    let mut fitting: Vec<Fitting> = Vec::new();
+    let mut refused: Option<(&Group, &Candidate, Refusal)> = None;
+    for (nth, group) in groups.iter().enumerate() {
+        for it in group.known {
+            match ranks(it, group, typed) {
+                Ok(ranks) => fitting.push(Fitting {
+                    group: nth,
+                    known: it,
+                    ranks,
+                    is_method: group.is_method,
+                    is_chosen_instance: is_instance(typed),
+                }),
+                // A refused argument is a better explanation than other parameters.
+                Err(why) => match &refused {
+                    Some((.., before)) if before.weight() >= why.weight() => {}
+                    _ => refused = Some((group, it, why)),
+                },
+            }
+        }
+    }
+    let Some(mut best) = fitting.first() else {
         return match refused {
-            Some((known, why)) => {
-                let own = usize::from(is_method && known.has_this);
-                let given = arguments.len().saturating_sub(usize::from(is_method));
+            Some((group, known, why)) => {
+                let own = usize::from(group.is_method && known.has_this);
+                let given = group.arguments.len() - usize::from(group.is_method);
                 Err(refusal_message(known, why, own, given))
             }
             None => Ok(None),
         };
     };
-    let mut best: Vec<&Candidate> = fitting
-        .into_iter()
-        .filter(|it| it.0 == rank)
-        .map(|it| it.1)
-        .collect();
-    let nearness = |it: &Candidate| it.code.as_ref().map_or(0, |it| it.nearness);
-    // A class's own functions hide those of traits; a non-const overload is preferred to its
-    // const twin.
-    let order = |it: &Candidate| {
-        (
-            is_method && !it.is_of_class,
-            it.is_const,
-            Reverse(nearness(it)),
-        )
-    };
-    best.sort_by_key(|it| order(it));
-    let (Some(first), rest) = (best.first().copied(), best.iter().skip(1)) else {
-        return Ok(None);
-    };
-    let differs = |it: &&&Candidate| {
-        let (Some(a), Some(b)) = (&it.code, &first.code) else {
-            return false;
-        };
-        let (a, b) = (&a.function, &b.function);
-        let is_named_alike = a.linkage_name.is_some() && a.linkage_name == b.linkage_name;
-        order(it) == order(first) && !is_named_alike && a.entry != b.entry
-    };
-    match rest.clone().find(differs) {
-        Some(other) => Err(format!(
-            "ambiguous call: candidates are `{}`{} and `{}`{}; write a more qualified name",
-            first.name,
-            declared_at(first),
+    for it in &fitting {
+        if it.order(best) == Ordering::Greater {
+            best = it;
+        }
+    }
+    let is_rival =
+        |it: &&Fitting| it.order(best) != Ordering::Less && !it.known.is_same_function(best.known);
+    match fitting.iter().find(is_rival) {
+        Some(Fitting { known: other, .. }) => Err(format!(
+            "ambiguous call: candidates are `{}`{} and `{}`{}; cast an argument, or write a more \
+             qualified name",
+            best.known.name,
+            declared_at(best.known),
             other.name,
             declared_at(other),
         )),
-        None => Ok(Some(first)),
+        None if best.needs_object() => Err(format!(
+            "`{}` needs an object: write `object.{}`",
+            best.known.name,
+            members::last_component(&best.known.name)
+        )),
+        None => Ok(Some((best.group, best.known))),
     }
+}
+
+/// A function that takes the arguments of a call.
+struct Fitting<'k> {
+    /// The index of its group.
+    group: usize,
+    known: &'k Candidate,
+    /// The rank of each argument, the object first.
+    ranks: Vec<Rank>,
+    is_method: bool,
+    /// Whether the expression has the arguments of a template.
+    is_chosen_instance: bool,
+}
+
+impl Fitting<'_> {
+    /// Compares two functions; greater is better (ISO C++ [over.match.best]). If each is better for
+    /// another argument, the one whose worst conversion is better is taken, as g++ does.
+    fn order(&self, other: &Fitting<'_>) -> Ordering {
+        let order = match self.by_arguments(other) {
+            Some(order) => order,
+            None => self.worst().cmp(&other.worst()),
+        };
+        order.then_with(|| self.preference().cmp(&other.preference()))
+    }
+
+    /// Compares the conversions of the arguments. `None`: each function is better for another one.
+    fn by_arguments(&self, other: &Fitting<'_>) -> Option<Ordering> {
+        let mut order = Ordering::Equal;
+        for (a, b) in self.ranks.iter().zip(&other.ranks) {
+            match (order, a.partial_cmp(b)?) {
+                (_, Ordering::Equal) => {}
+                (Ordering::Equal, better) => order = better,
+                (before, now) if before == now => {}
+                _ => return None,
+            }
+        }
+        Some(order)
+    }
+
+    /// Returns the worst conversion of an argument.
+    fn worst(&self) -> Fit {
+        self.ranks
+            .iter()
+            .map(|it| it.fit)
+            .min()
+            .unwrap_or(Fit::Exact)
+    }
+
+    /// Returns whether it is a member function that the call gives no object.
+    fn needs_object(&self) -> bool {
+        !self.is_method && self.known.has_this && self.ranks.len() < self.known.types.len()
+    }
+
+    /// Returns what decides between functions whose parameters fit equally well: a type's own
+    /// functions hide those of traits, an instance of a template is worse than another function, and
+    /// the nearest declaration hides the others.
+    fn preference(&self) -> (bool, bool, bool, Reverse<usize>) {
+        let code = self.known.code.as_ref();
+        (
+            self.known.language != Language::Rust || self.known.is_of_class,
+            self.is_chosen_instance || !is_instance(&self.known.name),
+            // One with a constraint that holds has the same parameters.
+            !self.known.deleted,
+            Reverse(code.map_or(0, |it| it.nearness)),
+        )
+    }
+}
+
+/// Ranks the arguments of a call for a function's parameters. `typed` is its name in the expression.
+fn ranks(known: &Candidate, group: &Group<'_>, typed: &str) -> Result<Vec<Rank>, Refusal> {
+    let (types, arguments) = (&known.types[..], &group.arguments[..]);
+    let (types, arguments, mut ranks) = match (group.is_method, known.has_this) {
+        (true, true) => {
+            let object = types.first().zip(arguments.first());
+            let object = object.map(|(ty, object)| conversion::accepts_object(ty, object));
+            let object = object.transpose()?;
+            (types.get(1..), arguments.get(1..), Vec::from_iter(object))
+        }
+        // A static member function takes no object.
+        (true, false) if !known.takes_object() => {
+            (Some(types), arguments.get(1..), vec![Fit::Exact.into()])
+        }
+        // A member function without an object: it may hide a better one that is static.
+        (false, true) if types.len() == arguments.len() + 1 => {
+            (types.get(1..), Some(arguments), Vec::new())
+        }
+        _ => (Some(types), Some(arguments), Vec::new()),
+    };
+    let (types, arguments) = (types.unwrap_or_default(), arguments.unwrap_or_default());
+    let is_variadic = || {
+        let code = known.code.as_ref();
+        let is_variadic = code.is_some_and(|it| it.module.is_variadic(&it.function));
+        known.language != Language::Rust && is_variadic
+    };
+    if types.len() != arguments.len() && !(types.len() < arguments.len() && is_variadic()) {
+        return Err(Refusal::Arguments);
+    }
+    // A template instance must be the one that these arguments would instantiate.
+    let is_instance = is_instance(&known.name) && !is_instance(typed);
+    for (ty, value) in types.iter().zip(arguments) {
+        let accepted = conversion::accepts(ty, value, known.language);
+        let is_other = match &accepted {
+            Ok(rank) => rank.fit < Fit::Exact,
+            Err(_) => !exact::same(ty, &value.ty),
+        };
+        if is_instance && is_other {
+            return Err(Refusal::Argument(format!(
+                "no instance of `{}` takes this argument: expected `{}`, found `{}`; cast the \
+                 argument, or write the template's arguments",
+                known.name,
+                ty.name(),
+                value.ty.name()
+            )));
+        }
+        ranks.push(accepted?);
+    }
+    Ok(ranks)
 }
 
 /// Returns the message for a function that is not called.
@@ -121,4 +354,72 @@ pub(super) fn parameters(known: &ResolvedFunction) -> Vec<Ty> {
             None => Ty::Void,
         })
         .collect()
+}
+
+fn has_this(known: &ResolvedFunction) -> bool {
+    let mut variables = known.function.scope.variables.iter();
+    let first = variables.find(|it| it.kind == VariableKind::Parameter);
+    first.is_some_and(|it| it.artificial && matches!(it.name.as_str(), "this" | "__closure"))
+}
+
+/// Returns whether a declared function has a name, with the arguments of a template or without.
+pub(super) fn is_named(declared: &str, name: &str) -> bool {
+    match declared.strip_prefix(name) {
+        Some("") => true,
+        Some(rest) => rest.starts_with('<') && is_instance(declared) && !is_instance(name),
+        None => false,
+    }
+}
+
+/// Returns whether a function's name ends in template arguments.
+pub(super) fn is_instance(name: &str) -> bool {
+    if !name.ends_with('>') {
+        return false;
+    }
+    let mut depth = 0usize;
+    let mut open = None;
+    for (at, byte) in name.bytes().enumerate().rev() {
+        match byte {
+            b'>' => depth += 1,
+            b'<' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            open = (byte == b'<').then_some(at);
+            break;
+        }
+    }
+    let head = open.and_then(|at| name.get(..at)).unwrap_or_default();
+    !head.is_empty() && !head.ends_with("operator") && !head.ends_with("::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_instance;
+
+    #[test]
+    fn names_with_the_arguments_of_a_template() {
+        for name in [
+            "twice<int>",
+            "a::b<c::d>",
+            "operator==<int>",
+            "operator<=><int, long>",
+        ] {
+            assert!(is_instance(name), "{name}");
+        }
+        let others = [
+            "twice",
+            "Box<int>::get",
+            "operator>",
+            "operator>>",
+            "operator->",
+            "operator<",
+            "operator<<",
+            "operator<=>",
+            "<a::T as a::B>::f",
+        ];
+        for name in others {
+            assert!(!is_instance(name), "{name}");
+        }
+    }
 }

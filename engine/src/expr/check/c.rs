@@ -5,6 +5,7 @@ use super::super::ir::Expr;
 use super::scalar;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Ty};
+use dwarf::Language;
 
 /// An arithmetic type after promotion; higher ones rank higher.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -67,7 +68,7 @@ pub(super) fn is_float(ty: &Ty) -> bool {
 }
 
 /// Returns whether a type is an `enum class`.
-pub(super) fn is_scoped(ty: &Ty) -> bool {
+pub(in crate::expr) fn is_scoped(ty: &Ty) -> bool {
     match ty.shape() {
         Shape::Enumeration(of) => of.enumeration().is_some_and(|it| it.scoped),
         _ => false,
@@ -88,16 +89,30 @@ pub(super) fn promoted(of: &Expr<'_>) -> Ty {
 }
 
 /// Returns a type after the integer promotions.
-pub(super) fn promoted_type(ty: &Ty) -> Ty {
+pub(in crate::expr) fn promoted_type(ty: &Ty) -> Ty {
     let Some(scalar) = scalar(ty) else {
         return ty.clone();
     };
     match (scalar.kind, scalar.size) {
         (ScalarKind::Float(_), _) => ty.strip(),
+        _ if is_int_in_cpp(ty) => int(),
         (ScalarKind::Utf, 4) if !ty.is_wide_character() => named("unsigned int"),
         (_, ..4) | (ScalarKind::Utf | ScalarKind::Bool, _) => int(),
         _ => canonical(ty),
     }
+}
+
+/// Returns whether an enumeration is promoted to `int` because of its values (ISO C++ [conv.prom]):
+/// not if its declaration gives it the type `unsigned`, but the debug info does not tell that.
+fn is_int_in_cpp(ty: &Ty) -> bool {
+    let Shape::Enumeration(of) = ty.shape() else {
+        return false;
+    };
+    let values = of.enumeration().map_or(&[][..], |it| &it.enumerators);
+    of.language() == Language::Cpp
+        && ty.size() == Some(4)
+        && !values.is_empty()
+        && values.iter().all(|it| i32::try_from(it.value).is_ok())
 }
 
 /// Returns the built-in integer type that an integer of 4 bytes or more is.
@@ -149,7 +164,7 @@ fn underlying(ty: &Ty) -> Ty {
 }
 
 /// Returns whether two types are one: of the debug info, built in, or made by an expression.
-pub(super) fn is_same(a: &Ty, b: &Ty) -> bool {
+pub(in crate::expr) fn is_same(a: &Ty, b: &Ty) -> bool {
     if a.same_as(b) {
         return true;
     }

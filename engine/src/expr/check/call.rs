@@ -3,12 +3,32 @@
 use super::super::ir::{Call, Callee, Expr, Kind};
 use super::super::tree::{self, Cast, Node};
 use super::{Checked, Checker, Stop, wrong};
+use crate::expr::conversion::{self, Passed};
 use crate::expr::evaluate::inner;
-use crate::expr::exact::{self, Candidate, Passed};
-use crate::expr::overload;
+use crate::expr::exact;
+use crate::expr::overload::{self, Candidate, Group};
 use crate::inspect::library;
+use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
+
+/// Functions that a call may mean, and the arguments that they get.
+pub(super) struct Meant<'t> {
+    pub known: Vec<Candidate>,
+    /// Whether the first argument is the object.
+    pub is_method: bool,
+    pub arguments: Vec<Expr<'t>>,
+}
+
+impl Meant<'_> {
+    fn group(&self) -> Group<'_> {
+        Group {
+            known: &self.known,
+            is_method: self.is_method,
+            arguments: self.arguments.iter().map(Passed::of).collect(),
+        }
+    }
+}
 
 impl Checker<'_> {
     /// Checks a call; `returns` is the type of a cast around it.
@@ -121,13 +141,32 @@ impl Checker<'_> {
         arguments: Vec<Expr<'t>>,
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
-        let arguments = self.made_for(arguments, known)?;
-        let passed: Vec<Passed> = arguments.iter().map(Passed::of).collect();
-        match overload::best(known, is_method, typed, &passed) {
-            Ok(Some(best)) => {
-                let skipped = usize::from(is_method && !best.takes_object());
-                let arguments = arguments.into_iter().skip(skipped).collect();
-                self.call_to(best, arguments, node).map(Some)
+        let meant = Meant {
+            known: known.to_vec(),
+            is_method,
+            arguments,
+        };
+        self.best_of(vec![meant], typed, node)
+    }
+
+    /// Returns a call of the best function of several groups; `None` if there is none.
+    pub(super) fn best_of<'t>(
+        &self,
+        mut meant: Vec<Meant<'t>>,
+        typed: &str,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        for group in &mut meant {
+            group.arguments = self.made_for(std::mem::take(&mut group.arguments), &group.known)?;
+        }
+        let groups: Vec<Group> = meant.iter().map(Meant::group).collect();
+        match overload::best(&groups, typed) {
+            Ok(Some((nth, best))) => {
+                let best = best.clone();
+                let group = meant.swap_remove(nth);
+                let skipped = usize::from(group.is_method && !best.takes_object());
+                let arguments = group.arguments.into_iter().skip(skipped).collect();
+                self.call_to(&best, arguments, node).map(Some)
             }
             Ok(None) => Ok(None),
             Err(why) => Err(wrong(why, &node.span)),
@@ -143,18 +182,12 @@ impl Checker<'_> {
         let callee = match (best.slot, &best.code) {
             (Some(slot), _) => Callee::Slot(slot),
             (None, Some(known)) => Callee::Code(known.bias.load(known.function.entry)),
-            (None, None) => {
-                let message = format!(
-                    "no callable `{}` in the program: all its calls were inlined",
-                    best.name
-                );
-                return Err(wrong(message, &node.span));
-            }
+            (None, None) => return Err(wrong(best.why_not_callable(), &node.span)),
         };
         let call = Call {
             name: best.name.clone(),
             callee,
-            arguments: self.with_literals_typed(arguments, &best.types)?,
+            arguments: self.with_conversions(arguments, &best.types, node)?,
             types: best.types.clone(),
             language: best.language,
             node,
@@ -167,17 +200,41 @@ impl Checker<'_> {
         ))
     }
 
-    /// Gives literals without a type of their own those of the parameters.
-    pub(super) fn with_literals_typed<'t>(
+    /// Gives literals without a type of their own those of the parameters, and references to a base
+    /// that part of the argument.
+    pub(super) fn with_conversions<'t>(
         &self,
         arguments: Vec<Expr<'t>>,
         types: &[Ty],
+        node: &'t Node,
     ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
-        let typed = |(nth, argument): (usize, Expr<'t>)| match types.get(nth) {
+        let converted = |(nth, argument): (usize, Expr<'t>)| match types.get(nth) {
             Some(ty) if argument.open => self.typed(argument, ty),
+            Some(ty) => match exact::reference(ty) {
+                Some((base, _)) => self.base_of_argument(argument, &base, node),
+                None => Ok(argument),
+            },
             _ => Ok(argument),
         };
-        arguments.into_iter().enumerate().map(typed).collect()
+        arguments.into_iter().enumerate().map(converted).collect()
+    }
+
+    /// Returns the part of an object that a reference to one of its bases binds to; other arguments
+    /// as they are.
+    fn base_of_argument<'t>(&self, of: Expr<'t>, base: &Ty, node: &'t Node) -> Checked<'t> {
+        let class = Passed::of(&of).ty;
+        if exact::same(&class, base) || !exact::derives(&class, base) {
+            return Ok(of);
+        }
+        match base_path::find(&class, &|it| exact::same(it, base)) {
+            BaseLookup::Found(way) => Ok(Expr::part(self.referent(of), way, node)),
+            BaseLookup::Ambiguous => {
+                let (class, base) = (class.name(), base.name());
+                let message = format!("ambiguous: `{class}` has several bases `{base}`");
+                Err(wrong(message, &of.span))
+            }
+            BaseLookup::Absent => Ok(of),
+        }
     }
 
     /// Checks a call of the function that a pointer refers to, or of one without debug info, whose
@@ -221,7 +278,7 @@ impl Checker<'_> {
         let call = Call {
             name: source.to_owned(),
             callee: Callee::Pointer(callee),
-            arguments: self.with_literals_typed(arguments, &types)?,
+            arguments: self.with_conversions(arguments, &types, node)?,
             types,
             language: self.language,
             node,
@@ -244,7 +301,7 @@ impl Checker<'_> {
         }
         for (ty, argument) in types.iter().zip(arguments) {
             let passed = Passed::of(argument);
-            exact::accepts(ty, &passed, self.language)
+            conversion::accepts(ty, &passed, self.language)
                 .map_err(|why| wrong(why.of_pointer(ty, &passed), &node.span))?;
         }
         Ok(())

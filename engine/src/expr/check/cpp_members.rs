@@ -5,7 +5,7 @@ use super::super::ir_cpp::Cpp;
 use super::super::parse_cpp::Form;
 use super::super::tree::{self, Binary, Node};
 use super::{Checked, Checker, Stop, c, wrong};
-use crate::expr::exact::Candidate;
+use crate::expr::overload::Candidate;
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::path::{self, Lookup, Part};
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -164,8 +164,9 @@ impl Checker<'_> {
             Some(slot) => Some(slot.wrapping_mul(8).wrapping_add(1)),
             None => entry(&known),
         };
-        let rest = known.types.into_iter().skip(1).collect();
-        let ty = known.returns.function(rest, false, known.is_const);
+        let rest = known.types.iter().skip(1).cloned().collect();
+        let is_const = known.takes_const_object();
+        let ty = known.returns.function(rest, false, is_const);
         let word =
             word.map(|word| Expr::new(Kind::Constant(u128::from(word)), ty.member_of(class), node));
         Ok(word)
@@ -215,7 +216,7 @@ impl Checker<'_> {
         let call = Call {
             name: self.source_text(node).to_owned(),
             callee: Callee::Member(pointer),
-            arguments: self.with_literals_typed(all, &types)?,
+            arguments: self.with_conversions(all, &types, node)?,
             types,
             language: Language::Cpp,
             node,

@@ -4,9 +4,10 @@ use super::super::ir::{Expr, Kind};
 use super::super::ir_cpp::Cpp;
 use super::super::tree::Node;
 use super::{Checker, Stop, wrong};
-use crate::expr::exact::{self, Candidate};
+use crate::expr::exact;
 use crate::expr::invoke::ResolvedFunction;
 use crate::expr::messages;
+use crate::expr::overload::{self, Candidate};
 use crate::inspect::language::c;
 use crate::inspect::library;
 use crate::inspect::value::base_path;
@@ -193,10 +194,7 @@ impl Checker<'_> {
             return Vec::new();
         }
         let module = class.module();
-        let is_meant = |it: &Method| {
-            let rest = it.name.strip_prefix(name);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('<'))
-        };
+        let is_meant = |it: &Method| overload::is_named(&it.name, name);
         let methods = module.methods(class.ty.id).into_iter().filter(is_meant);
         let mut found = Vec::new();
         for symbol in methods.filter_map(|it| it.linkage_name) {

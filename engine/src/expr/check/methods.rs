@@ -3,11 +3,13 @@
 
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Node};
+use super::call::Meant;
 use super::cpp_members::split_last;
 use super::rust_made::Access;
 use super::{Checked, Checker, Stop, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
-use crate::expr::exact::{self, Candidate, Refusal};
+use crate::expr::exact;
+use crate::expr::overload::{self, Candidate};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::path::Part;
@@ -177,8 +179,23 @@ impl Checker<'_> {
         if let Some((scope, name)) = split_last(name).filter(|_| self.language == Language::Cpp) {
             return self.function_of_base(holder, scope, name, arguments, node);
         }
+        match self.methods_named(holder, name, arguments, node)? {
+            Some(meant) => self.best_of(vec![meant], name, node),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the functions of that name of an object's class, or else those of its first base that
+    /// has some.
+    pub(super) fn methods_named<'t>(
+        &self,
+        object: Expr<'t>,
+        name: &str,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Meant<'t>>, Stop<'t>> {
         let mut refused = None;
-        let found = self.function_within(holder, name, arguments, node, &mut refused, BASES)?;
+        let found = self.methods_within(object, name, arguments, node, &mut refused, BASES)?;
         match (found, refused) {
             (None, Some(why)) => Err(wrong(why, &node.span)),
             (found, _) => Ok(found),
@@ -229,13 +246,10 @@ impl Checker<'_> {
         for known in &mut own {
             known.slot = None;
         }
-        let ty = holder.ty.clone().pointer();
-        let mut all = vec![Expr::new(Kind::AddressOf(Box::new(holder)), ty, node)];
-        all.extend_from_slice(arguments);
-        self.best_call(&own, true, name, all, node)
+        self.best_call(&own, true, name, with_object(holder, arguments, node), node)
     }
 
-    fn function_within<'t>(
+    fn methods_within<'t>(
         &self,
         holder: Expr<'t>,
         name: &str,
@@ -243,30 +257,29 @@ impl Checker<'_> {
         node: &'t Node,
         refused: &mut Option<String>,
         depth: usize,
-    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+    ) -> Result<Option<Meant<'t>>, Stop<'t>> {
         let Shape::Composite(class) = holder.ty.shape() else {
             return Ok(None);
         };
         let (mut own, other) = self.functions_of(&class, name)?;
         if !own.is_empty() {
-            let this = match self.language {
+            let all = match self.language {
                 // By reference or by value.
-                Language::Rust => holder,
+                Language::Rust => [&[holder], arguments].concat(),
                 // A copy is passed. Its dynamic class is known.
                 _ if !holder.is_place() => {
                     for known in &mut own {
                         known.slot = None;
                     }
-                    holder
+                    [&[holder], arguments].concat()
                 }
-                _ => {
-                    let ty = holder.ty.clone().pointer();
-                    Expr::new(Kind::AddressOf(Box::new(holder)), ty, node)
-                }
+                _ => with_object(holder, arguments, node),
             };
-            let mut all = vec![this];
-            all.extend_from_slice(arguments);
-            return self.best_call(&own, true, name, all, node);
+            return Ok(Some(Meant {
+                known: own,
+                is_method: true,
+                arguments: all,
+            }));
         }
         if let Some(other) = other {
             refused.get_or_insert_with(|| not_in_program(&class, name, &other));
@@ -281,7 +294,7 @@ impl Checker<'_> {
                 continue;
             };
             let base = Expr::new(Kind::Part(Box::new(holder.clone()), part), ty, node);
-            let found = self.function_within(base, name, arguments, node, refused, depth - 1)?;
+            let found = self.methods_within(base, name, arguments, node, refused, depth - 1)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -302,8 +315,7 @@ impl Checker<'_> {
             for known in self.scope.functions(&name).map_err(Stop::Wrong)? {
                 match exact::is_member(&known, class) {
                     Ok(()) => own.push(Candidate::of(known)),
-                    Err(Refusal::OfAnotherType(of)) => other = other.or(Some(of)),
-                    Err(_) => {}
+                    Err(of) => other = other.or(Some(of)),
                 }
             }
             if !own.is_empty() {
@@ -313,30 +325,47 @@ impl Checker<'_> {
         if own.is_empty() {
             own = self.by_symbols(class, name);
         }
-        if class.language() == Language::Cpp && class.composite().is_some_and(|it| it.polymorphic) {
-            add_virtual(&mut own, class, name);
+        if class.language() == Language::Cpp {
+            add_declared(&mut own, class, name);
         }
-        match own.is_empty() {
-            true => Ok((own, other)),
+        let is_callable = |it: &Candidate| it.code.is_some() || it.slot.is_some() || it.deleted;
+        match own.iter().any(is_callable) {
+            true => Ok((own, None)),
+            false if other.is_some() => Ok((Vec::new(), other)),
             false => Ok((own, None)),
         }
     }
 }
 
-/// Adds the virtual functions that a class declares, which need not have code of their own, and gives
-/// those with code their positions in the virtual table.
-fn add_virtual(own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
+/// Returns the arguments of a C++ member function: the object's address first.
+fn with_object<'t>(object: Expr<'t>, arguments: &[Expr<'t>], node: &'t Node) -> Vec<Expr<'t>> {
+    let ty = object.ty.clone().pointer();
+    let this = Expr::new(Kind::AddressOf(Box::new(object)), ty, node);
+    [&[this], arguments].concat()
+}
+
+/// Adds the functions that a class declares and that have no code of their own: calls of virtual ones
+/// need none, and the others hide those that fit worse. Gives those with code their positions in the
+/// virtual table.
+fn add_declared(own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
     let declared = class.module().methods(class.ty.id);
-    let named = declared.iter().filter(|it| it.name == name);
-    for method in named.filter(|it| it.slot.is_some()) {
+    for method in declared
+        .iter()
+        .filter(|it| overload::is_named(&it.name, name))
+    {
+        let candidate = Candidate::declared(class, method);
         let is_it = |known: &&mut Candidate| {
             let code = known.code.as_ref();
-            let symbol = code.and_then(|it| it.function.linkage_name.as_deref());
-            symbol.is_some() && symbol == method.linkage_name.as_deref()
+            let symbol = code.map(|it| it.function.linkage_name.as_deref());
+            match (symbol, method.linkage_name.as_deref()) {
+                (Some(Some(a)), Some(b)) => a == b,
+                (Some(_), _) => known.has_parameters_of(&candidate),
+                (None, _) => false,
+            }
         };
         match own.iter_mut().find(is_it) {
             Some(known) => known.slot = method.slot,
-            None => own.push(Candidate::declared(class, method)),
+            None => own.push(candidate),
         }
     }
 }

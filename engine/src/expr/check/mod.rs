@@ -2,7 +2,7 @@
 //! expression ([`ir`](super::ir)), is interpreted without further rules.
 
 mod assign;
-mod c;
+pub(in crate::expr) mod c;
 mod call;
 mod cast;
 mod cpp_braces;

@@ -3,10 +3,11 @@
 
 use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Binary, Node, Unary};
+use super::call::Meant;
 use super::cpp_objects::Wanted;
 use super::{Checked, Checker, Stop, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
-use crate::expr::exact::Candidate;
+use crate::expr::overload::Candidate;
 use crate::ids::error::Error;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::scalar::ScalarKind;
@@ -128,10 +129,10 @@ impl Checker<'_> {
             return Ok(None);
         }
         let mut refused = None;
+        let mut meant = Vec::new();
         if class(first).is_some() {
-            match self.member_function(first.clone(), name, rest, node) {
-                Ok(Some(call)) => return Ok(Some(call)),
-                Ok(None) => {}
+            match self.methods_named(self.referent(first.clone()), name, rest, node) {
+                Ok(found) => meant.extend(found),
                 Err(Stop::Wrong(error)) => refused = Some(error),
                 Err(stop) => return Err(stop),
             }
@@ -147,8 +148,15 @@ impl Checker<'_> {
             let functions = self.scope.functions(&name).map_err(Stop::Wrong)?;
             known.extend(functions.into_iter().map(Candidate::of));
         }
-        match self.best_call(&known, false, name, operands.to_vec(), node) {
+        let is_member = !meant.is_empty();
+        meant.push(Meant {
+            known,
+            is_method: false,
+            arguments: operands.to_vec(),
+        });
+        match self.best_of(meant, name, node) {
             Ok(Some(call)) => Ok(Some(call)),
+            Err(Stop::Wrong(error)) if is_member => Err(Stop::Wrong(error)),
             // The member function's error says more than that of unrelated free functions.
             Ok(None) | Err(Stop::Wrong(_)) => match refused {
                 Some(error) => Err(Stop::Wrong(error)),

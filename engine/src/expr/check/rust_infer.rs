@@ -7,7 +7,7 @@ use super::super::tree::{self, Binary, Node};
 use super::rust_made::{is_made, makes_object};
 use super::{Checked, Checker, Stop, rust_types, scalar, wrong};
 use crate::expr::evaluate::inner;
-use crate::expr::exact::Candidate;
+use crate::expr::overload::Candidate;
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Ty};
 use dwarf::Language;
