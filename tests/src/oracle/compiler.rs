@@ -135,6 +135,9 @@ impl Compiler<'_> {
         if self.language != Language::Rust {
             command.args(["-g", "-fwrapv", "-fno-diagnostics-show-caret"]);
             command.args(["-fno-var-tracking", "-fmessage-length=0"]);
+            // What is undefined ends in a signal; signed overflow wraps around.
+            command.arg("-fsanitize=shift-exponent,float-cast-overflow,bounds");
+            command.arg("-fsanitize-undefined-trap-on-error");
             if self.has_state {
                 command.arg("-fsanitize=address");
             }

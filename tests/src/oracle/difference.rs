@@ -85,6 +85,8 @@ pub(super) enum Printed {
     Value(String, String),
     /// Its evaluation ends in a signal, an exception or a panic.
     Trap,
+    /// Its behaviour is undefined.
+    Undefined,
 }
 
 /// Reads the lines `index TAB state TAB text`: all variables after an expression.
@@ -96,13 +98,15 @@ pub(super) fn states(output: &str) -> BTreeMap<usize, String> {
     output.lines().filter_map(line).collect()
 }
 
-/// Reads the lines of the program: `index TAB type TAB value`, or `index TAB trap`.
+/// Reads the lines of the program: `index TAB type TAB value`, `index TAB trap`, or `index TAB
+/// undefined`.
 pub(super) fn printed(output: &str) -> BTreeMap<usize, Printed> {
     let line = |line: &str| {
         let mut fields = line.splitn(3, '\t');
         let index = fields.next()?.parse().ok()?;
         let printed = match (fields.next()?, fields.next()) {
             ("trap", None) => Printed::Trap,
+            ("undefined", None) => Printed::Undefined,
             ("state", _) => return None,
             (ty, Some(value)) => Printed::Value(ty.to_owned(), value.to_owned()),
             _ => return None,
@@ -130,6 +134,7 @@ pub(super) fn difference(
             let body = reply.ok()?;
             return Some((What::Trap, "it traps".to_owned(), shown(body)));
         }
+        (_, Some(Printed::Undefined)) => return None,
         (_, None) => {
             let missing = "the program printed nothing".to_owned();
             return Some((What::Memory, missing, String::new()));

@@ -38,7 +38,12 @@ pub(super) fn compare(program: &Program, runs: usize) -> Report {
             if let (Some(state), Ok(_)) = (states.get(&index), &reply) {
                 let digest = digest.map(|it| it["result"].as_str().unwrap_or_default().to_owned());
                 let digest = digest.unwrap_or_else(|why| why);
-                if digest != fnv(state).to_string() && printed.get(&index) != Some(&Printed::Trap) {
+                if digest != fnv(state).to_string()
+                    && !matches!(
+                        printed.get(&index),
+                        Some(Printed::Trap | Printed::Undefined)
+                    )
+                {
                     let found = format!("other variables: `digest()` is {digest}");
                     report.add(difference(index, (What::State, state.clone(), found)));
                 }
