@@ -382,12 +382,21 @@ impl Lexer<'_> {
         let Some(first) = self.peek().filter(|char| *char != '\'' && *char != '\n') else {
             return Err(error("empty character literal", start..self.at));
         };
-        let value = if first == '\\' {
-            self.escape()?
-        } else {
-            self.at += first.len_utf8();
-            u32::from(first)
-        };
+        let mut value = self.code_point(first)?;
+        // Several characters are an `int` (ISO C §6.4.4.4).
+        let several_from = self.at;
+        while prefix.is_empty()
+            && !self.rust
+            && self.at < several_from + 12
+            && value <= 0xff_ffff
+            && let Some(next) = self.peek().filter(|it| !matches!(it, '\'' | '\n'))
+        {
+            value = value << 8 | self.code_point(next)? & 0xff;
+        }
+        if self.peek() == Some('\'') && self.at > several_from {
+            self.at += 1;
+            return Ok(TokenKind::Int(u128::from(value), String::new(), true));
+        }
         if self.peek() != Some('\'') {
             return Err(error(
                 "unterminated character literal: missing `'`",
@@ -396,6 +405,14 @@ impl Lexer<'_> {
         }
         self.at += 1;
         Ok(TokenKind::Char(value, prefix))
+    }
+
+    fn code_point(&mut self, first: char) -> Result<u32, Error> {
+        if first == '\\' {
+            return self.escape();
+        }
+        self.at += first.len_utf8();
+        Ok(u32::from(first))
     }
 
     fn quoted(&mut self, quote: char) -> Result<Vec<u8>, Error> {

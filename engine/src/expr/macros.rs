@@ -12,8 +12,8 @@ const EXPANSIONS: usize = 4096;
 /// Finds the definition of a macro by its name.
 pub type FindMacro<'a> = dyn Fn(&str) -> Option<Macro> + 'a;
 
-/// Returns a text with its macros expanded; `None`: it has none, or they need what only the
-/// preprocessor has (`#`, `##`), or the result is too long.
+/// Returns a text with its macros expanded; `None`: it has none, or their use is wrong, or the result
+/// is too long.
 pub fn expand(text: &str, language: Language, find: &FindMacro<'_>) -> Option<String> {
     let mut expansion = Expansion {
         language,
@@ -63,12 +63,14 @@ impl Expansion<'_> {
                     parameters: Some(parameters),
                     body,
                 }) if is_called => {
-                    let mut arguments = arguments(&mut rest)?;
-                    for argument in &mut arguments {
-                        *argument = self.expand(std::mem::take(argument), open)?;
+                    let mut all = Vec::new();
+                    for words in arguments(&mut rest)? {
+                        let expanded = self.expand(words.clone(), open)?;
+                        all.push(Argument { words, expanded });
                     }
                     let body = words_of(&body, self.language)?;
-                    Some(substituted(body, &parameters, &arguments)?)
+                    let body = substituted(body, &parameters, &all)?;
+                    Some(pasted(body, self.language)?)
                 }
                 _ => None,
             };
@@ -95,12 +97,64 @@ impl Expansion<'_> {
     }
 }
 
-/// Returns the words of a macro's body, unless it uses the preprocessor's own operators.
+/// An argument of a macro.
+struct Argument {
+    /// As it is written, for the operators `#` and `##`.
+    words: Vec<String>,
+    /// With its macros expanded.
+    expanded: Vec<String>,
+}
+
+/// Returns the words of a macro's body; the operators `#` and `##` are words, too.
 fn words_of(body: &str, language: Language) -> Option<Vec<String>> {
-    match body.contains('#') {
-        true => None,
-        false => words(body, language),
+    let (mut all, mut rest) = (Vec::new(), body);
+    while let Some(at) = operator_in(rest) {
+        all.extend(words(rest.get(..at)?, language)?);
+        let after = rest.get(at + 1..)?;
+        let (operator, after) = match after.strip_prefix('#') {
+            Some(after) => ("##", after),
+            None => ("#", after),
+        };
+        all.push(operator.to_owned());
+        rest = after;
     }
+    all.extend(words(rest, language)?);
+    Some(all)
+}
+
+/// Returns the position of the first `#` outside of literals.
+fn operator_in(body: &str) -> Option<usize> {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, byte) in body.bytes().enumerate() {
+        match (quote, byte) {
+            _ if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(open), close) if open == close => quote = None,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'#') => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Joins the words on both sides of each `##`; `None`: they make no word.
+fn pasted(body: Vec<String>, language: Language) -> Option<Vec<String>> {
+    let mut result: Vec<String> = Vec::new();
+    let mut rest = body.into_iter();
+    while let Some(word) = rest.next() {
+        if word != "##" {
+            result.push(word);
+            continue;
+        }
+        let joined = result.pop()? + &rest.next()?;
+        let joined = words(&joined, language)?;
+        match joined.len() {
+            0 | 1 => result.extend(joined),
+            _ => return None,
+        }
+    }
+    Some(result)
 }
 
 /// Takes the arguments of a macro, from its opening to its closing parenthesis.
@@ -127,11 +181,11 @@ fn arguments(rest: &mut impl Iterator<Item = String>) -> Option<Vec<Vec<String>>
 fn substituted(
     body: Vec<String>,
     parameters: &[String],
-    arguments: &[Vec<String>],
+    arguments: &[Argument],
 ) -> Option<Vec<String>> {
     let variadic = parameters.last().filter(|last| last.ends_with("..."));
     let named = parameters.len() - usize::from(variadic.is_some());
-    let is_empty = arguments.iter().all(Vec::is_empty) && arguments.len() == 1;
+    let is_empty = matches!(arguments, [only] if only.words.is_empty());
     let given = if is_empty && named == 0 {
         0
     } else {
@@ -144,22 +198,54 @@ fn substituted(
         "" => "__VA_ARGS__",
         name => name,
     });
-    let rest = || {
-        arguments
-            .get(named..)
-            .unwrap_or_default()
+    let rest = |of: fn(&Argument) -> &Vec<String>| {
+        let rest = arguments.get(named..).unwrap_or_default().iter();
+        rest.map(of)
+            .cloned()
+            .collect::<Vec<_>>()
             .join(&",".to_owned())
     };
+    let argument = |word: &str, of: fn(&Argument) -> &Vec<String>| {
+        let named = parameters.get(..named)?.iter().position(|it| it == word);
+        match named {
+            Some(index) => Some(of(arguments.get(index)?).clone()),
+            None => (rest_name == Some(word)).then(|| rest(of)),
+        }
+    };
     let mut result = Vec::new();
-    for word in body {
-        let parameter = parameters[..named].iter().position(|it| *it == word);
-        match parameter {
-            Some(index) => result.extend(arguments.get(index)?.iter().cloned()),
-            None if rest_name == Some(word.as_str()) => result.extend(rest()),
-            None => result.push(word),
+    for (at, word) in body.iter().enumerate() {
+        let next = |is: &str| body.get(at + 1).is_some_and(|it| it == is);
+        let before = |is: &str| {
+            at.checked_sub(1)
+                .and_then(|at| body.get(at))
+                .is_some_and(|it| it == is)
+        };
+        let is_pasted = next("##") || before("##");
+        match word.as_str() {
+            // An object-like macro has `#` as a word of its own.
+            "#" => {}
+            word if before("#") => result.push(quoted(&argument(word, |it| &it.words)?)),
+            word => {
+                let of: fn(&Argument) -> &Vec<String> = match is_pasted {
+                    true => |it| &it.words,
+                    false => |it| &it.expanded,
+                };
+                match argument(word, of) {
+                    // An empty operand of `##`.
+                    Some(words) if words.is_empty() && is_pasted => result.push(String::new()),
+                    Some(words) => result.extend(words),
+                    None => result.push(word.to_owned()),
+                }
+            }
         }
     }
     Some(result)
+}
+
+/// Returns words as a string literal.
+fn quoted(words: &[String]) -> String {
+    let text = words.join(" ").replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{text}\"")
 }
 
 #[cfg(test)]
@@ -177,6 +263,9 @@ mod tests {
                 "NONE" => (Some(&[]), "7"),
                 "LAST" => (Some(&["..."]), "last(0, __VA_ARGS__)"),
                 "TEXT" => (Some(&["x"]), "#x"),
+                "JOIN" => (Some(&["a", "b"]), "a##b"),
+                "BROKEN" => (Some(&["a"]), "a ## +"),
+                "HASH" => (Some(&["a"]), "f(\"#\", a)"),
                 "M" => (None, ""),
                 name if name.len() > 1 && name.chars().all(|char| char == 'M') => {
                     (None, &*format!("{0} {0}", &name[1..]).leak())
@@ -207,11 +296,21 @@ mod tests {
         same("NONE() + 1", "7+1");
         same("LAST(1, 2)", "last(0,1,2)");
         same("SELF", "SELF+SELF");
+        same("TEXT(x + \"y\")", "\"x+\\\"y\\\"\"");
+        same("JOIN(BA, SE) + JOIN(1, 2)", "0x10+12");
+        same("JOIN(LIMIT, ) + HASH(BASE)", "(0x10+1)+f(\"#\",0x10)");
     }
 
     #[test]
     fn what_only_the_preprocessor_knows() {
-        for text in ["x + 1", "TEXT(x)", "MAX(1)", "MAX(1", "MAX + 1", "NONE(1)"] {
+        for text in [
+            "x + 1",
+            "BROKEN(x)",
+            "MAX(1)",
+            "MAX(1",
+            "MAX + 1",
+            "NONE(1)",
+        ] {
             assert_eq!(expanded(text), None, "{text}");
         }
         // Each doubles the number of expansions, to nothing.

@@ -97,6 +97,7 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
             converted(value, all);
         }
         Kind::SizeOfType(ty) => all.push(type_in(ty)),
+        Kind::Unparsed(_) => {}
         Kind::Rust(form) => collect_form(form, all),
         Kind::SizeOf(of) => value_or_type(of, Meaning::ValueOrType, all),
         Kind::Cpp(form, operands) => {

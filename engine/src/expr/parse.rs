@@ -288,7 +288,15 @@ impl Parser<'_> {
 
     fn choice(&mut self, condition: Box<Node>) -> Result<Box<Node>, Error> {
         self.at += 1;
-        let yes = self.expression(power::ASSIGN)?;
+        let yes = match self.symbol() {
+            // `a ?: b` of GNU C evaluates `a` once.
+            ":" if condition.has_effects() => {
+                let why = "the condition of `?:` changes the program; write `? … :`";
+                return Err(error(why, condition.span.clone()));
+            }
+            ":" => condition.clone(),
+            _ => self.expression(power::ASSIGN)?,
+        };
         self.expect(":")?;
         let no = self.expression(power::CHOICE)?;
         let span = condition.span.start..no.span.end;
@@ -416,7 +424,7 @@ impl Parser<'_> {
             }
             TokenKind::Float(text, suffix) => self.float(&text, &suffix),
             TokenKind::Char(value, prefix) => self.character(value, &prefix),
-            TokenKind::Text(bytes) => Kind::Text(bytes),
+            TokenKind::Text(bytes) => return self.text(bytes, span),
             TokenKind::Register(name) => Kind::Register(name),
             _ => {
                 self.at -= 1;
@@ -424,6 +432,17 @@ impl Parser<'_> {
             }
         };
         self.node(kind, span, &[])
+    }
+
+    /// Parses a string literal; in C and C++ those that follow it are its continuation.
+    fn text(&mut self, mut bytes: Vec<u8>, mut span: Range<usize>) -> Result<Box<Node>, Error> {
+        while self.language != Language::Rust
+            && let TokenKind::Text(more) = self.peek()
+        {
+            bytes.extend_from_slice(more);
+            span.end = self.advance().span.end;
+        }
+        self.node(Kind::Text(bytes), span, &[])
     }
 
     pub(super) fn name(&mut self) -> Result<Box<Node>, Error> {
@@ -442,6 +461,11 @@ impl Parser<'_> {
             "false" => boolean(0),
             "nullptr" | "NULL" => Kind::Literal(Ty::Void.pointer(), 0),
             "sizeof" => return self.size_of(start),
+            "offsetof" | "__builtin_offsetof"
+                if self.language != Language::Rust && self.symbol() == "(" =>
+            {
+                return self.offset_of(start);
+            }
             _ if let Some(form) = self.cpp_keyword(&path, start)? => return Ok(form),
             _ if self.language == Language::Cpp && self.symbol() == "{" => {
                 let layers = Vec::new();
@@ -466,7 +490,7 @@ impl Parser<'_> {
         self.node(kind, span, &[])
     }
 
-    fn suffixes(&mut self, mut node: Box<Node>) -> Result<Box<Node>, Error> {
+    pub(super) fn suffixes(&mut self, mut node: Box<Node>) -> Result<Box<Node>, Error> {
         loop {
             let start = node.span.start;
             match self.symbol() {

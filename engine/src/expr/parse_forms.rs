@@ -1,8 +1,11 @@
 //! Expressions that begin with a keyword or end in brackets.
 
+use super::lex::TokenKind;
 use super::parse::{Parser, power};
 use super::tree::{Cast, Kind, Node, Unary};
+use super::types::{Layer, TypeName};
 use crate::ids::error::Error;
+use crate::inspect::value::Ty;
 use dwarf::Language;
 
 impl Parser<'_> {
@@ -59,6 +62,27 @@ impl Parser<'_> {
 
     pub(super) fn call(&mut self, function: Box<Node>) -> Result<Box<Node>, Error> {
         self.expect("(")?;
+        let (first, depth) = (self.at, self.depth);
+        let arguments = match self.call_arguments() {
+            // A macro takes any words: `OFFSET(struct point, y)`.
+            Err(Error::Eval { message, span })
+                if self.language != Language::Rust
+                    && matches!(function.kind, Kind::Name(_))
+                    && self.skip_arguments(first) =>
+            {
+                self.depth = depth;
+                vec![*self.node(Kind::Unparsed(message), span, &[])?]
+            }
+            arguments => arguments?,
+        };
+        self.expect(")")?;
+        let span = function.span.start..self.token_before().span.end;
+        let deepest = arguments.iter().map(|it| it.depth).max().unwrap_or(0);
+        let below = [function.depth, deepest];
+        self.node(Kind::Call(function, arguments), span, &below)
+    }
+
+    fn call_arguments(&mut self) -> Result<Vec<Node>, Error> {
         let mut arguments = Vec::new();
         while self.symbol() != ")" {
             arguments.push(*self.nested(|it| it.item())?);
@@ -66,11 +90,61 @@ impl Parser<'_> {
                 break;
             }
         }
+        match self.symbol() {
+            ")" => Ok(arguments),
+            _ => self.expect(")").map(|()| arguments),
+        }
+    }
+
+    /// Moves from a token to the parenthesis that closes those that are open there; returns whether
+    /// there is one.
+    fn skip_arguments(&mut self, first: usize) -> bool {
+        let mut depth = 0usize;
+        self.at = first;
+        while *self.peek() != TokenKind::End {
+            match self.symbol() {
+                ")" if depth == 0 => return true,
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        false
+    }
+
+    /// Parses `offsetof(T, member)` after its name, as the address of the member of an object at 0.
+    pub(super) fn offset_of(&mut self, start: usize) -> Result<Box<Node>, Error> {
+        self.expect("(")?;
+        let ty = self.type_name()?;
+        self.expect(",")?;
+        let span = start..self.token_before().span.end;
+        let null = self.node(Kind::Literal(Ty::Void.pointer(), 0), span.clone(), &[])?;
+        let pointer = TypeName {
+            layers: [ty.layers, vec![Layer::Pointer]].concat(),
+            ..ty
+        };
+        let depth = null.depth;
+        let cast = Kind::Cast(Cast::Usual, pointer, null);
+        let object = self.node(cast, span, &[depth])?;
+        let TokenKind::Name(name) = self.advance().kind else {
+            self.at -= 1;
+            return Err(self.unexpected());
+        };
+        let depth = object.depth;
+        let span = start..self.token_before().span.end;
+        let member = self.node(Kind::Member(object, name), span, &[depth])?;
+        let member = self.suffixes(member)?;
         self.expect(")")?;
-        let span = function.span.start..self.token_before().span.end;
-        let deepest = arguments.iter().map(|it| it.depth).max().unwrap_or(0);
-        let below = [function.depth, deepest];
-        self.node(Kind::Call(function, arguments), span, &below)
+        let end = self.token_before().span.end;
+        let address = self.unary_node(start, member, Kind::AddressOf)?;
+        let size = TypeName {
+            base: "unsigned long".to_owned(),
+            layers: Vec::new(),
+            span: start..end,
+        };
+        let depth = address.depth;
+        self.node(Kind::Cast(Cast::Usual, size, address), start..end, &[depth])
     }
 
     pub(super) fn size_of(&mut self, start: usize) -> Result<Box<Node>, Error> {

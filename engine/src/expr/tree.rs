@@ -60,6 +60,8 @@ pub enum Kind {
     Sequence(Box<Node>, Box<Node>),
     /// `f(a, b)`, `a.f(b)`
     Call(Box<Node>, Vec<Node>),
+    /// The arguments of what may be a macro, if they are no expressions; the parser's message.
+    Unparsed(String),
     /// `++a`, `a--`; `true`: the result is the old value.
     Step(Binary, Box<Node>, bool),
     /// `(T)x`, `x as T`, `static_cast<T>(x)`
@@ -98,6 +100,7 @@ impl Kind {
             | Kind::Text(_)
             | Kind::Name(_)
             | Kind::Register(_)
+            | Kind::Unparsed(_)
             | Kind::SizeOfType(_) => Vec::new(),
             Kind::Paren(of)
             | Kind::Unary(_, of)

@@ -121,6 +121,7 @@ fn canonical(language: Language, name: &str) -> Vec<String> {
         .replace("{anonymous}::", "(anonymous namespace)::")
         .replace("(anonymous namespace)::", "")
         .replace("<anonymous>", "{...}")
+        .replace("uintptr_t", "unsigned long")
         .replace("'_, ", "")
         .replace("<'_>", "");
     let mut tokens = tokens(&name);

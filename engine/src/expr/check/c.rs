@@ -1,7 +1,7 @@
 //! Types of C and C++ arithmetic: promotions and the usual conversions (ISO C §6.3.1, ISO C++
 //! [conv.prom], [expr.arith.conv]).
 
-use super::super::ir::Expr;
+use super::super::ir::{Expr, Kind};
 use super::scalar;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Ty};
@@ -34,6 +34,11 @@ pub(super) fn named(name: &'static str) -> Ty {
         _ => (Signed, 4),
     };
     Ty::Builtin(Scalar::new(kind, size), name)
+}
+
+/// Returns `char`.
+pub(super) fn char() -> Ty {
+    Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char")
 }
 
 /// Returns `int`.
@@ -77,6 +82,9 @@ pub(in crate::expr) fn is_scoped(ty: &Ty) -> bool {
 
 /// Returns the type of an operand after the integer promotions.
 pub(super) fn promoted(of: &Expr<'_>) -> Ty {
+    if is_int_enumerator(of) {
+        return int();
+    }
     let scalar = scalar(&of.ty);
     match (of.bits(), scalar) {
         (Some(bits), Some(scalar)) if scalar.is_integral() => match (bits, scalar.is_signed()) {
@@ -85,6 +93,18 @@ pub(super) fn promoted(of: &Expr<'_>) -> Ty {
             _ => promoted_type(&of.ty),
         },
         _ => promoted_type(&of.ty),
+    }
+}
+
+/// Returns whether an expression is an enumerator that is an `int`, whatever type its enumeration has
+/// (ISO C §6.4.4.4).
+pub(super) fn is_int_enumerator(of: &Expr<'_>) -> bool {
+    match (&of.kind, of.ty.shape()) {
+        (Kind::Constant(bits), Shape::Enumeration(ty)) if ty.language() == Language::C => {
+            let value = scalar(&of.ty).map(|scalar| crate::expr::soft::int(scalar, *bits).value());
+            value.is_some_and(|value| i32::try_from(value).is_ok())
+        }
+        _ => false,
     }
 }
 

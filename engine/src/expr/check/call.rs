@@ -2,7 +2,8 @@
 
 use super::super::ir::{Call, Callee, Expr, Kind};
 use super::super::tree::{self, Cast, Node};
-use super::{Checked, Checker, Stop, wrong};
+use super::operators::converted;
+use super::{Checked, Checker, Stop, c, wrong};
 use crate::expr::conversion::{self, Passed};
 use crate::expr::evaluate::inner;
 use crate::expr::exact;
@@ -200,8 +201,8 @@ impl Checker<'_> {
         ))
     }
 
-    /// Gives literals without a type of their own those of the parameters, and references to a base
-    /// that part of the argument.
+    /// Converts arguments to the types of their parameters: literals without a type of their own, the
+    /// numbers of C, and objects to the base that a reference binds to.
     pub(super) fn with_conversions<'t>(
         &self,
         arguments: Vec<Expr<'t>>,
@@ -212,6 +213,12 @@ impl Checker<'_> {
             Some(ty) if argument.open => self.typed(argument, ty),
             Some(ty) => match exact::reference(ty) {
                 Some((base, _)) => self.base_of_argument(argument, &base, node),
+                None if self.language != Language::Rust
+                    && c::is_arithmetic(ty)
+                    && c::is_arithmetic(&argument.ty) =>
+                {
+                    Ok(converted(argument, ty))
+                }
                 None => Ok(argument),
             },
             _ => Ok(argument),

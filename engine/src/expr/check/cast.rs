@@ -89,6 +89,14 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let whole = |of| Ok(Expr::new(Kind::Cast(cast, Box::new(of)), ty.clone(), node));
+        if self.language == Language::C
+            && matches!(ty.shape(), Shape::Composite(_))
+            && scalar(&of.ty).is_some()
+        {
+            let (from, to) = (of.ty.name(), ty.name());
+            let message = format!("cannot cast a `{from}` to `{to}`; cast a pointer: `*({to} *)…`");
+            return Err(wrong(message, &node.span));
+        }
         let is_object = matches!(ty.shape(), Shape::Composite(_) | Shape::Array(_));
         let of = match is_object {
             true => return whole(of),

@@ -9,7 +9,6 @@ use super::{Checked, Checker, Stop, c, wrong};
 use crate::expr::evaluate::inner;
 use crate::expr::messages;
 use crate::ids::error::Error;
-use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty, alignment};
 use dwarf::Language;
 
@@ -128,7 +127,14 @@ impl Checker<'_> {
         if matches!(&operand, Operand::Value(value) if value.bits().is_some()) {
             return Err(wrong(messages::SIZE_OF_BITS, &node.span));
         }
-        self.size_of_type(&operand.ty(), node)
+        match (&operand, operand.ty().shape()) {
+            (Operand::Value(value), _) if c::is_int_enumerator(value) => {
+                self.size_of_type(&c::int(), node)
+            }
+            // GNU C counts in bytes for pointers to functions, too.
+            (_, Shape::Function) if self.language == Language::C => Ok(self.size(1, node)),
+            _ => self.size_of_type(&operand.ty(), node),
+        }
     }
 
     /// Checks `sizeof(T)`.
@@ -257,5 +263,5 @@ fn has_virtual_functions(class: &crate::inspect::value::types::DwarfTy, depth: u
 
 /// Returns the type of a type's name.
 fn name_type() -> Ty {
-    Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char").pointer()
+    c::char().pointer()
 }

@@ -239,6 +239,7 @@ impl<'a> Checker<'a> {
             }
             tree::Kind::Text(bytes) => Ok(Expr::new(Kind::Text(bytes), Ty::Text, node)),
             tree::Kind::Call(function, arguments) => self.call(function, arguments, None, node),
+            tree::Kind::Unparsed(message) => Err(wrong(message.clone(), &node.span)),
             _ => Err(Stop::Needs(node)),
         }
     }
@@ -342,6 +343,11 @@ impl<'a> Checker<'a> {
 
     fn sequence<'t>(&self, first: &'t Node, second: &'t Node, node: &'t Node) -> Checked<'t> {
         let (first, second) = (self.late(first)?, self.late(second)?);
+        // In C++ it remains an array.
+        let second = match self.language {
+            Language::C => self.decayed(second),
+            _ => second,
+        };
         let ty = second.ty.clone();
         let kind = Kind::Sequence(Box::new(first), Box::new(second));
         Ok(Expr::new(kind, ty, node))
@@ -361,6 +367,12 @@ impl<'a> Checker<'a> {
         if let Some(condition) = self.member_condition(&of) {
             return Ok(condition);
         }
+        // The address of an array, a function or a literal.
+        let of = match (of.ty.shape(), self.language) {
+            (_, Language::Rust) => of,
+            (Shape::Text, _) => return Ok(Expr::new(Kind::Constant(1), self.truth_type(), node)),
+            _ => self.decayed(of),
+        };
         let is_bool = |scalar: Scalar| scalar.kind == ScalarKind::Bool;
         match scalar(&of.ty) {
             Some(_) if self.language == Language::Cpp && c::is_scoped(&of.ty) => Err(wrong(

@@ -26,7 +26,13 @@ impl Checker<'_> {
             return Ok(found);
         }
         if let Some(found) = self.variable(Storage::Global, name, node)? {
-            return Ok(found);
+            // In C, a variable at file scope cannot have the name of an enumerator.
+            let constant = match self.language {
+                Language::C => enumerator(&found.ty, name),
+                _ => None,
+            };
+            let constant = constant.and_then(|value| known(value, node));
+            return Ok(constant.unwrap_or(found));
         }
         let constant = match name.rsplit_once("::") {
             Some((path, last)) => {

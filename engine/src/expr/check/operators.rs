@@ -479,6 +479,9 @@ impl Checker<'_> {
             _ => false,
         };
         let number = |of: &Expr<'_>| c::is_arithmetic(&of.ty) && !c::is_float(&of.ty);
+        // C++ converts objects to each other, or to a common number.
+        let is_object =
+            |ty: &Ty| matches!(ty.shape(), Shape::Composite(_)) && self.language == Language::C;
         // Compilers of C accept a number as an address.
         let mixed = self.language == Language::C;
         let ty = match (pointer(&yes.ty), pointer(&no.ty)) {
@@ -495,7 +498,12 @@ impl Checker<'_> {
                 let message = format!("the branches have different types: `{a}` and `{b}`");
                 return Err(wrong(message, &(yes.span.start..no.span.end)));
             }
-            // Each branch keeps its type: classes, strings, unrelated pointers.
+            _ if is_object(&yes.ty) || is_object(&no.ty) => {
+                let (a, b) = (yes.ty.name(), no.ty.name());
+                let message = format!("the branches have different types: `{a}` and `{b}`");
+                return Err(wrong(message, &(yes.span.start..no.span.end)));
+            }
+            // Each branch keeps its type: strings, unrelated pointers.
             _ => return Ok((yes, no, Ty::Void)),
         };
         let (yes, no) = match pointer(&ty) {

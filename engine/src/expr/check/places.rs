@@ -97,6 +97,9 @@ impl Checker<'_> {
     /// Checks `*x` of a checked operand.
     pub(super) fn deref_of<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
         let of = self.referent(of);
+        if let Some(first) = self.character(&of, 0, node) {
+            return Ok(first);
+        }
         match of.ty.shape() {
             Shape::Pointer(to, _) if !matches!(to.shape(), Shape::Void) => {
                 Ok(Expr::new(Kind::Deref(Box::new(of)), to, node))
@@ -211,6 +214,11 @@ impl Checker<'_> {
         if self.language != Language::Rust && is_row && scalar(&of.ty).is_some() {
             std::mem::swap(&mut of, &mut by);
         }
+        if let Kind::Constant(at) = &by.kind
+            && let Some(character) = self.character(&of, *at, node)
+        {
+            return Ok(character);
+        }
         for _ in 0..DEREFERENCES {
             of = match of.ty.shape() {
                 Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned) => of.target(to),
@@ -241,6 +249,17 @@ impl Checker<'_> {
             };
         }
         Err(self.not_indexed(&of.ty, object, node))
+    }
+
+    /// Returns a character of a string literal of C, whose last one is 0.
+    fn character<'t>(&self, of: &Expr<'t>, at: u128, node: &'t Node) -> Option<Expr<'t>> {
+        let Kind::Text(bytes) = of.kind else {
+            return None;
+        };
+        let at = usize::try_from(at).ok().filter(|at| *at <= bytes.len())?;
+        let byte = bytes.get(at).copied().unwrap_or(0);
+        let kind = Kind::Constant(u128::from(byte));
+        (self.language != Language::Rust).then(|| Expr::new(kind, c::char(), node))
     }
 
     /// Checks an index or key of an object.

@@ -147,10 +147,7 @@ fn values_of_cpp() {
             ("std::get<0>(tuple) = 4", "4"),
             ("std::get<1>(tuple) = 'z'", "122 'z'"),
             ("owner.second = \"changed\"", "\"changed\""),
-            (
-                "owner = owned",
-                "~std::pair",
-            ),
+            ("owner = owned", "~std::pair"),
             ("flags.a = 8", "~8 is out of range for 3 bits"),
             ("flags.a = 7", "7"),
             ("flags.b = -16", "-16"),
