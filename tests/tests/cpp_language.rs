@@ -154,7 +154,7 @@ fn casts_to_composed_types() {
             "3",
             "unsigned long",
         ),
-        ("((const char *const)text)[0]", "104 'h'", "char"),
+        ("((const char *const)text)[0]", "104 'h'", "const char"),
         ("(unsigned long int)3", "3", "unsigned long"),
         ("(int long unsigned)3", "3", "unsigned long"),
         ("((struct Plain *)&plain)->x", "1", "int"),

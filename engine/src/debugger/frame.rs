@@ -206,7 +206,9 @@ impl FrameScope<'_> {
                     return None;
                 }
                 let symbols = module.function_symbols(name);
-                let entry = loaded.bias.load(symbols.first()?.addr);
+                let is_path = name.trim_start_matches("::").contains("::");
+                let mut symbols = symbols.iter().filter(|it| is_path || is_global(it.name));
+                let entry = loaded.bias.load(symbols.next()?.addr);
                 Some(Value::from_function(module, loaded.bias, name, entry))
             })
     }
@@ -228,6 +230,19 @@ impl FrameScope<'_> {
             Static::Functions(name) => Ok(self.function_value(&name)),
         }
     }
+}
+
+/// Returns whether a function's symbol is that of a function outside namespaces and classes, which its
+/// bare name means.
+fn is_global(symbol: &str) -> bool {
+    let readable = dwarf::demangle(symbol);
+    let unnamed = readable.strip_prefix("(anonymous namespace)::");
+    let name = unnamed.unwrap_or(&readable);
+    !name
+        .split(['(', '<'])
+        .next()
+        .unwrap_or_default()
+        .contains("::")
 }
 
 impl Target for FrameScope<'_> {

@@ -2,8 +2,8 @@
 //! bytewise copy of a value with a destructor would be freed twice.
 
 use super::argument_rust::accepts_reference;
-use super::check::c;
-use super::exact::{self, is_const, reference, same};
+use super::check::{c, cpp_objects};
+use super::exact::{self, reference, same};
 use super::ir::{Expr, Kind};
 use super::ownership;
 use crate::inspect::library::{self, Contents};
@@ -21,6 +21,8 @@ const DEPTH: usize = 16;
 pub(super) enum Fit {
     /// The compiler rejects it: a number as an address.
     Lenient,
+    /// A class converts it.
+    UserDefined,
     /// A pointer as a `bool`.
     Truth,
     /// A pointer as a `void *`.
@@ -137,7 +139,10 @@ impl Passed {
                 is_null: false,
             },
             _ => Passed {
-                ty: argument.ty.clone(),
+                ty: match exact::is_const_object(argument) {
+                    true => argument.ty.clone().constant(),
+                    false => argument.ty.clone(),
+                },
                 is_place: argument.is_place(),
                 is_open: argument.open,
                 is_null: matches!(argument.kind, Kind::Constant(0)),
@@ -249,7 +254,7 @@ fn accepts_c(parameter: &Ty, argument: &Passed, language: Language) -> Result<Ra
         (Shape::Pointer(of, _), Shape::Text) if of.size() == Some(1) => {
             return Ok(Rank::from(Fit::Exact).bound(Binding::AddsConst));
         }
-        (Shape::Pointer(of, _), Shape::Text) if is_void(&of) && is_const(&of) => Fit::Untyped,
+        (Shape::Pointer(of, _), Shape::Text) if is_void(&of) && of.is_const() => Fit::Untyped,
         (Shape::Pointer(of, _), Shape::Array(array)) => {
             return pointees(&of, &array.element, language);
         }
@@ -274,9 +279,24 @@ fn accepts_c(parameter: &Ty, argument: &Passed, language: Language) -> Result<Ra
             numbers(parameter, from, language)?
         }
         _ if same(parameter, from) => Fit::Exact,
-        _ => return Err(Refusal::Arguments),
+        _ => return by_class(parameter, argument, language),
     };
     Ok(fit.into())
+}
+
+/// Ranks an argument that a class converts; how well the result fits decides between functions
+/// (ISO C++ [over.ics.user]).
+fn by_class(to: &Ty, argument: &Passed, language: Language) -> Result<Rank, Refusal> {
+    let distance = match language {
+        Language::Cpp => cpp_objects::conversion_to(&argument.ty, to),
+        _ => None,
+    };
+    let levels = distance.ok_or(Refusal::Arguments)?;
+    Ok(Rank {
+        fit: Fit::UserDefined,
+        levels,
+        binding: None,
+    })
 }
 
 /// Ranks an argument for a parameter that is a reference to `of`.
@@ -300,14 +320,14 @@ fn accepts_bound(
                 parameter.name()
             )));
         }
-        if is_const(from) && !is_const(of) {
+        if from.is_const() && !of.is_const() {
             return Err(drops_const(parameter, from));
         }
         // A computed value binds to a const reference only.
-        if !is_rvalue && !is_const(of) && !argument.is_place {
+        if !is_rvalue && !of.is_const() && !argument.is_place {
             return Err(not_bound(parameter, from));
         }
-        let is_direct = is_rvalue || is_const(of) == is_const(from) && argument.is_place;
+        let is_direct = is_rvalue || of.is_const() == from.is_const() && argument.is_place;
         let fit = match levels {
             0 => Fit::Exact,
             _ => Fit::Standard,
@@ -326,9 +346,12 @@ fn accepts_bound(
     // The function gets a converted copy.
     let is_number = |ty: &Ty| matches!(ty.shape(), Shape::Scalar(_) | Shape::Enumeration(_));
     if !is_number(of) || !is_number(from) {
-        return Err(Refusal::Arguments);
+        return match is_rvalue || of.is_const() {
+            true => by_class(of, argument, language),
+            false => Err(Refusal::Arguments),
+        };
     }
-    let binding = match (is_rvalue, is_const(of)) {
+    let binding = match (is_rvalue, of.is_const()) {
         (true, _) => Binding::Direct,
         (false, true) => Binding::AddsConst,
         (false, false) => return Err(not_bound(parameter, from)),
@@ -392,7 +415,7 @@ fn pointees(to: &Ty, from: &Ty, language: Language) -> Result<Rank, Refusal> {
     let same_bits = is_integral(to) && is_integral(from) && to.size() == from.size();
     let is_function = |ty: &Ty| matches!(ty.shape(), Shape::Function);
     let fit = match () {
-        () if language == Language::Cpp && is_const(from) && !is_const(to) => {
+        () if language == Language::Cpp && from.is_const() && !to.is_const() => {
             return Err(drops_const(&to.clone().pointer(), &from.clone().pointer()));
         }
         () if same(to, from) => Fit::Exact,
@@ -408,7 +431,7 @@ fn pointees(to: &Ty, from: &Ty, language: Language) -> Result<Rank, Refusal> {
             )));
         }
     };
-    let binding = match is_const(to) == is_const(from) {
+    let binding = match to.is_const() == from.is_const() {
         true => Binding::Direct,
         false => Binding::AddsConst,
     };
@@ -438,7 +461,7 @@ pub(super) fn accepts_object(parameter: &Ty, object: &Passed) -> Result<Rank, Re
         // A value that the call has a copy of.
         _ => object.ty.clone(),
     };
-    let binding = match (is_const(&from), is_const(&of)) {
+    let binding = match (from.is_const(), of.is_const()) {
         (true, false) => {
             return Err(Refusal::Argument(format!(
                 "the object is a `{}`, and the function is not `const`; cast the object if intended",

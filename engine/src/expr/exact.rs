@@ -3,7 +3,10 @@
 
 use super::check::c;
 use super::invoke::ResolvedFunction;
+use super::ir::{Expr, Kind};
 use super::overload::parameters;
+use crate::inspect::library;
+use crate::inspect::value::path::Part;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{Language, TypeKind};
@@ -181,19 +184,37 @@ pub(super) fn reference(ty: &Ty) -> Option<(Ty, bool)> {
     }
 }
 
-/// Returns whether a type is const itself.
-pub(super) fn is_const(ty: &Ty) -> bool {
+/// Returns whether a pointer is to a const object.
+pub(super) fn points_to_const(pointer: &Ty) -> bool {
+    matches!(pointer.shape(), Shape::Pointer(of, _) if of.is_const())
+}
+
+/// Returns whether a type, or that of the elements of an array, is const.
+fn is_const_element(ty: &Ty) -> bool {
     let mut ty = ty.clone();
     for _ in 0..DEPTH {
-        let Ty::Dwarf(at) = &ty else { return false };
-        let next = match at.ty.kind {
-            TypeKind::Const(_) => return true,
-            TypeKind::Typedef(next) | TypeKind::Volatile(next) => next,
+        match ty.shape() {
+            _ if ty.is_const() => return true,
+            Shape::Array(array) => ty = array.element.clone(),
             _ => return false,
-        };
-        ty = at.related_or_void(next);
+        }
     }
     false
+}
+
+/// Returns whether an expression is an object that must not be changed: its type says so, or that of
+/// the object that it is a part of.
+pub(super) fn is_const_object(of: &Expr<'_>) -> bool {
+    if is_const_element(&of.ty) {
+        return true;
+    }
+    match &of.kind {
+        Kind::Part(object, part) if !matches!(part, Part::Static(..)) => is_const_object(object),
+        Kind::Element(array, ..) => is_const_object(array),
+        // An element of a container, but not what a pointer refers to.
+        Kind::Item(row, _) => library::contents(&row.ty).is_some() && is_const_object(row),
+        _ => false,
+    }
 }
 
 fn behind_borrows(ty: &Ty) -> Ty {

@@ -4,7 +4,7 @@ use super::evaluate::{Evaluator, error};
 use super::ir::{Expr, Kind, Overflow};
 use super::soft::{self, Undefined};
 use super::tree::{Binary, Order};
-use super::{Purpose, check, convert, messages};
+use super::{Purpose, check, convert, exact, messages};
 use crate::ids::error::Error;
 use crate::inspect::library::{self, Contents, Method};
 use crate::inspect::value::location::Bytes;
@@ -265,7 +265,12 @@ impl Evaluator<'_> {
         let target = self.context.as_target();
         let object = library::referent(target, object)?;
         let answer = method.evaluate(target, &object, arguments);
-        answer.map_err(|error| placed(error, of))
+        let mut answer = answer.map_err(|error| placed(error, of))?;
+        // The method's own type lacks the `const`.
+        if exact::points_to_const(&of.ty) {
+            answer.ty = of.ty.clone();
+        }
+        Ok(answer)
     }
 
     fn compared_texts(

@@ -56,6 +56,8 @@ struct Callee<'a> {
     /// Types of its parameters, as far as they are known.
     types: &'a [Ty],
     returns: Ty,
+    /// Whether it makes the result at the address that is its first argument.
+    is_constructor: bool,
 }
 
 /// Returns the key of the result of an auxiliary call that belongs to the call of `key`. It lies
@@ -103,6 +105,7 @@ impl Evaluator<'_> {
             language: Language::C,
             types: &[],
             returns: Ty::Void.pointer(),
+            is_constructor: false,
         };
         // A reversed span as the key: the function's own node may have a result.
         let key = node.span.end..node.span.start;
@@ -137,7 +140,7 @@ impl Evaluator<'_> {
         let node = call.node;
         let target = self.context.as_target();
         let entry = match &call.callee {
-            ir::Callee::Code(entry) => *entry,
+            ir::Callee::Code(entry) | ir::Callee::Constructor(entry) => *entry,
             // Itanium C++ ABI, §2.5.2.
             ir::Callee::Slot(slot) => {
                 let this = arguments.first().ok_or(Error::OptimizedOut)?;
@@ -160,6 +163,7 @@ impl Evaluator<'_> {
             language: call.language,
             types: &call.types,
             returns: returns.clone(),
+            is_constructor: matches!(call.callee, ir::Callee::Constructor(_)),
         };
         // Beyond the keys of auxiliary calls.
         let key = node.span.start + ((call.step as usize) << 48)..node.span.end;
@@ -266,6 +270,7 @@ impl Evaluator<'_> {
             passed.extend(argument.at(node)?);
         }
         let through_memory = match returns.shape() {
+            _ if callee.is_constructor => true,
             Shape::Void | Shape::Unit => false,
             _ => match sysv::passing(&returns, callee.language, true) {
                 Passing::Registers(_) => false,

@@ -127,6 +127,8 @@ pub struct Call<'t> {
 pub enum Callee<'t> {
     /// The function at an address.
     Code(LoadAddr),
+    /// The constructor at an address, which makes the result.
+    Constructor(LoadAddr),
     /// The function at this position of the virtual table of the object, the first argument.
     Slot(u64),
     /// The function that a pointer refers to, or that a name means.

@@ -146,7 +146,7 @@ impl Lexer<'_> {
             }
             '0'..='9' => self.number()?,
             '.' if self.rest()[1..].starts_with(|char: char| char.is_ascii_digit())
-                && !self.continues_operand(start) =>
+                && !(self.rust && self.continues_operand(start)) =>
             {
                 self.number()?
             }
@@ -261,9 +261,9 @@ impl Lexer<'_> {
         };
         if radix != 10 {
             self.at += 2;
+            let rust = self.rust;
             let digits = self
-                .take_while(|char| char.is_digit(radix) || char == '_')
-                .to_owned();
+                .take_digits(|char| char.is_digit(radix) || char == '_' || char == '\'' && !rust);
             if radix == 16 && !self.rust && self.rest().starts_with(['.', 'p', 'P']) {
                 return self.hexadecimal_float(start);
             }
@@ -337,7 +337,7 @@ impl Lexer<'_> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
             let separates =
-                *byte != b'\'' || bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit);
+                *byte != b'\'' || bytes.get(self.at + 1).is_some_and(u8::is_ascii_hexdigit);
             // `1_u8` keeps its suffix: `u` is not a digit.
             if !accept(char::from(*byte)) || !separates {
                 break;

@@ -2,6 +2,7 @@
 
 use super::Expression;
 use super::evaluate::inner;
+use super::parse_cpp as cpp;
 use super::tree::{Kind, Node};
 use super::tree_rust::Form;
 use super::types::{self, TypeName};
@@ -85,7 +86,12 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
             }
         }
         Kind::Cast(_, ty, of) => {
-            all.push(type_in(ty));
+            // `(f)(x)` may be a call.
+            let what = match matches!(of.kind, Kind::Paren(_)) && !ty.is_pointer_to_any() {
+                true => Meaning::ValueOrType,
+                false => Meaning::Type,
+            };
+            type_in(ty, what, all);
             let is_number = types::named_by(Language::C, &|_| None, &ty.base).is_some();
             match is_number || !ty.layers.is_empty() {
                 true => collect(of, all),
@@ -96,12 +102,17 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
             collect(to, all);
             converted(value, all);
         }
-        Kind::SizeOfType(ty) => all.push(type_in(ty)),
+        // `T<int>::value` may be a variable.
+        Kind::SizeOfType(ty) => type_in(ty, Meaning::ValueOrType, all),
         Kind::Unparsed(_) => {}
         Kind::Rust(form) => collect_form(form, all),
         Kind::SizeOf(of) => value_or_type(of, Meaning::ValueOrType, all),
         Kind::Cpp(form, operands) => {
-            all.extend(form.types().map(type_in));
+            let what = match form {
+                cpp::Form::AlignOfType(_) | cpp::Form::TypeIdOfType(_) => Meaning::ValueOrType,
+                _ => Meaning::Type,
+            };
+            form.types().for_each(|ty| type_in(ty, what, all));
             for operand in operands {
                 match form.may_name_type() {
                     true => value_or_type(operand, Meaning::ValueOrType, all),
@@ -164,12 +175,15 @@ fn named<'a>(node: &Node, name: &'a str, what: Meaning) -> NameRef<'a> {
     }
 }
 
-fn type_in(ty: &TypeName) -> NameRef<'_> {
-    NameRef {
-        name: &ty.base,
-        what: Meaning::Type,
-        span: ty.span.clone(),
+fn type_in<'a>(ty: &'a TypeName, what: Meaning, all: &mut Vec<NameRef<'a>>) {
+    if let Some(of) = &ty.of {
+        return collect(&of.0, all);
     }
+    all.push(NameRef {
+        name: &ty.base,
+        what,
+        span: ty.span.clone(),
+    });
 }
 
 /// Returns whether a name after `$` may be defined: a register, an earlier result, a property of

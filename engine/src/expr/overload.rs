@@ -78,7 +78,7 @@ impl Candidate {
     pub(super) fn takes_const_object(&self) -> bool {
         let this = self.types.first().filter(|_| self.has_this);
         this.is_some_and(|this| match this.shape() {
-            Shape::Pointer(of, _) => exact::is_const(&of),
+            Shape::Pointer(of, _) => of.is_const(),
             _ => false,
         })
     }
@@ -118,7 +118,8 @@ impl Candidate {
         let mut pairs = self.types.iter().zip(&other.types);
         self.types.len() == other.types.len()
             && self.has_this == other.has_this
-            && pairs.all(|(a, b)| a.name() == b.name())
+            // A definition has the object's pointer as `T *const`.
+            && pairs.all(|(a, b)| a.name() == b.name() || a.strip().name() == b.strip().name())
     }
 }
 

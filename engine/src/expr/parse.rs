@@ -459,6 +459,9 @@ impl Parser<'_> {
         let kind = match path.as_str() {
             "true" => boolean(1),
             "false" => boolean(0),
+            "NULL" if self.language == Language::Cpp => {
+                Kind::Literal(Ty::Builtin(Scalar::new(ScalarKind::Signed, 8), "long"), 0)
+            }
             "nullptr" | "NULL" => Kind::Literal(Ty::Void.pointer(), 0),
             "sizeof" => return self.size_of(start),
             "offsetof" | "__builtin_offsetof"
@@ -471,6 +474,8 @@ impl Parser<'_> {
                 let layers = Vec::new();
                 return self.braces(TypeName {
                     base: path,
+                    of: None,
+                    is_const: false,
                     layers,
                     span,
                 });
@@ -481,7 +486,8 @@ impl Parser<'_> {
                 let cast = match &*path {
                     "reinterpret_cast" => Cast::Bits,
                     "dynamic_cast" => Cast::Dynamic,
-                    _ => Cast::Usual,
+                    "const_cast" => Cast::Const,
+                    _ => Cast::Static,
                 };
                 return self.named_cast(cast, start);
             }
@@ -505,6 +511,10 @@ impl Parser<'_> {
                         ));
                     };
                     let mut end = token.span.end;
+                    if let Some(operator) = self.operator_name(&name) {
+                        name = operator;
+                        end = self.token_before().span.end;
+                    }
                     // `a.Base::x`
                     while let Some(next) = self.qualified_member(&name) {
                         name = next;

@@ -3,7 +3,7 @@
 use super::lex::{TokenKind, error};
 use super::parse::{Parser, power, symbol_of};
 use super::tree::{Kind, Node};
-use super::types::TypeName;
+use super::types::{TypeName, TypeOf};
 use crate::ids::error::Error;
 use dwarf::Language;
 
@@ -26,6 +26,8 @@ pub enum Form {
     Braces(TypeName),
     /// `{a, b}` within other braces.
     InnerBraces,
+    /// `.member = value` within braces.
+    Designated(String),
 }
 
 impl Form {
@@ -37,6 +39,7 @@ impl Form {
             | Form::TypeId
             | Form::MemberOf
             | Form::MemberBehind
+            | Form::Designated(_)
             | Form::InnerBraces => None,
         };
         ty.into_iter()
@@ -68,6 +71,11 @@ impl Parser<'_> {
                 (Form::AlignOfType, Form::AlignOf)
             }
             "typeid" if is_cpp => (Form::TypeIdOfType, Form::TypeId),
+            "noexcept" if is_cpp => {
+                let message = "`noexcept` has no value here: the debug info does not say which \
+                               functions throw";
+                return Err(error(message, start..self.token_before().span.end));
+            }
             _ => return Ok(None),
         };
         if self.symbol() != "(" {
@@ -127,6 +135,37 @@ impl Parser<'_> {
         Some(name)
     }
 
+    /// Parses the rest of the name of an operator function after `operator`: `a.operator==(b)`.
+    pub(super) fn operator_name(&mut self, name: &str) -> Option<String> {
+        if self.language != Language::Cpp || name != "operator" {
+            return None;
+        }
+        let symbol = self.symbol();
+        let closing = match symbol {
+            "" => return None,
+            "(" => ")",
+            "[" => "]",
+            _ => "",
+        };
+        if !closing.is_empty() && symbol_of(&self.token(1).kind) != closing {
+            return None;
+        }
+        self.at += 1 + usize::from(!closing.is_empty());
+        Some(format!("operator{symbol}{closing}"))
+    }
+
+    /// Parses `decltype(x)`; the current token is the keyword.
+    pub(super) fn type_of_expression(&mut self) -> Result<(String, TypeOf), Error> {
+        let start = self.token(0).span.start;
+        self.at += 1;
+        self.expect("(")?;
+        let of = self.nested(|it| it.expression(power::SEQUENCE))?;
+        self.expect(")")?;
+        let span = start..self.token_before().span.end;
+        let text = self.text.get(span).unwrap_or_default().to_owned();
+        Ok((text, TypeOf(of)))
+    }
+
     /// Parses `.*` or `->*` and its right operand.
     pub(super) fn member_pointer(&mut self, object: Node) -> Result<Box<Node>, Error> {
         let form = match self.symbol() {
@@ -146,6 +185,29 @@ impl Parser<'_> {
         self.braced(Form::Braces(ty), start)
     }
 
+    /// Parses `.member = value`.
+    fn designated(&mut self) -> Result<Box<Node>, Error> {
+        let start = self.token(0).span.start;
+        self.at += 1;
+        let token = self.advance();
+        let TokenKind::Name(name) = token.kind else {
+            return Err(error("expected the name of a member", token.span));
+        };
+        let value = match self.symbol() {
+            "{" => self.braced(Form::InnerBraces, self.token(0).span.start)?,
+            _ => {
+                self.expect("=")?;
+                match self.symbol() {
+                    "{" => self.braced(Form::InnerBraces, self.token(0).span.start)?,
+                    _ => self.item()?,
+                }
+            }
+        };
+        let (span, depth) = (start..value.span.end, value.depth);
+        let kind = Kind::Cpp(Form::Designated(name), vec![*value]);
+        self.node(kind, span, &[depth])
+    }
+
     fn braced(&mut self, form: Form, start: usize) -> Result<Box<Node>, Error> {
         self.depth += 1;
         if self.depth > super::parse::DEEPEST {
@@ -158,6 +220,7 @@ impl Parser<'_> {
         let mut values = Vec::new();
         while self.symbol() != "}" {
             let value = match self.symbol() {
+                "." => self.designated()?,
                 "{" => self.braced(Form::InnerBraces, self.token(0).span.start)?,
                 _ => self.item()?,
             };

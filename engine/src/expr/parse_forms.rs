@@ -1,6 +1,6 @@
 //! Expressions that begin with a keyword or end in brackets.
 
-use super::lex::TokenKind;
+use super::lex::{Token, TokenKind};
 use super::parse::{Parser, power};
 use super::tree::{Cast, Kind, Node, Unary};
 use super::types::{Layer, TypeName};
@@ -25,6 +25,7 @@ impl Parser<'_> {
 
     /// Parses `static_cast<T>(x)` and the other named casts, from the `<` on.
     pub(super) fn named_cast(&mut self, cast: Cast, start: usize) -> Result<Box<Node>, Error> {
+        self.split_last_bracket();
         self.expect("<")?;
         let ty = self.type_name()?;
         self.expect(">")?;
@@ -33,6 +34,35 @@ impl Parser<'_> {
         self.expect(")")?;
         let (span, depth) = (start..self.token_before().span.end, operand.depth);
         self.node(Kind::Cast(cast, ty, operand), span, &[depth])
+    }
+
+    /// Splits the `>>` that closes a cast's list together with that of a template:
+    /// `static_cast<Box<int>>(x)`.
+    fn split_last_bracket(&mut self) {
+        let mut open = 0usize;
+        for at in self.at..self.tokens.len() {
+            let Some(token) = self.tokens.get_mut(at) else {
+                return;
+            };
+            match &token.kind {
+                TokenKind::Symbol("<") => open += 1,
+                TokenKind::Symbol(">") => open = open.saturating_sub(1),
+                TokenKind::Symbol(">>") if open == 2 => {
+                    let (start, end) = (token.span.start, token.span.end);
+                    token.kind = TokenKind::Symbol(">");
+                    token.span = start..start + 1;
+                    let (kind, span) = (TokenKind::Symbol(">"), start + 1..end);
+                    self.tokens.insert(at + 1, Token { kind, span });
+                    return;
+                }
+                TokenKind::Symbol(">>") => open = open.saturating_sub(2),
+                TokenKind::End => return,
+                _ => {}
+            }
+            if open == 0 {
+                return;
+            }
+        }
     }
 
     /// Parses the contents of index brackets: a value, or a Rust range.
@@ -140,6 +170,8 @@ impl Parser<'_> {
         let address = self.unary_node(start, member, Kind::AddressOf)?;
         let size = TypeName {
             base: "unsigned long".to_owned(),
+            of: None,
+            is_const: false,
             layers: Vec::new(),
             span: start..end,
         };

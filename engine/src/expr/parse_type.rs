@@ -13,13 +13,18 @@ impl Parser<'_> {
         let rusty = self.language == Language::Rust;
         match self.peek() {
             TokenKind::Name(name) if rusty => rust::builtin(name).is_some(),
-            TokenKind::Name(name) => c::is_type_word(name),
+            TokenKind::Name(name) => c::is_type_word(name) || self.begins_decltype(name),
             TokenKind::Symbol("*") => {
                 rusty
                     && matches!(&self.token(1).kind, TokenKind::Name(name) if name == "const" || name == "mut")
             }
             _ => false,
         }
+    }
+
+    fn begins_decltype(&self, name: &str) -> bool {
+        let is_keyword = matches!(name, "decltype" | "typeof" | "__typeof__" | "__typeof");
+        is_keyword && self.language != Language::Rust && symbol_of(&self.token(1).kind) == "("
     }
 
     /// Parses a type's name. On failure the caller restores the position.
@@ -30,7 +35,15 @@ impl Parser<'_> {
         }
         let rusty = self.language == Language::Rust;
         let mut words: Vec<String> = Vec::new();
+        let mut is_const = false;
+        let mut of = None;
         while let TokenKind::Name(name) = self.peek() {
+            if words.is_empty() && self.begins_decltype(name) {
+                let (text, node) = self.type_of_expression()?;
+                words.push(text);
+                of = Some(node);
+                continue;
+            }
             let is_word = c::is_type_word(name) || !rusty && is_qualifier(name);
             let keyword = words
                 .last()
@@ -39,6 +52,7 @@ impl Parser<'_> {
                 break;
             }
             if !rusty && is_qualifier(name) {
+                is_const |= name == "const";
                 self.at += 1;
                 continue;
             }
@@ -59,6 +73,8 @@ impl Parser<'_> {
         };
         Ok(TypeName {
             base: words.join(" "),
+            of,
+            is_const,
             layers,
             span: start..self.token(0).span.start,
         })

@@ -137,6 +137,10 @@ impl Kind {
 pub enum Cast {
     /// Converts to the part of the object that has the target class.
     Usual,
+    /// The same as far as `static_cast` allows it.
+    Static,
+    /// Changes qualifiers alone (`const_cast`).
+    Const,
     /// Keeps the address (`reinterpret_cast`).
     Bits,
     /// Converts to that part of the dynamic object, or null (`dynamic_cast`).

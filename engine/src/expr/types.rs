@@ -1,6 +1,7 @@
 //! Types by name in expressions: casts and `sizeof`.
 
 use super::EvalContext;
+use super::tree::Node;
 use crate::ids::error::Error;
 use crate::inspect::language::{c, rust};
 use crate::inspect::value::Ty;
@@ -13,10 +14,24 @@ use std::sync::Arc;
 pub struct TypeName {
     /// The base type, words separated by one space (`struct node`, `unsigned long`).
     pub base: String,
+    /// The expression whose type the base is: `decltype(x)`.
+    pub of: Option<TypeOf>,
+    /// Whether the base is `const`, which C and C++ say before or after it.
+    pub is_const: bool,
     /// Pointers, references and arrays of it, innermost first.
     pub layers: Vec<Layer>,
     /// Its position in the text.
     pub span: Range<usize>,
+}
+
+/// An expression that stands for its type.
+#[derive(Clone, Debug)]
+pub struct TypeOf(pub Box<Node>);
+
+impl PartialEq for TypeOf {
+    fn eq(&self, other: &TypeOf) -> bool {
+        self.0.span == other.0.span
+    }
 }
 
 /// A type constructor.
@@ -72,6 +87,9 @@ impl TypeName {
             })
         };
         let mut ty = named(&self.base)?;
+        if self.is_const && !self.layers.is_empty() {
+            ty = ty.constant();
+        }
         for layer in &self.layers {
             ty = match layer {
                 Layer::Pointer => ty.pointer(),

@@ -69,6 +69,21 @@ impl CodePlace<'_> {
     }
 }
 
+/// Returns whether types with a name that a place of C++ does not see are one: `value_type` of one class
+/// is not that of another.
+fn is_only_one(place: &CodePlace<'_>, loaded: &Loaded, name: &str, all: &[TypeId]) -> bool {
+    /// Maximum number of types to compare.
+    const COMPARED: usize = 64;
+    let here = &place.loaded.module;
+    if name.contains("::") || here.language_at(place.addr) != Some(Language::Cpp) {
+        return true;
+    }
+    let qualified = |id: &TypeId| loaded.module.ty(*id).ok().map(|ty| ty.name.clone());
+    let mut names = all.iter().take(COMPARED).map(qualified);
+    let first = names.next().flatten();
+    first.as_deref() == Some(name) || names.all(|it| it == first)
+}
+
 /// Returns the qualified names that a name may have at a place.
 pub(crate) fn paths_at(place: Option<&CodePlace<'_>>, name: &str) -> VisiblePaths {
     place.map_or_else(|| VisiblePaths::global(name), |place| place.paths(name))
@@ -120,7 +135,8 @@ impl Modules {
             }
             hidden = hidden.or(Some((loaded, first.variable)));
         }
-        if let Some((loaded, variable)) = hidden {
+        // `::name` is a name of the global namespace alone.
+        if let Some((loaded, variable)) = hidden.filter(|_| !name.starts_with("::")) {
             return Some(Static::Variable(loaded, variable));
         }
         self.member_of_other_unit(name, place)
@@ -242,8 +258,10 @@ impl Modules {
         self.images_from(place).find_map(|loaded| {
             let near = place.filter(|_| Some(loaded.id) == here);
             let near = near.map(|place| place.addr);
-            let id = loaded.module.types_named(name, near).into_iter().next()?;
-            Some((loaded, id))
+            let all = loaded.module.types_named(name, near);
+            let id = *all.first()?;
+            let is_known = place.is_none_or(|place| is_only_one(place, loaded, name, &all));
+            is_known.then_some((loaded, id))
         })
     }
 

@@ -153,8 +153,19 @@ pub(super) fn difference(
         let named = program
             .enumerators
             .get(&(names::enumeration(ty), value.clone()));
-        let value = named.unwrap_or(value);
-        names::same_value(language, ty, value, &text(body, "result"))
+        let shown = text(body, "result");
+        // Enumerators that are joined by their bits.
+        let of_name = |name: &str| {
+            let wanted = (names::enumeration(ty), name.rsplit("::").next()?);
+            let mut known = program.enumerators.iter();
+            let found = known.find(|(key, it)| key.0 == wanted.0 && it.as_str() == wanted.1);
+            found.and_then(|(key, _)| key.1.parse::<i64>().ok())
+        };
+        let mut joined = shown.split(" | ").map(of_name);
+        let joined = joined.try_fold(0, |sum, it| Some(sum | it?));
+        let named = named.unwrap_or(value);
+        names::same_value(language, ty, named, &shown)
+            || shown.contains(" | ") && joined.is_some_and(|it| it.to_string() == *value)
     };
     if !same {
         return Some((What::Value, expected, shown(body)));

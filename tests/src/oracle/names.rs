@@ -122,6 +122,7 @@ fn canonical(language: Language, name: &str) -> Vec<String> {
         .replace("(anonymous namespace)::", "")
         .replace("<anonymous>", "{...}")
         .replace("uintptr_t", "unsigned long")
+        .replace("(&)", "")
         .replace("'_, ", "")
         .replace("<'_>", "");
     let mut tokens = tokens(&name);

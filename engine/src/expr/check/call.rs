@@ -96,10 +96,16 @@ impl Checker<'_> {
             ),
             Err(_) => true,
         };
-        if let ([operand], true) = (&passed[..], may_be_type)
+        if may_be_type
+            && (self.language == Language::Cpp || passed.len() == 1)
             && let Some(ty) = self.scope.find_type(name)
         {
-            return self.cast_to(Cast::Usual, operand.clone(), ty, node);
+            if let Some(made) = self.constructor_call(&ty, passed.clone(), 0, node)? {
+                return Ok(made);
+            }
+            if let [operand] = &passed[..] {
+                return self.cast_to(Cast::Usual, operand.clone(), ty, node);
+            }
         }
         self.call_of(callee?, passed, returns, node)
     }
@@ -212,14 +218,17 @@ impl Checker<'_> {
         let converted = |(nth, argument): (usize, Expr<'t>)| match types.get(nth) {
             Some(ty) if argument.open => self.typed(argument, ty),
             Some(ty) => match exact::reference(ty) {
-                Some((base, _)) => self.base_of_argument(argument, &base, node),
+                Some((base, _)) => {
+                    let argument = self.converted_argument(argument, ty, nth, node)?;
+                    self.base_of_argument(argument, &base, node)
+                }
                 None if self.language != Language::Rust
                     && c::is_arithmetic(ty)
                     && c::is_arithmetic(&argument.ty) =>
                 {
                     Ok(converted(argument, ty))
                 }
-                None => Ok(argument),
+                None => self.converted_argument(argument, ty, nth, node),
             },
             _ => Ok(argument),
         };

@@ -17,15 +17,25 @@ impl Checker<'_> {
     pub(super) fn cast<'t>(
         &self,
         cast: Cast,
-        name: &TypeName,
+        name: &'t TypeName,
         operand: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
         if name.is_reference() {
+            let of = self.check(operand)?;
+            self.may_be_cast(cast, &of, &self.type_of_name(name)?, name, node)?;
             return Err(Stop::Needs(node));
         }
-        let ty = self.type_of_name(name)?;
+        let ty = match (self.type_of_name(name), &operand.kind) {
+            (Err(_), tree::Kind::Paren(arguments))
+                if self.language != Language::Rust && !name.is_pointer_to_any() =>
+            {
+                return self.call_in_parentheses(name, arguments, node);
+            }
+            (ty, _) => ty?,
+        };
         let of = match &inner(operand).kind {
+            tree::Kind::AddressOf(_) if let Some(of) = self.method_as(&ty, operand)? => of,
             // The result type of a function without debug info is that of the cast.
             tree::Kind::Call(function, arguments) => {
                 self.call(function, arguments, Some(&ty), operand)?
@@ -35,6 +45,11 @@ impl Checker<'_> {
                 (Err(Stop::Wrong(Error::UnknownName { .. })), Some(of)) => of,
                 (of, _) => of?,
             },
+        };
+        self.may_be_cast(cast, &of, &ty, name, node)?;
+        let cast = match cast {
+            Cast::Static | Cast::Const => Cast::Usual,
+            cast => cast,
         };
         self.cast_to(cast, of, ty, node)
     }
@@ -98,10 +113,20 @@ impl Checker<'_> {
             return Err(wrong(message, &node.span));
         }
         let is_object = matches!(ty.shape(), Shape::Composite(_) | Shape::Array(_));
+        if is_object
+            && !self.referent(of.clone()).ty.same_as(&ty)
+            && let Some(made) = self.constructor_call(&ty, vec![of.clone()], 1, node)?
+        {
+            return Ok(made);
+        }
         let of = match is_object {
             true => return whole(of),
             false => self.decayed(self.operand(of)),
         };
+        let is_bool = scalar(&ty).is_some_and(|it| it.kind == ScalarKind::Bool);
+        if is_bool && let Some(condition) = self.member_condition(&of) {
+            return Ok(condition);
+        }
         let in_cpp = self.member_cast(&of, &ty, node);
         if let Some(done) = in_cpp.or_else(|| self.class_cast(cast, &of, &ty, node)) {
             return done;

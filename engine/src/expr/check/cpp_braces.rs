@@ -10,7 +10,7 @@ use crate::inspect::language::c as spelling;
 use crate::inspect::value::scalar::Scalar;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty};
-use dwarf::{Composite, CompositeKind, Language, MemberOffset};
+use dwarf::{Composite, CompositeKind, Language, MemberOffset, TypeId};
 
 /// Maximum size of an object that an expression makes.
 const LARGEST: u64 = 1 << 16;
@@ -23,7 +23,15 @@ struct Values<'t> {
     node: &'t Node,
 }
 
+/// A base or member of a class: name, type, place, bits.
+type Declared<'a> = (String, TypeId, &'a MemberOffset, Option<dwarf::Bitfield>);
+
 impl<'t> Values<'t> {
+    fn next_is_designated(&self) -> bool {
+        let first = self.values.first();
+        first.is_some_and(|it| matches!(it.kind, tree::Kind::Cpp(Form::Designated(_), _)))
+    }
+
     fn next(&mut self) -> Option<&'t Node> {
         let (first, rest) = self.values.split_first()?;
         self.values = rest;
@@ -94,6 +102,16 @@ impl Checker<'_> {
         {
             return Err(wrong("a copy of an object; use the object", &node.span));
         }
+        if let Shape::Composite(class) = ty.shape()
+            && let Some(composite) = class.composite()
+            && self.is_no_aggregate(&class, composite).is_some()
+            && !values.iter().any(is_list)
+        {
+            let arguments = self.arguments(values)?;
+            if let Some(made) = self.constructor_call(&ty, arguments, 0, node)? {
+                return Ok(made);
+            }
+        }
         let mut parts = Vec::new();
         let mut values = Values { values, node };
         self.fill(&ty, 0, &mut values, &mut parts, 0)?;
@@ -158,7 +176,7 @@ impl Checker<'_> {
         parts: &mut Vec<Init<'t>>,
         depth: usize,
     ) -> Result<(), Stop<'t>> {
-        let mut all = Vec::new();
+        let mut all: Vec<Declared<'_>> = Vec::new();
         for base in &composite.bases {
             all.push((String::new(), base.ty, &base.offset, None));
         }
@@ -169,8 +187,11 @@ impl Checker<'_> {
             }
             all.push((member.name.clone(), member.ty, &member.offset, member.bits));
         }
-        if composite.kind == CompositeKind::Union {
+        if composite.kind == CompositeKind::Union && !values.next_is_designated() {
             all.truncate(1);
+        }
+        if values.next_is_designated() {
+            return self.fill_designated(class, &all, offset, values, parts, depth);
         }
         for (name, ty, at, bits) in all {
             if values.values.is_empty() {
@@ -191,6 +212,66 @@ impl Checker<'_> {
             self.fill_one(&class.related(ty), at, bits, values, parts, depth)?;
         }
         Ok(())
+    }
+
+    /// Gives the members that the source names their values (ISO C §6.7.11, ISO C++ [dcl.init.aggr]).
+    fn fill_designated<'t>(
+        &self,
+        class: &DwarfTy,
+        all: &[Declared<'_>],
+        offset: u64,
+        values: &mut Values<'t>,
+        parts: &mut Vec<Init<'t>>,
+        depth: usize,
+    ) -> Result<(), Stop<'t>> {
+        let is_cpp = self.language == Language::Cpp;
+        let is_union = class
+            .composite()
+            .is_some_and(|it| it.kind == CompositeKind::Union);
+        let mut following = 0;
+        while let Some(node) = values.next() {
+            let tree::Kind::Cpp(Form::Designated(name), value) = &node.kind else {
+                let message = "values with and without designators cannot be mixed";
+                return Err(wrong(message, &node.span));
+            };
+            let Some(at) = all.iter().position(|it| it.0 == *name) else {
+                let message = format!("`{}` has no member `{name}`", class.ty.name);
+                return Err(wrong(message, &node.span));
+            };
+            if is_cpp && at < following {
+                let message = format!("`{name}` is not in the order of declaration");
+                return Err(wrong(message, &node.span));
+            }
+            if let Some(skipped) = all.get(following..at).and_then(<[Declared<'_>]>::first)
+                && is_cpp
+                && !is_union
+            {
+                return Err(wrong(no_default(&skipped.0), &node.span));
+            }
+            following = at + 1;
+            let Some((_, ty, place, bits)) = all.get(at) else {
+                continue;
+            };
+            let place = match (place, bits) {
+                (_, Some(_)) => offset,
+                (MemberOffset::Bytes(bytes), None) => offset.wrapping_add(*bytes),
+                (MemberOffset::Expression(_), None) => {
+                    let why = "a part of it has no fixed place";
+                    return Err(wrong(not_made(class, why), &node.span));
+                }
+            };
+            let mut inside = Values {
+                values: value,
+                node,
+            };
+            self.fill_one(&class.related(*ty), place, *bits, &mut inside, parts, depth)?;
+        }
+        match all.get(following) {
+            Some(missing) if is_cpp && !is_union => {
+                Err(wrong(no_default(&missing.0), &values.node.span))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fill_one<'t>(
@@ -276,6 +357,12 @@ impl Checker<'_> {
             return Err(wrong(message, &value.span));
         };
         let is_pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(..));
+        // Only an enumeration with an underlying type takes numbers.
+        let is_enumeration = matches!(ty.shape(), Shape::Enumeration(_)) && !c::is_scoped(ty);
+        if self.language == Language::Cpp && is_enumeration && !of.ty.same_as(ty) {
+            let message = format!("expected a `{}`, found `{}`", ty.name(), of.ty.name());
+            return Err(wrong(message, &value.span));
+        }
         if let Some(base) = self.base_pointer(&of, ty) {
             return base;
         }

@@ -52,7 +52,7 @@ impl Checker<'_> {
                 .members_compared(operator, a, b, node)
                 .map(Operands::Done);
         }
-        if !operator.is_comparison() && operator != Binary::Sub {
+        if !operator.is_comparison() {
             return Ok(Operands::Other(a, b));
         }
         Ok(match self.common_class(&a, &b)? {

@@ -5,6 +5,8 @@ use super::super::ir_cpp::Cpp;
 use super::super::parse_cpp::Form;
 use super::super::tree::{self, Binary, Node};
 use super::{Checked, Checker, Stop, c, wrong};
+use crate::expr::evaluate::inner;
+use crate::expr::exact;
 use crate::expr::overload::Candidate;
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::path::{self, Lookup, Part};
@@ -129,10 +131,27 @@ impl Checker<'_> {
         Some(Ok(Expr::new(Kind::Constant(u128::from(offset)), ty, node)))
     }
 
-    /// Checks `&Class::function`; `None`: it is the address of something else.
+    /// Checks `&Class::function` as a pointer to a member of this type, which chooses the function of
+    /// an overloaded name (ISO C++ [over.over]); `None`: it is something else.
+    pub(super) fn method_as<'t>(
+        &self,
+        ty: &Ty,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        match &inner(node).kind {
+            tree::Kind::AddressOf(of) if ty.member_pointer().is_some() => {
+                self.method_address(of, Some(ty), node)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Checks `&Class::function`; `None`: it is the address of something else. A type chooses among
+    /// several functions.
     pub(super) fn method_address<'t>(
         &self,
         operand: &'t Node,
+        wanted: Option<&Ty>,
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
         let tree::Kind::Name(path) = &operand.kind else {
@@ -148,14 +167,16 @@ impl Checker<'_> {
             return Ok(None);
         };
         let (own, _) = self.functions_of(&of, name)?;
-        let mut own = own.into_iter().filter(Candidate::takes_object);
+        let is_meant = |it: &Candidate| wanted.is_none_or(|wanted| has_type(it, wanted));
+        let own = own.into_iter().filter(Candidate::takes_object);
+        let mut own = own.filter(is_meant);
         let Some(known) = own.next() else {
             return Ok(None);
         };
         let entry = |it: &Candidate| it.code.as_ref().map(|it| it.bias.load(it.function.entry).0);
         if own.any(|other| entry(&other) != entry(&known)) {
             let message = format!(
-                "`{path}` is overloaded, which a pointer to it cannot show; call it on an object"
+                "`{path}` is overloaded; cast its address to the type of the one that is meant"
             );
             return Err(wrong(message, &node.span));
         }
@@ -306,6 +327,30 @@ impl Checker<'_> {
         let kind = Kind::Cpp(Box::new(Cpp::MovedMember(of.clone(), moved)));
         Some(Ok(Expr::new(kind, ty.clone(), node)))
     }
+}
+
+/// Returns whether a member function has the type that a pointer to a member points to.
+fn has_type(known: &Candidate, pointer: &Ty) -> bool {
+    let Some((_, member)) = pointer.member_pointer() else {
+        return false;
+    };
+    let Some(function) = member.signature() else {
+        return false;
+    };
+    // The debug info has the object as the first parameter; a type in an expression has not.
+    let is_spelled = matches!(member.strip(), Ty::Synthetic(_));
+    let (object, is_const) = match is_spelled {
+        true => (0, function.is_const),
+        false => {
+            let this = function.parameters.first();
+            (1, this.is_some_and(exact::points_to_const))
+        }
+    };
+    let wanted = function.parameters.iter().skip(object);
+    let own = known.types.iter().skip(1);
+    known.takes_const_object() == is_const
+        && wanted.len() == own.len()
+        && wanted.zip(own).all(|(a, b)| exact::same(a, b))
 }
 
 /// Returns the message for a base that a class has several times.

@@ -3,7 +3,9 @@
 use super::super::ir::{Expr, Kind};
 use super::super::ir_cpp::Cpp;
 use super::super::tree::Node;
-use super::{Checker, Stop, wrong};
+use super::c::promoted_type;
+use super::{Checker, Stop, scalar, wrong};
+use crate::expr::conversion::{self, Passed};
 use crate::expr::exact;
 use crate::expr::invoke::ResolvedFunction;
 use crate::expr::messages;
@@ -27,6 +29,8 @@ pub(super) enum Wanted<'a> {
     Number,
     /// The type of a cast.
     Type(&'a Ty),
+    /// The type of a parameter.
+    Argument(&'a Ty),
 }
 
 impl Checker<'_> {
@@ -58,6 +62,10 @@ impl Checker<'_> {
             Wanted::Truth => all.iter().find(|it| is_of(it, "bool")),
             Wanted::Number => None,
             Wanted::Type(ty) => all.iter().find(|it| is_of(it, &ty.name())),
+            Wanted::Argument(ty) => {
+                let mut usable = all.iter().filter(|it| !it.is_explicit);
+                usable.find(|it| is_of(it, &ty.name()))
+            }
         };
         let may_be_explicit = matches!(wanted, Wanted::Type(_));
         let mut others = all.iter().filter(|it| {
@@ -176,12 +184,27 @@ impl Checker<'_> {
             return Ok(None);
         };
         let mut all = vec![functor];
-        all.extend_from_slice(arguments);
+        all.extend(arguments.iter().map(|it| self.copied_scalar(it)));
         let call = self.call_of(invoker, all, None, node)?;
         let ty = call.ty.clone();
         let why = "the `std::function` is empty: a call of it throws";
         let kind = Kind::Cpp(Box::new(Cpp::Guarded(manager, call, why)));
         Ok(Some(Expr::new(kind, ty, node)))
+    }
+
+    /// Returns an argument as a value that is no variable: what a `std::function` holds takes a copy.
+    fn copied_scalar<'t>(&self, of: &Expr<'t>) -> Expr<'t> {
+        let of = self.decayed(self.referent(of.clone()));
+        if !of.is_place() || scalar(&of.ty).is_none() {
+            return of;
+        }
+        let (ty, span) = (of.ty.clone(), of.span.clone());
+        Expr {
+            kind: Kind::Convert(Box::new(of)),
+            ty,
+            span,
+            open: false,
+        }
     }
 
     /// Returns member functions of a class by the symbols that its declaration has: classes without
@@ -197,21 +220,29 @@ impl Checker<'_> {
         let is_meant = |it: &Method| overload::is_named(&it.name, name);
         let methods = module.methods(class.ty.id).into_iter().filter(is_meant);
         let mut found = Vec::new();
-        for symbol in methods.filter_map(|it| it.linkage_name) {
-            for symbol in module.symbols_named(&symbol) {
-                let Some(function) = module.function_at(symbol.addr) else {
-                    continue;
-                };
-                let known = ResolvedFunction {
-                    module: Arc::clone(module),
-                    bias: class.bias,
-                    function,
-                    nearness: 0,
-                };
-                if known.function.entry == symbol.addr && exact::is_member(&known, class).is_ok() {
-                    found.push(Candidate::of(known));
-                }
+        let mut add = |function| {
+            let known = ResolvedFunction {
+                module: Arc::clone(module),
+                bias: class.bias,
+                function,
+                nearness: 0,
+            };
+            if exact::is_member(&known, class).is_ok() {
+                found.push(Candidate::of(known));
             }
+        };
+        let (named, unnamed): (Vec<Method>, Vec<Method>) =
+            methods.partition(|it| it.linkage_name.is_some());
+        for symbol in named.into_iter().filter_map(|it| it.linkage_name) {
+            for symbol in module.symbols_named(&symbol) {
+                let function = module.function_at(symbol.addr);
+                let whole = function.filter(|it| it.entry == symbol.addr);
+                whole.into_iter().for_each(&mut add);
+            }
+        }
+        // gcc writes no symbols of lambdas that other units cannot see.
+        if !unnamed.is_empty() {
+            module.functions_named(name).into_iter().for_each(add);
         }
         found
     }
@@ -233,6 +264,93 @@ fn declared(class: &Arc<DwarfTy>, is_meant: &dyn Fn(&Method) -> bool) -> Vec<Met
         has_some
     });
     found.into_inner()
+}
+
+/// Returns whether a class declares constructors.
+pub(crate) fn has_constructors(class: &DwarfTy) -> bool {
+    let methods = class.module().methods(class.ty.id);
+    methods.iter().any(|it| is_constructor(class, it))
+}
+
+fn is_constructor(class: &DwarfTy, method: &Method) -> bool {
+    let name = |text: &str| text.split('<').next().unwrap_or_default().to_owned();
+    let own = members::last_component(class.ty.name.split('<').next().unwrap_or_default());
+    method.written && name(&method.name) == own
+}
+
+/// Returns whether a class converts a value implicitly.
+pub(crate) fn may_convert(from: &Ty, to: &Ty) -> bool {
+    conversion_to(from, to).is_some()
+}
+
+/// Returns how far the result of an implicit conversion by a class is from a type: by a function of
+/// the value's class, or by a constructor of the other one (ISO C++ [class.conv]).
+pub(crate) fn conversion_to(from: &Ty, to: &Ty) -> Option<usize> {
+    let is_number = |ty: &Ty| matches!(ty.shape(), Shape::Scalar(_));
+    if let Shape::Composite(class) = from.shape()
+        && library::contents(from).is_none()
+    {
+        let distance = |it: &Method| {
+            let of = conversion(it).filter(|_| !it.is_explicit)?;
+            match c::builtin(of) {
+                _ if is_spelled(of, &to.name()) => Some(0),
+                Some(of) if is_number(to) => Some(match exact::same(&promoted_type(&of), to) {
+                    true => 1,
+                    false => 2,
+                }),
+                _ => None,
+            }
+        };
+        let all = declared(&class, &|it| distance(it).is_some());
+        let nearest = all.iter().filter_map(distance).min();
+        if nearest.is_some() {
+            return nearest;
+        }
+    }
+    let Shape::Composite(class) = to.shape() else {
+        return None;
+    };
+    if library::contents(to).is_some() {
+        return None;
+    }
+    let takes = |it: &Method| match &it.parameters[..] {
+        [_, Some(parameter)] if !it.is_explicit && is_constructor(&class, it) => {
+            is_standard(from, &class.related(*parameter))
+        }
+        _ => false,
+    };
+    let methods = class.module().methods(class.ty.id);
+    methods.iter().any(takes).then_some(0)
+}
+
+/// Returns whether a class declares an operator that takes an operand, with or without code.
+pub(super) fn takes_operand(ty: &Ty, name: &str, operand: &Passed) -> bool {
+    let Shape::Composite(class) = ty.shape() else {
+        return false;
+    };
+    let takes = |it: &Method| match &it.parameters[..] {
+        [_, Some(parameter)] if it.name == name => {
+            conversion::accepts(&class.related(*parameter), operand, Language::Cpp).is_ok()
+        }
+        _ => false,
+    };
+    !declared(&class, &takes).is_empty()
+}
+
+/// Returns whether a value is converted without the help of a class.
+fn is_standard(from: &Ty, to: &Ty) -> bool {
+    let to = match exact::reference(to) {
+        Some((of, _)) => of,
+        None => to.clone(),
+    };
+    match (from.shape(), to.shape()) {
+        (Shape::Scalar(_) | Shape::Enumeration(_), Shape::Scalar(_)) => true,
+        (Shape::Pointer(from, _), Shape::Pointer(to, _)) => {
+            exact::same(&from, &to) || exact::derives(&from, &to)
+        }
+        (Shape::Text, Shape::Pointer(of, _)) => of.size() == Some(1),
+        _ => exact::same(from, &to) || exact::derives(from, &to),
+    }
 }
 
 /// Returns the type that a conversion function converts to.

@@ -46,7 +46,7 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         match (form, operands) {
-            (Form::AlignOfType(name), _) => self.align_of(&self.type_of_name(name)?, node),
+            (Form::AlignOfType(name), _) => self.align_of(&self.type_or_named(name, node)?, node),
             (Form::AlignOf, [operand]) => {
                 let operand = self.type_or_value(operand)?;
                 if matches!(&operand, Operand::Value(value) if value.bits().is_some()) {
@@ -55,7 +55,7 @@ impl Checker<'_> {
                 self.align_of(&operand.ty(), node)
             }
             (Form::TypeIdOfType(name), _) => {
-                let ty = referred(&self.type_of_name(name)?);
+                let ty = referred(&self.type_or_named(name, node)?);
                 Ok(self.type_info(Typed::Static(ty), node))
             }
             (Form::TypeId, [operand]) => {
@@ -68,14 +68,40 @@ impl Checker<'_> {
             (Form::MemberOf, [object, pointer]) => self.member_of(object, pointer, node),
             (Form::MemberBehind, [object, pointer]) => self.member_behind(object, pointer, node),
             (Form::Braces(name), values) => self.braces(self.type_of_name(name)?, values, node),
+            (Form::Designated(_), _) => Err(wrong("unexpected designator", &node.span)),
             _ => Err(wrong("braces need a type before them", &node.span)),
         }
     }
 
     /// Returns the type of a name in the text.
-    pub(super) fn type_of_name<'t>(&self, name: &TypeName) -> Result<Ty, Stop<'t>> {
-        let found = name.find_by(&|name| self.scope.find_type(name));
+    pub(super) fn type_of_name<'t>(&self, name: &'t TypeName) -> Result<Ty, Stop<'t>> {
+        let of = match &name.of {
+            Some(of) => Some(referred(&self.check(&of.0)?.ty)),
+            None => None,
+        };
+        let found = name.find_by(&|base| match &of {
+            Some(of) if base == name.base => Some(of.clone()),
+            _ => self.scope.find_type(base),
+        });
         found.map_err(Stop::Wrong)
+    }
+
+    /// Returns the type of a name in the text, or that of the variable: `sizeof(T<int>::value)`.
+    pub(super) fn type_or_named<'t>(
+        &self,
+        name: &'t TypeName,
+        node: &'t Node,
+    ) -> Result<Ty, Stop<'t>> {
+        match self.type_of_name(name) {
+            Err(stop) if name.layers.is_empty() && self.language == Language::Cpp => {
+                match self.name(&name.base, node) {
+                    Ok(value) => Ok(referred(&value.ty)),
+                    Err(Stop::Wrong(_)) => Err(stop),
+                    Err(needs) => Err(needs),
+                }
+            }
+            found => found,
+        }
     }
 
     /// Checks an operand that may be the name of a type, as in `sizeof(T)`.
@@ -86,6 +112,14 @@ impl Checker<'_> {
                     Some(ty) => Ok(Operand::Type(ty)),
                     None => Err(Stop::Wrong(error)),
                 }
+            }
+            // A class's own name is that of its constructors, too.
+            Ok(value)
+                if self.language == Language::Cpp
+                    && matches!(value.ty.shape(), Shape::Function)
+                    && let Some(ty) = self.spelled_type(operand) =>
+            {
+                Ok(Operand::Type(ty))
             }
             checked => checked.map(Operand::Value),
         }

@@ -14,7 +14,7 @@ use crate::inspect::library::{self, Contents};
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::path::Part;
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, Ty};
+use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::Language;
 use std::sync::Arc;
 
@@ -126,7 +126,15 @@ impl Checker<'_> {
                 _ => operand,
             });
         }
-        Ok(Some(Expr::answer(method, all, node)))
+        let is_const = self.language == Language::Cpp
+            && (name == "c_str"
+                || all.first().is_some_and(exact::is_const_object)
+                || name == "data" && all.first().is_some_and(|it| is_view(&it.ty)));
+        let mut answer = Expr::answer(method, all, node);
+        if let (true, Shape::Pointer(of, PointerKind::Raw)) = (is_const, answer.ty.shape()) {
+            answer.ty = of.constant().pointer();
+        }
+        Ok(Some(answer))
     }
 
     /// Checks arguments for reading: `&2` is 2, and a memory order is nothing.
@@ -339,7 +347,10 @@ impl Checker<'_> {
 
 /// Returns the arguments of a C++ member function: the object's address first.
 fn with_object<'t>(object: Expr<'t>, arguments: &[Expr<'t>], node: &'t Node) -> Vec<Expr<'t>> {
-    let ty = object.ty.clone().pointer();
+    let ty = match exact::is_const_object(&object) {
+        true => object.ty.clone().constant().pointer(),
+        false => object.ty.clone().pointer(),
+    };
     let this = Expr::new(Kind::AddressOf(Box::new(object)), ty, node);
     [&[this], arguments].concat()
 }
@@ -349,6 +360,8 @@ fn with_object<'t>(object: Expr<'t>, arguments: &[Expr<'t>], node: &'t Node) -> 
 /// virtual table.
 fn add_declared(own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
     let declared = class.module().methods(class.ty.id);
+    let bare = class.ty.name.split('<').next().unwrap_or_default();
+    let is_constructor = members::last_component(bare) == name;
     for method in declared
         .iter()
         .filter(|it| overload::is_named(&it.name, name))
@@ -358,7 +371,10 @@ fn add_declared(own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
             let code = known.code.as_ref();
             let symbol = code.map(|it| it.function.linkage_name.as_deref());
             match (symbol, method.linkage_name.as_deref()) {
-                (Some(Some(a)), Some(b)) => a == b,
+                // gcc declares a constructor by a symbol that no code has.
+                (Some(Some(a)), Some(b)) => {
+                    a == b || is_constructor && known.has_parameters_of(&candidate)
+                }
                 (Some(_), _) => known.has_parameters_of(&candidate),
                 (None, _) => false,
             }
@@ -368,6 +384,12 @@ fn add_declared(own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
             None => own.push(candidate),
         }
     }
+}
+
+/// Returns whether a class refers to text that it does not let change.
+fn is_view(ty: &Ty) -> bool {
+    let name = ty.strip().name();
+    name.starts_with("std::") && name.contains("string_view")
 }
 
 /// Returns what an object points to: a reference, a pointer, a class that stands for another object.

@@ -6,9 +6,11 @@ pub(in crate::expr) mod c;
 mod call;
 mod cast;
 mod cpp_braces;
+mod cpp_casts;
 mod cpp_classes;
+mod cpp_construct;
 pub(crate) mod cpp_members;
-mod cpp_objects;
+pub(crate) mod cpp_objects;
 mod cpp_types;
 mod methods;
 mod mistakes;
@@ -225,7 +227,9 @@ impl<'a> Checker<'a> {
             tree::Kind::Sequence(first, second) => self.sequence(first, second, node),
             tree::Kind::Cast(cast, name, inner) => self.cast(*cast, name, inner, node),
             tree::Kind::SizeOf(inner) => self.size_of(inner, node),
-            tree::Kind::SizeOfType(name) => self.size_of_type(&self.type_of_name(name)?, node),
+            tree::Kind::SizeOfType(name) => {
+                self.size_of_type(&self.type_or_named(name, node)?, node)
+            }
             tree::Kind::Cpp(form, operands) => self.cpp(form, operands, node),
             tree::Kind::Member(object, name) => self.member(object, name, node),
             tree::Kind::Deref(inner) => self.deref(inner, node),
@@ -363,7 +367,14 @@ impl<'a> Checker<'a> {
         if of.is_late() {
             return Ok(of);
         }
-        let of = self.operand(of);
+        let of = match self.language {
+            Language::Rust => self.operand(of),
+            _ => self.decayed(self.operand(of)),
+        };
+        // The address of a literal is not null.
+        if self.language != Language::Rust && matches!(of.ty, Ty::Text) {
+            return Ok(Expr::new(Kind::Constant(1), self.truth_type(), node));
+        }
         if let Some(condition) = self.member_condition(&of) {
             return Ok(condition);
         }

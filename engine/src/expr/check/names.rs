@@ -3,10 +3,12 @@
 
 use super::super::ir::{Expr, Kind, Storage};
 use super::super::tree::Node;
+use super::cpp_members::split_last;
 use super::{Checked, Checker, Stop, wrong};
 use crate::expr::constants;
 use crate::expr::constants::{enumerator, extreme};
 use crate::expr::evaluate::DEREFERENCES;
+use crate::inspect::value::base_path::BaseLookup;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::scalar::bits_of;
 use crate::inspect::value::{PointerKind, Shape, Value, members};
@@ -22,6 +24,11 @@ impl Checker<'_> {
         if self.language == Language::Cpp
             && name != "this"
             && let Some(found) = self.own_member("this", name, node)?
+        {
+            return Ok(found);
+        }
+        if let Some((scope, last)) = split_last(name).filter(|_| self.language == Language::Cpp)
+            && let Some(found) = self.member_of_own_base(scope, last, node)?
         {
             return Ok(found);
         }
@@ -65,6 +72,29 @@ impl Checker<'_> {
                 };
                 variant.ok_or_else(|| Stop::Wrong(self.scope.unknown_name(node)))
             }
+        }
+    }
+
+    /// Checks `Base::member` in a member function: a member of the frame's own object.
+    fn member_of_own_base<'t>(
+        &self,
+        scope: &str,
+        last: &str,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let Some(this) = self.variable(Storage::Local, "this", node)? else {
+            return Ok(None);
+        };
+        let Shape::Pointer(class, _) = this.ty.shape() else {
+            return Ok(None);
+        };
+        let BaseLookup::Found(way) = self.base_named(&class, scope) else {
+            return Ok(None);
+        };
+        let base = Expr::part(this.target(class), way, node);
+        match path::find(&base.ty, last) {
+            Lookup::Found(parts) => Ok(Some(Expr::part(base, parts, node))),
+            _ => Ok(None),
         }
     }
 

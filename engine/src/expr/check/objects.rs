@@ -5,7 +5,8 @@ use super::super::ir::{Expr, Kind};
 use super::super::tree::{self, Binary, Node, Unary};
 use super::call::Meant;
 use super::cpp_objects::Wanted;
-use super::{Checked, Checker, Stop, wrong};
+use super::{Checked, Checker, Stop, cpp_objects, wrong};
+use crate::expr::conversion::Passed;
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::overload::Candidate;
 use crate::ids::error::Error;
@@ -55,8 +56,15 @@ impl Checker<'_> {
         if let Some(call) = self.rust_operator(operator, &a, &b, node)? {
             return Ok(call);
         }
-        if let Some(call) = self.operator_call(&name, &[a.clone(), b.clone()], node)? {
-            return Ok(call);
+        // Another operand's type may fit after a conversion.
+        let refused = match self.operator_call(&name, &[a.clone(), b.clone()], node) {
+            Ok(Some(call)) => return Ok(call),
+            Ok(None) => None,
+            Err(Stop::Wrong(error)) => Some(error),
+            Err(stop) => return Err(stop),
+        };
+        if let Some(compared) = self.rewritten(operator, &a, &b, node)? {
+            return Ok(compared);
         }
         let is_text = |it: &Expr<'_>| matches!(it.ty, Ty::Text);
         if operator.is_comparison() && (is_text(&a) || is_text(&b)) {
@@ -68,21 +76,64 @@ impl Checker<'_> {
             (Some(a), _) => self.operation(operator, a, b, node),
             (None, Some(b)) => self.operation(operator, a, b, node),
             (None, None) => {
-                let left = self.converted_object(&a, Wanted::Number, 1, node)?;
-                let right = self.converted_object(&b, Wanted::Number, 2, node)?;
+                let is_meant = cpp_objects::takes_operand(&a.ty, &name, &Passed::of(&b));
+                let (left, right) = match is_meant {
+                    true => (None, None),
+                    false => (
+                        self.converted_object(&a, Wanted::Number, 1, node)?,
+                        self.converted_object(&b, Wanted::Number, 2, node)?,
+                    ),
+                };
                 if left.is_some() || right.is_some() {
                     let (a, b) = (left.unwrap_or(a), right.unwrap_or(b));
                     return self.operation(operator, a, b, node);
                 }
+                if let Some(error) = refused {
+                    return Err(Stop::Wrong(error));
+                }
                 let (left, right) = (a.ty.name(), b.ty.name());
                 let symbol = operator.symbol();
                 let message = match left == right {
+                    _ if is_meant => format!(
+                        "no callable `{name}` of `{left}` in the program: all its calls were inlined"
+                    ),
                     true => format!("`{symbol}` is not defined for `{left}`"),
                     false => format!("`{symbol}` is not defined for `{left}` and `{right}`"),
                 };
                 Err(wrong(message, &node.span))
             }
         }
+    }
+
+    /// Checks a comparison by `operator==` with swapped operands or a negated result (ISO C++
+    /// [over.match.oper]).
+    fn rewritten<'t>(
+        &self,
+        operator: Binary,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let orders = match operator {
+            Binary::Eq => vec![[b, a]],
+            Binary::Ne => vec![[a, b], [b, a]],
+            _ => return Ok(None),
+        };
+        for [a, b] in orders {
+            let found = match self.operator_call("operator==", &[a.clone(), b.clone()], node) {
+                Err(Stop::Wrong(_)) => None,
+                found => found?,
+            };
+            let Some(call) = found else {
+                continue;
+            };
+            let equal = self.operand(call);
+            return Ok(Some(match operator {
+                Binary::Ne => Expr::new(Kind::Not(Box::new(equal)), self.truth_type(), node),
+                _ => equal,
+            }));
+        }
+        Ok(None)
     }
 
     /// Checks a comparison that a library's class defines; also one whose operands are swapped, as

@@ -3,10 +3,11 @@
 use super::super::ir::{Expr, Kind, Overflow};
 use super::super::tree::{self, Binary, Node, Order, Unary};
 use super::cpp_classes::Operands;
-use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
+use super::{Checked, Checker, Stop, c, cpp_objects, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
+use crate::expr::exact;
 use crate::ids::error::Error;
-use crate::inspect::library;
+use crate::inspect::library::{self, Contents};
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::Language;
@@ -176,6 +177,12 @@ impl Checker<'_> {
                 Err(stop @ (Stop::Needs(_) | Stop::Wants(_))),
             ) => Err(stop),
             (a, b) => {
+                let as_other = |ty: &Ty, node: &'t Node| self.method_as(ty, node).ok().flatten();
+                let (a, b) = match (a, b) {
+                    (Ok(a), Err(stop)) => (Ok(a.clone()), as_other(&a.ty, right).ok_or(stop)),
+                    (Err(stop), Ok(b)) => (as_other(&b.ty, left).ok_or(stop), Ok(b)),
+                    both => both,
+                };
                 let (a, b) = (a?, b?);
                 if self.language == Language::Rust && operator.is_comparison() {
                     rust_types::comparable(&a.ty, &b.ty).map_err(|why| wrong(why, &node.span))?;
@@ -267,6 +274,17 @@ impl Checker<'_> {
         );
         if has_float && of_integers {
             return refused("floats");
+        }
+        let is_enumeration = |of: &Expr<'_>| matches!(of.ty.shape(), Shape::Enumeration(_));
+        if self.language == Language::Cpp
+            && operator.is_comparison()
+            && is_enumeration(&a)
+            && is_enumeration(&b)
+            && (c::is_scoped(&a.ty) || c::is_scoped(&b.ty))
+            && !a.ty.same_as(&b.ty)
+        {
+            let (a, b) = (a.ty.name(), b.ty.name());
+            return refused(&format!("`{a}` and `{b}`; cast them to numbers"));
         }
         // Comparisons of an `enum class` with numbers are a convenience.
         if !operator.is_comparison()
@@ -453,6 +471,10 @@ impl Checker<'_> {
         no: Expr<'t>,
     ) -> Result<(Expr<'t>, Expr<'t>, Ty), Stop<'t>> {
         let same = c::is_same(&yes.ty, &no.ty);
+        let (yes, no) = match same || self.language != Language::Cpp {
+            true => (yes, no),
+            false => (self.operand(yes), self.operand(no)),
+        };
         if c::is_arithmetic(&yes.ty) && c::is_arithmetic(&no.ty) {
             if same && (self.language == Language::Cpp || c::is_scoped(&yes.ty)) {
                 let ty = yes.ty.clone();
@@ -485,6 +507,10 @@ impl Checker<'_> {
         // Compilers of C accept a number as an address.
         let mixed = self.language == Language::C;
         let ty = match (pointer(&yes.ty), pointer(&no.ty)) {
+            // The more qualified one.
+            (true, true) if c::is_same(&yes.ty, &no.ty) && exact::points_to_const(&no.ty) => {
+                no.ty.clone()
+            }
             _ if c::is_same(&yes.ty, &no.ty) => yes.ty.clone(),
             (true, false) if no.is_zero() => yes.ty.clone(),
             (false, true) if yes.is_zero() => no.ty.clone(),
@@ -498,12 +524,15 @@ impl Checker<'_> {
                 let message = format!("the branches have different types: `{a}` and `{b}`");
                 return Err(wrong(message, &(yes.span.start..no.span.end)));
             }
-            _ if is_object(&yes.ty) || is_object(&no.ty) => {
+            _ if is_object(&yes.ty)
+                || is_object(&no.ty)
+                || self.language == Language::Cpp && are_unrelated(&yes.ty, &no.ty) =>
+            {
                 let (a, b) = (yes.ty.name(), no.ty.name());
                 let message = format!("the branches have different types: `{a}` and `{b}`");
                 return Err(wrong(message, &(yes.span.start..no.span.end)));
             }
-            // Each branch keeps its type: strings, unrelated pointers.
+            // Each branch keeps its type: classes, strings.
             _ => return Ok((yes, no, Ty::Void)),
         };
         let (yes, no) = match pointer(&ty) {
@@ -511,6 +540,38 @@ impl Checker<'_> {
             false => (yes, no),
         };
         Ok((yes, no, ty))
+    }
+}
+
+/// Returns whether C++ converts neither of two types to the other.
+fn are_unrelated(a: &Ty, b: &Ty) -> bool {
+    let is_plain = |ty: &Ty| scalar(ty).is_some() || ty.member_pointer().is_some();
+    let class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
+    let has_elements = |ty: &Ty| {
+        let contents = library::contents(ty);
+        contents.is_none_or(|it| {
+            matches!(
+                it,
+                Contents::Text(..) | Contents::Sequence(_) | Contents::Map(..) | Contents::Set(_)
+            )
+        })
+    };
+    match (is_plain(a) && is_plain(b), class(a), class(b)) {
+        (true, ..) => true,
+        (_, true, true) => {
+            has_elements(a)
+                && has_elements(b)
+                && !a.same_as(b)
+                && !(exact::derives(a, b) || exact::derives(b, a))
+                && !(cpp_objects::may_convert(a, b) || cpp_objects::may_convert(b, a))
+        }
+        (_, true, false) => {
+            is_plain(b)
+                && has_elements(a)
+                && !(cpp_objects::may_convert(a, b) || cpp_objects::may_convert(b, a))
+        }
+        (_, false, true) => are_unrelated(b, a),
+        _ => false,
     }
 }
 

@@ -1,17 +1,17 @@
 //! Places: members, targets of pointers, elements of arrays.
 
-use super::super::ir::{Expr, Kind};
+use super::super::ir::{Expr, Kind, Storage};
 use super::super::tree::{self, Binary, Node};
 use super::operators::converted;
 use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
-use crate::expr::{messages, with_suggestion};
+use crate::expr::{exact, messages, with_suggestion};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
-use dwarf::Language;
+use dwarf::{Declaration, Language};
 
 impl Checker<'_> {
     /// Checks `object.name`, `object->name`: both follow pointers, wrappers and smart pointers.
@@ -60,6 +60,9 @@ impl Checker<'_> {
                     // A member of the active variant, or of the dynamic class.
                     Lookup::Depends | Lookup::Absent => match pointee(&of, node) {
                         Some(target) => target,
+                        None if let Some(found) = self.enumerator_within(&class, name, node) => {
+                            return Ok(found);
+                        }
                         None if path::is_closed(&class) => {
                             return Err(self.no_member(&whole, &class, name, node));
                         }
@@ -70,6 +73,25 @@ impl Checker<'_> {
             };
         }
         Err(Stop::Needs(node))
+    }
+
+    /// Checks `object.ENUMERATOR`: an enumerator of an enumeration that the object's class declares.
+    fn enumerator_within<'t>(
+        &self,
+        class: &DwarfTy,
+        name: &str,
+        node: &'t Node,
+    ) -> Option<Expr<'t>> {
+        if self.language != Language::Cpp {
+            return None;
+        }
+        let declared = class.module().member_value(class.ty.id, name)?;
+        let Declaration::Enumerator { enumeration, name } = declared else {
+            return None;
+        };
+        let ty = class.related(enumeration);
+        let value = members::enumerator_named(&ty, &name)?;
+        Some(Expr::new(Kind::Constant(value as u128), ty, node))
     }
 
     /// Returns the error for a member that a class lacks; `whole` is the type of the object, or of the
@@ -171,7 +193,7 @@ impl Checker<'_> {
         if let Some(member) = self.member_address(operand, node) {
             return member;
         }
-        if let Some(member) = self.method_address(operand, node)? {
+        if let Some(member) = self.method_address(operand, None, node)? {
             return Ok(member);
         }
         self.address_of_place(self.check(operand)?, node)
@@ -180,7 +202,9 @@ impl Checker<'_> {
     /// Checks `&x` of a checked operand.
     pub(super) fn address_of_place<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
         let of = self.referent(of);
-        if !of.is_place() {
+        let is_this = self.language == Language::Cpp
+            && matches!(of.kind, Kind::Variable(Storage::Local, "this", ..));
+        if !of.is_place() || is_this {
             let source = self.source_of(&of);
             let message = format!("cannot take the address of `{source}`: not in memory");
             return Err(wrong(message, &node.span));
@@ -188,7 +212,11 @@ impl Checker<'_> {
         if of.bits().is_some() {
             return Err(wrong("cannot take the address of a bit-field", &node.span));
         }
-        let ty = of.ty.clone().pointer();
+        let is_const = self.language == Language::Cpp && exact::is_const_object(&of);
+        let ty = match is_const {
+            true => of.ty.clone().constant().pointer(),
+            false => of.ty.clone().pointer(),
+        };
         Ok(Expr::new(Kind::AddressOf(Box::new(of)), ty, node))
     }
 

@@ -151,6 +151,7 @@ fn declare_synthetic(ty: &Synthetic, inner: String, language: Language, depth: u
             let mark = if *is_rvalue { "&&" } else { "&" };
             deeper(of, wrap(mark, &inner, of))
         }
+        Synthetic::Const(of) => qualify("const", of, inner, &deeper),
         other => join(&other.name(), &inner),
     }
 }

@@ -69,9 +69,10 @@ fn of_synthetic(ty: &Synthetic) -> Contents {
             _ => Contents::Tuple(Vec::new()),
         },
         // Values of these have other shapes.
-        Synthetic::Function(_) | Synthetic::MemberPointer(..) | Synthetic::Place(..) => {
-            Contents::Tuple(Vec::new())
-        }
+        Synthetic::Function(_)
+        | Synthetic::MemberPointer(..)
+        | Synthetic::Place(..)
+        | Synthetic::Const(_) => Contents::Tuple(Vec::new()),
     }
 }
 

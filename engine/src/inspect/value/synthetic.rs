@@ -39,6 +39,8 @@ pub enum Synthetic {
     MemberPointer(Ty, Ty),
     /// A reference of C++; `true`: `&&`.
     Place(Ty, bool),
+    /// A type of C or C++ whose values must not be changed.
+    Const(Ty),
 }
 
 /// The type of a function.
@@ -63,6 +65,8 @@ pub struct EnumTy {
     pub variants: Vec<(&'static str, Option<Ty>)>,
 }
 
+/// Maximum number of typedefs and qualifiers to follow.
+const LAYERS: usize = 16;
 /// Bytes of the number of a variant.
 const TAG: u64 = 8;
 
@@ -77,9 +81,10 @@ impl Synthetic {
             Synthetic::Enum(ty) => ty.name.clone(),
             Synthetic::MutableReference(of) => format!("&mut {}", of.name()).into(),
             Synthetic::Struct(name, _) | Synthetic::Range(name, _) => name.clone(),
-            Synthetic::Function(_) | Synthetic::MemberPointer(..) | Synthetic::Place(..) => {
-                c::spell_synthetic(self, self.language()).into()
-            }
+            Synthetic::Function(_)
+            | Synthetic::MemberPointer(..)
+            | Synthetic::Place(..)
+            | Synthetic::Const(_) => c::spell_synthetic(self, self.language()).into(),
             Synthetic::Open => "_".into(),
             Synthetic::Tuple(parts) => {
                 let names: Vec<Arc<str>> = parts.iter().map(Ty::name).collect();
@@ -112,6 +117,7 @@ impl Synthetic {
         match self {
             Synthetic::Text(_, language) => *language,
             Synthetic::MemberPointer(..) | Synthetic::Place(..) => Language::Cpp,
+            Synthetic::Const(of) => of.language(),
             Synthetic::Function(function) => {
                 let mut types = function.parameters.iter().chain([&function.returns]);
                 match types.any(|it| it.language() == Language::Cpp) {
@@ -130,6 +136,7 @@ impl Synthetic {
             Synthetic::Slice(_) | Synthetic::Str => Some(16),
             Synthetic::Text(..) | Synthetic::Function(_) | Synthetic::Open => None,
             Synthetic::Place(..) => Some(8),
+            Synthetic::Const(of) => of.size(),
             Synthetic::MemberPointer(_, member) => match member.shape() {
                 Shape::Function => Some(16),
                 _ => Some(8),
@@ -234,6 +241,32 @@ impl Ty {
     /// Returns C++'s `&&` to this type.
     pub fn rvalue(self) -> Ty {
         Ty::Synthetic(Arc::new(Synthetic::Place(self, true)))
+    }
+
+    /// Returns the type whose values must not be changed.
+    pub fn constant(self) -> Ty {
+        match self.is_const() {
+            true => self,
+            false => Ty::Synthetic(Arc::new(Synthetic::Const(self))),
+        }
+    }
+
+    /// Returns whether values must not be changed (`const` of C and C++).
+    pub fn is_const(&self) -> bool {
+        let mut ty = self.clone();
+        for _ in 0..LAYERS {
+            let next = match &ty {
+                Ty::Synthetic(of) => return matches!(&**of, Synthetic::Const(_)),
+                Ty::Dwarf(at) => match at.ty.kind {
+                    TypeKind::Const(_) => return true,
+                    TypeKind::Typedef(next) | TypeKind::Volatile(next) => at.related_or_void(next),
+                    _ => return false,
+                },
+                _ => return false,
+            };
+            ty = next;
+        }
+        false
     }
 
     /// Returns the class and the member's type of a pointer to a member.
@@ -473,6 +506,7 @@ pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, 
         | Synthetic::Open
         | Synthetic::Function(_)
         | Synthetic::MemberPointer(..)
-        | Synthetic::Place(..) => Err(Error::Unsupported("not composed".into())),
+        | Synthetic::Place(..)
+        | Synthetic::Const(_) => Err(Error::Unsupported("not composed".into())),
     }
 }

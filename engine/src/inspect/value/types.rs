@@ -307,8 +307,10 @@ impl Ty {
 
     /// Returns the type without typedefs and qualifiers, and the definition of a declared one.
     pub fn strip(&self) -> Ty {
-        let Ty::Dwarf(ty) = self else {
-            return self.clone();
+        let ty = match self {
+            Ty::Dwarf(ty) => ty,
+            Ty::Synthetic(of) if let Synthetic::Const(of) = &**of => return of.strip(),
+            _ => return self.clone(),
         };
         match &ty.ty.kind {
             TypeKind::Typedef(_)

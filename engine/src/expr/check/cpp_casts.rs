@@ -1,0 +1,133 @@
+//! What the named casts of C++ may convert (ISO C++ [expr.static.cast], [expr.const.cast],
+//! [expr.reinterpret.cast], [expr.dynamic.cast]).
+
+use super::super::ir::Expr;
+use super::super::tree::{Cast, Node};
+use super::super::types::{Layer, TypeName};
+use super::{Checker, Stop, c, cpp_objects, scalar, wrong};
+use crate::expr::exact;
+use crate::inspect::value::{PointerKind, Shape, Ty};
+use dwarf::Language;
+
+impl Checker<'_> {
+    /// Checks that a cast may convert a value to a type, which has a name.
+    pub(super) fn may_be_cast<'t>(
+        &self,
+        cast: Cast,
+        of: &Expr<'t>,
+        ty: &Ty,
+        name: &TypeName,
+        node: &'t Node,
+    ) -> Result<(), Stop<'t>> {
+        if self.language != Language::Cpp {
+            return Ok(());
+        }
+        let of = self.referent(of.clone());
+        let may_be = match name.layers.last() {
+            Some(Layer::Reference) => refers(cast, &of.ty, ty, name.is_const),
+            Some(Layer::RvalueReference) => refers(cast, &of.ty, ty, true),
+            _ if is_nullptr(ty) => of.is_zero() && cast != Cast::Const,
+            _ => {
+                let of = self.decayed(of.clone());
+                converts(cast, &of.ty, ty, of.is_zero())
+            }
+        };
+        if may_be {
+            return Ok(());
+        }
+        let keyword = match cast {
+            Cast::Usual => "a cast",
+            Cast::Static => "`static_cast`",
+            Cast::Const => "`const_cast`",
+            Cast::Bits => "`reinterpret_cast`",
+            Cast::Dynamic => "`dynamic_cast`",
+        };
+        let message = format!(
+            "{keyword} does not convert `{}` to `{}`",
+            of.ty.name(),
+            ty.name()
+        );
+        Err(wrong(message, &node.span))
+    }
+}
+
+/// Returns whether a cast may refer to an object of a type as one of another type.
+fn refers(cast: Cast, from: &Ty, to: &Ty, is_bound: bool) -> bool {
+    let Shape::Pointer(to, PointerKind::Reference) = to.shape() else {
+        return true;
+    };
+    let is_class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
+    match cast {
+        Cast::Usual | Cast::Bits => true,
+        Cast::Const => exact::same(from, &to),
+        Cast::Dynamic => is_class(from) && is_class(&to),
+        Cast::Static => {
+            exact::same(from, &to)
+                || are_related(from, &to)
+                || is_bound && converts(cast, from, &to, false)
+        }
+    }
+}
+
+/// Returns whether a cast may convert a value, an array or function as its address.
+fn converts(cast: Cast, from: &Ty, to: &Ty, is_zero: bool) -> bool {
+    let target = |ty: &Ty| match ty.shape() {
+        Shape::Pointer(of, PointerKind::Raw) => Some(of),
+        _ => None,
+    };
+    let is_function = |ty: &Ty| matches!(ty.shape(), Shape::Function);
+    let is_void = |ty: &Ty| matches!(ty.shape(), Shape::Void);
+    let is_class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
+    let is_integer = |ty: &Ty| c::is_arithmetic(ty) && !c::is_float(ty);
+    let is_member = |ty: &Ty| ty.member_pointer().is_some();
+    match (cast, target(from), target(to)) {
+        _ if is_member(from) && c::is_arithmetic(to) => {
+            cast != Cast::Bits && cast != Cast::Const && scalar(to) == scalar(&c::named("bool"))
+        }
+        (Cast::Usual, Some(_), None) => !matches!(to.shape(), Shape::Enumeration(_)),
+        (Cast::Usual, ..) => true,
+        // The names of members need not be spelled alike.
+        _ if is_member(from) || is_member(to) => cast != Cast::Dynamic,
+        (Cast::Const, Some(from), Some(to)) => exact::same(&from, &to),
+        (Cast::Const, ..) => false,
+        (Cast::Dynamic, Some(from), Some(to)) => is_class(&from) && (is_class(&to) || is_void(&to)),
+        (Cast::Dynamic, ..) => false,
+        (Cast::Static, Some(from), Some(to)) => match is_zero && is_void(&from) {
+            true => true,
+            false => {
+                exact::same(&from, &to)
+                    || are_related(&from, &to)
+                    || (is_void(&from) || is_void(&to)) && !(is_function(&from) || is_function(&to))
+            }
+        },
+        (Cast::Static, Some(_), None) => {
+            is_void(to) || scalar(to) == scalar(&c::named("bool")) || is_class(to)
+        }
+        (Cast::Static, None, Some(_)) => {
+            is_zero && is_integer(from) || !c::is_arithmetic(from) && scalar(from).is_none()
+        }
+        (Cast::Static, None, None) => true,
+        (Cast::Bits, Some(_), Some(_)) => true,
+        (Cast::Bits, Some(_), None) => {
+            is_integer(to) && !matches!(to.shape(), Shape::Enumeration(_))
+        }
+        (Cast::Bits, None, Some(_)) => is_integer(from) || matches!(from.shape(), Shape::Text),
+        (Cast::Bits, None, None) => {
+            exact::same(from, to) && c::is_same(from, to) && is_integer(from)
+                || matches!(from.shape(), Shape::Text) && is_integer(to)
+        }
+    }
+}
+
+/// Returns whether two classes are of one hierarchy.
+fn are_related(a: &Ty, b: &Ty) -> bool {
+    exact::same(a, b)
+        || exact::derives(a, b)
+        || exact::derives(b, a)
+        || matches!(a.shape(), Shape::Composite(_)) && cpp_objects::may_convert(a, b)
+}
+
+/// Returns whether a type is that of `nullptr`.
+pub(super) fn is_nullptr(ty: &Ty) -> bool {
+    ty.strip().name().contains("nullptr")
+}

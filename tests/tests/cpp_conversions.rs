@@ -1,0 +1,147 @@
+//! Conversions, constructors and `const` of C++'s classes, as its compilers have them.
+
+use serde_json::Value;
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+const SOURCE: &str = "cpp/conversions.cpp";
+
+fn error_of(response: &Value) -> String {
+    response["body"]["error"]["format"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Expects texts, or errors after `!`, at a marker of the program of each compiler.
+fn answers(marker: &str, cases: &[(&str, &str)]) {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let Some(fixture) = Fixture::build(SOURCE, Flags::new(compiler)) else {
+            continue;
+        };
+        let mut client = DapClient::stopped_at(&fixture, marker);
+        for (expression, expected) in cases {
+            match (client.evaluated(expression), expected.strip_prefix('!')) {
+                (Ok(shown), None) => assert_eq!(shown["result"], **expected, "{expression}"),
+                (Err(error), Some(why)) => {
+                    let error = error_of(&error);
+                    assert!(error.contains(why), "{expression}: {error}");
+                }
+                (Ok(shown), Some(_)) => panic!("{expression}: {shown}"),
+                (Err(error), None) => panic!("{expression}: {}", error_of(&error)),
+            }
+        }
+        client.disconnect();
+    }
+}
+
+#[test]
+fn objects_are_converted() {
+    answers(
+        "end",
+        &[
+            // Of an operand, where no operator of the class takes the other one.
+            ("p - 3", "-2"),
+            ("p - i", "-2"),
+            ("(p - q).x", "-2"),
+            // Of an argument.
+            ("truth(p)", "10"),
+            ("twice(meters)", "84"),
+            ("taken(4)", "8"),
+            ("twice(positive)", "14"),
+            ("truth(pi)", "10"),
+            ("e != f", "true"),
+            ("(twice)(4)", "8"),
+        ],
+    );
+}
+
+#[test]
+fn objects_are_constructed() {
+    answers(
+        "end",
+        &[
+            ("Point(3, 4)", "{x = 3, y = 4}"),
+            ("Point(3, 4).sum()", "7"),
+            ("Point{5, 6}.y", "6"),
+            ("Wide(4).w", "8"),
+            ("static_cast<Wide>(5).w", "10"),
+            ("Owner(1)", "!nothing would run its destructor"),
+            ("Plain{.a = 1, .b = 2}.b", "2"),
+            ("Plain{.b = 2}", "!no value for `a`"),
+            (
+                "Plain{.a = 1, .b = 2, .a = 3}",
+                "!not in the order of declaration",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn overloads_are_chosen_by_const_and_kind_of_value() {
+    answers(
+        "end",
+        &[
+            ("sink(i)", "1"),
+            ("sink(3)", "2"),
+            ("target(pi)", "1"),
+            ("target(pc)", "2"),
+            ("target(&limit)", "2"),
+            ("target(nullptr)", "!ambiguous"),
+            ("rank(true)", "1"),
+            ("rank(1.5f)", "2"),
+            ("fixed.sum()", "15"),
+            ("fixed.move(1)", "!`const`"),
+            ("const_cast<Point &>(fixed).sum()", "15"),
+            ("hidden_lambda(4)", "12"),
+            (
+                "(derived.*(int (Derived::*)(double) const)&Derived::overloaded)(2)",
+                "102",
+            ),
+            ("method == &Derived::overloaded", "true"),
+        ],
+    );
+}
+
+#[test]
+fn named_casts_do_what_they_may() {
+    answers(
+        "end",
+        &[
+            ("const_cast<int>(i)", "!`const_cast` does not convert"),
+            ("static_cast<int *>(i)", "!`static_cast` does not convert"),
+            ("static_cast<Plain &>(i)", "!`static_cast` does not convert"),
+            ("reinterpret_cast<double>(i)", "!`reinterpret_cast`"),
+            ("dynamic_cast<Base *>(pi)", "!`dynamic_cast`"),
+            ("*const_cast<int *>(pc)", "4"),
+            ("(decltype(i))2.5", "2"),
+            ("sizeof(decltype(derived))", "28"),
+            ("-positive", "-7"),
+            ("strong == positive", "!`==` is not defined"),
+            ("i ? plain : i", "!the branches have different types"),
+            ("noexcept(i)", "!which functions throw"),
+            ("'ab'", "24930"),
+            ("0x1'F", "31"),
+            ("(int).5", "0"),
+            ("p.operator-(q).y", "-3"),
+        ],
+    );
+}
+
+#[test]
+fn names_of_classes_and_of_the_global_namespace() {
+    answers(
+        "member",
+        &[
+            ("Base::value", "5"),
+            ("Derived::value", "6"),
+            ("this->ONE", "ONE"),
+            ("sizeof(Derived)", "28"),
+            ("(points[1])(1)", "!`Point`"),
+            ("&(this)", "!cannot take the address"),
+            ("::only_shop", "!no variable"),
+            ("only_shop", "3"),
+            // One of two classes' types.
+            ("sizeof(inner)", "!`inner`"),
+        ],
+    );
+}
