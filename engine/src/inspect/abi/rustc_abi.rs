@@ -37,9 +37,22 @@ pub fn passing(ty: &Ty, returned: bool) -> Passing {
         Layout::Two(..) => Passing::Unknown,
         Layout::Many if size <= WORD => Passing::Registers(vec![whole(size)]),
         // Versions of rustc differ in which of these are returned in registers.
-        Layout::Many if returned && size <= 2 * WORD => Passing::Unknown,
+        Layout::Many if returned && size <= 2 * WORD && !returns_in_memory(ty) => Passing::Unknown,
         Layout::Many => Passing::Memory,
     }
+}
+
+/// Returns whether the compiler of a type's unit is known to return values of one to two words in
+/// memory.
+fn returns_in_memory(ty: &Ty) -> bool {
+    const FIRST: u32 = 95;
+    let Ty::Dwarf(ty) = ty.strip() else {
+        return false;
+    };
+    let producer = ty.module().producer_of(ty.ty.id).unwrap_or_default();
+    let version = producer.split_once("rustc version 1.").map(|it| it.1);
+    let minor = version.and_then(|it| it.split('.').next()?.parse::<u32>().ok());
+    minor.is_some_and(|it| it >= FIRST)
 }
 
 /// The layout of a type, similar to rustc's `BackendRepr`.

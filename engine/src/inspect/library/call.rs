@@ -6,8 +6,9 @@ use super::number::{Wanted, integer};
 use super::text::Text;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::Int;
-use crate::inspect::value::{Target, Ty, Value};
+use crate::inspect::value::{Target, Ty, Value, ValueLocation};
 use crate::inspect::visualize::{self, View};
+use std::sync::Arc;
 
 /// A call of a method of a library's class.
 pub(super) struct Call<'a> {
@@ -122,6 +123,16 @@ impl Call<'_> {
     pub fn reference(&self, place: &Value) -> Result<Value, Error> {
         match place.address() {
             Some(addr) => Ok(Value::reference_to(place.ty.clone(), addr)),
+            // What the expression makes has no address.
+            None if matches!(
+                place.place,
+                ValueLocation::Bytes(_) | ValueLocation::Pieces(..)
+            ) =>
+            {
+                let ty = place.ty.clone().reference();
+                let of = ValueLocation::Temporary(Arc::new(place.clone()));
+                Ok(Value::new(ty, of))
+            }
             None => Err(Error::eval("cannot take the address: not in memory")),
         }
     }

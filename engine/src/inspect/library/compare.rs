@@ -4,6 +4,7 @@ use super::contents::{Contents, contents};
 use super::elements::Elements;
 use super::method::referent;
 use super::number::{compare_numbers, number, plain};
+use super::ranges;
 use super::text::{Text, is_character};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
@@ -60,7 +61,8 @@ impl Comparison {
 
     /// Returns whether the comparison is defined for values of these types.
     pub fn fits(self, left: &Ty, right: &Ty) -> bool {
-        comparable(left, right) && (self.is_equality() || !is_unordered(left))
+        let is_unordered = is_unordered(left) || ranges::of(left).is_some();
+        comparable(left, right) && (self.is_equality() || !is_unordered)
     }
 
     /// Returns the type of the result.
@@ -202,6 +204,10 @@ fn comparable_within(left: &Ty, right: &Ty, depth: usize) -> bool {
     if is_rust_duration(&left) && is_rust_duration(&right) {
         return true;
     }
+    if let (Some((kind, ends)), Some((other, others))) = (ranges::of(&left), ranges::of(&right)) {
+        let mut ends = ends.iter().zip(&others);
+        return kind == other && ends.all(|(a, b)| deeper(a, b));
+    }
     let row = |ty: &Ty| match (contents(ty), ty.shape()) {
         (Some(Contents::Sequence(of) | Contents::List(of)), _) => Some(of),
         (None, Shape::Array(array)) if ty.language() == Language::Rust => {
@@ -336,6 +342,14 @@ fn within(
         return Ok(Some(a.cmp(&visualize::rust_std::duration(target, &b)?)));
     }
     let deeper = |a: &Value, b: &Value| within(target, a, b, depth - 1);
+    if ranges::of(&a.ty).is_some() {
+        let order = lexicographic(
+            &ranges::ends(target, &a)?,
+            &ranges::ends(target, &b)?,
+            &deeper,
+        )?;
+        return Ok(order.filter(|it| it.is_eq()));
+    }
     match (contents(&a.ty), contents(&b.ty)) {
         (Some(Contents::Set(_) | Contents::Map(..)), _) => {
             let (x, y) = (Elements::of(target, &a)?, Elements::of(target, &b)?);

@@ -62,7 +62,13 @@ fn of_synthetic(ty: &Synthetic) -> Contents {
         Synthetic::Slice(of) => Contents::Sequence(of.clone()),
         Synthetic::Str | Synthetic::Text(..) => Contents::Text(Unit::Byte, byte()),
         Synthetic::Tuple(parts) => Contents::Tuple(parts.clone()),
-        Synthetic::Struct(_, held) => Contents::Wrapped(held.clone()),
+        Synthetic::Struct(name, held) => match held.shape() {
+            // `vec![1, 2]`
+            Shape::Array(array) if name.starts_with("alloc::vec::Vec<") => {
+                Contents::Sequence(array.element.clone())
+            }
+            _ => Contents::Wrapped(held.clone()),
+        },
         Synthetic::Enum(of) => match &of.variants[..] {
             [(_, None), (_, Some(held))] => Contents::Optional(held.clone()),
             [(_, Some(good)), (_, Some(bad))] => Contents::Either(good.clone(), bad.clone()),
@@ -72,7 +78,9 @@ fn of_synthetic(ty: &Synthetic) -> Contents {
         Synthetic::Function(_)
         | Synthetic::MemberPointer(..)
         | Synthetic::Place(..)
-        | Synthetic::Const(_) => Contents::Tuple(Vec::new()),
+        | Synthetic::Const(_)
+        | Synthetic::ConstPointer(_)
+        | Synthetic::Unsized(_) => Contents::Tuple(Vec::new()),
     }
 }
 

@@ -24,6 +24,20 @@ pub enum Elements {
     All(Collection),
 }
 
+/// Returns the elements of a container, at most [`SEARCHED`].
+///
+/// # Errors
+/// The value has none, or too many, or they cannot be read.
+pub fn elements(target: &dyn Target, value: &Value) -> Result<Vec<Value>, Error> {
+    let elements = Elements::of(target, value)?;
+    if elements.len()? > SEARCHED {
+        let why = format!("cannot search more than {SEARCHED} elements");
+        return Err(Error::Unsupported(why));
+    }
+    let items = elements.all(target)?.into_iter();
+    Ok(items.map(|item| item.value).collect())
+}
+
 impl Elements {
     /// Returns the elements of a container.
     ///

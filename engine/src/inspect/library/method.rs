@@ -29,8 +29,8 @@ enum MethodKind {
     Row(&'static Row),
     Comparison(Comparison),
     Part(Part),
-    /// Rust's `From` between numbers and characters.
-    From,
+    /// A conversion of Rust.
+    Conversion(rust::Conversion),
 }
 
 /// A class with methods, by its type.
@@ -191,6 +191,11 @@ pub(super) fn element_pointer(class: &Class) -> Option<Ty> {
     element(class).map(Ty::pointer)
 }
 
+/// Returns Rust's `*const T` to an element.
+pub(super) fn element_const_pointer(class: &Class) -> Option<Ty> {
+    element(class).map(Ty::const_pointer)
+}
+
 impl Class {
     fn of(ty: &Ty) -> Option<Class> {
         let ty = ty.strip();
@@ -221,6 +226,10 @@ impl Class {
                 Synthetic::Str => found(Language::Rust, "str"),
                 Synthetic::Tuple(_) => found(Language::Rust, "tuple"),
                 Synthetic::Struct(name, _) => {
+                    let path = before_arguments(name);
+                    found(Language::Rust, path.rsplit("::").next().unwrap_or_default())
+                }
+                Synthetic::Range(name, _) => {
                     let path = before_arguments(name);
                     found(Language::Rust, path.rsplit("::").next().unwrap_or_default())
                 }
@@ -308,7 +317,13 @@ impl Class {
 
     /// Returns a template argument of the class.
     pub fn template_argument(&self, index: usize) -> Option<Ty> {
-        standard::argument(&self.ty, index).ok()
+        match &self.ty {
+            Ty::Synthetic(range) => match &**range {
+                Synthetic::Range(_, bounds) => bounds.get(index).map(|it| it.1.clone()),
+                _ => None,
+            },
+            ty => standard::argument(ty, index).ok(),
+        }
     }
 
     /// Returns the class of the same module whose name differs in the part before the arguments, and
@@ -352,6 +367,26 @@ pub fn referent(ty: &Ty) -> Ty {
 /// pointers are followed by the caller.
 pub fn method(class: &Ty, name: &str, arguments: &[Ty]) -> Option<Method> {
     let class = Class::of(class)?;
+    // `text.parse::<i32>()`, `iter.sum::<i32>()`
+    let (name, generic) = match (name.strip_suffix('>'), class.language) {
+        (Some(name), Language::Rust) => name.split_once('<')?,
+        _ => (name, ""),
+    };
+    match (name, arguments) {
+        ("parse", []) => {
+            let returns = rust::parsed(&class.ty, generic)?;
+            return Some(Method {
+                returns,
+                parameters: Vec::new(),
+                class: Arc::new(class),
+                kind: MethodKind::Conversion(rust::Conversion::Parse),
+            });
+        }
+        ("sum" | "product", _) if class.language == Language::Rust && generic.is_empty() => {
+            return None;
+        }
+        _ => {}
+    }
     let arguments: Vec<Ty> = arguments.iter().map(referent).collect();
     if let ([other], Some(comparison)) = (&arguments[..], Comparison::named(name, class.language)) {
         return comparison.fits(&class.ty, other).then(|| Method {
@@ -372,6 +407,9 @@ pub fn method(class: &Ty, name: &str, arguments: &[Ty]) -> Option<Method> {
     let mut rows = tables.iter().flat_map(|table| table.iter()).filter(fits);
     rows.find_map(|row| {
         let returns = (row.returns)(&class)?;
+        if !generic.is_empty() && *generic != *returns.name() {
+            return None;
+        }
         let parameters = row.parameters.iter();
         Some((
             row,
@@ -390,6 +428,10 @@ pub fn method(class: &Ty, name: &str, arguments: &[Ty]) -> Option<Method> {
 /// Returns whether a class has a method of that name, for some arguments.
 pub fn has(class: &Ty, name: &str) -> bool {
     Class::of(class).is_some_and(|class| {
+        let name = name.split('<').next().unwrap_or(name);
+        if name == "parse" && class.language == Language::Rust && compare::is_text(&class.ty) {
+            return true;
+        }
         let rows = class.tables().into_iter().flatten();
         let mut rows = rows.filter(|row| row.name == name);
         rows.any(|row| (row.returns)(&class).is_some())
@@ -426,15 +468,16 @@ pub fn function(path: &str, arguments: &[Ty]) -> Option<Method> {
             kind: MethodKind::Part(part),
         });
     }
-    let (class, name) = path.rsplit_once("::")?;
-    if let ("from", [], Some(returns)) = (name, rest, rust::from(class, &object)) {
+    let plain: Vec<Ty> = arguments.iter().map(referent).collect();
+    if let Some((conversion, returns)) = rust::conversion(path, &plain) {
         return Some(Method {
             returns,
-            parameters: vec![Some(object.clone())],
+            parameters: Vec::new(),
             class: Arc::new(Class::of(&object)?),
-            kind: MethodKind::From,
+            kind: MethodKind::Conversion(conversion),
         });
     }
+    let (class, name) = path.rsplit_once("::")?;
     let known = Class::of(&object)?;
     let class = before_arguments(class.trim_end_matches("::"));
     let class = class.rsplit("::").next().unwrap_or(class);
@@ -473,13 +516,33 @@ pub fn truth(target: &dyn Target, value: &Value) -> Option<Result<bool, Error>> 
 }
 
 impl Method {
+    /// Returns the object of the method's class that references and boxes around it lead to.
+    ///
+    /// # Errors
+    /// A reference cannot be read.
+    pub fn object(&self, target: &dyn Target, value: &Value) -> Result<Value, Error> {
+        let mut value = value.clone();
+        for _ in 0..16 {
+            if self.class.ty.same_as(&value.ty) {
+                break;
+            }
+            match value.ty.shape() {
+                Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) => {
+                    value = value.pointee(target, of)?;
+                }
+                _ => break,
+            }
+        }
+        Ok(value)
+    }
+
     /// Returns its name, as in the source: `len`, `operator==`.
     pub fn name(&self) -> &'static str {
         match self.kind {
             MethodKind::Row(row) => row.name,
             MethodKind::Comparison(_) => "operator",
             MethodKind::Part(_) => "get",
-            MethodKind::From => "from",
+            MethodKind::Conversion(_) => "from",
         }
     }
 
@@ -529,7 +592,9 @@ impl Method {
                 (row.run)(&call).map(|result| self.typed(target, result))
             }
             MethodKind::Part(part) => part.evaluate(target, &self.returns, object),
-            MethodKind::From => rust::converted(target, &self.returns, object),
+            MethodKind::Conversion(conversion) => {
+                rust::converted(conversion, target, &self.returns, object, arguments)
+            }
             MethodKind::Comparison(comparison) => {
                 let other = arguments.first().ok_or_else(super::call::no_argument)?;
                 comparison.evaluate(target, &self.returns, object, other)

@@ -11,16 +11,19 @@ mod cpp;
 mod elements;
 mod method;
 mod number;
+mod ranges;
 mod rust;
 mod text;
 mod written;
 
 pub use compare::{active as variant, compare, is_text};
 pub use contents::{Contents, contents};
+pub use elements::elements;
 pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};
-pub use number::{Wanted, plain as referent};
+pub use number::Wanted;
+pub use text::text_of;
 pub use written::{
     held_place, is_assignable, is_atomic, is_never_zero, is_optional, is_string, optional_parts,
     overwritable, overwrite_text,

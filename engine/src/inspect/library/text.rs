@@ -36,6 +36,13 @@ impl Text {
     /// # Errors
     /// Memory cannot be read, or the text is too long.
     pub fn of(target: &dyn Target, value: &Value) -> Result<Option<Text>, Error> {
+        // A part of an object that the expression makes.
+        if let Some(of) = value.place.temporary()
+            && !matches!(value.ty.shape(), Shape::Text)
+            && matches!(of.ty.shape(), Shape::Text)
+        {
+            return Text::of(target, &of);
+        }
         match value.ty.shape() {
             Shape::Text => Ok(Some(Text {
                 at: None,
@@ -110,6 +117,16 @@ impl Text {
         };
         self.bytes.chunks(self.unit.size()).map(unit).collect()
     }
+}
+
+/// Returns the bytes of a text, and its address if the program has it.
+///
+/// # Errors
+/// The value has none, or cannot be read.
+pub fn text_of(target: &dyn Target, value: &Value) -> Result<(Option<LoadAddr>, Vec<u8>), Error> {
+    let text = Text::of(target, value)?;
+    let no_text = || Error::eval(format!("expected a string, found `{}`", value.ty.name()));
+    text.map(|it| (it.at, it.bytes)).ok_or_else(no_text)
 }
 
 fn too_long(len: u64) -> Error {

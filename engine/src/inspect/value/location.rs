@@ -253,7 +253,10 @@ impl ValueLocation {
     pub fn literal(&self) -> Result<Bytes, Error> {
         match self {
             ValueLocation::Bytes(bytes) => Ok(bytes.clone()),
-            _ => Err(Error::OptimizedOut),
+            _ => match self.temporary() {
+                Some(of) => of.place.literal(),
+                None => Err(Error::OptimizedOut),
+            },
         }
     }
 

@@ -17,6 +17,11 @@ pub enum Synthetic {
     Reference(Ty),
     /// Rust's `&mut T` likewise.
     MutableReference(Ty),
+    /// Rust's `*const T`.
+    ConstPointer(Ty),
+    /// What a reference of Rust to text, a slice or a trait object refers to: the type of that
+    /// reference, which a value has the bytes of.
+    Unsized(Ty),
     /// Rust's `&[T]`: address and number of elements.
     Slice(Ty),
     /// Rust's `&str`: address and length in bytes.
@@ -80,6 +85,8 @@ impl Synthetic {
             Synthetic::Text(name, _) => name.clone(),
             Synthetic::Enum(ty) => ty.name.clone(),
             Synthetic::MutableReference(of) => format!("&mut {}", of.name()).into(),
+            Synthetic::ConstPointer(of) => format!("*const {}", of.name()).into(),
+            Synthetic::Unsized(reference) => referred(&reference.name()).into(),
             Synthetic::Struct(name, _) | Synthetic::Range(name, _) => name.clone(),
             Synthetic::Function(_)
             | Synthetic::MemberPointer(..)
@@ -132,8 +139,13 @@ impl Synthetic {
     /// Returns the size of a value in bytes; a text has none.
     pub fn size(&self) -> Option<u64> {
         match self {
-            Synthetic::Reference(_) | Synthetic::MutableReference(_) => Some(8),
+            Synthetic::Reference(_)
+            | Synthetic::MutableReference(_)
+            | Synthetic::ConstPointer(_) => Some(8),
+            Synthetic::Unsized(reference) => reference.size(),
             Synthetic::Slice(_) | Synthetic::Str => Some(16),
+            // That of `String`: as a part of another value it is a reference to the text.
+            Synthetic::Text(_, Language::Rust) => Some(24),
             Synthetic::Text(..) | Synthetic::Function(_) | Synthetic::Open => None,
             Synthetic::Place(..) => Some(8),
             Synthetic::Const(of) => of.size(),
@@ -166,6 +178,27 @@ impl Ty {
     /// Returns Rust's `&mut T` of this type.
     pub fn mutable_reference(self) -> Ty {
         Ty::Synthetic(Arc::new(Synthetic::MutableReference(self)))
+    }
+
+    /// Returns Rust's `*const T` of this type.
+    pub fn const_pointer(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::ConstPointer(self)))
+    }
+
+    /// Returns what this reference of Rust to text, a slice or a trait object refers to.
+    pub fn unsized_target(self) -> Ty {
+        Ty::Synthetic(Arc::new(Synthetic::Unsized(self)))
+    }
+
+    /// Returns the reference to an unsized type; `None` if it is no such type.
+    pub fn unsized_reference(&self) -> Option<Ty> {
+        match self {
+            Ty::Synthetic(synthetic) => match &**synthetic {
+                Synthetic::Unsized(reference) => Some(reference.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Returns Rust's `_`.
@@ -324,6 +357,9 @@ impl Value {
     /// # Errors
     /// They cannot be read.
     pub fn kept(&self, target: &dyn Target) -> Result<ValueLocation, Error> {
+        if matches!(self.ty.shape(), Shape::Text) {
+            return Ok(ValueLocation::Temporary(Arc::new(self.clone())));
+        }
         match &self.place {
             place @ (ValueLocation::Temporary(_) | ValueLocation::Pieces(..)) => Ok(place.clone()),
             _ => Ok(ValueLocation::Bytes(self.bytes(target)?)),
@@ -374,6 +410,18 @@ impl Value {
         // The other variants may hold more.
         let size = ty.size().unwrap_or(TAG).max(TAG);
         Ok(Value::new(ty, ValueLocation::composed(size, parts)))
+    }
+}
+
+/// Returns the name of what a reference or a box of this name refers to.
+fn referred(reference: &str) -> &str {
+    if let Some(of) = reference.strip_prefix('&') {
+        return of.strip_prefix("mut ").unwrap_or(of);
+    }
+    let of = reference.split_once('<').map_or(reference, |(_, of)| of);
+    match of.rsplit_once(", ") {
+        Some((of, _)) => of,
+        None => of.strip_suffix('>').unwrap_or(of),
     }
 }
 
@@ -502,6 +550,8 @@ pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, 
         Synthetic::Range(name, bounds) => range(target, value, name, bounds),
         Synthetic::Reference(_)
         | Synthetic::MutableReference(_)
+        | Synthetic::ConstPointer(_)
+        | Synthetic::Unsized(_)
         | Synthetic::Text(..)
         | Synthetic::Open
         | Synthetic::Function(_)

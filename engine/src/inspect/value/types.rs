@@ -337,6 +337,9 @@ impl Ty {
                 Synthetic::Reference(of) | Synthetic::MutableReference(of) => {
                     Shape::Pointer(of.clone(), PointerKind::Owned)
                 }
+                Synthetic::ConstPointer(of) => Shape::Pointer(of.clone(), PointerKind::Raw),
+                Synthetic::Unsized(reference) => reference.shape(),
+                Synthetic::Tuple(parts) if parts.is_empty() => Shape::Unit,
                 Synthetic::Text(..) => Shape::Text,
                 Synthetic::Place(of, _) => Shape::Pointer(of.clone(), PointerKind::Reference),
                 Synthetic::Function(_) => Shape::Function,

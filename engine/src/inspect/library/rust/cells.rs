@@ -4,7 +4,9 @@ use super::{option_of_reference, reference};
 use crate::ids::error::Error;
 use crate::inspect::library::call::Call;
 use crate::inspect::library::method::Parameter::{Own, Unread};
-use crate::inspect::library::method::{Class, Row, boolean, element, element_pointer, size};
+use crate::inspect::library::method::{
+    Class, Row, boolean, element, element_const_pointer, element_pointer, size,
+};
 use crate::inspect::value::{Shape, Ty, Value};
 use crate::inspect::visualize::rust_std::{self, counts};
 use crate::inspect::visualize::{View, view};
@@ -18,7 +20,7 @@ pub const COUNTED: &[Row] = &[Row::new("as_ref", &[], sized_reference, |it| {
 pub const COUNTED_FUNCTIONS: &[Row] = &[
     Row::new("strong_count", &[], size, strong),
     Row::new("weak_count", &[], size, weak),
-    Row::new("as_ptr", &[], element_pointer, |it| {
+    Row::new("as_ptr", &[], element_const_pointer, |it| {
         let addr = value(it)?.address();
         let addr = addr.ok_or_else(|| it.unreadable())?;
         Ok(it.number(u128::from(addr.0)))

@@ -8,7 +8,9 @@ use crate::inspect::library::compare;
 use crate::inspect::library::contents::Contents;
 use crate::inspect::library::method::Parameter::Index;
 use crate::inspect::library::method::{Class, Row, size};
-use crate::inspect::value::{Ty, Value};
+use crate::inspect::library::number;
+use crate::inspect::value::scalar::{self, Int, ScalarKind};
+use crate::inspect::value::{Shape, Ty, Value};
 use dwarf::LoadAddr;
 use std::cmp::Ordering;
 
@@ -96,12 +98,20 @@ fn option_of_str(_: &Class) -> Option<Ty> {
 
 /// Returns a line of the text, in the program.
 fn line(it: &Call<'_>, nth: usize) -> Result<Value, Error> {
-    let at = it.text()?.at.ok_or_else(|| it.unreadable())?;
+    let at = it.text()?.at;
     let text = text(it)?;
     let found = text.lines().nth(nth).and_then(|line| {
         let offset = line.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-        let at = LoadAddr(at.0.wrapping_add(offset as u64));
-        Some(Value::fat_reference(Ty::str(), at, line.len() as u64))
+        Some(match at {
+            Some(at) => {
+                let at = LoadAddr(at.0.wrapping_add(offset as u64));
+                Value::fat_reference(Ty::str(), at, line.len() as u64)
+            }
+            None => {
+                let line = Value::of_bytes(Ty::Text, line.as_bytes());
+                super::texts::temporary(Ty::str(), line)
+            }
+        })
     });
     it.option(found)
 }
@@ -128,6 +138,12 @@ pub const ITER: &[Row] = &[
             it,
             last.map(|last| elements.nth(it.target, last)).transpose()?,
         )
+    }),
+    Row::new("sum", &[], number_type, |it| {
+        folded(it, 0, i128::checked_add)
+    }),
+    Row::new("product", &[], number_type, |it| {
+        folded(it, 1, i128::checked_mul)
     }),
     Row::new("min", &[], option_of_ordered, |it| {
         extreme(it, Ordering::is_lt)
@@ -172,11 +188,14 @@ fn option_of_byte(_: &Class) -> Option<Ty> {
 
 fn of_text(it: &Call<'_>) -> Result<Value, Error> {
     let text = it.text()?;
-    let at = text
-        .at
-        .ok_or_else(|| Error::eval("the text is not in memory"))?;
     let len = text.bytes.len() as u64;
-    Ok(Value::fat_reference(it.returns.clone(), at, len))
+    Ok(match text.at {
+        Some(at) => Value::fat_reference(it.returns.clone(), at, len),
+        None => {
+            let text = Value::of_bytes(Ty::Text, &text.bytes);
+            super::texts::temporary(it.returns.clone(), text)
+        }
+    })
 }
 
 /// Returns the text that is iterated over.
@@ -194,6 +213,38 @@ fn character(it: &Call<'_>, found: Option<char>) -> Result<Value, Error> {
 fn item(it: &Call<'_>, found: Option<Value>) -> Result<Value, Error> {
     let found = found.map(|value| it.reference(&value));
     it.option(found.transpose()?)
+}
+
+/// Returns the type of the elements if they are integers.
+fn number_type(class: &Class) -> Option<Ty> {
+    item_type(class).filter(|of| {
+        matches!(of.shape(), Shape::Scalar(it)
+            if matches!(it.kind, ScalarKind::Signed | ScalarKind::Unsigned) && it.size <= 8)
+    })
+}
+
+/// Combines all elements.
+fn folded(
+    it: &Call<'_>,
+    first: i128,
+    combine: fn(i128, i128) -> Option<i128>,
+) -> Result<Value, Error> {
+    let overflow = || Error::eval(format!("`{}` overflows `{}`", it.name, it.returns.name()));
+    let Shape::Scalar(scalar) = it.returns.shape() else {
+        return Err(it.unreadable());
+    };
+    let fits = |value: i128| {
+        let bits = scalar::mask(scalar.size) & value as u128;
+        Int::new(bits, scalar.size, scalar.is_signed()).value() == value
+    };
+    let mut all = first;
+    for element in it.elements()?.all(it.target)? {
+        let value = number::integer(it.target, &element.value)?.value();
+        all = combine(all, value)
+            .filter(|it| fits(*it))
+            .ok_or_else(overflow)?;
+    }
+    Ok(it.number(all as u128))
 }
 
 /// Returns the element that replaces all before it: by its order to the best one so far.

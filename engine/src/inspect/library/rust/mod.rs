@@ -11,7 +11,7 @@ mod rows;
 mod texts;
 mod times;
 
-pub(super) use from::{converted, from};
+pub(super) use from::{Conversion, conversion, converted, parsed};
 
 use super::method::{Class, Row};
 use crate::inspect::value::Ty;
@@ -67,6 +67,11 @@ pub(super) fn associated(class: &Class, name: &str) -> Option<&'static Row> {
         _ => return None,
     };
     rows.iter().find(|row| row.name == name)
+}
+
+/// Returns the type itself if it is that of a reference, of which a clone is a copy.
+fn shared(class: &Class) -> Option<Ty> {
+    class.ty.name().starts_with('&').then(|| class.ty.clone())
 }
 
 /// Returns `&T` of an element.

@@ -7,7 +7,7 @@ use crate::inspect::library::compare;
 use crate::inspect::library::contents::Contents;
 use crate::inspect::library::elements::Elements;
 use crate::inspect::library::method::Parameter::{Index, Item, Row as OfElements, Text};
-use crate::inspect::library::method::{Class, Row, boolean, element_pointer, size};
+use crate::inspect::library::method::{Class, Row, boolean, element_const_pointer, size};
 use crate::inspect::library::text;
 use crate::inspect::value::{Ty, Value};
 use crate::inspect::visualize::{self, rust_std};
@@ -65,10 +65,11 @@ pub const SLICE: &[Row] = &[
         }
         Ok(Value::of_bytes(it.returns.clone(), &joined))
     }),
-    Row::new("as_ptr", &[], element_pointer, |it| {
+    Row::new("as_ptr", &[], element_const_pointer, |it| {
         let (at, _) = place(it)?;
         Ok(it.number(u128::from(at)))
     }),
+    Row::new("clone", &[], super::shared, |it| Ok(it.object.clone())),
     Row::new("as_slice", &[], slice, as_slice),
     Row::new("as_ref", &[], slice, as_slice),
 ];
@@ -240,6 +241,15 @@ pub(super) fn place(it: &Call<'_>) -> Result<(u64, u64), Error> {
 }
 
 fn as_slice(it: &Call<'_>) -> Result<Value, Error> {
+    // `vec![1, 2]`
+    if let Elements::Array(place, element, count, _) = it.elements()?
+        && Value::new(element.clone(), place.clone())
+            .address()
+            .is_none()
+    {
+        let array = Value::new(element.array(count), place);
+        return Ok(super::texts::temporary(it.returns.clone(), array));
+    }
     let (at, len) = place(it)?;
     Ok(Value::fat_reference(
         it.returns.clone(),

@@ -8,9 +8,10 @@ use crate::inspect::library::method::{Class, Row, boolean, size};
 use crate::inspect::library::number::plain;
 use crate::inspect::library::text;
 use crate::inspect::value::scalar::ScalarKind;
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Methods of `str`.
 pub const STR: &[Row] = &[
@@ -28,14 +29,21 @@ pub const STR: &[Row] = &[
     }),
     Row::new("as_bytes", &[], bytes, |it| {
         let text = it.text()?;
-        let at = text.at.ok_or_else(not_in_memory)?;
         let len = text.bytes.len() as u64;
-        Ok(Value::fat_reference(it.returns.clone(), at, len))
+        Ok(match text.at {
+            Some(at) => Value::fat_reference(it.returns.clone(), at, len),
+            None => {
+                let byte = rust::builtin("u8").ok_or_else(|| it.unreadable())?;
+                let row = Value::of_bytes(byte.array(len), &text.bytes);
+                temporary(it.returns.clone(), row)
+            }
+        })
     }),
     Row::new("as_ptr", &[], pointer, |it| {
         let at = it.text()?.at.ok_or_else(not_in_memory)?;
         Ok(it.number(u128::from(at.0)))
     }),
+    Row::new("clone", &[], super::shared, |it| Ok(it.object.clone())),
     Row::new("trim", &[], str, |it| trimmed(it, str::trim)),
     Row::new("trim_start", &[], str, |it| trimmed(it, str::trim_start)),
     Row::new("trim_end", &[], str, |it| trimmed(it, str::trim_end)),
@@ -77,16 +85,9 @@ pub const STR: &[Row] = &[
         let Some(at) = own.find(&*pattern) else {
             return it.option(None);
         };
-        if text.at.is_none() {
-            return Err(not_in_memory());
-        }
-        let parts = [0..at, at + pattern.len()..own.len()];
-        let mut bytes = Vec::new();
-        for part in parts {
-            bytes.extend_from_slice(&of_range(&text, part).bytes(it.target)?);
-        }
         let pair = Ty::tuple(vec![Ty::str(), Ty::str()]);
-        it.option(Some(Value::of_bytes(pair, &bytes)))
+        let pair = pair_of(&text, pair, [0..at, at + pattern.len()..own.len()]);
+        it.option(Some(pair))
     }),
     Row::new("split_at", &[Index], two_parts, |it| {
         let text = it.text()?;
@@ -96,14 +97,7 @@ pub const STR: &[Row] = &[
             let message = format!("byte {at} is not the begin of a character");
             return Err(Error::eval(message));
         }
-        if text.at.is_none() {
-            return Err(not_in_memory());
-        }
-        let mut bytes = Vec::new();
-        for part in [0..at, at..own.len()] {
-            bytes.extend_from_slice(&of_range(&text, part).bytes(it.target)?);
-        }
-        Ok(Value::of_bytes(it.returns.clone(), &bytes))
+        Ok(pair_of(&text, it.returns.clone(), [0..at, at..own.len()]))
     }),
     Row::new("trim_start_matches", &[Text], str, |it| {
         let pattern = pattern(it, 0)?;
@@ -213,7 +207,7 @@ fn c_bytes(class: &Class) -> Option<Ty> {
 }
 
 fn pointer(_: &Class) -> Option<Ty> {
-    rust::builtin("u8").map(Ty::pointer)
+    rust::builtin("u8").map(Ty::const_pointer)
 }
 
 /// Returns `String`.
@@ -259,8 +253,21 @@ fn of_range(text: &text::Text, range: Range<usize>) -> Value {
             let at = LoadAddr(at.0.wrapping_add(range.start as u64));
             Value::fat_reference(Ty::str(), at, bytes.len() as u64)
         }
-        None => Value::of_bytes(Ty::Text, bytes),
+        None => temporary(Ty::str(), Value::of_bytes(Ty::Text, bytes)),
     }
+}
+
+/// Returns a reference to a value that the program does not have.
+pub(super) fn temporary(reference: Ty, of: Value) -> Value {
+    Value::new(reference, ValueLocation::Temporary(Arc::new(of)))
+}
+
+/// Returns two parts of a text as a tuple.
+fn pair_of(text: &text::Text, pair: Ty, parts: [Range<usize>; 2]) -> Value {
+    const SIZE: u64 = 16;
+    let [first, second] = parts.map(|part| of_range(text, part).place);
+    let parts = vec![(0, SIZE, first), (SIZE, SIZE, second)];
+    Value::new(pair, ValueLocation::composed(2 * SIZE, parts))
 }
 
 fn part(it: &Call<'_>, range: impl Fn(&str) -> Option<Range<usize>>) -> Result<Value, Error> {
@@ -274,7 +281,6 @@ fn some_part(it: &Call<'_>, range: impl Fn(&str) -> Option<Range<usize>>) -> Res
     let text = it.text()?;
     let own = utf8(text.bytes.clone())?;
     match range(&own) {
-        Some(_) if text.at.is_none() => Err(not_in_memory()),
         Some(range) => it.option(Some(of_range(&text, range))),
         None => it.option(None),
     }

@@ -7,7 +7,7 @@ use crate::inspect::library::compare;
 use crate::inspect::library::method::Parameter::Element;
 use crate::inspect::library::method::{Class, Row, boolean, size};
 use crate::inspect::library::number;
-use crate::inspect::value::{Ty, Value, members};
+use crate::inspect::value::{Synthetic, Ty, Value, members, synthetic};
 use crate::inspect::visualize::rust_std;
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -90,6 +90,21 @@ pub const RANGE: &[Row] = &[
         let end = number::integer(it.target, &end)?.value();
         Ok(it.number(end.saturating_sub(start).max(0) as u128))
     }),
+    Row::new("count", &[], counted, |it| {
+        let (start, end) = (bound(it, &["start"])?, bound(it, &["end"])?);
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(it.unreadable());
+        };
+        let start = number::integer(it.target, &start)?.value();
+        let end = number::integer(it.target, &end)?.value();
+        let exhausted = match bound(it, &["exhausted"])? {
+            Some(exhausted) => exhausted.raw(it.target)? != 0,
+            None => false,
+        };
+        let last = i128::from(it.class.name.ends_with("Inclusive") && !exhausted);
+        let count = end.saturating_sub(start).saturating_add(last).max(0);
+        Ok(it.number(count as u128))
+    }),
     Row::new("start", &[], inclusive, |it| end(it, &["start"])),
     Row::new("end", &[], inclusive, |it| end(it, &["end"])),
 ];
@@ -131,6 +146,12 @@ fn half_open(class: &Class) -> Option<Ty> {
     (class.name == "Range" && compare::is_integer(&of)).then(|| size(class))?
 }
 
+/// Returns `usize` for a range of integers with both ends.
+fn counted(class: &Class) -> Option<Ty> {
+    let of = class.template_argument(0)?;
+    (bounded(class).is_some() && compare::is_integer(&of)).then(|| size(class))?
+}
+
 /// Returns `&T` for a range whose ends are read by methods.
 fn inclusive(class: &Class) -> Option<Ty> {
     let of = class.template_argument(0)?;
@@ -138,6 +159,14 @@ fn inclusive(class: &Class) -> Option<Ty> {
 }
 
 fn bound(it: &Call<'_>, names: &[&str]) -> Result<Option<Value>, Error> {
+    if let Ty::Synthetic(range) = &it.object.ty
+        && let Synthetic::Range(_, known) = &**range
+    {
+        let parts = synthetic::parts(it.object).unwrap_or_default();
+        let mut named = known.iter().zip(parts);
+        let found = named.find(|((name, _), _)| names.contains(name));
+        return Ok(found.map(|it| it.1));
+    }
     for name in names {
         if let Some(found) = members::find(it.target, it.object, name)? {
             return Ok(Some(found));

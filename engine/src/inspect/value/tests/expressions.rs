@@ -86,9 +86,9 @@ fn parts_of_rust_types() {
     rust(|program| {
         program.check(&[
             ("&vec[1..3]", "[2, 3] (2)"),
-            ("vec[..2]", "[1, 2]"),
-            ("slice[1..]", "[30, 40]"),
-            ("array[0..=1]", "[1, 2]"),
+            ("vec[..2]", "[1, 2] (2)"),
+            ("slice[1..]", "[30, 40] (2)"),
+            ("array[0..=1]", "[1, 2] (2)"),
             ("long[99998..].len()", "2"),
             (
                 "vec[2..9]",
@@ -104,7 +104,7 @@ fn parts_of_rust_types() {
             ("if some.is_some() { some.unwrap() } else { 0 }", "42"),
             ("byte + i", "~mismatched types `u8` and `i32`"),
             ("byte as i32 + i", "-35"),
-            ("array as i32", "~error: cannot convert"),
+            ("array as i32", "~error: cannot cast"),
             ("size + 1", "10"),
             ("simple == Simple::B", "true"),
         ]);
