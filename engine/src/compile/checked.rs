@@ -129,6 +129,19 @@ impl Compiler<'_> {
             Kind::Sequence(..) => Err("`,` discards a value".into()),
             Kind::Assign(_) => Err("it changes the program".into()),
             Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
+            // A string literal of Rust.
+            Kind::AddressOf(text) | Kind::Retyped(text) if matches!(text.kind, Kind::Text(_)) => {
+                self.lower(text)
+            }
+            Kind::Retyped(inner) => {
+                let value = self.lower(inner)?;
+                Ok(RuntimeValue {
+                    ty: of.ty.clone(),
+                    ..value
+                })
+            }
+            Kind::Slice(..) => Err("a part of a text or row".into()),
+            Kind::Text(_) if !matches!(of.ty, Ty::Text) => Err("a literal of bytes".into()),
             Kind::Text(bytes) => Ok(RuntimeValue::new(
                 Ty::Text,
                 RuntimeLocation::Bytes(Bytes::new(bytes)),
@@ -200,6 +213,8 @@ impl Compiler<'_> {
             | Kind::Pointee(_)
             | Kind::Element(..)
             | Kind::Text(_)
+            | Kind::Slice(..)
+            | Kind::Retyped(_)
             | Kind::Cast(..)
             | Kind::Item(..)
             | Kind::Answer(..)
@@ -208,7 +223,7 @@ impl Compiler<'_> {
                 self.loaded(&value, scalar_of(of)?)
             }
             Kind::Cpp(_) => Err("it needs rules of C++ at run time".into()),
-            Kind::Made(_) | Kind::Match(_) | Kind::Bound(_) => {
+            Kind::Made(_) | Kind::Match(_) | Kind::Search(_) | Kind::Bound(_) => {
                 Err("an object that the expression makes or takes apart".into())
             }
             Kind::Late(_) | Kind::Sequence(..) => Err("its type depends on its value".into()),

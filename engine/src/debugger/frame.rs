@@ -143,7 +143,16 @@ impl FrameScope<'_> {
     fn seen_functions(&self, name: &str) -> Option<(&Loaded, Vec<Arc<Function>>)> {
         let place = self.code_place();
         let declared = place.as_ref().and_then(|place| place.function_named(name));
-        let names = declared.as_deref().into_iter().chain([name]);
+        // Relative paths of Rust, which no function has as its name.
+        let is_relative = ["crate::", "self::", "super::"]
+            .iter()
+            .any(|it| name.starts_with(it));
+        let paths = place.as_ref().filter(|_| is_relative);
+        let paths: Vec<String> = paths
+            .map(|place| place.paths(name).texts().collect())
+            .unwrap_or_default();
+        let names = declared.as_deref().into_iter();
+        let names = names.chain(paths.iter().map(String::as_str)).chain([name]);
         let mut found = names.filter_map(|name| {
             let sees = |function: &Function| self.sees(name, function);
             self.modules.functions_seen(name, place.as_ref(), sees)

@@ -242,6 +242,12 @@ impl Evaluator<'_> {
         {
             return Ok(passed);
         }
+        // A string literal of Rust for a function of C.
+        if let Some(of) = value.place.temporary()
+            && matches!(of.ty, Ty::Text)
+        {
+            return self.argument(&of, ty, language);
+        }
         let target = self.context.as_target();
         // The object of a member function that is no place.
         if let (Some(Shape::Pointer(of, PointerKind::Raw)), Shape::Composite(_)) =
@@ -273,18 +279,6 @@ impl Evaluator<'_> {
         }
         if let Ty::Text = value.ty {
             let mut bytes = value.place.literal()?.to_vec();
-            if language == Language::Rust {
-                let len = bytes.len() as u64;
-                return match ty.map(Ty::name).as_deref() {
-                    Some("&str" | "&[u8]") => Ok(vec![Argument::copy(bytes), Argument::word(len)]),
-                    Some(name) => Err(Error::eval(format!(
-                        "expected `{name}`, found a string literal (`&str`)"
-                    ))),
-                    None => Err(Error::eval(
-                        "cannot pass a string literal: unknown parameter type",
-                    )),
-                };
-            }
             bytes.push(0);
             return Ok(vec![Argument::copy(bytes)]);
         }

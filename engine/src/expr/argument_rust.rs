@@ -22,6 +22,10 @@ impl Evaluator<'_> {
             return exact::same(&target, &of.ty).then(|| ((*of).clone(), None));
         }
         match (library::contents(to), of.ty.shape()) {
+            (Some(Contents::Text(..)), Shape::Text) => {
+                let len = of.place.literal().ok()?.len() as u64;
+                Some(((*of).clone(), Some(len)))
+            }
             (Some(Contents::Sequence(element)), Shape::Array(array))
                 if exact::same(&element, &array.element) =>
             {
@@ -75,7 +79,12 @@ impl Evaluator<'_> {
                 if of.place.has_temporary() {
                     return Err(nested());
                 }
-                let mut passed = vec![Argument::copy(of.bytes(target)?.to_vec())];
+                let bytes = match &of.ty {
+                    Ty::Text => of.place.literal()?,
+                    ty if matches!(ty.shape(), Shape::Text) => return Err(own_text(ty)),
+                    _ => of.bytes(target)?,
+                };
+                let mut passed = vec![Argument::copy(bytes.to_vec())];
                 passed.extend(count.map(Argument::word));
                 return Ok(Some(passed));
             }
@@ -86,6 +95,9 @@ impl Evaluator<'_> {
         }
         if value.place.has_temporary() {
             return Err(nested());
+        }
+        if let Shape::Text = value.ty.shape() {
+            return Err(own_text(&value.ty));
         }
         let is_own = match value.ty.strip() {
             Ty::Synthetic(own) => !matches!(&*own, Synthetic::Text(..)),
@@ -136,6 +148,14 @@ pub(super) fn accepts_reference(to: &Ty, from: &Ty) -> Option<Result<Rank, Refus
         }
     }
     None
+}
+
+fn own_text(ty: &Ty) -> Error {
+    Error::eval(format!(
+        "cannot pass a `{}` that the expression makes; pass a variable of the program, or a string \
+         literal for a `&str`",
+        ty.name()
+    ))
 }
 
 fn nested() -> Error {

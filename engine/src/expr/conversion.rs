@@ -78,11 +78,6 @@ impl PartialOrd for Rank {
 }
 
 impl Rank {
-    /// Returns whether no other rank is better.
-    pub(super) fn is_best(&self) -> bool {
-        self.fit == Fit::Exact && self.binding != Some(Binding::AddsConst)
-    }
-
     fn bound(self, binding: Binding) -> Rank {
         let binding = Some(binding);
         Rank { binding, ..self }
@@ -176,8 +171,13 @@ fn accepts_rust(to: &Ty, argument: &Passed) -> Result<Rank, Refusal> {
     let rank = match (to.shape(), from.shape()) {
         (Shape::Pointer(of, _), _) if is_borrowed(to) || is_raw(to) => {
             match from.shape() {
-                // `x` for `&x`.
-                _ if is_borrowed(to) && same(&of, from) => Fit::Exact,
+                // `x` for `&x`: a function of `x` itself is better.
+                _ if is_borrowed(to) && same(&of, from) => {
+                    return Ok(Rank {
+                        levels: 1,
+                        ..Fit::Exact.into()
+                    });
+                }
                 Shape::Pointer(from, _) if same(&of, &from) => Fit::Exact,
                 Shape::Function if matches!(of.shape(), Shape::Function) => Fit::Exact,
                 // A number as an address.

@@ -2,14 +2,14 @@
 
 use super::arith::Operand;
 use super::check::{self, Checked, Checker, Known, Leaf, Scope, Stop};
-use super::invoke::{InlinedFunction, ResolvedFunction};
+use super::invoke::ResolvedFunction;
 use super::ir::Storage;
 use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Ty, Value};
 use dwarf::Language;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -25,6 +25,8 @@ pub struct Evaluator<'a> {
     known: Known,
     /// The values of the nodes that are known.
     values: FxHashMap<usize, Value>,
+    /// Whether the elements of a row are searched: functions are not called.
+    pub(super) is_searching: bool,
     /// The variables that were looked up for nodes.
     variables: RefCell<FxHashMap<usize, Value>>,
 }
@@ -74,6 +76,7 @@ impl<'a> Evaluator<'a> {
             text,
             known: Known::default(),
             values: FxHashMap::default(),
+            is_searching: false,
             variables: RefCell::default(),
         }
     }
@@ -93,7 +96,7 @@ impl<'a> Evaluator<'a> {
     /// Those of [`super::Expression::evaluate`].
     // The recursion passes through here, so the stack frame is kept small, also in a debug build.
     pub fn evaluate(&mut self, node: &Node) -> Result<Value, Error> {
-        self.evaluate_checked(|checker| checker.check(node))
+        self.evaluate_checked(|checker| checker.whole(node))
     }
 
     /// Evaluates what a check returns. A node whose type only its value shows is evaluated first.
@@ -177,6 +180,20 @@ impl<'a> Evaluator<'a> {
     /// Returns the value under a key.
     pub(super) fn held(&self, key: usize) -> Result<Value, Error> {
         self.values.get(&key).cloned().ok_or(Error::OptimizedOut)
+    }
+
+    /// Returns what is known, for [`Self::restore`].
+    pub(super) fn saved(&self) -> FxHashSet<usize> {
+        self.known
+            .nodes()
+            .chain(self.values.keys().copied())
+            .collect()
+    }
+
+    /// Forgets the nodes that were not known before: they have other values the next time.
+    pub(super) fn restore(&mut self, saved: &FxHashSet<usize>) {
+        self.known.retain(saved);
+        self.values.retain(|key, _| saved.contains(key));
     }
 
     /// Returns what the checker knows of nodes and names.
@@ -292,10 +309,6 @@ impl Scope for Evaluator<'_> {
 
     fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
         Ok(self.context.functions(name))
-    }
-
-    fn inlined_functions(&self, name: &str) -> Vec<InlinedFunction> {
-        self.context.inlined_functions(name)
     }
 
     fn hides_functions(&self, name: &str) -> bool {

@@ -10,7 +10,7 @@ use crate::inspect::library::{self, Contents, Method};
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::scalar::Scalar;
 use crate::inspect::value::types::ArrayTy;
-use crate::inspect::value::{Ty, Value, ValueLocation};
+use crate::inspect::value::{Value, ValueLocation};
 use crate::inspect::visualize::{self, View};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
@@ -53,10 +53,15 @@ impl Evaluator<'_> {
             }
             Kind::Assign(assignment) => self.assigned(assignment, of),
             Kind::Cpp(form) => self.interpret_cpp(form, of),
-            Kind::Text(bytes) => Ok(Value::new(
-                Ty::Text,
-                ValueLocation::Bytes(Bytes::new(bytes)),
-            )),
+            Kind::Text(bytes) => Ok(Value::of_bytes(of.ty.clone(), bytes)),
+            Kind::Slice(object, ends, inclusive) => self.slice_of(object, ends, *inclusive, of),
+            Kind::Retyped(inner) => {
+                let value = self.interpret(inner)?;
+                Ok(Value {
+                    ty: of.ty.clone(),
+                    ..value
+                })
+            }
             Kind::Cast(cast, inner) => {
                 let value = self.interpret(inner)?;
                 let cast = self.cast_to(*cast, &of.ty, &value);
@@ -67,6 +72,7 @@ impl Evaluator<'_> {
             Kind::Call(call) => self.perform(call, &of.ty),
             Kind::Made(made) => self.made(made, of),
             Kind::Match(matching) => self.matched(matching, of),
+            Kind::Search(search) => self.searched(search, &of.ty),
             Kind::Bound(key) => self.held(*key),
             Kind::AddressOf(to) if check::is_reference(&of.ty) => self.reference(to, of),
             _ => {
@@ -91,7 +97,8 @@ impl Evaluator<'_> {
         evaluate: impl FnOnce(&mut Self) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         // Without calls there are no restarts.
-        let may_begin_again = self.purpose != Purpose::Look;
+        // Neither are there in a search, which evaluates the same positions again.
+        let may_begin_again = self.purpose != Purpose::Look && !self.is_searching;
         // A reversed span as the key: the value may be stored under the same span.
         let key = span.end..span.start;
         if may_begin_again && let Some(Ok(before)) = self.context.answered(&key) {
@@ -143,11 +150,14 @@ impl Evaluator<'_> {
             | Kind::Sequence(..)
             | Kind::Assign(_)
             | Kind::Text(_)
+            | Kind::Slice(..)
+            | Kind::Retyped(_)
             | Kind::Cast(..)
             | Kind::Item(..)
             | Kind::Answer(..)
             | Kind::Made(_)
             | Kind::Match(_)
+            | Kind::Search(_)
             | Kind::Bound(_)
             | Kind::Call(_) => self.loaded(of),
             Kind::Decay(inner) => self.address(inner),
@@ -263,7 +273,7 @@ impl Evaluator<'_> {
             return Err(error("no object", &of.span));
         };
         let target = self.context.as_target();
-        let object = library::referent(target, object)?;
+        let object = method.object(target, object)?;
         let answer = method.evaluate(target, &object, arguments);
         let mut answer = answer.map_err(|error| placed(error, of))?;
         // The method's own type lacks the `const`.

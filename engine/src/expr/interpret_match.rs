@@ -2,10 +2,11 @@
 
 use super::evaluate::{Evaluator, error};
 use super::ir::Expr;
-use super::made::{Match, Test};
+use super::made::{Match, Rest, Search, Searched, Test};
 use super::soft;
 use super::tree::Order;
 use crate::ids::error::Error;
+use crate::inspect::language::rust;
 use crate::inspect::library;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation, members, synthetic};
@@ -28,7 +29,20 @@ impl Evaluator<'_> {
             // A repeated evaluation takes the same way.
             let taken = taken.and_then(|taken| self.once(&arm.span, |_| Ok(taken)));
             let result = match taken {
-                Ok(true) => Some(self.interpret(&arm.body)),
+                Ok(true) => Some(self.interpret(&arm.body).and_then(|value| {
+                    let is_other = arm.body.is_late()
+                        && !matches!(whole.ty, Ty::Void)
+                        && !super::check::same_type(&value.ty, &whole.ty);
+                    match is_other {
+                        true => {
+                            let (wanted, found) = (whole.ty.name(), value.ty.name());
+                            let why =
+                                format!("mismatched types: expected `{wanted}`, found `{found}`");
+                            Err(error(why, &arm.body.span))
+                        }
+                        false => Ok(value),
+                    }
+                })),
                 Ok(false) => None,
                 Err(error) => Some(Err(error)),
             };
@@ -39,6 +53,58 @@ impl Evaluator<'_> {
         }
         let why = "no pattern fits the value; add an arm `_ => …`";
         Err(error(why, &whole.span))
+    }
+
+    /// Searches the elements of a row by a closure.
+    pub(super) fn searched(&mut self, search: &Search<'_>, ty: &Ty) -> Result<Value, Error> {
+        let value = self.interpret(&search.of)?;
+        let elements = library::elements(self.context.as_target(), &value)?;
+        let was_searching = std::mem::replace(&mut self.is_searching, true);
+        let found = self.first_of(search, elements);
+        self.is_searching = was_searching;
+        let found = found?;
+        let target = self.context.as_target();
+        let truth = |truth: bool| Ok(Value::of_bytes(ty.clone(), &[u8::from(truth)]));
+        let found = match (search.searched, found) {
+            (Searched::Any, found) => return truth(found.is_some()),
+            (Searched::All, found) => return truth(found.is_none()),
+            (_, None) => return Value::variant(target, ty.clone(), "None", None),
+            (Searched::Position, Some((at, _))) => {
+                let index = rust::builtin("usize").unwrap_or(Ty::Void);
+                Value::of_bytes(index, &at.to_le_bytes())
+            }
+            (Searched::Find, Some((_, item))) => item,
+        };
+        Value::variant(target, ty.clone(), "Some", Some(&found))
+    }
+
+    /// Returns the first element that ends a search, with its index.
+    fn first_of(
+        &mut self,
+        search: &Search<'_>,
+        elements: Vec<Value>,
+    ) -> Result<Option<(u64, Value)>, Error> {
+        let saved = self.saved();
+        for (element, index) in elements.into_iter().zip(0u64..) {
+            if self.context.as_target().cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let item = borrowed(&search.item, &element);
+            if !self.holds_for(&search.test, &item)? {
+                return Err(Error::eval(
+                    "the closure's parameter does not fit the elements",
+                ));
+            }
+            let before = self.known().bind(&search.bound);
+            let holds = self.interpret(&search.body);
+            self.known().unbind(before);
+            let holds = holds?.raw(self.context.as_target())? != 0;
+            self.restore(&saved);
+            if holds != (search.searched == Searched::All) {
+                return Ok(Some((index, item)));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns whether a test holds for a value, whose parts it binds.
@@ -94,7 +160,7 @@ impl Evaluator<'_> {
                 self.all_hold(tests, &contents)
             }
             Test::Fields(tests) => self.all_hold(tests, value),
-            Test::Row(before, after, has_rest) => self.row_holds(before, after, *has_rest, value),
+            Test::Row(before, after, rest) => self.row_holds(before, after, rest, value),
             Test::Any(tests) => {
                 for test in tests {
                     if self.holds_for(test, value)? {
@@ -169,7 +235,7 @@ impl Evaluator<'_> {
         &mut self,
         before: &[Test<'_>],
         after: &[Test<'_>],
-        has_rest: bool,
+        rest: &Rest,
         value: &Value,
     ) -> Result<bool, Error> {
         let target = self.context.as_target();
@@ -195,10 +261,22 @@ impl Evaluator<'_> {
                 _ => return Err(Error::eval("not a slice")),
             };
         let fixed = (before.len() + after.len()) as u64;
-        if len < fixed || len > fixed && !has_rest {
+        if len < fixed || len > fixed && matches!(rest, Rest::None) {
             return Ok(false);
         }
         let first_after = len - after.len() as u64;
+        if let Rest::Bound(key, ty) = rest {
+            let place = place.offset(stride.wrapping_mul(before.len() as u64));
+            let part = Value::new(element.clone().array(len - fixed), place);
+            let bound = match (ty.shape(), part.address()) {
+                (Shape::Array(_), _) => part,
+                (Shape::Synthetic(_), Some(at)) => {
+                    Value::fat_reference(ty.clone(), at, len - fixed)
+                }
+                _ => borrowed(ty, &part),
+            };
+            self.hold(*key, bound);
+        }
         let tests = before
             .iter()
             .zip(0..)

@@ -10,7 +10,8 @@ use super::ownership;
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
 use crate::inspect::abi::sysv::{self, Passing};
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::library::{self, Contents};
+use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use dwarf::{FileAddr, Function, Language, LoadAddr, LoadBias, Module};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,9 +29,6 @@ pub struct ResolvedFunction {
     /// Proximity of its declaration to the frame: the nearest hides others of the same name.
     pub nearness: usize,
 }
-
-/// A function whose calls are inlined, with its module and load bias.
-pub type InlinedFunction = (Arc<Module>, LoadBias, dwarf::Method);
 
 /// A call to make.
 #[derive(Clone, Debug)]
@@ -245,6 +243,10 @@ impl Evaluator<'_> {
                 &node.span,
             ));
         }
+        if self.is_searching {
+            let why = format!("the closure of a search cannot call a function: `{name}`");
+            return Err(error(why, &node.span));
+        }
         for value in arguments.iter().skip(callee.types.len()) {
             ownership::may_move(&value.ty).at(node)?;
         }
@@ -261,6 +263,11 @@ impl Evaluator<'_> {
         }
         if let Some(answer) = self.context.answered(key) {
             let answer = answer.at(node)?;
+            let is_temporary = |it: &Value| it.place.has_temporary();
+            let answer = match arguments.iter().any(is_temporary) {
+                true => self.kept_from_stack(answer, key),
+                false => answer,
+            };
             // The caller destroys its copies after the call, last to first.
             for (nth, (class, copy)) in copies.iter().enumerate().rev() {
                 self.destroyed(copy, class, special(key, copies.len() + nth), node)?;
@@ -295,6 +302,65 @@ impl Evaluator<'_> {
             through_memory,
             language: callee.language,
         }))
+    }
+}
+
+/// What a reference refers to if that is no longer there after a call.
+const DEAD_BYTES: u64 = 1 << 16;
+
+impl Evaluator<'_> {
+    /// Returns the result of a call that was passed temporaries. If it refers to one, the temporary is
+    /// read now: its memory, beyond the end of the stack, is that of the next call.
+    fn kept_from_stack(&mut self, answer: Value, key: &Range<usize>) -> Value {
+        match self.copy_from_stack(&answer) {
+            Some(kept) => {
+                self.context.keep_done(key, &kept);
+                kept
+            }
+            None => answer,
+        }
+    }
+
+    fn copy_from_stack(&self, answer: &Value) -> Option<Value> {
+        if !super::check::is_reference(&answer.ty) || answer.place.has_temporary() {
+            return None;
+        }
+        let target = self.context.as_target();
+        let end = ["rsp", "sp"]
+            .iter()
+            .find_map(|it| self.context.register(it))?;
+        let (end, at) = (
+            end.raw(target).ok()? as u64,
+            answer.raw(target).ok()? as u64,
+        );
+        if at >= end || end - at > DEAD_BYTES {
+            return None;
+        }
+        let (ty, of) = match answer.ty.shape() {
+            Shape::Pointer(of, _) => {
+                let value = answer.pointee(target, of.clone()).ok()?;
+                let bytes = value.bytes(target).ok()?;
+                (of.clone().reference(), Value::of_bytes(of, &bytes))
+            }
+            _ if library::is_text(&answer.ty) => {
+                let (_, text) = library::text_of(target, answer).ok()?;
+                (Ty::str(), Value::of_bytes(Ty::Text, &text))
+            }
+            _ => {
+                let elements = library::elements(target, answer).ok()?;
+                let element = match library::contents(&answer.ty)? {
+                    Contents::Sequence(element) => element,
+                    _ => return None,
+                };
+                let mut bytes = Vec::new();
+                for it in &elements {
+                    bytes.extend_from_slice(&it.bytes(target).ok()?);
+                }
+                let array = element.clone().array(elements.len() as u64);
+                (element.slice(), Value::of_bytes(array, &bytes))
+            }
+        };
+        Some(Value::new(ty, ValueLocation::Temporary(Arc::new(of))))
     }
 }
 

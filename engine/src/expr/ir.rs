@@ -2,7 +2,7 @@
 //! interpreter and the compiler do arithmetic on typed bits.
 
 use super::ir_cpp::Cpp;
-use super::made::{Made, Match};
+use super::made::{Made, Match, Search};
 use super::tree::{Binary, Cast, Node, Order};
 use crate::inspect::library::Method;
 use crate::inspect::value::Ty;
@@ -81,6 +81,11 @@ pub enum Kind<'t> {
     Cast(Cast, Box<Expr<'t>>),
     /// A string literal.
     Text(&'t [u8]),
+    /// A part of a text or row of Rust, by its ends; `true`: with the last one.
+    Slice(Box<Expr<'t>>, Box<Ends<'t>>, bool),
+    /// The same bytes as another type: what a reference to an unsized type refers to, or the reference
+    /// to that; a number as what wraps it.
+    Retyped(Box<Expr<'t>>),
     /// A comparison of two strings.
     CompareTexts(Order, Box<Expr<'t>>, Box<Expr<'t>>),
     /// Whether a value is a variant of its type, by the variant's name.
@@ -99,8 +104,19 @@ pub enum Kind<'t> {
     Made(Box<Made<'t>>),
     /// `match` and what is like it.
     Match(Box<Match<'t>>),
+    /// A search by a closure.
+    Search(Box<Search<'t>>),
     /// The value that a pattern has bound, by its key.
     Bound(usize),
+}
+
+/// The ends of a slice.
+#[derive(Clone, Debug)]
+pub struct Ends<'t> {
+    /// The first element.
+    pub from: Option<Expr<'t>>,
+    /// The end.
+    pub to: Option<Expr<'t>>,
 }
 
 /// A call of a function of the program.
@@ -265,6 +281,8 @@ impl<'t> Expr<'t> {
                 | Kind::Element(..)
                 | Kind::Item(..)
                 | Kind::Answer(..)
+                | Kind::Slice(..)
+                | Kind::Retyped(_)
                 | Kind::Bound(_)
         ) || matches!(&self.kind, Kind::Assign(it) if it.outcome == Outcome::Place)
     }

@@ -50,6 +50,36 @@ pub struct MatchArm<'t> {
     pub body: Expr<'t>,
 }
 
+/// A search through the elements of a row, each of which a closure gets by reference.
+#[derive(Clone, Debug)]
+pub struct Search<'t> {
+    /// The iterator.
+    pub of: Expr<'t>,
+    /// The type of the references to the elements.
+    pub item: Ty,
+    /// Binds the closure's parameter.
+    pub test: Test<'t>,
+    /// The names that the parameter binds.
+    pub bound: Vec<Bound>,
+    /// The closure's result.
+    pub body: Expr<'t>,
+    /// What is searched.
+    pub searched: Searched,
+}
+
+/// What a search returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Searched {
+    /// Whether the closure holds for an element.
+    Any,
+    /// Whether it holds for all.
+    All,
+    /// The index of the first for which it holds.
+    Position,
+    /// The reference to the first for which it holds.
+    Find,
+}
+
 /// A name that a pattern binds.
 #[derive(Clone, Debug)]
 pub struct Bound {
@@ -59,6 +89,17 @@ pub struct Bound {
     pub ty: Ty,
     /// The key of its value.
     pub key: usize,
+}
+
+/// The elements of a row between those that a pattern tests.
+#[derive(Clone, Debug)]
+pub enum Rest {
+    /// There are none.
+    None,
+    /// There may be some.
+    Any,
+    /// They are bound under a key, as this type.
+    Bound(usize, Ty),
 }
 
 /// A test of a value.
@@ -78,8 +119,8 @@ pub enum Test<'t> {
     Variant(String, Vec<(String, Test<'t>)>),
     /// The tests hold for the fields.
     Fields(Vec<(String, Test<'t>)>),
-    /// The tests hold for the first and the last elements; `true`: there may be others between.
-    Row(Vec<Test<'t>>, Vec<Test<'t>>, bool),
+    /// The tests hold for the first and the last elements.
+    Row(Vec<Test<'t>>, Vec<Test<'t>>, Rest),
     /// One of the tests holds.
     Any(Vec<Test<'t>>),
 }

@@ -37,6 +37,7 @@ mod parse;
 mod parse_cpp;
 mod parse_declarator;
 mod parse_forms;
+mod parse_macros;
 mod parse_rust;
 mod parse_type;
 mod slice;
@@ -55,7 +56,7 @@ mod tests;
 pub(crate) use argument::in_registers;
 pub use argument::{Argument, ArgumentPassing};
 pub use complete::{Completion, CompletionKind, complete};
-pub use invoke::{Call, InlinedFunction, ResolvedFunction};
+pub use invoke::{Call, ResolvedFunction};
 pub(crate) use name_refs::{Meaning, NameRef};
 pub use suggest::with_marks;
 pub(crate) use suggest::{nearest, with_suggestion};
@@ -161,10 +162,6 @@ pub trait EvalContext: Target {
     }
     /// Returns the functions with a name that are visible from here; several if it is overloaded.
     fn functions(&self, _name: &str) -> Vec<ResolvedFunction> {
-        Vec::new()
-    }
-    /// Returns the functions with a name whose calls are inlined, in the image of those with code.
-    fn inlined_functions(&self, _name: &str) -> Vec<InlinedFunction> {
         Vec::new()
     }
     /// Returns the result of a call, an assignment or a condition at this position of the

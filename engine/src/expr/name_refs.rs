@@ -134,6 +134,12 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
 
 /// What a pattern binds is no free name in its arm.
 fn collect_form<'a>(form: &'a Form, all: &mut Vec<NameRef<'a>>) {
+    if let Form::Closure(parameters, body) = form {
+        let mut inside = Vec::new();
+        collect(body, &mut inside);
+        inside.retain(|it| !parameters.iter().any(|by| by.names().contains(&it.name)));
+        return all.extend(inside);
+    }
     let Form::Match(of, arms) = form else {
         return form.parts().into_iter().for_each(|part| collect(part, all));
     };

@@ -6,9 +6,8 @@ use super::exact;
 use super::invoke::ResolvedFunction;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, members};
-use dwarf::{Language, LoadBias, Method, Module, TypeId, VariableKind};
+use dwarf::{Language, Method, VariableKind};
 use std::cmp::{Ordering, Reverse};
-use std::sync::Arc;
 
 /// A function that a call may mean: one with code, or one that a class declares.
 #[derive(Clone)]
@@ -40,6 +39,7 @@ impl Candidate {
             types: parameters(&known),
             returns: match function.return_type {
                 Some(id) => Ty::dwarf(&known.module, known.bias, id),
+                None if function.language == Language::Rust => Ty::tuple(Vec::new()),
                 None => Ty::Void,
             },
             language: function.language,
@@ -67,25 +67,6 @@ impl Candidate {
             deleted: method.deleted,
             code: None,
             types: types.collect(),
-        }
-    }
-
-    /// Returns a free function whose calls are inlined.
-    pub(super) fn inlined(module: &Arc<Module>, bias: LoadBias, function: &Method) -> Candidate {
-        let ty = |id: Option<TypeId>| match id {
-            Some(id) => Ty::dwarf(module, bias, id),
-            None => Ty::Void,
-        };
-        Candidate {
-            name: function.name.clone(),
-            returns: ty(function.return_type),
-            language: Language::Cpp,
-            has_this: false,
-            is_of_class: false,
-            slot: None,
-            deleted: false,
-            code: None,
-            types: function.parameters.iter().map(|id| ty(*id)).collect(),
         }
     }
 
@@ -212,15 +193,6 @@ pub(super) fn best<'k>(
     }
 }
 
-/// Returns whether a function takes all arguments as they are, so that none can be better.
-pub(super) fn has_exact(group: &Group<'_>, typed: &str) -> bool {
-    let mut ranks = group
-        .known
-        .iter()
-        .filter_map(|it| ranks(it, group, typed).ok());
-    ranks.any(|ranks| ranks.iter().all(|rank| rank.is_best()))
-}
-
 /// A function that takes the arguments of a call.
 struct Fitting<'k> {
     /// The index of its group.
@@ -240,11 +212,6 @@ impl Fitting<'_> {
         let order = match self.by_arguments(other) {
             Some(order) => order,
             None => self.worst().cmp(&other.worst()),
-        };
-        // One with a constraint that holds has the same parameters as one that is deleted.
-        let order = match self.known.has_parameters_of(other.known) {
-            true => order.then(other.known.deleted.cmp(&self.known.deleted)),
-            false => order,
         };
         order.then_with(|| self.preference().cmp(&other.preference()))
     }
@@ -280,11 +247,13 @@ impl Fitting<'_> {
     /// Returns what decides between functions whose parameters fit equally well: a type's own
     /// functions hide those of traits, an instance of a template is worse than another function, and
     /// the nearest declaration hides the others.
-    fn preference(&self) -> (bool, bool, Reverse<usize>) {
+    fn preference(&self) -> (bool, bool, bool, Reverse<usize>) {
         let code = self.known.code.as_ref();
         (
             self.known.language != Language::Rust || self.known.is_of_class,
             self.is_chosen_instance || !is_instance(&self.known.name),
+            // One with a constraint that holds has the same parameters.
+            !self.known.deleted,
             Reverse(code.map_or(0, |it| it.nearness)),
         )
     }

@@ -17,7 +17,7 @@ impl Parser<'_> {
         matches!(&self.token(ahead).kind, TokenKind::Name(name) if name == word)
     }
 
-    fn accept_word(&mut self, word: &str) -> bool {
+    pub(super) fn accept_word(&mut self, word: &str) -> bool {
         let found = self.is_word(0, word);
         self.at += usize::from(found);
         found
@@ -29,14 +29,14 @@ impl Parser<'_> {
             return false;
         }
         match self.peek() {
+            _ if self.begins_closure() => true,
             TokenKind::Symbol(symbol) => {
                 matches!(*symbol, "(" | "[" | "{" | ".." | "..=" | "<")
             }
             TokenKind::Name(name) => match name.as_str() {
                 "if" | "match" => true,
                 "unsafe" => symbol_of(&self.token(1).kind) == "{",
-                "matches" => symbol_of(&self.token(1).kind) == "!",
-                _ => false,
+                _ => self.begins_macro(),
             },
             _ => false,
         }
@@ -45,6 +45,9 @@ impl Parser<'_> {
     /// Parses an operand that only Rust has.
     pub(super) fn form(&mut self) -> Result<Box<Node>, Error> {
         let start = self.token(0).span.start;
+        if self.begins_closure() {
+            return self.closure(start);
+        }
         match self.symbol() {
             "(" => return self.tuple(start),
             "[" => return self.array(start),
@@ -62,7 +65,7 @@ impl Parser<'_> {
         if self.accept_word("match") {
             return self.rust_match(start);
         }
-        self.matches_macro(start)
+        self.macro_call(start)
     }
 
     /// Parses what is in brackets, where a `{` may begin a struct again.
@@ -84,7 +87,7 @@ impl Parser<'_> {
         parsed
     }
 
-    fn form_node(&self, form: Form, start: usize) -> Result<Box<Node>, Error> {
+    pub(super) fn form_node(&self, form: Form, start: usize) -> Result<Box<Node>, Error> {
         let depths = form.parts().into_iter().map(|it| it.depth);
         let below = depths.max().unwrap_or(0);
         let span = start..self.token_before().span.end;
@@ -119,7 +122,7 @@ impl Parser<'_> {
     }
 
     /// Parses `[a, b]`, `[a; 4]`.
-    fn array(&mut self, start: usize) -> Result<Box<Node>, Error> {
+    pub(super) fn array(&mut self, start: usize) -> Result<Box<Node>, Error> {
         self.expect("[")?;
         let mut elements = Vec::new();
         while self.symbol() != "]" {
@@ -146,11 +149,7 @@ impl Parser<'_> {
         if self.accept("}") {
             return self.form_node(Form::Tuple(Vec::new()), start);
         }
-        let inner = self.nested(|it| it.item())?;
-        if self.symbol() == ";" {
-            let why = "a block with statements has no value here; write one expression";
-            return Err(error(why, self.token(0).span.clone()));
-        }
+        let inner = self.statements()?;
         self.expect("}")?;
         self.paren(inner, start)
     }
@@ -209,9 +208,14 @@ impl Parser<'_> {
         self.at += 1;
         let is_raw = self.is_word(0, "raw") && (self.is_word(1, "const") || self.is_word(1, "mut"));
         let node = if is_raw {
+            let is_const = self.is_word(1, "const");
             self.at += 2;
             let operand = self.operand()?;
-            self.form_node(Form::RawBorrow(*operand), start)?
+            let form = match is_const {
+                true => Form::RawConst(*operand),
+                false => Form::RawMut(*operand),
+            };
+            self.form_node(form, start)?
         } else if self.accept_word("mut") {
             let operand = self.operand()?;
             self.form_node(Form::BorrowMut(*operand), start)?
@@ -296,7 +300,7 @@ impl Parser<'_> {
     }
 
     /// Parses `matches!(e, pattern if guard)`.
-    fn matches_macro(&mut self, start: usize) -> Result<Box<Node>, Error> {
+    pub(super) fn matches_macro(&mut self, start: usize) -> Result<Box<Node>, Error> {
         self.at += 2;
         self.expect("(")?;
         let of = self.nested(|it| it.item())?;
@@ -387,7 +391,7 @@ impl Parser<'_> {
     }
 
     /// Parses a pattern with its alternatives.
-    fn pattern(&mut self) -> Result<Pattern, Error> {
+    pub(super) fn pattern(&mut self) -> Result<Pattern, Error> {
         let start = self.token(0).span.start;
         self.accept("|");
         let mut all = vec![self.one_pattern()?];
@@ -422,7 +426,7 @@ impl Parser<'_> {
         Ok((all, has_comma))
     }
 
-    fn one_pattern(&mut self) -> Result<Pattern, Error> {
+    pub(super) fn one_pattern(&mut self) -> Result<Pattern, Error> {
         self.depth += PATTERN;
         if self.depth > DEEPEST {
             return Err(error(
@@ -586,7 +590,7 @@ impl Parser<'_> {
     }
 }
 
-fn arm(pattern: Pattern, guard: Option<Node>, body: Node) -> Arm {
+pub(super) fn arm(pattern: Pattern, guard: Option<Node>, body: Node) -> Arm {
     Arm {
         pattern,
         guard,

@@ -88,6 +88,9 @@ impl Parser<'_> {
             return Err(error("type nested too deeply", self.token(0).span.clone()));
         }
         let array = self.accept("[");
+        let is_const = !array
+            && self.symbol() == "*"
+            && matches!(&self.token(1).kind, TokenKind::Name(name) if name == "const");
         if !array {
             self.at += 1;
             while matches!(self.peek(), TokenKind::Name(name) if name == "const" || name == "mut") {
@@ -108,7 +111,10 @@ impl Parser<'_> {
             ty.layers
                 .push(Layer::Array(Some(u64::try_from(count).unwrap_or(u64::MAX))));
         } else {
-            ty.layers.push(Layer::Pointer);
+            ty.layers.push(match is_const {
+                true => Layer::ConstPointer,
+                false => Layer::Pointer,
+            });
         }
         self.depth -= 1;
         ty.span.start = start;
@@ -156,6 +162,11 @@ impl Parser<'_> {
 
     /// Parses the template arguments of a member function that is called: `a.f<int>()`.
     pub(super) fn called_with_arguments(&mut self) -> Option<String> {
+        if self.language == Language::Rust && self.symbol() == "::" {
+            let (len, text) = self.arguments_at(1)?;
+            self.at += 1 + len;
+            return Some(text);
+        }
         if self.symbol() != "<" || self.language != Language::Cpp {
             return None;
         }

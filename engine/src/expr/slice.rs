@@ -1,9 +1,13 @@
 //! Parts of sequences: `v[1..4]`, `p@10`.
 
 use super::convert;
-use super::evaluate::{At, DEREFERENCES, Evaluator, inner};
+use super::evaluate::{At, DEREFERENCES, Evaluator, error, inner};
+use super::interpret::placed;
+use super::interpret_match::borrowed;
+use super::ir::{self, Expr};
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
+use crate::inspect::library;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::{PointerKind, Shape, Ty, Value, ValueLocation};
@@ -53,6 +57,81 @@ impl Evaluator<'_> {
             (last, _) => last,
         };
         self.part(value, first, last).at(node)
+    }
+
+    /// Evaluates a part of a text or row of Rust, as the bytes of the reference to it.
+    pub(super) fn slice_of(
+        &mut self,
+        object: &Expr<'_>,
+        ends: &ir::Ends<'_>,
+        inclusive: bool,
+        of: &Expr<'_>,
+    ) -> Result<Value, Error> {
+        let value = self.interpret(object)?;
+        let mut end = |end: &Option<Expr<'_>>| -> Result<Option<u64>, Error> {
+            let Some(end) = end else { return Ok(None) };
+            let index = self.bits(end)? as u64 as i64;
+            let negative = || error("negative index", &end.span);
+            u64::try_from(index).map(Some).map_err(|_| negative())
+        };
+        let (first, last) = (end(&ends.from)?, end(&ends.to)?);
+        let last = match inclusive {
+            true => last.map(|it| it.saturating_add(1)),
+            false => last,
+        };
+        let Some(reference) = of.ty.unsized_reference() else {
+            return Err(error("not a slice", &of.span));
+        };
+        let first = first.unwrap_or(0);
+        let part = match library::is_text(&value.ty) {
+            true => self.text_part(&value, first, last),
+            false => self.part(value, first, last),
+        };
+        let part = part.map_err(|error| placed(error, of))?;
+        let slice = match (part.ty.shape(), part.address()) {
+            (Shape::Array(array), Some(addr)) => {
+                Value::fat_reference(reference, addr, array.count.unwrap_or(0))
+            }
+            (Shape::Array(_) | Shape::Text, _) => borrowed(&reference, &part),
+            _ => part,
+        };
+        Ok(Value {
+            ty: of.ty.clone(),
+            ..slice
+        })
+    }
+
+    /// Returns a part of a text as the reference to it; a literal's as a text.
+    fn text_part(&self, value: &Value, first: u64, last: Option<u64>) -> Result<Value, Error> {
+        let target = self.context.as_target();
+        let (at, text) = library::text_of(target, value)?;
+        let len = text.len() as u64;
+        let last = last.unwrap_or(len);
+        if first > last {
+            return Err(Error::eval(format!(
+                "invalid range: {first} is greater than {last}"
+            )));
+        }
+        if last > len {
+            return Err(Error::eval(format!(
+                "range end {last} is out of range: length is {len}"
+            )));
+        }
+        let is_begin = |at: u64| match text.get(at as usize) {
+            Some(byte) => byte & 0xc0 != 0x80,
+            None => true,
+        };
+        if let Some(at) = [first, last].into_iter().find(|it| !is_begin(*it)) {
+            let message = format!("byte {at} is not the begin of a character");
+            return Err(Error::eval(message));
+        }
+        Ok(match at {
+            Some(at) => Value::fat_reference(Ty::str(), at + first, last - first),
+            None => {
+                let part = text.get(first as usize..last as usize).unwrap_or_default();
+                Value::of_bytes(Ty::Text, part)
+            }
+        })
     }
 
     fn part(&self, value: Value, first: u64, last: Option<u64>) -> Result<Value, Error> {

@@ -16,9 +16,17 @@ pub enum Form {
     Struct(String, Vec<(String, Node)>, Option<Node>),
     /// `&mut x`
     BorrowMut(Node),
-    /// `&raw const x`, `&raw mut x`
-    RawBorrow(Node),
-    /// `match`, `if let`, `matches!`
+    /// `&raw const x`
+    RawConst(Node),
+    /// `&raw mut x`
+    RawMut(Node),
+    /// `vec![a, b]`: the array.
+    Vec(Node),
+    /// `format!("…")` without arguments: the text.
+    OwnedText(Node),
+    /// `|a, b| e`
+    Closure(Vec<Pattern>, Node),
+    /// `match`, `if let`, `matches!`, and variables of a block
     Match(Node, Vec<Arm>),
 }
 
@@ -78,7 +86,8 @@ impl Form {
             Form::Tuple(all) | Form::Array(all) => all.iter().collect(),
             Form::Filled(of, count) => vec![of, count],
             Form::Struct(_, fields, base) => fields.iter().map(|it| &it.1).chain(base).collect(),
-            Form::BorrowMut(of) | Form::RawBorrow(of) => vec![of],
+            Form::Vec(of) | Form::OwnedText(of) | Form::Closure(_, of) => vec![of],
+            Form::BorrowMut(of) | Form::RawConst(of) | Form::RawMut(of) => vec![of],
             Form::Match(of, arms) => {
                 let in_arms = arms.iter().flat_map(|arm| {
                     let mut nodes = vec![&arm.body];

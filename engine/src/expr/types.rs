@@ -39,6 +39,8 @@ impl PartialEq for TypeOf {
 pub enum Layer {
     /// A pointer; also a Rust reference.
     Pointer,
+    /// Rust's `*const T`.
+    ConstPointer,
     /// A C++ reference.
     Reference,
     /// A C++ reference to a temporary, `&&`.
@@ -93,6 +95,7 @@ impl TypeName {
         for layer in &self.layers {
             ty = match layer {
                 Layer::Pointer => ty.pointer(),
+                Layer::ConstPointer => ty.const_pointer(),
                 Layer::Reference => ty.lvalue(),
                 Layer::RvalueReference => ty.rvalue(),
                 Layer::Array(Some(count)) => ty.array(*count),

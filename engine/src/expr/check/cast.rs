@@ -5,12 +5,12 @@ use super::super::tree::{self, Binary, Cast, Node, Unary};
 use super::super::types::TypeName;
 use super::cpp_objects::Wanted;
 use super::operators::converted;
-use super::{Checked, Checker, Stop, c, rust, scalar, wrong};
+use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::inner;
 use crate::expr::messages;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
-use crate::inspect::value::{Shape, Ty};
+use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
 
 impl Checker<'_> {
@@ -176,17 +176,20 @@ impl Checker<'_> {
             let kind = Kind::Cast(Cast::Usual, Box::new(of));
             Ok(Expr::new(kind, ty.clone(), node))
         };
+        let refused = |remedy: &str| {
+            let name = of.ty.name();
+            let message = format!("cannot cast `{name}` as `{}`{remedy}", ty.name());
+            Err(wrong(message, &node.span))
+        };
+        if let Some(remedy) = no_rust_cast(&of.ty, &ty) {
+            return refused(remedy);
+        }
         let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
             return whole(of);
         };
         if is_pointer(&of.ty) || is_pointer(&ty) {
             return whole(of);
         }
-        let refused = |remedy: &str| {
-            let name = of.ty.name();
-            let message = format!("cannot cast `{name}` as `{}`{remedy}", ty.name());
-            Err(wrong(message, &node.span))
-        };
         let is_float = |it: Scalar| matches!(it.kind, ScalarKind::Float(_));
         match (from.kind, to.kind) {
             (a, b) if a == b => {}
@@ -217,5 +220,43 @@ impl Checker<'_> {
         of.ty = ty;
         of.span = node.span.clone();
         Ok(of)
+    }
+}
+
+/// Returns why Rust has no cast between two types, as a remedy; `None`: there may be one.
+fn no_rust_cast(from: &Ty, to: &Ty) -> Option<&'static str> {
+    let is_number = |ty: &Ty| matches!(ty.shape(), Shape::Scalar(_));
+    let is_address = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(_, PointerKind::Raw));
+    if !is_number(to) && !is_address(to) || &*from.name() == "core::cmp::Ordering" {
+        return None;
+    }
+    let is_integer = |ty: &Ty| {
+        matches!(ty.shape(), Shape::Scalar(it)
+            if matches!(it.kind, ScalarKind::Signed | ScalarKind::Unsigned))
+    };
+    match from.shape() {
+        Shape::Scalar(_) if is_address(to) && !is_integer(from) => {
+            Some("; only an integer can be cast to a pointer")
+        }
+        Shape::Scalar(_) | Shape::Function => None,
+        Shape::Enumeration(_) if is_integer(to) => None,
+        Shape::Enumeration(_) => Some("; cast it to an integer first"),
+        Shape::Pointer(_, PointerKind::Raw) if is_number(to) && !is_integer(to) => {
+            Some("; cast it to an integer first")
+        }
+        Shape::Pointer(_, PointerKind::Raw) => None,
+        Shape::Pointer(of, _) if rust_types::is_reference(from) => match to.shape() {
+            Shape::Pointer(to, _) => {
+                let first =
+                    rust_types::element(&of).filter(|_| matches!(of.shape(), Shape::Array(_)));
+                let is_one = rust_types::same(&of, &to)
+                    || first.is_some_and(|it| rust_types::same(&it, &to));
+                (!is_one).then_some("; cast it to a pointer to its own type first")
+            }
+            _ => Some("; dereference it with `*`, or cast it to a pointer first"),
+        },
+        Shape::Pointer(..) => Some("; dereference it with `*`"),
+        _ if from.name().starts_with('*') => None,
+        _ => Some(""),
     }
 }

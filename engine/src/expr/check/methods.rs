@@ -6,7 +6,7 @@ use super::super::tree::{self, Node};
 use super::call::Meant;
 use super::cpp_members::split_last;
 use super::rust_made::Access;
-use super::{Checked, Checker, Stop, wrong};
+use super::{Checked, Checker, Stop, rust_types, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::exact;
 use crate::expr::overload::{self, Candidate};
@@ -39,6 +39,12 @@ impl Checker<'_> {
             true => self.behind_arrow(of, node)?,
             false => of,
         };
+        if let Some(done) = self.with_closure(&of, name, arguments, node) {
+            return done;
+        }
+        if let Some(done) = self.pointer_method(&of, name, arguments, node) {
+            return done;
+        }
         let operands = self.operands_to_read(name, arguments)?;
         if let Some(answer) = self.answer(&of, name, &operands, node)? {
             return Ok(answer);
@@ -100,8 +106,12 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
         let mut objects = vec![object.clone()];
+        // A clone of an `Rc` is one.
+        let is_clone = name == "clone" && self.language == Language::Rust;
         for _ in 0..DEREFERENCES {
-            match objects.last().and_then(|last| dereferenced(last, node)) {
+            let last = objects.last();
+            let last = last.filter(|it| !is_clone || rust_types::is_reference(&it.ty));
+            match last.and_then(|last| dereferenced(last, node)) {
                 Some(next) => objects.push(next),
                 None => break,
             }
@@ -160,8 +170,8 @@ impl Checker<'_> {
         nodes: &'t [Node],
     ) -> Result<Vec<Expr<'t>>, Stop<'t>> {
         let passed = |(operand, node): (Expr<'t>, &'t Node)| match &inner(node).kind {
-            tree::Kind::AddressOf(of) if self.language == Language::Rust => {
-                Ok(self.reference_to(operand, of, Access::Shared, node))
+            tree::Kind::AddressOf(_) if self.language == Language::Rust => {
+                Ok(self.reference_to(operand, Access::Shared, node))
             }
             _ => Ok(operand),
         };
@@ -398,6 +408,8 @@ fn dereferenced<'t>(of: &Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
         Shape::Pointer(to, _) => Some(of.clone().target(to)),
         // `opt.size()` of an optional string: C++ has `->` for that.
         _ => match library::contents(&of.ty)? {
+            // In Rust neither cells nor atomics stand for their values.
+            Contents::Wrapped(_) if of.ty.language() == Language::Rust => None,
             Contents::Pointee(to) | Contents::Wrapped(to) => {
                 Some(Expr::new(Kind::Pointee(Box::new(of.clone())), to, node))
             }

@@ -20,17 +20,19 @@ mod operators;
 mod places;
 mod rust;
 mod rust_calls;
+mod rust_closures;
 mod rust_infer;
 mod rust_made;
 mod rust_match;
+mod rust_pointers;
 mod rust_types;
 mod source;
 
 pub(crate) use rust_calls::{is_code_of, is_trait_object, of_closure};
-pub(crate) use rust_types::{fields, is_open, is_reference};
+pub(crate) use rust_types::{fields, is_open, is_reference, same as same_type};
 
 use super::evaluate::DEREFERENCES;
-use super::invoke::{InlinedFunction, ResolvedFunction};
+use super::invoke::ResolvedFunction;
 use super::ir::{Expr, Kind, Storage};
 use super::made::Bound;
 use super::messages;
@@ -39,7 +41,7 @@ use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -71,6 +73,16 @@ impl Known {
     /// Records the type of a node.
     pub(crate) fn insert(&mut self, node: &Node, leaf: Leaf) {
         self.0.insert(key(node), Fact::Leaf(leaf));
+    }
+
+    /// Returns the nodes of which something is known.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = usize> {
+        self.0.keys().copied()
+    }
+
+    /// Forgets all other nodes.
+    pub(crate) fn retain(&mut self, nodes: &FxHashSet<usize>) {
+        self.0.retain(|key, _| nodes.contains(key));
     }
 
     /// Lets names of patterns be known. Returns what [`Self::unbind`] needs.
@@ -125,10 +137,6 @@ pub(crate) trait Scope {
     /// # Errors
     /// Functions cannot be called here.
     fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error>;
-    /// Returns the functions with a name whose calls are inlined; those with code may be among them.
-    fn inlined_functions(&self, _name: &str) -> Vec<InlinedFunction> {
-        Vec::new()
-    }
     /// Returns whether a variable of the frame or its unit has the name of a function.
     fn hides_functions(&self, name: &str) -> bool;
     /// Returns whether a name is that of an indirect function (`STT_GNU_IFUNC`).
@@ -240,12 +248,12 @@ impl<'a> Checker<'a> {
             tree::Kind::AddressOf(inner) => self.address_of(inner, node),
             tree::Kind::Index(object, index) => self.index(object, index, node),
             tree::Kind::Assign(operator, left, right) => {
-                self.assignment(*operator, left, right, node)
+                self.assignment_as_part(*operator, left, right, node)
             }
             tree::Kind::Step(operator, operand, before) => {
                 self.step(*operator, operand, *before, node)
             }
-            tree::Kind::Text(bytes) => Ok(Expr::new(Kind::Text(bytes), Ty::Text, node)),
+            tree::Kind::Text(bytes) => Ok(self.text(bytes, node)),
             tree::Kind::Call(function, arguments) => self.call(function, arguments, None, node),
             tree::Kind::Unparsed(message) => Err(wrong(message.clone(), &node.span)),
             _ => Err(Stop::Needs(node)),
@@ -271,6 +279,34 @@ impl<'a> Checker<'a> {
                 }
             }
             checked => checked,
+        }
+    }
+
+    /// Checks an assignment within an expression: in Rust it has no value.
+    fn assignment_as_part<'t>(
+        &self,
+        operator: Option<tree::Binary>,
+        left: &'t Node,
+        right: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let assigned = self.assignment(operator, left, right, node)?;
+        Ok(match self.language {
+            Language::Rust => {
+                let kind = Kind::Retyped(Box::new(assigned));
+                Expr::new(kind, Ty::tuple(Vec::new()), node)
+            }
+            _ => assigned,
+        })
+    }
+
+    /// Checks a whole expression: an assignment is its new value.
+    pub(crate) fn whole<'t>(&self, node: &'t Node) -> Checked<'t> {
+        match &super::evaluate::inner(node).kind {
+            tree::Kind::Assign(operator, left, right) if !self.known.0.contains_key(&key(node)) => {
+                self.assignment(*operator, left, right, node)
+            }
+            _ => self.check(node),
         }
     }
 
@@ -304,6 +340,20 @@ impl<'a> Checker<'a> {
             }
             _ => return Err(Stop::Needs(node)),
         })
+    }
+
+    /// Checks a string literal. That of Rust is a reference.
+    fn text<'t>(&self, bytes: &'t [u8], node: &'t Node) -> Expr<'t> {
+        let text = Expr::new(Kind::Text(bytes), Ty::Text, node);
+        match self.language {
+            Language::Rust if self.source_text(node).starts_with('b') => {
+                let row = rust::named("u8").array(bytes.len() as u64);
+                let of = Expr::new(Kind::Text(bytes), row.clone(), node);
+                Expr::new(Kind::AddressOf(Box::new(of)), row.reference(), node)
+            }
+            Language::Rust => Expr::new(Kind::AddressOf(Box::new(text)), Ty::str(), node),
+            _ => text,
+        }
     }
 
     fn both<'t>(

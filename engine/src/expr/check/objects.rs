@@ -52,6 +52,9 @@ impl Checker<'_> {
         if let Some(answer) = self.library_comparison(operator, &a, &b, node) {
             return Ok(answer);
         }
+        if let Some(answer) = self.units(operator, &a, &b, node) {
+            return Ok(answer);
+        }
         let name = format!("operator{}", operator.symbol());
         if let Some(call) = self.rust_operator(operator, &a, &b, node)? {
             return Ok(call);
@@ -72,7 +75,12 @@ impl Checker<'_> {
             let message = format!("cannot compare `{}` with a string", other.ty.name());
             return Err(wrong(message, &node.span));
         }
-        match (self.wrapped(&a), self.wrapped(&b)) {
+        // In Rust only comparisons look into wrappers.
+        let held = |of: &Expr<'t>| match self.language {
+            Language::Rust if !operator.is_comparison() => None,
+            _ => self.wrapped(of),
+        };
+        match (held(&a), held(&b)) {
             (Some(a), _) => self.operation(operator, a, b, node),
             (None, Some(b)) => self.operation(operator, a, b, node),
             (None, None) => {
@@ -228,9 +236,12 @@ impl Checker<'_> {
         if let Some(call) = self.operator_call(&name, std::slice::from_ref(&of), node)? {
             return Ok(call);
         }
+        if let Some(call) = self.rust_unary_operator(operator, &of, node)? {
+            return Ok(call);
+        }
         let held = match self.wrapped(&of) {
-            Some(held) => Some(held),
-            None => self.converted_object(&of, Wanted::Number, 1, node)?,
+            Some(held) if self.language != Language::Rust => Some(held),
+            _ => self.converted_object(&of, Wanted::Number, 1, node)?,
         };
         match held {
             Some(held) => self.unary_of(operator, held, node),

@@ -3,6 +3,7 @@
 use super::super::ir::{Expr, Kind, Overflow};
 use super::super::tree::{self, Binary, Node, Order, Unary};
 use super::cpp_classes::Operands;
+use super::rust_made::is_made;
 use super::{Checked, Checker, Stop, c, cpp_objects, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::exact;
@@ -95,8 +96,9 @@ impl Checker<'_> {
         overflow: Overflow,
         node: &'t Node,
     ) -> Checked<'t> {
-        let of = self.operand(of);
-        let Some(scalar) = scalar(&of.ty) else {
+        let of = borrowed(of);
+        let known = scalar(&of.ty).filter(|_| !is_enumeration(&of));
+        let Some(scalar) = known else {
             return self.unary_of_object(operator, of, node);
         };
         let (ty, open) = (of.ty.clone(), of.open);
@@ -131,29 +133,25 @@ impl Checker<'_> {
         right: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        // The other side decides what `Some(3)` and `&2` are.
-        if self.language == Language::Rust
-            && let Some(compared) = self.rust_comparison(operator, left, right, node)
-        {
-            return compared;
-        }
-        self.usual_binary(operator, left, right, node)
-    }
-
-    /// Checks a binary operator whose operands have types of their own.
-    pub(crate) fn usual_binary<'t>(
-        &self,
-        operator: Binary,
-        left: &'t Node,
-        right: &'t Node,
-        node: &'t Node,
-    ) -> Checked<'t> {
         let a = self.check(left);
         if let Err(Stop::Needs(_) | Stop::Wants(_)) = a {
             return a;
         }
+        let b = self.check(right);
+        self.binary_of(operator, (a, left), (b, right), node)
+    }
+
+    /// Checks a binary operator of operands that were checked.
+    // Separate from `binary` to keep the recursive function's stack frame small.
+    fn binary_of<'t>(
+        &self,
+        operator: Binary,
+        (a, left): (Checked<'t>, &'t Node),
+        (b, right): (Checked<'t>, &'t Node),
+        node: &'t Node,
+    ) -> Checked<'t> {
         let is_name = |node: &Node| matches!(inner(node).kind, tree::Kind::Name(_));
-        match (a, self.check(right)) {
+        match (a, b) {
             // A name may be that of the other operand's enumerator or variant, or of a type.
             (Err(Stop::Wrong(Error::UnknownName { .. })), Ok(b)) if is_name(left) => {
                 if let Some(a) = self.enumerator(&b.ty, left) {
@@ -185,6 +183,10 @@ impl Checker<'_> {
                 };
                 let (a, b) = (a?, b?);
                 if self.language == Language::Rust && operator.is_comparison() {
+                    // The other side decides what `Some(3)` and `&2` are.
+                    if is_made(&a) || is_made(&b) {
+                        return self.compared(operator, (a, left), (b, right), node);
+                    }
                     rust_types::comparable(&a.ty, &b.ty).map_err(|why| wrong(why, &node.span))?;
                 }
                 self.operation(operator, a, b, node)
@@ -216,7 +218,10 @@ impl Checker<'_> {
         b: Expr<'t>,
         node: &'t Node,
     ) -> Checked<'t> {
-        let (a, b) = (self.operand(a), self.operand(b));
+        let (a, b) = match self.language {
+            Language::Rust if !operator.is_comparison() => (borrowed(a), borrowed(b)),
+            _ => (self.operand(a), self.operand(b)),
+        };
         if let Some(compared) = self.texts(operator, &a, &b, node) {
             return Ok(compared);
         }
@@ -326,6 +331,11 @@ impl Checker<'_> {
                 &node.span,
             )
         };
+        if !operator.is_comparison()
+            && let Some(side) = [&a, &b].into_iter().find(|it| is_enumeration(it))
+        {
+            return Err(refused(&side.ty));
+        }
         let kind_of = |of: &Expr<'_>| scalar(&of.ty).map(|it| it.kind);
         let is_integer =
             |of: &Expr<'_>| matches!(kind_of(of), Some(ScalarKind::Signed | ScalarKind::Unsigned));
@@ -572,6 +582,19 @@ fn are_unrelated(a: &Ty, b: &Ty) -> bool {
         }
         (_, false, true) => are_unrelated(b, a),
         _ => false,
+    }
+}
+
+fn is_enumeration(of: &Expr<'_>) -> bool {
+    matches!(of.ty.shape(), Shape::Enumeration(_))
+}
+
+/// Returns the number behind a reference of Rust: the operators of numbers are defined for one
+/// reference, too.
+fn borrowed(of: Expr<'_>) -> Expr<'_> {
+    match rust_types::referent(&of.ty) {
+        Some(to) if matches!(to.shape(), Shape::Scalar(_)) => of.target(to),
+        _ => of,
     }
 }
 

@@ -1,14 +1,16 @@
 //! Places: members, targets of pointers, elements of arrays.
 
-use super::super::ir::{Expr, Kind, Storage};
+use super::super::ir::{Ends, Expr, Kind, Storage};
 use super::super::tree::{self, Binary, Node};
 use super::operators::converted;
+use super::rust_calls::is_trait_object;
 use super::rust_made::Access;
-use super::{Checked, Checker, Stop, c, scalar, wrong};
+use super::{Checked, Checker, Stop, c, rust_made, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
 use crate::expr::{exact, messages, with_suggestion};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::{self, Lookup};
+use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::{Declaration, Language};
@@ -28,6 +30,9 @@ impl Checker<'_> {
             return found;
         }
         let of = self.check(object)?;
+        if let Some(part) = rust_made::constant_part(&of, name) {
+            return Ok(part);
+        }
         if let Some(found) = self.member_behind_arrow(&of, object, name, node)? {
             return Ok(found);
         }
@@ -63,7 +68,8 @@ impl Checker<'_> {
                         None if let Some(found) = self.enumerator_within(&class, name, node) => {
                             return Ok(found);
                         }
-                        None if path::is_closed(&class) => {
+                        // Elements have no names.
+                        None if path::is_closed(&class) || is_container(&of.ty) => {
                             return Err(self.no_member(&whole, &class, name, node));
                         }
                         None => return Err(Stop::Needs(node)),
@@ -123,6 +129,12 @@ impl Checker<'_> {
             return Ok(first);
         }
         match of.ty.shape() {
+            // Only C and C++ dereference functions.
+            Shape::Pointer(to, _)
+                if self.language == Language::Rust && matches!(to.shape(), Shape::Function) =>
+            {
+                Err(self.no_pointer(&of, node))
+            }
             Shape::Pointer(to, _) if !matches!(to.shape(), Shape::Void) => {
                 Ok(Expr::new(Kind::Deref(Box::new(of)), to, node))
             }
@@ -131,7 +143,7 @@ impl Checker<'_> {
                 let kind = Kind::Element(Box::new(of), Box::new(first), array.clone());
                 Ok(Expr::new(kind, array.element.clone(), node))
             }
-            Shape::Function => Ok(of),
+            Shape::Function if self.language != Language::Rust => Ok(of),
             Shape::Pointer(..) => {
                 let source = self.source_of(&of);
                 let message = format!(
@@ -140,6 +152,7 @@ impl Checker<'_> {
                 );
                 Err(wrong(message, &node.span))
             }
+            Shape::Text if self.language == Language::Rust => self.object_behind(of, node),
             Shape::Composite(_) | Shape::Synthetic(_) => match self.own_deref(&of, 1, node)? {
                 Some(target) => Ok(target),
                 None => self.object_behind(of, node),
@@ -151,12 +164,24 @@ impl Checker<'_> {
     /// Checks `*x` of an object.
     fn object_behind<'t>(&self, of: Expr<'t>, node: &'t Node) -> Checked<'t> {
         match library::contents(&of.ty) {
-            Some(Contents::Pointee(to)) => {
+            Some(Contents::Pointee(to))
+                if self.language == Language::Rust
+                    && (matches!(library::contents(&to), Some(Contents::Text(..)))
+                        || matches!(to.shape(), Shape::Array(array) if array.count.is_none())) =>
+            {
+                let of = Expr::new(Kind::Pointee(Box::new(of)), to, node);
+                return match self.unsized_behind(&of, node) {
+                    Some(target) => Ok(target),
+                    None => Err(self.no_pointer(&of, node)),
+                };
+            }
+            Some(Contents::Pointee(to)) if !is_wide(&of.ty) => {
                 return Ok(Expr::new(Kind::Pointee(Box::new(of)), to, node));
             }
-            // `*slice`, `*text`, `*vec`: an unsized value exists only behind its pointer.
-            Some(Contents::Text(..) | Contents::Sequence(_)) if self.language == Language::Rust => {
-                return Ok(of);
+            _ if self.language == Language::Rust => {
+                if let Some(target) = self.unsized_behind(&of, node) {
+                    return Ok(target);
+                }
             }
             _ => {}
         }
@@ -169,6 +194,22 @@ impl Checker<'_> {
             return Ok(self.referent(call));
         }
         Err(self.no_pointer(&of, node))
+    }
+
+    /// Returns what `*x` is of a reference, box or container whose target has no size: `*text`,
+    /// `*slice`, `*vec`.
+    fn unsized_behind<'t>(&self, of: &Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
+        let reference = match library::contents(&of.ty) {
+            _ if of.ty.unsized_reference().is_some() => return None,
+            _ if is_wide(&of.ty) => of.clone(),
+            Some(Contents::Text(..) | Contents::Sequence(_)) | None => {
+                let method = library::method(&of.ty, "as_ref", &[])?;
+                Expr::answer(method, vec![of.clone()], node)
+            }
+            _ => return None,
+        };
+        let ty = reference.ty.clone().unsized_target();
+        Some(Expr::new(Kind::Retyped(Box::new(reference)), ty, node))
     }
 
     fn no_pointer<'t>(&self, of: &Expr<'_>, node: &Node) -> Stop<'t> {
@@ -227,8 +268,13 @@ impl Checker<'_> {
         index: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        if matches!(index.kind, tree::Kind::Range(..)) {
-            return Err(Stop::Needs(node));
+        if let tree::Kind::Range(from, to, inclusive) = &inner(index).kind {
+            return match self.language {
+                Language::Rust => {
+                    self.slice(object, (from.as_deref(), to.as_deref(), *inclusive), node)
+                }
+                _ => Err(Stop::Needs(node)),
+            };
         }
         let index = match &inner(index).kind {
             // `map[&1]`: the key need not be in memory.
@@ -290,6 +336,51 @@ impl Checker<'_> {
         (self.language != Language::Rust).then(|| Expr::new(kind, c::char(), node))
     }
 
+    /// Checks `object[from..to]` of Rust.
+    fn slice<'t>(
+        &self,
+        object: &'t Node,
+        (from, to, inclusive): (Option<&'t Node>, Option<&'t Node>, bool),
+        node: &'t Node,
+    ) -> Checked<'t> {
+        let mut of = self.check(object)?;
+        for _ in 0..DEREFERENCES {
+            let reference = match (library::contents(&of.ty), of.ty.shape()) {
+                (Some(Contents::Text(Unit::Byte, _)), _) => Ty::str(),
+                (Some(Contents::Sequence(element)), _) => element.slice(),
+                (_, Shape::Array(array)) => array.element.clone().slice(),
+                (Some(Contents::Pointee(to) | Contents::Wrapped(to)), _) => {
+                    of = match of.ty.shape() {
+                        Shape::Pointer(to, _) => of.target(to),
+                        _ => Expr::new(Kind::Pointee(Box::new(of)), to, node),
+                    };
+                    continue;
+                }
+                (_, Shape::Pointer(to, PointerKind::Reference | PointerKind::Owned)) => {
+                    of = of.target(to);
+                    continue;
+                }
+                // The elements from a pointer on are no slice; neither are those of a deque.
+                (Some(Contents::List(_)), _) | (_, Shape::Pointer(..)) => {
+                    return Err(Stop::Needs(node));
+                }
+                _ => return Err(self.not_indexed(&of.ty, object, node)),
+            };
+            let end = |end: Option<&'t Node>| -> Result<_, Stop<'t>> {
+                let Some(end) = end else { return Ok(None) };
+                let end = self.operand(self.check(end)?);
+                self.position(end).map(Some)
+            };
+            let ends = Box::new(Ends {
+                from: end(from)?,
+                to: end(to)?,
+            });
+            let kind = Kind::Slice(Box::new(of), ends, inclusive);
+            return Ok(Expr::new(kind, reference.unsized_target(), node));
+        }
+        Err(self.not_indexed(&of.ty, object, node))
+    }
+
     /// Checks an index or key of an object.
     fn item<'t>(
         &self,
@@ -330,6 +421,9 @@ impl Checker<'_> {
         if let Some(method) = library::method(&of.ty, "operator[]", std::slice::from_ref(&by.ty)) {
             return Ok(Step::Found(Expr::answer(method, vec![of, by], node)));
         }
+        if let Some(item) = self.rust_index(&of, &by, node)? {
+            return Ok(Step::Found(item));
+        }
         if self.language == Language::Cpp
             && let Some(call) = self.member_function(of.clone(), "operator[]", &[by], node)?
         {
@@ -358,6 +452,35 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// Returns whether a type of Rust is a reference to, or a box of, a type without a size.
+fn is_wide(ty: &Ty) -> bool {
+    let name = ty.name();
+    let is_text_or_row = matches!(
+        library::contents(ty),
+        Some(Contents::Text(..) | Contents::Sequence(_))
+    );
+    let has = |name| matches!(path::find(ty, name), Lookup::Found(_));
+    (name.starts_with('&') || name.starts_with("alloc::boxed::Box<"))
+        && !matches!(ty.shape(), Shape::Pointer(..))
+        && ty.unsized_reference().is_none()
+        && (is_text_or_row || has("data_ptr") || is_trait_object(ty))
+}
+
+/// Returns whether a type is that of a container of Rust's library, or a text.
+fn is_container(ty: &Ty) -> bool {
+    ty.language() == Language::Rust
+        && matches!(
+            library::contents(ty),
+            Some(
+                Contents::Text(..)
+                    | Contents::Sequence(_)
+                    | Contents::List(_)
+                    | Contents::Set(_)
+                    | Contents::Map(..)
+            )
+        )
 }
 
 /// A step of an index into an object.

@@ -2,15 +2,16 @@
 //! closures, and the program's own `Deref`.
 
 use super::super::ir::{Expr, Kind};
-use super::super::tree::{Binary, Node};
+use super::super::made::{Match, MatchArm, Test};
+use super::super::tree::{Binary, Node, Order, Unary};
 use super::rust_made::Access;
-use super::{Checker, Stop, wrong};
+use super::{Checker, Stop, rust_types, wrong};
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::exact;
 use crate::expr::invoke::ResolvedFunction;
 use crate::expr::overload::{Candidate, parameters};
 use crate::expr::ownership;
-use crate::inspect::library;
+use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, members};
@@ -39,10 +40,13 @@ impl Checker<'_> {
             if let Some(call) = self.trait_method(&of, name, arguments, node)? {
                 return Ok(Some(call));
             }
-            let Some(next) = self.own_deref(&of, nth, node)? else {
-                return Ok(None);
+            of = match self.own_deref(&of, nth, node)? {
+                Some(next) => next,
+                None => match behind_library(&of, node) {
+                    Some(next) => next,
+                    None => return Ok(None),
+                },
             };
-            of = next;
             if let Some(call) = self.member_function(of.clone(), name, arguments, node)? {
                 return Ok(Some(call));
             }
@@ -140,8 +144,15 @@ impl Checker<'_> {
         b: &Expr<'t>,
         node: &'t Node,
     ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        if self.language != Language::Rust {
+            return Ok(None);
+        }
+        if let Some(order) = operator.order()
+            && let Some(compared) = self.rust_order(order, a, b, node)?
+        {
+            return Ok(Some(compared));
+        }
         let name = match operator {
-            _ if self.language != Language::Rust => return Ok(None),
             Binary::Eq | Binary::Ne => "eq",
             Binary::Add => "add",
             Binary::Sub => "sub",
@@ -155,12 +166,31 @@ impl Checker<'_> {
             Binary::Shr => "shr",
             _ => return Ok(None),
         };
+        let call = self.operator_function(name, a, b, node)?;
+        Ok(call.map(|call| match operator {
+            Binary::Ne => Expr::new(Kind::Not(Box::new(call)), self.truth_type(), node),
+            _ => call,
+        }))
+    }
+
+    /// Checks a call of the function of an operator's trait.
+    fn operator_function<'t>(
+        &self,
+        name: &str,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
         let Shape::Composite(class) = a.ty.shape() else {
             return Ok(None);
         };
-        let is_equality = operator.is_comparison();
+        let by_reference = ["eq", "partial_cmp", "lt", "le", "gt", "ge", "index"];
+        let is_by_reference = by_reference.contains(&name);
         let takes = |it: &ResolvedFunction| match &parameters(it)[..] {
-            [_, other] if is_equality => exact::same(&behind(other), &b.ty),
+            // Comparisons and indexes take their operand by reference.
+            [_, other] if is_by_reference && rust_types::is_reference(other) => {
+                exact::same(&behind(other), &b.ty)
+            }
             [_, other] => exact::same(other, &b.ty) || b.open,
             _ => false,
         };
@@ -170,9 +200,95 @@ impl Checker<'_> {
         };
         let typed = known.function.name.clone();
         let operands = vec![a.clone(), b.clone()];
-        let call = self.best_call(&[Candidate::of(known)], true, &typed, operands, node)?;
-        Ok(call.map(|call| match operator {
-            Binary::Ne => Expr::new(Kind::Not(Box::new(call)), self.truth_type(), node),
+        self.best_call(&[Candidate::of(known)], true, &typed, operands, node)
+    }
+
+    /// Checks `a < b` of a type of the program: by its own function, or by `partial_cmp`, as the
+    /// trait does by default.
+    fn rust_order<'t>(
+        &self,
+        order: Order,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let (name, fitting): (_, &[&str]) = match order {
+            Order::Lt => ("lt", &["Less"]),
+            Order::Le => ("le", &["Less", "Equal"]),
+            Order::Gt => ("gt", &["Greater"]),
+            Order::Ge => ("ge", &["Greater", "Equal"]),
+            Order::Eq | Order::Ne => return Ok(None),
+        };
+        if let Some(call) = self.operator_function(name, a, b, node)? {
+            return Ok(Some(call));
+        }
+        let Some(of) = self.operator_function("partial_cmp", a, b, node)? else {
+            return Ok(None);
+        };
+        let is_one = |name: &&str| Test::Variant((*name).to_owned(), Vec::new());
+        let fits = Test::Any(fitting.iter().map(is_one).collect());
+        let test = Test::Variant("Some".to_owned(), vec![("0".to_owned(), fits)]);
+        let arm = |test, span, holds: bool| MatchArm {
+            test,
+            span,
+            bound: Vec::new(),
+            guard: None,
+            body: Expr::new(Kind::Constant(u128::from(holds)), self.truth_type(), node),
+        };
+        let arms = vec![
+            arm(test, a.span.start..node.span.end, true),
+            arm(Test::Always, b.span.start..node.span.end, false),
+        ];
+        let kind = Kind::Match(Box::new(Match { of, arms }));
+        Ok(Some(Expr::new(kind, self.truth_type(), node)))
+    }
+
+    /// Checks `-x` and `!x` of a type of the program.
+    pub(super) fn rust_unary_operator<'t>(
+        &self,
+        operator: Unary,
+        of: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let name = match operator {
+            _ if self.language != Language::Rust => return Ok(None),
+            Unary::Minus => "neg",
+            Unary::Not => "not",
+            Unary::Plus | Unary::Complement => return Ok(None),
+        };
+        let Shape::Composite(class) = of.ty.shape() else {
+            return Ok(None);
+        };
+        let Some(known) = trait_functions(&class, name).into_iter().next() else {
+            return Ok(None);
+        };
+        let typed = known.function.name.clone();
+        self.best_call(
+            &[Candidate::of(known)],
+            true,
+            &typed,
+            vec![of.clone()],
+            node,
+        )
+    }
+
+    /// Checks `a[b]` of a type of the program with its own `Index`.
+    pub(super) fn rust_index<'t>(
+        &self,
+        of: &Expr<'t>,
+        by: &Expr<'t>,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        if self.language != Language::Rust {
+            return Ok(None);
+        }
+        let call = self.operator_function("index", of, by, node)?;
+        Ok(call.map(|call| match call.ty.shape() {
+            Shape::Pointer(to, PointerKind::Owned) => call.target(to),
+            _ if rust_types::is_reference(&call.ty) => {
+                let ty = call.ty.clone().unsized_target();
+                Expr::new(Kind::Retyped(Box::new(call)), ty, node)
+            }
             _ => call,
         }))
     }
@@ -209,7 +325,7 @@ impl Checker<'_> {
             return Err(wrong(why, &node.span));
         }
         let known = of_closure(known, &holder.ty);
-        let mut all = vec![self.reference_to(holder, node, Access::Shared, node)];
+        let mut all = vec![self.reference_to(holder, Access::Shared, node)];
         all.extend_from_slice(arguments);
         let typed = known.name.clone();
         self.best_call(&[known], true, &typed, all, node)
@@ -291,6 +407,17 @@ fn behind_references<'t>(of: &Expr<'t>) -> Expr<'t> {
         of = of.target(to);
     }
     of
+}
+
+/// Returns the target of a smart pointer of the library.
+fn behind_library<'t>(of: &Expr<'t>, node: &'t Node) -> Option<Expr<'t>> {
+    let of = behind_references(of);
+    match library::contents(&of.ty)? {
+        Contents::Pointee(to) if matches!(to.shape(), Shape::Composite(_)) => {
+            Some(Expr::new(Kind::Pointee(Box::new(of)), to, node))
+        }
+        _ => None,
+    }
 }
 
 /// Returns what a reference refers to, or the type itself.

@@ -4,11 +4,11 @@
 use super::super::ir::{Expr, Kind};
 use super::super::made::Made;
 use super::super::tree::{self, Binary, Node};
-use super::rust_made::{is_made, makes_object};
+use super::rust_made::is_made;
 use super::{Checked, Checker, Stop, rust_types, scalar, wrong};
 use crate::expr::evaluate::inner;
 use crate::expr::overload::Candidate;
-use crate::ids::error::Error;
+use crate::inspect::value::members::last_component;
 use crate::inspect::value::{Shape, Ty};
 use dwarf::Language;
 
@@ -83,12 +83,19 @@ impl Checker<'_> {
                     Ok(of)
                 }
                 Made::Fields(made) => {
+                    let name = rust_types::generic_name(ty);
+                    let open = rust_types::open_name(&of.ty);
+                    if open.is_some_and(|open| *open == *last_component(&name)) {
+                        made.variant = None;
+                    }
                     let known = match &made.variant {
                         Some(name) => rust_types::variant(ty, name),
                         None => rust_types::fields(ty),
                     };
-                    let is_same_kind =
-                        rust_types::generic_name(&of.ty) == rust_types::generic_name(ty);
+                    let is_same_kind = match rust_types::open_name(&of.ty) {
+                        Some(open) => made.variant.is_some() || *open == *last_component(&name),
+                        None => rust_types::generic_name(&of.ty) == name,
+                    };
                     let known = known.filter(|_| is_same_kind);
                     let Some(known) = known.filter(|it| it.len() >= made.fields.len()) else {
                         return Ok(of);
@@ -113,47 +120,24 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a comparison with an object that one operand makes, whose type the other one decides;
-    /// `None` if no operand makes one.
-    pub(super) fn rust_comparison<'t>(
+    /// Checks a comparison of which an operand makes an object, whose type the other one decides.
+    pub(super) fn compared<'t>(
         &self,
         operator: Binary,
-        left: &'t Node,
-        right: &'t Node,
-        node: &'t Node,
-    ) -> Option<Checked<'t>> {
-        operator.order()?;
-        // `opt == None`, `opt == Some` and `e == E::A` test the variant alone.
-        for (value, name) in [(left, right), (right, left)] {
-            let is_bare = matches!(inner(name).kind, tree::Kind::Name(_));
-            let is_variant = is_bare
-                && match self.check(name) {
-                    Ok(of) => matches!(of.kind, Kind::Made(_)),
-                    Err(stop) => matches!(stop, Stop::Wrong(Error::UnknownName { .. })),
-                };
-            if !is_variant {
-                continue;
-            }
-            let value = match self.check(value) {
-                Ok(value) => value,
-                Err(stop) => return Some(Err(stop)),
-            };
-            if let Some(test) = self.variant_test(operator, value, name, node) {
-                return Some(Ok(test));
-            }
-        }
-        let any = makes_object(left) || makes_object(right);
-        any.then(|| self.compared(operator, left, right, node))
-    }
-
-    fn compared<'t>(
-        &self,
-        operator: Binary,
-        left: &'t Node,
-        right: &'t Node,
+        (a, left): (Expr<'t>, &'t Node),
+        (b, right): (Expr<'t>, &'t Node),
         node: &'t Node,
     ) -> Checked<'t> {
-        let (a, b) = (self.check(left)?, self.check(right)?);
+        // `opt == None` and `e == E::A` test the variant alone.
+        for (value, name, made) in [(&a, right, &b), (&b, left, &a)] {
+            let is_bare = matches!(inner(name).kind, tree::Kind::Name(_));
+            if is_bare
+                && matches!(made.kind, Kind::Made(_))
+                && let Some(test) = self.variant_test(operator, value.clone(), name, node)
+            {
+                return Ok(test);
+            }
+        }
         let (a, b) = match (is_made(&a), is_made(&b)) {
             (true, true) => {
                 let a = self.typed(a, &b.ty)?;
@@ -170,7 +154,6 @@ impl Checker<'_> {
         if rust_types::is_reference(&a.ty) != rust_types::is_reference(&b.ty)
             && !rust_types::are_rows(&a.ty, &b.ty)
             && a.ty.strip().name() != b.ty.strip().name()
-            && !matches!((&a.ty, &b.ty), (Ty::Text, _) | (_, Ty::Text))
         {
             let message = format!(
                 "cannot compare `{}` with `{}`; borrow or dereference one of them",
@@ -188,8 +171,7 @@ impl Checker<'_> {
             (Some(x), Some(y)) => rust_types::same(&x, &y),
             _ => rust_types::same(&a.ty, &b.ty),
         };
-        let is_text = |it: &Expr<'_>| matches!(it.ty, Ty::Text);
-        match is_one || is_text(&a) || is_text(&b) {
+        match is_one || self.texts(operator, &a, &b, node).is_some() {
             true => self.operation(operator, a, b, node),
             false => Err(self.mismatch(&a, &b)),
         }

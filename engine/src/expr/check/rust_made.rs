@@ -5,13 +5,14 @@ use super::super::ir::{Expr, Kind};
 use super::super::made::{Fields, Made};
 use super::super::tree::{self, Node};
 use super::super::tree_rust::Form;
+use super::rust_closures::REFUSED;
 use super::{Checked, Checker, Stop, rust, rust_types, wrong};
 use crate::expr::evaluate::inner;
 use crate::ids::error::Error;
 use crate::inspect::language::template;
+use crate::inspect::library;
 use crate::inspect::value::members::last_component;
 use crate::inspect::value::{MAX_VALUE_BYTES, Shape, Ty};
-use std::ops::Range;
 
 /// Maximum number of elements of an array that an expression makes.
 const MAX_ELEMENTS: u64 = MAX_VALUE_BYTES;
@@ -29,7 +30,10 @@ pub(super) enum Access {
 pub(super) fn is_made(of: &Expr<'_>) -> bool {
     match &of.kind {
         Kind::Made(_) => true,
-        Kind::AddressOf(_) => rust_types::is_reference(&of.ty),
+        // The type of a string literal is known.
+        Kind::AddressOf(to) => {
+            rust_types::is_reference(&of.ty) && !matches!(to.kind, Kind::Text(_))
+        }
         _ => false,
     }
 }
@@ -58,27 +62,27 @@ fn std_variant(path: &str) -> Option<(&'static str, Vec<String>)> {
     Some((found, arguments))
 }
 
-fn at<'t>(kind: Kind<'t>, ty: Ty, span: &Range<usize>) -> Expr<'t> {
-    Expr {
-        kind,
-        ty,
-        span: span.clone(),
-        open: false,
-    }
-}
-
-/// Returns whether a node makes an object.
-pub(super) fn makes_object(node: &Node) -> bool {
-    match &inner(node).kind {
-        tree::Kind::Rust(form) => !matches!(&**form, Form::Match(..) | Form::RawBorrow(_)),
-        tree::Kind::Range(..) | tree::Kind::AddressOf(_) => true,
-        tree::Kind::Call(function, _) => match &inner(function).kind {
-            tree::Kind::Name(path) => std_variant(path).is_some() || is_capital(path),
-            _ => false,
-        },
-        tree::Kind::Name(path) => std_variant(path).is_some(),
-        _ => false,
-    }
+/// Returns a part of a tuple of literals, `(1, 2).1`, whose type is as open as that of a literal.
+pub(super) fn constant_part<'t>(of: &Expr<'t>, name: &str) -> Option<Expr<'t>> {
+    let Kind::Made(made) = &of.kind else {
+        return None;
+    };
+    let Made::Fields(Fields {
+        variant: None,
+        fields,
+        base: None,
+    }) = &**made
+    else {
+        return None;
+    };
+    let are_literals = fields
+        .iter()
+        .all(|it| matches!(it.1.kind, Kind::Constant(_)));
+    let part = fields
+        .iter()
+        .find(|it| it.0 == name)
+        .filter(|_| are_literals);
+    part.map(|it| it.1.clone())
 }
 
 /// Returns whether the last component of a path begins with a capital, as types and variants do.
@@ -133,17 +137,35 @@ impl Checker<'_> {
                 self.struct_literal(path, fields, base.as_ref(), node)
             }
             Form::BorrowMut(of) => self.borrow(of, Access::Mutable, node),
-            Form::RawBorrow(of) => {
-                let of = self.check(of)?;
+            Form::RawConst(operand) | Form::RawMut(operand) => {
+                let of = self.check(operand)?;
                 match of.is_place() {
                     true => {
-                        let ty = of.ty.clone().pointer();
+                        let ty = match form {
+                            Form::RawConst(_) => of.ty.clone().const_pointer(),
+                            _ => of.ty.clone().pointer(),
+                        };
                         Ok(Expr::new(Kind::AddressOf(Box::new(of)), ty, node))
                     }
                     false => Err(wrong("cannot take the address of a temporary", &node.span)),
                 }
             }
             Form::Match(of, arms) => self.matching(of, arms, node),
+            Form::Vec(row) => {
+                let row = self.check(row)?;
+                let of = rust_types::element(&row.ty).unwrap_or_else(Ty::open);
+                let name = format!("alloc::vec::Vec<{}>", of.name());
+                let ty = row.ty.clone().within(&name);
+                Ok(Expr::new(Kind::Retyped(Box::new(row)), ty, node))
+            }
+            Form::OwnedText(text) => {
+                let text = self.check(text)?;
+                match library::method(&text.ty, "to_string", &[]) {
+                    Some(method) => Ok(Expr::answer(method, vec![text], node)),
+                    None => Err(wrong("not a text", &node.span)),
+                }
+            }
+            Form::Closure(..) => Err(wrong(REFUSED, &node.span)),
         }
     }
 
@@ -165,19 +187,7 @@ impl Checker<'_> {
 
     /// Checks the parts of an object.
     fn parts<'t>(&self, nodes: &'t [Node]) -> Result<Vec<Expr<'t>>, Stop<'t>> {
-        nodes.iter().map(|it| self.part(it)).collect()
-    }
-
-    /// Checks a part of an object; a text is a reference.
-    fn part<'t>(&self, node: &'t Node) -> Checked<'t> {
-        let of = self.check(node)?;
-        Ok(match of.ty {
-            Ty::Text => {
-                let span = of.span.clone();
-                at(Kind::AddressOf(Box::new(of)), Ty::str(), &span)
-            }
-            _ => of,
-        })
+        nodes.iter().map(|it| self.check(it)).collect()
     }
 
     fn array_literal<'t>(&self, elements: &'t [Node], node: &'t Node) -> Checked<'t> {
@@ -208,7 +218,7 @@ impl Checker<'_> {
     }
 
     fn filled<'t>(&self, of: &'t Node, count: &'t Node, node: &'t Node) -> Checked<'t> {
-        let (of, count) = (self.part(of)?, self.check(count)?);
+        let (of, count) = (self.check(of)?, self.check(count)?);
         let count = self.typed(count, &rust::named("usize"))?;
         let bits = match count.kind {
             Kind::Constant(bits) => bits,
@@ -290,7 +300,7 @@ impl Checker<'_> {
         };
         match (values, wanted) {
             ([value], 1) => {
-                let value = self.part(value)?;
+                let value = self.check(value)?;
                 self.std_variant(name, &arguments, Some(value), node)
             }
             _ => {
@@ -301,7 +311,7 @@ impl Checker<'_> {
         }
     }
 
-    fn std_variant<'t>(
+    pub(super) fn std_variant<'t>(
         &self,
         name: &'static str,
         arguments: &[String],
@@ -350,7 +360,7 @@ impl Checker<'_> {
     }
 
     /// Returns the type of a spelling: `i32`, `&str`, `Point`.
-    fn type_spelled(&self, name: &str) -> Option<Ty> {
+    pub(super) fn type_spelled(&self, name: &str) -> Option<Ty> {
         match name.strip_prefix('&') {
             Some("str") => Some(Ty::str()),
             Some(of) => self.type_spelled(of.trim()).map(Ty::reference),
@@ -365,7 +375,9 @@ impl Checker<'_> {
         arguments: &'t [Node],
         node: &'t Node,
     ) -> Option<Checked<'t>> {
-        let (ty, variant) = self.constructed(path)?;
+        let Some((ty, variant)) = self.constructed(path) else {
+            return self.imported(path, arguments, node);
+        };
         let known = match variant {
             Some(name) => rust_types::variant(&ty, name)?,
             None => rust_types::fields(&ty)?,
@@ -386,6 +398,33 @@ impl Checker<'_> {
         let fields = names.zip(values).collect();
         let made = self.fields(variant, fields, None, ty.clone(), node);
         Some(self.typed_fields(made, &known, &ty))
+    }
+
+    /// Checks `Leaf(3)`, a variant that a `use` imports, or `Pair(1, 2)` of a generic struct: what it
+    /// is compared with or passed to decides its type.
+    fn imported<'t>(
+        &self,
+        name: &'t str,
+        arguments: &'t [Node],
+        node: &'t Node,
+    ) -> Option<Checked<'t>> {
+        let is_function = || {
+            let known = self.scope.functions(name);
+            known.is_ok_and(|known| !known.is_empty())
+        };
+        if !is_capital(name) || name.contains("::") || arguments.is_empty() || is_function() {
+            return None;
+        }
+        let values = match self.parts(arguments) {
+            Ok(values) => values,
+            Err(stop) => return Some(Err(stop)),
+        };
+        let numbered = values.into_iter().enumerate();
+        let fields = numbered.map(|(at, it)| (at.to_string(), it)).collect();
+        let ty = Ty::open().within(name);
+        Some(Ok(self
+            .fields(Some(name), fields, None, ty, node)
+            .opened(true)))
     }
 
     /// Returns the type of a path that makes a value, and the variant.
@@ -433,6 +472,15 @@ impl Checker<'_> {
         node: &'t Node,
     ) -> Checked<'t> {
         let Some((ty, variant)) = self.constructed(path) else {
+            // A generic struct: what it is compared with or passed to decides its arguments.
+            if is_capital(path) && base.is_none() && !fields.is_empty() && !path.contains('<') {
+                let mut values = Vec::new();
+                for (name, value) in fields {
+                    values.push((name.clone(), self.check(value)?));
+                }
+                let ty = Ty::open().within(path);
+                return Ok(self.fields(None, values, None, ty, node).opened(true));
+            }
             return Err(Stop::Wrong(Error::UnknownName {
                 message: crate::expr::messages::unknown_type(path),
                 span: node.span.start..node.span.start + path.len(),
@@ -451,7 +499,7 @@ impl Checker<'_> {
                 let why = format!("`{path}` has no field `{name}`");
                 return Err(wrong(why, &value.span));
             }
-            values.push((name.clone(), self.part(value)?));
+            values.push((name.clone(), self.check(value)?));
         }
         let base = base.map(|it| self.check(it)).transpose()?;
         if let Some(base) = base.as_ref().filter(|it| !rust_types::same(&it.ty, &ty)) {
@@ -503,21 +551,14 @@ impl Checker<'_> {
         access: Access,
         node: &'t Node,
     ) -> Checked<'t> {
-        // `&v[1..4]` is a slice.
-        if let tree::Kind::Index(_, index) = &inner(operand).kind
-            && let tree::Kind::Range(..) = inner(index).kind
-        {
-            return Err(Stop::Needs(node));
-        }
         let of = self.check(operand)?;
-        Ok(self.reference_to(of, operand, access, node))
+        Ok(self.reference_to(of, access, node))
     }
 
     /// Returns the reference to a checked operand.
     pub(super) fn reference_to<'t>(
         &self,
         of: Expr<'t>,
-        operand: &'t Node,
         access: Access,
         node: &'t Node,
     ) -> Expr<'t> {
@@ -526,12 +567,12 @@ impl Checker<'_> {
             let ty = of.ty.clone().pointer();
             return Expr::new(Kind::AddressOf(Box::new(of)), ty, node);
         }
-        // `*text` and `*slice` are known by their references.
-        let is_unsized = matches!(inner(operand).kind, tree::Kind::Deref(_))
-            && rust_types::is_reference(&of.ty)
-            && rust_types::referent(&of.ty).is_none();
-        if is_unsized {
-            return of;
+        // `&*text` and `&v[1..4]`.
+        if let Some(reference) = of.ty.unsized_reference() {
+            return match of.kind {
+                Kind::Retyped(inner) if inner.ty.same_as(&reference) => *inner,
+                _ => Expr::new(Kind::Retyped(Box::new(of)), reference, node),
+            };
         }
         let open = of.open;
         let ty = match access {
@@ -549,11 +590,7 @@ fn elements_decide(ty: &Ty, of: &Expr<'_>) -> bool {
 
 /// Returns the error for a value of another type.
 pub(super) fn expected<'t>(ty: &Ty, of: &Expr<'_>) -> Stop<'t> {
-    let name = |ty: &Ty| match ty {
-        Ty::Text => "&str".into(),
-        ty => ty.name(),
-    };
-    let (wanted, found) = (name(ty), name(&of.ty));
+    let (wanted, found) = (ty.name(), of.ty.name());
     let message = format!("mismatched types: expected `{wanted}`, found `{found}`");
     wrong(message, &of.span)
 }

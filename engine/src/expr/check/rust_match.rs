@@ -1,7 +1,7 @@
 //! `match`, `if let` and `matches!` of Rust: patterns become tests of a value by its type.
 
 use super::super::ir::{Expr, Kind};
-use super::super::made::{Bound, Match, MatchArm, Test};
+use super::super::made::{Bound, Match, MatchArm, Rest, Test};
 use super::super::tree::{self, Node};
 use super::super::tree_rust::{Arm, Pattern, PatternKind};
 use super::rust_made::expected;
@@ -13,12 +13,28 @@ use std::ops::Range;
 /// What a pattern is compared with: the type, and whether it is behind a reference, which what is
 /// bound is then, too.
 #[derive(Clone)]
-struct Place {
-    ty: Ty,
-    is_behind_reference: bool,
+pub(super) struct Place {
+    pub(super) ty: Ty,
+    pub(super) is_behind_reference: bool,
 }
 
 impl Place {
+    /// Returns a value of a type.
+    pub(super) fn of(ty: Ty) -> Place {
+        Place {
+            ty,
+            is_behind_reference: false,
+        }
+    }
+
+    /// Returns a value of a type behind a reference.
+    pub(super) fn referred(ty: Ty) -> Place {
+        Place {
+            ty,
+            is_behind_reference: true,
+        }
+    }
+
     fn part(&self, ty: &Ty) -> Place {
         Place {
             ty: ty.clone(),
@@ -75,7 +91,7 @@ impl Checker<'_> {
 
     /// Checks a part of an arm. What needs a value that the pattern binds is checked when the arm is
     /// taken.
-    fn in_arm<'t>(
+    pub(super) fn in_arm<'t>(
         &self,
         node: &'t Node,
         bound: &[Bound],
@@ -94,7 +110,7 @@ impl Checker<'_> {
     }
 
     /// Gives the bodies of all arms one type.
-    fn one_result<'t>(&self, arms: &mut [MatchArm<'t>]) -> Result<Ty, Stop<'t>> {
+    pub(super) fn one_result<'t>(&self, arms: &mut [MatchArm<'t>]) -> Result<Ty, Stop<'t>> {
         let mut known = arms
             .iter()
             .filter(|it| !it.body.is_late())
@@ -102,7 +118,7 @@ impl Checker<'_> {
         let Some(first) = known.clone().find(|it| !it.open).or(known.next()) else {
             return Ok(Ty::Void);
         };
-        let ty = first.ty.clone();
+        let (ty, open) = (first.ty.clone(), first.open);
         let mut has_late = false;
         for arm in arms.iter_mut() {
             if arm.body.is_late() {
@@ -114,10 +130,11 @@ impl Checker<'_> {
                 return Err(expected(&ty, &arm.body));
             }
         }
-        Ok(if has_late { Ty::Void } else { ty })
+        // What is still open may become the type of a late one.
+        Ok(if has_late && open { Ty::Void } else { ty })
     }
 
-    fn pattern<'t>(
+    pub(super) fn pattern<'t>(
         &self,
         pattern: &'t Pattern,
         place: &Place,
@@ -253,8 +270,7 @@ impl Checker<'_> {
 
     fn equal<'t>(&self, node: &'t Node, ty: &Ty) -> Result<Test<'t>, Stop<'t>> {
         let of = self.typed(self.check(node)?, ty)?;
-        let is_text = matches!(of.ty, Ty::Text) && &*ty.name() == "&str";
-        match is_text || matches!(ty, Ty::Text) || rust_types::same(&of.ty, ty) {
+        match rust_types::same(&of.ty, ty) {
             true => Ok(Test::Equal(Box::new(of))),
             false => Err(expected(ty, &of)),
         }
@@ -358,6 +374,10 @@ impl Checker<'_> {
             ty: element,
             is_behind_reference,
         };
+        let is_rest = |it: &Pattern| match &it.kind {
+            PatternKind::Bind(_, Some(inner)) => is_rest(inner),
+            _ => is_rest(it),
+        };
         let rest = all.iter().position(is_rest);
         let (before, after) = all.split_at(rest.unwrap_or(all.len()));
         let after = after.get(usize::from(rest.is_some())..).unwrap_or_default();
@@ -365,7 +385,34 @@ impl Checker<'_> {
             let tests = patterns.iter().map(|it| self.pattern(it, &place, bound));
             tests.collect()
         };
-        Ok(Test::Row(tests(before)?, tests(after)?, rest.is_some()))
+        let (before, after) = (tests(before)?, tests(after)?);
+        let rest = match rest.and_then(|it| all.get(it)) {
+            None => Rest::None,
+            Some(pattern) => match &pattern.kind {
+                PatternKind::Bind(name, _) => {
+                    let part = match ty.shape() {
+                        Shape::Array(array) => {
+                            let fixed = (before.len() + after.len()) as u64;
+                            let count = array.count.unwrap_or(0).saturating_sub(fixed);
+                            match place.is_behind_reference {
+                                true => place.ty.clone().array(count).reference(),
+                                false => place.ty.clone().array(count),
+                            }
+                        }
+                        _ => place.ty.clone().slice(),
+                    };
+                    let key = std::ptr::from_ref(pattern) as usize;
+                    bound.push(Bound {
+                        name: name.clone(),
+                        ty: part.clone(),
+                        key,
+                    });
+                    Rest::Bound(key, part)
+                }
+                _ => Rest::Any,
+            },
+        };
+        Ok(Test::Row(before, after, rest))
     }
 }
 

@@ -10,11 +10,7 @@ pub(crate) type Parts = Vec<(String, Ty)>;
 
 /// Returns whether two types are one: of the debug info, built in, or made by an expression.
 pub(crate) fn same(a: &Ty, b: &Ty) -> bool {
-    let name = |ty: &Ty| match ty {
-        Ty::Text => Ty::str().name(),
-        ty => ty.strip().name(),
-    };
-    rust::is_same(a, b) || name(a) == name(b)
+    rust::is_same(a, b) || a.strip().name() == b.strip().name()
 }
 
 /// Checks that values of two types can be compared: an object of the program's own type not with a
@@ -60,6 +56,17 @@ pub(crate) fn is_open(ty: &Ty) -> bool {
             other => other.held().iter().any(is_open),
         },
         _ => false,
+    }
+}
+
+/// Returns the name of a struct or variant whose type is left open.
+pub(crate) fn open_name(ty: &Ty) -> Option<std::sync::Arc<str>> {
+    let Ty::Synthetic(synthetic) = ty else {
+        return None;
+    };
+    match &**synthetic {
+        Synthetic::Struct(name, held) if is_open(held) => Some(name.clone()),
+        _ => None,
     }
 }
 

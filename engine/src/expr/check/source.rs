@@ -152,7 +152,7 @@ impl Checker<'_> {
             _ => self.operand(value),
         };
         if self.is_text_for(to, &value) {
-            return Ok(Source::Text(value));
+            return Ok(Source::Text(text_of(value)));
         }
         if is_same_object(to, &value.ty) {
             return match (ownership::may_copy(to), self.language) {
@@ -187,7 +187,7 @@ impl Checker<'_> {
 
     /// Returns whether a value is a text that an array of characters or a string takes.
     fn is_text_for(&self, to: &Ty, value: &Expr<'_>) -> bool {
-        let is_literal = matches!(value.ty.shape(), Shape::Text);
+        let is_literal = is_literal(value);
         if let Shape::Array(array) = to.shape() {
             return is_literal && array.element.size() == Some(1);
         }
@@ -362,6 +362,25 @@ fn is_nullopt(node: &Node) -> bool {
 /// Returns whether two types are one class or array: by their names, if they are of two units.
 fn is_same_object(a: &Ty, b: &Ty) -> bool {
     a.same_as(b) || a.size().is_some() && a.size() == b.size() && a.name() == b.name()
+}
+
+/// Returns the text of a string literal.
+fn text_of(value: Expr<'_>) -> Expr<'_> {
+    match value.kind {
+        Kind::AddressOf(to) if matches!(to.kind, Kind::Text(_)) => Expr {
+            ty: Ty::Text,
+            ..*to
+        },
+        _ => value,
+    }
+}
+
+/// Returns whether a value is a string literal: that of Rust is a reference.
+fn is_literal(value: &Expr<'_>) -> bool {
+    match &value.kind {
+        Kind::AddressOf(to) => matches!(to.kind, Kind::Text(_)),
+        _ => matches!(value.ty.shape(), Shape::Text),
+    }
 }
 
 /// Returns whether a value is a function or its address.
