@@ -53,6 +53,41 @@ fn functions_that_a_value_leads_to() {
     ] {
         assert_eq!(client.evaluate(expression), expected, "{expression}");
     }
+    for (expression, expected) in [
+        ("-weight", "Weight(-7)"),
+        ("weight < Weight(8)", "true"),
+        ("weight >= Weight(8)", "false"),
+        ("rows[1]", "20"),
+        ("rows[2] + 1", "31"),
+        ("counted.id()", "41"),
+        ("counted.twice()", "82"),
+        ("same(3)", "3"),
+        ("same(\"y\")", "\"y\""),
+        ("same(first_word(\"ab c\"))", "\"ab\""),
+        ("first_word(\"ab c\").len()", "2"),
+        ("weighed(true)", "Some((1, 2))"),
+        ("weighed(false).is_none()", "true"),
+        ("value_of(&Generic { value: 5 })", "5"),
+        ("crate::shop::tool(4)", "5"),
+        ("self::shop::tool(5)", "6"),
+        ("nothing()", "()"),
+        ("pointer.add(1)[0]", "20"),
+        ("unsafe { *pointer.offset(2) }", "30"),
+        ("pointer.add(2).sub(1).is_null()", "false"),
+        ("code == Code(9)", "true"),
+    ] {
+        assert_eq!(client.evaluate(expression), expected, "{expression}");
+    }
+    for (expression, why) in [
+        ("-pair", "not defined for"),
+        ("rows[1..]", "cannot be indexed"),
+        ("weight + 1", "not defined for"),
+        ("boxed + 1", "not defined for"),
+        ("pointer.add(-1)", "cannot apply unary `-` to `usize`"),
+    ] {
+        let error = client.try_evaluate(expression).expect_err(expression);
+        assert!(error.contains(why), "{expression}: {error}");
+    }
     // A closure changes what it has captured.
     assert_eq!(client.evaluate("counting(2)"), "3");
     assert_eq!(client.evaluate("counting(2)"), "5");

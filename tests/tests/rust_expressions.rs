@@ -245,3 +245,138 @@ fn patterns_take_values_apart() {
         client.disconnect();
     }
 }
+
+#[test]
+fn text_slices_and_pointers_have_the_types_of_the_compiler() {
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/made.rs"), "end");
+    shows(
+        &mut client,
+        &[
+            ("\"abc\"", "\"abc\"", "&str"),
+            ("*\"abc\"", "\"abc\"", "str"),
+            ("&\"abc\"", "\"abc\"", "&&str"),
+            ("b\"ab\"", "[97, 98]", "&[u8; 2]"),
+            ("\"abc\".trim()", "\"abc\"", "&str"),
+            ("\"a-b\".split_once('-').unwrap().1", "\"b\"", "&str"),
+            (
+                "\"hello\".chars().nth(1)",
+                "Some('e')",
+                "core::option::Option<char>",
+            ),
+            ("&text[1..3]", "\"ex\"", "&str"),
+            ("text[1..]", "\"ext\"", "str"),
+            ("*text", "\"text\"", "str"),
+            ("&*text", "\"text\"", "&str"),
+            ("*slice", "[2, 3] (2)", "[i32]"),
+            ("&*row", "[1, 2, 3] (3)", "&[i32]"),
+            ("row[1..][0]", "2", "i32"),
+            ("concat!(\"a\", 1)", "\"a1\"", "&str"),
+            ("format!(\"x\")", "\"x\"", "alloc::string::String"),
+            ("vec![1, 2]", "[1, 2]", "alloc::vec::Vec<i32>"),
+            ("row == vec![1, 2, 3]", "true", "bool"),
+            ("{ let y = 5; let z = y + number; z * 2 }", "16", "i32"),
+            ("size_of_val(&number)", "4", "usize"),
+            ("size_of_val(slice)", "8", "usize"),
+            ("std::mem::size_of::<u64>()", "8", "usize"),
+            ("(1..5).contains(&number)", "true", "bool"),
+            ("(1..5).count()", "4", "usize"),
+            ("(1..4) == range", "true", "bool"),
+            ("row.iter().sum::<i32>()", "6", "i32"),
+            ("\"7\".parse::<u8>().unwrap() + 1", "8", "u8"),
+            ("\"300\".parse::<u8>().is_err()", "true", "bool"),
+            ("u8::try_from(300).is_ok()", "false", "bool"),
+            (
+                "char::from_digit(7, 10)",
+                "Some('7')",
+                "core::option::Option<char>",
+            ),
+            ("boxed.as_ref()", "Point {x: 3, y: 4}", "&made::Point"),
+            ("() == ()", "true", "bool"),
+            ("row.as_ptr().is_null()", "false", "bool"),
+        ],
+    );
+    let ty = |client: &mut DapClient, expression: &str| {
+        let shown = client.evaluated(expression).expect(expression);
+        shown["type"].as_str().unwrap_or_default().to_owned()
+    };
+    for (expression, expected) in [
+        ("&raw const number", "*const i32"),
+        ("&raw mut number", "*mut i32"),
+        ("row.as_ptr()", "*const i32"),
+        ("&number as *const i32", "*const i32"),
+        ("(&raw const number).add(1)", "*const i32"),
+    ] {
+        assert_eq!(ty(&mut client, expression), expected, "{expression}");
+    }
+    refuses(
+        &mut client,
+        &[
+            ("&number as u8", "dereference it with `*`"),
+            ("&number as *const u8", "own type"),
+            ("boxed + 1", "not defined for"),
+            ("Some(1) as i32", "cannot cast"),
+            ("-size", "not defined for"),
+            ("opt as i32", "cannot cast"),
+            ("&text[1..9]", "out of range: length is 4"),
+            ("println!(\"x\")", "not expanded"),
+            ("|x| x", "has no code"),
+            (
+                "if number == 3 { 1 } else { &text[1..] }",
+                "mismatched types",
+            ),
+            (
+                "if text.is_empty() { 1 } else { &text[1..] }",
+                "mismatched types",
+            ),
+            ("&number as char", "cannot cast"),
+        ],
+    );
+    client.disconnect();
+}
+
+#[test]
+fn closures_and_rests_of_patterns() {
+    let mut client = DapClient::stopped_at(&Fixture::of("rust/made.rs"), "end");
+    for (expression, expected) in [
+        ("opt.map(|x| x + 1)", "Some(4)"),
+        ("none.map(|x| x + 1)", "None"),
+        ("opt.map_or(0, |x| x * 2)", "6"),
+        ("none.map_or(7, |x| x * 2)", "7"),
+        ("opt.is_some_and(|x| x > 3)", "false"),
+        ("opt.filter(|x| *x == 3)", "Some(3)"),
+        ("opt.filter(|&x| x == 4)", "None"),
+        ("none.unwrap_or_else(|| 5)", "5"),
+        ("opt.and_then(|x| Some(x as u8))", "Some(3)"),
+        ("failed.unwrap_or_else(|e| e as i32 + 1)", "3"),
+        ("result.is_ok_and(|x| x == 1)", "true"),
+        ("row.iter().any(|x| *x == 2)", "true"),
+        ("row.iter().any(|&x| x > 1 && x < 2)", "false"),
+        ("row.iter().all(|x| *x > 0)", "true"),
+        ("row.iter().position(|x| *x == 3)", "Some(2)"),
+        ("row.iter().find(|x| **x > 1)", "Some(2)"),
+        ("row.iter().any(|x| matches!(*x, 3..=4))", "true"),
+        (
+            "match slice { [first, rest @ ..] => rest.len() as i32 + *first, _ => 0 }",
+            "3",
+        ),
+        ("match array { [.., rest @ .., _] => 1, _ => 0 }", "error"),
+        ("match array { [_, rest @ ..] => rest[1] }", "3"),
+    ] {
+        match expected {
+            "error" => drop(client.try_evaluate(expression).expect_err(expression)),
+            _ => assert_eq!(client.evaluate(expression), expected, "{expression}"),
+        }
+    }
+    refuses(
+        &mut client,
+        &[
+            (
+                "row.iter().any(|x| next_of(x) == 3)",
+                "cannot call a function",
+            ),
+            ("row.iter().map(|x| *x)", "has no code"),
+        ],
+    );
+    // The closure's parameter is no unknown name when a condition is set.
+    client.disconnect();
+}

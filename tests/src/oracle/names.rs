@@ -47,6 +47,11 @@ pub(super) fn same_value(language: Language, ty: &str, value: &str, shown: &str)
     };
     let shown = shown.split(' ').next().unwrap_or_default();
     let numbers = (value.parse::<f64>(), shown.parse::<f64>());
+    // A reference of Rust is shown by its target.
+    let ty = match language {
+        Language::Rust => ty.trim_start_matches(['&', ' ']).trim_start_matches("mut "),
+        _ => ty,
+    };
     match (ty, numbers) {
         // Shown with as many digits as the type needs.
         ("float" | "f32", (Ok(value), Ok(shown))) => same_float(value as f32, shown as f32),
