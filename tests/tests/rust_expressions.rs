@@ -292,6 +292,9 @@ fn text_slices_and_pointers_have_the_types_of_the_compiler() {
             ),
             ("boxed.as_ref()", "Point {x: 3, y: 4}", "&made::Point"),
             ("() == ()", "true", "bool"),
+            ("&raw const number == &number", "true", "bool"),
+            ("row.as_ptr() == &row[1]", "false", "bool"),
+            ("*shared", "\"shared\"", "str"),
             ("row.as_ptr().is_null()", "false", "bool"),
         ],
     );
@@ -315,6 +318,7 @@ fn text_slices_and_pointers_have_the_types_of_the_compiler() {
             ("&number as *const u8", "own type"),
             ("boxed + 1", "not defined for"),
             ("Some(1) as i32", "cannot cast"),
+            ("opt == byte", "not defined"),
             ("-size", "not defined for"),
             ("opt as i32", "cannot cast"),
             ("&text[1..9]", "out of range: length is 4"),

@@ -183,11 +183,15 @@ impl Checker<'_> {
                 };
                 let (a, b) = (a?, b?);
                 if self.language == Language::Rust && operator.is_comparison() {
+                    // A reference becomes a pointer.
+                    let a = as_pointer(a, &b.ty);
+                    let b = as_pointer(b, &a.ty);
                     // The other side decides what `Some(3)` and `&2` are.
                     if is_made(&a) || is_made(&b) {
                         return self.compared(operator, (a, left), (b, right), node);
                     }
                     rust_types::comparable(&a.ty, &b.ty).map_err(|why| wrong(why, &node.span))?;
+                    return self.operation(operator, a, b, node);
                 }
                 self.operation(operator, a, b, node)
             }
@@ -582,6 +586,23 @@ fn are_unrelated(a: &Ty, b: &Ty) -> bool {
         }
         (_, false, true) => are_unrelated(b, a),
         _ => false,
+    }
+}
+
+/// Returns a reference of Rust as the pointer that it is compared with.
+fn as_pointer<'t>(of: Expr<'t>, other: &Ty) -> Expr<'t> {
+    let is_raw = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(_, PointerKind::Raw));
+    match rust_types::referent(&of.ty) {
+        Some(to) if is_raw(other) => {
+            let span = of.span.clone();
+            Expr {
+                kind: Kind::Retyped(Box::new(of)),
+                ty: to.const_pointer(),
+                span,
+                open: false,
+            }
+        }
+        _ => of,
     }
 }
 

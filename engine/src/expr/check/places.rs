@@ -169,11 +169,15 @@ impl Checker<'_> {
                     && (matches!(library::contents(&to), Some(Contents::Text(..)))
                         || matches!(to.shape(), Shape::Array(array) if array.count.is_none())) =>
             {
-                let of = Expr::new(Kind::Pointee(Box::new(of)), to, node);
-                return match self.unsized_behind(&of, node) {
-                    Some(target) => Ok(target),
-                    None => Err(self.no_pointer(&of, node)),
+                // The target's address is that in the pointer plus the size of the counts.
+                let method = library::method(&to, "as_ref", &[]);
+                let Some(method) = method else {
+                    return Err(self.no_pointer(&of, node));
                 };
+                let of = Expr::new(Kind::Pointee(Box::new(of)), to, node);
+                let reference = Expr::answer(method, vec![of], node);
+                let ty = reference.ty.clone().unsized_target();
+                return Ok(Expr::new(Kind::Retyped(Box::new(reference)), ty, node));
             }
             Some(Contents::Pointee(to)) if !is_wide(&of.ty) => {
                 return Ok(Expr::new(Kind::Pointee(Box::new(of)), to, node));

@@ -195,7 +195,13 @@ pub(super) fn comparable(left: &Ty, right: &Ty) -> bool {
 fn comparable_within(left: &Ty, right: &Ty, depth: usize) -> bool {
     let (left, right) = (referent(left), referent(right));
     let deeper = |a: &Ty, b: &Ty| depth > 0 && comparable_within(a, b, depth - 1);
-    if is_number(&left) && is_number(&right) || is_text(&left) && is_text(&right) {
+    if is_number(&left) && is_number(&right) {
+        // The numbers in two objects have one type in Rust.
+        let is_rust = |ty: &Ty| ty.language() == Language::Rust;
+        let are_parts = depth < NESTING && is_rust(&left) && is_rust(&right);
+        return !are_parts || left.strip().name() == right.strip().name();
+    }
+    if is_text(&left) && is_text(&right) {
         return true;
     }
     if is_duration(&left) && is_duration(&right) {
