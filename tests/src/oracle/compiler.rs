@@ -35,7 +35,11 @@ impl Compiler<'_> {
                 let line = match (self.language, verdict) {
                     (_, Verdict::Rejected(_)) => return String::new(),
                     (Language::C, Verdict::Typed(ty)) => c_line(index, expression, ty),
-                    (Language::Rust, _) => format!("show!({index}, {expression});"),
+                    // A place is looked at without moving it. Without a macro, whose own line some
+                    // errors would have.
+                    (Language::Rust, _) => format!(
+                        "show({index}, || match ({expression}) {{ ref it => (&Tag(it)).line() }});"
+                    ),
                     _ => format!("SHOW({index}, {expression})"),
                 };
                 match self.has_state {
