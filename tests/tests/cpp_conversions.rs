@@ -1,6 +1,8 @@
 //! Conversions, constructors and `const` of C++'s classes, as its compilers have them.
 
 use serde_json::Value;
+use skips::skip;
+use std::path::Path;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 const SOURCE: &str = "cpp/conversions.cpp";
@@ -15,9 +17,12 @@ fn error_of(response: &Value) -> String {
 /// Expects texts, or errors after `!`, at a marker of the program of each compiler.
 fn answers(marker: &str, cases: &[(&str, &str)]) {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
-        let Some(fixture) = Fixture::build(SOURCE, Flags::new(compiler)) else {
-            continue;
-        };
+        answers_of(SOURCE, Flags::new(compiler), marker, cases);
+    }
+}
+
+fn answers_of(source: &str, flags: Flags, marker: &str, cases: &[(&str, &str)]) {
+    if let Some(fixture) = Fixture::build(source, flags) {
         let mut client = DapClient::stopped_at(&fixture, marker);
         for (expression, expected) in cases {
             match (client.evaluated(expression), expected.strip_prefix('!')) {
@@ -142,6 +147,58 @@ fn names_of_classes_and_of_the_global_namespace() {
             ("only_shop", "3"),
             // One of two classes' types.
             ("sizeof(inner)", "!`inner`"),
+        ],
+    );
+}
+
+/// Of libstdc++ by its invoker, of libc++ by the virtual function of what it holds.
+#[test]
+fn functions_and_strings_of_both_libraries() {
+    let mut all = vec![Flags::new(Compiler::Gcc)];
+    match Path::new("/usr/lib/x86_64-linux-gnu/libc++.so").exists() {
+        true => all.push(Flags {
+            extra: &["-stdlib=libc++"],
+            ..Flags::new(Compiler::Clang)
+        }),
+        false => skip("libc++"),
+    }
+    for flags in all {
+        let long = "\"a text that is longer than the capacity of the string\"";
+        answers_of(
+            "cpp/held.cpp",
+            flags,
+            "end",
+            &[
+                ("f(3)", "8"),
+                ("g(by)", "10"),
+                ("none(1)", "!the `std::function` is empty"),
+                // By the program's own `operator=`.
+                (&format!("s = {long}"), long),
+                ("s", long),
+                ("s.size()", "53"),
+            ],
+        );
+    }
+}
+
+#[test]
+fn results_of_comparisons_and_enumerators_in_names() {
+    answers(
+        "end",
+        &[
+            ("i <=> limit < 0", "true"),
+            ("(limit <=> i) <= 0", "false"),
+            ("0 < (limit <=> i)", "true"),
+            ("i <=> limit", "!compared with 0"),
+            ("Tagged<SEVEN>::number", "70"),
+            ("sizeof(Tagged<SEVEN>)", "1"),
+            ("Plain(3, 4).b", "4"),
+            ("Strong(pi)", "!a cast does not convert"),
+            ("(char *)meters", "!does not convert"),
+            ("true ? meters : 1", "42"),
+            ("int{meters}", "42"),
+            ("static_cast<int *>(false)", "!`static_cast`"),
+            ("sizeof(L\"wide\")", "20"),
         ],
     );
 }

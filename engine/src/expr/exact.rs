@@ -213,6 +213,10 @@ pub(super) fn is_const_object(of: &Expr<'_>) -> bool {
         Kind::Element(array, ..) => is_const_object(array),
         // An element of a container, but not what a pointer refers to.
         Kind::Item(row, _) => library::contents(&row.ty).is_some() && is_const_object(row),
+        Kind::Answer(_, operands) => match operands.first() {
+            Some(row) => row.ty.language() == Language::Cpp && is_const_object(row),
+            None => false,
+        },
         _ => false,
     }
 }

@@ -44,7 +44,7 @@ const SYMBOLS: &[&str] = &[
 ];
 
 /// Operators of C++ that accesses by pointers to members need.
-const SYMBOLS_OF_CPP: &[&str] = &["->*", ".*"];
+const SYMBOLS_OF_CPP: &[&str] = &["->*", ".*", "<=>"];
 
 /// Operators of C++ that are spelled as words (ISO C++ [lex.digraph]).
 const WORDS_OF_CPP: &[(&str, &str)] = &[

@@ -91,6 +91,7 @@ impl Parser<'_> {
             ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
             ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
             ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
+            ("u8", false) if !c => (ScalarKind::UnsignedChar, 1, "char8_t"),
             (_, true) => (ScalarKind::Utf, 4, "char"),
             _ if value > 255 => (ScalarKind::Utf, 4, "char32_t"),
             _ => (ScalarKind::SignedChar, 1, "char"),

@@ -213,7 +213,7 @@ impl Fitting<'_> {
             Some(order) => order,
             None => self.worst().cmp(&other.worst()),
         };
-        order.then_with(|| self.preference().cmp(&other.preference()))
+        order.then_with(|| self.preference(other).cmp(&other.preference(self)))
     }
 
     /// Compares the conversions of the arguments. `None`: each function is better for another one.
@@ -247,13 +247,13 @@ impl Fitting<'_> {
     /// Returns what decides between functions whose parameters fit equally well: a type's own
     /// functions hide those of traits, an instance of a template is worse than another function, and
     /// the nearest declaration hides the others.
-    fn preference(&self) -> (bool, bool, bool, Reverse<usize>) {
+    fn preference(&self, other: &Fitting<'_>) -> (bool, bool, bool, Reverse<usize>) {
         let code = self.known.code.as_ref();
         (
             self.known.language != Language::Rust || self.known.is_of_class,
             self.is_chosen_instance || !is_instance(&self.known.name),
             // One with a constraint that holds has the same parameters.
-            !self.known.deleted,
+            !(self.known.deleted && self.known.has_parameters_of(other.known)),
             Reverse(code.map_or(0, |it| it.nearness)),
         )
     }

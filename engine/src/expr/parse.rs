@@ -67,6 +67,7 @@ pub(super) mod power {
     pub const CHOICE: u8 = 3;
     pub const OR: u8 = 5;
     pub const AND: u8 = 7;
+    pub const THREE_WAY: u8 = 17;
     pub const MEMBER: u8 = 26;
     pub const AS: u8 = 27;
     pub const UNARY: u8 = 29;
@@ -271,6 +272,13 @@ impl Parser<'_> {
                 self.binary_node(left, right, Kind::Repeat)
             }
             ".*" | "->*" if power::MEMBER >= least => self.member_pointer(*left),
+            "<=>" if power::THREE_WAY >= least => {
+                self.at += 1;
+                let right = self.expression(power::THREE_WAY + 1)?;
+                let (span, below) = (left.span.start..right.span.end, [left.depth, right.depth]);
+                let kind = Kind::Cpp(super::parse_cpp::Form::ThreeWay, vec![*left, *right]);
+                self.node(kind, span, &below)
+            }
             "?" if power::CHOICE >= least => self.choice(left),
             ".." | "..=" if self.language == Language::Rust && power::RANGE >= least => {
                 self.range_to(Some(left))

@@ -28,6 +28,8 @@ pub enum Form {
     InnerBraces,
     /// `.member = value` within braces.
     Designated(String),
+    /// `a <=> b`
+    ThreeWay,
 }
 
 impl Form {
@@ -40,6 +42,7 @@ impl Form {
             | Form::MemberOf
             | Form::MemberBehind
             | Form::Designated(_)
+            | Form::ThreeWay
             | Form::InnerBraces => None,
         };
         ty.into_iter()

@@ -3,8 +3,8 @@
 
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{
-    Declaration, FileAddr, Function, Language, LoadAddr, Scope, SimpleLocation, TypeId, Variable,
-    VariableKind, VisiblePaths,
+    Declaration, FileAddr, Function, Language, LoadAddr, Scope, SimpleLocation, TypeId, TypeKind,
+    Variable, VariableKind, VisiblePaths,
 };
 use std::sync::Arc;
 
@@ -139,7 +139,50 @@ impl Modules {
         if let Some((loaded, variable)) = hidden.filter(|_| !name.starts_with("::")) {
             return Some(Static::Variable(loaded, variable));
         }
-        self.member_of_other_unit(name, place)
+        if let Some(found) = self.member_of_other_unit(name, place) {
+            return Some(found);
+        }
+        self.static_named(&self.respelled(name, place)?, place)
+    }
+
+    /// Returns a name with enumerators among its template's arguments as gcc writes them:
+    /// `Value<(Color)5>` for `Value<GREEN>`; `None` if it has none.
+    fn respelled(&self, name: &str, place: Option<&CodePlace<'_>>) -> Option<String> {
+        let is_part = |it: char| it.is_alphanumeric() || matches!(it, '_' | ':');
+        let mut text = String::with_capacity(name.len());
+        let (mut rest, mut depth, mut is_other) = (name, 0usize, false);
+        while let Some(first) = rest.chars().next() {
+            let len = match is_part(first) {
+                true => rest.find(|it| !is_part(it)).unwrap_or(rest.len()),
+                false => first.len_utf8(),
+            };
+            let (word, after) = rest.split_at_checked(len)?;
+            match first {
+                '<' => depth += 1,
+                '>' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            let is_argument = depth > 0 && after.starts_with([',', '>', ' ']);
+            let may_be = is_argument && (first.is_alphabetic() || first == '_');
+            let found = match may_be {
+                true => self.static_named(word, place),
+                false => None,
+            };
+            match found {
+                Some(Static::Enumerator(loaded, enumeration, name)) => {
+                    let ty = loaded.module.ty(enumeration).ok()?;
+                    let TypeKind::Enumeration(of) = &ty.kind else {
+                        return None;
+                    };
+                    let value = of.enumerators.iter().find(|it| it.name == name)?.value;
+                    text.push_str(&format!("({}){value}", ty.name));
+                    is_other = true;
+                }
+                _ => text.push_str(word),
+            }
+            rest = after;
+        }
+        is_other.then_some(text)
     }
 
     /// Returns a static member or enumerator of a class, enumeration or namespace that the unit of a
@@ -255,14 +298,18 @@ impl Modules {
             return Some((loaded, loaded.module.complete_type(id)));
         }
         let here = place.map(|place| place.loaded.id);
-        self.images_from(place).find_map(|loaded| {
+        let found = self.images_from(place).find_map(|loaded| {
             let near = place.filter(|_| Some(loaded.id) == here);
             let near = near.map(|place| place.addr);
             let all = loaded.module.types_named(name, near);
             let id = *all.first()?;
             let is_known = place.is_none_or(|place| is_only_one(place, loaded, name, &all));
             is_known.then_some((loaded, id))
-        })
+        });
+        match found {
+            Some(found) => Some(found),
+            None => self.type_named(&self.respelled(name, place)?, place),
+        }
     }
 
     /// Returns the functions of a name in the first image that has some that can be seen from a

@@ -112,7 +112,11 @@ impl Checker<'_> {
             if let Some(made) = self.constructor_call(&ty, passed.clone(), 0, node)? {
                 return Ok(made);
             }
+            if let Some(made) = self.aggregate_of(&ty, &passed, arguments, node) {
+                return made;
+            }
             if let [operand] = &passed[..] {
+                self.may_be_made(operand, &ty, node)?;
                 return self.cast_to(Cast::Usual, operand.clone(), ty, node);
             }
         }

@@ -47,6 +47,16 @@ impl Checker<'_> {
             },
         };
         self.may_be_cast(cast, &of, &ty, name, node)?;
+        if cast != Cast::Bits
+            && let Some(made) = self.aggregate_of(
+                &ty,
+                std::slice::from_ref(&of),
+                std::slice::from_ref(operand),
+                node,
+            )
+        {
+            return made;
+        }
         let cast = match cast {
             Cast::Static | Cast::Const => Cast::Usual,
             cast => cast,

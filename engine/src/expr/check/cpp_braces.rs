@@ -347,7 +347,9 @@ impl Checker<'_> {
             },
             _ => value,
         };
-        let of = self.decayed(self.operand(self.check(value)?));
+        let of = self.check(value)?;
+        let of = self.converted_argument(of, ty, 0, value)?;
+        let of = self.decayed(self.operand(of));
         if let Shape::Pointer(_, PointerKind::Reference) = ty.shape() {
             return Err(wrong("a reference cannot be made here", &value.span));
         }
@@ -377,6 +379,27 @@ impl Checker<'_> {
             return Err(wrong(message, &value.span));
         }
         self.c_cast(Cast::Usual, of, ty.clone(), value)
+    }
+
+    /// Checks `T(a, b)` of an aggregate (ISO C++ [dcl.init]); `None`: it is another cast.
+    pub(super) fn aggregate_of<'t>(
+        &self,
+        ty: &Ty,
+        values: &[Expr<'t>],
+        operands: &'t [Node],
+        node: &'t Node,
+    ) -> Option<Checked<'t>> {
+        let Shape::Composite(class) = ty.shape() else {
+            return None;
+        };
+        let composite = class.composite()?;
+        let is_value = match values {
+            [only] => scalar(&self.referent(only.clone()).ty).is_some(),
+            _ => true,
+        };
+        let is_aggregate = self.is_no_aggregate(&class, composite).is_none();
+        (self.language == Language::Cpp && is_value && is_aggregate)
+            .then(|| self.braces(ty.clone(), operands, node))
     }
 
     /// Returns why a class is no aggregate; `None` if it is one.

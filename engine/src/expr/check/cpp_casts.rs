@@ -19,13 +19,42 @@ impl Checker<'_> {
         name: &TypeName,
         node: &'t Node,
     ) -> Result<(), Stop<'t>> {
+        let target = Target {
+            layer: name.layers.last(),
+            is_const: name.is_const,
+        };
+        self.may_be_converted(cast, of, ty, target, node)
+    }
+
+    /// Checks that `T(x)` may convert a value.
+    pub(super) fn may_be_made<'t>(
+        &self,
+        of: &Expr<'t>,
+        ty: &Ty,
+        node: &'t Node,
+    ) -> Result<(), Stop<'t>> {
+        let target = Target {
+            layer: None,
+            is_const: false,
+        };
+        self.may_be_converted(Cast::Usual, of, ty, target, node)
+    }
+
+    fn may_be_converted<'t>(
+        &self,
+        cast: Cast,
+        of: &Expr<'t>,
+        ty: &Ty,
+        target: Target<'_>,
+        node: &'t Node,
+    ) -> Result<(), Stop<'t>> {
         if self.language != Language::Cpp {
             return Ok(());
         }
         let of = self.referent(of.clone());
-        let may_be = match name.layers.last() {
-            Some(Layer::Reference) => refers(cast, &of.ty, ty, name.is_const),
-            Some(Layer::RvalueReference) => refers(cast, &of.ty, ty, true),
+        let may_be = match target.layer {
+            Some(Layer::Reference) => refers(cast, &of, ty, target.is_const),
+            Some(Layer::RvalueReference) => refers(cast, &of, ty, true),
             _ if is_nullptr(ty) => of.is_zero() && cast != Cast::Const,
             _ => {
                 let of = self.decayed(of.clone());
@@ -51,8 +80,20 @@ impl Checker<'_> {
     }
 }
 
-/// Returns whether a cast may refer to an object of a type as one of another type.
-fn refers(cast: Cast, from: &Ty, to: &Ty, is_bound: bool) -> bool {
+/// The outermost part of a cast's type.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    layer: Option<&'a Layer>,
+    is_const: bool,
+}
+
+/// Returns whether a cast may refer to an object as one of another type.
+fn refers(cast: Cast, of: &Expr<'_>, to: &Ty, is_bound: bool) -> bool {
+    let from = &of.ty;
+    let drops_const = exact::is_const_object(of) && !is_bound;
+    if drops_const && matches!(cast, Cast::Static | Cast::Bits | Cast::Dynamic) {
+        return false;
+    }
     let Shape::Pointer(to, PointerKind::Reference) = to.shape() else {
         return true;
     };
@@ -84,10 +125,14 @@ fn converts(cast: Cast, from: &Ty, to: &Ty, is_zero: bool) -> bool {
         _ if is_member(from) && c::is_arithmetic(to) => {
             cast != Cast::Bits && cast != Cast::Const && scalar(to) == scalar(&c::named("bool"))
         }
+        (Cast::Usual | Cast::Static, None, Some(_)) if is_class(from) => {
+            cpp_objects::may_convert(from, to)
+        }
         (Cast::Usual, Some(_), None) => !matches!(to.shape(), Shape::Enumeration(_)),
         (Cast::Usual, ..) => true,
         // The names of members need not be spelled alike.
-        _ if is_member(from) || is_member(to) => cast != Cast::Dynamic,
+        _ if is_member(from) && is_member(to) => cast != Cast::Dynamic,
+        _ if is_member(from) || is_member(to) => cast == Cast::Static && is_zero,
         (Cast::Const, Some(from), Some(to)) => exact::same(&from, &to),
         (Cast::Const, ..) => false,
         (Cast::Dynamic, Some(from), Some(to)) => is_class(&from) && (is_class(&to) || is_void(&to)),
@@ -104,10 +149,13 @@ fn converts(cast: Cast, from: &Ty, to: &Ty, is_zero: bool) -> bool {
             is_void(to) || scalar(to) == scalar(&c::named("bool")) || is_class(to)
         }
         (Cast::Static, None, Some(_)) => {
-            is_zero && is_integer(from) || !c::is_arithmetic(from) && scalar(from).is_none()
+            let is_bool = scalar(from) == scalar(&c::named("bool"));
+            is_zero && is_integer(from) && !is_bool
+                || !c::is_arithmetic(from) && scalar(from).is_none()
         }
         (Cast::Static, None, None) => true,
-        (Cast::Bits, Some(_), Some(_)) => true,
+        // `nullptr`
+        (Cast::Bits, Some(from), Some(_)) => !(is_zero && is_void(&from)),
         (Cast::Bits, Some(_), None) => {
             is_integer(to) && !matches!(to.shape(), Shape::Enumeration(_))
         }

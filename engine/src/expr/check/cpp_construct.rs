@@ -14,6 +14,8 @@ use dwarf::Language;
 
 /// The first conversion of an argument of a call.
 const ARGUMENT: u32 = 64;
+/// The conversion of a branch, counted as an argument.
+const BRANCH: usize = 512;
 
 impl Checker<'_> {
     /// Checks `T(a, b)` of a class that has constructors; `None`: it has none.
@@ -107,6 +109,27 @@ impl Checker<'_> {
         }
         let made = self.constructor_call(&to, vec![of], step, node)?;
         Ok(made.unwrap_or(argument))
+    }
+
+    /// Converts a branch of `?:` by its class to the type of the other one, a number.
+    pub(super) fn converted_branches<'t>(
+        &self,
+        yes: Expr<'t>,
+        no: Expr<'t>,
+        node: &'t Node,
+    ) -> Result<(Expr<'t>, Expr<'t>), Stop<'t>> {
+        let (a, b) = (self.referent(yes.clone()), self.referent(no.clone()));
+        let is_object = |of: &Expr<'_>| matches!(of.ty.shape(), Shape::Composite(_));
+        Ok(match (is_object(&a), is_object(&b)) {
+            (true, false) if c::is_arithmetic(&b.ty) => {
+                (self.converted_argument(yes, &b.ty, BRANCH, node)?, no)
+            }
+            (false, true) if c::is_arithmetic(&a.ty) => {
+                let no = self.converted_argument(no, &a.ty, BRANCH, node)?;
+                (yes, no)
+            }
+            _ => (yes, no),
+        })
     }
 
     /// Checks `(f)(x)` and `(a[1])(x)`, which the parser takes for a cast.

@@ -15,10 +15,12 @@ use crate::inspect::library;
 use crate::inspect::value::base_path;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::types::DwarfTy;
-use crate::inspect::value::{Shape, Ty, members};
+use crate::inspect::value::{PointerKind, Shape, Ty, members};
 use dwarf::{Language, Method};
 use std::cell::RefCell;
 use std::sync::Arc;
+
+const EMPTY_FUNCTION: &str = "the `std::function` is empty: a call of it throws";
 
 /// What an object is converted to.
 #[derive(Clone, Copy)]
@@ -164,8 +166,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a call of what libstdc++'s `std::function` holds, by its own invoker; `None`: it is
-    /// another library's.
+    /// Checks a call of what a `std::function` holds: by libstdc++'s own invoker, or by the virtual
+    /// function of libc++'s holder; `None`: it is another library's.
     fn std_function_call<'t>(
         &self,
         of: &Expr<'t>,
@@ -181,14 +183,39 @@ impl Checker<'_> {
             member("_M_functor"),
             member("_M_manager"),
         ) else {
-            return Ok(None);
+            return self.held_function_call(member("__f_"), arguments, node);
         };
         let mut all = vec![functor];
         all.extend(arguments.iter().map(|it| self.copied_scalar(it)));
         let call = self.call_of(invoker, all, None, node)?;
         let ty = call.ty.clone();
-        let why = "the `std::function` is empty: a call of it throws";
-        let kind = Kind::Cpp(Box::new(Cpp::Guarded(manager, call, why)));
+        let kind = Kind::Cpp(Box::new(Cpp::Guarded(manager, call, EMPTY_FUNCTION)));
+        Ok(Some(Expr::new(kind, ty, node)))
+    }
+
+    fn held_function_call<'t>(
+        &self,
+        holder: Option<Expr<'t>>,
+        arguments: &[Expr<'t>],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        let Some(holder) = holder else {
+            return Ok(None);
+        };
+        let Lookup::Found(parts) = path::find(&holder.ty, "__f_") else {
+            return Ok(None);
+        };
+        let held = Expr::part(holder, parts, node);
+        let Shape::Pointer(base, PointerKind::Raw) = held.ty.shape() else {
+            return Ok(None);
+        };
+        let all: Vec<Expr<'t>> = arguments.iter().map(|it| self.copied_scalar(it)).collect();
+        let object = held.clone().target(base);
+        let Some(call) = self.member_function(object, "operator()", &all, node)? else {
+            return Ok(None);
+        };
+        let ty = call.ty.clone();
+        let kind = Kind::Cpp(Box::new(Cpp::Guarded(held, call, EMPTY_FUNCTION)));
         Ok(Some(Expr::new(kind, ty, node)))
     }
 

@@ -68,6 +68,10 @@ impl Checker<'_> {
             (Form::MemberOf, [object, pointer]) => self.member_of(object, pointer, node),
             (Form::MemberBehind, [object, pointer]) => self.member_behind(object, pointer, node),
             (Form::Braces(name), values) => self.braces(self.type_of_name(name)?, values, node),
+            (Form::ThreeWay, _) => {
+                let message = "the result of `<=>` is compared with 0 only: `(a <=> b) < 0`";
+                Err(wrong(message, &node.span))
+            }
             (Form::Designated(_), _) => Err(wrong("unexpected designator", &node.span)),
             _ => Err(wrong("braces need a type before them", &node.span)),
         }
@@ -155,7 +159,16 @@ impl Checker<'_> {
     /// Checks `sizeof x`.
     pub(super) fn size_of<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
         if let tree::Kind::Text(bytes) = &inner(operand).kind {
-            return Ok(self.size(bytes.len() as u64 + 1, node));
+            let source = self.source_text(inner(operand));
+            let text = || String::from_utf8_lossy(bytes).into_owned();
+            return Ok(self.size(
+                match source.as_bytes() {
+                    [b'L' | b'U', ..] => 4 * (text().chars().count() as u64 + 1),
+                    [b'u', b'"' | b'R', ..] => 2 * (text().encode_utf16().count() as u64 + 1),
+                    _ => bytes.len() as u64 + 1,
+                },
+                node,
+            ));
         }
         let operand = self.type_or_value(operand)?;
         if matches!(&operand, Operand::Value(value) if value.bits().is_some()) {

@@ -390,7 +390,10 @@ impl<'a> Checker<'a> {
         let (yes, no, ty) = match (yes.is_late(), no.is_late()) {
             (false, false) => match self.language {
                 Language::Rust => self.same_type(yes, no)?,
-                _ => self.common_choice(yes, no)?,
+                _ => {
+                    let (yes, no) = self.converted_branches(yes, no, node)?;
+                    self.common_choice(yes, no)?
+                }
             },
             // The type is that of the chosen one.
             _ => return Err(Stop::Needs(node)),

@@ -1,6 +1,7 @@
 //! Operators on numbers and addresses.
 
 use super::super::ir::{Expr, Kind, Overflow};
+use super::super::parse_cpp::Form;
 use super::super::tree::{self, Binary, Node, Order, Unary};
 use super::cpp_classes::Operands;
 use super::rust_made::is_made;
@@ -133,6 +134,9 @@ impl Checker<'_> {
         right: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
+        if three_way(operator, left, right).is_some() {
+            return self.three_way_compared(operator, left, right, node);
+        }
         let a = self.check(left);
         if let Err(Stop::Needs(_) | Stop::Wants(_)) = a {
             return a;
@@ -195,6 +199,20 @@ impl Checker<'_> {
                 }
                 self.operation(operator, a, b, node)
             }
+        }
+    }
+
+    /// Checks `(a <=> b) < 0`, which is `a < b` (ISO C++ [expr.spaceship]).
+    fn three_way_compared<'t>(
+        &self,
+        operator: Binary,
+        left: &'t Node,
+        right: &'t Node,
+        node: &'t Node,
+    ) -> Checked<'t> {
+        match three_way(operator, left, right) {
+            Some((a, b)) => self.binary(operator, a, b, node),
+            None => Err(Stop::Needs(node)),
         }
     }
 
@@ -514,6 +532,12 @@ impl Checker<'_> {
             Shape::Pointer(of, _) => matches!(of.shape(), Shape::Void),
             _ => false,
         };
+        let is_function = |ty: &Ty| match ty.shape() {
+            Shape::Pointer(of, _) => {
+                self.language == Language::Cpp && matches!(of.shape(), Shape::Function)
+            }
+            _ => false,
+        };
         let number = |of: &Expr<'_>| c::is_arithmetic(&of.ty) && !c::is_float(&of.ty);
         // C++ converts objects to each other, or to a common number.
         let is_object =
@@ -528,8 +552,8 @@ impl Checker<'_> {
             _ if c::is_same(&yes.ty, &no.ty) => yes.ty.clone(),
             (true, false) if no.is_zero() => yes.ty.clone(),
             (false, true) if yes.is_zero() => no.ty.clone(),
-            (true, true) if is_void(&yes.ty) => yes.ty.clone(),
-            (true, true) if is_void(&no.ty) => no.ty.clone(),
+            (true, true) if is_void(&yes.ty) && !is_function(&no.ty) => yes.ty.clone(),
+            (true, true) if is_void(&no.ty) && !is_function(&yes.ty) => no.ty.clone(),
             (true, true) if let Some(common) = self.common_class(&yes, &no)? => return Ok(common),
             (true, false) if mixed && number(&no) => yes.ty.clone(),
             (false, true) if mixed && number(&yes) => no.ty.clone(),
@@ -554,6 +578,29 @@ impl Checker<'_> {
             false => (yes, no),
         };
         Ok((yes, no, ty))
+    }
+}
+
+/// Returns the operands of a `<=>` whose result is compared with a literal 0, in the order in which
+/// that compares them.
+fn three_way<'t>(
+    operator: Binary,
+    left: &'t Node,
+    right: &'t Node,
+) -> Option<(&'t Node, &'t Node)> {
+    let is_zero = |node: &Node| matches!(inner(node).kind, tree::Kind::Number(0, _));
+    let compared = |node: &'t Node| match &inner(node).kind {
+        tree::Kind::Cpp(Form::ThreeWay, operands) => match &operands[..] {
+            [a, b] => Some((a, b)),
+            _ => None,
+        },
+        _ => None,
+    };
+    operator.order()?;
+    match (compared(left), compared(right)) {
+        (Some(operands), None) if is_zero(right) => Some(operands),
+        (None, Some((a, b))) if is_zero(left) => Some((b, a)),
+        _ => None,
     }
 }
 
