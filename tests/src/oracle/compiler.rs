@@ -48,7 +48,12 @@ impl Compiler<'_> {
                 }
             });
             let (done, messages) = self.run(true);
-            let errors = self.errors(&messages, expressions.len());
+            let mut errors = self.errors(&messages, expressions.len());
+            // A value that another expression moves, which itself is an error.
+            let follows = |why: &str| why.starts_with("[E0382]");
+            if errors.values().any(|why| !follows(why)) {
+                errors.retain(|_, why| !follows(why));
+            }
             if done {
                 return verdicts;
             }
