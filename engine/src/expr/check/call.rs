@@ -89,6 +89,18 @@ impl Checker<'_> {
             return Ok(answer);
         }
         let passed = self.passed(operands, arguments)?;
+        self.call_with(name, function, (arguments, passed), returns, node)
+    }
+
+    // Separate from `function_call` to keep the recursive function's stack frame small.
+    fn call_with<'t>(
+        &self,
+        name: &'t str,
+        function: &'t Node,
+        (arguments, passed): (&'t [Node], Vec<Expr<'t>>),
+        returns: Option<&Ty>,
+        node: &'t Node,
+    ) -> Checked<'t> {
         if !self.scope.hides_functions(name) && !self.scope.is_chosen_at_run_time(name) {
             let known = self.scope.functions(name).map_err(Stop::Wrong)?;
             let known: Vec<Candidate> = known.into_iter().map(Candidate::of).collect();

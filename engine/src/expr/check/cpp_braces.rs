@@ -102,15 +102,8 @@ impl Checker<'_> {
         {
             return Err(wrong("a copy of an object; use the object", &node.span));
         }
-        if let Shape::Composite(class) = ty.shape()
-            && let Some(composite) = class.composite()
-            && self.is_no_aggregate(&class, composite).is_some()
-            && !values.iter().any(is_list)
-        {
-            let arguments = self.arguments(values)?;
-            if let Some(made) = self.constructor_call(&ty, arguments, 0, node)? {
-                return Ok(made);
-            }
+        if let Some(made) = self.object_by_constructor(&ty, values, node)? {
+            return Ok(made);
         }
         let mut parts = Vec::new();
         let mut values = Values { values, node };
@@ -121,6 +114,24 @@ impl Checker<'_> {
         }
         let kind = Kind::Cpp(Box::new(Cpp::Object(parts)));
         Ok(Expr::new(kind, ty, node))
+    }
+
+    // Separate from `object` to keep the recursive function's stack frame small.
+    fn object_by_constructor<'t>(
+        &self,
+        ty: &Ty,
+        values: &'t [Node],
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        if let Shape::Composite(class) = ty.shape()
+            && let Some(composite) = class.composite()
+            && self.is_no_aggregate(&class, composite).is_some()
+            && !values.iter().any(is_list)
+        {
+            let arguments = self.arguments(values)?;
+            return self.constructor_call(ty, arguments, 0, node);
+        }
+        Ok(None)
     }
 
     /// Gives the members of an object at an offset their values (ISO C++ [dcl.init.aggr]).
@@ -348,6 +359,11 @@ impl Checker<'_> {
             _ => value,
         };
         let of = self.check(value)?;
+        self.initial_of(ty, of, value)
+    }
+
+    // Separate from `initial` to keep the recursive function's stack frame small.
+    fn initial_of<'t>(&self, ty: &Ty, of: Expr<'t>, value: &'t Node) -> Checked<'t> {
         let of = self.converted_argument(of, ty, 0, value)?;
         let of = self.decayed(self.operand(of));
         if let Shape::Pointer(_, PointerKind::Reference) = ty.shape() {
