@@ -184,6 +184,10 @@ impl Parser<'_> {
             && let Some(ty) = self.type_in_brackets()
         {
             let span = start..self.token_before().span.end;
+            // `sizeof(short)[x]` is none of a value.
+            if matches!(self.symbol(), "[" | "." | "->") {
+                return Err(self.unexpected());
+            }
             return self.node(Kind::SizeOfType(ty), span, &[]);
         }
         let operand = self.operand()?;

@@ -538,6 +538,11 @@ impl Checker<'_> {
             }
             _ => false,
         };
+        // `(void *)0`
+        let is_null = |of: &Expr<'_>| match &of.kind {
+            Kind::Convert(inner) => inner.is_zero(),
+            _ => of.is_zero(),
+        };
         let number = |of: &Expr<'_>| c::is_arithmetic(&of.ty) && !c::is_float(&of.ty);
         // C++ converts objects to each other, or to a common number.
         let is_object =
@@ -552,6 +557,9 @@ impl Checker<'_> {
             _ if c::is_same(&yes.ty, &no.ty) => yes.ty.clone(),
             (true, false) if no.is_zero() => yes.ty.clone(),
             (false, true) if yes.is_zero() => no.ty.clone(),
+            // A null pointer constant has the other type (ISO C §6.5.16).
+            (true, true) if mixed && is_void(&yes.ty) && is_null(&yes) => no.ty.clone(),
+            (true, true) if mixed && is_void(&no.ty) && is_null(&no) => yes.ty.clone(),
             (true, true) if is_void(&yes.ty) && !is_function(&no.ty) => yes.ty.clone(),
             (true, true) if is_void(&no.ty) && !is_function(&yes.ty) => no.ty.clone(),
             (true, true) if let Some(common) = self.common_class(&yes, &no)? => return Ok(common),
@@ -570,6 +578,8 @@ impl Checker<'_> {
                 let message = format!("the branches have different types: `{a}` and `{b}`");
                 return Err(wrong(message, &(yes.span.start..no.span.end)));
             }
+            // Compilers of C warn.
+            (true, true) if mixed => Ty::Void.pointer(),
             // Each branch keeps its type: classes, strings.
             _ => return Ok((yes, no, Ty::Void)),
         };

@@ -75,6 +75,17 @@ impl Checker<'_> {
                         None => return Err(Stop::Needs(node)),
                     },
                 },
+                // `points->x`
+                Shape::Array(array) if self.language != Language::Rust => {
+                    let element = array.element.clone();
+                    let first = Expr::new(Kind::Constant(0), c::named("long"), node);
+                    let kind = Kind::Element(Box::new(of), Box::new(first), array);
+                    Expr::new(kind, element, node)
+                }
+                Shape::Scalar(_) if self.language == Language::C => {
+                    let message = self.has_no_members(&whole, node);
+                    return Err(wrong(message, &self.last_name(node, name)));
+                }
                 _ => return Err(Stop::Needs(node)),
             };
         }
@@ -110,11 +121,18 @@ impl Checker<'_> {
         let names = path::names(class);
         let span = self.last_name(node, name);
         if names.is_empty() {
-            let message = format!("`{source}` ({}) has no members", whole.name());
-            return wrong(message, &span);
+            return wrong(self.has_no_members(whole, node), &span);
         }
         let message = messages::no_member("member", name, source, whole);
         wrong(with_suggestion(message, name, &names), &span)
+    }
+
+    fn has_no_members(&self, whole: &Ty, node: &Node) -> String {
+        let source = match &node.kind {
+            tree::Kind::Member(object, _) => self.source_text(object),
+            _ => self.source_text(node),
+        };
+        format!("`{source}` ({}) has no members", whole.name())
     }
 
     /// Checks `*x`.

@@ -184,7 +184,7 @@ fn values_of_cpp() {
             ("!mode", "~cannot use a `Mode` as a condition"),
             (
                 "dynamic_cast<First *>(number) == 0",
-                "~needs a pointer or reference",
+                "~`dynamic_cast` does not convert",
             ),
             ("plain = plain2", "{x = 3, y = 4}"),
             ("plain = whole", "~error: "),
