@@ -238,6 +238,16 @@ fn existing_names_cause_no_message() {
         ],
     );
     assert_known("rust/tour.rs", "area", &["self.0 > 1.0"]);
+    // The other side has the type of a bare variant.
+    assert_known(
+        "rust/made.rs",
+        "end",
+        &[
+            "size == Large && opt == Some(3)",
+            "failed == Err(2)",
+            "code_of(&Code(4)) == 4",
+        ],
+    );
 }
 
 #[test]

@@ -8,6 +8,13 @@ use crate::expr::evaluate::inner;
 use crate::ids::error::Error;
 
 impl Expression {
+    /// Returns whether the check finds nothing to object to and knows all names.
+    pub(crate) fn is_known(&self, scope: &dyn Scope) -> bool {
+        let known = Known::default();
+        let checker = Checker::new(scope, self.language(), &known, self.text());
+        checker.check(self.root()).is_ok()
+    }
+
     /// Returns the first mistake. Names that are unknown are none: a library that is loaded later
     /// may define them.
     pub(crate) fn mistake(&self, scope: &dyn Scope) -> Option<Error> {

@@ -88,6 +88,9 @@ impl NameScope<'_> {
 
     /// Returns the error for the first unknown name.
     pub(crate) fn wrong_in(&self, what: &str, expression: &Expression) -> Option<String> {
+        if expression.is_known(self) {
+            return None;
+        }
         let language = expression.language();
         let mentioned = expression.mentioned();
         let text = expression.text();
