@@ -5,6 +5,7 @@ mod assign;
 pub(in crate::expr) mod c;
 mod call;
 mod cast;
+mod choice;
 mod cpp_braces;
 mod cpp_casts;
 mod cpp_classes;
@@ -371,35 +372,6 @@ impl<'a> Checker<'a> {
         };
         let kind = make(Box::new(left), Box::new(right));
         Ok(Expr::new(kind, self.truth_type(), node))
-    }
-
-    fn choice<'t>(
-        &self,
-        condition: &'t Node,
-        yes: &'t Node,
-        no: &'t Node,
-        node: &'t Node,
-    ) -> Checked<'t> {
-        let is_changed = condition.has_effects();
-        let condition = self.condition(condition)?;
-        let branch = |node: &'t Node| match self.branch(node) {
-            Err(Stop::Needs(_) | Stop::Wants(_)) if is_changed => Ok(postponed(node)),
-            branch => branch,
-        };
-        let (yes, no) = (branch(yes)?, branch(no)?);
-        let (yes, no, ty) = match (yes.is_late(), no.is_late()) {
-            (false, false) => match self.language {
-                Language::Rust => self.same_type(yes, no)?,
-                _ => {
-                    let (yes, no) = self.converted_branches(yes, no, node)?;
-                    self.common_choice(yes, no)?
-                }
-            },
-            // The type is that of the chosen one.
-            _ => return Err(Stop::Needs(node)),
-        };
-        let kind = Kind::Choice(Box::new(condition), Box::new(yes), Box::new(no));
-        Ok(Expr::new(kind, ty, node))
     }
 
     fn sequence<'t>(&self, first: &'t Node, second: &'t Node, node: &'t Node) -> Checked<'t> {
