@@ -24,8 +24,7 @@ fn macros_are_expanded_at_the_line() {
     ] {
         assert_eq!(shown(&mut client, expression), expected, "{expression}");
     }
-    // The operators of the preprocessor are not evaluated.
-    assert!(shown(&mut client, "NAMED(n)").contains("no variable `NAMED`"));
+    assert!(shown(&mut client, "NAMED(n + 1)").contains("\"n + 1\""));
     let error = shown(&mut client, "FIELD(n)");
     assert!(error.contains("in `( ( n ) -> count )`"), "{error}");
     client.disconnect();
