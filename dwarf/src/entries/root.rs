@@ -56,9 +56,13 @@ impl Entries {
             raw.comp_dir = skeleton.raw.comp_dir;
         }
         let root = raw.entry(header.root_offset())?;
-        let mut stmt_list = None;
+        let (mut stmt_list, mut has_macros) = (None, false);
         for attr in root.attrs() {
             match (attr.name(), attr.value()) {
+                (
+                    gimli::DW_AT_macros | gimli::DW_AT_GNU_macros | gimli::DW_AT_macro_info,
+                    _,
+                ) => has_macros = true,
                 (gimli::DW_AT_stmt_list, Value::DebugLineRef(offset)) => stmt_list = Some(offset.0),
                 (gimli::DW_AT_str_offsets_base, Value::DebugStrOffsetsBase(base)) => {
                     raw.str_offsets_base = base;
@@ -111,6 +115,7 @@ impl Entries {
             language,
             optimized,
             stmt_list,
+            has_macros,
             scan: OnceLock::new(),
             bare_templates: OnceLock::new(),
         })

@@ -57,16 +57,7 @@ impl Module {
         let unit = self
             .info()
             .and_then(|info| info.whole(info.unit_at(addr.0)?));
-        let root = unit.and_then(|unit| unit.raw.entry(unit.raw.header.root_offset()).ok());
-        root.is_some_and(|root| {
-            [
-                gimli::DW_AT_macros,
-                gimli::DW_AT_GNU_macros,
-                gimli::DW_AT_macro_info,
-            ]
-            .into_iter()
-            .any(|at| root.attr_value(at).is_some())
-        })
+        unit.is_some_and(|unit| unit.has_macros)
     }
 
     /// Returns the definition that a macro has at a line of a file, in the unit that covers `addr`;
