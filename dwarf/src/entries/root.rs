@@ -59,10 +59,9 @@ impl Entries {
         let (mut stmt_list, mut has_macros) = (None, false);
         for attr in root.attrs() {
             match (attr.name(), attr.value()) {
-                (
-                    gimli::DW_AT_macros | gimli::DW_AT_GNU_macros | gimli::DW_AT_macro_info,
-                    _,
-                ) => has_macros = true,
+                (gimli::DW_AT_macros | gimli::DW_AT_GNU_macros | gimli::DW_AT_macro_info, _) => {
+                    has_macros = true
+                }
                 (gimli::DW_AT_stmt_list, Value::DebugLineRef(offset)) => stmt_list = Some(offset.0),
                 (gimli::DW_AT_str_offsets_base, Value::DebugStrOffsetsBase(base)) => {
                     raw.str_offsets_base = base;

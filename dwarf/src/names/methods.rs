@@ -9,6 +9,8 @@ use crate::ids::addr::FileAddr;
 use crate::ids::error::Error;
 use crate::lines::DebugInfo;
 use crate::module::Module;
+use crate::names::functions::is_meant;
+use crate::naming::NameQuery;
 use crate::types::TypeId;
 use gimli::Operation;
 
@@ -56,6 +58,32 @@ impl Module {
             tracing::debug!(?class, %error, "cannot list member functions");
             Vec::new()
         })
+    }
+
+    /// Returns the functions of a name whose calls are inlined, outside of classes, by their qualified
+    /// names; those that have code as well are among them.
+    pub fn inlined_functions(&self, name: &str) -> Vec<Method> {
+        let query = NameQuery::new(name);
+        let (Some(info), Some(key)) = (self.info(), query.key()) else {
+            return Vec::new();
+        };
+        let (dies, _) = self.inlined_by_key(info, key);
+        let mut functions: Vec<Method> = Vec::new();
+        for die in dies {
+            let Ok((unit, entry)) = info.entry(die) else {
+                continue;
+            };
+            if entry.tag() != gimli::DW_TAG_subprogram
+                || functions.len() >= MAX_METHODS
+                || class_of_entry(info, die).is_some()
+                || !is_meant(info, &query, unit, &entry)
+            {
+                continue;
+            }
+            let name = info.qualified_name_of(unit, &entry);
+            functions.extend(info.read_method(unit, &entry, name).ok());
+        }
+        functions
     }
 
     /// Returns whether a function takes more arguments than it has parameters (`...`).
@@ -118,24 +146,29 @@ impl DebugInfo {
                 continue;
             }
             let name = self.own_name(unit, child).unwrap_or_default();
-            methods.push(Method {
-                name: String::from_utf8_lossy(name).into_owned(),
-                linkage_name: self.linkage_name(unit, child).map(str::to_owned),
-                deleted: flag(child, gimli::DW_AT_deleted),
-                is_explicit: flag(child, gimli::DW_AT_explicit),
-                written: !flag(child, gimli::DW_AT_artificial)
-                    && !flag(child, gimli::DW_AT_deleted)
-                    && !crate::types::read_composite::is_defaulted(child),
-                slot: slot(unit, child),
-                is_static: child.attr_value(gimli::DW_AT_object_pointer).is_none()
-                    && !self.takes_object(unit, child)?,
-                parameters: self.method_parameters(unit, child)?,
-                return_type: self
-                    .reference_attr(unit, child, gimli::DW_AT_type)
-                    .map(TypeId),
-            });
+            let name = String::from_utf8_lossy(name).into_owned();
+            methods.push(self.read_method(unit, child, name)?);
         }
         Ok(methods)
+    }
+
+    fn read_method(&self, unit: &Unit, function: &Entry, name: String) -> Result<Method, Error> {
+        Ok(Method {
+            name,
+            linkage_name: self.linkage_name(unit, function).map(str::to_owned),
+            deleted: flag(function, gimli::DW_AT_deleted),
+            is_explicit: flag(function, gimli::DW_AT_explicit),
+            written: !flag(function, gimli::DW_AT_artificial)
+                && !flag(function, gimli::DW_AT_deleted)
+                && !crate::types::read_composite::is_defaulted(function),
+            slot: slot(unit, function),
+            is_static: function.attr_value(gimli::DW_AT_object_pointer).is_none()
+                && !self.takes_object(unit, function)?,
+            parameters: self.method_parameters(unit, function)?,
+            return_type: self
+                .reference_attr(unit, function, gimli::DW_AT_type)
+                .map(TypeId),
+        })
     }
 
     /// Returns whether the first parameter of a member function is the object.

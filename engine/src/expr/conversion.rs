@@ -78,6 +78,11 @@ impl PartialOrd for Rank {
 }
 
 impl Rank {
+    /// Returns whether no other rank is better.
+    pub(super) fn is_best(&self) -> bool {
+        self.fit == Fit::Exact && self.binding != Some(Binding::AddsConst)
+    }
+
     fn bound(self, binding: Binding) -> Rank {
         let binding = Some(binding);
         Rank { binding, ..self }

@@ -2,7 +2,7 @@
 
 use super::arith::Operand;
 use super::check::{self, Checked, Checker, Known, Leaf, Scope, Stop};
-use super::invoke::ResolvedFunction;
+use super::invoke::{InlinedFunction, ResolvedFunction};
 use super::ir::Storage;
 use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
@@ -309,6 +309,10 @@ impl Scope for Evaluator<'_> {
 
     fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error> {
         Ok(self.context.functions(name))
+    }
+
+    fn inlined_functions(&self, name: &str) -> Vec<InlinedFunction> {
+        self.context.inlined_functions(name)
     }
 
     fn hides_functions(&self, name: &str) -> bool {

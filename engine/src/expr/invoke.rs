@@ -30,6 +30,9 @@ pub struct ResolvedFunction {
     pub nearness: usize,
 }
 
+/// A function whose calls are inlined, with its module and load bias.
+pub type InlinedFunction = (Arc<Module>, LoadBias, dwarf::Method);
+
 /// A call to make.
 #[derive(Clone, Debug)]
 pub struct Call {

@@ -56,7 +56,7 @@ mod tests;
 pub(crate) use argument::in_registers;
 pub use argument::{Argument, ArgumentPassing};
 pub use complete::{Completion, CompletionKind, complete};
-pub use invoke::{Call, ResolvedFunction};
+pub use invoke::{Call, InlinedFunction, ResolvedFunction};
 pub(crate) use name_refs::{Meaning, NameRef};
 pub use suggest::with_marks;
 pub(crate) use suggest::{nearest, with_suggestion};
@@ -162,6 +162,10 @@ pub trait EvalContext: Target {
     }
     /// Returns the functions with a name that are visible from here; several if it is overloaded.
     fn functions(&self, _name: &str) -> Vec<ResolvedFunction> {
+        Vec::new()
+    }
+    /// Returns the functions with a name whose calls are inlined, in the image of those with code.
+    fn inlined_functions(&self, _name: &str) -> Vec<InlinedFunction> {
         Vec::new()
     }
     /// Returns the result of a call, an assignment or a condition at this position of the

@@ -6,8 +6,9 @@ use super::exact;
 use super::invoke::ResolvedFunction;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, members};
-use dwarf::{Language, Method, VariableKind};
+use dwarf::{Language, LoadBias, Method, Module, TypeId, VariableKind};
 use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
 
 /// A function that a call may mean: one with code, or one that a class declares.
 #[derive(Clone)]
@@ -67,6 +68,25 @@ impl Candidate {
             deleted: method.deleted,
             code: None,
             types: types.collect(),
+        }
+    }
+
+    /// Returns a free function whose calls are inlined.
+    pub(super) fn inlined(module: &Arc<Module>, bias: LoadBias, function: &Method) -> Candidate {
+        let ty = |id: Option<TypeId>| match id {
+            Some(id) => Ty::dwarf(module, bias, id),
+            None => Ty::Void,
+        };
+        Candidate {
+            name: function.name.clone(),
+            returns: ty(function.return_type),
+            language: Language::Cpp,
+            has_this: false,
+            is_of_class: false,
+            slot: None,
+            deleted: false,
+            code: None,
+            types: function.parameters.iter().map(|id| ty(*id)).collect(),
         }
     }
 
@@ -191,6 +211,15 @@ pub(super) fn best<'k>(
         )),
         None => Ok(Some((best.group, best.known))),
     }
+}
+
+/// Returns whether a function takes all arguments as they are, so that none can be better.
+pub(super) fn has_exact(group: &Group<'_>, typed: &str) -> bool {
+    let mut ranks = group
+        .known
+        .iter()
+        .filter_map(|it| ranks(it, group, typed).ok());
+    ranks.any(|ranks| ranks.iter().all(|rank| rank.is_best()))
 }
 
 /// A function that takes the arguments of a call.

@@ -2,7 +2,7 @@
 
 use super::FrameScope;
 use crate::arch::Arch;
-use crate::expr::{Call, EvalContext, ResolvedFunction};
+use crate::expr::{Call, EvalContext, InlinedFunction, ResolvedFunction};
 use crate::ids::error::Error;
 use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
@@ -112,6 +112,15 @@ impl EvalContext for FrameScope<'_> {
             function,
         });
         resolved.collect()
+    }
+
+    fn inlined_functions(&self, name: &str) -> Vec<InlinedFunction> {
+        let Some((loaded, _)) = self.seen_functions(name) else {
+            return Vec::new();
+        };
+        let functions = loaded.module.inlined_functions(name).into_iter();
+        let found = functions.map(|it| (Arc::clone(&loaded.module), loaded.bias, it));
+        found.collect()
     }
 
     fn answered(&self, span: &Range<usize>) -> Option<Result<Value, Error>> {

@@ -103,8 +103,14 @@ impl Checker<'_> {
     ) -> Checked<'t> {
         if !self.scope.hides_functions(name) && !self.scope.is_chosen_at_run_time(name) {
             let known = self.scope.functions(name).map_err(Stop::Wrong)?;
-            let known: Vec<Candidate> = known.into_iter().map(Candidate::of).collect();
-            if let Some(call) = self.best_call(&known, false, name, passed.clone(), node)? {
+            let known = known.into_iter().map(Candidate::of).collect();
+            let mut meant = Meant {
+                known,
+                is_method: false,
+                arguments: passed.clone(),
+            };
+            self.add_inlined(&mut meant, name);
+            if let Some(call) = self.best_of(vec![meant], name, node)? {
                 return Ok(call);
             }
         }
@@ -133,6 +139,23 @@ impl Checker<'_> {
             }
         }
         self.call_of(callee?, passed, returns, node)
+    }
+
+    /// Adds functions whose calls are all inlined, if they may fit better than those with code.
+    fn add_inlined(&self, meant: &mut Meant<'_>, typed: &str) {
+        let is_cpp = self.language == Language::Cpp && !meant.known.is_empty();
+        if !is_cpp || overload::has_exact(&meant.group(), typed) {
+            return;
+        }
+        for (module, bias, function) in self.scope.inlined_functions(typed) {
+            let inlined = Candidate::inlined(&module, bias, &function);
+            let has_code =
+                |it: &Candidate| it.name == inlined.name && it.has_parameters_of(&inlined);
+            let is_overload = meant.known.iter().any(|it| it.name == inlined.name);
+            if is_overload && !meant.known.iter().any(has_code) {
+                meant.known.push(inlined);
+            }
+        }
     }
 
     /// Checks `Rc::strong_count(&x)`, `std::get<0>(x)`: functions of the libraries that reading

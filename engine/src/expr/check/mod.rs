@@ -33,7 +33,7 @@ pub(crate) use rust_calls::{is_code_of, is_trait_object, of_closure};
 pub(crate) use rust_types::{fields, is_open, is_reference, same as same_type};
 
 use super::evaluate::DEREFERENCES;
-use super::invoke::ResolvedFunction;
+use super::invoke::{InlinedFunction, ResolvedFunction};
 use super::ir::{Expr, Kind, Storage};
 use super::made::Bound;
 use super::messages;
@@ -138,6 +138,10 @@ pub(crate) trait Scope {
     /// # Errors
     /// Functions cannot be called here.
     fn functions(&self, name: &str) -> Result<Vec<ResolvedFunction>, Error>;
+    /// Returns the functions with a name whose calls are inlined; those with code may be among them.
+    fn inlined_functions(&self, _name: &str) -> Vec<InlinedFunction> {
+        Vec::new()
+    }
     /// Returns whether a variable of the frame or its unit has the name of a function.
     fn hides_functions(&self, name: &str) -> bool;
     /// Returns whether a name is that of an indirect function (`STT_GNU_IFUNC`).
