@@ -67,6 +67,8 @@ pub(crate) struct Unit {
     pub(crate) language: Language,
     pub(crate) optimized: bool,
     pub(crate) stmt_list: Option<usize>,
+    /// Whether the compiler recorded its macros.
+    pub(crate) has_macros: bool,
     pub(crate) scan: OnceLock<UnitScan>,
     /// Whether the unit writes names of templates without their arguments
     /// (`-gsimple-template-names`).
