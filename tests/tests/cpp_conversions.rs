@@ -182,6 +182,27 @@ fn functions_and_strings_of_both_libraries() {
 }
 
 #[test]
+fn code_of_libraries_without_debug_info_is_called() {
+    for flags in [Flags::new(Compiler::Gcc), Flags::new(Compiler::Clang)] {
+        answers_of(
+            "cpp/instances.cpp",
+            flags,
+            "all",
+            &[
+                ("other.append(\", appended\").size()", "42"),
+                ("other.erase(7, 100).size()", "7"),
+                ("(other = \"longer than seven\").size()", "17"),
+                ("other", "\"longer than seven\""),
+                ("other.resize(6)", "void"),
+                ("other", "\"longer\""),
+                // That of another instance is not.
+                ("pair.box.set(9)", "!only that of `Box<long"),
+            ],
+        );
+    }
+}
+
+#[test]
 fn results_of_comparisons_and_enumerators_in_names() {
     answers(
         "end",

@@ -8,7 +8,7 @@ use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::Language;
+use dwarf::{Language, LoadAddr, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -313,6 +313,15 @@ impl Scope for Evaluator<'_> {
 
     fn inlined_functions(&self, name: &str) -> Vec<InlinedFunction> {
         self.context.inlined_functions(name)
+    }
+
+    fn code_of_symbol(&self, symbol: &str) -> Option<LoadAddr> {
+        let images = self.context.as_target().images();
+        images.into_iter().find_map(|(module, bias)| {
+            let mut symbols = module.symbols_named(symbol).into_iter();
+            let code = symbols.find(|it| it.kind == SymbolKind::Function)?;
+            Some(bias.load(code.addr))
+        })
     }
 
     fn hides_functions(&self, name: &str) -> bool {

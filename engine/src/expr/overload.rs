@@ -6,7 +6,7 @@ use super::exact;
 use super::invoke::ResolvedFunction;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, members};
-use dwarf::{Language, LoadBias, Method, Module, TypeId, VariableKind};
+use dwarf::{Language, LoadAddr, LoadBias, Method, Module, TypeId, VariableKind};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
@@ -23,8 +23,10 @@ pub(crate) struct Candidate {
     pub has_this: bool,
     /// The class that it belongs to; `None`: a free function, or one of a trait.
     pub is_of_class: bool,
-    /// The function, if the program has code of it.
+    /// The function, if the program has code of it with debug info.
     pub code: Option<ResolvedFunction>,
+    /// Otherwise the address of its code, if an image has its symbol: a library without debug info.
+    pub entry: Option<LoadAddr>,
     /// Its position in the virtual table of its class.
     pub slot: Option<u64>,
     /// Whether it is deleted.
@@ -47,6 +49,7 @@ impl Candidate {
             has_this: has_this(&known),
             is_of_class: known.module.class_of(function).is_some(),
             slot: None,
+            entry: None,
             deleted: false,
             code: Some(known),
         }
@@ -65,6 +68,7 @@ impl Candidate {
             has_this: !method.is_static,
             is_of_class: true,
             slot: method.slot,
+            entry: None,
             deleted: method.deleted,
             code: None,
             types: types.collect(),
@@ -84,10 +88,16 @@ impl Candidate {
             has_this: false,
             is_of_class: false,
             slot: None,
+            entry: None,
             deleted: false,
             code: None,
             types: function.parameters.iter().map(|id| ty(*id)).collect(),
         }
+    }
+
+    /// Returns whether it can be called.
+    pub(super) fn has_code(&self) -> bool {
+        self.code.is_some() || self.entry.is_some() || self.slot.is_some()
     }
 
     /// Returns whether a method call passes it the object.

@@ -234,10 +234,11 @@ impl Checker<'_> {
         arguments: Vec<Expr<'t>>,
         node: &'t Node,
     ) -> Checked<'t> {
-        let callee = match (best.slot, &best.code) {
-            (Some(slot), _) => Callee::Slot(slot),
-            (None, Some(known)) => Callee::Code(known.bias.load(known.function.entry)),
-            (None, None) => return Err(wrong(best.why_not_callable(), &node.span)),
+        let callee = match (best.slot, &best.code, best.entry) {
+            (Some(slot), ..) => Callee::Slot(slot),
+            (None, Some(known), _) => Callee::Code(known.bias.load(known.function.entry)),
+            (None, None, Some(entry)) => Callee::Code(entry),
+            (None, None, None) => return Err(wrong(best.why_not_callable(), &node.span)),
         };
         let call = Call {
             name: best.name.clone(),

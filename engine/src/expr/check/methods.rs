@@ -344,15 +344,56 @@ impl Checker<'_> {
             own = self.by_symbols(class, name);
         }
         if class.language() == Language::Cpp {
-            add_declared(&mut own, class, name);
+            self.add_declared(&mut own, class, name);
         }
-        let is_callable = |it: &Candidate| it.code.is_some() || it.slot.is_some() || it.deleted;
+        let is_callable = |it: &Candidate| it.has_code() || it.deleted;
         match own.iter().any(is_callable) {
             true => Ok((own, None)),
             false if other.is_some() => Ok((Vec::new(), other)),
             false => Ok((own, None)),
         }
     }
+
+    /// Adds the functions that a class declares without debug info of their code: a library may have
+    /// it, calls of virtual ones need none, and the others hide those that fit worse. Gives those with
+    /// code their positions in the virtual table.
+    fn add_declared(&self, own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
+        let declared = class.module().methods(class.ty.id);
+        let bare = class.ty.name.split('<').next().unwrap_or_default();
+        let is_constructor = members::last_component(bare) == name;
+        for method in declared
+            .iter()
+            .filter(|it| overload::is_named(&it.name, name))
+        {
+            let mut candidate = Candidate::declared(class, method);
+            let is_it = |known: &&mut Candidate| {
+                let code = known.code.as_ref();
+                let symbol = code.map(|it| it.function.linkage_name.as_deref());
+                match (symbol, method.linkage_name.as_deref()) {
+                    // gcc declares a constructor by a symbol that no code has.
+                    (Some(Some(a)), Some(b)) => {
+                        a == b || is_constructor && known.has_parameters_of(&candidate)
+                    }
+                    (Some(_), _) => known.has_parameters_of(&candidate),
+                    (None, _) => false,
+                }
+            };
+            match own.iter_mut().find(is_it) {
+                Some(known) => known.slot = method.slot,
+                None => {
+                    let symbol = method.linkage_name.as_deref().filter(|_| !method.deleted);
+                    candidate.entry = symbol.and_then(|it| self.scope.code_of_symbol(it));
+                    own.push(candidate);
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a class refers to text that it does not let change.
+fn is_view(ty: &Ty) -> bool {
+    let name = ty.strip().name();
+    name.starts_with("std::") && name.contains("string_view")
 }
 
 /// Returns the arguments of a C++ member function: the object's address first.
@@ -363,43 +404,6 @@ fn with_object<'t>(object: Expr<'t>, arguments: &[Expr<'t>], node: &'t Node) -> 
     };
     let this = Expr::new(Kind::AddressOf(Box::new(object)), ty, node);
     [&[this], arguments].concat()
-}
-
-/// Adds the functions that a class declares and that have no code of their own: calls of virtual ones
-/// need none, and the others hide those that fit worse. Gives those with code their positions in the
-/// virtual table.
-fn add_declared(own: &mut Vec<Candidate>, class: &Arc<DwarfTy>, name: &str) {
-    let declared = class.module().methods(class.ty.id);
-    let bare = class.ty.name.split('<').next().unwrap_or_default();
-    let is_constructor = members::last_component(bare) == name;
-    for method in declared
-        .iter()
-        .filter(|it| overload::is_named(&it.name, name))
-    {
-        let candidate = Candidate::declared(class, method);
-        let is_it = |known: &&mut Candidate| {
-            let code = known.code.as_ref();
-            let symbol = code.map(|it| it.function.linkage_name.as_deref());
-            match (symbol, method.linkage_name.as_deref()) {
-                // gcc declares a constructor by a symbol that no code has.
-                (Some(Some(a)), Some(b)) => {
-                    a == b || is_constructor && known.has_parameters_of(&candidate)
-                }
-                (Some(_), _) => known.has_parameters_of(&candidate),
-                (None, _) => false,
-            }
-        };
-        match own.iter_mut().find(is_it) {
-            Some(known) => known.slot = method.slot,
-            None => own.push(candidate),
-        }
-    }
-}
-
-/// Returns whether a class refers to text that it does not let change.
-fn is_view(ty: &Ty) -> bool {
-    let name = ty.strip().name();
-    name.starts_with("std::") && name.contains("string_view")
 }
 
 /// Returns what an object points to: a reference, a pointer, a class that stands for another object.

@@ -41,7 +41,7 @@ use super::tree::{self, Node};
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
-use dwarf::Language;
+use dwarf::{Language, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -141,6 +141,10 @@ pub(crate) trait Scope {
     /// Returns the functions with a name whose calls are inlined; those with code may be among them.
     fn inlined_functions(&self, _name: &str) -> Vec<InlinedFunction> {
         Vec::new()
+    }
+    /// Returns the address of the code that an image has under a raw symbol.
+    fn code_of_symbol(&self, _symbol: &str) -> Option<LoadAddr> {
+        None
     }
     /// Returns whether a variable of the frame or its unit has the name of a function.
     fn hides_functions(&self, name: &str) -> bool;
