@@ -6,7 +6,7 @@ use super::exact;
 use super::invoke::ResolvedFunction;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty, members};
-use dwarf::{Language, LoadAddr, LoadBias, Method, Module, TypeId, VariableKind};
+use dwarf::{Language, LoadBias, Method, Module, TypeId, VariableKind};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(crate) struct Candidate {
     pub is_of_class: bool,
     /// The function, if the program has code of it with debug info.
     pub code: Option<ResolvedFunction>,
-    /// Otherwise the address of its code, if an image has its symbol: a library without debug info.
-    pub entry: Option<LoadAddr>,
+    /// Otherwise the symbol by which a library without debug info may have its code.
+    pub symbol: Option<String>,
     /// Its position in the virtual table of its class.
     pub slot: Option<u64>,
     /// Whether it is deleted.
@@ -49,7 +49,7 @@ impl Candidate {
             has_this: has_this(&known),
             is_of_class: known.module.class_of(function).is_some(),
             slot: None,
-            entry: None,
+            symbol: None,
             deleted: false,
             code: Some(known),
         }
@@ -68,7 +68,7 @@ impl Candidate {
             has_this: !method.is_static,
             is_of_class: true,
             slot: method.slot,
-            entry: None,
+            symbol: method.linkage_name.clone().filter(|_| !method.deleted),
             deleted: method.deleted,
             code: None,
             types: types.collect(),
@@ -88,16 +88,11 @@ impl Candidate {
             has_this: false,
             is_of_class: false,
             slot: None,
-            entry: None,
+            symbol: None,
             deleted: false,
             code: None,
             types: function.parameters.iter().map(|id| ty(*id)).collect(),
         }
-    }
-
-    /// Returns whether it can be called.
-    pub(super) fn has_code(&self) -> bool {
-        self.code.is_some() || self.entry.is_some() || self.slot.is_some()
     }
 
     /// Returns whether a method call passes it the object.

@@ -11,7 +11,7 @@ use crate::expr::overload::{self, Candidate, Group};
 use crate::inspect::library;
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::{PointerKind, Shape, Ty};
-use dwarf::Language;
+use dwarf::{Language, LoadAddr};
 
 /// Functions that a call may mean, and the arguments that they get.
 pub(super) struct Meant<'t> {
@@ -228,17 +228,24 @@ impl Checker<'_> {
         }
     }
 
+    /// Returns the code of a declared function in a library without debug info.
+    pub(super) fn code_of_library(&self, declared: &Candidate) -> Option<LoadAddr> {
+        self.scope.code_of_symbol(declared.symbol.as_deref()?)
+    }
+
     fn call_to<'t>(
         &self,
         best: &Candidate,
         arguments: Vec<Expr<'t>>,
         node: &'t Node,
     ) -> Checked<'t> {
-        let callee = match (best.slot, &best.code, best.entry) {
-            (Some(slot), ..) => Callee::Slot(slot),
-            (None, Some(known), _) => Callee::Code(known.bias.load(known.function.entry)),
-            (None, None, Some(entry)) => Callee::Code(entry),
-            (None, None, None) => return Err(wrong(best.why_not_callable(), &node.span)),
+        let callee = match (best.slot, &best.code) {
+            (Some(slot), _) => Callee::Slot(slot),
+            (None, Some(known)) => Callee::Code(known.bias.load(known.function.entry)),
+            (None, None) => match self.code_of_library(best) {
+                Some(entry) => Callee::Code(entry),
+                None => return Err(wrong(best.why_not_callable(), &node.span)),
+            },
         };
         let call = Call {
             name: best.name.clone(),

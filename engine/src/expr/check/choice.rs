@@ -109,14 +109,11 @@ impl Checker<'_> {
             (true, true) if let Some(common) = self.common_class(&yes, &no)? => return Ok(common),
             (true, false) if mixed && number(&no) => yes.ty.clone(),
             (false, true) if mixed && number(&yes) => no.ty.clone(),
-            (true, false) | (false, true) => {
-                let (a, b) = (yes.ty.name(), no.ty.name());
-                let message = format!("the branches have different types: `{a}` and `{b}`");
-                return Err(wrong(message, &(yes.span.start..no.span.end)));
-            }
-            _ if is_object(&yes.ty)
-                || is_object(&no.ty)
-                || self.language == Language::Cpp && are_unrelated(&yes.ty, &no.ty) =>
+            (one, other)
+                if one != other
+                    || is_object(&yes.ty)
+                    || is_object(&no.ty)
+                    || self.language == Language::Cpp && are_unrelated(&yes.ty, &no.ty) =>
             {
                 let (a, b) = (yes.ty.name(), no.ty.name());
                 let message = format!("the branches have different types: `{a}` and `{b}`");

@@ -346,7 +346,10 @@ impl Checker<'_> {
         if class.language() == Language::Cpp {
             self.add_declared(&mut own, class, name);
         }
-        let is_callable = |it: &Candidate| it.has_code() || it.deleted;
+        let is_callable = |it: &Candidate| {
+            let is_known = it.code.is_some() || it.slot.is_some() || it.deleted;
+            is_known || other.is_some() && self.code_of_library(it).is_some()
+        };
         match own.iter().any(is_callable) {
             true => Ok((own, None)),
             false if other.is_some() => Ok((Vec::new(), other)),
@@ -365,7 +368,7 @@ impl Checker<'_> {
             .iter()
             .filter(|it| overload::is_named(&it.name, name))
         {
-            let mut candidate = Candidate::declared(class, method);
+            let candidate = Candidate::declared(class, method);
             let is_it = |known: &&mut Candidate| {
                 let code = known.code.as_ref();
                 let symbol = code.map(|it| it.function.linkage_name.as_deref());
@@ -380,11 +383,7 @@ impl Checker<'_> {
             };
             match own.iter_mut().find(is_it) {
                 Some(known) => known.slot = method.slot,
-                None => {
-                    let symbol = method.linkage_name.as_deref().filter(|_| !method.deleted);
-                    candidate.entry = symbol.and_then(|it| self.scope.code_of_symbol(it));
-                    own.push(candidate);
-                }
+                None => own.push(candidate),
             }
         }
     }
