@@ -43,6 +43,7 @@ impl Checker<'_> {
                 let kind = Kind::Compare(Order::Eq, address, Box::new(null));
                 Some(Ok(Expr::new(kind, rust::named("bool"), node)))
             }
+            ("clone", []) => Some(Ok(Expr::new(Kind::Retyped(of), object.ty.clone(), node))),
             ("addr", []) => Some(Ok(Expr::new(Kind::Convert(of), word, node))),
             ("cast_const", []) => {
                 let ty = to.const_pointer();

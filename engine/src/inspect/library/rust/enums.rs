@@ -50,7 +50,7 @@ pub const BOOL: &[Row] = &[
     }),
 ];
 
-/// Methods of an option of a number or a reference, which is the expression's own.
+/// Methods of options and tuples of numbers and references, and of options that an expression makes.
 pub const COPY: &[Row] = &[Row::new("clone", &[], own, |it| Ok(it.object.clone()))];
 
 /// Methods of `Result`.

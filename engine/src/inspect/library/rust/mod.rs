@@ -14,7 +14,8 @@ mod times;
 pub(super) use from::{Conversion, conversion, converted, parsed};
 
 use super::method::{Class, Row};
-use crate::inspect::value::Ty;
+use crate::inspect::library::Contents;
+use crate::inspect::value::{PointerKind, Shape, Ty};
 
 /// Returns the tables of a class's methods.
 pub(super) fn tables(class: &Class) -> Vec<&'static [Row]> {
@@ -36,7 +37,8 @@ pub(super) fn tables(class: &Class) -> Vec<&'static [Row]> {
         "BTreeMap" => vec![maps::SORTED_MAP, maps::MAP],
         "HashSet" => vec![maps::HASHED, maps::SET],
         "BTreeSet" => vec![maps::SORTED_SET, maps::SET],
-        "Option" if is_own => vec![enums::OPTION, enums::COPY],
+        "Option" if is_own || has_copied_parts(class) => vec![enums::OPTION, enums::COPY],
+        "tuple" if has_copied_parts(class) => vec![enums::COPY],
         "Option" => vec![enums::OPTION],
         "Result" => vec![enums::RESULT],
         "Ordering" => vec![enums::ORDERING],
@@ -57,6 +59,23 @@ pub(super) fn tables(class: &Class) -> Vec<&'static [Row]> {
         "float" => floats::FLOAT.to_vec(),
         "char" => vec![floats::CHAR],
         _ => Vec::new(),
+    }
+}
+
+/// Returns whether the parts of a class are numbers or shared references, so that a clone is a copy.
+fn has_copied_parts(class: &Class) -> bool {
+    let is_copied = |ty: &Ty| match ty.shape() {
+        Shape::Scalar(_) => true,
+        Shape::Pointer(_, PointerKind::Reference) | Shape::Composite(_) => {
+            let name = ty.name();
+            name.starts_with('&') && !name.starts_with("&mut ")
+        }
+        _ => false,
+    };
+    match &class.contents {
+        Some(Contents::Tuple(parts)) => parts.iter().all(is_copied),
+        Some(Contents::Optional(part)) => is_copied(part),
+        _ => false,
     }
 }
 
