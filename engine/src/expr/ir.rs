@@ -309,8 +309,40 @@ impl<'t> Expr<'t> {
         matches!(self.kind, Kind::Late(_))
     }
 
+    /// Returns whether evaluating it certainly does not change the program.
+    pub fn only_reads(&self) -> bool {
+        match &self.kind {
+            Kind::Constant(_) | Kind::Known(..) | Kind::Variable(..) | Kind::Text(_) => true,
+            Kind::Deref(of)
+            | Kind::Part(of, _)
+            | Kind::Pointee(of)
+            | Kind::AddressOf(of)
+            | Kind::Decay(of)
+            | Kind::Convert(of)
+            | Kind::Negate(of, _)
+            | Kind::Complement(of)
+            | Kind::Not(of)
+            | Kind::Retyped(of)
+            | Kind::IsVariant(of, _) => of.only_reads(),
+            Kind::Element(a, b, _)
+            | Kind::Item(a, b)
+            | Kind::Arithmetic(_, a, b, _)
+            | Kind::Shift(_, a, b, _)
+            | Kind::Offset(_, a, b, _)
+            | Kind::Distance(a, b, _)
+            | Kind::Compare(_, a, b)
+            | Kind::CompareTexts(_, a, b)
+            | Kind::And(a, b)
+            | Kind::Or(a, b)
+            | Kind::Sequence(a, b) => a.only_reads() && b.only_reads(),
+            Kind::Answer(_, operands) => operands.iter().all(Expr::only_reads),
+            _ => false,
+        }
+    }
+
     /// Returns whether the expression is a literal zero, which is also a null pointer.
     pub fn is_zero(&self) -> bool {
-        matches!(self.kind, Kind::Constant(0))
+        // 0 is the position of a member.
+        matches!(self.kind, Kind::Constant(0)) && self.ty.member_pointer().is_none()
     }
 }

@@ -18,8 +18,9 @@ impl Checker<'_> {
         no: &'t Node,
         node: &'t Node,
     ) -> Checked<'t> {
-        let is_changed = condition.has_effects();
-        let condition = self.condition(condition)?;
+        let acts = condition.has_effects();
+        let condition = self.condition_of(self.check(condition)?, condition)?;
+        let is_changed = acts && !condition.only_reads();
         let branch = |node: &'t Node| match self.branch(node) {
             Err(Stop::Needs(_) | Stop::Wants(_)) if is_changed => Ok(postponed(node)),
             branch => branch,
@@ -56,6 +57,9 @@ impl Checker<'_> {
                 let ty = yes.ty.clone();
                 return Ok((yes, no, ty));
             }
+            if c::is_scoped(&yes.ty) || c::is_scoped(&no.ty) {
+                return Err(have_different_types(&yes, &no));
+            }
             // A bit-field is promoted as such in C only.
             let promoted = |of: &Expr<'_>| match self.language {
                 Language::C => c::promoted(of),
@@ -71,60 +75,17 @@ impl Checker<'_> {
                 (self.decayed(yes), self.decayed(no))
             }
         };
-        let pointer = |ty: &Ty| matches!(ty.shape(), Shape::Pointer(_, PointerKind::Raw));
-        let is_void = |ty: &Ty| match ty.shape() {
-            Shape::Pointer(of, _) => matches!(of.shape(), Shape::Void),
-            _ => false,
+        if let Some(common) = self.common_class(&yes, &no)? {
+            return Ok(common);
+        }
+        let common = common_address(&yes, &no).or_else(|| match self.language {
+            Language::C => common_in_c(&yes, &no),
+            _ => common_in_cpp(&yes, &no),
+        });
+        let Some(ty) = common else {
+            return Err(have_different_types(&yes, &no));
         };
-        let is_function = |ty: &Ty| match ty.shape() {
-            Shape::Pointer(of, _) => {
-                self.language == Language::Cpp && matches!(of.shape(), Shape::Function)
-            }
-            _ => false,
-        };
-        // `(void *)0`
-        let is_null = |of: &Expr<'_>| match &of.kind {
-            Kind::Convert(inner) => inner.is_zero(),
-            _ => of.is_zero(),
-        };
-        let number = |of: &Expr<'_>| c::is_arithmetic(&of.ty) && !c::is_float(&of.ty);
-        // C++ converts objects to each other, or to a common number.
-        let is_object =
-            |ty: &Ty| matches!(ty.shape(), Shape::Composite(_)) && self.language == Language::C;
-        // Compilers of C accept a number as an address.
-        let mixed = self.language == Language::C;
-        let ty = match (pointer(&yes.ty), pointer(&no.ty)) {
-            // The more qualified one.
-            (true, true) if c::is_same(&yes.ty, &no.ty) && exact::points_to_const(&no.ty) => {
-                no.ty.clone()
-            }
-            _ if c::is_same(&yes.ty, &no.ty) => yes.ty.clone(),
-            (true, false) if no.is_zero() => yes.ty.clone(),
-            (false, true) if yes.is_zero() => no.ty.clone(),
-            // A null pointer constant has the other type (ISO C §6.5.16).
-            (true, true) if mixed && is_void(&yes.ty) && is_null(&yes) => no.ty.clone(),
-            (true, true) if mixed && is_void(&no.ty) && is_null(&no) => yes.ty.clone(),
-            (true, true) if is_void(&yes.ty) && !is_function(&no.ty) => yes.ty.clone(),
-            (true, true) if is_void(&no.ty) && !is_function(&yes.ty) => no.ty.clone(),
-            (true, true) if let Some(common) = self.common_class(&yes, &no)? => return Ok(common),
-            (true, false) if mixed && number(&no) => yes.ty.clone(),
-            (false, true) if mixed && number(&yes) => no.ty.clone(),
-            (one, other)
-                if one != other
-                    || is_object(&yes.ty)
-                    || is_object(&no.ty)
-                    || self.language == Language::Cpp && are_unrelated(&yes.ty, &no.ty) =>
-            {
-                let (a, b) = (yes.ty.name(), no.ty.name());
-                let message = format!("the branches have different types: `{a}` and `{b}`");
-                return Err(wrong(message, &(yes.span.start..no.span.end)));
-            }
-            // Compilers of C warn.
-            (true, true) if mixed => Ty::Void.pointer(),
-            // Each branch keeps its type: classes, strings.
-            _ => return Ok((yes, no, Ty::Void)),
-        };
-        let (yes, no) = match pointer(&ty) {
+        let (yes, no) = match is_pointer(&ty) {
             true => (converted(yes, &ty), converted(no, &ty)),
             false => (yes, no),
         };
@@ -132,34 +93,114 @@ impl Checker<'_> {
     }
 }
 
+fn have_different_types<'t>(yes: &Expr<'_>, no: &Expr<'_>) -> Stop<'t> {
+    let (a, b) = (yes.ty.name(), no.ty.name());
+    let message = format!("the branches have different types: `{a}` and `{b}`");
+    wrong(message, &(yes.span.start..no.span.end))
+}
+
+fn is_pointer(ty: &Ty) -> bool {
+    matches!(ty.shape(), Shape::Pointer(_, PointerKind::Raw))
+}
+
+/// Returns whether a type is that of an address of such a target.
+fn points_to(ty: &Ty, is_target: impl Fn(&Shape) -> bool) -> bool {
+    match ty.shape() {
+        Shape::Pointer(of, _) => is_target(&of.shape()),
+        _ => false,
+    }
+}
+
+fn is_object(ty: &Ty) -> bool {
+    matches!(ty.shape(), Shape::Composite(_))
+}
+
+/// Returns the common type of two branches of one type, or of an address and a null pointer constant.
+fn common_address(yes: &Expr<'_>, no: &Expr<'_>) -> Option<Ty> {
+    match (is_pointer(&yes.ty), is_pointer(&no.ty)) {
+        // The more qualified one.
+        (true, true) if c::is_same(&yes.ty, &no.ty) && exact::points_to_const(&no.ty) => {
+            Some(no.ty.clone())
+        }
+        _ if c::is_same(&yes.ty, &no.ty) => Some(yes.ty.clone()),
+        (true, false) if no.is_zero() => Some(yes.ty.clone()),
+        (false, true) if yes.is_zero() => Some(no.ty.clone()),
+        _ => None,
+    }
+}
+
+/// Returns the common type of other branches in C, whose compilers warn of what ISO C forbids;
+/// `void` if each keeps its own.
+fn common_in_c(yes: &Expr<'_>, no: &Expr<'_>) -> Option<Ty> {
+    let is_void = |ty: &Ty| points_to(ty, |it| matches!(it, Shape::Void));
+    // `(void *)0`
+    let is_null = |of: &Expr<'_>| match &of.kind {
+        Kind::Convert(inner) => inner.is_zero(),
+        _ => of.is_zero(),
+    };
+    let number = |of: &Expr<'_>| c::is_arithmetic(&of.ty) && !c::is_float(&of.ty);
+    match (is_pointer(&yes.ty), is_pointer(&no.ty)) {
+        // A null pointer constant has the other type (ISO C §6.5.16).
+        (true, true) if is_void(&yes.ty) && is_null(yes) => Some(no.ty.clone()),
+        (true, true) if is_void(&no.ty) && is_null(no) => Some(yes.ty.clone()),
+        (true, true) => Some(Ty::Void.pointer()),
+        (true, false) if number(no) => Some(yes.ty.clone()),
+        (false, true) if number(yes) => Some(no.ty.clone()),
+        (false, false) if !is_object(&yes.ty) && !is_object(&no.ty) => Some(Ty::Void),
+        _ => None,
+    }
+}
+
+/// The same in C++.
+fn common_in_cpp(yes: &Expr<'_>, no: &Expr<'_>) -> Option<Ty> {
+    let is_void = |ty: &Ty| points_to(ty, |it| matches!(it, Shape::Void));
+    let is_function = |ty: &Ty| points_to(ty, |it| matches!(it, Shape::Function));
+    match (is_pointer(&yes.ty), is_pointer(&no.ty)) {
+        (true, true) if is_void(&yes.ty) && !is_function(&no.ty) => Some(yes.ty.clone()),
+        (true, true) if is_void(&no.ty) && !is_function(&yes.ty) => Some(no.ty.clone()),
+        (true, true) => None,
+        _ => (!are_unrelated(&yes.ty, &no.ty)).then_some(Ty::Void),
+    }
+}
+
 /// Returns whether C++ converts neither of two types to the other.
 fn are_unrelated(a: &Ty, b: &Ty) -> bool {
-    let is_plain = |ty: &Ty| scalar(ty).is_some() || ty.member_pointer().is_some();
-    let class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
-    let has_elements = |ty: &Ty| {
-        let contents = library::contents(ty);
-        contents.is_none_or(|it| {
-            matches!(
-                it,
-                Contents::Text(..) | Contents::Sequence(_) | Contents::Map(..) | Contents::Set(_)
-            )
-        })
+    let is_plain = |ty: &Ty| {
+        scalar(ty).is_some() || ty.member_pointer().is_some() || matches!(ty.shape(), Shape::Text)
     };
-    match (is_plain(a) && is_plain(b), class(a), class(b)) {
-        (true, ..) => true,
-        (_, true, true) => {
-            has_elements(a)
-                && has_elements(b)
-                && !a.same_as(b)
-                && !(exact::derives(a, b) || exact::derives(b, a))
-                && !(cpp_objects::may_convert(a, b) || cpp_objects::may_convert(b, a))
+    let convert = || {
+        cpp_objects::may_convert(a, b)
+            || cpp_objects::may_convert(b, a)
+            || may_hold(a, b)
+            || may_hold(b, a)
+    };
+    match (is_plain(a), is_plain(b)) {
+        (true, true) => true,
+        (false, true) if is_object(a) => !convert(),
+        (true, false) if is_object(b) => !convert(),
+        (false, false) if is_object(a) && is_object(b) => {
+            let is_same = a.same_as(b) || exact::derives(a, b) || exact::derives(b, a);
+            !is_same && !convert()
         }
-        (_, true, false) => {
-            is_plain(b)
-                && has_elements(a)
-                && !(cpp_objects::may_convert(a, b) || cpp_objects::may_convert(b, a))
+        _ => false,
+    }
+}
+
+/// Returns whether an object of the library may be made of a value of another type.
+fn may_hold(ty: &Ty, other: &Ty) -> bool {
+    match library::contents(ty) {
+        Some(Contents::Optional(held)) => {
+            let are_numbers = c::is_arithmetic(&held) && c::is_arithmetic(other);
+            are_numbers || held.same_as(other) || !are_unrelated(&held, other)
         }
-        (_, false, true) => are_unrelated(b, a),
+        // A smart pointer of another one, or of `nullptr`.
+        Some(Contents::Pointee(_) | Contents::Unbounded(_)) => {
+            let behind = library::contents(other);
+            is_pointer(other) || matches!(behind, Some(Contents::Pointee(_)))
+        }
+        Some(Contents::Text(..)) => matches!(other.shape(), Shape::Text) || is_pointer(other),
+        Some(Contents::Tuple(_)) => matches!(library::contents(other), Some(Contents::Tuple(_))),
+        Some(Contents::Wrapped(_) | Contents::Variant(_) | Contents::Either(..)) => true,
         _ => false,
     }
 }
