@@ -73,6 +73,7 @@ fn objects_are_constructed() {
             ("Owner(1)", "!nothing would run its destructor"),
             ("Plain{.a = 1, .b = 2}.b", "2"),
             ("Plain{.b = 2}", "!no value for `a`"),
+            ("(Plain(meters, 2)).a", "42"),
             (
                 "Plain{.a = 1, .b = 2, .a = 3}",
                 "!not in the order of declaration",
@@ -123,6 +124,27 @@ fn named_casts_do_what_they_may() {
             ("-positive", "-7"),
             ("strong == positive", "!`==` is not defined"),
             ("i ? plain : i", "!the branches have different types"),
+            ("i ? strong : i", "!the branches have different types"),
+            (
+                "i ? numbers : &Base::value",
+                "!the branches have different types",
+            ),
+            ("*&(i ? limit : i) == i ? 1 : 2", "2"),
+            (
+                "reinterpret_cast<int *>(pc)",
+                "!`reinterpret_cast` does not convert",
+            ),
+            (
+                "dynamic_cast<Derived *>((Base *)&derived)",
+                "!`dynamic_cast` does not convert",
+            ),
+            ("static_cast<void>(&Base::value)", "void"),
+            ("(Positive)meters", "!a cast does not convert"),
+            ("(double)plain", "!a cast does not convert"),
+            (
+                "(void *)pi - (void *)pc",
+                "!`-` is not defined for `void *`",
+            ),
             ("noexcept(i)", "!which functions throw"),
             ("'ab'", "24930"),
             ("0x1'F", "31"),

@@ -326,6 +326,23 @@ fn hierarchies() {
 }
 
 #[test]
+fn branches_and_literals() {
+    shows(&[
+        (
+            "&(yes ? derived.Base1::value : derived.Base2::value) == &derived.Base1::value",
+            "true",
+            "bool",
+        ),
+        ("yes ? 1l : 1ll", "1", "long long"),
+        ("u8\"äx\"[2]", "120 'x'", "char8_t"),
+        ("L\"äx\"[1] == L'x'", "true", "bool"),
+        ("sizeof(u\"äx\")", "6", "unsigned long"),
+        ("(1 < 2) > (0)", "true", "bool"),
+        ("(pb1 == __null)", "false", "bool"),
+    ]);
+}
+
+#[test]
 fn objects_in_braces() {
     shows(&[
         ("Plain{1, 2}", "{x = 1, y = 2}", "Plain"),

@@ -80,25 +80,51 @@ impl Parser<'_> {
     }
 
     pub(super) fn character(&self, value: u32, prefix: &str) -> Kind {
-        let rust = self.language == Language::Rust;
-        let c = self.language == Language::C;
-        let (kind, size, name) = match (prefix, rust) {
-            // In C the names of these types are typedefs (ISO C §6.4.4.5).
-            ("L", _) if c => (ScalarKind::Signed, 4, "int"),
-            ("u", _) if c => (ScalarKind::Unsigned, 2, "unsigned short"),
-            ("U", _) if c => (ScalarKind::Unsigned, 4, "unsigned int"),
-            ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
-            ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
-            ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
-            ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
-            ("u8", false) if !c => (ScalarKind::UnsignedChar, 1, "char8_t"),
-            (_, true) => (ScalarKind::Utf, 4, "char"),
-            _ if value > 255 => (ScalarKind::Utf, 4, "char32_t"),
-            _ => (ScalarKind::SignedChar, 1, "char"),
+        let ty = match prefix {
+            "" if self.language != Language::Rust && value > 255 => {
+                character_type("U", Language::Cpp)
+            }
+            _ => character_type(prefix, self.language),
         };
-        Kind::Literal(
-            Ty::Builtin(Scalar::new(kind, size), name),
-            u128::from(value),
-        )
+        Kind::Literal(ty, u128::from(value))
+    }
+}
+
+/// Returns the type of a character literal, or of a string literal's characters, by the prefix. That
+/// of C's `'a'` is `int`, though.
+pub(super) fn character_type(prefix: &str, language: Language) -> Ty {
+    let (kind, size, name) = match (prefix, language) {
+        ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
+        (_, Language::Rust) => (ScalarKind::Utf, 4, "char"),
+        // In C the names of these types are typedefs (ISO C §6.4.4.5).
+        ("L", Language::C) => (ScalarKind::Signed, 4, "int"),
+        ("u", Language::C) => (ScalarKind::Unsigned, 2, "unsigned short"),
+        ("U", Language::C) => (ScalarKind::Unsigned, 4, "unsigned int"),
+        ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
+        ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
+        ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
+        ("u8", Language::Cpp) => (ScalarKind::UnsignedChar, 1, "char8_t"),
+        _ => (ScalarKind::SignedChar, 1, "char"),
+    };
+    Ty::Builtin(Scalar::new(kind, size), name)
+}
+
+/// Returns the prefix of the string literal of C or C++ with which a source begins: `u8` of `u8"a"`.
+pub(super) fn prefix(source: &str) -> &str {
+    let before = source.split('"').next().unwrap_or_default();
+    let prefix = before.strip_suffix('R').unwrap_or(before);
+    match prefix {
+        "L" | "u" | "U" | "u8" => prefix,
+        _ => "",
+    }
+}
+
+/// Returns the characters of a string literal with a prefix, without the last 0.
+pub(super) fn units(bytes: &[u8], prefix: &str) -> Vec<u32> {
+    let text = || String::from_utf8_lossy(bytes);
+    match prefix {
+        "L" | "U" => text().chars().map(u32::from).collect(),
+        "u" => text().encode_utf16().map(u32::from).collect(),
+        _ => bytes.iter().copied().map(u32::from).collect(),
     }
 }

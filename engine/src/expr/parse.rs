@@ -467,7 +467,8 @@ impl Parser<'_> {
         let kind = match path.as_str() {
             "true" => boolean(1),
             "false" => boolean(0),
-            "NULL" if self.language == Language::Cpp => {
+            // `__null` is what compilers of C++ define `NULL` as.
+            "NULL" | "__null" if self.language == Language::Cpp => {
                 Kind::Literal(Ty::Builtin(Scalar::new(ScalarKind::Signed, 8), "long"), 0)
             }
             "nullptr" | "NULL" => Kind::Literal(Ty::Void.pointer(), 0),

@@ -208,7 +208,7 @@ impl Parser<'_> {
 
     /// The same, from a token on.
     pub(super) fn arguments_at(&self, start: usize) -> Option<(usize, String)> {
-        let mut open = 0i32;
+        let (mut open, mut brackets) = (0i32, 0u32);
         let mut text = String::new();
         for ahead in 0..256 {
             let token = self.token(start + ahead);
@@ -216,10 +216,10 @@ impl Parser<'_> {
                 TokenKind::Symbol("<") => open += 1,
                 TokenKind::Symbol(">") => open -= 1,
                 TokenKind::Symbol(">>") => open -= 2,
-                TokenKind::Symbol(
-                    "::" | "," | "*" | "&" | "&&" | "[" | "]" | ";" | "(" | ")" | "-" | "..." | "{"
-                    | "}",
-                )
+                TokenKind::Symbol("(" | "[" | "{") => brackets += 1,
+                // One that was opened before: `(a < b) > (c)`.
+                TokenKind::Symbol(")" | "]" | "}") => brackets = brackets.checked_sub(1)?,
+                TokenKind::Symbol("::" | "," | "*" | "&" | "&&" | ";" | "-" | "...")
                 | TokenKind::Name(_)
                 | TokenKind::Char(..)
                 | TokenKind::Int(..) => {}

@@ -136,7 +136,9 @@ impl Checker<'_> {
         }
     }
 
-    fn is_lvalue(&self, of: &Expr<'_>) -> bool {
+    /// Returns whether an expression may be a place: in C++ `c ? a : b` is one if both are places of
+    /// one type (ISO C++ [expr.cond]).
+    pub(super) fn is_lvalue(&self, of: &Expr<'_>) -> bool {
         match &of.kind {
             Kind::Choice(_, yes, no) if self.language == Language::Cpp => {
                 of.ty.same_as(&yes.ty) && self.is_lvalue(yes) && self.is_lvalue(no)

@@ -185,14 +185,18 @@ fn underlying(ty: &Ty) -> Ty {
 
 /// Returns whether two types are one: of the debug info, built in, or made by an expression.
 pub(in crate::expr) fn is_same(a: &Ty, b: &Ty) -> bool {
-    if a.same_as(b) {
+    // `long` and `long long` are encoded alike.
+    let is_built_in = |ty: &Ty| matches!(ty.strip(), Ty::Builtin(..));
+    if a.same_as(b) && !(is_built_in(a) && is_built_in(b)) {
         return true;
     }
     match (a.shape(), b.shape()) {
         (Shape::Pointer(a, x), Shape::Pointer(b, y)) => x == y && is_same(&a, &b),
         (Shape::Scalar(x), Shape::Scalar(y)) if x == y => match x.kind {
             // `signed char` is not `char`; `wchar_t` is not `char32_t`.
-            ScalarKind::SignedChar | ScalarKind::Utf => a.strip().name() == b.strip().name(),
+            ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::Utf => {
+                a.strip().name() == b.strip().name()
+            }
             _ => rank(a) == rank(b),
         },
         (Shape::Array(a), Shape::Array(b)) => a.count == b.count && is_same(&a.element, &b.element),

@@ -9,6 +9,7 @@ use super::{Checked, Checker, Stop, c, rust, rust_types, scalar, wrong};
 use crate::expr::evaluate::inner;
 use crate::expr::messages;
 use crate::ids::error::Error;
+use crate::inspect::library;
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
 use dwarf::Language;
@@ -145,6 +146,12 @@ impl Checker<'_> {
             return self.c_cast(cast, value, ty, node);
         }
         let (Some(from), Some(to)) = (scalar(&of.ty), scalar(&ty)) else {
+            let is_object = matches!(of.ty.shape(), Shape::Composite(_));
+            if is_object && scalar(&ty).is_some() && library::contents(&of.ty).is_none() {
+                let (from, to) = (of.ty.name(), ty.name());
+                let message = format!("a cast does not convert `{from}` to `{to}`");
+                return Err(wrong(message, &node.span));
+            }
             return whole(of);
         };
         let target = |ty: &Ty| match ty.shape() {

@@ -4,7 +4,7 @@ use super::super::ir::{Expr, Kind};
 use super::super::ir_cpp::{Cpp, Init};
 use super::super::parse_cpp::Form;
 use super::super::tree::{self, Cast, Node};
-use super::{Checked, Checker, Stop, c, scalar, wrong};
+use super::{Checked, Checker, Stop, c, cpp_objects, scalar, wrong};
 use crate::expr::evaluate::inner;
 use crate::inspect::language::c as spelling;
 use crate::inspect::value::scalar::Scalar;
@@ -410,7 +410,13 @@ impl Checker<'_> {
         };
         let composite = class.composite()?;
         let is_value = match values {
-            [only] => scalar(&self.referent(only.clone()).ty).is_some(),
+            [only] => {
+                let of = self.referent(only.clone()).ty;
+                let first = composite.members.first().map(|it| class.related(it.ty));
+                // The class of the value converts it to the first member's type.
+                let for_first = first.is_some_and(|first| cpp_objects::may_convert(&of, &first));
+                scalar(&of).is_some() || for_first && !cpp_objects::may_convert(&of, ty)
+            }
             _ => true,
         };
         let is_aggregate = self.is_no_aggregate(&class, composite).is_none();

@@ -4,6 +4,7 @@
 use super::super::ir::Expr;
 use super::super::tree::{Cast, Node};
 use super::super::types::{Layer, TypeName};
+use super::cpp_types::has_virtual_functions;
 use super::{Checker, Stop, c, cpp_objects, scalar, wrong};
 use crate::expr::exact;
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -121,21 +122,38 @@ fn converts(cast: Cast, from: &Ty, to: &Ty, is_zero: bool) -> bool {
     let is_class = |ty: &Ty| matches!(ty.shape(), Shape::Composite(_));
     let is_integer = |ty: &Ty| c::is_arithmetic(ty) && !c::is_float(ty);
     let is_member = |ty: &Ty| ty.member_pointer().is_some();
+    let is_enumeration = |ty: &Ty| matches!(ty.shape(), Shape::Enumeration(_));
     match (cast, target(from), target(to)) {
+        (_, _, None) if is_void(to) => matches!(cast, Cast::Usual | Cast::Static),
+        (Cast::Static | Cast::Bits | Cast::Dynamic, Some(_), Some(target))
+            if exact::points_to_const(from)
+                && !exact::points_to_const(to)
+                && !is_function(&target) =>
+        {
+            false
+        }
         _ if is_member(from) && c::is_arithmetic(to) => {
             cast != Cast::Bits && cast != Cast::Const && scalar(to) == scalar(&c::named("bool"))
         }
         (Cast::Usual | Cast::Static, None, Some(_)) if is_class(from) => {
             cpp_objects::may_convert(from, to)
         }
-        (Cast::Usual, Some(_), None) => !matches!(to.shape(), Shape::Enumeration(_)),
+        (Cast::Usual, Some(_), None) => !is_enumeration(to),
+        (Cast::Usual, None, None) if is_class(from) && is_enumeration(to) => {
+            cpp_objects::may_convert(from, to)
+        }
         (Cast::Usual, ..) => true,
         // The names of members need not be spelled alike.
         _ if is_member(from) && is_member(to) => cast != Cast::Dynamic,
         _ if is_member(from) || is_member(to) => cast == Cast::Static && is_zero,
         (Cast::Const, Some(from), Some(to)) => exact::same(&from, &to),
         (Cast::Const, ..) => false,
-        (Cast::Dynamic, Some(from), Some(to)) => is_class(&from) && (is_class(&to) || is_void(&to)),
+        (Cast::Dynamic, Some(from), Some(to)) => {
+            let is_upward = exact::same(&from, &to) || exact::derives(&from, &to);
+            is_class(&from)
+                && (is_class(&to) || is_void(&to))
+                && (is_upward || may_be_polymorphic(&from))
+        }
         (Cast::Dynamic, ..) => false,
         (Cast::Static, Some(from), Some(to)) => match is_zero && is_void(&from) {
             true => true,
@@ -145,9 +163,7 @@ fn converts(cast: Cast, from: &Ty, to: &Ty, is_zero: bool) -> bool {
                     || (is_void(&from) || is_void(&to)) && !(is_function(&from) || is_function(&to))
             }
         },
-        (Cast::Static, Some(_), None) => {
-            is_void(to) || scalar(to) == scalar(&c::named("bool")) || is_class(to)
-        }
+        (Cast::Static, Some(_), None) => scalar(to) == scalar(&c::named("bool")) || is_class(to),
         (Cast::Static, None, Some(_)) => {
             let is_bool = scalar(from) == scalar(&c::named("bool"));
             is_zero && is_integer(from) && !is_bool
@@ -156,9 +172,7 @@ fn converts(cast: Cast, from: &Ty, to: &Ty, is_zero: bool) -> bool {
         (Cast::Static, None, None) => true,
         // `nullptr`
         (Cast::Bits, Some(from), Some(_)) => !(is_zero && is_void(&from)),
-        (Cast::Bits, Some(_), None) => {
-            is_integer(to) && !matches!(to.shape(), Shape::Enumeration(_))
-        }
+        (Cast::Bits, Some(_), None) => is_integer(to) && !is_enumeration(to),
         (Cast::Bits, None, Some(_)) => is_integer(from) || matches!(from.shape(), Shape::Text),
         (Cast::Bits, None, None) => {
             exact::same(from, to) && c::is_same(from, to) && is_integer(from)
@@ -173,6 +187,15 @@ fn are_related(a: &Ty, b: &Ty) -> bool {
         || exact::derives(a, b)
         || exact::derives(b, a)
         || matches!(a.shape(), Shape::Composite(_)) && cpp_objects::may_convert(a, b)
+}
+
+/// Returns whether objects of a class may know their dynamic class.
+fn may_be_polymorphic(ty: &Ty) -> bool {
+    let Shape::Composite(class) = ty.shape() else {
+        return false;
+    };
+    let is_declared = class.composite().is_none_or(|it| it.declaration);
+    is_declared || has_virtual_functions(&class, 0)
 }
 
 /// Returns whether a type is that of `nullptr`.

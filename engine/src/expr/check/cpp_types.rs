@@ -7,8 +7,9 @@ use super::super::tree::{self, Binary, Node};
 use super::super::types::TypeName;
 use super::{Checked, Checker, Stop, c, wrong};
 use crate::expr::evaluate::inner;
-use crate::expr::messages;
+use crate::expr::{literal, messages};
 use crate::ids::error::Error;
+use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, alignment};
 use dwarf::Language;
 
@@ -159,16 +160,10 @@ impl Checker<'_> {
     /// Checks `sizeof x`.
     pub(super) fn size_of<'t>(&self, operand: &'t Node, node: &'t Node) -> Checked<'t> {
         if let tree::Kind::Text(bytes) = &inner(operand).kind {
-            let source = self.source_text(inner(operand));
-            let text = || String::from_utf8_lossy(bytes).into_owned();
-            return Ok(self.size(
-                match source.as_bytes() {
-                    [b'L' | b'U', ..] => 4 * (text().chars().count() as u64 + 1),
-                    [b'u', b'"' | b'R', ..] => 2 * (text().encode_utf16().count() as u64 + 1),
-                    _ => bytes.len() as u64 + 1,
-                },
-                node,
-            ));
+            let prefix = literal::prefix(self.source_text(inner(operand)));
+            let count = literal::units(bytes, prefix).len() as u64 + 1;
+            let unit = literal::character_type(prefix, self.language);
+            return Ok(self.size(count * unit.size().unwrap_or(1), node));
         }
         let operand = self.type_or_value(operand)?;
         if matches!(&operand, Operand::Value(value) if value.bits().is_some()) {
@@ -287,7 +282,7 @@ fn typed(of: Expr<'_>) -> Typed<'_> {
 }
 
 /// Returns whether a class or one of its bases has virtual functions.
-fn has_virtual_functions(class: &crate::inspect::value::types::DwarfTy, depth: usize) -> bool {
+pub(super) fn has_virtual_functions(class: &DwarfTy, depth: usize) -> bool {
     let Some(composite) = class.composite() else {
         return false;
     };

@@ -467,6 +467,9 @@ impl Checker<'_> {
             Language::Cpp if is_function(of) || is_function(to) => {
                 "`-` is not defined for pointers to functions; cast them with `(uintptr_t)`".into()
             }
+            Language::Cpp if matches!(of.shape(), Shape::Void) => {
+                "`-` is not defined for `void *`; cast both to `char *`".into()
+            }
             _ if is_function(of) && is_function(to) || of.same_as(to) || c::is_same(of, to) => {
                 return Ok(());
             }

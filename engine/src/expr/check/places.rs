@@ -7,7 +7,7 @@ use super::rust_calls::is_trait_object;
 use super::rust_made::Access;
 use super::{Checked, Checker, Stop, c, rust_made, scalar, wrong};
 use crate::expr::evaluate::{DEREFERENCES, inner};
-use crate::expr::{exact, messages, with_suggestion};
+use crate::expr::{exact, literal, messages, with_suggestion};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::text::Unit;
@@ -267,7 +267,11 @@ impl Checker<'_> {
         let of = self.referent(of);
         let is_this = self.language == Language::Cpp
             && matches!(of.kind, Kind::Variable(Storage::Local, "this", ..));
-        if !of.is_place() || is_this {
+        let is_place = match self.language {
+            Language::Cpp => self.is_lvalue(&of),
+            _ => of.is_place(),
+        };
+        if !is_place || is_this {
             let source = self.source_of(&of);
             let message = format!("cannot take the address of `{source}`: not in memory");
             return Err(wrong(message, &node.span));
@@ -347,15 +351,20 @@ impl Checker<'_> {
         Err(self.not_indexed(&of.ty, object, node))
     }
 
-    /// Returns a character of a string literal of C, whose last one is 0.
+    /// Returns a character of a string literal of C or C++, whose last one is 0.
     fn character<'t>(&self, of: &Expr<'t>, at: u128, node: &'t Node) -> Option<Expr<'t>> {
         let Kind::Text(bytes) = of.kind else {
             return None;
         };
-        let at = usize::try_from(at).ok().filter(|at| *at <= bytes.len())?;
-        let byte = bytes.get(at).copied().unwrap_or(0);
-        let kind = Kind::Constant(u128::from(byte));
-        (self.language != Language::Rust).then(|| Expr::new(kind, c::char(), node))
+        if self.language == Language::Rust {
+            return None;
+        }
+        let prefix = literal::prefix(self.source_of(of));
+        let units = literal::units(bytes, prefix);
+        let at = usize::try_from(at).ok().filter(|at| *at <= units.len())?;
+        let unit = units.get(at).copied().unwrap_or(0);
+        let ty = literal::character_type(prefix, self.language);
+        Some(Expr::new(Kind::Constant(u128::from(unit)), ty, node))
     }
 
     /// Checks `object[from..to]` of Rust.
