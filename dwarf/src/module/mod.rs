@@ -22,6 +22,7 @@ use crate::lines::DebugInfo;
 use crate::types::{Type, TypeId};
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -69,7 +70,12 @@ pub struct Module {
     unit_names: RwLock<FxHashMap<u32, Arc<UnitNames>>>,
     /// What names mean in scopes, for each kind of lookup.
     resolved: RwLock<FxHashMap<(DieRef, u8, String), Option<DieRef>>>,
+    /// Definitions of macros.
+    definitions: RwLock<FxHashMap<MacroPlace, Option<&'static [u8]>>>,
 }
+
+/// An address, a line if the macro is not looked up at that of the address, and its name.
+pub(crate) type MacroPlace = (FileAddr, Option<(PathBuf, u32)>, String);
 
 impl Module {
     /// Sets the folder of the on-disk cache of names and decompressed sections. Call it before any
@@ -211,22 +217,17 @@ impl Module {
         name: &str,
         find: impl FnOnce() -> Option<DieRef>,
     ) -> Option<DieRef> {
-        let key = (scope, kind, name.to_owned());
-        let known = self.resolved.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(&key) {
-            return *known;
-        }
-        drop(known);
-        let found = find();
-        let mut all = self
-            .resolved
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MAX_NAMES {
-            all.clear();
-        }
-        all.insert(key, found);
-        found
+        cached(&self.resolved, (scope, kind, name.to_owned()), find)
+    }
+
+    /// Returns the text that defines a macro at a place; `find` reads it at most once as long as the
+    /// result is cached.
+    pub(crate) fn definition(
+        &self,
+        place: MacroPlace,
+        find: impl FnOnce() -> Option<&'static [u8]>,
+    ) -> Option<&'static [u8]> {
+        cached(&self.definitions, place, find)
     }
 
     /// Returns whether a function is of an assembler's unit, which has no types: its parameters and
@@ -326,4 +327,24 @@ impl Module {
         let mut types = self.types.write().unwrap_or_else(PoisonError::into_inner);
         Ok(types.entry(id.0).or_insert(read).clone())
     }
+}
+
+/// Returns the value of a key in a cache of at most [`MAX_NAMES`], found on first use.
+fn cached<K: Eq + Hash, V: Copy>(
+    cache: &RwLock<FxHashMap<K, V>>,
+    key: K,
+    find: impl FnOnce() -> V,
+) -> V {
+    let known = cache.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(&key) {
+        return *known;
+    }
+    drop(known);
+    let found = find();
+    let mut all = cache.write().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= MAX_NAMES {
+        all.clear();
+    }
+    all.insert(key, found);
+    found
 }

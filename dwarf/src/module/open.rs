@@ -107,6 +107,7 @@ impl Module {
             types: RwLock::default(),
             unit_names: RwLock::default(),
             resolved: RwLock::default(),
+            definitions: RwLock::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Macros of C and C++ at a line (`-g3`, clang's `-fdebug-macro`): `.debug_macro` (DWARF 5 §6.3, and
-//! its GNU predecessor for version 4) and `.debug_macinfo`. Nothing is kept: a lookup reads the
-//! entries of one unit up to the line.
+//! its GNU predecessor for version 4) and `.debug_macinfo`. A lookup reads the entries of one unit up to
+//! the line. Which definition it found is kept: a condition asks for the same names at each hit.
 
 use crate::entries::units::{Unit, Value};
 use crate::file::R;
@@ -69,6 +69,18 @@ impl Module {
         line: Option<(&SourceFile, u32)>,
         name: &str,
     ) -> Option<Macro> {
+        let of_line = line.map(|(file, line)| (file.path.clone(), line));
+        let key = (addr, of_line, name.to_owned());
+        let definition = self.definition(key, || self.read_definition(addr, line, name))?;
+        Macro::parse(definition, name)
+    }
+
+    fn read_definition(
+        &self,
+        addr: FileAddr,
+        line: Option<(&SourceFile, u32)>,
+        name: &str,
+    ) -> Option<&'static [u8]> {
         let info = self.info()?;
         let unit = info.whole(info.unit_at(addr.0)?)?;
         let row = match line {
@@ -93,7 +105,7 @@ impl Module {
         if let Err(error) = reading.read(entries, 0) {
             tracing::debug!(unit = unit.index, %error, "corrupt macro information");
         }
-        Macro::parse(reading.found?, name)
+        reading.found
     }
 }
 
