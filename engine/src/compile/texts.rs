@@ -4,7 +4,7 @@ use super::code::{Address, BoolExpr, Int, Order};
 use super::lower::Compiler;
 use super::numbers::{address_in, pointee};
 use super::{NotCompilable, RuntimeLocation, RuntimeValue};
-use crate::inspect::value::scalar::{self, ScalarKind};
+use crate::inspect::library::is_narrow;
 use crate::inspect::value::{PointerKind, Shape, Ty};
 
 /// Maximum length in bytes of a text to compare in compiled code.
@@ -70,14 +70,14 @@ impl Compiler<'_> {
             bytes.into_boxed_slice()
         };
         match value.ty.shape() {
-            Shape::Pointer(of, PointerKind::Raw) if is_char(&of) => {
+            Shape::Pointer(of, PointerKind::Raw) if is_narrow(&of) => {
                 if text.contains(&0) {
                     return Err("the string contains a NUL".into());
                 }
                 let address = Address::pointed(address_in(value)?);
                 Ok(BoolExpr::Bytes(Box::new(address), with_end()))
             }
-            Shape::Array(array) if is_char(&array.element) => {
+            Shape::Array(array) if is_narrow(&array.element) => {
                 let RuntimeLocation::Memory(address) = &value.place else {
                     return Err("an array that is not in memory".into());
                 };
@@ -115,14 +115,4 @@ impl Compiler<'_> {
             },
         }
     }
-}
-
-fn is_char(ty: &Ty) -> bool {
-    matches!(
-        ty.shape(),
-        Shape::Scalar(scalar::Scalar {
-            kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar,
-            ..
-        })
-    )
 }

@@ -360,16 +360,12 @@ impl Checker<'_> {
 
 /// Returns whether a type is that of a string: a literal, a class for strings, `char *`, `char[]`.
 fn is_text(ty: &Ty) -> bool {
-    let is_char = |ty: &Ty| {
-        matches!(ty.shape(), Shape::Scalar(scalar)
-            if matches!(scalar.kind, ScalarKind::SignedChar | ScalarKind::UnsignedChar))
-    };
     let mut ty = ty.clone();
     for _ in 0..DEREFERENCES {
         ty = match (ty.shape(), library::contents(&ty)) {
             (Shape::Text, _) | (_, Some(Contents::Text(Unit::Byte, _))) => return true,
-            (Shape::Pointer(of, PointerKind::Raw), _) => return is_char(&of),
-            (Shape::Array(array), _) => return is_char(&array.element),
+            (Shape::Pointer(of, PointerKind::Raw), _) => return library::is_narrow(&of),
+            (Shape::Array(array), _) => return library::is_narrow(&array.element),
             (Shape::Pointer(of, _), _) => of,
             (_, Some(Contents::Pointee(of) | Contents::Wrapped(of))) => of,
             _ => return false,

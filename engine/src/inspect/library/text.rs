@@ -20,10 +20,15 @@ pub struct Text {
 
 /// Returns whether a type is that of characters.
 pub fn is_character(ty: &Ty) -> bool {
+    is_narrow(ty) || matches!(ty.shape(), Shape::Scalar(it) if it.kind == ScalarKind::Utf)
+}
+
+/// Returns whether a type is that of characters of a byte, whose encoding is not fixed: `char`.
+pub fn is_narrow(ty: &Ty) -> bool {
     matches!(
         ty.shape(),
         Shape::Scalar(Scalar {
-            kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::Utf,
+            kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar,
             ..
         })
     )
