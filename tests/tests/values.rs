@@ -226,6 +226,9 @@ fn expressions() {
         ("global_counter", "42"),
         ("point.x > 2 && point.y < 0", "1"),
         ("4000000000u + 1", "4000000001"),
+        // Arrays decay in `?:` of C, so that this is the size of a pointer.
+        ("sizeof(yes ? grid : grid)", "8"),
+        ("(yes ? grid : grid) == &grid[0]", "1"),
     ] {
         let found = client.evaluate(expression);
         // A boolean may be shown as an integer.

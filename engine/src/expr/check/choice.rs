@@ -68,7 +68,8 @@ impl Checker<'_> {
             let ty = c::common(&promoted(&yes), &promoted(&no));
             return Ok((converted(yes, &ty), converted(no, &ty), ty));
         }
-        let (yes, no) = match same {
+        // In C++ places of one type remain such.
+        let (yes, no) = match same && self.language == Language::Cpp {
             true => (yes, no),
             false => {
                 let (yes, no) = (self.operand(yes), self.operand(no));
@@ -146,6 +147,7 @@ fn common_in_c(yes: &Expr<'_>, no: &Expr<'_>) -> Option<Ty> {
         (true, true) => Some(Ty::Void.pointer()),
         (true, false) if number(no) => Some(yes.ty.clone()),
         (false, true) if number(yes) => Some(no.ty.clone()),
+        (false, false) if c::is_float(&yes.ty) || c::is_float(&no.ty) => None,
         (false, false) if !is_object(&yes.ty) && !is_object(&no.ty) => Some(Ty::Void),
         _ => None,
     }
