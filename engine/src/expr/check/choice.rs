@@ -200,7 +200,11 @@ fn may_hold(ty: &Ty, other: &Ty) -> bool {
             let behind = library::contents(other);
             is_pointer(other) || matches!(behind, Some(Contents::Pointee(_)))
         }
-        Some(Contents::Text(..)) => matches!(other.shape(), Shape::Text) || is_pointer(other),
+        Some(Contents::Text(..)) => match other.shape() {
+            Shape::Text => true,
+            Shape::Pointer(of, PointerKind::Raw) => library::is_narrow(&of),
+            _ => false,
+        },
         Some(Contents::Tuple(_)) => matches!(library::contents(other), Some(Contents::Tuple(_))),
         Some(Contents::Wrapped(_) | Contents::Variant(_) | Contents::Either(..)) => true,
         _ => false,
