@@ -199,7 +199,7 @@ fn existing_names_cause_no_message() {
             "product == 1 || width_ > 3 && serial == 7",
             "this->height_ == 2 && made == 11 && Rectangle::made == 11",
             "geometry::detail::depth == 3 && Level::High != Level::Low",
-            "dynamic_cast<geometry::Square *>(this) != 0",
+            "dynamic_cast<const geometry::Square *>(this) != 0",
         ],
     );
     assert_known(
