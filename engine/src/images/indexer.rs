@@ -216,19 +216,23 @@ fn file_name(module: &Module) -> String {
 mod tests {
     use super::*;
     use crate::os::live_backend;
+    use std::fs::File;
+    use std::io::Read;
     use std::path::Path;
 
-    fn module() -> Arc<Module> {
-        let bytes = std::fs::read("/proc/self/exe").unwrap();
-        // The headers are the whole content.
-        Module::from_bytes(Path::new("image"), bytes[..4096].to_vec()).unwrap()
+    fn module(headers: &[u8]) -> Arc<Module> {
+        Module::from_bytes(Path::new("image"), headers.to_vec()).unwrap()
     }
 
     #[test]
     fn image_at_a_reused_address_is_a_new_one() {
         let os = live_backend().unwrap();
         let mut indexer = Indexer::default();
-        let former = module();
+        // The headers are the whole content.
+        let mut headers = [0; 4096];
+        let mut program = File::open("/proc/self/exe").unwrap();
+        program.read_exact(&mut headers).unwrap();
+        let former = module(&headers);
         let address = Arc::as_ptr(&former);
         indexer.prepare(&former, || os.waker());
         while indexer.reading().is_some() {
@@ -239,7 +243,7 @@ mod tests {
         // Kept alive, so that the allocator returns different addresses.
         let mut others = Vec::new();
         while others.len() < 10_000 {
-            let other = module();
+            let other = module(&headers);
             assert!(!indexer.is_waiting_for(&other));
             let is_at_address = Arc::as_ptr(&other) == address;
             others.push(other);
