@@ -65,5 +65,6 @@ pub use types::{
     Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
 };
 pub use unwind::{
-    CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, Unwinder, Unwound,
+    CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, ReturnAddress, Unwinder,
+    Unwound,
 };

@@ -7,7 +7,8 @@ use crate::ids::memory::Memory;
 use crate::ids::register::Registers;
 use crate::module::Module;
 use crate::unwind::{
-    CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, Unwound, preserved,
+    CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, ReturnAddress, Unwound,
+    preserved,
 };
 
 /// Unwinds code outside all modules: a call through a bad pointer, or generated code.
@@ -105,11 +106,19 @@ fn by_instructions(frame: &Frame<'_>, rule: &HeuristicUnwind) -> Option<Unwound>
         CfaLocation::At(place) => at(place)?,
         CfaLocation::SavedAt(place) => word(at(place)?)?,
     };
-    if cfa <= frame.registers.sp()? {
+    let back = match rule.return_address {
+        ReturnAddress::BelowCfa => word(cfa.wrapping_sub(8))?,
+        ReturnAddress::SavedAt(place) => word(at(place)?)?,
+        ReturnAddress::In(register) => frame.registers.get(register)?,
+    };
+    // A function that keeps it in a register may have no frame.
+    let has_frame = !matches!(rule.return_address, ReturnAddress::In(_));
+    let sp = frame.registers.sp()?;
+    if cfa < sp || has_frame && cfa == sp {
         return None;
     }
     let machine = frame.registers.machine();
-    let pc = machine.return_address(word(cfa.wrapping_sub(8))?);
+    let pc = machine.return_address(back);
     // The return address of a signal handler is the code that returns from the signal, which no
     // call precedes.
     let code = machine.facts().code.as_ref()?;

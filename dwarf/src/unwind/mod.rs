@@ -51,11 +51,24 @@ pub enum CfaLocation {
     SavedAt(RegisterOffset),
 }
 
+/// Where a heuristic rule finds the return address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReturnAddress {
+    /// In the word below the canonical frame address, where a call has pushed it.
+    BelowCfa,
+    /// In a word there, where the function has saved it.
+    SavedAt(RegisterOffset),
+    /// In a register, where the call has written it.
+    In(Register),
+}
+
 /// A heuristic unwind rule, inferred from instructions.
 #[derive(Clone, Debug)]
 pub struct HeuristicUnwind {
-    /// The canonical frame address; the return address is in the word below it.
+    /// The canonical frame address.
     pub cfa: CfaLocation,
+    /// Where the return address is.
+    pub return_address: ReturnAddress,
     /// Where the caller's registers are saved.
     pub saved: Vec<(Register, RegisterOffset)>,
 }

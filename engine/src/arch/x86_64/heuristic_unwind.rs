@@ -9,7 +9,7 @@
 use super::decode::{decoded, is_call};
 use super::{Decoded as Instruction, MAX_INSTRUCTION_BYTES};
 use dwarf::{
-    CfaLocation, FileAddr, HeuristicUnwind, LoadAddr, Module, RegisterOffset,
+    CfaLocation, FileAddr, HeuristicUnwind, LoadAddr, Module, RegisterOffset, ReturnAddress,
     register::x86_64 as number,
 };
 use iced_x86::{Code, FlowControl, InstructionInfoFactory, OpAccess, OpKind, Register};
@@ -178,6 +178,7 @@ impl Walk {
                         register: number::RBP,
                         offset: at,
                     }),
+                    return_address: ReturnAddress::BelowCfa,
                     saved: vec![(number::RBP, place(number::RBP))],
                 });
             }
@@ -191,6 +192,7 @@ impl Walk {
         let saved = self.state.saved.iter();
         Some(HeuristicUnwind {
             cfa: CfaLocation::At(moved(now(place(number::RSP)), 8)),
+            return_address: ReturnAddress::BelowCfa,
             saved: saved.map(|(saved, at)| (*saved, now(*at))).collect(),
         })
     }
@@ -218,6 +220,7 @@ fn place(register: dwarf::Register) -> RegisterOffset {
 fn leave(ways: &mut Vec<HeuristicUnwind>, state: State) {
     let way = HeuristicUnwind {
         cfa: CfaLocation::At(moved(state.sp, 8)),
+        return_address: ReturnAddress::BelowCfa,
         saved: state.saved,
     };
     if ways.iter().all(|other| other.cfa != way.cfa) {
