@@ -1,7 +1,7 @@
 //! AArch64: AAPCS64, DWARF and ELF for the Arm 64-bit Architecture.
 
 use super::{MachineFacts, Relocations};
-use crate::ids::register::aarch64::{CALLEE_SAVED, NAMES, PC, SP, V0, X29, X30};
+use crate::ids::register::aarch64::{CALLEE_SAVED, NAMES, PC, SP, TPIDR, V0, X29, X30};
 
 pub(super) static FACTS: MachineFacts = MachineFacts {
     pc: PC,
@@ -12,7 +12,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     return_address_mask: (1 << 48) - 1,
     first_vector: V0,
     callee_saved: CALLEE_SAVED,
-    of_thread: &[],
+    of_thread: &[TPIDR],
     register_names: NAMES,
     cfi_vendor: gimli::Vendor::AArch64,
     relocations: Some(Relocations {

@@ -10,6 +10,13 @@ pub const X30: Register = Register(30);
 pub const SP: Register = Register(31);
 /// `pc`
 pub const PC: Register = Register(32);
+/// `pstate`, which DWARF does not number. The number is of a register that programs do not have
+/// (ELR_mode).
+pub const PSTATE: Register = Register(33);
+/// Whether the return address is signed (RA_SIGN_STATE): of call frame information only.
+pub const RA_SIGN_STATE: Register = Register(34);
+/// `tpidr_el0`, the thread pointer.
+pub const TPIDR: Register = Register(36);
 /// `v0`; the others follow.
 pub const V0: Register = Register(64);
 
@@ -63,4 +70,6 @@ pub const NAMES: &[(Register, &str)] = &[
     (X30, "x30"),
     (SP, "sp"),
     (PC, "pc"),
+    (PSTATE, "pstate"),
+    (TPIDR, "tpidr_el0"),
 ];
