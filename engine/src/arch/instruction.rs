@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 use super::fixed;
-use super::{RegisterFile, x86_64};
+use super::{RegisterFile, aarch64, x86_64};
 use dwarf::{LoadAddr, Memory, Register};
 
 /// A decoded instruction.
@@ -20,6 +20,7 @@ pub(crate) struct Instruction {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Code {
     X86_64(x86_64::Decoded),
+    Aarch64(aarch64::Decoded),
     #[cfg(test)]
     Fixed(fixed::Decoded),
 }
@@ -115,6 +116,10 @@ macro_rules! in_set_of {
         match &$instruction.code {
             Code::X86_64($code) => {
                 use super::x86_64 as $set;
+                $value
+            }
+            Code::Aarch64($code) => {
+                use super::aarch64 as $set;
                 $value
             }
             #[cfg(test)]

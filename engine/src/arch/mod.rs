@@ -1,6 +1,7 @@
 //! Instruction sets, behind one seam: an [`Arch`] is a value, and selects the functions of its
 //! folder. All folders have the same files and functions. Pure functions, without processes.
 
+pub(crate) mod aarch64;
 pub(crate) mod body;
 mod convention;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use text::Flavor;
 pub(crate) use text::Formatter;
 
 use dwarf::{FileAddr, HeuristicUnwind, LoadAddr, Machine, Memory, Module, Register};
+use std::ops::Range;
 
 /// Maximum length in bytes of an instruction of any set.
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
@@ -33,6 +35,9 @@ pub(crate) const MAX_JUMP_BYTES: usize = 5;
 /// A jump to itself, in the set of processes on this machine.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const SPIN_LOOP: [u8; 2] = x86_64::SPIN_LOOP;
+/// A jump to itself, in the set of processes on this machine.
+#[cfg(target_arch = "aarch64")]
+pub(crate) const SPIN_LOOP: [u8; 4] = aarch64::SPIN_LOOP;
 /// Its length in bytes.
 pub const SPIN_LOOP_BYTES: usize = SPIN_LOOP.len();
 
@@ -41,6 +46,8 @@ pub const SPIN_LOOP_BYTES: usize = SPIN_LOOP.len();
 pub enum Arch {
     /// x86-64
     X86_64,
+    /// AArch64
+    Aarch64,
     /// Instructions of four bytes, for tests.
     #[cfg(test)]
     Fixed,
@@ -52,6 +59,10 @@ macro_rules! in_set {
         match $arch {
             $crate::arch::Arch::X86_64 => {
                 use $crate::arch::x86_64 as $set;
+                $value
+            }
+            $crate::arch::Arch::Aarch64 => {
+                use $crate::arch::aarch64 as $set;
                 $value
             }
             #[cfg(test)]
@@ -89,13 +100,16 @@ impl Arch {
     /// The instruction set of processes on this machine.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const HOST: Arch = Arch::X86_64;
+    /// The instruction set of processes on this machine.
+    #[cfg(target_arch = "aarch64")]
+    pub(crate) const HOST: Arch = Arch::Aarch64;
 
     /// All instruction sets.
     #[cfg(not(test))]
-    pub(crate) const ALL: &[Arch] = &[Arch::X86_64];
+    pub(crate) const ALL: &[Arch] = &[Arch::X86_64, Arch::Aarch64];
     /// All instruction sets, with that for tests.
     #[cfg(test)]
-    pub(crate) const ALL: &[Arch] = &[Arch::X86_64, Arch::Fixed];
+    pub(crate) const ALL: &[Arch] = &[Arch::X86_64, Arch::Aarch64, Arch::Fixed];
 
     /// Returns the name of the set for messages.
     pub(crate) fn name(self) -> &'static str {
@@ -106,6 +120,7 @@ impl Arch {
     pub(crate) fn machine(self) -> Machine {
         match self {
             Arch::X86_64 => Machine::X86_64,
+            Arch::Aarch64 => Machine::Aarch64,
             #[cfg(test)]
             Arch::Fixed => Machine::Other(0),
         }
@@ -115,7 +130,8 @@ impl Arch {
     pub(crate) fn of(machine: Machine) -> Option<Arch> {
         match machine {
             Machine::X86_64 => Some(Arch::X86_64),
-            Machine::Aarch64 | Machine::Other(_) => None,
+            Machine::Aarch64 => Some(Arch::Aarch64),
+            Machine::Other(_) => None,
         }
     }
 
@@ -184,6 +200,7 @@ impl Arch {
     pub(crate) fn decoder(self, bytes: &[u8], start: LoadAddr) -> Decoder<'_> {
         match self {
             Arch::X86_64 => Decoder::X86_64(x86_64::decode::Decoder::new(bytes, start)),
+            Arch::Aarch64 => Decoder::Aarch64(aarch64::decode::Decoder::new(bytes, start)),
             #[cfg(test)]
             Arch::Fixed => Decoder::Fixed(fixed::decode::Decoder::new(bytes, start)),
         }
@@ -216,6 +233,18 @@ impl Arch {
     /// Returns how far, in bytes, a pad may be from the code that it stands for.
     pub(crate) fn pad_reach(self) -> u64 {
         in_set!(self, set => set::relocate::PAD_REACH)
+    }
+
+    /// Returns the exclusive sequence around `addr`: from the load that begins it to behind the
+    /// branch that repeats it. A stop within makes its store fail. `None`: there is none, or the set
+    /// has no such sequences. `code` returns instructions, `None` outside the function.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for steps on aarch64"))]
+    pub(crate) fn exclusive_sequence(
+        self,
+        addr: LoadAddr,
+        code: impl FnMut(LoadAddr) -> Option<Instruction>,
+    ) -> Option<Range<LoadAddr>> {
+        in_set!(self, set => set::relocate::exclusive_sequence(addr, code))
     }
 
     /// Returns the end of the addresses that a program can map.
@@ -284,6 +313,7 @@ impl Arch {
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Decoder<'a> {
     X86_64(x86_64::decode::Decoder<'a>),
+    Aarch64(aarch64::decode::Decoder<'a>),
     #[cfg(test)]
     Fixed(fixed::decode::Decoder<'a>),
 }
@@ -293,6 +323,7 @@ impl Decoder<'_> {
     pub fn at(&mut self, offset: usize) -> Option<Result<Instruction, Undecodable>> {
         match self {
             Self::X86_64(decoder) => decoder.at(offset),
+            Self::Aarch64(decoder) => decoder.at(offset),
             #[cfg(test)]
             Self::Fixed(decoder) => decoder.at(offset),
         }

@@ -134,6 +134,12 @@ impl Arch {
         in_set!(self, set => set::extended::is_extended_float(register))
     }
 
+    /// Returns the type of the number in a register that holds one; `None` if it holds several, or
+    /// bits.
+    pub(crate) fn lane_of_register(self, register: Register) -> Option<&'static str> {
+        in_set!(self, set => set::extended::lane(register))
+    }
+
     /// Returns whether a name is that of a vector register, not of a mask.
     pub(crate) fn is_vector_register(self, name: &str) -> bool {
         in_set!(self, set => set::extended::is_vector(name))

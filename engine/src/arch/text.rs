@@ -3,7 +3,7 @@
 #[cfg(test)]
 use super::fixed;
 use super::instruction::Code;
-use super::{Arch, Instruction, x86_64};
+use super::{Arch, Instruction, aarch64, x86_64};
 
 /// Assembly syntax.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,6 +18,7 @@ pub enum Flavor {
 /// Formats instructions.
 pub(crate) enum Formatter {
     X86_64(x86_64::text::Formatter),
+    Aarch64(aarch64::text::Formatter),
     #[cfg(test)]
     Fixed(fixed::text::Formatter),
 }
@@ -27,6 +28,7 @@ impl Formatter {
     pub fn new(arch: Arch, flavor: Flavor) -> Self {
         match arch {
             Arch::X86_64 => Self::X86_64(x86_64::text::Formatter::new(flavor)),
+            Arch::Aarch64 => Self::Aarch64(aarch64::text::Formatter::new(flavor)),
             #[cfg(test)]
             Arch::Fixed => Self::Fixed(fixed::text::Formatter::new(flavor)),
         }
@@ -36,9 +38,9 @@ impl Formatter {
     pub fn text(&mut self, instruction: &Instruction) -> String {
         match (self, instruction.code()) {
             (Self::X86_64(formatter), Code::X86_64(code)) => formatter.text(code),
+            (Self::Aarch64(formatter), Code::Aarch64(code)) => formatter.text(code),
             #[cfg(test)]
             (Self::Fixed(formatter), Code::Fixed(code)) => formatter.text(code),
-            #[cfg(test)]
             _ => String::new(),
         }
     }

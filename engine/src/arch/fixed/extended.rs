@@ -27,6 +27,10 @@ pub fn float_stack_top(_: &[u8]) -> Option<[u8; 10]> {
     None
 }
 
+pub fn lane(_: Register) -> Option<&'static str> {
+    None
+}
+
 pub fn is_extended_float(_: Register) -> bool {
     false
 }

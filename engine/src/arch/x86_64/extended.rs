@@ -182,6 +182,11 @@ pub fn write_low_vectors(area: &mut [u8], vectors: &[u8], mxcsr: [u8; 4]) -> boo
     true
 }
 
+/// Registers hold several numbers, or bits.
+pub fn lane(_: Register) -> Option<&'static str> {
+    None
+}
+
 /// Returns whether a register holds an 80-bit floating-point number.
 pub fn is_extended_float(register: Register) -> bool {
     (ST0..ST0 + 8).contains(&register.0)

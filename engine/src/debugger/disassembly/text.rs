@@ -76,13 +76,18 @@ impl Writer {
         let addr = match (instruction.direct_target(), instruction.operand_near_pc()) {
             (Some(target), _) => target,
             (None, Some(addr)) => {
-                // Writing to a String cannot fail.
-                let _ = write!(text, "  # {:#x}", addr.0);
+                // Some sets write operands near the pc as distances.
+                let number = format!("{:#x}", addr.0);
+                if !text.ends_with(&number) {
+                    text += "  # ";
+                    text += &number;
+                }
                 addr
             }
             (None, None) => return text,
         };
         if let Some(name) = names.and_then(|names| names.of_address(addr)) {
+            // Writing to a String cannot fail.
             let _ = write!(text, " {name}");
         }
         text
@@ -135,5 +140,16 @@ mod tests {
         assert_eq!(text(to(NOP, 0)), "nop");
         assert_eq!(text(to(CALL, -0x10)), "call 0xff0");
         assert_eq!(text(to(LOAD_NEAR, 0x20)), "load  # 0x1020");
+    }
+
+    #[test]
+    fn an_address_in_the_text_is_not_repeated() {
+        let mut writer = Writer::new(Arch::Aarch64, Flavor::Intel);
+        let mut text = |word: u32| {
+            let instruction = Arch::Aarch64.decode(&word.to_le_bytes(), LoadAddr(0x1060));
+            writer.text(&instruction.unwrap(), None)
+        };
+        assert_eq!(text(0x10ff_fdc7), "adr x7, 0x1018");
+        assert_eq!(text(0x58ff_fe07), "ldr x7, 0x1020");
     }
 }

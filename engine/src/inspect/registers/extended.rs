@@ -18,6 +18,7 @@ pub(crate) fn value(
 ) -> Option<Value> {
     let bytes = arch.extended_register(register, area)?;
     let ty = match bytes.len() {
+        _ if let Some(number) = arch.lane_of_register(register) => lane(number, language)?,
         16 if arch.is_extended_float(register) => {
             let extended = Scalar::new(ScalarKind::Float(Float::Extended), 16);
             Ty::Builtin(extended, "long double")

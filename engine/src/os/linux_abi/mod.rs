@@ -2,6 +2,7 @@
 //! calls, notes of core files. Plain data, which reads core files on any host. The architectures
 //! here are those with 64-bit little-endian programs.
 
+mod aarch64;
 mod calls;
 #[cfg(test)]
 mod fixed;
@@ -27,6 +28,7 @@ pub struct LinuxAbi {
 pub fn of(arch: Arch) -> &'static LinuxAbi {
     match arch {
         Arch::X86_64 => &x86_64::ABI,
+        Arch::Aarch64 => &aarch64::ABI,
         #[cfg(test)]
         Arch::Fixed => &fixed::ABI,
     }

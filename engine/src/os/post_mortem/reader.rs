@@ -278,7 +278,7 @@ fn header(data: &'static [u8]) -> Result<(Arch, &'static FileHeader64<LittleEndi
     let names: Vec<_> = Arch::ALL.iter().map(|arch| arch.name()).collect();
     let unsupported = |program: String| {
         let supported = names.join(" and ");
-        format!("core file of a {program}; only {supported} is supported")
+        format!("core file of a {program}; only {supported} are supported")
     };
     match data {
         [] => {

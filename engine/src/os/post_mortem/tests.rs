@@ -103,6 +103,7 @@ impl Writer {
         file.resize(16, 0);
         let machine = match self.arch {
             Arch::X86_64 => 62_u16,
+            Arch::Aarch64 => 183,
             Arch::Fixed => 0xfeed,
         };
         // ET_CORE, the machine, version.
@@ -238,10 +239,10 @@ fn core_of_another_architecture_is_read_by_its_own_layout() {
 fn unsupported_machines_are_named() {
     let mut bytes = Writer::default().thread(1, 11).bytes();
     let message = |bytes: &[u8]| read(bytes.to_vec()).err().unwrap().to_string();
-    bytes[18] = 183;
+    bytes[18] = 243;
     let text = message(&bytes);
     assert!(
-        text.contains("core file of a program for aarch64; only x86-64"),
+        text.contains("core file of a program for riscv; only x86-64"),
         "{text}"
     );
     bytes[5] = 2;

@@ -1,0 +1,137 @@
+//! Calling convention of the Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64), and
+//! assembly code of the C libraries of Linux.
+
+use super::super::RegisterFile;
+use super::super::convention::{Convention, Landing, TlsTemplate};
+use super::decode::read;
+use super::encoding::{Kind, Width};
+use dwarf::register::aarch64::{PSTATE, TPIDR, X30};
+use dwarf::{LoadAddr, Memory, Register, Registers};
+
+/// `x8`, which has the address of a result in memory, and the number of a system call.
+const X8: Register = Register(8);
+
+pub const CONVENTION: Convention = Convention {
+    integers: &[
+        Register(0),
+        Register(1),
+        Register(2),
+        Register(3),
+        Register(4),
+        Register(5),
+        Register(6),
+        Register(7),
+    ],
+    vectors: 8,
+    integer_results: &[Register(0), Register(1)],
+    vector_results: 4,
+    red_zone: 0,
+    system_call: X8,
+};
+
+/// Bits of the pstate that say that a jump led here (BTYPE), for which a function in guarded code
+/// needs a landing pad.
+const BRANCH_TYPE: u64 = 0b11 << 10;
+
+/// Sets the vector registers of arguments and the other state that a function expects at its entry.
+pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 8]]) {
+    let (slots, _) = extended.as_chunks_mut::<16>();
+    for (slot, word) in slots.iter_mut().zip(vectors) {
+        slot.fill(0);
+        slot[..8].copy_from_slice(word);
+    }
+    if let Some(pstate) = registers.get(PSTATE) {
+        registers.set(PSTATE, pstate & !BRANCH_TYPE);
+    }
+}
+
+/// Sets the link register; nothing is written to memory.
+pub fn set_return_address(
+    registers: &mut impl RegisterFile,
+    back: LoadAddr,
+) -> Option<(LoadAddr, u64)> {
+    registers.set(X30, back.0);
+    None
+}
+
+fn word(memory: &dyn Memory, base: u64, offset: u64) -> Option<u64> {
+    let addr = LoadAddr(base.wrapping_add(offset));
+    memory.read_uint(addr, 8).ok()
+}
+
+/// The link register is signed only by the first instruction.
+pub fn return_at_entry(registers: &impl RegisterFile, _: &dyn Memory) -> Option<Landing> {
+    Some(Landing {
+        addr: LoadAddr(registers.get(X30)?),
+        sp: registers.sp(),
+    })
+}
+
+pub fn return_slot(_: u64) -> Option<LoadAddr> {
+    None
+}
+
+pub fn thread_pointer(registers: &Registers) -> Option<u64> {
+    registers.get(TPIDR)
+}
+
+/// TLS variant I: the program's block begins above a header of two words at the thread pointer.
+pub fn tls_of_program(thread: u64, template: TlsTemplate) -> u64 {
+    const HEADER: u64 = 16;
+    let padding = template.start.wrapping_sub(HEADER) & template.align.wrapping_sub(1);
+    thread.wrapping_add(HEADER).wrapping_add(padding)
+}
+
+/// The structure of a thread ends at the thread pointer, and the header there begins with the
+/// pointer to the table.
+pub fn tls_table_pointer(thread: u64, _: u64) -> u64 {
+    thread
+}
+
+pub fn tls_at(thread: u64, offset: u64) -> u64 {
+    thread.wrapping_add(offset)
+}
+
+/// In glibc, words 11 and 13 of a `jmp_buf` are the link register and the stack pointer, both
+/// mangled (`PTR_MANGLE`): xor with a word of the loader. musl has them, unmangled, in the same
+/// places. The word is where `longjmp` loads it from, which is not known here: these are the plain
+/// words.
+pub fn long_jumps(registers: &impl RegisterFile, memory: &dyn Memory) -> Option<[Landing; 2]> {
+    let buffer = registers.get(Register(0))?;
+    let plain = Landing {
+        addr: LoadAddr(word(memory, buffer, 8 * 11)?),
+        sp: word(memory, buffer, 8 * 13)?,
+    };
+    Some([plain; 2])
+}
+
+/// In glibc, the function of a context returns to code that begins with `mov x0, x19`, or with a
+/// test of `x19`, which is then the address of the linked context.
+pub fn linked_context(
+    pc: LoadAddr,
+    registers: &impl RegisterFile,
+    memory: &dyn Memory,
+) -> Option<Landing> {
+    /// Offset in `ucontext_t` (sys/ucontext.h) of `uc_mcontext.sp`, followed by `pc`.
+    const SP_IN_CONTEXT: u64 = 176 + 8 + 8 * 31;
+    let first = read(memory, pc)?;
+    let from_x19 = match first.kind {
+        Kind::Move {
+            to: 0,
+            from: 19,
+            width: Width::X,
+        } => true,
+        Kind::JumpIf { .. } => first.effects().reads == 1 << 19,
+        _ => false,
+    };
+    if !from_x19 {
+        return None;
+    }
+    let context = registers.get(Register(19)).filter(|it| *it != 0)?;
+    let sp = word(memory, context, SP_IN_CONTEXT)?;
+    let pc = word(memory, context, SP_IN_CONTEXT + 8)?;
+    Some(Landing {
+        addr: LoadAddr(pc),
+        sp,
+    })
+}

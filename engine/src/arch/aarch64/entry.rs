@@ -1,0 +1,112 @@
+//! Arguments of a function: the registers that it takes them from, and where unoptimized code
+//! stores them.
+
+use super::super::instruction::{Flow, Instruction};
+use super::effects::general;
+use super::encoding::Kind;
+use super::memory::{Base, Direction};
+use super::{dwarf_register, own};
+use dwarf::register::aarch64::V0;
+use dwarf::{LoadAddr, Register};
+use rustc_hash::FxHashMap;
+
+/// Maximum number of instructions to examine.
+const MAX_INSTRUCTIONS: usize = 4096;
+/// Maximum number of instructions in a prologue.
+const PROLOGUE: usize = 64;
+/// Bits of the registers that may hold an argument: x0 to x7, x8 with the address of the result,
+/// x18 with the static chain of C's nested functions, v0 to v7.
+const ARGUMENTS: u64 = 0x1ff | 1 << 18 | 0xff << 32;
+
+/// Returns the registers that a function reads before it writes them: its arguments, with or
+/// without debug info. `code` returns its instructions, `None` outside it. Arguments that are only
+/// passed on to a call, or saved, are not found.
+pub fn arguments_read(
+    entry: LoadAddr,
+    mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Vec<Register> {
+    // The registers written on all paths to each instruction.
+    let mut written: FxHashMap<LoadAddr, u64> = FxHashMap::default();
+    let (mut todo, mut taken) = (vec![(entry, 0)], 0);
+    for _ in 0..MAX_INSTRUCTIONS {
+        let Some((at, mut before)) = todo.pop() else {
+            break;
+        };
+        if let Some(known) = written.get(&at) {
+            if known & before == *known {
+                continue;
+            }
+            before &= known;
+        }
+        written.insert(at, before);
+        let Some(instruction) = code(at) else {
+            continue;
+        };
+        if instruction.is_call() {
+            continue;
+        }
+        let Some(decoded) = own(&instruction) else {
+            continue;
+        };
+        let effects = decoded.effects();
+        taken |= effects.reads & !before;
+        let after = before | effects.writes;
+        let next = (instruction.next(), after);
+        match instruction.flow {
+            Flow::Jump(target) => todo.push((target, after)),
+            Flow::ConditionalJump(target) => todo.extend([(target, after), next]),
+            Flow::Next => todo.push(next),
+            _ => {}
+        }
+    }
+    let taken = taken & ARGUMENTS;
+    let integers = (0..31).filter(|nth| taken & 1 << nth != 0).map(Register);
+    let vectors = (0..32).filter(|nth| taken & 1 << (32 + nth) != 0);
+    integers
+        .chain(vectors.map(|nth| Register(V0.0 + nth)))
+        .collect()
+}
+
+/// Finds the store of the first argument in a prologue. Returns the instruction's address, the base
+/// register, and the offset.
+pub fn first_argument_store(
+    entry: LoadAddr,
+    mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Option<(LoadAddr, Register, i64)> {
+    const FRAME_OR_STACK: [u8; 2] = [29, 31];
+    let mut at = entry;
+    // The registers that hold the argument.
+    let mut holders = general(0);
+    for _ in 0..PROLOGUE {
+        let next = code(at)?;
+        let decoded = own(&next)?;
+        if let Kind::Memory(access) = decoded.kind
+            && let (Base::Register(base), Some(plain)) = (access.base, access.plain)
+            && FRAME_OR_STACK.contains(&base)
+            && access.direction == Direction::Store
+            && access.index.is_none()
+            && access.write_back.is_none()
+            && plain.bytes == 8
+        {
+            let stored = (0..).zip(plain.registers);
+            let mut held = stored.filter_map(|(nth, register)| {
+                let holds = holders & general(register?) != 0;
+                holds.then_some(access.offset + 8 * nth)
+            });
+            if let Some(offset) = held.next() {
+                return Some((at, dwarf_register(base), offset));
+            }
+        }
+        let copied = match decoded.kind {
+            Kind::Move { to, from, .. } if holders & general(from) != 0 => general(to),
+            _ => 0,
+        };
+        holders &= !decoded.effects().writes;
+        holders |= copied;
+        if holders == 0 || next.flow != Flow::Next {
+            return None;
+        }
+        at = next.next();
+    }
+    None
+}

@@ -1,0 +1,127 @@
+//! The watchpoint registers of AArch64 (Arm Architecture Reference Manual, D2.10): a word of eight
+//! bytes, of which some that follow each other are watched. The processor also has ranges of a power
+//! of two; the kernel does not offer them.
+
+use super::super::RegisterFile;
+use super::super::watch::{Coverage, MAX_SLOTS, Slot, Slots, Trigger};
+use dwarf::LoadAddr;
+
+/// Size of the word that a slot watches bytes of.
+const WORD: u64 = 8;
+
+/// Returns the slots that watch a range. `None` if four are not enough. Any bytes of a word take
+/// one, so that neighbours never take fewer.
+pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, _: Coverage) -> Option<Slots> {
+    let end = addr.0.checked_add(bytes)?;
+    let mut slots = Slots::new();
+    let mut at = addr.0;
+    while at < end {
+        if slots.len() == MAX_SLOTS {
+            return None;
+        }
+        let len = (WORD - at % WORD).min(end - at);
+        slots.push(Slot {
+            addr: LoadAddr(at),
+            len: len as u8,
+            trigger,
+        });
+        at = at.checked_add(len)?;
+    }
+    Some(slots)
+}
+
+/// Returns the address and the control word (DBGWVR, DBGWCR; for [`Trigger::Execute`] DBGBVR,
+/// DBGBCR) of a slot.
+#[cfg(any(test, target_arch = "aarch64"))]
+pub fn registers(slot: &Slot) -> (u64, u32) {
+    /// Enabled, for programs only (PAC).
+    const FOR_PROGRAMS: u32 = 0b10 << 1 | 1;
+    let (addr, offset) = (slot.addr.0 & !(WORD - 1), slot.addr.0 % WORD);
+    let kind = match slot.trigger {
+        // An instruction has four bytes.
+        Trigger::Execute => return (slot.addr.0, 0b1111 << 5 | FOR_PROGRAMS),
+        Trigger::Write => 0b10,
+        Trigger::Access => 0b11,
+    };
+    let selected = (1_u32 << slot.len.min(8)) - 1;
+    let selected = selected << offset & 0xff;
+    (addr, selected << 5 | kind << 3 | FOR_PROGRAMS)
+}
+
+/// Returns which slot an access at `addr` has hit, one bit. The address that the processor reports
+/// may be the beginning of the access, outside the watched bytes: the nearest slot is meant.
+#[cfg(any(test, target_arch = "aarch64"))]
+pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
+    let distance = |slot: &Slot| {
+        let last = slot.addr.0.saturating_add(u64::from(slot.len.max(1)) - 1);
+        match addr {
+            _ if addr < slot.addr.0 => slot.addr.0 - addr,
+            _ => addr.saturating_sub(last),
+        }
+    };
+    let watched = slots.iter().enumerate().filter_map(|(nth, slot)| {
+        let slot = slot.as_ref().filter(|it| it.trigger != Trigger::Execute)?;
+        Some((distance(slot), nth))
+    });
+    watched.min().map_or(0, |(_, nth)| 1 << nth)
+}
+
+/// There is no flag for this: the slot has to be cleared for a step.
+pub fn pass(_: &mut impl RegisterFile) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covered(addr: u64, bytes: u64) -> Option<Vec<(u64, u8)>> {
+        let slots = cover(LoadAddr(addr), bytes, Trigger::Write, Coverage::Exact)?;
+        Some(slots.iter().map(|slot| (slot.addr.0, slot.len)).collect())
+    }
+
+    #[test]
+    fn ranges_are_split_at_words() {
+        assert_eq!(covered(16, 4).unwrap(), [(16, 4)]);
+        assert_eq!(covered(17, 4).unwrap(), [(17, 4)]);
+        assert_eq!(covered(17, 8).unwrap(), [(17, 7), (24, 1)]);
+        assert_eq!(covered(16, 32).unwrap().len(), 4);
+        assert_eq!(covered(16, 33), None);
+        assert_eq!(covered(17, 32), None);
+        assert_eq!(covered(u64::MAX - 1, 4), None);
+    }
+
+    fn slot(addr: u64, len: u8, trigger: Trigger) -> Slot {
+        Slot {
+            addr: LoadAddr(addr),
+            len,
+            trigger,
+        }
+    }
+
+    #[test]
+    fn control_words_match_the_manual() {
+        let of = |addr, len, trigger| registers(&slot(addr, len, trigger));
+        // Bytes 3 and 4 of the word.
+        assert_eq!(of(0x1003, 2, Trigger::Write), (0x1000, 0x18 << 5 | 0b10101));
+        assert_eq!(
+            of(0x1008, 8, Trigger::Access),
+            (0x1008, 0xff << 5 | 0b11101)
+        );
+        assert_eq!(of(0x100c, 1, Trigger::Execute), (0x100c, 0xf << 5 | 0b101));
+    }
+
+    #[test]
+    fn an_access_that_begins_before_the_watched_bytes_is_a_hit() {
+        let slots = [
+            Some(slot(0x1000, 4, Trigger::Write)),
+            None,
+            Some(slot(0x1020, 8, Trigger::Write)),
+            Some(slot(0x101c, 1, Trigger::Execute)),
+        ];
+        assert_eq!(hits(&slots, 0x1003), 0b001);
+        assert_eq!(hits(&slots, 0x1010), 0b001);
+        // A store of 16 bytes.
+        assert_eq!(hits(&slots, 0x1018), 0b100);
+        assert_eq!(hits(&slots, 0x1027), 0b100);
+        assert_eq!(hits(&[None; MAX_SLOTS], 0x1000), 0);
+    }
+}

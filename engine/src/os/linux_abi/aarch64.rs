@@ -1,0 +1,64 @@
+//! AArch64: `user_pt_regs` (`arch/arm64/include/uapi/asm/ptrace.h`) and the generic table of system
+//! calls (`asm-generic/unistd.h`).
+
+use super::super::registers::{RegisterLayout, Word};
+use super::{LinuxAbi, SystemCalls};
+use crate::arch::Arch;
+use dwarf::Register;
+use dwarf::register::aarch64::{PC, PSTATE, SP};
+
+/// x0 to x30, the stack pointer, the pc, and the pstate.
+const WORDS: &[Word] = &{
+    let mut words = [Word::System; 34];
+    let mut number = 0;
+    while number < 31 {
+        words[number as usize] = Word::Register(Register(number));
+        number += 1;
+    }
+    words[31] = Word::Register(SP);
+    words[32] = Word::Register(PC);
+    words[33] = Word::Register(PSTATE);
+    words
+};
+
+const fn x(number: u16) -> Register {
+    Register(number)
+}
+
+pub static ABI: LinuxAbi = LinuxAbi {
+    registers: RegisterLayout::new(Arch::Aarch64, WORDS, PC, SP),
+    calls: SystemCalls {
+        number: x(8),
+        arguments: [x(0), x(1), x(2), x(3), x(4), x(5)],
+        result: x(0),
+        // The kernel keeps it in a register set of its own (`NT_ARM_SYSTEM_CALL`).
+        current: None,
+        map: 222,
+        unmap: 215,
+        close: 57,
+        set_length: 46,
+        memory_file: 279,
+        process_control: 167,
+        futex: 98,
+        interrupted_by_stops: &[
+            22,  // epoll_pwait
+            441, // epoll_pwait2
+            426, // io_uring_enter
+            4,   // io_getevents
+            137, // rt_sigtimedwait
+            193, // semop
+            192, // semtimedop
+            // On sockets with a timeout.
+            202, // accept
+            242, // accept4
+            63,  // read
+            207, // recvfrom
+            212, // recvmsg
+            206, // sendto
+            211, // sendmsg
+        ],
+    },
+    extended_note: None,
+    // TRAP_BRKPT
+    breakpoint_code: 1,
+};
