@@ -72,8 +72,10 @@ pub(crate) fn without_rules(
             Prologue::Pushed => return pushed_frame_pointer(memory, registers),
             // The function may have no frame, or without a symbol, this may be its entry. An
             // address after a call is then taken for the return address.
+            // In a link register it may be that of a call which the function has made itself.
             Prologue::Body => {
-                if let Some((caller, back)) = caller_at_entry(memory, registers)?
+                if registers.machine().facts().link.is_none()
+                    && let Some((caller, back)) = caller_at_entry(memory, registers)?
                     && is_behind_call(frame, back)
                 {
                     return Ok(caller);
@@ -204,11 +206,14 @@ fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Un
 /// Returns the position in the prologue of the function at `pc`.
 fn prologue(module: &Module, pc: FileAddr) -> Prologue {
     let code = module.machine().facts().code.as_ref();
-    let mut here = [0; 1];
-    if let Some(code) = code
-        && module.read_image(pc, &mut here).is_some()
-        && (code.is_return)(here[0])
-    {
+    let is_return = |code: &CodePatterns| {
+        let mut here = [0; CodePatterns::RETURN];
+        // Fewer bytes are there at the end of a segment.
+        let mut lens = (1..=here.len()).rev();
+        let len = lens.find(|len| module.read_image(pc, &mut here[..*len]).is_some());
+        len.is_some_and(|len| (code.is_return)(&here[..len]))
+    };
+    if code.is_some_and(is_return) {
         return Prologue::Entry;
     }
     let Some(symbol) = module.symbol_at(pc) else {

@@ -1,6 +1,7 @@
 //! AArch64: AAPCS64, DWARF and ELF for the Arm 64-bit Architecture.
 
-use super::{MachineFacts, Relocations};
+use super::{CodePatterns, MachineFacts, Prologue, Relocations, SignalReturn};
+use crate::ids::register::Register;
 use crate::ids::register::aarch64::{CALLEE_SAVED, NAMES, PC, SP, TPIDR, V0, X29, X30};
 
 pub(super) static FACTS: MachineFacts = MachineFacts {
@@ -22,5 +23,133 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
         relative: 1027,
         indirect: 1032,
     }),
-    code: None,
+    code: Some(CodePatterns {
+        ends_with_call,
+        is_return: |code| word_at(code, 0).is_some_and(is_return),
+        prologue,
+        signal_return: SignalReturn {
+            // mov x8, #139; svc #0
+            code: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4],
+            instructions: &[0, 4],
+            // On top of the stack are `siginfo_t` and `struct ucontext`, in which `struct sigcontext`
+            // begins with the address of a fault.
+            saved_at: 128 + 176 + 8,
+            saved: SAVED,
+        },
+        plt_slot,
+    }),
 };
+
+/// x0 to x30, the stack pointer and the pc.
+const SAVED: &[Register] = &{
+    let mut saved = [PC; 33];
+    let mut number = 0;
+    while number < 32 {
+        saved[number as usize] = Register(number);
+        number += 1;
+    }
+    saved
+};
+
+fn word_at(code: &[u8], at: usize) -> Option<u32> {
+    let word = code.get(at..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*word))
+}
+
+/// `bl`, `blr`, `blraa` and others.
+fn ends_with_call(bytes: &[u8; 7]) -> bool {
+    word_at(bytes, 3)
+        .is_some_and(|word| word & 0xfc00_0000 == 0x9400_0000 || word & 0xfeff_f000 == 0xd63f_0000)
+}
+
+/// `ret`, and `retaa`, `retab`.
+fn is_return(word: u32) -> bool {
+    word & 0xffff_fc1f == 0xd65f_0000 || word & 0xffff_fbff == 0xd65f_0bff
+}
+
+/// Landing pads (`bti`) and signatures of the return address (`paciasp`, `pacibsp`) come before the
+/// frame. Its size is in the instruction that makes it, so that what follows is not told apart.
+fn prologue(code: &[u8; 8], offset: u64) -> Prologue {
+    let is_before =
+        |word: u32| matches!(word, 0xd503_233f | 0xd503_237f) || word & 0xffff_ff3f == 0xd503_241f;
+    let before = (0..2).take_while(|nth| word_at(code, 4 * nth).is_some_and(is_before));
+    match offset <= 4 * before.count() as u64 {
+        true => Prologue::Entry,
+        false => Prologue::Body,
+    }
+}
+
+/// `adrp x16, page; ldr x17, [x16, #offset]`, with or without a `bti c` before them.
+fn plt_slot(code: &[u8], start: u64) -> Option<u64> {
+    const LANDING_PAD: u32 = 0xd503_245f;
+    let skipped = match word_at(code, 0)? {
+        LANDING_PAD => 4,
+        _ => 0,
+    };
+    let (page, load) = (word_at(code, skipped)?, word_at(code, skipped + 4)?);
+    if page & 0x9f00_001f != 0x9000_0010 || load & 0xffc0_03ff != 0xf940_0211 {
+        return None;
+    }
+    // 21 bits with a sign, of which the lowest two are elsewhere.
+    let high = i64::from((page << 8) as i32 >> 13);
+    let pages = high << 2 | i64::from(page >> 29 & 3);
+    let here = start.wrapping_add(skipped as u64) & !0xfff;
+    let offset = u64::from(load >> 10 & 0xfff) * 8;
+    Some(here.wrapping_add_signed(pages << 12).wrapping_add(offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<const N: usize>(words: &[u32]) -> [u8; N] {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes[bytes.len() - N..].try_into().unwrap()
+    }
+
+    #[test]
+    fn calls_and_returns_are_recognised() {
+        const NOP: u32 = 0xd503_201f;
+        // bl; blr x8; blraa x8, x9; br x8; b
+        let calls = [
+            0x97ff_fffb,
+            0xd63f_0100,
+            0xd73f_0909,
+            0xd61f_0100,
+            0x17ff_fffb,
+        ];
+        let found = calls.map(|word| ends_with_call(&bytes(&[NOP, word])));
+        assert_eq!(found, [true, true, true, false, false]);
+        // ret; ret x3; retaa; retab; br x30
+        let returns = [
+            0xd65f_03c0,
+            0xd65f_0060,
+            0xd65f_0bff,
+            0xd65f_0fff,
+            0xd61f_03c0,
+        ];
+        assert_eq!(returns.map(is_return), [true, true, true, true, false]);
+    }
+
+    #[test]
+    fn nothing_of_the_frame_exists_before_its_first_instruction() {
+        // stp x29, x30, [sp, #-48]!; mov x29, sp, and the same behind `paciasp`
+        let plain = bytes(&[0xa9bd_7bfd, 0x9100_03fd]);
+        let signed = bytes(&[0xd503_233f, 0xa9bd_7bfd]);
+        let at = |code, offset| prologue(code, offset) == Prologue::Entry;
+        assert_eq!([0, 4].map(|offset| at(&plain, offset)), [true, false]);
+        let found = [0, 4, 8].map(|offset| at(&signed, offset));
+        assert_eq!(found, [true, true, false]);
+    }
+
+    #[test]
+    fn stubs_name_their_slots() {
+        // adrp x16, 1a0000; ldr x17, [x16]; add x16, x16, #0; br x17
+        let stub = [0xb000_0bd0, 0xf940_0211, 0x9100_0210, 0xd61f_0220];
+        assert_eq!(plt_slot(&bytes::<16>(&stub), 0x27260), Some(0x1a_0000));
+        let padded = [0xd503_245f, 0xb000_0bd0, 0xf940_0611, 0xd61f_0220];
+        assert_eq!(plt_slot(&bytes::<16>(&padded), 0x27260), Some(0x1a_0008));
+        let header = [0xa9bf_7bf0, 0x9000_0bd0, 0xf947_fe11, 0x913f_e210];
+        assert_eq!(plt_slot(&bytes::<16>(&header), 0x27240), None);
+    }
+}

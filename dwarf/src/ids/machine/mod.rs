@@ -69,8 +69,9 @@ impl Relocations {
 pub(crate) struct CodePatterns {
     /// Returns whether these bytes end with a call instruction.
     pub(crate) ends_with_call: fn(&[u8; 7]) -> bool,
-    /// Returns whether an instruction that begins with this byte returns from its function.
-    pub(crate) is_return: fn(u8) -> bool,
+    /// Returns whether code begins with an instruction that returns from its function. At the end of
+    /// a segment fewer bytes than [`CodePatterns::RETURN`] may be there.
+    pub(crate) is_return: fn(&[u8]) -> bool,
     /// Returns the position in the prologue, from a function's first bytes and the offset in it.
     pub(crate) prologue: fn(&[u8; 8], u64) -> Prologue,
     /// The code that a signal handler returns to.
@@ -78,6 +79,11 @@ pub(crate) struct CodePatterns {
     /// Returns the address of the slot in the global offset table that a stub of the procedure
     /// linkage table jumps through; the stub begins at the given address.
     pub(crate) plt_slot: fn(&[u8], u64) -> Option<u64>,
+}
+
+impl CodePatterns {
+    /// Maximum length in bytes of a return.
+    pub(crate) const RETURN: usize = 4;
 }
 
 /// A position in a function.

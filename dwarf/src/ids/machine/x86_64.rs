@@ -24,7 +24,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     }),
     code: Some(CodePatterns {
         ends_with_call,
-        is_return: |first| first == 0xc3,
+        is_return: |code| code.first() == Some(&0xc3),
         prologue,
         signal_return: SignalReturn {
             // mov rax, 15; syscall
