@@ -5,7 +5,7 @@ use crate::ids::ThreadId;
 use dwarf::{LoadAddr, Register, Registers};
 
 /// Maximum number of words of a layout.
-pub(super) const MAX_WORDS: usize = 34;
+pub(super) const MAX_WORDS: usize = 35;
 /// DWARF numbers of general-purpose registers are smaller.
 const MAX_NUMBER: usize = 64;
 /// The entry of a number without a word.
@@ -18,6 +18,9 @@ pub(super) enum Word {
     Register(Register),
     /// Only the system interprets it.
     System,
+    /// A register of the program that the system keeps in a set of its own; 0 if it is unknown. Such
+    /// words come last.
+    Separate(Register),
 }
 
 /// The order in which a system stores the registers of an architecture. One table translates in
@@ -43,8 +46,11 @@ impl RegisterLayout {
         let mut index = [NO_WORD; MAX_NUMBER];
         let mut word = 0;
         while word < words.len() {
-            if let Word::Register(register) = words[word] {
-                index[register.0 as usize] = word as u8;
+            match words[word] {
+                Word::Register(register) | Word::Separate(register) => {
+                    index[register.0 as usize] = word as u8;
+                }
+                Word::System => {}
             }
             word += 1;
         }
@@ -58,9 +64,13 @@ impl RegisterLayout {
         }
     }
 
-    /// Returns the size of a set in bytes.
+    /// Returns the size of a set in bytes, without the registers in sets of their own.
     pub const fn bytes(&self) -> usize {
-        self.words.len() * size_of::<u64>()
+        let mut count = self.words.len();
+        while count > 0 && matches!(self.words[count - 1], Word::Separate(_)) {
+            count -= 1;
+        }
+        count * size_of::<u64>()
     }
 
     fn index_of(&self, register: Register) -> Option<usize> {
@@ -103,7 +113,7 @@ impl RegisterSet {
 
     /// Returns the words in the system's order.
     pub(super) fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.words[..self.layout.words.len()]
+        &mut self.words[..self.layout.bytes() / size_of::<u64>()]
     }
 
     /// Returns a word that only the system interprets, by its index.
@@ -128,8 +138,10 @@ impl RegisterSet {
     pub fn to_registers(&self) -> Registers {
         let mut registers = Registers::new(self.layout.arch.machine());
         for (word, value) in self.layout.words.iter().zip(&self.words) {
-            if let Word::Register(register) = word {
-                registers.set(*register, *value);
+            match word {
+                Word::Register(register) => registers.set(*register, *value),
+                Word::Separate(register) if *value != 0 => registers.set(*register, *value),
+                Word::Separate(_) | Word::System => {}
             }
         }
         registers
@@ -244,7 +256,7 @@ mod tests {
     fn registers_survive_the_way_through_each_layout() {
         for arch in Arch::ALL {
             let layout = &linux_abi::of(*arch).registers;
-            let words: Vec<u64> = (0..layout.words.len() as u64)
+            let words: Vec<u64> = (0..layout.bytes() as u64 / 8)
                 .map(|nth| 0x100 + nth)
                 .collect();
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -254,8 +266,13 @@ mod tests {
             let shown = set.to_registers();
             let mut copy = RegisterSet::zeroed_in(layout);
             for (index, word) in layout.words.iter().enumerate() {
-                let value = words[index];
+                let value = words.get(index).copied().unwrap_or(0);
                 match word {
+                    Word::Separate(register) => {
+                        assert_eq!(shown.get(*register), None, "{register:?}");
+                        assert!(set.set(*register, 1));
+                        assert_eq!(set.to_registers().get(*register), Some(1));
+                    }
                     Word::Register(register) => {
                         assert_eq!(set.get(*register), Some(value), "{register:?}");
                         assert_eq!(shown.get(*register), Some(value), "{register:?}");

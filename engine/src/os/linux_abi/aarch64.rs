@@ -5,11 +5,14 @@ use super::super::registers::{RegisterLayout, Word};
 use super::{LinuxAbi, SystemCalls};
 use crate::arch::Arch;
 use dwarf::Register;
-use dwarf::register::aarch64::{PC, PSTATE, SP};
+use dwarf::register::aarch64::{PC, PSTATE, SP, TPIDR};
 
-/// x0 to x30, the stack pointer, the pc, and the pstate.
+/// `NT_ARM_TLS`
+const TLS_NOTE: u32 = 0x401;
+
+/// x0 to x30, the stack pointer, the pc, and the pstate; then the thread pointer.
 const WORDS: &[Word] = &{
-    let mut words = [Word::System; 34];
+    let mut words = [Word::System; 35];
     let mut number = 0;
     while number < 31 {
         words[number as usize] = Word::Register(Register(number));
@@ -18,6 +21,7 @@ const WORDS: &[Word] = &{
     words[31] = Word::Register(SP);
     words[32] = Word::Register(PC);
     words[33] = Word::Register(PSTATE);
+    words[34] = Word::Separate(TPIDR);
     words
 };
 
@@ -59,6 +63,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         ],
     },
     extended_note: None,
+    thread_pointer_note: Some((TLS_NOTE, TPIDR)),
     // TRAP_BRKPT
     breakpoint_code: 1,
 };

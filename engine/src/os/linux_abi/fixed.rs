@@ -55,5 +55,6 @@ pub static ABI: LinuxAbi = LinuxAbi {
         interrupted_by_stops: &[22],
     },
     extended_note: None,
+    thread_pointer_note: None,
     breakpoint_code: 1,
 };

@@ -12,6 +12,7 @@ mod x86_64;
 use super::registers::RegisterLayout;
 use crate::arch::Arch;
 pub use calls::SystemCalls;
+use dwarf::Register;
 
 /// What the kernel defines for an architecture.
 pub struct LinuxAbi {
@@ -20,6 +21,9 @@ pub struct LinuxAbi {
     pub calls: SystemCalls,
     /// The type of the note that has all extended registers, if `NT_FPREGSET` has only some.
     pub extended_note: Option<u32>,
+    /// The type of the note with the thread pointer, and the register, if it is not among the
+    /// general-purpose registers.
+    pub thread_pointer_note: Option<(u32, Register)>,
     /// `si_code` of the SIGTRAP of a breakpoint instruction.
     pub breakpoint_code: i32,
 }

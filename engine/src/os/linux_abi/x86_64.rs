@@ -85,6 +85,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         ],
     },
     extended_note: Some(XSTATE_NOTE),
+    thread_pointer_note: None,
     // SI_KERNEL
     breakpoint_code: 0x80,
 };

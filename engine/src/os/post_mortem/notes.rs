@@ -88,7 +88,12 @@ impl Notes {
                         thread.signal = info.filter(|info| info.signal.0 != 0).or(thread.signal);
                     }
                     _ if Some(kind) == abi.extended_note => thread.extended = Some(bytes),
-                    _ => {}
+                    _ => {
+                        let separate = abi.thread_pointer_note.filter(|(note, _)| *note == kind);
+                        if let (Some((_, register)), Some(value)) = (separate, u64_at(bytes, 0)) {
+                            thread.registers.set(register, value);
+                        }
+                    }
                 }
             }
             _ => {}

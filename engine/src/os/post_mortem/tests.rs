@@ -236,6 +236,37 @@ fn core_of_another_architecture_is_read_by_its_own_layout() {
 }
 
 #[test]
+fn core_of_aarch64_is_read_on_any_host() {
+    use dwarf::register::aarch64::{PC, PSTATE, TPIDR};
+    let writer = || Writer {
+        arch: Arch::Aarch64,
+        ..Writer::default()
+    };
+    let mut vectors = vec![0; 528];
+    vectors[16] = 9;
+    // The signal that ended the process, FP/SIMD registers, and `NT_ARM_TLS`.
+    let process = writer()
+        .thread(12, 11)
+        .note("CORE", 2, &vectors)
+        .note("LINUX", 0x401, &0x7000_u64.to_le_bytes())
+        .open();
+    let thread = ThreadId(12);
+    let registers = process.registers(thread).unwrap();
+    assert_eq!(registers.arch(), Arch::Aarch64);
+    assert_eq!(registers.sp(), 0x11f);
+    let all = registers.to_registers();
+    let known = [dwarf::Register(30), PC, PSTATE, TPIDR].map(|register| all.get(register));
+    assert_eq!(known, [0x11e, 0x120, 0x121, 0x7000].map(Some));
+    assert_eq!(Arch::Aarch64.thread_pointer(&all), Some(0x7000));
+    let area = extended(&process, thread).unwrap();
+    assert_eq!(Arch::Aarch64.vectors(&area).unwrap()[1], 9);
+    // Without a thread pointer.
+    let process = writer().thread(12, 11).open();
+    let all = process.registers(thread).unwrap().to_registers();
+    assert_eq!(Arch::Aarch64.thread_pointer(&all), None);
+}
+
+#[test]
 fn unsupported_machines_are_named() {
     let mut bytes = Writer::default().thread(1, 11).bytes();
     let message = |bytes: &[u8]| read(bytes.to_vec()).err().unwrap().to_string();
