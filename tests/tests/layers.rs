@@ -313,10 +313,13 @@ fn instruction_sets_are_named_below_their_seam_only() {
 
 #[test]
 fn decoders_are_named_by_their_instruction_set_only() {
-    let decoders = ["iced_x86"];
     let allowed: Vec<&str> = ["arch/x86_64/"].into_iter().chain(COMPILED).collect();
     assert_eq!(
-        sources_with("engine", &decoders, &allowed),
+        sources_with("engine", &["iced_x86"], &allowed),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        sources_with("engine", &["yaxpeax"], &["arch/aarch64/"]),
         Vec::<String>::new()
     );
     // Where the processor of this machine is named, at compile time.
@@ -353,6 +356,13 @@ fn instruction_sets_have_the_same_files() {
         names
     };
     assert_eq!(files("x86_64"), files("fixed"));
+    // With its own decoder.
+    let more = files("aarch64");
+    let missing: Vec<_> = files("x86_64")
+        .into_iter()
+        .filter(|file| !more.contains(file))
+        .collect();
+    assert!(missing.is_empty(), "aarch64 lacks {missing:?}");
 }
 
 /// Returns all words of the crates' sources, comments left out, and the names of their files.

@@ -33,13 +33,12 @@ pub(crate) const MAX_BREAKPOINT_BYTES: usize = 4;
 pub(crate) const MAX_JUMP_BYTES: usize = 5;
 
 /// A jump to itself, in the set of processes on this machine.
-#[cfg(target_arch = "x86_64")]
-pub(crate) const SPIN_LOOP: [u8; 2] = x86_64::SPIN_LOOP;
-/// A jump to itself, in the set of processes on this machine.
-#[cfg(target_arch = "aarch64")]
-pub(crate) const SPIN_LOOP: [u8; 4] = aarch64::SPIN_LOOP;
+pub(crate) const SPIN_LOOP: [u8; SPIN_LOOP_BYTES] = match Arch::HOST.spin_loop().first_chunk() {
+    Some(bytes) => *bytes,
+    None => unreachable!(),
+};
 /// Its length in bytes.
-pub const SPIN_LOOP_BYTES: usize = SPIN_LOOP.len();
+pub const SPIN_LOOP_BYTES: usize = Arch::HOST.spin_loop().len();
 
 /// An instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,6 +165,11 @@ impl Arch {
     /// already replaced its beginning; `None` if the bytes are neither.
     pub(crate) fn jump_patch_target(self, addr: LoadAddr, bytes: &[u8]) -> Option<LoadAddr> {
         in_set!(self, set => set::relocate::jump_patch_target(addr, bytes))
+    }
+
+    /// Returns a jump to itself.
+    const fn spin_loop(self) -> &'static [u8] {
+        in_set!(self, set => set::SPIN_LOOP)
     }
 
     /// Returns the instruction that enters the kernel.

@@ -51,8 +51,7 @@ pub(super) const JUMP_PATCH: Option<u8> = None;
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &0xd400_0001_u32.to_le_bytes();
 pub(super) const MAX_INSTRUCTION_BYTES: usize = INSTRUCTION_BYTES;
 /// `b .`
-#[cfg(target_arch = "aarch64")]
-pub(super) const SPIN_LOOP: [u8; 4] = 0x1400_0000_u32.to_le_bytes();
+pub(super) const SPIN_LOOP: &[u8] = &0x1400_0000_u32.to_le_bytes();
 
 const INSTRUCTION_BYTES: usize = 4;
 

@@ -32,7 +32,7 @@ pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, _: Coverage) -> Optio
 
 /// Returns the address and the control word (DBGWVR, DBGWCR; for [`Trigger::Execute`] DBGBVR,
 /// DBGBCR) of a slot.
-#[cfg(any(test, target_arch = "aarch64"))]
+#[allow(dead_code, reason = "for processors of this set")]
 pub fn registers(slot: &Slot) -> (u64, u32) {
     /// Enabled, for programs only (PAC).
     const FOR_PROGRAMS: u32 = 0b10 << 1 | 1;
@@ -50,7 +50,7 @@ pub fn registers(slot: &Slot) -> (u64, u32) {
 
 /// Returns which slot an access at `addr` has hit, one bit. The address that the processor reports
 /// may be the beginning of the access, outside the watched bytes: the nearest slot is meant.
-#[cfg(any(test, target_arch = "aarch64"))]
+#[allow(dead_code, reason = "for processors of this set")]
 pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
     let distance = |slot: &Slot| {
         let last = slot.addr.0.saturating_add(u64::from(slot.len.max(1)) - 1);

@@ -42,6 +42,8 @@ pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
 pub(super) const ALIGNMENT: usize = 4;
 /// There are no fast breakpoints.
 pub(super) const JUMP_PATCH: Option<u8> = None;
+/// A jump by no distance.
+pub(super) const SPIN_LOOP: &[u8] = &[0, 0, 0, JUMP];
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0, 0, 0, SYSTEM_CALL];
 pub(super) const MAX_INSTRUCTION_BYTES: usize = 4;
 

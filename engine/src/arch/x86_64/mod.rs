@@ -37,8 +37,7 @@ pub(super) const ALIGNMENT: usize = 1;
 /// Maximum length of an instruction in bytes.
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
 /// `jmp` with a displacement of −2.
-#[cfg(target_arch = "x86_64")]
-pub(super) const SPIN_LOOP: [u8; 2] = [0xeb, 0xfe];
+pub(super) const SPIN_LOOP: &[u8] = &[0xeb, 0xfe];
 /// `syscall`
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0x0f, 0x05];
 /// Opcode of `jmp rel32`.
