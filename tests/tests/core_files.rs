@@ -459,6 +459,25 @@ fn program_of_a_core_must_be_the_same_build() {
     client.disconnect();
 }
 
+/// A core file of a small C program, taken on aarch64 with signed return addresses.
+#[test]
+fn core_of_aarch64_is_read_on_any_host() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/aarch64");
+    let program = folder.join("crash");
+    let settings = json!({"program": program, "sourceMap": {"/source": folder}});
+    let (mut client, stop) = opened(&folder.join("core.zst"), settings);
+    let text = stop.to_string();
+    assert!(text.contains("read of address 0x4"), "{text}");
+    let expected = [("inner", 7), ("outer", 13), ("main", 16)];
+    let expected = expected.map(|(name, line)| (name.to_owned(), line));
+    assert_eq!(frames(&mut client), expected);
+    assert_eq!(client.locals()["local"], "44");
+    assert_eq!(client.locals()["pair"], "{x = 1.5, y = 2.5}");
+    assert_eq!(client.evaluate("$pstate.N"), "true");
+    assert_eq!(client.evaluate("$w19 == ($x19 & 0xffffffff)"), "1");
+    client.disconnect();
+}
+
 #[test]
 fn core_libraries_are_found_beside_the_program() {
     let fixture = Fixture::of("c/crash_main.c");
