@@ -178,11 +178,14 @@ impl Instruction {
     /// Returns the target of an indirect jump or call through a word of its image, which does not
     /// depend on registers.
     pub fn fixed_target(&self, memory: &dyn Memory) -> Option<LoadAddr> {
+        memory.read_uint(self.word_of_jump()?, 8).ok().map(LoadAddr)
+    }
+
+    /// Returns the word that an indirect jump or call names itself.
+    pub(super) fn word_of_jump(&self) -> Option<LoadAddr> {
         match self.flow {
             Flow::IndirectJump(TargetSource::Word(word))
-            | Flow::IndirectCall(TargetSource::Word(word)) => {
-                memory.read_uint(word, 8).ok().map(LoadAddr)
-            }
+            | Flow::IndirectCall(TargetSource::Word(word)) => Some(word),
             _ => None,
         }
     }

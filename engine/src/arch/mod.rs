@@ -300,6 +300,17 @@ impl Arch {
         in_set!(self, set => set::entry::first_argument_store(entry, code))
     }
 
+    /// Returns the target of the last of these instructions, which follow each other, if it is an
+    /// indirect jump or call through a word of its image, whatever the registers are.
+    pub(crate) fn fixed_target(
+        self,
+        code: &[Instruction],
+        memory: &dyn Memory,
+    ) -> Option<LoadAddr> {
+        let word = in_set!(self, set => set::access::word_of_jump(code))?;
+        memory.read_uint(word, 8).ok().map(LoadAddr)
+    }
+
     /// Returns the chain of loads for the value of `wanted` after `code`, which is a function from
     /// its start up to the pc. `None`: the instructions alone do not determine it.
     pub(crate) fn pointer_chain(

@@ -5,7 +5,7 @@ use super::super::instruction::{Access, Instruction, Operand, PointerChain};
 use super::encoding::{Kind, LINK, Unit};
 use super::memory::{Base, Direction, Extend, Index, MemoryAccess, WriteBack};
 use super::{Decoded, dwarf_register, own};
-use dwarf::Register;
+use dwarf::{LoadAddr, Register};
 use rustc_hash::FxHashSet;
 
 impl Decoded {
@@ -109,6 +109,26 @@ pub fn pointer_chain(
     code: &[Instruction],
     registers: &impl RegisterFile,
 ) -> Option<PointerChain> {
+    let value = |register: u8| registers.get(dwarf_register(register));
+    chain(wanted, code, &value)
+}
+
+/// Returns the word that the last of these instructions jumps or calls through: `adrp`, `ldr` and
+/// `br` of a stub.
+pub fn word_of_jump(code: &[Instruction]) -> Option<LoadAddr> {
+    let (last, before) = code.split_last()?;
+    let Kind::JumpTo { register, .. } = own(last)?.kind else {
+        return None;
+    };
+    let chain = chain(dwarf_register(register), before, &|_| None)?;
+    chain.offsets.is_empty().then_some(LoadAddr(chain.root))
+}
+
+fn chain(
+    wanted: Register,
+    code: &[Instruction],
+    value: &impl Fn(u8) -> Option<u64>,
+) -> Option<PointerChain> {
     let end = code.last()?.next();
     let targets: FxHashSet<_> = code.iter().filter_map(Instruction::direct_target).collect();
     let mut origins: [Option<Origin>; 32] = Default::default();
@@ -118,7 +138,7 @@ pub fn pointer_chain(
             origins = Default::default();
         }
         let decoded = own(instruction)?;
-        let made = made(decoded, &origins, registers);
+        let made = made(decoded, &origins, value);
         let writes = decoded.effects().writes;
         for (register, origin) in origins.iter_mut().enumerate() {
             if writes & 1 << register != 0 || instruction.is_call() {
@@ -144,7 +164,7 @@ pub fn pointer_chain(
 fn made(
     code: &Decoded,
     origins: &[Option<Origin>; 32],
-    registers: &impl RegisterFile,
+    value: &impl Fn(u8) -> Option<u64>,
 ) -> Option<(u8, Origin)> {
     let origin = |register: u8| origins.get(usize::from(register))?.clone();
     match code.kind {
@@ -181,7 +201,7 @@ fn made(
                         (chain.offsets.len() <= MAX_POINTERS).then_some(chain)?
                     }
                     (None, FRAME | STACK) => {
-                        let base = registers.get(dwarf_register(base))?;
+                        let base = value(base)?;
                         root(base.wrapping_add_signed(access.offset))
                     }
                     (None, _) => return None,

@@ -563,6 +563,21 @@ fn pointers_are_followed_to_a_variable() {
 }
 
 #[test]
+fn stubs_jump_through_a_word_of_the_image() {
+    // adrp x16, 0x1a0000; ldr x17, [x16]; add x16, x16, #0; br x17
+    let stub = [0xb000_0bd0, 0xf940_0211, 0x9100_0210, 0xd61f_0220];
+    let code: Vec<_> = (0x27260..)
+        .step_by(4)
+        .zip(stub)
+        .map(|(addr, word)| at(word, addr))
+        .collect();
+    let target = |code: &[Instruction]| ARCH.fixed_target(code, &Addresses);
+    assert_eq!(target(&code), Some(LoadAddr(0x1a_0001)));
+    assert_eq!(target(&code[1..]), None, "x16 is unknown");
+    assert_eq!(target(&code[..3]), None, "no jump");
+}
+
+#[test]
 fn direct_calls_are_found_and_tail_calls_are_not_allowed() {
     let calls = |words: &[u32]| {
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

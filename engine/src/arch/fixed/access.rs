@@ -3,7 +3,7 @@
 use super::super::RegisterFile;
 use super::super::instruction::{Access, Instruction, Operand, PointerChain};
 use super::{Decoded, LOAD_NEAR, STORE};
-use dwarf::Register;
+use dwarf::{LoadAddr, Register};
 
 pub fn accesses(code: &Decoded, registers: &impl RegisterFile) -> Vec<Access> {
     let base = (code.register(), code.offset() as i64);
@@ -37,4 +37,9 @@ pub fn pointer_chain(
     _: &impl RegisterFile,
 ) -> Option<PointerChain> {
     None
+}
+
+/// Returns the word that the last of these instructions jumps or calls through.
+pub fn word_of_jump(code: &[Instruction]) -> Option<LoadAddr> {
+    code.last()?.word_of_jump()
 }

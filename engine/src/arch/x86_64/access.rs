@@ -56,6 +56,11 @@ pub fn divisor(instruction: &Decoded, registers: &impl RegisterFile) -> Option<O
     }
 }
 
+/// Returns the word that the last of these instructions jumps or calls through.
+pub fn word_of_jump(code: &[Instruction]) -> Option<LoadAddr> {
+    code.last()?.word_of_jump()
+}
+
 /// Maximum number of loads; expressions in a source have fewer.
 const MAX_POINTERS: usize = 8;
 

@@ -2,7 +2,7 @@
 //! functions that filtered code may call.
 
 use super::View;
-use crate::arch::{Arch, Flow, Instruction, TargetSource};
+use crate::arch::{Arch, Flow, Instruction, Simulation, TargetSource};
 use crate::images::body;
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{Function, LoadAddr, Memory};
@@ -57,12 +57,15 @@ fn has_lines(loaded: &Loaded, function: &Function) -> bool {
 /// Returns the final target of a stub (PLT entry, thunk).
 fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
     let mut at = stub;
+    // A set whose jumps name no word loads the target into a register first.
+    let mut simulation = Simulation::new(view.arch(), view.registers, view.memory);
     for _ in 0..MAX_STUB_INSTRUCTIONS {
         let instruction = view.arch().read(view.memory, at)?;
         match instruction.flow {
             Flow::Jump(_) | Flow::IndirectJump(_) => {
                 // Only targets that do not depend on unknown registers can be predicted.
-                let target = instruction.target(view.registers, view.memory)?;
+                let direct = instruction.direct_target();
+                let target = direct.or_else(|| simulation.target(&instruction))?;
                 let loaded = view.modules.at(stub)?;
                 let inside = view.modules.at(target).is_some_and(|it| it.id == loaded.id);
                 let function = loaded.module.function_at(loaded.bias.file(target));
@@ -72,7 +75,10 @@ fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
                 }
                 return Some(target);
             }
-            Flow::Next => at = instruction.next(),
+            Flow::Next => {
+                simulation.execute(&instruction);
+                at = instruction.next();
+            }
             _ => return None,
         }
     }
@@ -208,6 +214,8 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
         true
     };
     enter(from, &mut todo, &mut found);
+    // The instructions in order up to the present one.
+    let mut straight: Vec<Instruction> = Vec::new();
     while let Some(at) = todo.pop() {
         if seen.len() >= MAX_INSTRUCTIONS
             || found.bodies.len() >= MAX_TRAPS
@@ -222,6 +230,13 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
             continue;
         };
         let next = instruction.next();
+        if straight.last().is_some_and(|last| last.next() != at) {
+            straight.clear();
+        }
+        if straight.len() >= MAX_STUB_INSTRUCTIONS {
+            straight.drain(..MAX_STUB_INSTRUCTIONS / 2);
+        }
+        straight.push(instruction);
         match instruction.flow {
             Flow::Call(target) => {
                 if !enter(target, &mut todo, &mut found) {
@@ -231,7 +246,7 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
                 todo.push(next);
             }
             Flow::IndirectCall(_) => {
-                match instruction.fixed_target(view.memory) {
+                match view.arch().fixed_target(&straight, view.memory) {
                     Some(target) => {
                         enter(target, &mut todo, &mut found);
                     }
@@ -246,7 +261,7 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
             Flow::Jump(target) => todo.push(target),
             Flow::ConditionalJump(target) => todo.extend([target, next]),
             Flow::IndirectJump(source) => {
-                match (instruction.fixed_target(view.memory), source) {
+                match (view.arch().fixed_target(&straight, view.memory), source) {
                     (Some(target), _) => {
                         enter(target, &mut todo, &mut found);
                     }
