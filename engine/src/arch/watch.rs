@@ -25,9 +25,10 @@ pub enum Trigger {
 /// The setting of one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// A multiple of `len`.
+    /// On x86-64 a multiple of `len`; on aarch64 any address.
     pub addr: LoadAddr,
-    /// A power of two; 1 for [`Trigger::Execute`].
+    /// On x86-64 a power of two; on aarch64 any number of bytes of one word of eight. 1 for
+    /// [`Trigger::Execute`].
     pub len: u8,
     /// The kind of access.
     pub trigger: Trigger,
@@ -55,6 +56,7 @@ impl Arch {
     }
 
     /// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`].
+    /// aarch64 has no flag for that: there the slot has to be cleared for a step.
     pub fn pass_execute_trigger(self, registers: &mut impl RegisterFile) {
         in_set!(self, set => set::watch::pass(registers))
     }

@@ -45,7 +45,7 @@ pub(super) const BREAKPOINT: &[u8] = &0xd420_0000_u32.to_le_bytes();
 /// It leaves the pc where it is.
 pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
 pub(super) const ALIGNMENT: usize = INSTRUCTION_BYTES;
-/// There are no fast breakpoints yet that `compile` makes for the set.
+/// `compile` makes no fast breakpoints for the set.
 pub(super) const JUMP_PATCH: Option<u8> = None;
 /// `svc #0`
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &0xd400_0001_u32.to_le_bytes();
