@@ -150,9 +150,9 @@ impl Arch {
         in_set!(self, set => LoadAddr(pc.0.wrapping_sub(set::PC_BEHIND_BREAKPOINT)))
     }
 
-    /// Returns the pc after the execution of a breakpoint instruction.
-    pub(crate) fn pc_after_breakpoint(self, addr: LoadAddr) -> LoadAddr {
-        in_set!(self, set => addr + set::PC_BEHIND_BREAKPOINT)
+    /// Returns the address behind a breakpoint instruction.
+    pub(crate) fn behind_breakpoint(self, addr: LoadAddr) -> LoadAddr {
+        addr + self.breakpoint().len() as u64
     }
 
     /// Returns the first byte of the jump that makes a breakpoint fast; `None` if the set has no
@@ -180,6 +180,11 @@ impl Arch {
     /// Returns the number that all addresses of instructions are multiples of.
     pub(crate) fn alignment(self) -> usize {
         in_set!(self, set => set::ALIGNMENT)
+    }
+
+    /// Returns the general-purpose registers.
+    pub(crate) fn general_registers(self) -> impl Iterator<Item = Register> {
+        (0..in_set!(self, set => set::GENERAL_REGISTERS)).map(Register)
     }
 
     /// Decodes one instruction; `None` if the bytes are none, or too few.

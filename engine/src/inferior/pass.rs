@@ -12,7 +12,7 @@ use super::{Inferior, StoppedWorld};
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::thread::{RegisterCache, Thread};
 use crate::os::{Block, RegisterSet, Resume, SignalData, SignalMask, ThreadEvent};
-use dwarf::{LoadAddr, Register};
+use dwarf::LoadAddr;
 
 /// Maximum number of instructions in a pass: those that a jump covers, some more than once.
 const MAX_STEPS: usize = 16;
@@ -41,10 +41,8 @@ pub struct InterruptedPass {
 
 impl InterruptedPass {
     fn is_resumed_with(&self, registers: &RegisterSet) -> bool {
-        /// The general registers by their DWARF numbers.
-        const GENERAL: u16 = 16;
-        let same = |number| self.registers.get(Register(number)) == registers.get(Register(number));
-        self.site == registers.pc() && (0..GENERAL).all(same)
+        let same = |register| self.registers.get(register) == registers.get(register);
+        self.site == registers.pc() && registers.arch().general_registers().all(same)
     }
 }
 

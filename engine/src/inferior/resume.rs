@@ -86,21 +86,17 @@ impl Inferior {
         if how == Resume::Step {
             self.end_jump_before_step(thread);
         }
+        if self.pass_code_slot(thread) && how == Resume::Step {
+            return Resumed::Stop(StopCause::Step);
+        }
         let Some(state) = self.thread_mut(thread) else {
             return Resumed::Done;
         };
         let signal = std::mem::take(&mut state.signal);
         let passed = state.passed_site.take();
         let known = std::mem::take(&mut state.registers);
-        let mut unwritten = matches!(known, RegisterCache::Dirty(_));
-        let mut registers = known.get();
-        if let (Some(addr), Some(registers)) = (passed, &mut registers)
-            && registers.pc() == addr
-            && self.debug_registers.has_code(addr)
-        {
-            self.arch.pass_execute_trigger(registers);
-            unwritten = true;
-        }
+        let unwritten = matches!(known, RegisterCache::Dirty(_));
+        let registers = known.get();
         if let (Some(addr), Some(mut registers)) = (passed, registers)
             && registers.pc() == addr
             && let Some(site) = self.sites.get(addr)
@@ -108,7 +104,7 @@ impl Inferior {
             if site.covers_trap() {
                 // The program's own trap cannot be executed in a pad: its address there would be
                 // wrong. The thread is moved past it as if it had been executed.
-                registers.set_pc(self.arch.pc_after_breakpoint(addr));
+                registers.set_pc(self.arch.behind_breakpoint(addr));
                 if let Some(state) = self.thread_mut(thread) {
                     state.signal = signal;
                 }

@@ -1,7 +1,7 @@
 //! Classification of stops: the cause of each.
 
 use super::Inferior;
-use crate::arch::MAX_BREAKPOINT_BYTES;
+use crate::arch::Flow;
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{ThreadEvent, TrapCause};
@@ -55,11 +55,10 @@ impl Inferior {
             Some(TrapCause::Breakpoint) => {
                 let arch = self.arch;
                 let trap = arch.breakpoint_address(pc);
-                let mut now = [0; MAX_BREAKPOINT_BYTES];
-                let now = &mut now[..arch.breakpoint().len()];
+                let now = arch.read(&self.memory(), trap).map(|it| it.flow);
                 if self.sites.get(trap).is_some() {
                     SigtrapKind::Site(trap)
-                } else if self.os.read_memory(trap, now) == now.len() && now != arch.breakpoint() {
+                } else if now.is_some_and(|it| !matches!(it, Flow::Interrupt | Flow::Fault)) {
                     // The site was removed after the hit.
                     SigtrapKind::Stale(trap)
                 } else {
@@ -108,7 +107,18 @@ impl Inferior {
             }
             SigtrapKind::Step => StopCause::Step,
             SigtrapKind::Access => StopCause::Access,
-            SigtrapKind::ProgramTrap => StopCause::ProgramTrap,
+            SigtrapKind::ProgramTrap => {
+                // Not all processors move behind it.
+                if let Some(pc) = self.normalize(thread).map(|registers| registers.pc()) {
+                    let behind = self
+                        .arch
+                        .behind_breakpoint(self.arch.breakpoint_address(pc));
+                    if behind != pc {
+                        self.set_pc(thread, behind);
+                    }
+                }
+                StopCause::ProgramTrap
+            }
             SigtrapKind::UserSigtrap => StopCause::Signal(signal),
         })
     }

@@ -44,6 +44,8 @@ pub(super) const ELF_MACHINE: u16 = 183;
 pub(super) const BREAKPOINT: &[u8] = &0xd420_0000_u32.to_le_bytes();
 /// It leaves the pc where it is.
 pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
+/// DWARF numbers of general-purpose registers are smaller.
+pub(super) const GENERAL_REGISTERS: u16 = 31;
 pub(super) const ALIGNMENT: usize = INSTRUCTION_BYTES;
 /// `compile` makes no fast breakpoints for the set.
 pub(super) const JUMP_PATCH: Option<u8> = None;

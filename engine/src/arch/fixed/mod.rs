@@ -39,6 +39,8 @@ pub(super) const ELF_MACHINE: u16 = 0xfeed;
 pub(super) const BREAKPOINT: &[u8] = &[0, 0, 0, TRAP];
 /// It leaves the pc where it is.
 pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
+/// DWARF numbers of general-purpose registers are smaller.
+pub(super) const GENERAL_REGISTERS: u16 = 4;
 pub(super) const ALIGNMENT: usize = 4;
 /// There are no fast breakpoints.
 pub(super) const JUMP_PATCH: Option<u8> = None;

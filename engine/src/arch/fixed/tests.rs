@@ -18,10 +18,10 @@ fn a_breakpoint_leaves_the_pc_in_place() {
     assert_eq!(ARCH.breakpoint(), trap);
     let site = LoadAddr(0x100);
     assert_eq!(ARCH.breakpoint_address(site), site);
-    assert_eq!(ARCH.pc_after_breakpoint(site), site);
+    assert_eq!(ARCH.behind_breakpoint(site), LoadAddr(0x104));
     let x86 = Arch::X86_64;
-    assert_eq!(x86.breakpoint_address(x86.pc_after_breakpoint(site)), site);
-    assert_eq!(x86.pc_after_breakpoint(site), LoadAddr(0x101));
+    assert_eq!(x86.breakpoint_address(x86.behind_breakpoint(site)), site);
+    assert_eq!(x86.behind_breakpoint(site), LoadAddr(0x101));
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(super) const BREAKPOINT: &[u8] = &[INT3];
 /// Distance of the pc after a breakpoint from its address.
 pub(super) const PC_BEHIND_BREAKPOINT: u64 = 1;
 /// Instructions begin anywhere.
+/// DWARF numbers of general-purpose registers are smaller.
+pub(super) const GENERAL_REGISTERS: u16 = 16;
 pub(super) const ALIGNMENT: usize = 1;
 /// Maximum length of an instruction in bytes.
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
