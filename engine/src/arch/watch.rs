@@ -55,9 +55,14 @@ impl Arch {
         in_set!(self, set => set::watch::cover(addr, bytes, trigger, coverage))
     }
 
-    /// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`].
-    /// aarch64 has no flag for that: there the slot has to be cleared for a step.
-    pub fn pass_execute_trigger(self, registers: &mut impl RegisterFile) {
+    /// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`]. Returns false
+    /// if no register does that: its slots have to be cleared for a step.
+    pub fn pass_execute_trigger(self, registers: &mut impl RegisterFile) -> bool {
         in_set!(self, set => set::watch::pass(registers))
+    }
+
+    /// Returns whether a thread traps before the access that a slot watches, and not after it.
+    pub fn traps_before_access(self) -> bool {
+        in_set!(self, set => set::watch::TRAPS_BEFORE_ACCESS)
     }
 }

@@ -2,10 +2,10 @@
 //! which of them a thread has hit.
 
 use super::Inferior;
-use super::thread::StopPoint;
+use super::thread::{RegisterCache, StopPoint};
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
-use crate::ids::ThreadId;
-use crate::os::{SignalData, TrapCause};
+use crate::ids::{Signal, ThreadId};
+use crate::os::{Resume, SignalData, ThreadEvent, TrapCause};
 use dwarf::LoadAddr;
 
 /// Returns the slot that stops a thread before it executes the instruction at an address.
@@ -103,8 +103,69 @@ impl Inferior {
             if let Some(state) = self.thread_mut(thread) {
                 state.debug.hits |= hits;
             }
+            let is_access = is_watchpoint && hits != 0 && !self.debug_registers.is_code(hits);
+            if is_access && self.arch.traps_before_access() {
+                self.step_unwatched(thread);
+            }
         }
         Some(signal)
+    }
+
+    /// Lets a stopped thread execute one instruction unseen by its debug registers: one before which
+    /// they have stopped it.
+    pub(crate) fn step_unwatched(&mut self, thread: ThreadId) {
+        let mut before = self.begin_out_of_turn(thread);
+        self.os.set_watchpoints(thread, &[None; MAX_SLOTS]);
+        self.run(thread, Resume::Step, Signal(0));
+        let status = self.os.wait_for_stop(thread);
+        if let Some(state) = self.thread_mut(thread) {
+            state.registers = RegisterCache::Unread;
+        }
+        match status {
+            None | Some(ThreadEvent::Signal(Signal::TRAP) | ThreadEvent::Interrupted) => {}
+            Some(status @ (ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) => {
+                self.thread_ended(thread, status);
+                return;
+            }
+            // The instruction faulted, or SIGSTOP arrived, which cannot be blocked.
+            Some(status @ ThreadEvent::Signal(signal)) => {
+                before.note(status);
+                if let Some(state) = self.thread_mut(thread) {
+                    state.signal = signal;
+                }
+            }
+            Some(status) => {
+                self.note_group_stop(thread, status);
+            }
+        }
+        self.os.set_watchpoints(thread, &self.debug_registers.slots);
+        self.end_out_of_turn(thread, before);
+    }
+
+    /// Lets a thread that has been stopped at its pc by a debug register pass that. Returns whether
+    /// it has executed the instruction.
+    pub(crate) fn pass_code_slot(&mut self, thread: ThreadId) -> bool {
+        let passed = self.thread(thread).and_then(|state| state.passed_site);
+        let Some(at) = passed.filter(|at| self.debug_registers.has_code(*at)) else {
+            return false;
+        };
+        let Some(mut registers) = self.registers(thread).filter(|it| it.pc() == at) else {
+            return false;
+        };
+        if self.arch.pass_execute_trigger(&mut registers) {
+            self.set_registers_of(thread, registers);
+            return false;
+        }
+        // A trap of our own there is passed in a pad, and an instruction that may wait for long is
+        // executed without debug registers, which are set again at the next stop.
+        let instruction = self.arch.read(&self.memory(), at);
+        if self.sites.get(at).is_some() || !instruction.is_some_and(|it| it.can_be_stepped()) {
+            self.disarm(thread);
+            return false;
+        }
+        self.os.set_registers(thread, &registers);
+        self.step_unwatched(thread);
+        true
     }
 
     /// Sets a stopped thread's debug registers, unless they are up to date. Returns false if the

@@ -48,7 +48,26 @@ pub fn registers(slot: &Slot) -> (u64, u32) {
     (addr, selected << 5 | kind << 3 | FOR_PROGRAMS)
 }
 
-/// Returns which slot an access at `addr` has hit, one bit. The address that the processor reports
+/// Returns the slot that an address and a control word set; `None` if they set none. `trigger`: that
+/// of the set of registers, if it has only one.
+#[cfg(any(test, target_arch = "aarch64"))]
+pub fn slot_of(addr: u64, control: u32, trigger: Option<Trigger>) -> Option<Slot> {
+    let selected = control >> 5 & 0xff;
+    let offset = selected.trailing_zeros();
+    let (offset, len, trigger) = match (trigger, control >> 3 & 0b11) {
+        _ if control & 1 == 0 || selected == 0 => return None,
+        (Some(trigger), _) => (0, 1, trigger),
+        (None, 0b10) => (offset, selected.count_ones(), Trigger::Write),
+        (None, _) => (offset, selected.count_ones(), Trigger::Access),
+    };
+    Some(Slot {
+        addr: LoadAddr(addr.wrapping_add(u64::from(offset))),
+        len: len as u8,
+        trigger,
+    })
+}
+
+/// Returns which slot the execution of, or an access at, `addr` has hit, one bit. The address that the processor reports
 /// may be the beginning of the access, outside the watched bytes: the nearest slot is meant.
 #[allow(dead_code, reason = "for processors of this set")]
 pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
@@ -59,6 +78,12 @@ pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
             _ => addr.saturating_sub(last),
         }
     };
+    let is_code = |slot: &Option<Slot>| {
+        slot.is_some_and(|it| it.trigger == Trigger::Execute && it.addr.0 == addr)
+    };
+    if let Some(nth) = slots.iter().position(is_code) {
+        return 1 << nth;
+    }
     let watched = slots.iter().enumerate().filter_map(|(nth, slot)| {
         let slot = slot.as_ref().filter(|it| it.trigger != Trigger::Execute)?;
         Some((distance(slot), nth))
@@ -66,8 +91,12 @@ pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
     watched.min().map_or(0, |(_, nth)| 1 << nth)
 }
 
-/// There is no flag for this: the slot has to be cleared for a step.
-pub fn pass(_: &mut impl RegisterFile) {}
+pub const TRAPS_BEFORE_ACCESS: bool = true;
+
+/// There is no flag for this.
+pub fn pass(_: &mut impl RegisterFile) -> bool {
+    false
+}
 
 #[cfg(test)]
 mod tests {
@@ -110,6 +139,21 @@ mod tests {
     }
 
     #[test]
+    fn registers_tell_what_they_watch() {
+        for slot in [
+            slot(0x1003, 2, Trigger::Write),
+            slot(0x1008, 8, Trigger::Access),
+            slot(0x1007, 1, Trigger::Access),
+            slot(0x100c, 1, Trigger::Execute),
+        ] {
+            let (addr, control) = registers(&slot);
+            let only = Some(Trigger::Execute).filter(|_| slot.trigger == Trigger::Execute);
+            assert_eq!(slot_of(addr, control, only), Some(slot));
+            assert_eq!(slot_of(addr, control & !1, only), None);
+        }
+    }
+
+    #[test]
     fn an_access_that_begins_before_the_watched_bytes_is_a_hit() {
         let slots = [
             Some(slot(0x1000, 4, Trigger::Write)),
@@ -122,6 +166,7 @@ mod tests {
         // A store of 16 bytes.
         assert_eq!(hits(&slots, 0x1018), 0b100);
         assert_eq!(hits(&slots, 0x1027), 0b100);
+        assert_eq!(hits(&slots, 0x101c), 0b1000);
         assert_eq!(hits(&[None; MAX_SLOTS], 0x1000), 0);
     }
 }

@@ -9,4 +9,8 @@ pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, _: Coverage) -> Optio
     Some(Slots::from_slice(&[Slot { addr, len, trigger }]))
 }
 
-pub fn pass(_: &mut impl RegisterFile) {}
+pub const TRAPS_BEFORE_ACCESS: bool = true;
+
+pub fn pass(_: &mut impl RegisterFile) -> bool {
+    false
+}

@@ -62,13 +62,14 @@ pub fn control(slots: &[Option<Slot>; MAX_SLOTS]) -> u64 {
     control
 }
 
+pub const TRAPS_BEFORE_ACCESS: bool = false;
 /// The resume flag, which suppresses debug exceptions for the next instruction (§19.3.1.1).
 const RESUME: u64 = 1 << 16;
 
 /// Lets a thread execute the instruction at its pc despite [`Trigger::Execute`].
-pub fn pass(registers: &mut impl RegisterFile) {
+pub fn pass(registers: &mut impl RegisterFile) -> bool {
     let flags = registers.get(RFLAGS).unwrap_or(0);
-    registers.set(RFLAGS, flags | RESUME);
+    registers.set(RFLAGS, flags | RESUME)
 }
 
 /// Returns which slots were hit according to DR6, one bit each.
