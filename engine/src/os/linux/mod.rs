@@ -7,8 +7,8 @@ mod front;
 mod guardian;
 pub mod host;
 mod launch;
-#[cfg(target_arch = "x86_64")]
-#[path = "x86_64.rs"]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 mod machine;
 mod memory;
 mod output;
