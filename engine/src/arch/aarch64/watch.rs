@@ -50,7 +50,7 @@ pub fn registers(slot: &Slot) -> (u64, u32) {
 
 /// Returns the slot that an address and a control word set; `None` if they set none. `trigger`: that
 /// of the set of registers, if it has only one.
-#[cfg(any(test, target_arch = "aarch64"))]
+#[allow(dead_code, reason = "for processors of this set")]
 pub fn slot_of(addr: u64, control: u32, trigger: Option<Trigger>) -> Option<Slot> {
     let selected = control >> 5 & 0xff;
     let offset = selected.trailing_zeros();
@@ -67,8 +67,9 @@ pub fn slot_of(addr: u64, control: u32, trigger: Option<Trigger>) -> Option<Slot
     })
 }
 
-/// Returns which slot the execution of, or an access at, `addr` has hit, one bit. The address that the processor reports
-/// may be the beginning of the access, outside the watched bytes: the nearest slot is meant.
+/// Returns which slot the execution of, or an access at, `addr` has hit, one bit. The address that
+/// the processor reports may be the beginning of the access, outside the watched bytes: the nearest
+/// slot is meant.
 #[allow(dead_code, reason = "for processors of this set")]
 pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
     let distance = |slot: &Slot| {

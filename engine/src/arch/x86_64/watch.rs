@@ -42,6 +42,7 @@ fn pieces(mut at: u64, end: u64, trigger: Trigger, len_at: impl Fn(u64) -> u64) 
 }
 
 /// Returns DR7 for these slots.
+#[allow(dead_code, reason = "for processors of this set")]
 pub fn control(slots: &[Option<Slot>; MAX_SLOTS]) -> u64 {
     let mut control = 0;
     for (index, slot) in slots.iter().enumerate() {
@@ -73,6 +74,7 @@ pub fn pass(registers: &mut impl RegisterFile) -> bool {
 }
 
 /// Returns which slots were hit according to DR6, one bit each.
+#[allow(dead_code, reason = "for processors of this set")]
 pub fn hits(status: u64) -> u8 {
     (status & 0b1111) as u8
 }
