@@ -61,7 +61,7 @@ impl<'a> FrameContext<'a> {
     }
 }
 
-struct NoMemory;
+pub(crate) struct NoMemory;
 
 impl Memory for NoMemory {
     fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {

@@ -267,9 +267,17 @@ fn apply(
         }
     };
     let machine = registers.machine();
+    let of_return_address = |(register, _): &&(Register, _)| *register == rule.return_address;
+    let ruled = rule.registers.iter().find(of_return_address);
+    // On a machine with a link register, a leaf function does not save it.
+    let outermost = match ruled {
+        Some((_, how)) => matches!(how, RegisterRule::Undefined),
+        None => machine.facts().link.is_none(),
+    };
     // Frames lie below their callers, unless a signal switched stacks. This check also stops loops
-    // in a corrupt stack.
+    // in a corrupt stack. With a link register the outermost frame may be empty.
     if matches!(address, FrameAddress::ReturnAddress(_))
+        && !outermost
         && !rule.signal_frame
         && registers.sp().is_some_and(|sp| cfa <= sp)
     {
@@ -282,8 +290,6 @@ fn apply(
     let mut caller = preserved(registers);
     caller.set_sp(cfa);
     let mut return_address = None;
-    let mut outermost = false;
-    let mut ruled = false;
     for (register, how) in &rule.registers {
         let saved = |addr: u64| memory.read_uint(LoadAddr(addr), 8);
         let evaluate = |expression| {
@@ -307,8 +313,6 @@ fn apply(
             RegisterRule::Constant(value) => Some(*value),
         };
         if *register == rule.return_address {
-            ruled = true;
-            outermost = matches!(how, RegisterRule::Undefined);
             return_address = value;
         }
         match value {
@@ -316,10 +320,8 @@ fn apply(
             None => caller.clear(*register),
         }
     }
-    if !ruled {
-        // On a machine with a link register, a leaf function does not save it.
+    if ruled.is_none() {
         return_address = registers.get(rule.return_address);
-        outermost = machine.facts().link.is_none();
     }
     let mut unwound = Unwound {
         cfa: LoadAddr(cfa),
@@ -347,4 +349,39 @@ fn apply(
         caller,
     ));
     Ok(unwound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::machine::Machine;
+    use crate::ids::register::aarch64::{SP, X30};
+    use crate::locations::NoMemory;
+    use smallvec::smallvec;
+
+    fn unwound(return_address: RegisterRule) -> Result<Unwound, Error> {
+        let rule = Rule {
+            cfa: CfaRule::Offset(SP, 0),
+            registers: smallvec![(X30, return_address)],
+            return_address: X30,
+            signal_frame: false,
+            encoding: gimli::Encoding {
+                address_size: 8,
+                format: gimli::Format::Dwarf32,
+                version: 4,
+            },
+        };
+        let mut registers = Registers::new(Machine::Aarch64);
+        registers.set(SP, 0x7000);
+        registers.set(X30, 0x100);
+        let address = FrameAddress::ReturnAddress(LoadAddr(0x100));
+        apply(&rule, LoadBias(0), &NoMemory, address, &registers)
+    }
+
+    #[test]
+    fn the_outermost_frame_may_be_empty() {
+        assert!(unwound(RegisterRule::Undefined).unwrap().caller.is_none());
+        // A frame that has called a function has saved its return address.
+        assert!(unwound(RegisterRule::Same).is_err());
+    }
 }
