@@ -599,14 +599,14 @@ fn removed_trap_that_leaves_the_pc_executes_the_original_instruction() {
 }
 
 #[test]
-fn trap_of_the_program_that_leaves_the_pc_stops_at_it() {
+fn trap_of_the_program_that_leaves_the_pc_is_gone_past() {
     let (mut debugger, fake) = running_of_fake_set();
     fake.0.borrow_mut().memory[4..8].copy_from_slice(&to(TRAP_OPCODE, 0));
     fake_trap(&fake, OTHER, SITE);
     let (thread, reason) = next_stop(&mut debugger).unwrap();
     assert_eq!(thread, OTHER);
     assert!(matches!(reason, StopReason::Trap));
-    assert_eq!(pc(&fake, OTHER), SITE);
+    assert_eq!(pc(&fake, OTHER), SITE + 4);
 }
 
 #[test]

@@ -108,18 +108,24 @@ impl Inferior {
             SigtrapKind::Step => StopCause::Step,
             SigtrapKind::Access => StopCause::Access,
             SigtrapKind::ProgramTrap => {
-                // Not all processors move behind it.
-                if let Some(pc) = self.normalize(thread).map(|registers| registers.pc()) {
-                    let behind = self
-                        .arch
-                        .behind_breakpoint(self.arch.breakpoint_address(pc));
-                    if behind != pc {
-                        self.set_pc(thread, behind);
-                    }
-                }
+                self.leave_program_trap(thread);
                 StopCause::ProgramTrap
             }
             SigtrapKind::UserSigtrap => StopCause::Signal(signal),
         })
+    }
+
+    /// Moves a thread behind a trap of the program that the processor has left it at. What a compiler
+    /// puts where execution cannot go on stays the pc: behind it another function may begin.
+    fn leave_program_trap(&mut self, thread: ThreadId) {
+        let Some(pc) = self.normalize(thread).map(|registers| registers.pc()) else {
+            return;
+        };
+        let trap = self.arch.breakpoint_address(pc);
+        let behind = self.arch.behind_breakpoint(trap);
+        let flow = self.arch.read(&self.memory(), trap).map(|it| it.flow);
+        if behind != pc && flow == Some(Flow::Interrupt) {
+            self.set_pc(thread, behind);
+        }
     }
 }
