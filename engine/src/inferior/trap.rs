@@ -55,10 +55,12 @@ impl Inferior {
             Some(TrapCause::Breakpoint) => {
                 let arch = self.arch;
                 let trap = arch.breakpoint_address(pc);
-                let now = arch.read(&self.memory(), trap).map(|it| it.flow);
+                let is_trap = |flow| matches!(flow, Flow::Interrupt | Flow::Fault);
                 if self.sites.get(trap).is_some() {
                     SigtrapKind::Site(trap)
-                } else if now.is_some_and(|it| !matches!(it, Flow::Interrupt | Flow::Fault)) {
+                } else if let Some(now) = arch.read(&self.memory(), trap)
+                    && !is_trap(now.flow)
+                {
                     // The site was removed after the hit.
                     SigtrapKind::Stale(trap)
                 } else {
