@@ -27,8 +27,6 @@ enum Order {
     Listen,
     Interrupt,
     Detach,
-    PeekUser,
-    PokeUser,
 }
 
 fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
@@ -39,8 +37,6 @@ fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
         Order::Listen => libc::PTRACE_LISTEN,
         Order::Interrupt => libc::PTRACE_INTERRUPT,
         Order::Detach => libc::PTRACE_DETACH,
-        Order::PeekUser => libc::PTRACE_PEEKUSER,
-        Order::PokeUser => libc::PTRACE_POKEUSER,
     };
     // SAFETY: `addr` and `data` are numbers for these requests.
     result(unsafe { libc::ptrace(request, tid, addr, data) })
@@ -61,7 +57,8 @@ unsafe fn transfer<T>(
     result(unsafe { libc::ptrace(request, tid, addr, data) })
 }
 
-fn result(result: libc::c_long) -> io::Result<i64> {
+/// Returns what ptrace(2) has returned, or the error.
+pub fn result(result: libc::c_long) -> io::Result<i64> {
     match result {
         -1 => Err(io::Error::last_os_error()),
         result => Ok(result),
@@ -237,16 +234,6 @@ fn write_register_set<T>(tid: ThreadId, set: i32, data: &[T]) -> bool {
     // SAFETY: the request reads at most `iov_len` bytes at `iov_base`, which is the size of `data`.
     let done = unsafe { transfer(libc::PTRACE_SETREGSET, tid.0, set as usize, &raw mut vector) };
     done.is_ok()
-}
-
-/// PTRACE_POKEUSER: writes a word of `struct user`.
-pub fn poke_user(tid: ThreadId, offset: usize, word: u64) -> io::Result<()> {
-    order(Order::PokeUser, tid.0, offset, word as usize).map(drop)
-}
-
-/// Reads a word of `struct user` (PTRACE_PEEKUSER). A word of −1 is returned as an error.
-pub fn peek_user(tid: ThreadId, offset: usize) -> io::Result<u64> {
-    order(Order::PeekUser, tid.0, offset, 0).map(|word| word as u64)
 }
 
 /// Blocks in waitpid(2) until a child has a status. `None`: there is no such child.

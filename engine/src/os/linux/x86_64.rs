@@ -17,21 +17,35 @@ const fn debug_register(number: usize) -> usize {
 /// Sets what a stopped thread traps at.
 pub fn set_watchpoints(tid: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> io::Result<()> {
     // The kernel checks an address against the length in DR7, so DR7 is cleared first.
-    ptrace::poke_user(tid, debug_register(CONTROL), 0)?;
+    poke(tid, debug_register(CONTROL), 0)?;
     for (index, slot) in slots.iter().enumerate() {
         if let Some(slot) = slot {
-            ptrace::poke_user(tid, debug_register(index), slot.addr.0)?;
+            poke(tid, debug_register(index), slot.addr.0)?;
         }
     }
     match control(slots) {
         0 => Ok(()),
-        control => ptrace::poke_user(tid, debug_register(CONTROL), control),
+        control => poke(tid, debug_register(CONTROL), control),
     }
 }
 
 /// Returns which slots a stopped thread's last traps came from, one bit each.
 pub fn triggered_watchpoints(tid: ThreadId) -> io::Result<u8> {
-    ptrace::peek_user(tid, debug_register(STATUS)).map(hits)
+    peek(tid, debug_register(STATUS)).map(hits)
+}
+
+/// Writes a word of `struct user`.
+fn poke(tid: ThreadId, offset: usize, word: u64) -> io::Result<()> {
+    // SAFETY: integers only.
+    let done = unsafe { libc::ptrace(libc::PTRACE_POKEUSER, tid.0, offset, word) };
+    ptrace::result(done).map(drop)
+}
+
+/// Reads a word of `struct user`. A word of −1 is returned as an error.
+fn peek(tid: ThreadId, offset: usize) -> io::Result<u64> {
+    // SAFETY: the library's function returns the word instead of writing it to the last operand.
+    let word = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, tid.0, offset, 0_usize) };
+    ptrace::result(word).map(|word| word as u64)
 }
 
 /// Clears the slots of a thread that this process has stopped. One system call, which may be made
