@@ -5,7 +5,7 @@ use super::super::event::NextLook;
 use super::super::linux_abi::signal;
 use super::super::thread_state::SIGNAL_BYTES;
 use super::super::{Patience, ThreadEvent};
-use super::procfs;
+use super::{procfs, registers};
 use crate::ids::{Signal, ThreadId};
 use std::io;
 use std::time::{Duration, Instant};
@@ -273,13 +273,22 @@ fn wait_with(tid: i32, flags: libc::c_int) -> io::Result<Option<(ThreadId, Threa
 /// Returns an available stop of any thread.
 pub fn next_stop() -> Option<(ThreadId, ThreadEvent)> {
     let (thread, status) = wait(-1)?;
-    Some((thread, take_signal_before_interrupt(thread, status)))
+    Some((thread, settled(thread, status)))
 }
 
 /// Returns the stop of a thread; `None` if it does not come within `patience`, or it is gone.
 pub fn stop_of(thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
     let status = any_stop_of(thread, patience)?;
-    Some(take_signal_before_interrupt(thread, status))
+    Some(settled(thread, status))
+}
+
+/// Returns a thread's stop after what the kernel leaves to be done about it.
+fn settled(thread: ThreadId, status: ThreadEvent) -> ThreadEvent {
+    let status = take_signal_before_interrupt(thread, status);
+    if status == ThreadEvent::Signal(Signal::TRAP) {
+        registers::end_step_over_call(thread);
+    }
+    status
 }
 
 /// Polls instead of blocking in `waitpid`. The exit of a process's first thread is reported only

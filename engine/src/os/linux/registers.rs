@@ -1,6 +1,7 @@
 //! Registers of stopped threads, in the kernel's sets.
 
-use super::super::linux_abi::{self, LinuxAbi};
+use super::super::TrapCause;
+use super::super::linux_abi::{self, LinuxAbi, signal};
 use super::super::registers::RegisterSet;
 use super::ptrace;
 use crate::arch::{Arch, ExtendedRegisters};
@@ -35,6 +36,21 @@ pub fn write(tid: ThreadId, registers: &RegisterSet) -> bool {
 pub fn keep_system_call(tid: ThreadId) {
     if let Some(restarted) = read(tid).and_then(|set| set.with_call_restarted()) {
         write(tid, &restarted);
+    }
+}
+
+/// Ends the single step of a thread that has stopped with SIGTRAP, if that was over a system call and
+/// the kernel would report it once more at the next step: it forgets that when registers are written.
+pub fn end_step_over_call(tid: ThreadId) {
+    if !abi().repeats_stepped_call {
+        return;
+    }
+    let info = ptrace::signal_info(tid).and_then(|raw| signal::decode_info(&raw));
+    let cause = info.and_then(|info| signal::trap_cause(Arch::HOST, &info));
+    if cause == Some(TrapCause::Other)
+        && let Some(registers) = read(tid)
+    {
+        write(tid, &registers);
     }
 }
 

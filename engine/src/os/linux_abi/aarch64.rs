@@ -66,4 +66,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
     thread_pointer_note: Some((TLS_NOTE, TPIDR)),
     // TRAP_BRKPT
     breakpoint_code: 1,
+    // SI_USER: the generic `user_single_step_report` (include/linux/ptrace.h)
+    stepped_call_code: 0,
+    repeats_stepped_call: true,
 };

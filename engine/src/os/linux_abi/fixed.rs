@@ -57,4 +57,6 @@ pub static ABI: LinuxAbi = LinuxAbi {
     extended_note: None,
     thread_pointer_note: None,
     breakpoint_code: 1,
+    stepped_call_code: 3,
+    repeats_stepped_call: false,
 };

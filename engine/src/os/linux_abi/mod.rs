@@ -26,6 +26,10 @@ pub struct LinuxAbi {
     pub thread_pointer_note: Option<(u32, Register)>,
     /// `si_code` of the SIGTRAP of a breakpoint instruction.
     pub breakpoint_code: i32,
+    /// `si_code` of the SIGTRAP at the end of a single step over a system call.
+    pub stepped_call_code: i32,
+    /// Whether the next step after that ends at once, unless registers are written before it.
+    pub repeats_stepped_call: bool,
 }
 
 /// Returns what the kernel defines for an architecture.

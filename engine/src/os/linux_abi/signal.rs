@@ -13,11 +13,18 @@ const WATCHPOINT: i32 = 4;
 /// Returns the cause of a trap that a thread's own execution raised; `None` for a signal that a
 /// process has sent, and for other signals than SIGTRAP.
 pub fn trap_cause(arch: Arch, info: &SignalInfo) -> Option<TrapCause> {
-    (info.signal == Signal::TRAP && info.code > 0).then(|| match info.code {
-        code if code == super::of(arch).breakpoint_code => TrapCause::Breakpoint,
+    let abi = super::of(arch);
+    // The kernel has no process id.
+    if info.signal == Signal::TRAP
+        && info.code == abi.stepped_call_code
+        && info.sender.unwrap_or(0) == 0
+    {
+        return Some(TrapCause::Other);
+    }
+    (info.signal == Signal::TRAP && info.code > 0).then_some(match info.code {
+        code if code == abi.breakpoint_code => TrapCause::Breakpoint,
         SINGLE_STEP => TrapCause::Step,
         WATCHPOINT => TrapCause::Watchpoint,
-        // The end of a single step over a system call (`user_single_step_report`).
         _ => TrapCause::Other,
     })
 }
@@ -64,12 +71,14 @@ mod tests {
 
     #[test]
     fn causes_of_traps() {
-        let cause = |arch, signal: Signal, code| {
+        let sent = |arch, signal: Signal, code, sender: i32| {
             let mut bytes = [0; 24];
+            bytes[16..20].copy_from_slice(&sender.to_le_bytes());
             bytes[..4].copy_from_slice(&signal.0.to_le_bytes());
             bytes[8..12].copy_from_slice(&i32::to_le_bytes(code));
             trap_cause(arch, &decode_info(&bytes).unwrap())
         };
+        let cause = |arch, signal, code| sent(arch, signal, code, 1);
         let on_x86 = |code| cause(Arch::X86_64, Signal::TRAP, code);
         assert_eq!(on_x86(0x80), Some(TrapCause::Breakpoint));
         assert_eq!(on_x86(1), Some(TrapCause::Other));
@@ -80,6 +89,12 @@ mod tests {
         assert_eq!(on_x86(2), Some(TrapCause::Step));
         assert_eq!(on_x86(4), Some(TrapCause::Watchpoint));
         assert_eq!(on_x86(0), None, "kill(2)");
+        assert_eq!(sent(Arch::X86_64, Signal::TRAP, 0, 0), None);
+        // The end of a step over a system call.
+        let on_arm = |code, sender| sent(Arch::Aarch64, Signal::TRAP, code, sender);
+        assert_eq!(on_arm(0, 0), Some(TrapCause::Other));
+        assert_eq!(on_arm(0, 7), None, "kill(2)");
+        assert_eq!(on_arm(1, 0), Some(TrapCause::Breakpoint));
         assert_eq!(on_x86(-6), None, "tgkill(2)");
         assert_eq!(cause(Arch::X86_64, Signal::SEGV, 1), None);
     }

@@ -88,4 +88,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
     thread_pointer_note: None,
     // SI_KERNEL
     breakpoint_code: 0x80,
+    // TRAP_BRKPT
+    stepped_call_code: 1,
+    repeats_stepped_call: false,
 };
