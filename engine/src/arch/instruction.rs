@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 use super::fixed;
-use super::{RegisterFile, aarch64, x86_64};
+use super::{MAX_BREAKPOINT_BYTES, RegisterFile, aarch64, x86_64};
 use dwarf::{LoadAddr, Memory, Register};
 
 /// A decoded instruction.
@@ -73,6 +73,24 @@ pub(crate) struct Relocated {
     /// Offset of the jump: at that pc the instruction is done.
     pub jump: usize,
     /// Target of the jump.
+    pub next: LoadAddr,
+}
+
+/// A copy of an exclusive sequence, which a thread executes in one go: once, up to a trap.
+pub(crate) struct SequenceCopy {
+    /// All bytes.
+    pub bytes: Vec<u8>,
+    /// Its traps, in the order of where they lead.
+    pub exits: Vec<SequenceExit>,
+}
+
+/// A trap where a copy of an exclusive sequence is left, or the sequence begins again.
+pub(crate) struct SequenceExit {
+    /// Offset of the trap.
+    pub offset: usize,
+    /// The jump that it stands for.
+    pub jump: [u8; MAX_BREAKPOINT_BYTES],
+    /// The address where the program continues.
     pub next: LoadAddr,
 }
 

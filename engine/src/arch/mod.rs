@@ -15,7 +15,9 @@ pub(crate) mod watch;
 pub(crate) mod x86_64;
 
 pub(crate) use convention::{Convention, Landing, TlsTemplate};
-pub(crate) use instruction::{Access, Flow, Instruction, Operand, PointerChain, TargetSource};
+pub(crate) use instruction::{
+    Access, Flow, Instruction, Operand, PointerChain, SequenceCopy, SequenceExit, TargetSource,
+};
 pub use registers::ExtendedRegisters;
 pub(crate) use registers::Part;
 pub(crate) use simulation::Simulation;
@@ -244,16 +246,48 @@ impl Arch {
         in_set!(self, set => set::relocate::PAD_REACH)
     }
 
+    /// Returns whether the set has exclusive sequences.
+    pub(crate) fn has_exclusive_sequences(self) -> bool {
+        in_set!(self, set => set::sequence::PRESENT)
+    }
+
     /// Returns the exclusive sequence around `addr`: from the load that begins it to behind the
     /// branch that repeats it. A stop within makes its store fail. `None`: there is none, or the set
     /// has no such sequences. `code` returns instructions, `None` outside the function.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for steps on aarch64"))]
     pub(crate) fn exclusive_sequence(
         self,
         addr: LoadAddr,
         code: impl FnMut(LoadAddr) -> Option<Instruction>,
     ) -> Option<Range<LoadAddr>> {
-        in_set!(self, set => set::relocate::exclusive_sequence(addr, code))
+        in_set!(self, set => set::sequence::around(addr, code))
+    }
+
+    /// Like [`Self::exclusive_sequence`], if one begins at `start`. Reads nothing more otherwise.
+    pub(crate) fn exclusive_sequence_at(
+        self,
+        start: LoadAddr,
+        code: impl FnMut(LoadAddr) -> Option<Instruction>,
+    ) -> Option<Range<LoadAddr>> {
+        in_set!(self, set => set::sequence::starting_at(start, code))
+    }
+
+    /// Returns the addresses at which an exclusive sequence is left; `None`: they are not all known.
+    pub(crate) fn exits_of_sequence(
+        self,
+        sequence: Range<LoadAddr>,
+        code: impl FnMut(LoadAddr) -> Option<Instruction>,
+    ) -> Option<Vec<LoadAddr>> {
+        in_set!(self, set => set::sequence::exits(sequence, code))
+    }
+
+    /// Returns a copy of an exclusive sequence for `pad`; `None` if that is impossible.
+    pub(crate) fn copy_sequence(
+        self,
+        sequence: Range<LoadAddr>,
+        pad: LoadAddr,
+        code: impl FnMut(LoadAddr) -> Option<Instruction>,
+    ) -> Option<SequenceCopy> {
+        in_set!(self, set => set::sequence::copied(sequence, pad, code))
     }
 
     /// Returns the end of the addresses that a program can map.

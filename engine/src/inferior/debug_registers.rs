@@ -2,11 +2,17 @@
 //! which of them a thread has hit.
 
 use super::Inferior;
+use super::pass::OutOfTurn;
 use super::thread::{RegisterCache, StopPoint};
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::{Signal, ThreadId};
 use crate::os::{Resume, SignalData, ThreadEvent, TrapCause};
 use dwarf::LoadAddr;
+use std::ops::Range;
+
+/// Maximum number of steps to leave an exclusive sequence: several failures of its store, because
+/// other threads write there, and the instructions up to the first.
+const MAX_STEPS_IN_SEQUENCE: u32 = 32;
 
 /// Returns the slot that stops a thread before it executes the instruction at an address.
 pub(crate) fn code_slot(addr: LoadAddr) -> Slot {
@@ -100,11 +106,14 @@ impl Inferior {
                 Some(only) => only,
                 None => self.os.triggered_watchpoints(thread),
             };
+            let mut is_known = false;
             if let Some(state) = self.thread_mut(thread) {
+                is_known = state.debug.hits & hits != 0;
                 state.debug.hits |= hits;
             }
             let is_access = is_watchpoint && hits != 0 && !self.debug_registers.is_code(hits);
-            if is_access && self.arch.traps_before_access() {
+            // A stop that was deferred is looked at again; the instruction is executed by then.
+            if is_access && !is_known && self.arch.traps_before_access() {
                 self.step_unwatched(thread);
             }
         }
@@ -112,20 +121,62 @@ impl Inferior {
     }
 
     /// Lets a stopped thread execute one instruction unseen by its debug registers: one before which
-    /// they have stopped it.
+    /// they have stopped it. The store of an exclusive sequence fails for this stop, and would do so
+    /// again and again: the thread goes on until it has left the sequence.
     pub(crate) fn step_unwatched(&mut self, thread: ThreadId) {
+        let sequence = self.sequence_of_stop(thread);
         let mut before = self.begin_out_of_turn(thread);
         self.os.set_watchpoints(thread, &[None; MAX_SLOTS]);
-        self.run(thread, Resume::Step, Signal(0));
+        let mut steps = 1;
+        while self.step_out_of_turn(thread, &mut before)
+            && let Some(sequence) = &sequence
+            && (self.normalize(thread)).is_some_and(|it| sequence.contains(&it.pc()))
+        {
+            steps += 1;
+            if steps > MAX_STEPS_IN_SEQUENCE {
+                // It waits for another thread in a loop, or cannot execute the sequence in one go.
+                if let Some(state) = self.thread_mut(thread) {
+                    state.debug.rests = true;
+                }
+                break;
+            }
+        }
+        self.os.set_watchpoints(thread, &self.debug_registers.slots);
+        self.end_out_of_turn(thread, before);
+    }
+
+    /// Returns the exclusive sequence in which a thread has stopped, whose registers are not
+    /// normalized.
+    fn sequence_of_stop(&self, thread: ThreadId) -> Option<Range<LoadAddr>> {
+        if !self.arch.has_exclusive_sequences() {
+            return None;
+        }
+        let pc = self.os.registers(thread)?.pc();
+        let pc = self.pads.sequence(pc).unwrap_or(pc);
+        self.sequence_around(pc)
+    }
+
+    /// Lets a stopped thread execute one instruction, or an exclusive sequence from its beginning,
+    /// out of turn. Returns whether it has.
+    fn step_out_of_turn(&mut self, thread: ThreadId, before: &mut OutOfTurn) -> bool {
+        if self.arch.has_exclusive_sequences()
+            && let Some(registers) = self.os.registers(thread)
+            && let Some(Some(past)) = self.past_sequence(thread, &registers)
+        {
+            self.os.set_registers(thread, &past);
+        }
+        let how = self.unbroken(thread, Resume::Step);
+        self.run(thread, how, Signal(0));
         let status = self.os.wait_for_stop(thread);
         if let Some(state) = self.thread_mut(thread) {
             state.registers = RegisterCache::Unread;
         }
         match status {
-            None | Some(ThreadEvent::Signal(Signal::TRAP) | ThreadEvent::Interrupted) => {}
+            None => false,
+            Some(ThreadEvent::Signal(Signal::TRAP) | ThreadEvent::Interrupted) => true,
             Some(status @ (ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) => {
                 self.thread_ended(thread, status);
-                return;
+                false
             }
             // The instruction faulted, or SIGSTOP arrived, which cannot be blocked.
             Some(status @ ThreadEvent::Signal(signal)) => {
@@ -133,13 +184,13 @@ impl Inferior {
                 if let Some(state) = self.thread_mut(thread) {
                     state.signal = signal;
                 }
+                false
             }
             Some(status) => {
                 self.note_group_stop(thread, status);
+                false
             }
         }
-        self.os.set_watchpoints(thread, &self.debug_registers.slots);
-        self.end_out_of_turn(thread, before);
     }
 
     /// Lets a thread that has been stopped at its pc by a debug register pass that. Returns whether

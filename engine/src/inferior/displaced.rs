@@ -3,6 +3,13 @@
 //! miss the site and the thread needs no second stop. Indirect calls are emulated: a copy would
 //! push the pad's address.
 //!
+//! # Exclusive sequences
+//!
+//! The store of an exclusive sequence fails after any stop since its load. A thread that steps to such
+//! a load, or passes a breakpoint there, executes a copy of the whole sequence up to a trap
+//! wherever that is left: the end of its step. A jump back is such a place, too, so that a thread that
+//! waits for another one there does not stay in the copy.
+//!
 //! # Signals and system calls
 //!
 //! A signal is delivered after the covered instruction, so that one arrival is one hit whatever the
@@ -15,9 +22,10 @@
 //! the middle of `clone` or `fork` the kernel will overwrite registers; `normalize` steps to the
 //! end of the call first.
 
-use crate::arch::{Arch, Flow};
-use crate::os::{Backend, Mapping, RegisterSet};
+use crate::arch::{Arch, Flow, MAX_BREAKPOINT_BYTES, SequenceExit};
+use crate::os::{Backend, GuardedPatch, Mapping, RegisterSet};
 use dwarf::{LoadAddr, Memory};
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
 /// Size of a region of pads in bytes.
@@ -29,14 +37,14 @@ struct Region {
     pub(crate) used: u64,
 }
 
-/// A copy of a covered instruction.
-#[derive(Clone, Copy)]
+/// A copy of a covered instruction, or of the exclusive sequence that it begins.
 struct DisplacedPad {
     site: LoadAddr,
-    /// Address of the jump back.
-    jump: LoadAddr,
-    /// Its target: after the original instruction, or the callee.
-    next: LoadAddr,
+    /// Where it is left, and where the program continues from there: at the jump back after the
+    /// original instruction, or at the callee; at the traps behind a sequence.
+    exits: SmallVec<[(LoadAddr, LoadAddr); 1]>,
+    /// The traps behind a sequence, and the jumps that they stand for.
+    traps: Vec<(LoadAddr, [u8; MAX_BREAKPOINT_BYTES])>,
 }
 
 /// The position of a thread in a pad, in terms of the program.
@@ -70,6 +78,8 @@ pub struct DisplacedPads {
     starts: BTreeMap<LoadAddr, LoadAddr>,
     /// All pads by address, including those of unmapped code: a thread may be in one.
     slots: BTreeMap<LoadAddr, DisplacedPad>,
+    /// Whether one of them is of an exclusive sequence.
+    has_sequences: bool,
     /// Mapping failed once and is not tried again.
     refused: bool,
 }
@@ -92,6 +102,8 @@ impl DisplacedPads {
         let Some(instruction) = arch.read(memory, site) else {
             return PastSite::Impossible;
         };
+        let code = |addr| arch.read(memory, addr);
+        let sequence = arch.exclusive_sequence_at(site, code);
         if let Some(after) = instruction.emulate(&registers, memory) {
             if let Some((addr, word)) = after.store
                 && !os.write_memory(addr, &word.to_le_bytes())
@@ -103,9 +115,13 @@ impl DisplacedPads {
         if self.refused || matches!(instruction.flow, Flow::IndirectCall(_)) {
             return PastSite::Impossible;
         }
+        let room = match &sequence {
+            // As much again for what leads out of it, and addresses that take several instructions.
+            Some(sequence) => (4 * (sequence.end - sequence.start)).max(arch.pad_bytes()),
+            None => arch.pad_bytes(),
+        };
         let near = |region: &&mut Region| {
-            region.start.0.abs_diff(site.0) < arch.pad_reach()
-                && region.used + arch.pad_bytes() <= REGION
+            region.start.0.abs_diff(site.0) < arch.pad_reach() && region.used + room <= REGION
         };
         let Some(region) = self.regions.iter_mut().find(near) else {
             return match free_place(arch, site, REGION, &mappings()) {
@@ -114,22 +130,43 @@ impl DisplacedPads {
             };
         };
         let start = region.start + region.used;
-        let Some(relocated) = instruction.relocate(start) else {
-            return PastSite::Impossible;
+        let mut traps = Vec::new();
+        let (bytes, exits) = match &sequence {
+            Some(sequence) => {
+                let copy = arch.copy_sequence(sequence.clone(), start, code);
+                let Some(copy) = copy.filter(|copy| copy.bytes.len() as u64 <= room) else {
+                    return PastSite::Impossible;
+                };
+                let at = |exit: &SequenceExit| start + exit.offset as u64;
+                traps.extend(copy.exits.iter().map(|exit| (at(exit), exit.jump)));
+                let exits = copy.exits.iter().map(|exit| (at(exit), exit.next));
+                (copy.bytes, exits.collect())
+            }
+            None => {
+                let Some(relocated) = instruction.relocate(start) else {
+                    return PastSite::Impossible;
+                };
+                let jump = start + relocated.jump as u64;
+                (relocated.bytes, smallvec![(jump, relocated.next)])
+            }
         };
-        if !os.write_memory(start, &relocated.bytes) {
+        if !os.write_memory(start, &bytes) {
             return PastSite::Impossible;
         }
-        region.used += arch.pad_bytes();
+        region.used += room;
+        for (trap, jump) in &traps {
+            // If the debugger is killed, the thread goes on.
+            let patch = GuardedPatch {
+                original: jump,
+                patch: arch.breakpoint(),
+                rank: 0,
+            };
+            os.guard(*trap, Some(patch));
+        }
+        self.has_sequences |= sequence.is_some();
         self.starts.insert(site, start);
-        self.slots.insert(
-            start,
-            DisplacedPad {
-                site,
-                jump: start + relocated.jump as u64,
-                next: relocated.next,
-            },
-        );
+        let pad = DisplacedPad { site, exits, traps };
+        self.slots.insert(start, pad);
         registers.set_pc(start);
         PastSite::Go(registers)
     }
@@ -158,13 +195,27 @@ impl DisplacedPads {
             return None;
         }
         let (start, slot) = self.slots.range(..=pc).next_back()?;
-        Some(if pc == *start {
-            PadPosition::Before(slot.site)
-        } else if pc == slot.jump {
-            PadPosition::Behind(slot.next)
-        } else {
-            PadPosition::Inside
+        let exit = slot.exits.iter().find(|(exit, _)| *exit == pc);
+        Some(match exit {
+            _ if pc == *start => PadPosition::Before(slot.site),
+            Some((_, next)) => PadPosition::Behind(*next),
+            None => PadPosition::Inside,
         })
+    }
+
+    /// Returns whether there are copies of exclusive sequences.
+    pub fn has_sequences(&self) -> bool {
+        self.has_sequences
+    }
+
+    /// Returns the address of the exclusive sequence in whose copy `pc` is: a thread there runs
+    /// until it traps, instead of being stepped.
+    pub fn sequence(&self, pc: LoadAddr) -> Option<LoadAddr> {
+        if !self.has_sequences || !self.holds(pc) {
+            return None;
+        }
+        let (_, pad) = self.slots.range(..=pc).next_back()?;
+        (!pad.traps.is_empty()).then_some(pad.site)
     }
 
     /// Returns whether `pc` is in one of our regions.
@@ -180,6 +231,14 @@ impl DisplacedPads {
     /// Returns whether no pads were made.
     pub fn is_empty(&self) -> bool {
         self.regions.is_empty()
+    }
+
+    /// Replaces the traps of sequences by jumps, for threads that the debugger leaves there.
+    pub fn release(&self, os: &dyn Backend) {
+        for (trap, jump) in self.slots.values().flat_map(|pad| &pad.traps) {
+            os.write_memory(*trap, jump);
+            os.guard(*trap, None);
+        }
     }
 
     /// Drops the copies of code in a range that is unmapped or overwritten. Their room is not

@@ -6,6 +6,7 @@ mod children;
 mod control;
 pub(crate) mod debug_registers;
 pub(crate) mod displaced;
+mod exclusive;
 mod group_stop;
 mod handover;
 pub(crate) mod jump_patch;
@@ -333,6 +334,7 @@ impl Inferior {
                 false => StopPoint::Plain,
             };
             state.registers = RegisterCache::Unread;
+            state.has_left_sequence = false;
             state.pending_counted_hit = None;
             state.pending_patch_trap = None;
         }

@@ -36,6 +36,7 @@ impl Inferior {
         let mut registers = self.os.registers(thread)?;
         let mut passed = None;
         let mut out_of_turn = None;
+        let mut left_sequence = false;
         self.rewind_to_trap(thread, &mut registers);
         // A bound on the single steps. A pad takes a few; the longest code of a trampoline writes a
         // record of a log message.
@@ -58,6 +59,7 @@ impl Inferior {
                     break;
                 }
                 Some(PadPosition::Behind(next)) => {
+                    left_sequence = self.pads.sequence(registers.pc()).is_some();
                     registers.set_pc(next);
                     self.os.set_registers(thread, &registers);
                     break;
@@ -74,6 +76,7 @@ impl Inferior {
         if passed.is_some() {
             state.passed_site = passed;
         }
+        state.has_left_sequence |= left_sequence;
         state.registers = RegisterCache::Clean(registers);
         Some(registers)
     }

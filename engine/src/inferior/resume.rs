@@ -3,7 +3,7 @@
 //! [`Inferior::step_in_place`].
 
 use super::displaced::{PastSite, REGION};
-use super::thread::{RegisterCache, RunState};
+use super::thread::{RegisterCache, RunState, Thread};
 use super::{Inferior, StopCause};
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, Resume, SystemCall, ThreadEvent};
@@ -58,6 +58,10 @@ impl Inferior {
             return Resumed::Done;
         }
         self.arm(thread);
+        let rests = |state: &mut Thread| std::mem::take(&mut state.debug.rests);
+        if self.thread_mut(thread).is_some_and(rests) {
+            self.disarm(thread);
+        }
         let (is_watched, wanted) = (self.single_stepping && runs == RunAs::Program, how);
         let how = match is_watched {
             true => Resume::Step,
@@ -66,7 +70,11 @@ impl Inferior {
         let Some(state) = self.thread_mut(thread) else {
             return Resumed::Done;
         };
-        state.is_stepping = wanted == Resume::Step;
+        let was_stepping = std::mem::replace(&mut state.is_stepping, wanted == Resume::Step);
+        if std::mem::take(&mut state.has_left_sequence) && was_stepping && wanted == Resume::Step {
+            // It was interrupted in a pad, and has been stepped to the end of that.
+            return Resumed::Stop(StopCause::Step);
+        }
         if let Some((site, id)) = state.pending_counted_hit.take()
             && state.registers.get().is_some_and(|it| it.pc() == site)
         {
@@ -141,12 +149,32 @@ impl Inferior {
         {
             registers.set_pc(copy);
             self.os.set_registers(thread, &registers);
-        } else if let (true, Some(registers)) = (unwritten, registers) {
-            self.os.set_registers(thread, &registers);
+        } else {
+            if let (true, Some(registers)) = (unwritten, registers) {
+                self.os.set_registers(thread, &registers);
+            }
+            if how == Resume::Step
+                && signal.0 == 0
+                && self.arch.has_exclusive_sequences()
+                && let Some(registers) = registers.or_else(|| self.os.registers(thread))
+                && self.sites.get(registers.pc()).is_none()
+                && let Some(past) = self.past_sequence(thread, &registers)
+            {
+                let addr = registers.pc();
+                let Some(past) = past else {
+                    return Resumed::InPlace(InPlaceStep { addr, signal, how });
+                };
+                self.os.set_registers(thread, &past);
+            }
         }
         if let Some(state) = self.thread_mut(thread) {
             state.run = RunState::Running;
         }
+        let how = match signal.0 {
+            0 => self.unbroken(thread, how),
+            // It enters the handler first.
+            _ => how,
+        };
         self.run(thread, how, signal);
         Resumed::Done
     }
@@ -165,8 +193,13 @@ impl Inferior {
         step: InPlaceStep,
     ) -> Option<ThreadEvent> {
         self.sites.lift(step.addr, &*self.os);
-        self.run(thread, Resume::Step, step.signal);
-        let status = self.os.wait_for_stop(thread);
+        let status = match self.exits_of_sequence_at(step.addr) {
+            Some(exits) if step.signal.0 == 0 => self.run_for_a_moment_to(thread, &exits),
+            _ => {
+                self.run(thread, Resume::Step, step.signal);
+                self.os.wait_for_stop(thread)
+            }
+        };
         self.sites.plant(step.addr, &*self.os);
         if let Some(state) = self.thread_mut(thread) {
             state.registers = RegisterCache::Unread;
@@ -175,8 +208,9 @@ impl Inferior {
     }
 
     /// Returns the registers with which a thread at a site executes the instruction under the trap,
-    /// or has executed it, while the trap stays; `None` if the trap has to be removed. Maps memory
-    /// for pads if necessary.
+    /// or has executed it, while the trap stays; `None` if the trap has to be removed. If an exclusive
+    /// sequence begins there, the thread executes all of it, and then traps. Maps memory for pads if
+    /// necessary.
     pub(crate) fn registers_past_site(
         &mut self,
         thread: ThreadId,

@@ -132,6 +132,7 @@ impl Inferior {
                 .normalize(*thread)
                 .is_none_or(|it| self.pads.holds(it.pc()) || self.jumps.holds(it.pc()));
         }
+        self.pads.release(&*self.os);
         if in_pad {
             // A thread may still run in a pad: all of them stay mapped, which is harmless.
             return;

@@ -72,6 +72,8 @@ pub struct ThreadDebugRegisters {
     pub generation: u32,
     /// Mask of those that the thread has hit and that are not handled yet.
     pub hits: u8,
+    /// Whether the thread runs without them until its next stop.
+    pub rests: bool,
 }
 
 /// A thread of the debuggee.
@@ -93,6 +95,8 @@ pub struct Thread {
     pub deferred: Option<ThreadEvent>,
     /// The site whose hit has been handled: a resume from there does not hit it again.
     pub passed_site: Option<LoadAddr>,
+    /// Whether it has executed an exclusive sequence in a pad since its last resume.
+    pub has_left_sequence: bool,
     /// Whether its last hit was reported to the client.
     pub is_hit_shown: bool,
     /// Hits that have been counted, whose instruction is executed when a signal handler returns.

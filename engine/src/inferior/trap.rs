@@ -52,6 +52,11 @@ impl Inferior {
         let pc = self.normalize(thread)?.pc();
         Some(match cause {
             Some(TrapCause::Breakpoint) if let Some(trap) = self.patch_trap(thread) => trap,
+            Some(TrapCause::Breakpoint)
+                if (self.thread(thread)).is_some_and(|state| state.has_left_sequence) =>
+            {
+                SigtrapKind::Step
+            }
             Some(TrapCause::Breakpoint) => {
                 let arch = self.arch;
                 let trap = arch.breakpoint_address(pc);
@@ -107,7 +112,11 @@ impl Inferior {
                 self.set_pc(thread, addr);
                 StopCause::Nothing
             }
-            SigtrapKind::Step => StopCause::Step,
+            SigtrapKind::Step => self.cause_of_step(thread),
+            // The instruction before which it has stopped is executed by now.
+            SigtrapKind::Access if self.arch.traps_before_access() => {
+                self.cause_after_access(thread)
+            }
             SigtrapKind::Access => StopCause::Access,
             SigtrapKind::ProgramTrap => {
                 self.leave_program_trap(thread);
@@ -115,6 +124,33 @@ impl Inferior {
             }
             SigtrapKind::UserSigtrap => StopCause::Signal(signal),
         })
+    }
+
+    /// Returns the cause of a stop after a single step, or after an exclusive sequence: a thread that
+    /// was to pass a site also executes that as one step.
+    fn cause_of_step(&mut self, thread: ThreadId) -> StopCause {
+        let is_wanted = self.single_stepping;
+        let Some(state) = self.thread_mut(thread) else {
+            return StopCause::Step;
+        };
+        let has_left = std::mem::take(&mut state.has_left_sequence);
+        match has_left && !is_wanted && !state.is_stepping {
+            true => StopCause::Nothing,
+            false => StopCause::Step,
+        }
+    }
+
+    /// Returns the cause of a stop after an access that the thread has made by a step of the
+    /// debugger's, which may be the step that the thread was to make.
+    fn cause_after_access(&mut self, thread: ThreadId) -> StopCause {
+        let Some(state) = self.thread_mut(thread) else {
+            return StopCause::Access;
+        };
+        state.has_left_sequence = false;
+        match state.is_stepping {
+            true => StopCause::Step,
+            false => StopCause::Access,
+        }
     }
 
     /// Moves a thread behind a trap of the program that the processor has left it at. What a compiler

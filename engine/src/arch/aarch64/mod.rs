@@ -13,6 +13,7 @@ pub(super) mod heuristic_unwind;
 mod memory;
 pub(super) mod registers;
 pub(super) mod relocate;
+pub(super) mod sequence;
 pub(super) mod simulation;
 pub(super) mod text;
 pub(crate) mod watch;

@@ -1,14 +1,12 @@
-//! Displaced instructions: emulated, or encoded at another address; sequences of instructions that
-//! must not be interrupted.
+//! Displaced instructions: emulated, or encoded at another address.
 
 use super::super::RegisterFile;
-use super::super::instruction::{Emulated, Instruction, Relocated};
+use super::super::instruction::{Emulated, Relocated};
 use super::encoding::{Condition, Kind, LINK, Transfer, bits, is};
 use super::memory::{Base, Direction, MemoryAccess};
-use super::{Decoded, INSTRUCTION_BYTES, dwarf_register, own};
+use super::{Decoded, INSTRUCTION_BYTES, dwarf_register};
 use dwarf::register::aarch64::PSTATE;
 use dwarf::{LoadAddr, Memory};
-use std::ops::Range;
 
 /// Size of a pad for a relocated instruction and the jump back.
 pub const PAD_BYTES: usize = 32;
@@ -185,7 +183,7 @@ pub fn relocate(code: &Decoded, pad: LoadAddr) -> Option<Relocated> {
 
 /// Returns code for `place` with the effect of an instruction at its address, and where execution
 /// continues behind it.
-fn copy(code: &Decoded, place: LoadAddr) -> Option<(Vec<u32>, u64)> {
+pub(super) fn copy(code: &Decoded, place: LoadAddr) -> Option<(Vec<u32>, u64)> {
     if is_bound(code) {
         return None;
     }
@@ -290,99 +288,8 @@ fn load_address(to: u8, value: u64) -> Vec<u32> {
 }
 
 /// Returns a `b` from one address to another; `None` if it is too far away.
-fn jump_between(from: u64, to: u64) -> Option<u32> {
+pub(super) fn jump_between(from: u64, to: u64) -> Option<u32> {
     let distance = to.wrapping_sub(from) as i64;
     let reaches = (-JUMP_REACH..JUMP_REACH).contains(&distance) && distance & 3 == 0;
     reaches.then_some(0x1400_0000 | (distance >> 2) as u32 & 0x3ff_ffff)
-}
-
-/// Maximum number of instructions of an exclusive sequence.
-const MAX_SEQUENCE: u64 = 64;
-/// Maximum number of instructions between the store and the branch that tests its result.
-const MAX_TEST: usize = 8;
-
-/// Returns the exclusive sequence around `addr`: from its load to behind the branch that repeats it.
-/// A stop within makes its store fail, so that a program that is stepped there never ends.
-pub fn exclusive_sequence(
-    addr: LoadAddr,
-    mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
-) -> Option<Range<LoadAddr>> {
-    for back in 0..MAX_SEQUENCE {
-        let start = LoadAddr(addr.0.checked_sub(back * INSTRUCTION_BYTES as u64)?);
-        let instruction = code(start)?;
-        if exclusive(&instruction)? == Some(Direction::Load) {
-            let end = end_of_sequence(start, &mut code)?;
-            return (addr < end).then_some(start..end);
-        }
-    }
-    None
-}
-
-/// Returns whether an instruction is an exclusive load or store; an error if it is of another set.
-fn exclusive(instruction: &Instruction) -> Option<Option<Direction>> {
-    Some(match own(instruction)?.kind {
-        Kind::Memory(access) if access.is_exclusive => Some(access.direction),
-        _ => None,
-    })
-}
-
-/// Returns the end of the sequence that begins with an exclusive load.
-fn end_of_sequence(
-    start: LoadAddr,
-    code: &mut impl FnMut(LoadAddr) -> Option<Instruction>,
-) -> Option<LoadAddr> {
-    let limit = start
-        .0
-        .checked_add(MAX_SEQUENCE * INSTRUCTION_BYTES as u64)?;
-    let mut at = code(start)?.next();
-    // Where jumps within lead to.
-    let mut furthest = start;
-    while at.0 < limit {
-        let instruction = code(at)?;
-        if exclusive(&instruction)? == Some(Direction::Store) {
-            return end_of_test(&instruction, code).filter(|end| end.0 <= limit);
-        }
-        let goes_on = match own(&instruction)?.kind {
-            Kind::JumpIf { .. } | Kind::Jump { links: false, .. } => {
-                let target = instruction.direct_target()?;
-                let is_ahead = target > at && target.0 < limit;
-                furthest = furthest.max(if is_ahead { target } else { start });
-                matches!(own(&instruction)?.kind, Kind::JumpIf { .. })
-            }
-            // These end it without a store.
-            Kind::JumpTo {
-                transfer: Transfer::Jump | Transfer::Return,
-                ..
-            } => false,
-            Kind::Jump { .. } | Kind::JumpTo { .. } | Kind::SystemCall | Kind::Trap { .. } => {
-                return None;
-            }
-            Kind::Fault => false,
-            _ => true,
-        };
-        if !goes_on && furthest <= at {
-            return None;
-        }
-        at = instruction.next();
-    }
-    None
-}
-
-/// Returns the end of the test of an exclusive store's result.
-fn end_of_test(
-    store: &Instruction,
-    code: &mut impl FnMut(LoadAddr) -> Option<Instruction>,
-) -> Option<LoadAddr> {
-    let mut at = store.next();
-    for _ in 0..MAX_TEST {
-        let Some(instruction) = code(at) else { break };
-        match own(&instruction)?.kind {
-            Kind::JumpIf { .. } => return Some(instruction.next()),
-            Kind::Memory(access) if access.is_exclusive => break,
-            Kind::Jump { .. } | Kind::JumpTo { .. } | Kind::SystemCall => break,
-            Kind::Trap { .. } | Kind::Fault => break,
-            _ => at = instruction.next(),
-        }
-    }
-    Some(store.next())
 }

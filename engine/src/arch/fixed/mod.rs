@@ -14,6 +14,7 @@ pub(super) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
+pub(super) mod sequence;
 pub(super) mod simulation;
 pub(super) mod text;
 pub(super) mod watch;

@@ -1,10 +1,9 @@
 //! Displaced instructions.
 
 use super::super::RegisterFile;
-use super::super::instruction::{Emulated, Instruction, Relocated};
+use super::super::instruction::{Emulated, Relocated};
 use super::{CALL, CALL_REGISTER, Decoded, JUMP, JUMP_IF, LINK, LOAD_NEAR, NOP, RETURN, STORE, to};
 use dwarf::{LoadAddr, Memory};
-use std::ops::Range;
 
 pub const PAD_BYTES: usize = 16;
 /// Distances have 24 bits.
@@ -55,12 +54,4 @@ pub fn relocate(code: &Decoded, pad: LoadAddr) -> Option<Relocated> {
         jump: 4,
         next: LoadAddr(code.next()),
     })
-}
-
-/// There are no exclusive sequences.
-pub fn exclusive_sequence(
-    _: LoadAddr,
-    _: impl FnMut(LoadAddr) -> Option<Instruction>,
-) -> Option<Range<LoadAddr>> {
-    None
 }

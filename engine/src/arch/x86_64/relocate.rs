@@ -1,7 +1,7 @@
 //! Displaced instructions: emulated, or encoded at another address.
 
 use super::super::RegisterFile;
-use super::super::instruction::{Emulated, Instruction, Relocated};
+use super::super::instruction::{Emulated, Relocated};
 use super::decode::{is_call, target};
 use super::{INT3, JUMP, NEAR_JUMP};
 use dwarf::{LoadAddr, Memory};
@@ -9,7 +9,6 @@ use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, FlowControl, Instruction as Decoded, InstructionBlock,
     OpKind,
 };
-use std::ops::Range;
 
 /// Size of a pad for a relocated instruction and the jump back.
 pub const PAD_BYTES: usize = 64;
@@ -147,14 +146,6 @@ pub fn far_jump(to: LoadAddr) -> Vec<u8> {
 fn halves(value: u64) -> [[u8; 4]; 2] {
     let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
     [[a, b, c, d], [e, f, g, h]]
-}
-
-/// There are no exclusive sequences.
-pub fn exclusive_sequence(
-    _: LoadAddr,
-    _: impl FnMut(LoadAddr) -> Option<Instruction>,
-) -> Option<Range<LoadAddr>> {
-    None
 }
 
 #[cfg(test)]

@@ -168,6 +168,7 @@ impl Debugger {
             resolved.bound.extend(self.chosen(&resolved.choosers));
             resolved.why = resolved.why.filter(|_| resolved.bound.is_empty());
         }
+        self.move_behind_sequences(&mut resolved);
         let os = self.inferior.os();
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
             return false;
@@ -210,6 +211,31 @@ impl Debugger {
             breakpoint.names = Names::Unchecked;
         }
         grown || (before == 0 && breakpoint.pending != former_pending)
+    }
+
+    /// Moves locations inside exclusive sequences behind those: after a stop inside, the program
+    /// repeats the sequence, and stops again, for ever.
+    fn move_behind_sequences(&self, resolved: &mut Resolved) {
+        let mut moved = Vec::new();
+        for place in &mut resolved.bound {
+            if let Some(sequence) = self.inferior.sequence_around(place.addr)
+                && sequence.start != place.addr
+            {
+                moved.push(place.addr);
+                place.addr = sequence.end;
+            }
+        }
+        let Some(first) = moved.first() else { return };
+        resolved.bound.sort_by_key(|place| place.addr);
+        resolved.bound.dedup_by_key(|place| place.addr);
+        let why = format!(
+            "{first} is inside an exclusive sequence, whose store would fail after a stop: moved \
+             behind it"
+        );
+        resolved.note = Some(match resolved.note.take() {
+            Some(note) => format!("{note}; {why}"),
+            None => why,
+        });
     }
 
     /// Binds a breakpoint that may have new locations.

@@ -36,7 +36,7 @@ impl Debugger {
             returning: None,
         });
         tracing::trace!(%thread, ?first, "a step begins");
-        match first {
+        match self.behind_sequences(first) {
             // A target in a loop must not be hit at the pc itself: the thread makes one single step
             // first.
             Verdict::RunTo(targets) if self.would_hit(thread, &targets) => {}
@@ -45,6 +45,24 @@ impl Debugger {
             Verdict::Step | Verdict::KeepRunning | Verdict::Done { .. } => {}
         }
         self.resume_from_stop(thread, scope);
+    }
+
+    /// Moves targets inside exclusive sequences to where those are left.
+    fn behind_sequences(&self, verdict: Verdict) -> Verdict {
+        let Verdict::RunTo(targets) = verdict else {
+            return verdict;
+        };
+        let mut moved = Vec::with_capacity(targets.len());
+        for target in targets {
+            match self.inferior.exits_around(target.addr) {
+                None => moved.push(target),
+                Some(exits) => moved.extend(exits.into_iter().map(|addr| Target {
+                    addr,
+                    sp: target.sp,
+                })),
+            }
+        }
+        Verdict::RunTo(moved)
     }
 
     /// Returns whether a stopped thread would hit one of these targets without moving.
@@ -213,8 +231,16 @@ impl Debugger {
             state.step = Some(step);
         }
         tracing::trace!(%thread, pc = %registers.pc(), sp = registers.sp(), ?verdict, "plan");
-        match verdict {
+        match self.behind_sequences(verdict) {
             Verdict::Step => {
+                self.set_targets(thread, Vec::new());
+                Some(Vote::Resume)
+            }
+            // One of a sequence that the thread has just left; it makes one single step first.
+            Verdict::RunTo(targets)
+                if self.inferior.arch.has_exclusive_sequences()
+                    && self.would_hit(thread, &targets) =>
+            {
                 self.set_targets(thread, Vec::new());
                 Some(Vote::Resume)
             }

@@ -1,10 +1,15 @@
-//! A step by one instruction, optionally over a call.
+//! A step by one instruction, optionally over a call. An exclusive sequence counts as one.
 
 use super::{Plan, Target, Verdict, View};
 use crate::arch::Instruction;
+use dwarf::LoadAddr;
+use std::ops::Range;
 
 /// Ends after one instruction.
-pub struct StepInstruction;
+pub struct StepInstruction {
+    /// The exclusive sequence that the step begins in: it may have to be repeated.
+    sequence: Option<Range<LoadAddr>>,
+}
 
 impl StepInstruction {
     /// Returns the plan and its first verdict for the instruction at the pc.
@@ -20,12 +25,19 @@ impl StepInstruction {
             }]),
             None => Verdict::Step,
         };
-        (Self, verdict)
+        let (arch, memory) = (view.arch(), view.memory);
+        let code = |addr| arch.read(memory, addr);
+        let sequence = arch.exclusive_sequence(view.registers.pc(), code);
+        (Self { sequence }, verdict)
     }
 }
 
 impl Plan for StepInstruction {
-    fn on_stop(&mut self, _: &View<'_>) -> Verdict {
-        Verdict::Done { hidden: 0 }
+    fn on_stop(&mut self, view: &View<'_>) -> Verdict {
+        let pc = view.registers.pc();
+        match &self.sequence {
+            Some(sequence) if sequence.contains(&pc) => Verdict::Step,
+            _ => Verdict::Done { hidden: 0 },
+        }
     }
 }
