@@ -23,7 +23,16 @@ fn abi() -> &'static LinuxAbi {
 /// Reads the general-purpose registers; `None` if the thread is gone.
 pub fn read(tid: ThreadId) -> Option<RegisterSet> {
     let mut set = RegisterSet::zeroed_in(&abi().registers);
-    ptrace::read_register_words(tid, NT_PRSTATUS, set.words_mut()).then_some(set)
+    if !ptrace::read_register_words(tid, NT_PRSTATUS, set.words_mut()) {
+        return None;
+    }
+    if let Some((kind, register)) = abi().thread_pointer_note {
+        let mut word = [0; 1];
+        if ptrace::read_register_words(tid, kind.cast_signed(), &mut word) {
+            set.set(register, word[0]);
+        }
+    }
+    Some(set)
 }
 
 /// Writes the general-purpose registers. Returns false if the thread is gone.
