@@ -118,6 +118,15 @@ impl SymbolTable {
             .chain(thread_local.filter(move |symbol| symbol.name == name))
     }
 
+    /// Returns the offset of the only thread-local variable whose symbol's raw name fits.
+    pub(crate) fn thread_local(&self, fits: impl Fn(&str) -> bool) -> Option<u64> {
+        let mut found = self.tls.iter().filter(|symbol| fits(symbol.name));
+        match (found.next(), found.next()) {
+            (Some(symbol), None) => Some(symbol.addr.0),
+            _ => None,
+        }
+    }
+
     /// Returns the address of the data that other files of the program can refer to by a name.
     pub(crate) fn global_object(&self, name: &str) -> Option<FileAddr> {
         let is_global =

@@ -11,6 +11,7 @@ use crate::ids::register::{Register, Registers};
 use crate::lines::DebugInfo;
 use crate::locations::FrameContext;
 use crate::locations::entry_value;
+use crate::locations::locate::unknown_storage;
 use crate::module::Module;
 use gimli::{
     DebugAddrIndex, DieReference, EndianSlice, Evaluation, EvaluationResult, Expression,
@@ -290,9 +291,7 @@ impl Inputs<'_> {
                 }
                 EvaluationResult::RequiresTls(offset) => {
                     let tls = self.scope()?.frame.tls;
-                    let address = tls(offset).ok_or_else(|| {
-                        Error::Unsupported("unknown thread-local storage of this module".into())
-                    })?;
+                    let address = tls(offset).ok_or_else(unknown_storage)?;
                     evaluation.resume_with_tls(address.0)
                 }
                 EvaluationResult::RequiresCallFrameCfa => {

@@ -3,7 +3,7 @@
 use crate::entries::constant::{constant, fit};
 use crate::entries::units::{Value as Attribute, flag};
 use crate::file::R;
-use crate::functions::variable::Variable;
+use crate::functions::variable::{Variable, VariableKind};
 use crate::ids::DieRef;
 use crate::ids::addr::{FileAddr, LoadAddr};
 use crate::ids::error::Error;
@@ -12,6 +12,7 @@ use crate::lines::DebugInfo;
 use crate::locations::evaluate::{MAX_DEPTH, Scope, simple_address, unit_of};
 use crate::locations::{FrameContext, Location, Piece, undescribed_bits};
 use crate::module::Module;
+use crate::names::statics::in_function;
 use gimli::{Expression, Value};
 use std::cell::Cell;
 
@@ -68,6 +69,10 @@ fn locate_entry(
         let bytes = constant(info, unit_of(info, holder)?, value, size);
         return Ok(bytes.map_or(Location::OptimizedOut, Location::Implicit));
     }
+    if let Some(offset) = module.thread_local_offset(variable) {
+        let addr = (frame.tls)(offset);
+        return addr.map(Location::Memory).ok_or_else(unknown_storage);
+    }
     if !flag(&entry, gimli::DW_AT_declaration) || depth >= MAX_DEPTH {
         return Ok(Location::OptimizedOut);
     }
@@ -77,6 +82,56 @@ fn locate_entry(
         }
         Definition::Symbol(addr) => Ok(Location::Memory(frame.bias.load(addr))),
     }
+}
+
+/// Why the address of a thread-local variable is unknown.
+pub(super) fn unknown_storage() -> Error {
+    Error::Unsupported("unknown thread-local storage of this module".into())
+}
+
+impl Module {
+    /// Returns the offset of a thread-local variable in the image's thread-local storage, by its
+    /// symbol: of one without a location, on machines where gcc gives it none.
+    pub fn thread_local_offset(&self, variable: &Variable) -> Option<u64> {
+        if !self.machine().facts().thread_locals_by_symbol {
+            return None;
+        }
+        let info = self.info()?;
+        let (unit, entry) = info.entry(variable.id).ok()?;
+        let has = |at| info.inherited(unit, &entry, at).is_some();
+        if has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value) {
+            return None;
+        }
+        let name = &*variable.name;
+        let symbols = self.symbol_table();
+        if !in_function(info, variable.id) || flag(&entry, gimli::DW_AT_external) {
+            let symbol = info.linkage_name(unit, &entry).unwrap_or(name);
+            return symbols.thread_local(|it| it == symbol);
+        }
+        // Of an optimized function, it may as well be a variable that was optimized out.
+        if unit.optimized || variable.kind == VariableKind::Parameter {
+            return None;
+        }
+        symbols.thread_local(|symbol| is_in_function(symbol, name))
+    }
+}
+
+/// Returns whether a symbol is of a static variable in a function: `name.0` (gcc), or `_ZZ`, the
+/// function, `E4name`, and perhaps a number (Itanium C++ ABI, 5.1.4).
+fn is_in_function(symbol: &str, name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let number = symbol
+        .strip_prefix(name)
+        .and_then(|it| it.strip_prefix('.'));
+    if number.is_some_and(is_number) {
+        return true;
+    }
+    let Some(local) = symbol.strip_prefix("_ZZ") else {
+        return false;
+    };
+    let ending = format!("E{}{name}", name.len());
+    let behind = local.rfind(&ending).map(|at| &local[at + ending.len()..]);
+    behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('_'))
 }
 
 /// The definition of a variable that is only declared in its unit (`extern`).
@@ -240,5 +295,32 @@ fn value_bytes(value: Value) -> Vec<u8> {
         Value::F64(value) => value.to_le_bytes().to_vec(),
         #[allow(unreachable_patterns)]
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_in_function;
+
+    #[test]
+    fn symbols_of_variables_in_functions() {
+        for symbol in [
+            "inner.0",
+            "inner.12",
+            "_ZZ4workPvE5inner",
+            "_ZZN1a1fEvE5inner_0",
+        ] {
+            assert!(is_in_function(symbol, "inner"), "{symbol}");
+        }
+        for symbol in [
+            "inner",
+            "inner.",
+            "inner.x",
+            "winner.0",
+            "_ZZ4workPvE6sinner",
+            "_ZZ4work",
+        ] {
+            assert!(!is_in_function(symbol, "inner"), "{symbol}");
+        }
     }
 }

@@ -174,6 +174,9 @@ impl Terms<'_> {
             let bytes = constant(self.info, unit_of(self.info, holder)?, value, size);
             return Ok(bytes.map_or(StaticLocation::OptimizedOut, StaticLocation::Constant));
         }
+        if let Some(offset) = self.module.thread_local_offset(variable) {
+            return Ok(StaticLocation::Memory(Term::ThreadLocal(offset)));
+        }
         if !flag(&entry, gimli::DW_AT_declaration) || depth >= MAX_DEPTH {
             return Ok(StaticLocation::OptimizedOut);
         }

@@ -5,7 +5,7 @@ mod inlined;
 mod lines;
 mod macros;
 mod methods;
-mod statics;
+pub(crate) mod statics;
 mod thread_local;
 mod types;
 mod visible;

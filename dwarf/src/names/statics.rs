@@ -140,7 +140,7 @@ pub(super) fn unit_near(module: &Module, addr: Option<FileAddr>) -> Option<u32> 
 }
 
 /// Returns whether an entry is inside a function.
-pub(super) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
+pub(crate) fn in_function(info: &DebugInfo, die: DieRef) -> bool {
     let is_function = |die: DieRef| {
         let entry = info.entry(die);
         entry.is_ok_and(|(_, entry)| entry.tag() == gimli::DW_TAG_subprogram)

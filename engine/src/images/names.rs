@@ -3,8 +3,8 @@
 
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{
-    Declaration, FileAddr, Function, Language, LoadAddr, Scope, SimpleLocation, TypeId, TypeKind,
-    Variable, VariableKind, VisiblePaths,
+    Declaration, FileAddr, Function, Language, LoadAddr, Module, Scope, SimpleLocation, TypeId,
+    TypeKind, Variable, VariableKind, VisiblePaths,
 };
 use std::sync::Arc;
 
@@ -67,6 +67,11 @@ impl CodePlace<'_> {
             _ => None,
         }
     }
+}
+
+/// Returns whether a variable has its storage in its image.
+fn has_storage(module: &Module, variable: &Variable) -> bool {
+    !variable.is_only_declared || module.thread_local_offset(variable).is_some()
 }
 
 /// Returns whether types with a name that a place of C++ does not see are one: `value_type` of one class
@@ -238,7 +243,7 @@ impl Modules {
         if !is_static {
             return Static::Variable(loaded, variable);
         }
-        if variable.is_only_declared {
+        if variable.is_only_declared && loaded.module.thread_local_offset(&variable).is_none() {
             return self.defined_elsewhere(loaded, variable);
         }
         let is_plain = matches!(variable.place, Some(SimpleLocation::Address(_)));
@@ -272,7 +277,7 @@ impl Modules {
             let defined = other.module.statics_visible(&qualified, &paths, None);
             let defined = defined.into_iter().find(|it| it.is_visible);
             return match defined {
-                Some(defined) if !defined.variable.is_only_declared => {
+                Some(defined) if has_storage(&other.module, &defined.variable) => {
                     Static::Variable(other, defined.variable)
                 }
                 // Not that of a thread-local variable.

@@ -15,6 +15,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     callee_saved: CALLEE_SAVED,
     of_thread: &[TPIDR],
     register_names: NAMES,
+    thread_locals_by_symbol: true,
     cfi_vendor: gimli::Vendor::AArch64,
     relocations: Some(Relocations {
         absolute: 257,

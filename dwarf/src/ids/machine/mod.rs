@@ -36,6 +36,9 @@ pub(crate) struct MachineFacts {
     pub(crate) of_thread: &'static [Register],
     /// Integer registers in display order.
     pub(crate) register_names: &'static [(Register, &'static str)],
+    /// Whether gcc describes no locations of thread-local variables, for want of a relocation: their
+    /// symbols have them.
+    pub(crate) thread_locals_by_symbol: bool,
     /// The vendor whose extensions of call frame information apply.
     pub(crate) cfi_vendor: gimli::Vendor,
     /// `None`: relocations are not interpreted.

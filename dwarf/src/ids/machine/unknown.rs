@@ -15,6 +15,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     callee_saved: &[],
     of_thread: &[],
     register_names: &[],
+    thread_locals_by_symbol: false,
     cfi_vendor: gimli::Vendor::Default,
     relocations: None,
     code: None,

@@ -14,6 +14,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     callee_saved: CALLEE_SAVED,
     of_thread: &[FS_BASE, GS_BASE],
     register_names: NAMES,
+    thread_locals_by_symbol: false,
     cfi_vendor: gimli::Vendor::Default,
     relocations: Some(Relocations {
         absolute: 1,

@@ -39,7 +39,9 @@ impl FrameScope<'_> {
                 Static::Elsewhere(_, _, addr) => {
                     return Ok(Value::new(ty, ValueLocation::Memory(addr, None)));
                 }
-                Static::Variable(other, defined) if !defined.is_only_declared => {
+                Static::Variable(other, defined)
+                    if !defined.is_only_declared || other.bias != bias =>
+                {
                     return self.value_of(&other.module, other.bias, &defined);
                 }
                 _ => {}
