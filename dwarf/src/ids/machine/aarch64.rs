@@ -16,6 +16,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[TPIDR],
     register_names: NAMES,
     thread_locals_by_symbol: true,
+    long_double_is_extended: false,
     cfi_vendor: gimli::Vendor::AArch64,
     relocations: Some(Relocations {
         absolute: 257,

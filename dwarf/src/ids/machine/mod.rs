@@ -39,6 +39,8 @@ pub(crate) struct MachineFacts {
     /// Whether gcc describes no locations of thread-local variables, for want of a relocation: their
     /// symbols have them.
     pub(crate) thread_locals_by_symbol: bool,
+    /// Whether `long double` is a number of 80 bits (x87); otherwise it is IEEE 754 binary128.
+    pub(crate) long_double_is_extended: bool,
     /// The vendor whose extensions of call frame information apply.
     pub(crate) cfi_vendor: gimli::Vendor,
     /// `None`: relocations are not interpreted.
@@ -153,6 +155,11 @@ impl Machine {
     /// Returns the first vector register.
     pub fn first_vector(self) -> Register {
         self.facts().first_vector
+    }
+
+    /// Returns whether `long double` is a number of 80 bits (x87); otherwise it is IEEE 754 binary128.
+    pub fn long_double_is_extended(self) -> bool {
+        self.facts().long_double_is_extended
     }
 
     /// Returns the registers that a called function must preserve (psABI), except the stack

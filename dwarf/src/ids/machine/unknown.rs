@@ -16,6 +16,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[],
     register_names: &[],
     thread_locals_by_symbol: false,
+    long_double_is_extended: true,
     cfi_vendor: gimli::Vendor::Default,
     relocations: None,
     code: None,

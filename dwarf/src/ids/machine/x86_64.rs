@@ -15,6 +15,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[FS_BASE, GS_BASE],
     register_names: NAMES,
     thread_locals_by_symbol: false,
+    long_double_is_extended: true,
     cfi_vendor: gimli::Vendor::Default,
     relocations: Some(Relocations {
         absolute: 1,

@@ -1,7 +1,7 @@
 //! Numbers, characters and booleans: decoding and formatting.
 
 use super::decimal;
-use dwarf::Language;
+use dwarf::{Language, Machine};
 use std::fmt::Write;
 
 /// The encoding of a scalar.
@@ -145,14 +145,22 @@ pub fn sign_extend(bits: u128, width: u32) -> i128 {
 
 impl Float {
     /// Returns the format of a float type by its name and size in bytes.
-    pub fn of(name: &str, size: u64) -> Float {
+    pub fn of(name: &str, size: u64, machine: Machine) -> Float {
         match size {
             0..=2 if name.contains("bf16") => Float::Brain,
             0..=2 => Float::Half,
             3..=4 => Float::Single,
             5..=8 => Float::Double,
             _ if name.contains("128") => Float::Quad,
-            _ => Float::Extended,
+            _ => Float::long_double(machine),
+        }
+    }
+
+    /// Returns the format of C's `long double`.
+    pub fn long_double(machine: Machine) -> Float {
+        match machine.long_double_is_extended() {
+            true => Float::Extended,
+            false => Float::Quad,
         }
     }
 

@@ -537,6 +537,7 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
                 return Shape::Unit;
             }
             let name = &*ty.ty.name;
+            let float = |size| Float::of(name, size, ty.module().machine());
             let wide = matches!(name, "wchar_t" | "char8_t" | "char16_t" | "char32_t");
             let kind = match base.encoding {
                 _ if wide => ScalarKind::Utf,
@@ -548,8 +549,8 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
                 Encoding::SignedChar => ScalarKind::Signed,
                 Encoding::UnsignedChar => ScalarKind::Unsigned,
                 Encoding::Utf => ScalarKind::Utf,
-                Encoding::Float => ScalarKind::Float(Float::of(name, size)),
-                Encoding::ComplexFloat => ScalarKind::Complex(Float::of(name, size / 2)),
+                Encoding::Float => ScalarKind::Float(float(size)),
+                Encoding::ComplexFloat => ScalarKind::Complex(float(size / 2)),
                 Encoding::Address => ScalarKind::Address,
                 Encoding::Other(_) => ScalarKind::Unsigned,
             };
