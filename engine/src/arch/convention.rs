@@ -3,7 +3,16 @@
 use super::{Arch, RegisterFile, in_set};
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
-/// The registers that have a meaning between functions.
+/// How C and C++ pass classes and arrays of up to two words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Composites {
+    /// Each eight bytes in the kind of register that their members want (System V psABI).
+    Eightbytes,
+    /// Up to four floats or vectors of one type in vector registers, others as integers (AAPCS64).
+    Homogeneous,
+}
+
+/// The registers that have a meaning between functions, and the rules for arguments and results.
 pub(crate) struct Convention {
     /// The first integers and addresses among the arguments.
     pub integers: &'static [Register],
@@ -13,6 +22,17 @@ pub(crate) struct Convention {
     pub integer_results: &'static [Register],
     /// The number of vector registers that hold results.
     pub vector_results: u16,
+    /// Classes and arrays.
+    pub composites: Composites,
+    /// Whether a value of two words that is aligned to both begins at an even integer register.
+    pub even_pairs: bool,
+    /// Whether all later arguments of a kind are on the stack once one was; otherwise they use the
+    /// registers that it left.
+    pub exhausts: bool,
+    /// The register with the address for a result in memory; `None`: it is the first argument.
+    pub result_address: Option<Register>,
+    /// The register in which a function returns that address; `None` if it does not.
+    pub returned_address: Option<Register>,
     /// Number of bytes below the stack pointer that a function may use.
     pub red_zone: u64,
     /// The number of a system call.
@@ -55,10 +75,10 @@ impl Arch {
         self,
         registers: &mut impl RegisterFile,
         extended: &mut [u8],
-        integers: &[u64],
-        vectors: &[[u8; 8]],
+        integers: &[(Register, u64)],
+        vectors: &[[u8; 16]],
     ) {
-        for (register, word) in self.convention().integers.iter().zip(integers) {
+        for (register, word) in integers {
             registers.set(*register, *word);
         }
         in_set!(self, set => set::convention::set_vectors(registers, extended, vectors));

@@ -14,7 +14,7 @@ mod text;
 pub(crate) mod watch;
 pub(crate) mod x86_64;
 
-pub(crate) use convention::{Convention, Landing, TlsTemplate};
+pub(crate) use convention::{Composites, Landing, TlsTemplate};
 pub(crate) use instruction::{
     Access, Flow, Instruction, Operand, PointerChain, SequenceCopy, SequenceExit, TargetSource,
 };
@@ -329,14 +329,14 @@ impl Arch {
         in_set!(self, set => set::entry::arguments_read(entry, code))
     }
 
-    /// Finds the store of the first argument in a prologue. Returns the instruction's address, the
-    /// base register, and the offset.
-    pub(crate) fn first_argument_store(
+    /// Finds the store of the address for a result in memory in a prologue. Returns the
+    /// instruction's address, the base register, and the offset.
+    pub(crate) fn result_address_store(
         self,
         entry: LoadAddr,
         code: impl FnMut(LoadAddr) -> Option<Instruction>,
     ) -> Option<(LoadAddr, Register, i64)> {
-        in_set!(self, set => set::entry::first_argument_store(entry, code))
+        in_set!(self, set => set::entry::result_address_store(entry, code))
     }
 
     /// Returns the target of the last of these instructions, which follow each other, if it is an

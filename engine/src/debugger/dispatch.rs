@@ -13,6 +13,7 @@ use crate::stops::event::{Event, StopReason};
 use crate::stops::fold::fold;
 use crate::stops::step::ReturnedFunction;
 use dwarf::LoadAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long stops are handled in one pass, so that requests are handled in between.
@@ -45,7 +46,7 @@ pub(crate) struct Shown {
     /// The requested location.
     pub requested: Option<RequestedLocation>,
     /// The function that the thread has just been stepped out of.
-    pub returned: Option<ReturnedFunction>,
+    pub returned: Option<Arc<ReturnedFunction>>,
 }
 
 impl Debugger {

@@ -7,13 +7,14 @@ use crate::expr::{Completion, EvalContext, Expression, Purpose};
 use crate::ids::FrameKey;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
-use crate::inspect::abi::sysv::{self, Passing};
+use crate::inspect::abi::{self, Returning};
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{
     ChildBatch, ChildFilter, Limits, Named, Objects, Presentation, Ty, Value, ValueLocation,
 };
 use crate::stops::step::ReturnedFunction;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Maximum number of results to keep; beyond it, only the last one.
 const MAX_RESULTS: usize = 10_000;
@@ -82,13 +83,19 @@ impl Debugger {
     /// Returns whether [`Debugger::returned`] has a value, without reading it.
     pub fn has_returned(&self, frame: FrameKey) -> bool {
         self.returned_from(frame).is_some_and(|(function, ty)| {
-            let language = function.function.language;
-            !matches!(sysv::passing(&ty, language, true), Passing::Unknown)
+            let arch = self.inferior.arch;
+            match abi::returning(arch, &ty, function.function.language) {
+                Returning::Registers(_) => true,
+                Returning::Memory => {
+                    arch.convention().returned_address.is_some() || function.place.is_some()
+                }
+                Returning::Unknown => false,
+            }
         })
     }
 
     /// Returns the function that was just stepped out of into a frame, and its return type.
-    fn returned_from(&self, frame: FrameKey) -> Option<(ReturnedFunction, Ty)> {
+    fn returned_from(&self, frame: FrameKey) -> Option<(Arc<ReturnedFunction>, Ty)> {
         let function = self.threads.get(&frame.thread)?.returned.clone()?;
         let ty = function.function.return_type?;
         let ty = Ty::dwarf(&function.module, function.bias, ty);
@@ -103,7 +110,8 @@ impl Debugger {
         let (_, registers) = self.innermost(thread).ok()?;
         let arch = self.inferior.arch;
         let st0 = || arch.float_stack_top(&self.inferior.os().extended_registers(thread)?);
-        let value = sysv::returned(&ty, function.function.language, &registers, &st0)?;
+        let language = function.function.language;
+        let value = abi::returned(&ty, language, &registers, &st0, function.place)?;
         Some(Named {
             name: format!("{}()", function.function.name),
             expression: None,

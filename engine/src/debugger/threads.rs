@@ -6,6 +6,7 @@ use crate::debugger::call::SuspendedCall;
 use crate::ids::ThreadId;
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::step::{ReturnedFunction, Stepping};
+use std::sync::Arc;
 
 /// The step of a thread, its suspended calls, and what its stop shows.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub(crate) struct ThreadState {
     /// The requested location at which it stopped.
     pub requested: RequestedLocation,
     /// The function that it has just been stepped out of.
-    pub returned: Option<ReturnedFunction>,
+    pub returned: Option<Arc<ReturnedFunction>>,
 }
 
 impl ThreadState {

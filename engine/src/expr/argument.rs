@@ -2,13 +2,15 @@
 //! objects made by copy constructors.
 
 use super::evaluate::{At, DEREFERENCES, Evaluator, error};
-use super::invoke::{Call, ResolvedFunction};
+use super::invoke::{Call, ResolvedFunction, ResultPlace};
 use super::overload::parameters;
 use super::ownership::is_destroyed;
 use super::tree::Node;
 use super::{convert, exact, hierarchy};
+use crate::arch::Arch;
 use crate::ids::error::Error;
-use crate::inspect::abi::sysv::{self, Class, Passing, RegisterPart};
+use crate::inspect::abi::{self, Class, Passing, RegisterPart};
+use crate::inspect::value::alignment::vector_bytes;
 use crate::inspect::value::members::last_component;
 use crate::inspect::value::scalar::{Float, ScalarKind};
 use crate::inspect::value::text::Unit;
@@ -24,6 +26,8 @@ use std::sync::Arc;
 pub struct Argument {
     /// The bytes.
     pub bytes: Vec<u8>,
+    /// Their alignment in memory: a power of two.
+    pub alignment: u64,
     /// How to pass them.
     pub how: ArgumentPassing,
 }
@@ -33,8 +37,8 @@ pub struct Argument {
 pub enum ArgumentPassing {
     /// Each part in a register; all on the stack if there are too few registers.
     Registers(Vec<RegisterPart>),
-    /// On the stack, aligned to this number of bytes.
-    Stack(usize),
+    /// On the stack.
+    Stack,
     /// By the address of a copy.
     Pointer,
 }
@@ -47,6 +51,7 @@ impl Argument {
     pub(crate) fn word(number: u64) -> Argument {
         Argument {
             bytes: number.to_le_bytes().to_vec(),
+            alignment: 8,
             how: ArgumentPassing::Registers(vec![RegisterPart {
                 offset: 0,
                 size: 8,
@@ -56,9 +61,10 @@ impl Argument {
     }
 
     /// Returns bytes to pass by the address of a copy.
-    pub(super) fn copy(bytes: Vec<u8>) -> Argument {
+    pub(super) fn copy(bytes: Vec<u8>, of: &Ty) -> Argument {
         Argument {
             bytes,
+            alignment: abi::copy_alignment(of),
             how: ArgumentPassing::Pointer,
         }
     }
@@ -78,7 +84,7 @@ impl Evaluator<'_> {
         }
         let value = value.referent(self.context.as_target()).ok()?;
         match value.ty.shape() {
-            Shape::Composite(class) if sysv::is_by_address(&value.ty) => Some(class),
+            Shape::Composite(class) if abi::is_by_address(&value.ty) => Some(class),
             _ => None,
         }
     }
@@ -132,7 +138,7 @@ impl Evaluator<'_> {
             entry: constructor.bias.load(constructor.function.entry),
             arguments: vec![Argument::word(addr.0)],
             returns,
-            through_memory: true,
+            result: ResultPlace::Object,
             language: Language::Cpp,
         }))
     }
@@ -158,7 +164,7 @@ impl Evaluator<'_> {
             entry: destructor.bias.load(destructor.function.entry),
             arguments: vec![Argument::word(addr.0)],
             returns: Ty::Void,
-            through_memory: false,
+            result: ResultPlace::Registers,
             language: Language::Cpp,
         }))
     }
@@ -256,7 +262,7 @@ impl Evaluator<'_> {
         {
             return Ok(vec![match value.address() {
                 Some(addr) => Argument::word(addr.0),
-                None => Argument::copy(value.bytes(target)?.to_vec()),
+                None => Argument::copy(value.bytes(target)?.to_vec(), &value.ty),
             }]);
         }
         let refers = |ty: &Ty| match ty.shape() {
@@ -275,12 +281,13 @@ impl Evaluator<'_> {
                 }
                 _ => value,
             };
-            return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
+            let bytes = value.bytes(target)?.to_vec();
+            return Ok(vec![Argument::copy(bytes, &value.ty)]);
         }
         if let Ty::Text = value.ty {
             let mut bytes = value.place.literal()?.to_vec();
             bytes.push(0);
-            return Ok(vec![Argument::copy(bytes)]);
+            return Ok(vec![Argument::copy(bytes, &value.ty)]);
         }
         if let Some(to) = ty.filter(|to| !to.same_as(&value.ty))
             && let Some((at, len)) = self.row(to, value)
@@ -290,6 +297,7 @@ impl Evaluator<'_> {
         let value = value.referent(target)?;
         if let Shape::Array(_) = value.ty.shape()
             && language != Language::Rust
+            && vector_bytes(&value.ty).is_none()
         {
             let addr = value.address().ok_or(Error::OptimizedOut)?;
             return Ok(vec![Argument::word(addr.0)]);
@@ -332,55 +340,73 @@ impl Evaluator<'_> {
         if size > MAX_ARGUMENT_BYTES {
             return Err(Error::eval(super::messages::too_large_to_pass(&value.ty)));
         }
-        if language != Language::Rust && sysv::is_by_address(&value.ty) {
+        if language != Language::Rust && abi::is_by_address(&value.ty) {
             // A copy that belongs to the call.
             let addr = value.address().ok_or(Error::OptimizedOut)?;
             return Ok(vec![Argument::word(addr.0)]);
         }
-        let parts = match sysv::passing(&value.ty, language, false) {
-            Passing::Registers(parts) => parts,
-            Passing::Memory if language == Language::Rust => {
-                return Ok(vec![Argument::copy(value.bytes(target)?.to_vec())]);
-            }
-            Passing::Memory => {
-                let bytes = value.bytes(target)?.to_vec();
-                let how = ArgumentPassing::Stack(sysv::stack_alignment(&value.ty));
-                return Ok(vec![Argument { bytes, how }]);
-            }
-            Passing::Unknown => {
-                return Err(Error::eval(format!("unsupported argument type `{name}`")));
-            }
-        };
+        let arch = self.context.arch();
+        let passing = abi::passing(arch, &value.ty, language);
+        if passing == Passing::Unknown {
+            return Err(Error::eval(format!("unsupported argument type `{name}`")));
+        }
         let bytes = value.bytes(target)?.to_vec();
-        Ok(in_registers(&value.ty, &parts, bytes, language))
+        Ok(arguments_of(arch, &value.ty, passing, bytes))
     }
 }
 
-/// Returns the arguments for a value whose parts are passed in registers.
-pub(crate) fn in_registers(
+/// Returns the arguments for a value that is passed like this: several if its parts are passed
+/// apart.
+pub(crate) fn arguments_of(
+    arch: Arch,
     ty: &Ty,
-    parts: &[RegisterPart],
+    passing: Passing,
     mut bytes: Vec<u8>,
-    language: Language,
 ) -> Vec<Argument> {
+    let alignment = abi::argument_alignment(arch, ty);
+    let (parts, how) = match passing {
+        Passing::Registers(parts) => (parts, None),
+        Passing::Apart(groups) => {
+            let groups = groups.iter().map(|parts| apart(parts, &bytes));
+            return groups.collect();
+        }
+        Passing::Stack => (Vec::new(), Some(ArgumentPassing::Stack)),
+        Passing::Address => return vec![Argument::copy(bytes, ty)],
+        Passing::Unknown => return Vec::new(),
+    };
+    let mut parts = parts;
     // The caller extends small integers to 32 bits, as clang expects it.
-    if let (Shape::Scalar(scalar), [part]) = (ty.shape(), parts)
+    if let (Shape::Scalar(scalar), [part]) = (ty.shape(), &mut parts[..])
         && scalar.is_integral()
         && bytes.len() < 8
     {
         let negative = scalar.is_signed() && bytes.last().is_some_and(|it| it >> 7 == 1);
         bytes.resize(8, if negative { 0xff } else { 0 });
-        let how = ArgumentPassing::Registers(vec![RegisterPart { size: 8, ..*part }]);
-        return vec![Argument { bytes, how }];
+        part.size = 8;
     }
-    // A pair of scalars is two arguments in Rust: one may be on the stack, the other in a register.
-    let together = match language {
-        Language::Rust if !matches!(ty.shape(), Shape::Scalar(_)) => 1,
-        _ => parts.len().max(1),
-    };
-    let groups = parts.chunks(together).map(|parts| Argument {
-        bytes: bytes.clone(),
-        how: ArgumentPassing::Registers(parts.to_vec()),
+    // A value without parts, such as an empty class, is not passed.
+    if parts.is_empty() && how.is_none() {
+        return Vec::new();
+    }
+    vec![Argument {
+        bytes,
+        alignment,
+        how: how.unwrap_or(ArgumentPassing::Registers(parts)),
+    }]
+}
+
+/// Returns a part of a value as an argument.
+fn apart(parts: &[RegisterPart], bytes: &[u8]) -> Argument {
+    let start = parts.first().map_or(0, |it| it.offset);
+    let size: u64 = parts.iter().map(|it| it.size).sum();
+    let own = bytes.iter().skip(start as usize).take(size as usize);
+    let parts = parts.iter().map(|part| RegisterPart {
+        offset: part.offset.saturating_sub(start),
+        ..*part
     });
-    groups.collect()
+    Argument {
+        bytes: own.copied().collect(),
+        alignment: if size > 8 { 16 } else { 8 },
+        how: ArgumentPassing::Registers(parts.collect()),
+    }
 }

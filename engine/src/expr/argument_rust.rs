@@ -84,7 +84,7 @@ impl Evaluator<'_> {
                     ty if matches!(ty.shape(), Shape::Text) => return Err(own_text(ty)),
                     _ => of.bytes(target)?,
                 };
-                let mut passed = vec![Argument::copy(bytes.to_vec())];
+                let mut passed = vec![Argument::copy(bytes.to_vec(), &of.ty)];
                 passed.extend(count.map(Argument::word));
                 return Ok(Some(passed));
             }

@@ -9,7 +9,7 @@ use super::ir::{self, Expr, Storage};
 use super::ownership;
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
-use crate::inspect::abi::sysv::{self, Passing};
+use crate::inspect::abi::{self, Returning};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use dwarf::{FileAddr, Function, Language, LoadAddr, LoadBias, Module};
@@ -46,10 +46,22 @@ pub struct Call {
     pub arguments: Vec<Argument>,
     /// Its return type.
     pub returns: Ty,
-    /// Whether the result is returned in memory that the caller provides.
-    pub through_memory: bool,
+    /// Where its result will be.
+    pub result: ResultPlace,
     /// The language whose calling convention it uses.
     pub language: Language,
+}
+
+/// Where a function makes its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResultPlace {
+    /// In registers, or it has none.
+    Registers,
+    /// In memory that the caller provides.
+    Memory,
+    /// In memory that the caller provides: it is a constructor, and gets the object as its first
+    /// argument.
+    Object,
 }
 
 /// The function to call.
@@ -282,19 +294,15 @@ impl Evaluator<'_> {
             let argument = self.argument(value, callee.types.get(nth), callee.language);
             passed.extend(argument.at(node)?);
         }
-        let through_memory = match returns.shape() {
-            _ if callee.is_constructor => true,
-            Shape::Void | Shape::Unit => false,
-            _ => match sysv::passing(&returns, callee.language, true) {
-                Passing::Registers(_) => false,
-                Passing::Memory => true,
-                Passing::Unknown => {
-                    return Err(error(
-                        format!("unsupported return type `{}`", returns.name()),
-                        &node.span,
-                    ));
-                }
-            },
+        let arch = self.context.arch();
+        let result = match abi::returning(arch, &returns, callee.language) {
+            _ if callee.is_constructor => ResultPlace::Object,
+            Returning::Registers(_) => ResultPlace::Registers,
+            Returning::Memory => ResultPlace::Memory,
+            Returning::Unknown => {
+                let why = format!("unsupported return type `{}`", returns.name());
+                return Err(error(why, &node.span));
+            }
         };
         Err(self.context.call(Call {
             name: name.to_owned(),
@@ -302,7 +310,7 @@ impl Evaluator<'_> {
             entry: callee.entry,
             arguments: passed,
             returns,
-            through_memory,
+            result,
             language: callee.language,
         }))
     }

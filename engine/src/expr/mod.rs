@@ -53,10 +53,10 @@ mod rust_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use argument::in_registers;
+pub(crate) use argument::arguments_of;
 pub use argument::{Argument, ArgumentPassing};
 pub use complete::{Completion, CompletionKind, complete};
-pub use invoke::{Call, InlinedFunction, ResolvedFunction};
+pub use invoke::{Call, InlinedFunction, ResolvedFunction, ResultPlace};
 pub(crate) use name_refs::{Meaning, NameRef};
 pub use suggest::with_marks;
 pub(crate) use suggest::{nearest, with_suggestion};

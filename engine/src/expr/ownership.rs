@@ -1,7 +1,7 @@
 //! Values that must not be copied bytewise: those with a destructor, which would run twice, and
 //! those of classes with copy operations of their own.
 
-use crate::inspect::abi::sysv;
+use crate::inspect::abi;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -117,7 +117,7 @@ fn assigned_by_function(ty: &Ty, budget: &mut u32) -> Option<Arc<str>> {
         Shape::Array(array) => assigned_by_function(&array.element, budget),
         Shape::Composite(class) => {
             let composite = class.composite()?;
-            if sysv::is_by_address(ty) || assigns(&class) {
+            if abi::is_by_address(ty) || assigns(&class) {
                 return Some(ty.name());
             }
             let parts = composite.members.iter().map(|it| it.ty);

@@ -418,16 +418,16 @@ fn register_read_before_written_is_an_argument() {
 }
 
 #[test]
-fn a_prologue_keeps_the_first_argument() {
-    let kept = |words: &[u32]| ARCH.first_argument_store(LoadAddr(0), reading(0, words));
-    // paciasp; stp x29, x30, [sp, #-48]!; mov x29, sp; str x0, [sp, #40]
-    let code = [0xd503_233f, 0xa9bd_7bfd, 0x9100_03fd, 0xf900_17e0];
+fn a_prologue_keeps_the_address_for_the_result() {
+    let kept = |words: &[u32]| ARCH.result_address_store(LoadAddr(0), reading(0, words));
+    // paciasp; stp x29, x30, [sp, #-48]!; mov x29, sp; str x8, [sp, #40]
+    let code = [0xd503_233f, 0xa9bd_7bfd, 0x9100_03fd, 0xf900_17e8];
     assert_eq!(kept(&code), Some((LoadAddr(12), SP, 40)));
-    // mov x19, x0; ldr x0, [x1, #8]; stp x1, x19, [sp, #8]
-    let moved = [0xaa00_03f3, 0xf940_0420, 0xa900_cfe1];
+    // mov x19, x8; ldr x8, [x1, #8]; stp x1, x19, [sp, #8]
+    let moved = [0xaa08_03f3, 0xf940_0428, 0xa900_cfe1];
     assert_eq!(kept(&moved), Some((LoadAddr(8), SP, 16)));
-    // mov x0, x1 comes first.
-    assert_eq!(kept(&[0xaa01_03e0, 0xf900_17e0]), None);
+    // mov x8, x1 comes first.
+    assert_eq!(kept(&[0xaa01_03e8, 0xf900_17e8]), None);
 }
 
 /// Returns the rules at an index of code at 0x1000, whose start may be known.
@@ -595,7 +595,10 @@ fn direct_calls_are_found_and_tail_calls_are_not_allowed() {
 fn a_function_is_entered_with_its_arguments() {
     let mut set = Plain::zeroed().with(&[(PSTATE, 0b10 << 10)]);
     let mut area = vec![0xff; 528];
-    ARCH.set_arguments(&mut set, &mut area, &[1, 2], &[1.5_f64.to_le_bytes()]);
+    let mut first = [0; 16];
+    first[..8].copy_from_slice(&1.5_f64.to_le_bytes());
+    let words = [(Register(0), 1), (Register(1), 2)];
+    ARCH.set_arguments(&mut set, &mut area, &words, &[first]);
     assert_eq!((set.0[0], set.0[1], set.get(PSTATE)), (1, 2, Some(0)));
     let d0 = extended::named("d0").unwrap();
     assert_eq!(

@@ -2,7 +2,7 @@
 //! assembly code of the C libraries of Linux.
 
 use super::super::RegisterFile;
-use super::super::convention::{Convention, Landing, TlsTemplate};
+use super::super::convention::{Composites, Convention, Landing, TlsTemplate};
 use super::decode::read;
 use super::encoding::{Kind, Width};
 use dwarf::register::aarch64::{PSTATE, TPIDR, X30};
@@ -25,6 +25,11 @@ pub const CONVENTION: Convention = Convention {
     vectors: 8,
     integer_results: &[Register(0), Register(1)],
     vector_results: 4,
+    composites: Composites::Homogeneous,
+    even_pairs: true,
+    exhausts: true,
+    result_address: Some(X8),
+    returned_address: None,
     red_zone: 0,
     system_call: X8,
 };
@@ -34,11 +39,10 @@ pub const CONVENTION: Convention = Convention {
 const BRANCH_TYPE: u64 = 0b11 << 10;
 
 /// Sets the vector registers of arguments and the other state that a function expects at its entry.
-pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 8]]) {
+pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 16]]) {
     let (slots, _) = extended.as_chunks_mut::<16>();
     for (slot, word) in slots.iter_mut().zip(vectors) {
-        slot.fill(0);
-        slot[..8].copy_from_slice(word);
+        *slot = *word;
     }
     if let Some(pstate) = registers.get(PSTATE) {
         registers.set(PSTATE, pstate & !BRANCH_TYPE);

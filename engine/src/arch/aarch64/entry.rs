@@ -67,16 +67,16 @@ pub fn arguments_read(
         .collect()
 }
 
-/// Finds the store of the first argument in a prologue. Returns the instruction's address, the base
-/// register, and the offset.
-pub fn first_argument_store(
+/// Finds the store of the address for a result in memory in a prologue. Returns the instruction's
+/// address, the base register, and the offset.
+pub fn result_address_store(
     entry: LoadAddr,
     mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Option<(LoadAddr, Register, i64)> {
     const FRAME_OR_STACK: [u8; 2] = [29, 31];
     let mut at = entry;
-    // The registers that hold the argument.
-    let mut holders = general(0);
+    // The registers that hold the address.
+    let mut holders = general(8);
     for _ in 0..PROLOGUE {
         let next = code(at)?;
         let decoded = own(&next)?;

@@ -1,7 +1,7 @@
 //! Two argument registers; the return address is in a register.
 
 use super::super::RegisterFile;
-use super::super::convention::{Convention, Landing, TlsTemplate};
+use super::super::convention::{Composites, Convention, Landing, TlsTemplate};
 use super::LINK;
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
@@ -10,11 +10,16 @@ pub const CONVENTION: Convention = Convention {
     vectors: 0,
     integer_results: &[Register(0)],
     vector_results: 0,
+    composites: Composites::Eightbytes,
+    even_pairs: false,
+    exhausts: true,
+    result_address: None,
+    returned_address: None,
     red_zone: 0,
     system_call: Register(8),
 };
 
-pub fn set_vectors(_: &mut impl RegisterFile, _: &mut [u8], _: &[[u8; 8]]) {}
+pub fn set_vectors(_: &mut impl RegisterFile, _: &mut [u8], _: &[[u8; 16]]) {}
 
 pub fn set_return_address(
     registers: &mut impl RegisterFile,

@@ -10,7 +10,7 @@ pub fn arguments_read(
     Vec::new()
 }
 
-pub fn first_argument_store(
+pub fn result_address_store(
     _: LoadAddr,
     _: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Option<(LoadAddr, Register, i64)> {

@@ -2,7 +2,7 @@
 //! libraries of Linux.
 
 use super::super::RegisterFile;
-use super::super::convention::{Convention, Landing, TlsTemplate};
+use super::super::convention::{Composites, Convention, Landing, TlsTemplate};
 use super::decode::read;
 use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
 use dwarf::{LoadAddr, Memory, Register, Registers};
@@ -13,6 +13,11 @@ pub const CONVENTION: Convention = Convention {
     vectors: 8,
     integer_results: &[RAX, RDX],
     vector_results: 2,
+    composites: Composites::Eightbytes,
+    even_pairs: false,
+    exhausts: false,
+    result_address: None,
+    returned_address: Some(RAX),
     red_zone: 128,
     system_call: RAX,
 };
@@ -29,12 +34,11 @@ const XSTATE_BV: usize = 512;
 const FLAGS_CLEARED: u64 = 0x500;
 
 /// Sets the vector registers of arguments and the other state that a function expects at its entry.
-pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 8]]) {
+pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 16]]) {
     for (nth, word) in vectors.iter().enumerate() {
         let at = XMM + 16 * nth;
         if let Some(slot) = extended.get_mut(at..at + 16) {
-            slot.fill(0);
-            slot[..8].copy_from_slice(word);
+            slot.copy_from_slice(word);
         }
     }
     if let Some(parts) = extended.get_mut(XSTATE_BV) {

@@ -112,15 +112,15 @@ fn made_anew(instruction: &Decoded) -> Option<Name> {
     (is_new && is_register).then(|| to.full_register())
 }
 
-/// Finds the store of the first argument in a prologue. Returns the instruction's address, the base
-/// register, and the offset.
-pub fn first_argument_store(
+/// Finds the store of the address for a result in memory in a prologue. Returns the instruction's
+/// address, the base register, and the offset.
+pub fn result_address_store(
     entry: LoadAddr,
     mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
 ) -> Option<(LoadAddr, Register, i64)> {
     let mut factory = InstructionInfoFactory::new();
     let mut at = entry;
-    // The registers that hold the argument.
+    // The registers that hold the address, which is the first argument.
     let mut holders = vec![Name::RDI];
     for _ in 0..PROLOGUE {
         let next = code(at)?;
@@ -207,16 +207,16 @@ mod tests {
         let code = [
             0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x48, 0x89, 0x7d, 0xe8,
         ];
-        let kept = first_argument_store(LoadAddr(0), reading(&code));
+        let kept = result_address_store(LoadAddr(0), reading(&code));
         assert_eq!(kept, Some((LoadAddr(8), Register(6), -24)));
         // mov edi, eax comes first.
         let code = [0x89, 0xc7, 0x48, 0x89, 0x7d, 0xe8];
-        assert_eq!(first_argument_store(LoadAddr(0), reading(&code)), None);
+        assert_eq!(result_address_store(LoadAddr(0), reading(&code)), None);
         // mov rax, rdi; mov rdi, [rsp+48]; mov [rsp+56], rax
         let code = [
             0x48, 0x89, 0xf8, 0x48, 0x8b, 0x7c, 0x24, 0x30, 0x48, 0x89, 0x44, 0x24, 0x38,
         ];
-        let kept = first_argument_store(LoadAddr(0), reading(&code));
+        let kept = result_address_store(LoadAddr(0), reading(&code));
         assert_eq!(kept, Some((LoadAddr(8), Register(7), 56)));
     }
 }

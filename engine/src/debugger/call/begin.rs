@@ -4,10 +4,11 @@
 use super::{PendingCall, PreparedCall, Standing, refused, unwritable};
 use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::{Debugger, Vote};
-use crate::expr::{Call, Purpose};
+use crate::expr::{Call, Purpose, ResultPlace};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
+use crate::inspect::abi;
 use dwarf::LoadAddr;
 use std::time::Instant;
 
@@ -108,32 +109,35 @@ impl Debugger {
         let mut top = base.wrapping_sub(*reserved);
         let mut result = None;
         let mut copies: Vec<(u64, Vec<u8>)> = Vec::new();
-        let mut keep = |bytes: Vec<u8>, len: u64| {
-            top = top.wrapping_sub(len) & !15;
+        let mut keep = |bytes: Vec<u8>, len: u64, alignment: u64| {
+            top = top.wrapping_sub(len) & !(alignment.max(16) - 1);
             copies.push((top, bytes));
             top
         };
-        let mut handed = HandedOver::default();
-        if call.through_memory {
+        let mut handed = HandedOver::new(arch);
+        if call.result != ResultPlace::Registers {
             let len = call
                 .returns
                 .size()
                 .unwrap_or(0)
                 .min(crate::inspect::value::MAX_VALUE_BYTES);
-            let at = keep(Vec::new(), len);
+            let at = keep(Vec::new(), len, abi::copy_alignment(&call.returns));
             result = Some(LoadAddr(at));
             // The result must survive later calls.
             *reserved = base.wrapping_sub(at);
-            handed.word(at);
+            match call.result {
+                ResultPlace::Object => handed.word(at),
+                _ => handed.result_address(at),
+            }
         }
         for argument in call.arguments {
-            handed.add(argument, |bytes| {
+            handed.add(argument, |bytes, alignment| {
                 let len = bytes.len() as u64;
-                keep(bytes, len)
+                keep(bytes, len, alignment)
             });
         }
         // Aligned before the return address is pushed.
-        top = top.wrapping_sub(handed.stack.len() as u64) & !15;
+        top = top.wrapping_sub(handed.stack.len() as u64) & !(handed.stack_alignment - 1);
         copies.push((top, std::mem::take(&mut handed.stack)));
         let after = top;
         registers.set_sp(top);

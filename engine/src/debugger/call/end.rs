@@ -6,7 +6,7 @@ use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::site::Owner;
 use crate::inferior::thread::RunState;
-use crate::inspect::abi::sysv;
+use crate::inspect::abi;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{Shape, Value, ValueLocation};
 use crate::stops::event::Event;
@@ -103,7 +103,7 @@ impl Debugger {
         let area = extended.as_deref().unwrap_or_default();
         registers.set_vectors(set.arch().vectors(area));
         let st0 = || set.arch().float_stack_top(area);
-        sysv::returned(&call.returns, call.language, &registers, &st0).ok_or_else(|| {
+        abi::returned(&call.returns, call.language, &registers, &st0, None).ok_or_else(|| {
             Error::eval(format!(
                 "`{}` has returned, but reading a returned `{}` is not supported",
                 call.name,

@@ -127,16 +127,17 @@ impl Debugger {
     }
 
     /// Returns a thread's innermost machine frame as a function that returns to an address.
-    fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<ReturnedFunction> {
+    fn returning(&self, thread: ThreadId, at: LoadAddr) -> Option<Arc<ReturnedFunction>> {
         let frame = self.stack_so_far(thread)?.physical.first()?;
         let (function, bias) = frame.function.clone()?;
         let loaded = self.images.modules.at(frame.address.lookup())?;
-        Some(ReturnedFunction {
+        Some(Arc::new(ReturnedFunction {
             at,
             function,
             module: Arc::clone(&loaded.module),
             bias,
-        })
+            place: self.untold_place(thread),
+        }))
     }
 
     /// Returns the return address of a thread's innermost machine frame.

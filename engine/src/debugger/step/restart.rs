@@ -1,19 +1,20 @@
 //! Restart of a frame: the thread returns to its function's first instruction, with the present
 //! values of the parameters.
 
+use crate::arch::Arch;
 use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::frame::Parameter;
 use crate::debugger::stack::{PhysicalFrame, ThreadStack};
 use crate::debugger::{Debugger, Shown, Vote};
-use crate::expr::{Argument, ArgumentPassing, in_registers};
+use crate::expr::arguments_of;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
-use crate::inspect::abi::sysv::{self, Passing};
+use crate::inspect::abi::{self, Passing, Returning};
 use crate::inspect::inlined::calls_beginning_at;
-use crate::inspect::value::{Shape, Ty, Value};
+use crate::inspect::value::{Ty, Value};
 use crate::stops::event::StopReason;
-use dwarf::{FrameAddress, Function, Language, LoadAddr, LoadBias, Location, Module, Registers};
+use dwarf::{FrameAddress, Function, LoadAddr, LoadBias, Location, Module, Registers};
 use std::sync::Arc;
 
 /// Functions of Rust's library in which a panic is in progress.
@@ -206,23 +207,20 @@ impl Debugger {
     fn handed_again(&mut self, key: FrameKey, begun: &Begun) -> Result<HandedOver, Error> {
         let refuse = |why: String| Err(Error::Unsupported(why));
         let function = &begun.function;
-        let language = function.language;
         let lookup = begun.bias.file(begun.address.lookup());
         let body = begun.module.body_start(function);
         if !function.optimized && (function.entry..body).contains(&lookup) {
             return refuse("its arguments are not stored yet; step to its first line".into());
         }
-        let mut handed = HandedOver::default();
-        let returns = function.return_type;
-        let returns = returns.map(|id| Ty::dwarf(&begun.module, begun.bias, id));
-        let passing = match returns.as_ref().map(|ty| (ty, ty.shape())) {
-            None | Some((_, Shape::Void | Shape::Unit)) => Passing::Registers(Vec::new()),
-            Some((ty, _)) => sysv::passing(ty, language, true),
-        };
-        match passing {
-            Passing::Registers(_) => {}
-            Passing::Memory => handed.word(self.result_place(begun)?),
-            Passing::Unknown => {
+        let arch = self.images.modules.arch();
+        let mut handed = HandedOver::new(arch);
+        match begun.returning(arch) {
+            Returning::Registers(_) => {}
+            Returning::Memory => match self.result_place(begun) {
+                Some(place) => handed.result_address(place),
+                None => return refuse("the address for its result is unknown".into()),
+            },
+            Returning::Unknown => {
                 return refuse("its return convention is unknown".into());
             }
         }
@@ -233,12 +231,11 @@ impl Debugger {
                 continue;
             }
             let name = parameter.name.clone();
-            hand_again(parameter, begun, &mut handed)
+            hand_again(arch, parameter, begun, &mut handed)
                 .map_err(|why| Error::Unsupported(format!("its parameter `{name}` {why}")))?;
         }
         let memory = self.inferior.memory();
         let inside = |at| function.contains(begun.bias.file(at));
-        let arch = self.images.modules.arch();
         let code = |at| arch.read(&memory, at).filter(|_| inside(at));
         let taken = arch.arguments_read(begun.bias.load(function.entry), code);
         let used = handed.used();
@@ -253,32 +250,67 @@ impl Debugger {
 
     /// Returns the address for the result of a function that returns it in memory. Only unoptimized
     /// code is certain to keep it.
-    fn result_place(&self, begun: &Begun) -> Result<u64, Error> {
+    fn result_place(&self, begun: &Begun) -> Option<u64> {
+        if begun.function.optimized {
+            return None;
+        }
         let memory = self.inferior.memory();
-        let place = || {
-            let inside = |at| begun.function.contains(begun.bias.file(at));
-            let arch = self.images.modules.arch();
-            let code = |at| arch.read(&memory, at).filter(|_| inside(at));
-            let entry = begun.bias.load(begun.function.entry);
-            let (at, base, offset) = arch.first_argument_store(entry, code)?;
-            // The registers of the frame equal those of the prologue only if they lead to the same
-            // canonical frame address by the unwind rules of that instruction.
-            let stored = self.physical_frame(FrameAddress::Pc(at), begun.registers.clone(), 0);
-            if self.caller_of(&stored).ok()?.cfa != begun.cfa {
-                return None;
-            }
-            let slot = begun.registers.get(base)?.wrapping_add_signed(offset);
-            let own = begun.registers.sp()?..begun.cfa.0;
-            let place = self.memory_word(LoadAddr(slot))?;
-            (own.contains(&slot) && !own.contains(&place)).then_some(place)
-        };
-        let place = place().filter(|_| !begun.function.optimized);
-        place.ok_or_else(|| Error::Unsupported("the address for its result is unknown".into()))
+        let inside = |at| begun.function.contains(begun.bias.file(at));
+        let arch = self.images.modules.arch();
+        let code = |at| arch.read(&memory, at).filter(|_| inside(at));
+        let entry = begun.bias.load(begun.function.entry);
+        let (at, base, offset) = arch.result_address_store(entry, code)?;
+        // The registers of the frame equal those of the prologue only if they lead to the same
+        // canonical frame address by the unwind rules of that instruction.
+        let stored = self.physical_frame(FrameAddress::Pc(at), begun.registers.clone(), 0);
+        if self.caller_of(&stored).ok()?.cfa != begun.cfa {
+            return None;
+        }
+        let slot = begun.registers.get(base)?.wrapping_add_signed(offset);
+        let own = begun.registers.sp()?..begun.cfa.0;
+        let place = self.memory_word(LoadAddr(slot))?;
+        (own.contains(&slot) && !own.contains(&place)).then_some(place)
+    }
+
+    /// Returns where the function of a thread's innermost frame makes its result, if that is memory
+    /// whose address no register tells when it returns.
+    pub(super) fn untold_place(&self, thread: ThreadId) -> Option<LoadAddr> {
+        let arch = self.images.modules.arch();
+        if arch.convention().returned_address.is_some() {
+            return None;
+        }
+        let begun = self.begun(thread, 0).ok()?;
+        if begun.returning(arch) != Returning::Memory {
+            return None;
+        }
+        let body = begun.module.body_start(&begun.function);
+        let lookup = begun.bias.file(begun.address.lookup());
+        let entry = begun.function.entry;
+        let is_prologue = !begun.function.optimized && (entry..body).contains(&lookup);
+        if is_prologue || lookup == entry {
+            // The register still has what the caller set it to.
+            let register = arch.convention().result_address?;
+            return begun.registers.get(register).map(LoadAddr);
+        }
+        self.result_place(&begun).map(LoadAddr)
+    }
+}
+
+impl Begun {
+    fn returning(&self, arch: Arch) -> Returning {
+        let function = &self.function;
+        let ty = Ty::of(&self.module, self.bias, function.return_type);
+        abi::returning(arch, &ty, function.language)
     }
 }
 
 /// Passes a parameter with its present value; the error says why that is impossible.
-fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> Result<(), String> {
+fn hand_again(
+    arch: Arch,
+    parameter: Parameter,
+    begun: &Begun,
+    handed: &mut HandedOver,
+) -> Result<(), String> {
     let language = begun.function.language;
     let value = parameter
         .value
@@ -291,25 +323,17 @@ fn hand_again(parameter: Parameter, begun: &Begun, handed: &mut HandedOver) -> R
         },
     };
     let before = handed.used();
-    let by_address = language != Language::Rust && sysv::is_by_address(&value.ty);
-    match sysv::passing(&value.ty, language, false) {
-        _ if by_address => handed.add(Argument::word(caller_s(&value, begun)?), |_| 0),
-        Passing::Memory if language == Language::Rust => {
-            handed.add(Argument::word(caller_s(&value, begun)?), |_| 0);
-        }
-        Passing::Registers(parts) => {
-            for argument in in_registers(&value.ty, &parts, bytes()?, language) {
-                handed.add(argument, |_| 0);
-            }
-        }
-        Passing::Memory => {
-            let how = ArgumentPassing::Stack(sysv::stack_alignment(&value.ty));
-            let bytes = bytes()?;
-            handed.add(Argument { bytes, how }, |_| 0);
-        }
+    match abi::passing(arch, &value.ty, language) {
+        // What C passes in this way is a copy that only the callee uses, as C++'s objects are.
+        Passing::Address => handed.word(caller_s(&value, begun)?),
         Passing::Unknown => {
             let ty = value.ty.name();
             return Err(format!("has the unsupported type `{ty}`"));
+        }
+        passing => {
+            for argument in arguments_of(arch, &value.ty, passing, bytes()?) {
+                handed.add(argument, |_, _| 0);
+            }
         }
     }
     let mut used = handed.used();

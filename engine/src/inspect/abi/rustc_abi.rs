@@ -2,7 +2,7 @@
 //! was rustc's default: a scalar is passed as it is, a pair of scalars as two arguments, any other
 //! type of up to eight bytes as an integer, and larger types by address.
 
-use super::sysv::{Class, Passing, RegisterPart};
+use super::{Class, Passing, RegisterPart, Returning, WORD, words};
 use crate::inspect::value::scalar::{Float, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Ty};
@@ -10,40 +10,51 @@ use dwarf::{CompositeKind, Member, MemberOffset, VariantPart};
 
 /// Maximum nesting of structs.
 const NESTING: usize = 16;
-/// Size of a register in bytes.
-const WORD: u64 = 8;
 
-/// Returns how a value is passed to a Rust function or, if `returned`, returned by one.
-pub fn passing(ty: &Ty, returned: bool) -> Passing {
+/// Returns how a value is passed to a Rust function.
+pub(super) fn passing(ty: &Ty) -> Passing {
     let (Some(size), Some(layout)) = (ty.size(), layout(ty, 0)) else {
         return Passing::Unknown;
     };
-    let whole = |size| RegisterPart {
-        offset: 0,
-        size,
-        class: Class::Integer,
-    };
     match layout {
         Layout::Nothing => Passing::Registers(Vec::new()),
-        Layout::One(part) if part.size == 2 * WORD => Passing::Registers(vec![
-            whole(WORD),
-            RegisterPart {
-                offset: WORD,
-                ..whole(WORD)
-            },
-        ]),
-        Layout::One(part) => Passing::Registers(vec![part]),
-        Layout::Two(a, b) if a.size <= WORD && b.size <= WORD => Passing::Registers(vec![a, b]),
-        Layout::Two(..) => Passing::Unknown,
-        Layout::Many if size <= WORD => Passing::Registers(vec![whole(size)]),
-        // Versions of rustc differ in which of these are returned in registers.
-        Layout::Many if returned && size <= 2 * WORD && !returns_in_memory(ty) => Passing::Unknown,
-        Layout::Many => Passing::Memory,
+        Layout::One(part) => Passing::Registers(in_words(part)),
+        Layout::Two(a, b) => Passing::Apart(vec![in_words(a), in_words(b)]),
+        Layout::Many if size <= WORD => Passing::Registers(words(size)),
+        Layout::Many => Passing::Address,
     }
 }
 
-/// Returns whether the compiler of a type's unit is known to return values of one to two words in
-/// memory.
+/// Returns how a Rust function returns a value.
+pub(super) fn returning(ty: &Ty) -> Returning {
+    let (Some(size), Some(layout)) = (ty.size(), layout(ty, 0)) else {
+        return Returning::Unknown;
+    };
+    match layout {
+        Layout::Nothing => Returning::Registers(Vec::new()),
+        Layout::One(part) => Returning::Registers(in_words(part)),
+        Layout::Two(a, b) if size <= 2 * WORD => Returning::Registers(vec![a, b]),
+        Layout::Many if size <= WORD => Returning::Registers(words(size)),
+        // Versions of rustc differ in which of these are returned in registers.
+        Layout::Many if size <= 2 * WORD && !returns_in_memory(ty) => Returning::Unknown,
+        Layout::Two(..) if !returns_in_memory(ty) => Returning::Unknown,
+        Layout::Two(..) | Layout::Many => Returning::Memory,
+    }
+}
+
+/// Returns the registers of a scalar, of which an integer may need two.
+fn in_words(scalar: RegisterPart) -> Vec<RegisterPart> {
+    match scalar.class {
+        Class::Integer => words(scalar.size)
+            .into_iter()
+            .map(|it| it.at(scalar.offset))
+            .collect(),
+        _ => vec![scalar],
+    }
+}
+
+/// Returns whether the compiler of a type's unit is known to return in memory what is neither of at
+/// most one word, nor a scalar, nor a pair of scalars of at most two words.
 fn returns_in_memory(ty: &Ty) -> bool {
     const FIRST: u32 = 95;
     let Ty::Dwarf(ty) = ty.strip() else {
@@ -87,7 +98,7 @@ fn layout(ty: &Ty, depth: usize) -> Option<Layout> {
     };
     match ty.shape() {
         Shape::Scalar(scalar) => match scalar.kind {
-            ScalarKind::Float(Float::Single | Float::Double) => one(Class::Sse),
+            ScalarKind::Float(Float::Single | Float::Double) => one(Class::Vector),
             ScalarKind::Float(_) | ScalarKind::Complex(_) => None,
             _ => one(Class::Integer),
         },

@@ -1,197 +1,143 @@
-//! Calling convention: System V psABI, §3.2.3 (by classes of eightbytes); [`rustc_abi`] for Rust's own functions.
+//! Calling convention of C and C++: System V psABI for x86-64, §3.2.3 (by classes of eightbytes).
 
-use super::rustc_abi;
-use crate::arch::Arch;
-use crate::inspect::value::location::Bytes;
+use super::{Class, Passing, RegisterPart, Returning, WORD};
+use crate::inspect::value::alignment::vector_bytes;
 use crate::inspect::value::scalar::{Float, ScalarKind};
-use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
-use dwarf::{Language, LoadAddr, MemberOffset, Register, Registers};
-use std::ops::Range;
+use crate::inspect::value::{Shape, Ty};
+use dwarf::MemberOffset;
 
 /// Maximum nesting of structs.
 const NESTING: usize = 16;
 /// Maximum number of parts of a 16-byte value; arrays of empty structs could have more.
 const PARTS: usize = 64;
-/// Maximum number of types to examine within a type.
-const MAX_EXAMINED: u32 = 256;
 /// Maximum size in bytes of a value in registers (two eightbytes); larger ones are in memory.
 const IN_REGISTERS: u64 = 16;
 
-/// The register class of a part.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Class {
-    /// General-purpose registers.
-    Integer,
-    /// Vector registers.
-    Sse,
-    /// The top of the x87 stack; only for return values.
-    X87,
-}
-
-/// The part of a value in one register.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RegisterPart {
-    /// Offset of its first byte.
-    pub offset: u64,
-    /// Size in bytes.
-    pub size: u64,
-    /// The kind of register.
-    pub class: Class,
-}
-
-/// The way a value is passed and returned.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Passing {
-    /// In registers, one for each part.
-    Registers(Vec<RegisterPart>),
-    /// In memory.
-    Memory,
-    /// Not known for this type.
-    Unknown,
-}
-
-/// Returns how a value of a type is passed to a function or, if `returned`, returned by one.
-pub fn passing(ty: &Ty, language: Language, returned: bool) -> Passing {
-    if language == Language::Rust {
-        return rustc_abi::passing(ty, returned);
-    }
-    let Some(size) = ty.size() else {
-        return Passing::Unknown;
-    };
-    if size > IN_REGISTERS {
-        return match ty.shape() {
-            Shape::Composite(_) | Shape::Array(_) => Passing::Memory,
-            _ => Passing::Unknown,
-        };
-    }
-    if is_by_address(ty) {
-        return Passing::Memory;
-    }
-    let mut parts = Vec::new();
-    match flatten(ty, 0, 0, &mut parts) {
-        Err(Elsewhere::Memory) => return Passing::Memory,
-        Err(Elsewhere::Unknown) => return Passing::Unknown,
-        Ok(()) => {}
-    }
-    if parts.iter().any(|(_, class)| *class == Class::X87) {
-        return match parts[..] {
-            [(0, class)] if returned => Passing::Registers(vec![RegisterPart {
-                offset: 0,
-                size,
-                class,
-            }]),
-            _ => Passing::Memory,
-        };
-    }
-    let mut eights: Vec<RegisterPart> = Vec::new();
-    for (offset, class) in parts {
-        let start = offset / 8 * 8;
-        match eights.iter_mut().find(|it| it.offset == start) {
-            Some(eight) if class == Class::Integer => eight.class = class,
-            Some(_) => {}
-            None => eights.push(RegisterPart {
-                offset: start,
-                size: (size - start.min(size)).min(8),
-                class,
-            }),
-        }
-    }
-    eights.sort_by_key(|it| it.offset);
-    Passing::Registers(eights)
-}
-
-/// Returns the alignment, in bytes, of a value in memory among the arguments on the stack.
-pub fn stack_alignment(ty: &Ty) -> usize {
-    let is_extended = |ty: &Ty| match ty.shape() {
-        Shape::Scalar(it) => Some(matches!(
-            it.kind,
-            ScalarKind::Float(Float::Extended) | ScalarKind::Complex(Float::Extended)
-        )),
-        _ => None,
-    };
-    if any_part(ty, &mut (0..MAX_EXAMINED), &is_extended) {
-        16
-    } else {
-        8
+/// Returns how a value is passed to a function.
+pub(super) fn passing(ty: &Ty) -> Passing {
+    match eightbytes(ty) {
+        Ok(parts) if parts.iter().any(|it| it.class == Class::X87) => Passing::Stack,
+        Ok(parts) => Passing::Registers(parts),
+        Err(Elsewhere::Memory | Elsewhere::FloatStack) => Passing::Stack,
+        Err(Elsewhere::Unknown) => Passing::Unknown,
     }
 }
 
-/// Returns whether C++ copies values of a class by a constructor, and passes and returns the
-/// address of the copy (Itanium C++ ABI §3.1.2.3).
-pub fn is_by_address(ty: &Ty) -> bool {
-    any_part(ty, &mut (0..MAX_EXAMINED), &|ty| match ty.shape() {
-        Shape::Composite(ty) => {
-            let composite = ty.composite()?;
-            let has_virtual =
-                composite.polymorphic || composite.bases.iter().any(|it| it.is_virtual);
-            composite.by_address.or(has_virtual.then_some(true))
-        }
-        Shape::Array(_) => None,
-        _ => Some(false),
-    })
-}
-
-/// Returns whether a property holds for a type or a part of it. `holds` returns `None` if the parts
-/// decide.
-fn any_part(ty: &Ty, budget: &mut Range<u32>, holds: &dyn Fn(&Ty) -> Option<bool>) -> bool {
-    if budget.next().is_none() {
-        return false;
-    }
-    match (holds(ty), ty.shape()) {
-        (Some(known), _) => known,
-        (None, Shape::Array(array)) => any_part(&array.element, budget, holds),
-        (None, Shape::Composite(ty)) => ty.composite().is_some_and(|it| {
-            let members = it.members.iter().map(|it| it.ty);
-            let mut parts = members.chain(it.bases.iter().map(|it| it.ty));
-            parts.any(|id| any_part(&ty.related(id), budget, holds))
-        }),
-        _ => false,
+/// Returns how a function returns a value.
+pub(super) fn returning(ty: &Ty) -> Returning {
+    match eightbytes(ty) {
+        Ok(parts) => Returning::Registers(parts),
+        Err(Elsewhere::Memory) => Returning::Memory,
+        Err(Elsewhere::Unknown | Elsewhere::FloatStack) => Returning::Unknown,
     }
 }
 
 /// The reason why a value is not in registers.
 enum Elsewhere {
     Memory,
+    /// On the x87 stack, in more than one register; as an argument in memory.
+    FloatStack,
     Unknown,
 }
 
-/// Returns the value of a type that a function has just returned; `None` if its location is
-/// unknown. `st0` reads the top of the x87 stack.
-pub fn returned(
-    ty: &Ty,
-    language: Language,
-    registers: &Registers,
-    st0: &dyn Fn() -> Option<[u8; 10]>,
-) -> Option<Value> {
-    let convention = Arch::of(registers.machine())?.convention();
-    let parts = match passing(ty, language, true) {
-        Passing::Registers(parts) => parts,
-        Passing::Memory => {
-            let addr = LoadAddr(registers.get(*convention.integer_results.first()?)?);
-            return Some(Value::new(ty.clone(), ValueLocation::Memory(addr, None)));
-        }
-        Passing::Unknown => return None,
-    };
-    let mut integers = convention.integer_results.iter();
-    let mut floats = 0..convention.vector_results;
-    let mut bytes = vec![0; ty.size()?.min(IN_REGISTERS) as usize];
-    for part in parts {
-        let held = match part.class {
-            Class::Sse => {
-                let register = Register(registers.machine().first_vector().0 + floats.next()?);
-                registers.vector(register)?.to_le_bytes().to_vec()
-            }
-            Class::Integer => registers.get(*integers.next()?)?.to_le_bytes().to_vec(),
-            Class::X87 => st0()?.to_vec(),
-        };
-        let room = bytes.get_mut(part.offset as usize..)?;
-        let room = room.iter_mut().take(part.size as usize);
-        room.zip(held).for_each(|(to, byte)| *to = byte);
+/// The class of a part of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Integer,
+    Sse,
+    /// The upper half of a vector register.
+    SseUp,
+    X87,
+    /// The exponent and sign of a number on the x87 stack.
+    X87Up,
+}
+
+/// Returns the parts of a value in registers.
+fn eightbytes(ty: &Ty) -> Result<Vec<RegisterPart>, Elsewhere> {
+    let size = ty.size().ok_or(Elsewhere::Unknown)?;
+    if size > IN_REGISTERS {
+        return Err(match ty.shape() {
+            Shape::Scalar(scalar) => match scalar.kind {
+                ScalarKind::Complex(Float::Extended) => Elsewhere::FloatStack,
+                ScalarKind::Complex(_) => Elsewhere::Memory,
+                _ => Elsewhere::Unknown,
+            },
+            // Where the registers are wider, some are passed in them.
+            Shape::Composite(_) if has_wide_vector(ty) => Elsewhere::Unknown,
+            Shape::Composite(_) => Elsewhere::Memory,
+            Shape::Array(_) if vector_bytes(ty).is_none() => Elsewhere::Memory,
+            _ => Elsewhere::Unknown,
+        });
     }
-    Some(Value::new(
-        ty.clone(),
-        ValueLocation::Bytes(Bytes::new(&bytes)),
-    ))
+    let mut parts = Vec::new();
+    flatten(ty, 0, 0, &mut parts)?;
+    let mut classes: [Option<Part>; 2] = [None; 2];
+    for (offset, class) in parts {
+        let at = classes.get_mut((offset / WORD) as usize);
+        let at = at.ok_or(Elsewhere::Unknown)?;
+        *at = Some(match (*at, class) {
+            (None, class) => class,
+            (Some(before), class) if before == class => class,
+            (Some(Part::Integer), _) | (_, Part::Integer) => Part::Integer,
+            (Some(Part::X87 | Part::X87Up), _) | (_, Part::X87 | Part::X87Up) => {
+                return Err(Elsewhere::Memory);
+            }
+            _ => Part::Sse,
+        });
+    }
+    let whole = |class| RegisterPart {
+        offset: 0,
+        size,
+        class,
+    };
+    match classes {
+        [Some(Part::Sse), Some(Part::SseUp)] => return Ok(vec![whole(Class::Vector)]),
+        [Some(Part::X87), Some(Part::X87Up)] => return Ok(vec![whole(Class::X87)]),
+        _ => {}
+    }
+    if classes
+        .iter()
+        .any(|it| matches!(it, Some(Part::X87 | Part::X87Up)))
+    {
+        return Err(Elsewhere::Memory);
+    }
+    let starts = (0..).step_by(WORD as usize).zip(classes);
+    let part = |(start, class): (u64, Option<Part>)| {
+        Some(RegisterPart {
+            offset: start,
+            size: size.checked_sub(start)?.min(WORD),
+            class: match class? {
+                Part::Integer => Class::Integer,
+                _ => Class::Vector,
+            },
+        })
+    };
+    Ok(starts.filter_map(part).collect())
+}
+
+/// Returns whether a class consists of one vector of more than 16 bytes.
+fn has_wide_vector(ty: &Ty) -> bool {
+    let mut ty = ty.clone();
+    for _ in 0..NESTING {
+        if vector_bytes(&ty).is_some_and(|size| size > IN_REGISTERS) {
+            return true;
+        }
+        ty = match ty.shape() {
+            Shape::Composite(of) => {
+                let parts = of.composite().and_then(|it| {
+                    let mut parts = it.bases.iter().map(|it| it.ty);
+                    parts.next().or_else(|| it.members.first().map(|it| it.ty))
+                });
+                match parts {
+                    Some(id) => of.related(id),
+                    None => return false,
+                }
+            }
+            Shape::Array(of) => of.element.clone(),
+            _ => return false,
+        };
+    }
+    false
 }
 
 /// Collects the parts of a type that registers hold, with their offsets.
@@ -199,58 +145,68 @@ fn flatten(
     ty: &Ty,
     start: u64,
     depth: usize,
-    parts: &mut Vec<(u64, Class)>,
+    parts: &mut Vec<(u64, Part)>,
 ) -> Result<(), Elsewhere> {
     if depth > NESTING || parts.len() > PARTS {
         return Err(Elsewhere::Unknown);
     }
-    let size = ty.size().ok_or(Elsewhere::Unknown)?;
-    let mut part = |class| {
+    let size = match (ty.size(), ty.shape()) {
+        (Some(size), _) => size,
+        (None, Shape::Array(_)) => 0,
+        (None, _) => return Err(Elsewhere::Unknown),
+    };
+    let mut part = |align: u64, classes: [Part; 2]| {
         // Unaligned fields force the value into memory.
-        if !start.is_multiple_of(size.clamp(1, 8)) {
+        if !start.is_multiple_of(align.max(1)) {
             return Err(Elsewhere::Memory);
         }
-        parts.extend((0..size.div_ceil(8)).map(|nth| (start + nth * 8, class)));
+        let words = (0..size.div_ceil(WORD)).zip([classes[0], classes[1]]);
+        parts.extend(words.map(|(nth, class)| (start + nth * WORD, class)));
         Ok(())
     };
-    match ty.shape() {
-        Shape::Scalar(scalar) => match scalar.kind {
-            ScalarKind::Float(Float::Extended) if start == 0 => {
-                parts.push((0, Class::X87));
-                Ok(())
-            }
-            // In st0 and st1, or in a whole vector register.
-            ScalarKind::Float(Float::Extended | Float::Quad)
-            | ScalarKind::Complex(Float::Extended | Float::Quad) => Err(Elsewhere::Unknown),
-            ScalarKind::Float(_) | ScalarKind::Complex(_) => part(Class::Sse),
-            _ => part(Class::Integer),
+    const INTEGERS: [Part; 2] = [Part::Integer; 2];
+    const VECTOR: [Part; 2] = [Part::Sse, Part::SseUp];
+    match (ty.shape(), vector_bytes(ty)) {
+        (_, Some(8 | 16)) => part(size, VECTOR),
+        (_, Some(_)) => Err(Elsewhere::Unknown),
+        (Shape::Scalar(scalar), _) => match scalar.kind {
+            ScalarKind::Float(Float::Extended) => part(size, [Part::X87, Part::X87Up]),
+            ScalarKind::Float(_) => part(size, VECTOR),
+            ScalarKind::Complex(_) => part(size / 2, [Part::Sse; 2]),
+            _ => part(size, INTEGERS),
         },
-        Shape::Pointer(..) | Shape::Enumeration(_) => part(Class::Integer),
-        Shape::Unit | Shape::Void => Ok(()),
-        Shape::Array(array) => {
-            let count = array.count.ok_or(Elsewhere::Unknown)?;
+        (Shape::Pointer(..) | Shape::Enumeration(_), _) => part(size, INTEGERS),
+        (Shape::MemberPointer(_), _) => part(WORD, INTEGERS),
+        (Shape::Unit | Shape::Void, _) => Ok(()),
+        (Shape::Array(array), _) => {
+            // A flexible array has no elements here.
+            let count = array.count.unwrap_or(0);
             if count > IN_REGISTERS {
                 return Err(Elsewhere::Unknown);
             }
             (0..count).try_for_each(|index| {
                 let offset = index.saturating_mul(array.stride);
-                flatten(
-                    &array.element,
-                    start.saturating_add(offset),
-                    depth + 1,
-                    parts,
-                )
+                let at = start.saturating_add(offset);
+                flatten(&array.element, at, depth + 1, parts)
             })
         }
-        Shape::Composite(composite_ty) => {
+        (Shape::Composite(composite_ty), _) => {
             let composite = composite_ty.composite().ok_or(Elsewhere::Unknown)?;
             if composite.variants.is_some() {
                 return Err(Elsewhere::Unknown);
             }
-            let bases = composite.bases.iter().map(|base| (&base.offset, base.ty));
+            let bases = composite.bases.iter();
+            let bases = bases.map(|base| (&base.offset, base.ty, None));
             let members = composite.members.iter();
-            let members = members.map(|member| (&member.offset, member.ty));
-            for (offset, of) in bases.chain(members) {
+            let members = members.map(|member| (&member.offset, member.ty, member.bits));
+            for (offset, of, bits) in bases.chain(members) {
+                if let Some(bits) = bits {
+                    let last = bits.offset.saturating_add(bits.size.max(1) - 1);
+                    let within = [bits.offset / 8, last / 8];
+                    let at = within.map(|byte| (start.saturating_add(byte), Part::Integer));
+                    parts.extend(at);
+                    continue;
+                }
                 let MemberOffset::Bytes(offset) = offset else {
                     return Err(Elsewhere::Memory);
                 };

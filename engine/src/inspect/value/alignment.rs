@@ -3,7 +3,7 @@
 use super::scalar::ScalarKind;
 use super::types::DwarfTy;
 use super::{Shape, Ty};
-use dwarf::{Composite, MemberOffset};
+use dwarf::{Composite, MemberOffset, TypeKind};
 
 /// Maximum number of types to examine.
 const TYPES: usize = 256;
@@ -14,18 +14,40 @@ pub fn of(ty: &Ty) -> u64 {
     within(ty, &mut TYPES.clone()).max(1)
 }
 
+/// Returns the alignment in bytes that a type has by its parts, whatever its own declaration demands
+/// (AAPCS64: natural alignment).
+pub fn natural(ty: &Ty) -> u64 {
+    by_parts(ty, &mut TYPES.clone()).max(1)
+}
+
+/// Returns the size in bytes of a SIMD vector of C; `None` for other types.
+pub fn vector_bytes(ty: &Ty) -> Option<u64> {
+    match ty.strip() {
+        Ty::Dwarf(ty) if matches!(&ty.ty.kind, TypeKind::Array(it) if it.vector) => {
+            Ty::Dwarf(ty).size()
+        }
+        _ => None,
+    }
+}
+
 fn within(ty: &Ty, budget: &mut usize) -> u64 {
     *budget = budget.saturating_sub(1);
     if *budget == 0 {
         return 1;
     }
-    let demanded = demanded(ty);
-    let natural = match ty.shape() {
+    demanded(ty).unwrap_or_else(|| by_parts(ty, budget))
+}
+
+fn by_parts(ty: &Ty, budget: &mut usize) -> u64 {
+    match ty.shape() {
         Shape::Scalar(scalar) => match scalar.kind {
             ScalarKind::Complex(_) => u64::from(scalar.size / 2).next_power_of_two().min(16),
             _ => u64::from(scalar.size).next_power_of_two().min(16),
         },
-        Shape::Array(array) => within(&array.element, budget),
+        Shape::Array(array) => match vector_bytes(ty) {
+            Some(size) => size.checked_next_power_of_two().unwrap_or(1),
+            None => within(&array.element, budget),
+        },
         Shape::Composite(class) => match class.composite() {
             Some(composite) => of_class(&class, composite, budget),
             None => 1,
@@ -33,8 +55,7 @@ fn within(ty: &Ty, budget: &mut usize) -> u64 {
         Shape::Enumeration(ty) => ty.ty.size.unwrap_or(1).clamp(1, 16),
         Shape::Void | Shape::Unit | Shape::Broken(_) | Shape::Function => 1,
         Shape::Pointer(..) | Shape::MemberPointer(_) | Shape::Text | Shape::Synthetic(_) => 8,
-    };
-    demanded.unwrap_or(natural)
+    }
 }
 
 /// Returns the alignment that a type's declaration demands, or that of a typedef of it.

@@ -68,7 +68,7 @@ pub struct Stepping {
     /// Where a signal interrupted a single step: its handler returns here.
     pub(crate) interrupted_at: Option<Target>,
     /// The function being stepped out of.
-    pub(crate) returning: Option<ReturnedFunction>,
+    pub(crate) returning: Option<Arc<ReturnedFunction>>,
 }
 
 /// A function that is returning, or has just returned.
@@ -82,4 +82,6 @@ pub struct ReturnedFunction {
     pub module: Arc<Module>,
     /// The load bias of the image.
     pub bias: LoadBias,
+    /// Where its result is, if that is memory and no register tells it.
+    pub(crate) place: Option<LoadAddr>,
 }
