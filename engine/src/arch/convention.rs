@@ -12,6 +12,16 @@ pub(crate) enum Composites {
     Homogeneous,
 }
 
+/// Which word of a C++ pointer to a member function tells that the function is virtual
+/// (Itanium C++ ABI §2.3, C++ ABI for the Arm 64-bit Architecture §3.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum VirtualBit {
+    /// The lowest bit of the pointer, since functions have even addresses.
+    Pointer,
+    /// The lowest bit of the adjustment, which is shifted for it.
+    Adjustment,
+}
+
 /// The registers that have a meaning between functions, and the rules for arguments and results.
 pub(crate) struct Convention {
     /// The first integers and addresses among the arguments.
@@ -33,6 +43,8 @@ pub(crate) struct Convention {
     pub result_address: Option<Register>,
     /// The register in which a function returns that address; `None` if it does not.
     pub returned_address: Option<Register>,
+    /// Pointers to member functions.
+    pub virtual_bit: VirtualBit,
     /// Number of bytes below the stack pointer that a function may use.
     pub red_zone: u64,
     /// The number of a system call.

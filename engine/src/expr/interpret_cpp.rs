@@ -5,45 +5,10 @@ use super::ir::Expr;
 use super::ir_cpp::{Cpp, Init, Typed};
 use super::{arith, mangle};
 use crate::ids::error::Error;
+use crate::inspect::abi::MemberPointer;
 use crate::inspect::value::path::Part;
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use dwarf::LoadAddr;
-
-/// A pointer to a member, decoded (Itanium C++ ABI, §2.3).
-pub(super) struct MemberPointer {
-    /// Data: the offset. Functions: the address, or one more than the offset in the vtable.
-    pub(super) word: u64,
-    /// What the address of the object of a member function needs to be moved by.
-    pub(super) adjustment: u64,
-    /// Whether it is that of a member function.
-    pub(super) is_function: bool,
-}
-
-impl MemberPointer {
-    pub(super) fn of(ty: &Ty, bits: u128) -> MemberPointer {
-        let is_function = matches!(ty.shape(), Shape::MemberPointer(true));
-        MemberPointer {
-            word: bits as u64,
-            adjustment: (bits >> 64) as u64,
-            is_function,
-        }
-    }
-
-    pub(super) fn is_null(&self) -> bool {
-        match self.is_function {
-            true => self.word == 0,
-            false => self.word == u64::MAX,
-        }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = self.word.to_le_bytes().to_vec();
-        if self.is_function {
-            bytes.extend_from_slice(&self.adjustment.to_le_bytes());
-        }
-        bytes
-    }
-}
 
 impl Evaluator<'_> {
     /// Evaluates an expression that only C and C++ have.
@@ -66,11 +31,10 @@ impl Evaluator<'_> {
             }
             Cpp::MemberAt(object, pointer) => {
                 let object = self.interpret(object)?;
-                let member = self.member_pointer(pointer)?;
-                if member.is_null() {
+                let MemberPointer::Data(Some(offset)) = self.member_pointer(pointer)? else {
                     return Err(error("the pointer to a member is null", &pointer.span));
-                }
-                let place = object.place.offset(member.word);
+                };
+                let place = object.place.offset(offset);
                 Ok(Value::new(of.ty.clone(), place))
             }
             Cpp::IsNullMember(pointer) => {
@@ -79,18 +43,13 @@ impl Evaluator<'_> {
             }
             Cpp::IsSameMember(a, b) => {
                 let (a, b) = (self.member_pointer(a)?, self.member_pointer(b)?);
-                let is_same = a.word == b.word && (a.is_null() || a.adjustment == b.adjustment);
-                Ok(arith::boolean(is_same, self.language))
+                Ok(arith::boolean(a.is_same(b), self.language))
             }
             Cpp::MovedMember(pointer, by) => {
-                let mut member = self.member_pointer(pointer)?;
-                let moved = match member.is_function {
-                    true => &mut member.adjustment,
-                    false if member.word == u64::MAX => &mut 0,
-                    false => &mut member.word,
-                };
-                *moved = moved.wrapping_add(*by);
-                Ok(Value::of_bytes(of.ty.clone(), &member.bytes()))
+                let moved = self.member_pointer(pointer)?.moved(*by);
+                let bytes = moved.bits(self.context.arch()).to_le_bytes();
+                let size = of.ty.size().unwrap_or(0).min(16) as usize;
+                Ok(Value::of_bytes(of.ty.clone(), &bytes[..size]))
             }
             Cpp::Object(parts) => self.object_of(parts, of),
             Cpp::Guarded(guard, value, why) => match self.bits(guard)? {
@@ -127,7 +86,8 @@ impl Evaluator<'_> {
     pub(super) fn member_pointer(&mut self, pointer: &Expr<'_>) -> Result<MemberPointer, Error> {
         let value = self.interpret(pointer)?;
         let bits = value.raw(self.context.as_target())?;
-        Ok(MemberPointer::of(&value.ty, bits))
+        let is_function = matches!(value.ty.shape(), Shape::MemberPointer(true));
+        Ok(MemberPointer::of(self.context.arch(), is_function, bits))
     }
 
     fn object_of(&mut self, parts: &[Init<'_>], of: &Expr<'_>) -> Result<Value, Error> {

@@ -4,12 +4,11 @@
 
 use super::argument::Argument;
 use super::evaluate::{At, Evaluator, error, inner};
-use super::interpret_cpp::MemberPointer;
 use super::ir::{self, Expr, Storage};
 use super::ownership;
 use super::tree::{Kind, Node};
 use crate::ids::error::Error;
-use crate::inspect::abi::{self, Returning};
+use crate::inspect::abi::{self, MemberPointer, Returning};
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::{Shape, Ty, Value, ValueLocation};
 use dwarf::{FileAddr, Function, Language, LoadAddr, LoadBias, Module};
@@ -194,18 +193,21 @@ impl Evaluator<'_> {
         arguments: &mut [Value],
         node: &Node,
     ) -> Result<LoadAddr, Error> {
-        if member.is_null() {
-            return Err(error("the pointer to a member is null", &node.span));
-        }
+        let moved = match *member {
+            MemberPointer::Function(entry, moved) if entry != 0 => moved,
+            MemberPointer::Virtual(_, moved) => moved,
+            _ => return Err(error("the pointer to a member is null", &node.span)),
+        };
         let target = self.context.as_target();
         let this = arguments.first_mut().ok_or(Error::OptimizedOut)?;
-        let addr = (this.raw(target)? as u64).wrapping_add(member.adjustment);
+        let addr = (this.raw(target)? as u64).wrapping_add(moved);
         *this = Value::of_bytes(this.ty.clone(), &addr.to_le_bytes());
-        Ok(LoadAddr(match member.word & 1 {
-            0 => member.word,
-            _ => {
+        Ok(LoadAddr(match *member {
+            MemberPointer::Data(_) => return Err(Error::OptimizedOut),
+            MemberPointer::Function(entry, _) => entry,
+            MemberPointer::Virtual(offset, _) => {
                 let table = target.memory().read_uint(LoadAddr(addr), 8)?;
-                let slot = table.wrapping_add(member.word - 1);
+                let slot = table.wrapping_add(offset);
                 target.memory().read_uint(LoadAddr(slot), 8)?
             }
         }))

@@ -2,7 +2,7 @@
 //! assembly code of the C libraries of Linux.
 
 use super::super::RegisterFile;
-use super::super::convention::{Composites, Convention, Landing, TlsTemplate};
+use super::super::convention::{Composites, Convention, Landing, TlsTemplate, VirtualBit};
 use super::decode::read;
 use super::encoding::{Kind, Width};
 use dwarf::register::aarch64::{PSTATE, TPIDR, X30};
@@ -30,6 +30,7 @@ pub const CONVENTION: Convention = Convention {
     exhausts: true,
     result_address: Some(X8),
     returned_address: None,
+    virtual_bit: VirtualBit::Adjustment,
     red_zone: 0,
     system_call: X8,
 };

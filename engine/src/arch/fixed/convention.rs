@@ -1,7 +1,7 @@
 //! Two argument registers; the return address is in a register.
 
 use super::super::RegisterFile;
-use super::super::convention::{Composites, Convention, Landing, TlsTemplate};
+use super::super::convention::{Composites, Convention, Landing, TlsTemplate, VirtualBit};
 use super::LINK;
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
@@ -15,6 +15,7 @@ pub const CONVENTION: Convention = Convention {
     exhausts: true,
     result_address: None,
     returned_address: None,
+    virtual_bit: VirtualBit::Pointer,
     red_zone: 0,
     system_call: Register(8),
 };

@@ -2,7 +2,7 @@
 //! libraries of Linux.
 
 use super::super::RegisterFile;
-use super::super::convention::{Composites, Convention, Landing, TlsTemplate};
+use super::super::convention::{Composites, Convention, Landing, TlsTemplate, VirtualBit};
 use super::decode::read;
 use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
 use dwarf::{LoadAddr, Memory, Register, Registers};
@@ -18,6 +18,7 @@ pub const CONVENTION: Convention = Convention {
     exhausts: false,
     result_address: None,
     returned_address: Some(RAX),
+    virtual_bit: VirtualBit::Pointer,
     red_zone: 128,
     system_call: RAX,
 };

@@ -5,9 +5,11 @@ use super::super::ir_cpp::Cpp;
 use super::super::parse_cpp::Form;
 use super::super::tree::{self, Binary, Node};
 use super::{Checked, Checker, Stop, c, wrong};
+use crate::arch::Arch;
 use crate::expr::evaluate::inner;
 use crate::expr::exact;
 use crate::expr::overload::Candidate;
+use crate::inspect::abi::MemberPointer;
 use crate::inspect::value::base_path::{self, BaseLookup};
 use crate::inspect::value::path::{self, Lookup, Part};
 use crate::inspect::value::{PointerKind, Shape, Ty};
@@ -180,17 +182,15 @@ impl Checker<'_> {
             );
             return Err(wrong(message, &node.span));
         }
-        // One more than the offset in the virtual table (Itanium C++ ABI, §2.3).
-        let word = match known.slot {
-            Some(slot) => Some(slot.wrapping_mul(8).wrapping_add(1)),
-            None => entry(&known),
+        let member = match known.slot {
+            Some(slot) => Some(MemberPointer::Virtual(slot.wrapping_mul(8), 0)),
+            None => entry(&known).map(|entry| MemberPointer::Function(entry, 0)),
         };
+        let arch = Arch::of(of.module().machine()).unwrap_or_default();
         let rest = known.types.iter().skip(1).cloned().collect();
         let is_const = known.takes_const_object();
         let ty = known.returns.function(rest, false, is_const);
-        let word =
-            word.map(|word| Expr::new(Kind::Constant(u128::from(word)), ty.member_of(class), node));
-        Ok(word)
+        Ok(member.map(|it| Expr::new(Kind::Constant(it.bits(arch)), ty.member_of(class), node)))
     }
 
     /// Checks `(object.*pointer)(arguments)` and `(object->*pointer)(arguments)`.

@@ -2,8 +2,11 @@
 //! ([`Composites`]); rustc's are its own.
 
 mod aapcs64;
+mod member_pointer;
 mod rustc_abi;
 mod sysv;
+
+pub(crate) use member_pointer::MemberPointer;
 
 use crate::arch::{Arch, Composites};
 use crate::inspect::value::location::Bytes;

@@ -9,7 +9,9 @@ use super::scalar::{self, Int, ScalarKind};
 use super::synthetic;
 use super::types::DwarfTy;
 use super::{Limits, PointerKind, Presentation, Shape, Target, Ty, Value, ValueLocation, text};
+use crate::arch::Arch;
 use crate::ids::error::Error;
+use crate::inspect::abi::MemberPointer;
 use crate::inspect::library;
 use crate::inspect::visualize;
 use dwarf::{Language, LoadAddr, Symbol};
@@ -356,19 +358,28 @@ impl Writer<'_> {
 
     /// Writes `&Class::member` (Itanium C++ ABI §2.3).
     fn member_pointer(&mut self, value: &Value, is_function: bool) -> Result<(), Error> {
-        let raw = value.raw(self.target)? as u64;
         let class = value.ty.member_pointer().map_or(Ty::Void, |it| it.0);
-        if raw == if is_function { 0 } else { u64::MAX } {
-            self.out.push_str("nullptr");
-        } else if is_function && raw & 1 == 1 {
-            let entry = raw / 8;
-            let _ = write!(self.out, "<virtual function {entry} of {}>", class.name());
-        } else if is_function {
-            self.address(LoadAddr(raw), &Ty::Function("code".into()));
-        } else if let Some(name) = members::name_at(&class, raw) {
-            let _ = write!(self.out, "&{}::{name}", class.name());
-        } else {
-            let _ = write!(self.out, "{raw}");
+        let arch = match &class {
+            Ty::Dwarf(class) => Arch::of(class.module().machine()),
+            _ => None,
+        };
+        let bits = value.raw(self.target)?;
+        match MemberPointer::of(arch.unwrap_or_default(), is_function, bits) {
+            member if member.is_null() => self.out.push_str("nullptr"),
+            MemberPointer::Virtual(offset, _) => {
+                let entry = offset / 8;
+                let _ = write!(self.out, "<virtual function {entry} of {}>", class.name());
+            }
+            MemberPointer::Function(entry, _) => {
+                self.address(LoadAddr(entry), &Ty::Function("code".into()));
+            }
+            MemberPointer::Data(offset) => {
+                let offset = offset.unwrap_or(0);
+                match members::name_at(&class, offset) {
+                    Some(name) => drop(write!(self.out, "&{}::{name}", class.name())),
+                    None => drop(write!(self.out, "{offset}")),
+                }
+            }
         }
         Ok(())
     }
