@@ -138,6 +138,17 @@ impl Fixture {
         })
     }
 
+    /// Compiles a source that a test has written. Returns false, and prints a note, if the compiler
+    /// is not installed.
+    ///
+    /// # Panics
+    /// The source does not compile.
+    pub fn compile_to(source: &Path, program: &Path, flags: Flags) -> bool {
+        let done = compiler(source, flags)
+            .and_then(|mut command| succeed(command.arg("-o").arg(program).arg(source)));
+        done.is_some()
+    }
+
     /// Returns a program that a test has compiled itself.
     pub fn compiled(source: &Path, program: &Path) -> Self {
         let text = fs::read_to_string(source)

@@ -24,6 +24,7 @@ mod fixture;
 pub mod oracle;
 pub mod process;
 mod schema;
+pub mod signatures;
 mod steps;
 pub mod stress;
 
