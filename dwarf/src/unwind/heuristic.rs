@@ -120,7 +120,7 @@ fn by_instructions(frame: &Frame<'_>, rule: &HeuristicUnwind) -> Option<Unwound>
         return None;
     }
     let machine = frame.registers.machine();
-    let pc = machine.return_address(back);
+    let pc = frame.registers.return_address(back);
     // The return address of a signal handler is the code that returns from the signal, which no
     // call precedes.
     let code = machine.facts().code.as_ref()?;
@@ -185,7 +185,7 @@ fn caller_at_entry(
             (sp.wrapping_add(8), Some(top))
         }
     };
-    let back = saved.map(|saved| machine.return_address(saved));
+    let back = saved.map(|saved| registers.return_address(saved));
     let back = back.filter(|back| *back != 0);
     Ok(back.map(|back| (step(registers, cfa, back, None), LoadAddr(back))))
 }
@@ -199,7 +199,7 @@ fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Un
         .ok_or_else(|| Error::RegisterUnavailable(machine.register_name(machine.sp())))?;
     let frame_pointer = memory.read_uint(LoadAddr(sp), 8)?;
     let pc = memory.read_uint(LoadAddr(sp.wrapping_add(8)), 8)?;
-    let (cfa, pc) = (sp.wrapping_add(16), machine.return_address(pc));
+    let (cfa, pc) = (sp.wrapping_add(16), registers.return_address(pc));
     Ok(step(registers, cfa, pc, Some(frame_pointer)))
 }
 
@@ -261,7 +261,7 @@ fn frame_pointer(
     }
     let saved = memory.read_uint(LoadAddr(frame), 8)?;
     let pc = memory.read_uint(LoadAddr(frame.wrapping_add(8)), 8)?;
-    let pc = machine.return_address(pc);
+    let pc = registers.return_address(pc);
     if pc != 0 && !is_code(modules, LoadAddr(pc)) && saved <= frame {
         return Err(nothing());
     }

@@ -334,7 +334,7 @@ fn apply(
     }
     let pc = return_address
         .ok_or_else(|| Error::RegisterUnavailable(machine.register_name(rule.return_address)))?;
-    let pc = machine.return_address(pc);
+    let pc = registers.return_address(pc);
     if pc == 0 {
         return Ok(unwound);
     }

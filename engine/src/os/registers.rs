@@ -5,7 +5,7 @@ use crate::ids::ThreadId;
 use dwarf::{LoadAddr, Register, Registers};
 
 /// Maximum number of words of a layout.
-pub(super) const MAX_WORDS: usize = 35;
+pub(super) const MAX_WORDS: usize = 36;
 /// DWARF numbers of general-purpose registers are smaller.
 const MAX_NUMBER: usize = 64;
 /// The entry of a number without a word.

@@ -2,7 +2,9 @@
 
 use super::{CodePatterns, MachineFacts, Prologue, Relocations, SignalReturn};
 use crate::ids::register::Register;
-use crate::ids::register::aarch64::{CALLEE_SAVED, NAMES, PC, SP, TPIDR, V0, X29, X30};
+use crate::ids::register::aarch64::{
+    CALLEE_SAVED, NAMES, PC, SIGNATURE_MASK, SP, TPIDR, V0, X29, X30,
+};
 
 pub(super) static FACTS: MachineFacts = MachineFacts {
     pc: PC,
@@ -11,9 +13,10 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     link: Some(X30),
     // Pointer authentication codes are in the bits above the user address space.
     return_address_mask: (1 << 48) - 1,
+    signature_mask: Some(SIGNATURE_MASK),
     first_vector: V0,
     callee_saved: CALLEE_SAVED,
-    of_thread: &[TPIDR],
+    of_thread: &[TPIDR, SIGNATURE_MASK],
     register_names: NAMES,
     thread_locals_by_symbol: true,
     long_double_is_extended: false,

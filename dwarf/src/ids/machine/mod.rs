@@ -26,9 +26,12 @@ pub(crate) struct MachineFacts {
     pub(crate) frame_pointer: Register,
     /// The register that calls write the return address to; `None` if they push it.
     pub(crate) link: Option<Register>,
-    /// The bits of a return address that are an address. Others may be a pointer authentication
-    /// code.
+    /// The bits of a return address that are an address, unless `signature_mask` says it. Others may
+    /// be a pointer authentication code.
     pub(crate) return_address_mask: u64,
+    /// What stands for the bits of a return address that are a pointer authentication code. Bits
+    /// above them are no address either.
+    pub(crate) signature_mask: Option<Register>,
     pub(crate) first_vector: Register,
     /// Registers that a called function must preserve, except the stack pointer.
     pub(crate) callee_saved: &'static [Register],
@@ -129,12 +132,6 @@ impl Machine {
             Machine::Aarch64 => &aarch64::FACTS,
             Machine::Other(_) => &unknown::FACTS,
         }
-    }
-
-    /// Returns the address in a return address that was read from a register or from the stack:
-    /// without its pointer authentication code. Everything that reads one passes it through here.
-    pub(crate) fn return_address(self, signed: u64) -> u64 {
-        signed & self.facts().return_address_mask
     }
 
     /// Returns the DWARF number that stands for the program counter.

@@ -11,6 +11,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     frame_pointer: Register(6),
     link: None,
     return_address_mask: u64::MAX,
+    signature_mask: None,
     first_vector: Register(17),
     callee_saved: &[],
     of_thread: &[],

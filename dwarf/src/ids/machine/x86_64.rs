@@ -10,6 +10,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     frame_pointer: RBP,
     link: None,
     return_address_mask: u64::MAX,
+    signature_mask: None,
     first_vector: XMM0,
     callee_saved: CALLEE_SAVED,
     of_thread: &[FS_BASE, GS_BASE],

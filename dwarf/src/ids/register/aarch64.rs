@@ -17,6 +17,9 @@ pub const PSTATE: Register = Register(33);
 pub const RA_SIGN_STATE: Register = Register(34);
 /// `tpidr_el0`, the thread pointer.
 pub const TPIDR: Register = Register(36);
+/// The bits of a return address that are a pointer authentication code, as the kernel says
+/// (`NT_ARM_PAC_MASK`). No register; DWARF reserves the number.
+pub const SIGNATURE_MASK: Register = Register(40);
 /// `v0`; the others follow.
 pub const V0: Register = Register(64);
 

@@ -84,6 +84,17 @@ impl Registers {
         vectors.get(usize::from(index)).copied()
     }
 
+    /// Returns the address in a return address that was read from a register or from the stack:
+    /// without its pointer authentication code. Everything that reads one passes it through here.
+    pub(crate) fn return_address(&self, signed: u64) -> u64 {
+        let facts = self.machine.facts();
+        let signature = facts.signature_mask.and_then(|mask| self.get(mask));
+        match signature.filter(|mask| *mask != 0) {
+            Some(mask) => signed & ((1 << mask.trailing_zeros()) - 1),
+            None => signed & facts.return_address_mask,
+        }
+    }
+
     /// Returns the program counter (x86-64: the return address column 16).
     pub fn pc(&self) -> Option<u64> {
         self.get(self.machine.pc())
@@ -102,5 +113,26 @@ impl Registers {
     /// Sets the stack pointer.
     pub fn set_sp(&mut self, sp: u64) {
         self.set(self.machine.sp(), sp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn return_addresses_lose_their_signature() {
+        let signed = 0x5a7f_ffff_1234_5678;
+        let mut registers = Registers::new(Machine::Aarch64);
+        assert_eq!(registers.return_address(signed), 0xffff_1234_5678);
+        // The kernel's mask of processes with addresses of 52 bits, and of 48.
+        registers.set(aarch64::SIGNATURE_MASK, 0x0070_0000_0000_0000);
+        assert_eq!(registers.return_address(signed), 0x000f_ffff_1234_5678);
+        registers.set(aarch64::SIGNATURE_MASK, 0x007f_0000_0000_0000);
+        assert_eq!(registers.return_address(signed), 0xffff_1234_5678);
+        registers.set(aarch64::SIGNATURE_MASK, 0);
+        assert_eq!(registers.return_address(signed), 0xffff_1234_5678);
+        let registers = Registers::new(Machine::X86_64);
+        assert_eq!(registers.return_address(signed), signed);
     }
 }

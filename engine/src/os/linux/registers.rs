@@ -1,11 +1,13 @@
 //! Registers of stopped threads, in the kernel's sets.
 
 use super::super::TrapCause;
-use super::super::linux_abi::{self, LinuxAbi, signal};
+use super::super::linux_abi::{self, LinuxAbi, SeparateRegister, signal};
 use super::super::registers::RegisterSet;
 use super::ptrace;
 use crate::arch::{Arch, ExtendedRegisters};
 use crate::ids::ThreadId;
+use dwarf::Register;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const NT_PRSTATUS: i32 = 1;
@@ -26,13 +28,33 @@ pub fn read(tid: ThreadId) -> Option<RegisterSet> {
     if !ptrace::read_register_words(tid, NT_PRSTATUS, set.words_mut()) {
         return None;
     }
-    if let Some((kind, register)) = abi().thread_pointer_note {
-        let mut word = [0; 1];
-        if ptrace::read_register_words(tid, kind.cast_signed(), &mut word) {
-            set.set(register, word[0]);
+    for separate in abi().separate {
+        if let Some(value) = read_separate(tid, separate) {
+            set.set(separate.register, value);
         }
     }
     Some(set)
+}
+
+/// Reads a register in a set of its own; `None` if the kernel or the processor lacks it.
+fn read_separate(tid: ThreadId, it: &SeparateRegister) -> Option<u64> {
+    /// Those that are the same in all threads, by their numbers.
+    static CONSTANT: Mutex<Vec<(Register, Option<u64>)>> = Mutex::new(Vec::new());
+    let mut known = it.is_constant.then(|| CONSTANT.lock().ok()).flatten();
+    if let Some(known) = &known
+        && let Some((_, value)) = known.iter().find(|(register, _)| *register == it.register)
+    {
+        return *value;
+    }
+    let mut words = [0; 2];
+    let index = it.offset / size_of::<u64>();
+    let set = words.get_mut(..=index)?;
+    let is_read = ptrace::read_register_words(tid, it.note.cast_signed(), set);
+    let value = words.get(index).copied().filter(|_| is_read);
+    if let Some(known) = &mut known {
+        known.push((it.register, value));
+    }
+    value
 }
 
 /// Writes the general-purpose registers. Returns false if the thread is gone.

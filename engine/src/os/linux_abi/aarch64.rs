@@ -2,17 +2,21 @@
 //! calls (`asm-generic/unistd.h`).
 
 use super::super::registers::{RegisterLayout, Word};
-use super::{LinuxAbi, SystemCalls};
+use super::{LinuxAbi, SeparateRegister, SystemCalls};
 use crate::arch::Arch;
 use dwarf::Register;
-use dwarf::register::aarch64::{PC, PSTATE, SP, TPIDR};
+use dwarf::register::aarch64::{PC, PSTATE, SIGNATURE_MASK, SP, TPIDR};
 
 /// `NT_ARM_TLS`
 const TLS_NOTE: u32 = 0x401;
 
-/// x0 to x30, the stack pointer, the pc, and the pstate; then the thread pointer.
+/// `NT_ARM_PAC_MASK`
+const PAC_NOTE: u32 = 0x406;
+
+/// x0 to x30, the stack pointer, the pc, and the pstate; then the thread pointer and the bits of
+/// pointer authentication codes.
 const WORDS: &[Word] = &{
-    let mut words = [Word::System; 35];
+    let mut words = [Word::System; 36];
     let mut number = 0;
     while number < 31 {
         words[number as usize] = Word::Register(Register(number));
@@ -22,6 +26,7 @@ const WORDS: &[Word] = &{
     words[32] = Word::Register(PC);
     words[33] = Word::Register(PSTATE);
     words[34] = Word::Separate(TPIDR);
+    words[35] = Word::Separate(SIGNATURE_MASK);
     words
 };
 
@@ -63,7 +68,21 @@ pub static ABI: LinuxAbi = LinuxAbi {
         ],
     },
     extended_note: None,
-    thread_pointer_note: Some((TLS_NOTE, TPIDR)),
+    separate: &[
+        SeparateRegister {
+            note: TLS_NOTE,
+            offset: 0,
+            register: TPIDR,
+            is_constant: false,
+        },
+        // `struct user_pac_mask`: of data, then of code.
+        SeparateRegister {
+            note: PAC_NOTE,
+            offset: 8,
+            register: SIGNATURE_MASK,
+            is_constant: true,
+        },
+    ],
     // TRAP_BRKPT
     breakpoint_code: 1,
     // SI_USER: the generic `user_single_step_report` (include/linux/ptrace.h)

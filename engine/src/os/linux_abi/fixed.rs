@@ -55,7 +55,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         interrupted_by_stops: &[22],
     },
     extended_note: None,
-    thread_pointer_note: None,
+    separate: &[],
     breakpoint_code: 1,
     stepped_call_code: 3,
     repeats_stepped_call: false,

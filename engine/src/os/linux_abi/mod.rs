@@ -21,15 +21,25 @@ pub struct LinuxAbi {
     pub calls: SystemCalls,
     /// The type of the note that has all extended registers, if `NT_FPREGSET` has only some.
     pub extended_note: Option<u32>,
-    /// The type of the note with the thread pointer, and the register, if it is not among the
-    /// general-purpose registers.
-    pub thread_pointer_note: Option<(u32, Register)>,
+    /// What is not among the general-purpose registers.
+    pub separate: &'static [SeparateRegister],
     /// `si_code` of the SIGTRAP of a breakpoint instruction.
     pub breakpoint_code: i32,
     /// `si_code` of the SIGTRAP at the end of a single step over a system call.
     pub stepped_call_code: i32,
     /// Whether the next step after that ends at once, unless registers are written before it.
     pub repeats_stepped_call: bool,
+}
+
+/// A register in a set of its own.
+pub struct SeparateRegister {
+    /// The type of the note of the set.
+    pub note: u32,
+    /// Offset of the register in the set, in bytes.
+    pub offset: usize,
+    pub register: Register,
+    /// Whether it is the same in all threads of the machine.
+    pub is_constant: bool,
 }
 
 /// Returns what the kernel defines for an architecture.

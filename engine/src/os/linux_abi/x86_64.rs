@@ -85,7 +85,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         ],
     },
     extended_note: Some(XSTATE_NOTE),
-    thread_pointer_note: None,
+    separate: &[],
     // SI_KERNEL
     breakpoint_code: 0x80,
     // TRAP_BRKPT

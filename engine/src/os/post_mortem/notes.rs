@@ -89,9 +89,10 @@ impl Notes {
                     }
                     _ if Some(kind) == abi.extended_note => thread.extended = Some(bytes),
                     _ => {
-                        let separate = abi.thread_pointer_note.filter(|(note, _)| *note == kind);
-                        if let (Some((_, register)), Some(value)) = (separate, u64_at(bytes, 0)) {
-                            thread.registers.set(register, value);
+                        for separate in abi.separate.iter().filter(|it| it.note == kind) {
+                            if let Some(value) = u64_at(bytes, separate.offset) {
+                                thread.registers.set(separate.register, value);
+                            }
                         }
                     }
                 }

@@ -237,18 +237,21 @@ fn core_of_another_architecture_is_read_by_its_own_layout() {
 
 #[test]
 fn core_of_aarch64_is_read_on_any_host() {
-    use dwarf::register::aarch64::{PC, PSTATE, TPIDR};
+    use dwarf::register::aarch64::{PC, PSTATE, SIGNATURE_MASK, TPIDR};
     let writer = || Writer {
         arch: Arch::Aarch64,
         ..Writer::default()
     };
     let mut vectors = vec![0; 528];
     vectors[16] = 9;
-    // The signal that ended the process, FP/SIMD registers, and `NT_ARM_TLS`.
+    let masks = [0x007f_0000_0000_0000_u64, 0x0070_0000_0000_0000];
+    let masks: Vec<u8> = masks.iter().flat_map(|mask| mask.to_le_bytes()).collect();
+    // The signal that ended the process, FP/SIMD registers, `NT_ARM_TLS` and `NT_ARM_PAC_MASK`.
     let process = writer()
         .thread(12, 11)
         .note("CORE", 2, &vectors)
         .note("LINUX", 0x401, &0x7000_u64.to_le_bytes())
+        .note("LINUX", 0x406, &masks)
         .open();
     let thread = ThreadId(12);
     let registers = process.registers(thread).unwrap();
@@ -258,6 +261,7 @@ fn core_of_aarch64_is_read_on_any_host() {
     let known = [dwarf::Register(30), PC, PSTATE, TPIDR].map(|register| all.get(register));
     assert_eq!(known, [0x11e, 0x120, 0x121, 0x7000].map(Some));
     assert_eq!(Arch::Aarch64.thread_pointer(&all), Some(0x7000));
+    assert_eq!(all.get(SIGNATURE_MASK), Some(0x0070_0000_0000_0000));
     let area = extended(&process, thread).unwrap();
     assert_eq!(Arch::Aarch64.vectors(&area).unwrap()[1], 9);
     // Without a thread pointer.
