@@ -251,6 +251,12 @@ impl Instruction {
         in_set_of!(self, set, code => set::decode::is_compiler_trap(code))
     }
 
+    /// Returns why the processor has refused to execute it as an illegal one, if the registers before
+    /// it say so.
+    pub fn refusal(&self, registers: &impl RegisterFile) -> Option<&'static str> {
+        in_set_of!(self, set, code => set::decode::refusal(code, registers))
+    }
+
     /// Returns the address of a memory operand that is relative to the pc.
     pub fn operand_near_pc(&self) -> Option<LoadAddr> {
         in_set_of!(self, set, code => set::decode::operand_near_pc(code))

@@ -295,6 +295,13 @@ impl Arch {
         in_set!(self, set => set::END_OF_USER_SPACE)
     }
 
+    /// Returns the address in a pointer that the program uses: without the tag that the processor
+    /// ignores, or compares with that of the memory.
+    #[inline]
+    pub(crate) const fn untagged(self, pointer: LoadAddr) -> LoadAddr {
+        in_set!(self, set => LoadAddr(set::decode::untagged(pointer.0)))
+    }
+
     /// Returns candidate unwind rules for code of an image without call frame information: first
     /// that of the path from the function's start to `addr`, if the start is known, then those of
     /// the paths to a return, shortest first. `is_return`: `addr` is a return address.

@@ -6,6 +6,7 @@ use super::encoding::{Kind, Transfer, Unit, kind};
 use super::memory::Base;
 use super::text::Formatter;
 use super::{Decoded, INSTRUCTION_BYTES, dwarf_register, own};
+use dwarf::register::aarch64::PSTATE;
 use dwarf::{LoadAddr, Memory};
 
 /// Reads and decodes the instruction at `addr`.
@@ -114,6 +115,33 @@ pub fn is_compiler_trap(code: &Decoded) -> bool {
         Kind::Trap { number } => matches!(number, 1 | 1000 | 0x5500..=0x55ff),
         Kind::Fault => code.word >> 16 == 0,
         _ => false,
+    }
+}
+
+/// Returns why the processor refuses an instruction: in guarded code (BTI), a jump to a register leads
+/// only to a landing pad; a pointer that does not match its authentication code is not used.
+pub fn refusal(code: &Decoded, registers: &impl RegisterFile) -> Option<&'static str> {
+    let branch_type = registers.get(PSTATE).unwrap_or(0) >> 10 & 0b11;
+    match branch_type {
+        0 => {}
+        0b10 => return Some("an indirect call led here, but this is no landing pad (`bti c`)"),
+        _ => return Some("an indirect jump led here, but this is no landing pad (`bti j`)"),
+    }
+    // `autiasp`, `retaa`, `braa`, `blraa`, `ldraa` and others
+    let checks = ["aut", "reta", "retb", "bra", "blra", "ldra"];
+    let name = mnemonic(code);
+    let is_check = checks.iter().any(|check| name.starts_with(check));
+    is_check.then_some("the pointer does not match its authentication code: it was overwritten")
+}
+
+/// Returns a pointer without its highest byte, which the processor ignores in addresses of programs
+/// (TBI), or uses as a tag (MTE).
+pub const fn untagged(pointer: u64) -> u64 {
+    const TAG: u64 = 0xff << 56;
+    match pointer >> 55 & 1 {
+        0 => pointer & !TAG,
+        // No address of a program.
+        _ => pointer,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::super::RegisterFile;
 use super::super::watch::{Coverage, MAX_SLOTS, Slot, Slots, Trigger};
+use super::decode::untagged;
 use dwarf::LoadAddr;
 
 /// Size of the word that a slot watches bytes of.
@@ -12,9 +13,10 @@ const WORD: u64 = 8;
 /// Returns the slots that watch a range. `None` if four are not enough. Any bytes of a word take
 /// one, so that neighbours never take fewer.
 pub fn cover(addr: LoadAddr, bytes: u64, trigger: Trigger, _: Coverage) -> Option<Slots> {
-    let end = addr.0.checked_add(bytes)?;
+    let start = untagged(addr.0);
+    let end = start.checked_add(bytes)?;
     let mut slots = Slots::new();
-    let mut at = addr.0;
+    let mut at = start;
     while at < end {
         if slots.len() == MAX_SLOTS {
             return None;
@@ -72,6 +74,7 @@ pub fn slot_of(addr: u64, control: u32, trigger: Option<Trigger>) -> Option<Slot
 /// slot is meant.
 #[allow(dead_code, reason = "for processors of this set")]
 pub fn hits(slots: &[Option<Slot>; MAX_SLOTS], addr: u64) -> u8 {
+    let addr = untagged(addr);
     let distance = |slot: &Slot| {
         let last = slot.addr.0.saturating_add(u64::from(slot.len.max(1)) - 1);
         match addr {
@@ -116,6 +119,7 @@ mod tests {
         assert_eq!(covered(16, 32).unwrap().len(), 4);
         assert_eq!(covered(16, 33), None);
         assert_eq!(covered(17, 32), None);
+        assert_eq!(covered(0x0b00_0000_0000_0010, 4).unwrap(), [(16, 4)]);
         assert_eq!(covered(u64::MAX - 1, 4), None);
     }
 
@@ -168,6 +172,7 @@ mod tests {
         assert_eq!(hits(&slots, 0x1018), 0b100);
         assert_eq!(hits(&slots, 0x1027), 0b100);
         assert_eq!(hits(&slots, 0x101c), 0b1000);
+        assert_eq!(hits(&slots, 0x0b00_0000_0000_1027), 0b100);
         assert_eq!(hits(&[None; MAX_SLOTS], 0x1000), 0);
     }
 }

@@ -71,6 +71,16 @@ pub fn is_compiler_trap(code: &Decoded) -> bool {
     code.opcode() == UNDEFINED
 }
 
+/// There is no state by which the processor refuses an instruction.
+pub fn refusal(_: &Decoded, _: &impl RegisterFile) -> Option<&'static str> {
+    None
+}
+
+/// Pointers have no tags.
+pub const fn untagged(pointer: u64) -> u64 {
+    pointer
+}
+
 pub fn operand_near_pc(code: &Decoded) -> Option<LoadAddr> {
     (code.opcode() == LOAD_NEAR).then(|| LoadAddr(code.target()))
 }

@@ -198,6 +198,16 @@ pub fn is_compiler_trap(code: &Decoded) -> bool {
     code.mnemonic() == Mnemonic::Ud2
 }
 
+/// There is no state by which the processor refuses an instruction.
+pub fn refusal(_: &Decoded, _: &impl RegisterFile) -> Option<&'static str> {
+    None
+}
+
+/// Pointers have no tags.
+pub const fn untagged(pointer: u64) -> u64 {
+    pointer
+}
+
 /// Returns the address of a memory operand that is relative to the pc.
 pub fn operand_near_pc(code: &Decoded) -> Option<LoadAddr> {
     code.is_ip_rel_memory_operand()

@@ -12,6 +12,10 @@ use dwarf::{LoadAddr, Memory};
 
 /// `si_code` of a fault for which the kernel has no address.
 const SI_KERNEL: i32 = 0x80;
+/// `si_code` of faults by tags of memory (MTE): at some access since the thread was last in the
+/// kernel, and at this one.
+const SEGV_MTEAERR: i32 = 8;
+const SEGV_MTESERR: i32 = 9;
 const BUS_ADRALN: i32 = 1;
 const BUS_ADRERR: i32 = 2;
 /// Nothing is mapped below this address (`vm.mmap_min_addr`): an access there goes through a null
@@ -35,7 +39,7 @@ impl Debugger {
             (Signal::SEGV, Some(addr)) => self.explain_fault(thread, info.code, addr),
             (Signal::BUS, Some(addr)) => self.explain_bus(thread, info.code, addr),
             (Signal::FPE, Some(_)) => Some(self.explain_arithmetic(thread, info.code)),
-            (Signal::ILL, Some(addr)) => Some(self.explain_illegal(addr)),
+            (Signal::ILL, Some(addr)) => Some(self.explain_illegal(thread, addr)),
             (Signal::ABRT, _) => self.explain_abort(thread),
             (Signal::SYS, _) if info.code > 0 => self.inferior.registers(thread).map(|registers| {
                 let arch = self.images.modules.arch();
@@ -69,13 +73,25 @@ impl Debugger {
         if code == SI_KERNEL {
             return Some(self.explain_protection(thread, instruction, &touched));
         }
+        if code == SEGV_MTEAERR {
+            return Some(
+                "an access through a pointer whose tag is not that of the memory, at some time \
+                 since the last system call (asynchronous tag check)"
+                    .to_owned(),
+            );
+        }
+        let arch = self.images.modules.arch();
+        let (tagged, addr) = (addr, arch.untagged(addr));
         let mappings = self.mappings();
         if let Some(text) = stack_overflow(&mappings, addr.0, registers.sp()) {
             let name = self.function_name(thread, 0);
             let name = name.map_or_else(String::new, |name| format!(", in `{name}`"));
             return Some(format!("stack overflow: {text}{name}"));
         }
-        let within = |it: &&Access| it.at <= addr.0 && addr.0 - it.at < it.size.max(1);
+        let within = |it: &&Access| {
+            let at = arch.untagged(LoadAddr(it.at));
+            at <= addr && addr - at < it.size.max(1)
+        };
         let access = touched.iter().find(within).copied();
         let is_jump = registers.pc() == addr;
         let verb = match access {
@@ -93,6 +109,13 @@ impl Debugger {
             None => String::new(),
         };
         let place = self.in_library(thread);
+        if code == SEGV_MTESERR {
+            let tag = access.map_or(tagged.0, |it| it.at) >> 56 & 0xf;
+            return Some(format!(
+                "{verb} address {addr}{behind}: the pointer has tag {tag}, and the memory another \
+                 one: it was freed, or the address is out of bounds{place}"
+            ));
+        }
         let distance = match addr.0 {
             0 => Some("a null pointer".to_owned()),
             1..LOWEST => Some(format!("a null pointer plus {}", addr.0)),
@@ -222,18 +245,20 @@ impl Debugger {
         }
     }
 
-    fn explain_illegal(&self, addr: LoadAddr) -> String {
-        match self
-            .images
-            .modules
-            .arch()
-            .read(&self.inferior.memory(), addr)
-        {
+    fn explain_illegal(&self, thread: ThreadId, addr: LoadAddr) -> String {
+        let arch = self.images.modules.arch();
+        let instruction = arch.read(&self.inferior.memory(), addr);
+        let registers = self.inferior.registers(thread);
+        let refusal = |it: &Instruction| it.refusal(registers.as_ref()?);
+        match instruction {
             Some(trap) if trap.is_compiler_trap() => {
                 format!(
                     "`{}`: a trap that the compiler inserts for unreachable code and failed checks",
                     trap.mnemonic()
                 )
+            }
+            Some(it) if let Some(why) = refusal(&it) => {
+                format!("`{}` at {addr} was refused: {why}", it.mnemonic())
             }
             Some(_) => format!(
                 "illegal instruction at {addr}: not supported or privileged on this processor"

@@ -4,6 +4,7 @@ use super::super::AddressSpace;
 use super::guardian::Guardian;
 use super::shared::Shared;
 use super::{LinuxBackend, os_error};
+use crate::arch::Arch;
 use crate::ids::error::Error;
 use dwarf::LoadAddr;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
@@ -67,6 +68,7 @@ impl AddressSpace for LinuxBackend {
         let Some(OpenMemory { file, .. }) = &self.memory else {
             return 0;
         };
+        let addr = Arch::HOST.untagged(addr);
         transfer(buffer.len(), |done| {
             file.read_at(&mut buffer[done..], addr.0.wrapping_add(done as u64))
         })
@@ -76,6 +78,7 @@ impl AddressSpace for LinuxBackend {
         let Some(OpenMemory { pid, .. }) = self.memory else {
             return 0;
         };
+        let addr = Arch::HOST.untagged(addr);
         transfer(buffer.len(), |done| {
             let from = [RemoteIoVec {
                 base: addr.0.wrapping_add(done as u64) as usize,
@@ -90,6 +93,7 @@ impl AddressSpace for LinuxBackend {
         let Some(OpenMemory { file, .. }) = &self.memory else {
             return 0;
         };
+        let addr = Arch::HOST.untagged(addr);
         transfer(bytes.len(), |done| {
             file.write_at(&bytes[done..], addr.0.wrapping_add(done as u64))
         })

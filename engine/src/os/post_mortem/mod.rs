@@ -147,6 +147,7 @@ impl AddressSpace for PostMortem {
     fn close_memory(&mut self) {}
 
     fn read_memory(&self, addr: LoadAddr, buffer: &mut [u8]) -> usize {
+        let addr = self.core.arch().untagged(addr);
         let at = |addr| {
             let dumped = self.core.dumped_at(addr);
             dumped.or_else(|| self.core.images.bytes_at(&self.core, addr))
