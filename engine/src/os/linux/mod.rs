@@ -34,6 +34,7 @@ pub use peer::{user_of_peer, user_of_unix_peer};
 pub use shared::Shared;
 pub use stdio::OpenStdio;
 
+use super::linux_abi::PendingCall;
 use super::{AddressSpace, Backend, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 use crate::ids::Launch;
 use crate::ids::error::Error;
@@ -42,6 +43,7 @@ use duty::Keeper;
 use guardian::Guardian;
 use memory::OpenMemory;
 use output::Outputs;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -83,6 +85,8 @@ pub struct LinuxBackend {
     /// Keepers of processes that are no longer traced, by pid.
     keepers: Vec<(i32, Keeper)>,
     outputs: Outputs,
+    /// The system calls that threads were in when they were interrupted.
+    pending_calls: BTreeMap<ThreadId, PendingCall>,
     thread_bound: std::marker::PhantomData<*const ()>,
 }
 
@@ -127,6 +131,7 @@ impl LinuxBackend {
             guarded: false,
             keepers: Vec::new(),
             outputs: Outputs::default(),
+            pending_calls: BTreeMap::new(),
             thread_bound: std::marker::PhantomData,
         })
     }
@@ -324,6 +329,10 @@ impl Backend for LinuxBackend {
     }
 
     fn interrupt(&mut self, thread: ThreadId) {
+        match registers::pending_call(thread) {
+            Some(call) => drop(self.pending_calls.insert(thread, call)),
+            None => drop(self.pending_calls.remove(&thread)),
+        }
         if let Err(error) = ptrace::interrupt(thread) {
             tracing::debug!(%thread, %error, "cannot interrupt");
         }

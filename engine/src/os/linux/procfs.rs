@@ -182,6 +182,11 @@ pub fn program_named(pid: i32, name: &str) -> Option<PathBuf> {
     (fits && !is_zombie(pid)).then(|| program.unwrap_or_else(|| PathBuf::from(called)))
 }
 
+/// Returns the line of `/proc/PID/syscall` of a thread; `None` if it is gone.
+pub fn system_call(tid: i32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{tid}/syscall")).ok()
+}
+
 /// Returns whether a process has ended but has not been reaped.
 pub fn is_zombie(pid: i32) -> bool {
     status(pid, "State").is_some_and(|state| state.starts_with(['Z', 'X']))

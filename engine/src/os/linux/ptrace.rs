@@ -100,6 +100,12 @@ pub fn detach(tid: ThreadId, signal: Signal) -> io::Result<()> {
     order(Order::Detach, tid.0, 0, signal.0 as usize).map(drop)
 }
 
+/// Returns whether a stopped thread was interrupted, and has no signal to get.
+pub fn is_interrupted(tid: ThreadId) -> bool {
+    let info = signal_info(tid).and_then(|raw| signal::decode_info(&raw));
+    info.is_some_and(|info| info.code >> 8 == libc::PTRACE_EVENT_STOP)
+}
+
 fn event_message(tid: i32) -> u64 {
     let mut message: libc::c_ulong = 0;
     // SAFETY: the request writes one word, to a live one.

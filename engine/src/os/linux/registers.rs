@@ -1,9 +1,9 @@
 //! Registers of stopped threads, in the kernel's sets.
 
 use super::super::TrapCause;
-use super::super::linux_abi::{self, LinuxAbi, SeparateRegister, signal};
+use super::super::linux_abi::{self, LinuxAbi, PendingCall, Restart, SeparateRegister, signal};
 use super::super::registers::RegisterSet;
-use super::ptrace;
+use super::{procfs, ptrace};
 use crate::arch::{Arch, ExtendedRegisters};
 use crate::ids::ThreadId;
 use dwarf::Register;
@@ -63,9 +63,23 @@ pub fn write(tid: ThreadId, registers: &RegisterSet) -> bool {
     set.arch() == Arch::HOST && ptrace::write_register_words(tid, NT_PRSTATUS, set.words_mut())
 }
 
+/// Returns the system call that a running thread is in, if a stop would make it fail and it could not
+/// be restarted without this.
+pub fn pending_call(tid: ThreadId) -> Option<PendingCall> {
+    let calls = &abi().calls;
+    if calls.restart == Restart::ByResult {
+        return None;
+    }
+    let text = procfs::system_call(tid.0)?;
+    PendingCall::parse(&text).filter(|call| call.is_interrupted(calls))
+}
+
 /// Makes a thread restart the system call that a stop has interrupted, if the kernel would not.
-pub fn keep_system_call(tid: ThreadId) {
-    if let Some(restarted) = read(tid).and_then(|set| set.with_call_restarted()) {
+/// `before`: what [`pending_call`] returned before the stop.
+pub fn keep_system_call(tid: ThreadId, before: Option<PendingCall>) {
+    // The handler of a signal makes the call fail.
+    let before = before.filter(|_| ptrace::is_interrupted(tid));
+    if let Some(restarted) = read(tid).and_then(|set| set.with_call_restarted(before)) {
         write(tid, &restarted);
     }
 }

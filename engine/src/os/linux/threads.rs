@@ -75,6 +75,7 @@ impl ThreadState for LinuxBackend {
     }
 
     fn keep_system_call(&mut self, thread: ThreadId) {
-        registers::keep_system_call(thread);
+        let before = self.pending_calls.remove(&thread);
+        registers::keep_system_call(thread, before);
     }
 }

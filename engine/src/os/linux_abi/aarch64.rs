@@ -2,7 +2,7 @@
 //! calls (`asm-generic/unistd.h`).
 
 use super::super::registers::{RegisterLayout, Word};
-use super::{LinuxAbi, SeparateRegister, SystemCalls};
+use super::{LinuxAbi, Restart, SeparateRegister, SystemCalls};
 use crate::arch::Arch;
 use dwarf::Register;
 use dwarf::register::aarch64::{PC, PSTATE, SIGNATURE_MASK, SP, TPIDR};
@@ -49,6 +49,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         memory_file: 279,
         process_control: 167,
         futex: 98,
+        restart: Restart::ByInstruction(4),
         interrupted_by_stops: &[
             22,  // epoll_pwait
             441, // epoll_pwait2

@@ -19,9 +19,50 @@ pub struct SystemCalls {
     pub memory_file: u64,
     pub process_control: u64,
     pub futex: u64,
+    pub restart: Restart,
     /// Calls that fail with EINTR when their thread is stopped (signal(7), "Interruption of system
     /// calls by stop signals"); the kernel restarts all others.
     pub interrupted_by_stops: &'static [u64],
+}
+
+/// How the kernel restarts a system call that a stop has interrupted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Restart {
+    /// When the thread is resumed, if the result is an internal error.
+    ByResult,
+    /// It has moved the thread back to the instruction before the stop, with the first argument in
+    /// the register of the result. A call that has failed has lost that argument. The size of the
+    /// instruction, in bytes.
+    ByInstruction(u64),
+}
+
+/// A system call that a running thread is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingCall {
+    number: u64,
+    first: u64,
+    /// The address behind its instruction.
+    behind: LoadAddr,
+}
+
+impl PendingCall {
+    /// Reads it from `/proc/PID/syscall`: the number, six arguments, the stack pointer and the pc.
+    /// `None`: the thread is in none.
+    pub fn parse(text: &str) -> Option<PendingCall> {
+        let mut words = text.split_whitespace();
+        let number = words.next()?.parse().ok()?;
+        let mut words = words.map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
+        Some(PendingCall {
+            number,
+            first: words.next()??,
+            behind: LoadAddr(words.nth(6)??),
+        })
+    }
+
+    /// Returns whether it fails when its thread is stopped.
+    pub fn is_interrupted(&self, calls: &SystemCalls) -> bool {
+        calls.interrupted_by_stops.contains(&self.number)
+    }
 }
 
 const PROT_READ: u64 = 1;
@@ -45,6 +86,9 @@ const ERESTARTNOHAND: i64 = 514;
 /// ERESTARTSYS and ERESTART_RESTARTBLOCK: bounds of the kernel-internal errors that mark a call to
 /// be restarted.
 const RESTARTS: (i64, i64) = (512, 516);
+
+/// Nothing is mapped below this address (`vm.mmap_min_addr`).
+const LOWEST_ADDRESS: i64 = 0x1_0000;
 
 impl RegisterSet {
     fn calls(&self) -> &'static SystemCalls {
@@ -121,25 +165,48 @@ impl RegisterSet {
         self.get(self.calls().result).unwrap_or(0) as i64
     }
 
-    /// Returns the registers that make the kernel restart the system call that a stop has made fail
-    /// with EINTR; `None` if it has not.
-    pub(in crate::os) fn with_call_restarted(&self) -> Option<RegisterSet> {
+    /// Returns the registers that restart the system call that a stop has made fail with EINTR; `None`
+    /// if it has not. `before`: the call that the thread was in, for [`Restart::ByInstruction`].
+    pub(in crate::os) fn with_call_restarted(
+        &self,
+        before: Option<PendingCall>,
+    ) -> Option<RegisterSet> {
         let calls = self.calls();
         let is_interrupted = self.system_call_result() == -EINTR;
         let call = self.current_call().filter(|_| is_interrupted)?;
-        calls.interrupted_by_stops.contains(&call).then(|| {
-            let mut set = *self;
-            set.set(calls.result, -ERESTARTNOHAND as u64);
-            set
-        })
+        if !calls.interrupted_by_stops.contains(&call) {
+            return None;
+        }
+        let mut set = *self;
+        match calls.restart {
+            Restart::ByResult => {
+                set.set(calls.result, -ERESTARTNOHAND as u64);
+            }
+            Restart::ByInstruction(len) => {
+                let is_it = |it: &PendingCall| it.number == call && it.behind == self.pc();
+                let before = before.filter(is_it)?;
+                set.set(*calls.arguments.first()?, before.first);
+                set.set_pc(LoadAddr(before.behind.0.checked_sub(len)?));
+            }
+        }
+        Some(set)
+    }
+
+    /// Returns whether the registers are those of a stopped thread whose system call will be
+    /// restarted. After [`Restart::ByInstruction`] that is a guess: a result is no address.
+    fn will_restart_call(&self) -> bool {
+        let result = self.system_call_result();
+        match self.calls().restart {
+            Restart::ByResult => (-RESTARTS.1..=-RESTARTS.0).contains(&result),
+            Restart::ByInstruction(_) => result >= LOWEST_ADDRESS,
+        }
     }
 
     /// Returns the futex wait of a thread that was stopped in such a system call.
     pub(crate) fn futex_wait(&self) -> Option<FutexWait> {
         let calls = self.calls();
-        // A stopped call that waits has a kernel-internal error as its result.
-        let is_interrupted = (-RESTARTS.1..=-RESTARTS.0).contains(&self.system_call_result());
-        if !is_interrupted || self.current_call() != Some(calls.futex) {
+        // A stopped call that waits is restarted.
+        if !self.will_restart_call() || self.current_call() != Some(calls.futex) {
             return None;
         }
         let argument = |nth: usize| self.get(*calls.arguments.get(nth)?);
@@ -197,12 +264,55 @@ mod tests {
     fn only_calls_that_stops_interrupt_are_restarted() {
         for arch in Arch::ALL {
             let calls = &of(*arch).calls;
-            let restarted = |number, result| in_call(*arch, number, result).with_call_restarted();
             let call = calls.interrupted_by_stops[0];
+            let text = format!("{call} 0x7 0x1 0x2 0x3 0x4 0x5 0xfff0 0x1004\n");
+            let before = PendingCall::parse(&text);
+            assert!(before.is_some_and(|it| it.is_interrupted(calls)));
+            let restarted = |number, result| {
+                let mut set = in_call(*arch, number, result);
+                set.set_pc(LoadAddr(0x1004));
+                set.with_call_restarted(before)
+            };
             let set = restarted(call, -EINTR).unwrap();
-            assert_eq!(set.system_call_result(), -ERESTARTNOHAND);
+            match calls.restart {
+                Restart::ByResult => assert_eq!(set.system_call_result(), -ERESTARTNOHAND),
+                Restart::ByInstruction(len) => {
+                    assert_eq!(set.pc(), LoadAddr(0x1004 - len));
+                    assert_eq!(set.get(calls.arguments[0]), Some(7));
+                    let other = in_call(*arch, call, -EINTR);
+                    assert!(other.with_call_restarted(before).is_none(), "another place");
+                    assert!(other.with_call_restarted(None).is_none());
+                }
+            }
             assert!(restarted(call, 1).is_none(), "it has a result");
             assert!(restarted(calls.futex, -EINTR).is_none(), "the kernel does");
+        }
+    }
+
+    #[test]
+    fn calls_are_read_as_the_kernel_writes_them() {
+        let parse = PendingCall::parse;
+        assert_eq!(parse("running\n"), None);
+        assert_eq!(
+            parse("-1 0xffffe0 0x1000\n"),
+            None,
+            "stopped outside of a call"
+        );
+        assert_eq!(parse(""), None);
+        assert_eq!(parse("22 0x4 0x5 0x6"), None);
+    }
+
+    #[test]
+    fn waiting_futex_of_aarch64_has_its_argument() {
+        let calls = &of(Arch::Aarch64).calls;
+        let mut set = in_call(Arch::Aarch64, calls.futex, 0x4_0000);
+        set.set(calls.arguments[1], u64::from(FUTEX_WAIT | 0x80));
+        set.set(calls.arguments[2], 2);
+        let word = |set: &RegisterSet| set.futex_wait().map(|it| it.word);
+        assert_eq!(word(&set), Some(LoadAddr(0x4_0000)));
+        for result in [0, 1, -EINTR, -11] {
+            set.set(calls.result, result as u64);
+            assert_eq!(word(&set), None, "it has returned {result}");
         }
     }
 

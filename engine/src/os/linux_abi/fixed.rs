@@ -1,7 +1,7 @@
 //! The set for tests: 16 registers, then a word of the kernel, the stack pointer and the pc.
 
 use super::super::registers::{RegisterLayout, Word};
-use super::{LinuxAbi, SystemCalls};
+use super::{LinuxAbi, Restart, SystemCalls};
 use crate::arch::Arch;
 use dwarf::Register;
 
@@ -52,6 +52,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         memory_file: 279,
         process_control: 167,
         futex: 98,
+        restart: Restart::ByResult,
         interrupted_by_stops: &[22],
     },
     extended_note: None,

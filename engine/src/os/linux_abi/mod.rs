@@ -11,7 +11,7 @@ mod x86_64;
 
 use super::registers::RegisterLayout;
 use crate::arch::Arch;
-pub use calls::SystemCalls;
+pub use calls::{PendingCall, Restart, SystemCalls};
 use dwarf::Register;
 
 /// What the kernel defines for an architecture.

@@ -1,7 +1,7 @@
 //! x86-64: `user_regs_struct` (`arch/x86/include/asm/user_64.h`) and `syscall_64.tbl`.
 
 use super::super::registers::{RegisterLayout, Word};
-use super::{LinuxAbi, SystemCalls};
+use super::{LinuxAbi, Restart, SystemCalls};
 use crate::arch::Arch;
 use dwarf::Register;
 use dwarf::register::x86_64::{
@@ -65,6 +65,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         memory_file: 319,
         process_control: 157,
         futex: 202,
+        restart: Restart::ByResult,
         interrupted_by_stops: &[
             232, // epoll_wait
             281, // epoll_pwait
