@@ -140,3 +140,66 @@ pub fn linked_context(
         sp,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwarf::Unreadable;
+    use std::collections::BTreeMap;
+
+    /// `x19`.
+    #[derive(Clone, Copy)]
+    struct Only(u64);
+
+    impl RegisterFile for Only {
+        fn get(&self, register: Register) -> Option<u64> {
+            (register == Register(19)).then_some(self.0)
+        }
+
+        fn set(&mut self, _: Register, _: u64) -> bool {
+            false
+        }
+
+        fn sp(&self) -> u64 {
+            0
+        }
+
+        fn set_sp(&mut self, _: u64) {}
+
+        fn set_pc(&mut self, _: LoadAddr) {}
+    }
+
+    struct Words(BTreeMap<u64, u64>);
+
+    impl Memory for Words {
+        fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+            let len = buffer.len();
+            let word = self.0.get(&addr.0).ok_or(Unreadable { addr, len })?;
+            buffer.copy_from_slice(word.to_le_bytes().get(..len).unwrap_or_default());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_linked_context_is_where_glibc_continues() {
+        const CODE: LoadAddr = LoadAddr(0x1000);
+        const CONTEXT: u64 = 0x7000;
+        let landing = |code: u32, linked: u64| {
+            // `uc_mcontext` follows 176 bytes: the address of a fault, x0 to x30, sp, pc.
+            let saved = CONTEXT + 176 + 8 * 32;
+            let words = [(CODE.0, code.into()), (saved, 0x8000), (saved + 8, 0x1234)];
+            let landing = linked_context(CODE, &Only(linked), &Words(words.into()))?;
+            Some((landing.addr.0, landing.sp))
+        };
+        let found = Some((0x1234, 0x8000));
+        // mov x0, x19; cbnz x19, .; cbz x19, .
+        for code in [0xaa13_03e0, 0xb500_0013, 0xb400_0013] {
+            assert_eq!(landing(code, CONTEXT), found, "{code:x}");
+            assert_eq!(landing(code, 0), None, "the thread ends");
+        }
+        // mov x0, x20; cbnz x20, .; ret
+        for code in [0xaa14_03e0, 0xb500_0014, 0xd65f_03c0] {
+            assert_eq!(landing(code, CONTEXT), None, "{code:x}");
+        }
+    }
+}
