@@ -2,6 +2,7 @@
 //! registers depend on is decoded here; only texts come from a crate.
 
 pub(super) mod access;
+pub(crate) mod assembler;
 pub(super) mod callers;
 pub(super) mod convention;
 pub(super) mod decode;
