@@ -157,10 +157,29 @@ impl Arch {
         addr + self.breakpoint().len() as u64
     }
 
-    /// Returns the first byte of the jump that makes a breakpoint fast; `None` if the set has no
-    /// fast breakpoints, and always traps.
-    pub(crate) fn jump_patch(self) -> Option<u8> {
-        in_set!(self, set => set::JUMP_PATCH)
+    /// Returns the length in bytes of the jump that makes a breakpoint fast; `None` if the set has
+    /// no fast breakpoints, and always traps.
+    pub(crate) fn jump_bytes(self) -> Option<usize> {
+        in_set!(self, set => set::JUMP_BYTES)
+    }
+
+    /// Returns whether that jump may be longer than the instruction that it replaces.
+    pub(crate) fn jump_may_be_longer(self) -> bool {
+        self.jump_bytes()
+            .is_some_and(|bytes| bytes > self.alignment())
+    }
+
+    /// Returns that jump, from one address to another; `None` if it is too far away.
+    pub(crate) fn jump(self, from: LoadAddr, to: LoadAddr) -> Option<[u8; MAX_JUMP_BYTES]> {
+        let mut bytes = [0; MAX_JUMP_BYTES];
+        let jump = in_set!(self, set => set::relocate::jump_patch(from, to))?;
+        bytes.get_mut(..jump.len())?.copy_from_slice(&jump);
+        Some(bytes)
+    }
+
+    /// Returns an instruction as long as a breakpoint that does nothing.
+    pub(crate) fn nop(self) -> &'static [u8] {
+        in_set!(self, set => set::DO_NOTHING)
     }
 
     /// Returns the target of the jump of a fast breakpoint at `addr`, also if a breakpoint has

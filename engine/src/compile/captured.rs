@@ -4,21 +4,16 @@
 
 use super::code::{Address, BoolExpr, Float, Int, Order, Width};
 use super::containers::compare;
-use super::emit::{At, Emitter};
 use super::lower::Compiler;
 use super::numbers::{address_in, pointee, word_of};
-use super::{
-    Exits, NotCompilable, RuntimeLocation, RuntimeValue, SavedRegisters, Scope, check, dry_run,
-    emit,
-};
-use super::{probe, registers};
+use super::set::{self, Uses, Work};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, check, probe, registers};
+use crate::arch::Arch;
 use crate::expr::Expression;
 use crate::inspect::value::scalar::{self, Scalar, ScalarKind};
 use crate::inspect::value::types::{ArrayTy, DwarfTy};
 use crate::inspect::value::{Limits, PointerKind, Shape, Ty, members};
 use dwarf::Language;
-use iced_x86::IcedError;
-use iced_x86::code_asm::{AsmRegister64, CodeAssembler, CodeLabel, ptr};
 use std::sync::Arc;
 
 mod format;
@@ -38,17 +33,16 @@ const LEAST_TEXT: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct Captured {
     ty: Ty,
-    kept: Kept,
-    blocks: Vec<Block>,
+    pub(super) kept: Kept,
+    pub(super) blocks: Vec<Block>,
     /// Bytes available for each text; a longer one is a deopt.
-    room: usize,
-    clobbers: u32,
-    vectors: bool,
+    pub(super) room: usize,
+    pub(super) uses: Uses,
 }
 
 /// The value itself.
 #[derive(Clone, Debug)]
-enum Kept {
+pub(super) enum Kept {
     /// Its bytes in words, and their number.
     Words(Vec<(Int, Width, i32)>, usize),
     /// A computed float; `true`: 32 bits.
@@ -127,18 +121,16 @@ impl Captured {
             kept,
             blocks: gathered.blocks,
             room: usize::MAX,
-            clobbers: emit::SCRATCH,
-            vectors: false,
+            uses: Uses::default(),
         };
-        captured.check()?;
-        let (written, vectors) =
-            dry_run(|asm, saved, to| captured.store(asm, saved, iced_x86::code_asm::rbx, to))?;
-        captured.clobbers = written;
-        captured.vectors = vectors;
+        let arch = scope.arch();
+        captured.check(arch)?;
+        captured.uses = set::uses(arch, Work::Capture(&captured))?;
         Ok(captured)
     }
 
-    fn check(&self) -> Result<(), NotCompilable> {
+    fn check(&self, arch: Arch) -> Result<(), NotCompilable> {
+        let check = |needs| check(arch, needs);
         match &self.kept {
             Kept::Words(words, _) => {
                 for (word, ..) in words {
@@ -196,66 +188,12 @@ impl Captured {
 
     /// Like [`super::Condition::clobbers`].
     pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
-        registers(self.clobbers)
+        registers(self.uses.general)
     }
 
     /// Like [`super::Condition::uses_vectors`].
     pub(crate) fn uses_vectors(&self) -> bool {
-        self.vectors
-    }
-
-    /// Emits code that stores the bytes at `record` and advances it, then falls through; on a deopt
-    /// it jumps to `deopt`. The trampoline has saved the register `record`; the program's value is
-    /// read from there.
-    ///
-    /// # Errors
-    /// Those of the assembler; none is expected.
-    pub(crate) fn emit(
-        &self,
-        asm: &mut CodeAssembler,
-        saved: &SavedRegisters,
-        record: AsmRegister64,
-        deopt: CodeLabel,
-    ) -> Result<(), IcedError> {
-        let to = Exits {
-            yes: deopt,
-            no: deopt,
-            deopt,
-        };
-        self.store(asm, saved, record, to).map(|_| ())
-    }
-
-    fn store(
-        &self,
-        asm: &mut CodeAssembler,
-        saved: &SavedRegisters,
-        record: AsmRegister64,
-        to: Exits,
-    ) -> Result<(u32, bool), IcedError> {
-        let mut emitter = Emitter {
-            asm,
-            saved,
-            to,
-            clobbers: self.clobbers | emit::bit_of(record),
-            written: 0,
-            vectors: false,
-        };
-        match &self.kept {
-            Kept::Words(words, size) => {
-                for (word, width, at) in words {
-                    emitter.int(word, At::START)?;
-                    emitter.store(At::START, ptr(record + *at), *width)?;
-                }
-                let size = size.next_multiple_of(8) as i32;
-                emitter.asm.lea(record, ptr(record + size))?;
-            }
-            Kept::Float(float, single) => emitter.store_float(float, *single, record)?,
-            Kept::Block => {}
-        }
-        for block in &self.blocks {
-            emitter.block(block, record, self.room)?;
-        }
-        Ok((emitter.written, emitter.vectors))
+        self.uses.vectors
     }
 }
 

@@ -3,7 +3,9 @@
 use super::code::{Address, Base};
 use super::lower::function_at;
 use super::numbers::pointee;
+use super::place::Terms;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
+use crate::arch::{Arch, TlsTemplate};
 use crate::expr::ResolvedFunction;
 use crate::expr::constants::enumerator;
 use crate::images::modules::{Loaded, Modules};
@@ -181,7 +183,13 @@ impl<'a> CodeScope<'a> {
         if location == StaticLocation::OptimizedOut {
             return Err("optimized out at this location".into());
         }
-        let place = RuntimeLocation::of(location, loaded.bias, thread_local(loaded))?;
+        let arch = self.modules.arch();
+        let terms = Terms {
+            arch,
+            bias: loaded.bias,
+            thread_local: thread_local(arch, loaded),
+        };
+        let place = terms.place(location)?;
         let ty = Ty::of(&loaded.module, loaded.bias, variable.ty);
         if ty.has_dynamic_array() {
             return Err("an array whose size is computed when the program runs".into());
@@ -190,24 +198,27 @@ impl<'a> CodeScope<'a> {
     }
 }
 
-/// Returns the offset of the program's own thread-local variables from the thread pointer (ELF
-/// Handling For Thread-Local Storage, variant II). The loader decides on those of libraries.
-fn thread_local(loaded: &Loaded) -> Option<i64> {
+/// Returns the offset of the program's own thread-local variables from the thread pointer. The loader
+/// decides on those of libraries.
+fn thread_local(arch: Arch, loaded: &Loaded) -> Option<i64> {
     let storage = loaded
         .module
         .thread_storage()
         .filter(|_| loaded.is_program)?;
-    let align = storage.align.max(1);
-    let mask = align.wrapping_sub(1);
-    if !align.is_power_of_two() {
-        return None;
-    }
-    let end = storage.addr.0.wrapping_add(storage.size);
-    let below = storage.size.wrapping_add(end.wrapping_neg() & mask);
-    i64::try_from(below).ok()?.checked_neg()
+    let template = TlsTemplate {
+        start: storage.addr.0,
+        size: storage.size,
+        align: storage.align.max(1),
+    };
+    let is_valid = template.align.is_power_of_two();
+    is_valid.then(|| arch.tls_of_program(0, template) as i64)
 }
 
 impl Scope for CodeScope<'_> {
+    fn arch(&self) -> Arch {
+        self.modules.arch()
+    }
+
     fn language(&self) -> Language {
         match &self.function {
             Some(function) => function.language,

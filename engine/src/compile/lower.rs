@@ -2,8 +2,8 @@
 
 use super::code::{BoolExpr, Int, Order};
 use super::numbers::pointee;
+use super::place::is_general;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
-use crate::arch::Arch;
 use crate::expr::Expression;
 use crate::expr::ResolvedFunction;
 use crate::expr::check::{self, Checked, Checker, Known, Leaf, Stop};
@@ -15,7 +15,6 @@ use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{RegisterPlace, Shape, Ty, Value, members};
-use dwarf::register::x86_64;
 use dwarf::{Language, LoadAddr};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -180,38 +179,35 @@ impl<'a> Compiler<'a> {
             register,
         };
         let like = |register, name: &str| Value::from_register(place(register), name, 0).ty;
-        let names = x86_64::NAMES.iter();
-        let general = |wanted: &str| {
-            let mut names = names.clone().filter(|(register, _)| register.0 < 16);
-            names.find(|(_, known)| *known == wanted)
+        let arch = self.scope.arch();
+        let machine = arch.machine();
+        let alias = match name {
+            "pc" => Some(machine.pc()),
+            "sp" => Some(machine.sp()),
+            "fp" => Some(machine.frame_pointer()),
+            name => arch.register_alias(name),
         };
-        let whole = match name {
-            "sp" => "rsp",
-            "fp" => "rbp",
-            name => name,
-        };
-        if let "pc" | "rip" = whole {
-            let addr = self.scope.pc();
-            let bytes = Bytes::new(&addr.0.to_le_bytes());
-            return Ok(RuntimeValue::new(
-                like(x86_64::RIP, "rip"),
-                RuntimeLocation::Bytes(bytes),
-            ));
+        let mut names = machine.register_names().iter();
+        let named = names.find(|(register, known)| *known == name || alias == Some(*register));
+        match named {
+            Some((register, known)) if *register == machine.pc() => {
+                let bytes = Bytes::new(&self.scope.pc().0.to_le_bytes());
+                let place = RuntimeLocation::Bytes(bytes);
+                return Ok(RuntimeValue::new(like(*register, known), place));
+            }
+            Some((register, known)) if is_general(arch, *register) => {
+                let place = RuntimeLocation::Register(*register, 0);
+                return Ok(RuntimeValue::new(like(*register, known), place));
+            }
+            _ => {}
         }
-        if let Some((register, known)) = general(whole) {
-            let ty = like(*register, known);
-            return Ok(RuntimeValue::new(
-                ty,
-                RuntimeLocation::Register(*register, 0),
-            ));
-        }
-        if let Some((whole, skip, ty)) = register_parts::part(Arch::X86_64, name, self.language)
-            && let Some((register, _)) = general(&whole)
-        {
-            return Ok(RuntimeValue::new(
-                ty,
-                RuntimeLocation::Register(*register, skip),
-            ));
+        if let Some((whole, skip, ty)) = register_parts::part(arch, name, self.language) {
+            let mut names = machine.register_names().iter();
+            let whole = names.find(|(_, known)| *known == whole);
+            if let Some((register, _)) = whole.filter(|it| is_general(arch, it.0)) {
+                let place = RuntimeLocation::Register(*register, skip);
+                return Ok(RuntimeValue::new(ty, place));
+            }
         }
         Err(match name {
             "thread" => "`$thread` is known only to the debugger".into(),

@@ -2,9 +2,10 @@
 
 use super::NotCompilable;
 use super::code::{Address, Base, Float, Int, Operation, Width};
+use super::set;
+use crate::arch::Arch;
 use crate::inspect::value::location::{Bits, Bytes};
 use crate::inspect::value::{self, Ty, scalar};
-use dwarf::register::x86_64;
 use dwarf::{LoadBias, Register, StaticLocation, Term, TermOperator};
 use std::sync::Arc;
 
@@ -86,40 +87,6 @@ impl RuntimeValue {
 }
 
 impl RuntimeLocation {
-    /// Converts a variable's location. `thread_local` is the offset of the module's thread-local
-    /// variables from the thread pointer, if it is fixed.
-    ///
-    /// # Errors
-    /// The variable is optimized out here, or only the interpreter can locate it.
-    pub(crate) fn of(
-        location: StaticLocation,
-        bias: LoadBias,
-        thread_local: Option<i64>,
-    ) -> Result<RuntimeLocation, NotCompilable> {
-        let terms = Terms { bias, thread_local };
-        Ok(match location {
-            StaticLocation::Memory(term) => RuntimeLocation::Memory(terms.address(&term)?),
-            StaticLocation::Register(register) => in_register(register)?,
-            StaticLocation::Value(term) => RuntimeLocation::Int(terms.number(&term)?, Width::WORD),
-            StaticLocation::Constant(bytes) => RuntimeLocation::Bytes(Bytes::new(&bytes)),
-            StaticLocation::OptimizedOut => return Err("optimized out at this location".into()),
-            StaticLocation::Pieces(pieces) => {
-                let pieces = pieces.into_iter().map(|piece| {
-                    if piece.bits % 8 != 0 || piece.bit_offset % 8 != 0 {
-                        return Err("it is stored in pieces of single bits".into());
-                    }
-                    let place = RuntimeLocation::of(piece.location, bias, thread_local).ok();
-                    Ok(Piece {
-                        bytes: piece.bits / 8,
-                        place: place.and_then(|place| place.offset(piece.bit_offset / 8).ok()),
-                    })
-                });
-                let pieces: Result<Vec<Piece>, NotCompilable> = pieces.collect();
-                RuntimeLocation::Pieces(pieces?.into(), 0)
-            }
-        })
-    }
-
     /// Returns the number of nodes needed to compute the place.
     pub(super) fn parts(&self) -> usize {
         match self {
@@ -223,26 +190,62 @@ impl RuntimeLocation {
     }
 }
 
-fn in_register(register: Register) -> Result<RuntimeLocation, NotCompilable> {
-    let vector = register.0.checked_sub(x86_64::XMM0.0);
-    match (register.0, vector) {
-        (0..16, _) => Ok(RuntimeLocation::Register(register, 0)),
-        (_, Some(number @ 0..16)) => Ok(RuntimeLocation::Vector(number as u8, 0)),
-        _ => Err("it is in an unsupported register".into()),
-    }
-}
-
-struct Terms {
-    bias: LoadBias,
-    thread_local: Option<i64>,
+/// What the terms of a location mean.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) arch: Arch,
+    pub(crate) bias: LoadBias,
+    /// The offset of the module's thread-local variables from the thread pointer, if it is fixed.
+    pub(crate) thread_local: Option<i64>,
 }
 
 impl Terms {
+    /// Converts a variable's location.
+    ///
+    /// # Errors
+    /// The variable is optimized out here, or only the interpreter can locate it.
+    pub(crate) fn place(&self, location: StaticLocation) -> Result<RuntimeLocation, NotCompilable> {
+        Ok(match location {
+            StaticLocation::Memory(term) => RuntimeLocation::Memory(self.address(&term)?),
+            StaticLocation::Register(register) => self.in_register(register)?,
+            StaticLocation::Value(term) => RuntimeLocation::Int(self.number(&term)?, Width::WORD),
+            StaticLocation::Constant(bytes) => RuntimeLocation::Bytes(Bytes::new(&bytes)),
+            StaticLocation::OptimizedOut => return Err("optimized out at this location".into()),
+            StaticLocation::Pieces(pieces) => {
+                let pieces = pieces.into_iter().map(|piece| {
+                    if piece.bits % 8 != 0 || piece.bit_offset % 8 != 0 {
+                        return Err("it is stored in pieces of single bits".into());
+                    }
+                    let place = self.place(piece.location).ok();
+                    Ok(Piece {
+                        bytes: piece.bits / 8,
+                        place: place.and_then(|place| place.offset(piece.bit_offset / 8).ok()),
+                    })
+                });
+                let pieces: Result<Vec<Piece>, NotCompilable> = pieces.collect();
+                RuntimeLocation::Pieces(pieces?.into(), 0)
+            }
+        })
+    }
+
+    fn in_register(&self, register: Register) -> Result<RuntimeLocation, NotCompilable> {
+        if is_general(self.arch, register) {
+            return Ok(RuntimeLocation::Register(register, 0));
+        }
+        let first = self.arch.machine().first_vector().0;
+        match register.0.checked_sub(first) {
+            Some(number) if number < set::limits(self.arch).of_program => {
+                Ok(RuntimeLocation::Vector(number as u8, 0))
+            }
+            _ => Err("it is in an unsupported register".into()),
+        }
+    }
+
     fn address(&self, term: &Term) -> Result<Address, NotCompilable> {
         Ok(match term {
             Term::Constant(number) => Address::of(Base::Zero, *number as i64),
             Term::Image(addr) => Address::of(Base::Zero, self.bias.load(*addr).0 as i64),
-            Term::Register(register) if register.0 < 16 => {
+            Term::Register(register) if is_general(self.arch, *register) => {
                 Address::of(Base::Register(*register), 0)
             }
             Term::ThreadLocal(offset) => {
@@ -270,7 +273,9 @@ impl Terms {
                 };
                 Int::Load(Box::new(self.address(address)?), width)
             }
-            Term::Register(register) if register.0 < 16 => Int::Register(*register, 0, Width::WORD),
+            Term::Register(register) if is_general(self.arch, *register) => {
+                Int::Register(*register, 0, Width::WORD)
+            }
             Term::Register(_) => {
                 return Err("its location depends on an unsupported register".into());
             }
@@ -293,4 +298,9 @@ impl Terms {
             term => self.address(term)?.number(),
         })
     }
+}
+
+/// Returns whether code can read a register as a number.
+pub(super) fn is_general(arch: Arch, register: Register) -> bool {
+    arch.general_registers().any(|it| it == register) || register == arch.machine().sp()
 }

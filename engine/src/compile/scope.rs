@@ -1,6 +1,7 @@
 //! Name lookup for compiled conditions.
 
 use super::{NotCompilable, RuntimeValue};
+use crate::arch::Arch;
 use crate::inspect::value::Ty;
 use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use std::sync::Arc;
 /// The names at an address, resolved without a process by the rules of a frame
 /// ([`crate::expr::EvalContext`]).
 pub(crate) trait Scope {
+    /// Returns the instruction set of the program.
+    fn arch(&self) -> Arch;
     /// Returns the function's language.
     fn language(&self) -> Language;
     /// Returns the address.

@@ -214,15 +214,18 @@ impl Inferior {
                 let registers = self.os.registers(child);
                 let arch = self.arch;
                 let site = registers.map(|registers| arch.breakpoint_address(registers.pc()));
-                match (
-                    registers,
-                    site.filter(|site| self.sites.get(*site).is_some()),
-                ) {
-                    (Some(mut registers), Some(site)) if signal == Signal::TRAP => {
+                match (registers, site) {
+                    (Some(mut registers), Some(site))
+                        if signal == Signal::TRAP && self.sites.get(site).is_some() =>
+                    {
                         registers.set_pc(site);
                         self.over_in_child(child, site, registers);
                     }
-                    _ if site.is_some_and(|trap| self.jumps.trap(trap).is_some()) => {
+                    (Some(mut registers), Some(trap))
+                        if signal == Signal::TRAP && self.jumps.trap(trap).is_some() =>
+                    {
+                        registers.set_pc(arch.behind_breakpoint(trap));
+                        self.os.set_registers(child, &registers);
                         self.os.resume(child, Resume::Continue, Signal(0));
                     }
                     (Some(registers), _) if self.is_condition_fault(child, signal) => {

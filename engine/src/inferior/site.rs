@@ -109,7 +109,7 @@ impl Site {
     /// Counts a hit that did not stop. Returns true if a jump should replace the trap now.
     pub fn is_jump_due(&self) -> bool {
         let mut attempts = self.attempts.get();
-        let is_due = self.arch.jump_patch().is_some() && attempts.is_due();
+        let is_due = self.arch.jump_bytes().is_some() && attempts.is_due();
         self.attempts.set(attempts);
         is_due
     }
@@ -301,12 +301,16 @@ impl Sites {
         let Some(site) = self.sites.get(&addr) else {
             return false;
         };
+        let Some(len) = self.arch.jump_bytes() else {
+            return false;
+        };
         let mut original = [0; MAX_JUMP_BYTES];
-        if os.read_memory(addr, &mut original) != MAX_JUMP_BYTES {
+        let there = &mut original[..len];
+        if os.read_memory(addr, there) != len {
             return false;
         }
         // The bytes that stay determine the target.
-        if original[jump.own().len()..] != jump.bytes[jump.own().len()..] {
+        if there[jump.own().len()..] != jump.bytes[jump.own().len()..len] {
             return false;
         }
         let former = site.patched.get();
@@ -314,11 +318,9 @@ impl Sites {
             Some(former) if former.jump.own != jump.own => return false,
             None if !original.starts_with(self.arch.breakpoint()) => return false,
             Some(former) => original = former.original,
-            None => self.hide(addr, &mut original),
+            None => self.hide(addr, &mut original[..len]),
         }
-        let behind = self
-            .sites
-            .range(addr + jump.own as u64..addr + MAX_JUMP_BYTES as u64);
+        let behind = self.sites.range(addr + jump.own as u64..addr + len as u64);
         let rank = |site: &Site| site.patched.get().map_or(0, |it| it.rank);
         let rank = behind.map(|(_, site)| rank(site).saturating_add(1)).max();
         let rank = rank.unwrap_or(0);
@@ -327,7 +329,8 @@ impl Sites {
         }
         let patch = GuardedPatch {
             original: &original[..jump.own().len()],
-            patch: &jump.own()[..1],
+            // Sites that share the other bytes change them.
+            patch: &jump.own()[..self.arch.breakpoint().len()],
             rank,
         };
         os.guard(addr, Some(patch));
@@ -407,13 +410,20 @@ impl Sites {
     fn end_jumps_over(&self, addr: LoadAddr, os: &dyn Backend) {
         let mut from = addr;
         while let Some((first, _)) =
-            (self.sites.range(before(from)..from)).find(|it| it.1.has_jump())
+            (self.sites.range(self.before(from)..from)).find(|it| it.1.has_jump())
         {
             from = *first;
         }
         for (addr, site) in self.sites.range(from..=addr) {
             site.restore_trap(*addr, os);
         }
+    }
+
+    /// Returns the lowest address of a jump or trap that reaches an address.
+    fn before(&self, addr: LoadAddr) -> LoadAddr {
+        let trap = self.arch.breakpoint().len();
+        let longest = self.arch.jump_bytes().map_or(trap, |jump| jump.max(trap));
+        LoadAddr(addr.0.saturating_sub(longest as u64 - 1))
     }
 
     /// Returns the writes that restore the program's own code in a copy of the memory, whether the
@@ -432,7 +442,8 @@ impl Sites {
         let mut originals = Vec::new();
         for (addr, original, covered) in present.chain(former) {
             let mut now = [0; MAX_JUMP_BYTES];
-            let count = read(addr, &mut now);
+            let len = self.arch.jump_bytes().unwrap_or(MAX_JUMP_BYTES);
+            let count = read(addr, &mut now[..len]);
             let now = &now[..count];
             let target = self.arch.jump_patch_target(addr, now);
             let addresses = (0..).map(|offset| addr + offset);
@@ -440,7 +451,7 @@ impl Sites {
             // A jump is removed by its first byte first.
             match covered {
                 Some(covered) if target.is_some_and(&is_ours) => {
-                    originals.extend(addresses.zip(covered));
+                    originals.extend(addresses.zip(covered).take(len));
                 }
                 _ if now.starts_with(trap) => {
                     originals.extend(addresses.zip(original).take(trap.len()));
@@ -474,7 +485,7 @@ impl PatchedCode for Sites {
                 }
             }
         };
-        for (at, site) in self.sites.range(before(addr)..end) {
+        for (at, site) in self.sites.range(self.before(addr)..end) {
             match site.patched.get() {
                 Some(PatchedBytes { original, jump, .. }) => restore(*at, jump.own(), &original),
                 None => restore(*at, self.arch.breakpoint(), &site.original.get()),
@@ -529,11 +540,6 @@ fn guard_trap(arch: Arch, addr: LoadAddr, original: &[u8], os: &dyn Backend) {
         rank: 0,
     };
     os.guard(addr, Some(patch));
-}
-
-/// Returns the lowest address of a jump that reaches an address.
-fn before(addr: LoadAddr) -> LoadAddr {
-    LoadAddr(addr.0.saturating_sub(MAX_JUMP_BYTES as u64 - 1))
 }
 
 #[cfg(test)]

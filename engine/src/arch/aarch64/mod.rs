@@ -13,7 +13,7 @@ pub(crate) mod extended;
 pub(super) mod heuristic_unwind;
 mod memory;
 pub(super) mod registers;
-pub(super) mod relocate;
+pub(crate) mod relocate;
 pub(super) mod sequence;
 pub(super) mod simulation;
 pub(super) mod text;
@@ -49,15 +49,18 @@ pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
 /// DWARF numbers of general-purpose registers are smaller.
 pub(super) const GENERAL_REGISTERS: u16 = 31;
 pub(super) const ALIGNMENT: usize = INSTRUCTION_BYTES;
-/// `compile` makes no fast breakpoints for the set.
-pub(super) const JUMP_PATCH: Option<u8> = None;
+/// Length of the jump of a fast breakpoint, a `b`.
+pub(super) const JUMP_BYTES: Option<usize> = Some(INSTRUCTION_BYTES);
+/// `nop`
+pub(super) const DO_NOTHING: &[u8] = &0xd503_201f_u32.to_le_bytes();
 /// `svc #0`
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &0xd400_0001_u32.to_le_bytes();
 pub(super) const MAX_INSTRUCTION_BYTES: usize = INSTRUCTION_BYTES;
 /// `b .`
 pub(super) const SPIN_LOOP: &[u8] = &0x1400_0000_u32.to_le_bytes();
 
-const INSTRUCTION_BYTES: usize = 4;
+/// Length of every instruction.
+pub(crate) const INSTRUCTION_BYTES: usize = 4;
 
 impl Decoded {
     /// Returns the address behind it.
@@ -76,13 +79,22 @@ impl Decoded {
     }
 }
 
+/// Returns whether an indirect jump or call may lead to an instruction in guarded code: `bti`,
+/// `paciasp`, `pacibsp`.
+pub(crate) fn is_landing_pad(code: &Decoded) -> bool {
+    let Kind::Hint { number } = code.kind else {
+        return false;
+    };
+    matches!(number, 25 | 27 | 34 | 36 | 38)
+}
+
 /// Returns the DWARF number of a general register; 31 is the stack pointer.
 fn dwarf_register(register: u8) -> Register {
     Register(register.into())
 }
 
 /// Returns an instruction as it was decoded here; `None` if it is of another set.
-fn own(instruction: &Instruction) -> Option<&Decoded> {
+pub(crate) fn own(instruction: &Instruction) -> Option<&Decoded> {
     match instruction.code() {
         Code::Aarch64(code) => Some(code),
         _ => None,

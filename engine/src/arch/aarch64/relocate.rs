@@ -2,6 +2,7 @@
 
 use super::super::RegisterFile;
 use super::super::instruction::{Emulated, Relocated};
+use super::decode::decoded;
 use super::encoding::{Condition, Kind, LINK, Transfer, bits, is};
 use super::memory::{Base, Direction, MemoryAccess};
 use super::{Decoded, INSTRUCTION_BYTES, dwarf_register};
@@ -160,9 +161,22 @@ fn is_by_register_of_pc(word: u32) -> bool {
     is(word, 0xffff_fbe0, 0xd65f_0be0) && bits(word, 4, 0) != 31
 }
 
-/// There are no fast breakpoints.
-pub fn jump_patch_target(_: LoadAddr, _: &[u8]) -> Option<LoadAddr> {
-    None
+/// Returns a `b`; `None` if it is too far away.
+pub fn jump_patch(from: LoadAddr, to: LoadAddr) -> Option<Vec<u8>> {
+    let word = jump_between(from.0, to.0)?;
+    Some(word.to_le_bytes().to_vec())
+}
+
+/// Returns the target of a `b`.
+pub fn jump_patch_target(addr: LoadAddr, bytes: &[u8]) -> Option<LoadAddr> {
+    let code = decoded(u32::from_le_bytes(*bytes.first_chunk()?), addr)?;
+    match code.kind {
+        Kind::Jump {
+            distance,
+            links: false,
+        } => Some(LoadAddr(code.at(distance))),
+        _ => None,
+    }
 }
 
 /// Relocates an instruction to `pad`; `None` if that is impossible (too far away).
@@ -183,7 +197,7 @@ pub fn relocate(code: &Decoded, pad: LoadAddr) -> Option<Relocated> {
 
 /// Returns code for `place` with the effect of an instruction at its address, and where execution
 /// continues behind it.
-pub(super) fn copy(code: &Decoded, place: LoadAddr) -> Option<(Vec<u32>, u64)> {
+pub(crate) fn copy(code: &Decoded, place: LoadAddr) -> Option<(Vec<u32>, u64)> {
     if is_bound(code) {
         return None;
     }

@@ -44,7 +44,8 @@ pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
 pub(super) const GENERAL_REGISTERS: u16 = 4;
 pub(super) const ALIGNMENT: usize = 4;
 /// There are no fast breakpoints.
-pub(super) const JUMP_PATCH: Option<u8> = None;
+pub(super) const JUMP_BYTES: Option<usize> = None;
+pub(super) const DO_NOTHING: &[u8] = &[0, 0, 0, NOP];
 /// A jump by no distance.
 pub(super) const SPIN_LOOP: &[u8] = &[0, 0, 0, JUMP];
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0, 0, 0, SYSTEM_CALL];

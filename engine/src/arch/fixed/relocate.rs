@@ -32,6 +32,10 @@ pub fn emulate<R: RegisterFile>(
     })
 }
 
+pub fn jump_patch(_: LoadAddr, _: LoadAddr) -> Option<Vec<u8>> {
+    None
+}
+
 pub fn jump_patch_target(_: LoadAddr, _: &[u8]) -> Option<LoadAddr> {
     None
 }

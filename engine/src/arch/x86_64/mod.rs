@@ -45,13 +45,15 @@ pub(super) const SPIN_LOOP: &[u8] = &[0xeb, 0xfe];
 pub(super) const SYSTEM_CALL_INSTRUCTION: &[u8] = &[0x0f, 0x05];
 /// Opcode of `jmp rel32`.
 pub(crate) const NEAR_JUMP: u8 = 0xe9;
-/// First byte of the jump of a fast breakpoint.
-pub(super) const JUMP_PATCH: Option<u8> = Some(NEAR_JUMP);
+/// Length of the jump of a fast breakpoint.
+pub(super) const JUMP_BYTES: Option<usize> = Some(JUMP);
+/// `nop`
+pub(super) const DO_NOTHING: &[u8] = &[0x90];
 /// Length of `jmp rel32`, which reaches ±2 GiB.
 pub(crate) const JUMP: usize = 5;
 
 /// Returns an instruction as it was decoded here; `None` if it is of another set.
-fn own(instruction: &Instruction) -> Option<&Decoded> {
+pub(crate) fn own(instruction: &Instruction) -> Option<&Decoded> {
     match instruction.code() {
         Code::X86_64(code) => Some(code),
         _ => None,

@@ -125,6 +125,11 @@ pub fn jump(from: LoadAddr, to: LoadAddr) -> Vec<u8> {
     }
 }
 
+/// Returns a `jmp rel32`; `None` if it is too far away.
+pub fn jump_patch(from: LoadAddr, to: LoadAddr) -> Option<Vec<u8>> {
+    Some(jump(from, to)).filter(|bytes| bytes.len() == JUMP)
+}
+
 /// Returns the target of a `jmp rel32`, whose opcode may have become a breakpoint.
 pub fn jump_patch_target(from: LoadAddr, bytes: &[u8]) -> Option<LoadAddr> {
     let (first, distance) = bytes.split_first_chunk::<1>()?;

@@ -3,7 +3,7 @@
 use super::machine::{At, Machine};
 use super::programs::load;
 use super::random::Random;
-use super::random::{expression, fill, machine};
+use super::random::{REGISTER, expression, fill, machine};
 use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use dwarf::Language;
@@ -137,8 +137,8 @@ void fill(void) {
             "said[1]",
             "-real",
             "(float)real",
-            "$rbx",
-            "$rsp",
+            REGISTER,
+            "$sp",
             "3 + 4",
             "'c'",
             "nan_ * 2",

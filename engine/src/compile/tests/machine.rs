@@ -1,22 +1,36 @@
 //! A simulated stopped machine: registers, and memory of this process.
 
+use crate::arch::Arch;
 use crate::compile::code::{Address, Base};
 use crate::compile::lower::function_at;
-use crate::compile::{
-    Captured, Condition, Exits, NotCompilable, RuntimeLocation, RuntimeValue, SavedRegisters, Scope,
-};
+use crate::compile::place::Terms;
+use crate::compile::{Captured, Condition, NotCompilable, RuntimeLocation, RuntimeValue, Scope};
 use crate::expr::{EvalContext, Expression};
 use crate::ids::error::Error;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{self, Limits, RegisterPlace, Target, Ty, Value};
-use crate::os::own_code;
 use dwarf::{
     Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, Register, TypeId, Unreadable,
 };
-use iced_x86::code_asm::*;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+
+#[cfg_attr(target_arch = "x86_64", path = "machine/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "machine/aarch64.rs")]
+mod host;
+
+pub use host::{VARIABLES, listing};
+
+/// DWARF numbers of the stack pointer and the frame pointer.
+#[cfg(target_arch = "x86_64")]
+pub const SP: usize = 7;
+#[cfg(target_arch = "x86_64")]
+pub const FP: usize = 6;
+#[cfg(target_arch = "aarch64")]
+pub const SP: usize = 31;
+#[cfg(target_arch = "aarch64")]
+pub const FP: usize = 29;
 
 /// The place of a variable.
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +51,12 @@ pub enum At {
 
 /// Registers, memory and variables.
 pub struct Machine {
+    /// The instruction set of its code.
+    pub arch: Arch,
     pub language: Language,
-    pub general: [u64; 16],
-    pub vectors: [u128; 16],
+    /// By DWARF number.
+    pub general: [u64; 32],
+    pub vectors: [u128; 32],
     /// The stack's first page, its frame, and the globals; boxed, so that the addresses are stable.
     bytes: Box<[u64]>,
     pub variables: Vec<(String, Ty, At)>,
@@ -82,22 +99,23 @@ impl Machine {
     pub fn new(language: Language) -> Machine {
         let bytes = vec![0u64; BELOW + 3 * FRAME].into_boxed_slice();
         let mut machine = Machine {
+            arch: Arch::HOST,
             language,
-            general: [0; 16],
-            vectors: [0; 16],
+            general: [0; 32],
+            vectors: [0; 32],
             bytes,
             variables: Vec::new(),
             memory: OwnMemory(File::open("/proc/self/mem").expect("own memory")),
             module: None,
         };
         let stack = machine.bytes.as_ptr() as u64 + 8 * BELOW as u64;
-        machine.general[7] = stack;
-        machine.general[6] = stack + 8 * FRAME as u64;
+        machine.general[SP] = stack;
+        machine.general[FP] = stack + 8 * FRAME as u64;
         machine
     }
 
     pub fn globals(&self) -> u64 {
-        self.general[7] + 16 * FRAME as u64
+        self.general[SP] + 16 * FRAME as u64
     }
 
     /// Returns the words of the stack, the frame and the globals.
@@ -107,7 +125,7 @@ impl Machine {
 
     /// Sets the bytes of a variable.
     pub fn set(&mut self, at: At, bits: u128, size: usize) {
-        let base = self.general[7];
+        let base = self.general[SP];
         let place = match at {
             At::Register(number) => {
                 self.general[usize::from(number)] = bits as u64;
@@ -117,7 +135,7 @@ impl Machine {
                 self.vectors[usize::from(number)] = bits;
                 return;
             }
-            At::Frame(offset) => self.general[6].wrapping_add_signed(offset) - base,
+            At::Frame(offset) => self.general[FP].wrapping_add_signed(offset) - base,
             At::Stack(offset) => offset as u64,
             At::Global(offset) => self.globals() + offset - base,
             At::Address(addr) => addr - base,
@@ -132,8 +150,8 @@ impl Machine {
 
     fn address(&self, at: At) -> Option<u64> {
         match at {
-            At::Frame(offset) => Some(self.general[6].wrapping_add_signed(offset)),
-            At::Stack(offset) => Some(self.general[7].wrapping_add_signed(offset)),
+            At::Frame(offset) => Some(self.general[FP].wrapping_add_signed(offset)),
+            At::Stack(offset) => Some(self.general[SP].wrapping_add_signed(offset)),
             At::Global(offset) => Some(self.globals() + offset),
             At::Address(addr) => Some(addr),
             At::Register(_) | At::Vector(_) => None,
@@ -161,9 +179,7 @@ impl Machine {
 
     /// Returns the outcome of its code, run with the machine's registers.
     pub fn run(&self, condition: &Condition) -> Answer {
-        self.with_registers(condition.clobbers(), |asm, saved, to| {
-            condition.emit(asm, saved, to)
-        })
+        host::run(self, condition)
     }
 
     /// Compiles the capture of a value.
@@ -180,13 +196,7 @@ impl Machine {
         let mut record = vec![0xccu8; 8 + most + 8];
         let place = record.as_mut_ptr() as u64 + 8;
         let mut end = 0u64;
-        let answer = self.with_registers(captured.clobbers(), |asm, saved, to| {
-            asm.mov(rbx, place)?;
-            captured.emit(asm, saved, rbx, to.deopt)?;
-            asm.mov(rax, &raw mut end as u64)?;
-            asm.mov(qword_ptr(rax), rbx)?;
-            asm.jmp(to.yes)
-        });
+        let answer = host::capture(self, &captured, place, &raw mut end as u64);
         let (before, kept) = record.split_at(8);
         assert_eq!(before, [0xcc; 8]);
         assert_eq!(kept[most..], [0xcc; 8], "it writes behind what it needs");
@@ -222,87 +232,6 @@ impl Machine {
         match expression.evaluate(self, crate::Purpose::Look) {
             Ok(value) => value::present(self, &value, &Limits::default()).text,
             Err(error) => format!("<{error}>"),
-        }
-    }
-
-    fn with_registers(
-        &self,
-        clobbers: impl Iterator<Item = Register>,
-        body: impl FnOnce(&mut CodeAssembler, &SavedRegisters, Exits) -> Result<(), iced_x86::IcedError>,
-    ) -> Answer {
-        let saved = SavedRegisters {
-            general: std::array::from_fn(|number| -1024 + 8 * number as i32),
-            written: 0,
-            stack_pointer: 0,
-            vectors: -1024 + 16 * 8,
-        };
-        let mut host = 0u64;
-        let mut asm = CodeAssembler::new(64).expect("an assembler");
-        let kept = [rbx, rbp, r12, r13, r14, r15];
-        let all = [
-            rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
-        ];
-        let xmm = [
-            xmm0, xmm1, xmm2, xmm3, xmm4, xmm5, xmm6, xmm7, xmm8, xmm9, xmm10, xmm11, xmm12, xmm13,
-            xmm14, xmm15,
-        ];
-        let emit = || -> Result<Vec<u8>, iced_x86::IcedError> {
-            for register in kept {
-                asm.push(register)?;
-            }
-            asm.mov(rax, &raw mut host as u64)?;
-            asm.mov(qword_ptr(rax), rsp)?;
-            asm.mov(rsp, self.general[7])?;
-            for (number, value) in self.vectors.iter().enumerate() {
-                for half in [8, 0] {
-                    asm.mov(rax, (*value >> (8 * half)) as u64)?;
-                    asm.mov(qword_ptr(rsp + (-64 + half)), rax)?;
-                }
-                asm.movups(xmm[number], xmmword_ptr(rsp + -64))?;
-                if number < 4 {
-                    let place = rsp + (saved.vectors + 16 * number as i32);
-                    asm.movups(xmmword_ptr(place), xmm[number])?;
-                }
-            }
-            for number in (0..16).filter(|number| *number != 7) {
-                asm.mov(rax, self.general[number])?;
-                asm.mov(qword_ptr(rsp + saved.general[number]), rax)?;
-            }
-            for number in (0..16).filter(|number| *number != 7) {
-                asm.mov(all[number], self.general[number])?;
-            }
-            // Registers that the code may write are not available as the program's.
-            for register in clobbers {
-                asm.mov(all[usize::from(register.0)], 0x5555_aaaa_5555_aaaau64)?;
-            }
-            for garbage in &xmm[..4] {
-                asm.pcmpeqd(*garbage, *garbage)?;
-            }
-            let mut to = Exits {
-                yes: asm.create_label(),
-                no: asm.create_label(),
-                deopt: asm.create_label(),
-            };
-            let mut end = asm.create_label();
-            body(&mut asm, &saved, to)?;
-            for (label, value) in [(&mut to.yes, 0u32), (&mut to.no, 1), (&mut to.deopt, 2)] {
-                asm.set_label(label)?;
-                asm.mov(eax, value)?;
-                asm.jmp(end)?;
-            }
-            asm.set_label(&mut end)?;
-            asm.mov(rcx, &raw mut host as u64)?;
-            asm.mov(rsp, qword_ptr(rcx))?;
-            for register in kept.iter().rev() {
-                asm.pop(*register)?;
-            }
-            asm.ret()?;
-            asm.assemble(0x1000)
-        };
-        match own_code::run(&emit().expect("code")) {
-            0 => Answer::Yes,
-            1 => Answer::No,
-            _ => Answer::Deopt,
         }
     }
 
@@ -412,16 +341,20 @@ impl EvalContext for Machine {
                 in_register(number, &self.general[usize::from(number)].to_le_bytes())
             }
             At::Vector(number) => {
+                let first = Arch::HOST.machine().first_vector();
                 let bytes = self.vectors[usize::from(number)].to_le_bytes();
-                in_register(17 + number, &bytes)
+                in_register(first.0 + number, &bytes)
             }
             at => value::ValueLocation::Memory(LoadAddr(self.address(at).unwrap_or(0)), None),
         };
         Ok(Some(Value::new(ty.clone(), place)))
     }
     fn register(&self, name: &str) -> Option<Value> {
-        let names = dwarf::register::x86_64::NAMES;
-        let (register, name) = names.iter().find(|(_, known)| *known == name)?;
+        let machine = Arch::HOST.machine();
+        let alias = (name == "sp").then(|| machine.sp());
+        let mut names = machine.register_names().iter();
+        let (register, name) =
+            names.find(|(register, known)| *known == name || alias == Some(*register))?;
         let value = self.general.get(usize::from(register.0))?;
         Some(Value::from_register(place(*register), name, *value))
     }
@@ -437,6 +370,9 @@ impl EvalContext for Machine {
 }
 
 impl Scope for Machine {
+    fn arch(&self) -> Arch {
+        self.arch
+    }
     fn language(&self) -> Language {
         self.language
     }
@@ -449,8 +385,8 @@ impl Scope for Machine {
         };
         let memory = |base, offset| RuntimeLocation::Memory(Address::of(base, offset));
         let place = match at {
-            At::Frame(offset) => memory(Base::Register(Register(6)), offset),
-            At::Stack(offset) => memory(Base::Register(Register(7)), offset),
+            At::Frame(offset) => memory(Base::Register(Register(FP as u16)), offset),
+            At::Stack(offset) => memory(Base::Register(Register(SP as u16)), offset),
             At::Global(offset) => memory(Base::Zero, (self.globals() + offset) as i64),
             At::Address(addr) => memory(Base::Zero, addr as i64),
             At::Register(number) => RuntimeLocation::Register(Register(number), 0),
@@ -473,10 +409,12 @@ impl Scope for Machine {
         let ty = variable
             .ty
             .map_or(Ty::Void, |id| Ty::dwarf(module, *bias, id));
-        Ok(Some(RuntimeValue::new(
-            ty,
-            RuntimeLocation::of(found, *bias, None)?,
-        )))
+        let terms = Terms {
+            arch: Arch::HOST,
+            bias: *bias,
+            thread_local: None,
+        };
+        Ok(Some(RuntimeValue::new(ty, terms.place(found)?)))
     }
     fn type_named(&self, name: &str) -> Option<(Arc<Module>, LoadBias, TypeId)> {
         let (module, bias) = self.module.as_ref()?;
@@ -498,35 +436,4 @@ impl At {
             _ => None,
         }
     }
-}
-
-/// Returns the instructions of a condition.
-pub fn listing(condition: &Condition) -> Vec<String> {
-    use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
-    let saved = SavedRegisters {
-        general: std::array::from_fn(|number| 8 * number as i32),
-        written: 0,
-        stack_pointer: 0x100,
-        vectors: 0x80,
-    };
-    let mut asm = CodeAssembler::new(64).expect("an assembler");
-    let mut to = Exits {
-        yes: asm.create_label(),
-        no: asm.create_label(),
-        deopt: asm.create_label(),
-    };
-    condition.emit(&mut asm, &saved, to).expect("code");
-    for label in [&mut to.yes, &mut to.no, &mut to.deopt] {
-        asm.set_label(label).expect("a label");
-        asm.nop().expect("a place");
-    }
-    let code = asm.assemble(0x1000).expect("code");
-    let mut formatter = IntelFormatter::new();
-    let decoder = Decoder::with_ip(64, &code, 0x1000, DecoderOptions::NONE);
-    let instructions = decoder.into_iter().map(|instruction| {
-        let mut text = String::new();
-        formatter.format(&instruction, &mut text);
-        text
-    });
-    instructions.filter(|it| it != "nop").collect()
 }

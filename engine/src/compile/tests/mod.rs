@@ -2,9 +2,12 @@
 //! runs the code.
 
 mod captured;
+// The code of one set, in its assembly.
+#[cfg(target_arch = "x86_64")]
 mod code;
 pub(crate) mod machine;
 mod programs;
 mod random;
 mod refused;
+#[cfg(target_arch = "x86_64")]
 mod scopes;

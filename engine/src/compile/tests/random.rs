@@ -1,10 +1,16 @@
 //! Thousands of random expressions over variables of all types, in registers, in a frame and
 //! elsewhere: the code agrees with the interpreter, or deopts.
 
-use super::machine::{Answer, At, FRAME, Machine};
+use super::machine::{Answer, At, FP, FRAME, Machine, SP, VARIABLES};
 use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use dwarf::Language;
+
+/// A register by its name.
+#[cfg(target_arch = "x86_64")]
+pub const REGISTER: &str = "$rax";
+#[cfg(target_arch = "aarch64")]
+pub const REGISTER: &str = "$x11";
 
 /// xorshift64: the same cases in every run.
 pub struct Random(pub u64);
@@ -80,13 +86,11 @@ fn types(language: Language) -> Vec<(&'static str, Ty)> {
     ]
 }
 
-const REGISTERS: [u16; 14] = [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
-
 /// A machine with variables of all types everywhere, pointers and arrays.
 pub fn machine(language: Language) -> Machine {
     let mut machine = Machine::new(language);
     let mut vectors = 0..16;
-    let mut registers = REGISTERS.into_iter();
+    let mut registers = VARIABLES.into_iter();
     for (number, (name, ty)) in (0..).zip(types(language)) {
         let is_float = ty.name().starts_with('f') || &*ty.name() == "double";
         let mut add = |prefix: &str, at: At| {
@@ -120,7 +124,7 @@ pub fn machine(language: Language) -> Machine {
 }
 
 pub fn fill(machine: &mut Machine, random: &mut Random) {
-    let (sp, bp) = (machine.general[7], machine.general[6]);
+    let (sp, bp) = (machine.general[SP], machine.general[FP]);
     for word in machine.words() {
         *word = random.bits();
     }
@@ -140,8 +144,8 @@ pub fn fill(machine: &mut Machine, random: &mut Random) {
             machine.set(at, bits, size);
         }
     }
-    machine.general[7] = sp;
-    machine.general[6] = bp;
+    machine.general[SP] = sp;
+    machine.general[FP] = bp;
 }
 
 fn float(random: &mut Random) -> f64 {
@@ -199,8 +203,8 @@ pub fn expression(machine: &Machine, random: &mut Random, depth: u32) -> String 
         "*pp",
         "*(int *)(&f_long)",
         "sizeof f_int",
-        "$rax",
-        "$rsp",
+        REGISTER,
+        "$sp",
         "(# << (# & 7))",
         "(# / (# | 1))",
         "a_long[# & 3] > #",

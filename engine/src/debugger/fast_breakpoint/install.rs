@@ -9,7 +9,6 @@ use crate::ids::HitCondition;
 use crate::ids::ThreadId;
 use crate::inferior::displaced::REGION;
 use crate::inferior::jump_patch::JumpPatch;
-use crate::inferior::jump_patch::function_code::FunctionCode;
 use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
 pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Trampoline};
@@ -97,6 +96,7 @@ impl Debugger {
                 Err(why) => return Err(why.into()),
             }
         }
+        let arch = self.inferior.arch;
         let mut count = None;
         let mut ready = Vec::new();
         for site in places {
@@ -107,7 +107,7 @@ impl Debugger {
                 let at = self
                     .inferior
                     .jumps
-                    .new_counter(site)
+                    .new_counter(arch, site)
                     .ok_or("no memory left for code near it")?;
                 count = Some(Count { at, hit });
             }
@@ -213,14 +213,16 @@ impl Debugger {
             (Some(count), ..) => HitAction::Count(count),
             _ => HitAction::Stop,
         };
+        let processor = self.inferior.processor();
         let region = self
             .inferior
             .jumps
-            .near(site)
+            .near(self.inferior.arch, site)
             .ok_or("no memory left for code near it")?;
         let start = region.start + region.used;
-        let trampoline = Trampoline::build(start, site, &window, condition.as_ref(), then)
-            .map_err(|_| "instructions cannot be relocated")?;
+        let trampoline =
+            Trampoline::build(processor, start, site, &window, condition.as_ref(), then)
+                .map_err(|_| "instructions cannot be relocated")?;
         let used = region.used + (trampoline.bytes.len() as u64).next_multiple_of(64);
         if used > REGION {
             return Err("the compiled code is too long".into());
@@ -246,13 +248,14 @@ impl Debugger {
     /// Returns the instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<PatchedRange, &'static str> {
         let loaded = self.images.modules.at(addr).ok_or(UNKNOWN_FUNCTION)?;
-        let code = FunctionCode::read(&loaded.module, loaded.bias, addr, &self.inferior.memory())?;
         let behind = self.inferior.sites.addresses_in(
             addr + 1,
             addr + (MAX_JUMP_BYTES + MAX_INSTRUCTION_BYTES) as u64,
         );
         let others: Vec<LoadAddr> = behind.collect();
-        PatchedRange::at(addr, &code, &others)
+        let image = (&*loaded.module, loaded.bias);
+        let arch = self.inferior.arch;
+        PatchedRange::find(arch, addr, image, &self.inferior.memory(), &others)
     }
 }
 

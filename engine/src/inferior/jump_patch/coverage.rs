@@ -1,11 +1,10 @@
 //! Statistics of how many statement lines of an image can have a jump patch;
 //! `tests/benches/jump_patch_coverage.rs` measures them without a process.
 
-use super::function_code::FunctionCode;
-use super::layout::{Layout, Link, Refused};
-use super::springboard::{self, PAGE, Springboards};
-use super::trampoline::{HitAction, Trampoline};
+use super::trampoline::{HitAction, Processor, Trampoline};
 use super::window::{PatchRefusal, PatchedRange};
+use super::x86_64;
+use crate::arch::Arch;
 use crate::os::Mapping;
 use dwarf::{FileAddr, LoadAddr, LoadBias, Memory, Module, Unreadable};
 use rayon::prelude::*;
@@ -65,100 +64,56 @@ impl Coverage {
             .map(|row| row.range.start)
             .collect();
         let image = Image::new(module);
-        let bias = image.bias;
-        let code = FunctionCode::read(module, bias, bias.load(entry), &image);
-        if let Ok(code) = &code {
-            let sites: Vec<LoadAddr> = lines.iter().map(|line| bias.load(*line)).collect();
-            self.add_together(&sites, code, &image);
+        let sites: Vec<LoadAddr> = lines.iter().map(|line| image.bias.load(*line)).collect();
+        match Arch::of(module.machine()) {
+            Some(Arch::X86_64) => {
+                x86_64::coverage::add(self, &image, image.bias.load(entry), &sites)
+            }
+            Some(arch) => self.add_alone(arch, &image, &sites),
+            None => {}
         }
-        for line in lines {
-            let code = code.as_ref().map_err(|why| *why);
-            match code.and_then(|code| place(bias.load(line), code, &image.mappings)) {
-                Ok(how) => *self.jumps.entry(how).or_default() += 1,
+    }
+
+    /// Places a jump at each of these sites, in a set whose jumps do not depend on each other.
+    fn add_alone(&mut self, arch: Arch, image: &Image<'_>, sites: &[LoadAddr]) {
+        let processor = Processor {
+            arch,
+            capabilities: 0,
+        };
+        for site in sites {
+            let place = (image.module, image.bias);
+            let window = PatchedRange::find(arch, *site, place, image, &[]);
+            let built = window.and_then(|window| {
+                Trampoline::build(
+                    processor,
+                    *site + AWAY,
+                    *site,
+                    &window,
+                    None,
+                    HitAction::Stop,
+                )
+                .map_err(|_| NOT_RELOCATED)
+            });
+            match built {
+                Ok(_) => *self.jumps.entry(ONE_INSTRUCTION).or_default() += 1,
                 Err(why) => *self.traps.entry(why).or_default() += 1,
             }
         }
     }
 }
 
-impl Coverage {
-    /// Places jumps at all of these sites, one after the other in the order of execution.
-    fn add_together(&mut self, sites: &[LoadAddr], code: &FunctionCode, image: &Image<'_>) {
-        let mut layout = Layout::default();
-        for site in sites {
-            layout.add_site(*site);
-        }
-        for site in sites {
-            let what = match PatchedRange::at(*site, code, sites) {
-                Err(_) => TRAP_ALONE,
-                Ok(window) => {
-                    let link = Link {
-                        site: *site,
-                        own: window.own(),
-                        trampoline: *site + AWAY,
-                        current: None,
-                    };
-                    match layout.lay(link, image, &image.mappings) {
-                        Ok(()) => "jump",
-                        Err(Refused::Neighbors) => {
-                            "trap: no jump target is free beside its neighbors"
-                        }
-                        Err(Refused::NoMemory) => TRAP_ALONE,
-                    }
-                }
-            };
-            *self.together.entry(what).or_default() += 1;
-            let alone = PatchedRange::at(*site, code, &[]);
-            let reaches = alone.map_or(*site, |window| window.reaches_to(*site));
-            if sites.iter().any(|other| other > site && *other < reaches) {
-                let close = "a jump there shares bytes with the next line";
-                *self.together.entry(close).or_default() += 1;
-            }
-        }
-    }
-}
-
 /// Distance of a possible trampoline from the image.
-const AWAY: u64 = 1 << 24;
-/// The outcome of a line that has a trap without neighbors, too.
-const TRAP_ALONE: &str = "trap: the same without neighbors";
-
-/// Returns how a jump could be placed at an address.
-fn place(
-    site: LoadAddr,
-    code: &FunctionCode,
-    mappings: &[Mapping],
-) -> Result<&'static str, PatchRefusal> {
-    let window = PatchedRange::at(site, code, &[])?;
-    Trampoline::build(site + AWAY, site, &window, None, HitAction::Stop)
-        .map_err(|_| "instructions cannot be relocated")?;
-    if window.overlapped_bytes.is_empty() {
-        return Ok(match window.instructions.len() {
-            1 => "one instruction is long enough",
-            _ => "several instructions are long enough",
-        });
-    }
-    let reach = springboard::reach(site, &window.overlapped_bytes);
-    let reach = reach.ok_or("a jump with so few free bytes reaches no user memory")?;
-    if Springboards::default()
-        .missing_pages(&reach, mappings)
-        .is_empty()
-    {
-        return Err("a jump with so few free bytes reaches only mapped memory");
-    }
-    Ok(match window.overlapped_bytes.len() {
-        1 => "four bytes of the jump are free",
-        2 => "three bytes of the jump are free",
-        3 => "two bytes of the jump are free",
-        _ => "one byte of the jump is free",
-    })
-}
+pub(super) const AWAY: u64 = 1 << 24;
+/// A jump replaces one instruction.
+pub(super) const ONE_INSTRUCTION: &str = "one instruction is long enough";
+/// The copy of an instruction cannot be encoded.
+pub(super) const NOT_RELOCATED: PatchRefusal = "instructions cannot be relocated";
 
 /// An image read from its file, at the address where the kernel would map it, followed by a heap.
-struct Image<'a> {
-    module: &'a Module,
-    bias: LoadBias,
-    mappings: [Mapping; 2],
+pub(super) struct Image<'a> {
+    pub(super) module: &'a Module,
+    pub(super) bias: LoadBias,
+    pub(super) mappings: [Mapping; 2],
 }
 
 impl<'a> Image<'a> {
@@ -166,6 +121,7 @@ impl<'a> Image<'a> {
         /// Start of a position-independent program if addresses are not randomised.
         const START: u64 = 0x5555_5555_4000;
         const HEAP: u64 = 0x2_1000;
+        const PAGE: u64 = 1 << 12;
         let range = module.load_range();
         let bias = match module.is_position_independent() {
             true => LoadBias(START - (range.start.0 & !(PAGE - 1))),

@@ -29,7 +29,7 @@ impl Inferior {
             return Err(NO);
         }
         // A word of zeros: an empty name.
-        let name = self.jumps.new_counter(near).ok_or(NO)?;
+        let name = self.jumps.new_counter(self.arch, near).ok_or(NO)?;
         let mappings = self.os.mappings(pid);
         let at = free_place(self.arch, near, log_ring::LEN, &mappings).ok_or(NO)?;
         let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });

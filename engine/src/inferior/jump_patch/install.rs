@@ -1,5 +1,6 @@
 //! Installation of a jump patch: the checks, and everything that is written for it.
 
+use super::trampoline::Processor;
 use super::window::UNWRITABLE_MEMORY;
 use super::{COUNTERS, JumpPatch, Region};
 use crate::ids::ThreadId;
@@ -43,8 +44,6 @@ impl Inferior {
         patch: &JumpPatch,
         _: &StoppedWorld,
     ) -> Result<(), Refusal> {
-        /// A `nop`, which replaces traps that are not used.
-        const NOTHING: u8 = 0x90;
         let JumpPatch {
             site,
             trampoline,
@@ -61,7 +60,8 @@ impl Inferior {
         }
         for trap in trampoline.traps() {
             let patch = GuardedPatch {
-                original: &[NOTHING],
+                // A trap that is not used becomes a `nop`.
+                original: self.arch.nop(),
                 patch: self.arch.breakpoint(),
                 rank: 0,
             };
@@ -128,9 +128,20 @@ impl Inferior {
         }
     }
 
+    /// Returns the processor that runs the program.
+    pub(crate) fn processor(&self) -> Processor {
+        /// What the processor can do (`getauxval(3)`).
+        const AT_HWCAP: u64 = 16;
+        let capabilities = self.pid().and_then(|pid| self.os.auxiliary(pid, AT_HWCAP));
+        Processor {
+            arch: self.arch,
+            capabilities: capabilities.unwrap_or(0),
+        }
+    }
+
     /// Makes the debuggee map memory near a site, if no region there has room.
     pub(crate) fn find_jump_room(&mut self, thread: ThreadId, addr: LoadAddr) -> bool {
-        if self.jumps.near(addr).is_some() {
+        if self.jumps.near(self.arch, addr).is_some() {
             return true;
         }
         let Some(pid) = self.pid() else {

@@ -9,6 +9,7 @@ use crate::inspect::value::{Limits, RegisterPlace, Target};
 use crate::memory::ProcessMemory;
 use crate::os::Shared;
 use dwarf::{LoadAddr, LoadBias, Memory, Module, ModuleMap};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -107,6 +108,9 @@ pub struct Ring {
     pub at: LoadAddr,
     shared: Shared,
     read: u64,
+    /// Records that the debugger took from threads: the number of slots that were taken before them,
+    /// the address that identifies their site, and their values.
+    own: VecDeque<(u64, LoadAddr, Vec<u8>)>,
 }
 
 impl Ring {
@@ -116,17 +120,29 @@ impl Ring {
             at,
             shared,
             read: 0,
+            own: VecDeque::new(),
         }
     }
 
     /// Returns whether all records have been read.
     pub fn is_drained(&self) -> bool {
-        self.shared.word(HEAD as usize) == self.read
+        self.own.is_empty() && self.shared.word(HEAD as usize) == self.read
+    }
+
+    /// Adds a record for a thread that is stopped before it could.
+    pub fn add_own(&mut self, whose: LoadAddr, values: Vec<u8>) {
+        let head = self.shared.word(HEAD as usize);
+        self.own.push_back((head, whose, values));
     }
 
     /// Reads the next record: returns the address that identifies its site, and stores its values
     /// in `values`.
     pub fn next(&mut self, values: &mut Vec<u8>) -> Option<LoadAddr> {
+        if self.own.front().is_some_and(|(at, ..)| *at <= self.read) {
+            let (_, whose, own) = self.own.pop_front()?;
+            *values = own;
+            return Some(whose);
+        }
         let place = self.place();
         if self.shared.word(place) != self.read + 1 {
             return None;
@@ -149,7 +165,10 @@ impl Ring {
     /// Returns whether there were any.
     pub fn skip_abandoned(&mut self) -> bool {
         let mut lost = 0;
-        while !self.is_drained() && lost < COUNT && self.shared.word(self.place()) != self.read + 1
+        while self.shared.word(HEAD as usize) != self.read
+            && self.own.front().is_none_or(|(at, ..)| *at > self.read)
+            && lost < COUNT
+            && self.shared.word(self.place()) != self.read + 1
         {
             lost += 1;
             self.release_slots(1);

@@ -8,18 +8,20 @@
 //!
 //! # What must hold
 //!
-//! - Patched bytes are reachable only through the site (`inferior/jump_patch/window.rs`): no branch
-//!   target, also of jump tables (`inferior/jump_patch/jump_table.rs`), no landing pad, no return
+//! - Patched bytes are reachable only through the site (`inferior/jump_patch/x86_64/window.rs`): no branch
+//!   target, also of jump tables (`inferior/jump_patch/x86_64/jump_table.rs`), no landing pad, no return
 //!   address and no interrupted pc of any stack is inside. If one follows closely, the last bytes
 //!   of the jump stay what they are; they determine the jump's target, and a second jump, a
-//!   springboard, is mapped there (`inferior/jump_patch/springboard.rs`). If no memory can be
+//!   springboard, is mapped there (`inferior/jump_patch/x86_64/springboard.rs`). If no memory can be
 //!   mapped there, the trap stays.
 //! - Sites may be closer than a jump is long. The last bytes of a jump are then those of the next
-//!   site's trap or jump. `inferior/jump_patch/layout.rs` (pure) chooses targets for all jumps of
+//!   site's trap or jump. `inferior/jump_patch/x86_64/layout.rs` (pure) chooses targets for all jumps of
 //!   such a chain, `inferior/jump_patch/put.rs` writes them, the last one first, with the world
 //!   stopped. Each jump writes only the bytes up to the next site (`JumpBytes::own`). A change of
 //!   any of these bytes first removes the jumps before it that contain it
 //!   (`Sites::end_jumps_over`). The guardian restores them in the same order (by rank).
+//! - Where instructions are as long as a jump, it replaces exactly one, and nothing of the above
+//!   matters (`inferior/jump_patch/aarch64/window.rs`).
 //! - Evaluation has no side effects until it commits. A thread stopped while evaluating
 //!   (`TrampolineState::Evaluating`) is moved back to the site; one that commits a count or record
 //!   (`Committing`) is stepped to the end of that; later (`Leaving`, `InRelocated`) it has passed
@@ -38,24 +40,20 @@
 //! - Log records are in shared memory (`inferior/jump_patch/log_ring.rs`), so the program's end
 //!   loses none. A stop drains them first.
 
+mod aarch64;
 mod attempts;
 pub(crate) mod calls;
 mod coverage;
 pub(crate) mod drain;
-pub(crate) mod function_code;
 pub(crate) mod install;
-mod jump_table;
-mod layout;
 pub(crate) mod log_ring;
 mod put;
 pub(crate) mod recover;
-mod springboard;
 pub(crate) mod trampoline;
-#[cfg(test)]
-mod trampoline_tests;
 pub(crate) mod window;
+mod x86_64;
 
-use crate::arch::x86_64::{JUMP, MAX_INSTRUCTION_BYTES};
+use crate::arch::{Arch, MAX_INSTRUCTION_BYTES, MAX_JUMP_BYTES};
 use crate::ids::BreakpointId;
 use crate::ids::BreakpointOptions;
 use crate::inferior::displaced::REGION;
@@ -65,11 +63,12 @@ pub(crate) use calls::Counted;
 pub use coverage::Coverage;
 use dwarf::LoadAddr;
 use log_ring::{Message, Ring};
-use springboard::{PAGE, Springboards};
+
 use std::collections::{BTreeMap, BTreeSet};
 pub use trampoline::TrampolineState as Phase;
 use trampoline::{SavedState, Trampoline};
 use window::PatchedRange;
+use x86_64::springboard::{PAGE, Springboards};
 
 /// Size of a region of counters in bytes.
 pub(crate) const COUNTERS: u64 = 1 << 12;
@@ -179,7 +178,7 @@ impl JumpPatches {
 
     /// Returns the patch whose jump is at `pc` or covers it.
     fn covering(&self, pc: LoadAddr, sites: &Sites) -> Option<&JumpPatch> {
-        let from = LoadAddr(pc.0.saturating_sub((JUMP + MAX_INSTRUCTION_BYTES) as u64));
+        let from = LoadAddr(pc.0.saturating_sub((MAX_JUMP_BYTES + MAX_INSTRUCTION_BYTES) as u64));
         let near = self.latest.range(from..=pc).rev();
         let mut diverted = near.filter(|(site, _)| {
             let site = sites.get(**site);
@@ -231,8 +230,8 @@ impl JumpPatches {
     }
 
     /// Allocates a hit counter.
-    pub(crate) fn new_counter(&mut self, site: LoadAddr) -> Option<LoadAddr> {
-        let region = self.near(site)?;
+    pub(crate) fn new_counter(&mut self, arch: Arch, site: LoadAddr) -> Option<LoadAddr> {
+        let region = self.near(arch, site)?;
         let at = region.start + REGION + region.counters;
         region.counters += 8;
         Some(at)
@@ -262,13 +261,12 @@ impl JumpPatches {
         self.springboards.keep(|board| needed.contains(&board));
     }
 
-    pub(crate) fn near(&mut self, site: LoadAddr) -> Option<&mut Region> {
-        /// Range of RIP-relative operands and jumps, with a margin.
-        const REACH: u64 = 1 << 30;
+    /// Returns a region with room that jumps at a site, and the instructions there, reach.
+    pub(crate) fn near(&mut self, arch: Arch, site: LoadAddr) -> Option<&mut Region> {
         /// Minimum room for another trampoline of maximum size.
         const ROOM: u64 = 1 << 13;
         let has_room = |region: &&mut Region| {
-            region.start.0.abs_diff(site.0) < REACH
+            region.start.0.abs_diff(site.0) < arch.pad_reach()
                 && region.used + ROOM <= REGION
                 && region.counters + 8 <= COUNTERS
         };
@@ -291,8 +289,8 @@ mod tests {
         let mut patches = JumpPatches::default();
         patches.regions.push(region(0x10_0000, 64, 8));
         let room = patches.room();
-        assert!(patches.new_counter(site).is_some());
-        patches.near(site).expect("room").used += 640;
+        assert!(patches.new_counter(Arch::X86_64, site).is_some());
+        patches.near(Arch::X86_64, site).expect("room").used += 640;
         patches.regions.push(region(0x20_0000, 64, 8));
         patches.springboards.add_page(LoadAddr(0x30_0000));
         patches.springboards.add(board, site);

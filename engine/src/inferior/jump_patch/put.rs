@@ -1,11 +1,11 @@
 //! Writing of jumps, and of the neighbors that share bytes with them.
 
 use super::install::Refusal;
-use super::layout::{Laid, Layout, Link, MAX_LINKS, Refused};
-use super::springboard::{PAGE, Springboards};
 use super::window::UNWRITABLE_MEMORY;
+use super::x86_64::layout::{Laid, Layout, Link, MAX_LINKS, Refused};
+use super::x86_64::springboard::{self, PAGE, Springboards};
 use super::{JumpPatch, JumpPatches};
-use crate::arch::x86_64::{JUMP, far_jump};
+use crate::arch::MAX_JUMP_BYTES;
 use crate::ids::ThreadId;
 use crate::inferior::site::{JumpBytes, Sites};
 use crate::inferior::{Inferior, StoppedWorld};
@@ -32,6 +32,9 @@ impl Inferior {
         thread: ThreadId,
         ready: &[JumpPatch],
     ) -> Result<Plan, Refusal> {
+        if !self.arch.jump_may_be_longer() {
+            return self.jumps_alone(ready);
+        }
         let pid = self.pid().ok_or(TAKEN)?;
         let mappings = self.os.mappings(pid);
         let mut layout = Layout::new(self.jumps.springboards.clone());
@@ -68,9 +71,28 @@ impl Inferior {
         Ok(plan)
     }
 
+    /// Returns the jumps of these patches where each fits the instruction that it replaces.
+    fn jumps_alone(&self, ready: &[JumpPatch]) -> Result<Plan, Refusal> {
+        let alone = ready.iter().map(|patch| {
+            let site = patch.site;
+            let jump = self.arch.jump(site, patch.trampoline.start);
+            let jump = jump.ok_or("its code is too far away")?;
+            let laid = Laid {
+                site,
+                jump: JumpBytes {
+                    bytes: jump,
+                    own: patch.window.own(),
+                },
+                springboard: None,
+            };
+            Ok((site, laid))
+        });
+        alone.collect()
+    }
+
     /// Adds the sites around one that share bytes with it or with each other.
     fn add_neighbors(&self, site: LoadAddr, layout: &mut Layout) {
-        const FAR: u64 = (JUMP * MAX_LINKS) as u64;
+        const FAR: u64 = (MAX_JUMP_BYTES * MAX_LINKS) as u64;
         let from = LoadAddr(site.0.saturating_sub(FAR));
         for addr in self.sites.addresses_in(from, site + FAR) {
             layout.add_site(addr);
@@ -101,7 +123,7 @@ impl Inferior {
             let there = || self.jumps.jump_of(laid.site, &self.sites);
             let patch = new.or_else(there).ok_or(Refusal::passing(CHANGED))?;
             if let Some(board) = laid.springboard
-                && !(self.os).write_memory(board, &far_jump(patch.trampoline.start))
+                && !(self.os).write_memory(board, &springboard::code(patch.trampoline.start))
             {
                 return Err(UNWRITABLE_MEMORY.into());
             }

@@ -1,9 +1,7 @@
 //! Threads stopped in a trampoline or in the jump to one: the state that the program would have
 //! without it.
 
-use super::trampoline;
-use super::{PatchTrap, Phase};
-use crate::arch::x86_64::extended;
+use super::{PatchTrap, Phase, x86_64};
 use crate::ids::BreakpointId;
 use crate::ids::{Signal, ThreadId};
 use crate::inferior::Inferior;
@@ -29,9 +27,14 @@ impl Inferior {
             let mut word = [0; 8];
             (os.read_memory(addr, &mut word) == 8).then(|| u64::from_le_bytes(word))
         };
-        let (kept, passed, counted) = match trampoline.state(raw.pc())? {
+        let mut values = None;
+        let (kept, passed, counted) = match trampoline.state_of(raw)? {
             Phase::Evaluating(kept) => (kept, None, None),
             Phase::Leaving(kept) => (kept, Some(site), None),
+            Phase::Counted(record, kept) => {
+                values = Some((trampoline.start, trampoline.values(raw, record, os)?));
+                (kept, Some(site), None)
+            }
             Phase::Committing if trampoline.stop == Some(raw.pc()) => {
                 (trampoline.kept(), None, Some((site, patch.breakpoint)))
             }
@@ -39,9 +42,19 @@ impl Inferior {
                 let passed = (addr == site).then_some(site);
                 return Some((at(*raw, addr), passed));
             }
-            Phase::Committing | Phase::Inside => return None,
+            Phase::Committing | Phase::Attempted(..) | Phase::Inside => return None,
         };
+        if kept.vectors
+            && let Some(restorer) = trampoline.restorer
+        {
+            // The program restores them itself; the caller steps it.
+            self.os.set_registers(thread, &at(*raw, restorer));
+            return None;
+        }
         let registers = trampoline.registers(raw, kept, read)?;
+        if let (Some((whose, values)), Some(ring)) = (values, &mut self.jumps.ring) {
+            ring.add_own(whose, values);
+        }
         if kept.vectors {
             self.restore_vectors(thread, LoadAddr(raw.sp()));
         }
@@ -59,20 +72,23 @@ impl Inferior {
     ) -> Option<RegisterSet> {
         let patch = self.jumps.at(raw.pc())?;
         let copy = patch.trampoline.copy_of(patch.site)?;
+        if let (Some(restorer), Some(Phase::Evaluating(kept))) =
+            (patch.trampoline.restorer, patch.trampoline.state(raw.pc()))
+            && kept.vectors
+        {
+            // On to the trap for a deopt.
+            return Some(at(*raw, restorer));
+        }
         let (registers, _) = self.user_state_in_trampoline(thread, raw)?;
         Some(at(registers, copy))
     }
 
     /// Restores the program's vector registers, which a trampoline has saved at `kept`.
     fn restore_vectors(&mut self, thread: ThreadId, kept: LoadAddr) {
-        let mut bytes = [0; trampoline::VECTOR_AREA as usize];
-        if self.os.read_memory(kept, &mut bytes) != bytes.len() {
-            return;
-        }
-        if let Some(mut area) = self.os.extended_registers(thread)
-            && let Some((vectors, rest)) = bytes.split_at_checked(64)
-            && let Some(mxcsr) = rest.first_chunk()
-            && extended::write_low_vectors(&mut area, vectors, *mxcsr)
+        let mut bytes = [0; x86_64::trampoline::VECTOR_AREA as usize];
+        if self.os.read_memory(kept, &mut bytes) == bytes.len()
+            && let Some(mut area) = self.os.extended_registers(thread)
+            && x86_64::trampoline::write_vectors(&mut area, &bytes)
         {
             self.os.set_extended_registers(thread, &area);
         }

@@ -2,46 +2,23 @@
 //! continues with the relocated instructions, or traps. A thread in it is shown where the program
 //! would be without it ([`Trampoline::state`]).
 
-use super::log_ring::{self, Message};
+use super::log_ring::{MAX_RECORD_VALUE_BYTES, Message};
 use super::window::PatchedRange;
-use crate::arch::x86_64;
-use crate::compile::{Captured, Condition, Exits, SavedRegisters};
+use super::{aarch64, x86_64};
+use crate::arch::Arch;
+use crate::compile::Condition;
 use crate::ids::HitCondition;
-use crate::os::RegisterSet;
-use dwarf::register::x86_64::RFLAGS;
+use crate::os::{Backend, RegisterSet};
 use dwarf::{LoadAddr, Register};
-use iced_x86::code_asm::{
-    AsmRegister64, AsmRegisterXmm, CodeAssembler, CodeLabel, dword_ptr, ecx, edx, ptr, r8, r9, r10,
-    r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2, xmm3,
-};
-use iced_x86::{BlockEncoderOptions, IcedError};
-use std::collections::BTreeSet;
 
-/// Bytes below its stack pointer that the ABI lets a function use.
-const RED_ZONE: i32 = 128;
-/// Registers used to count: rax, rcx, rdx and r8 by their DWARF numbers.
-const COUNTING: [Register; 4] = [Register(0), Register(2), Register(1), Register(8)];
-/// Registers used to write a record: rax, rdx, rcx, rbx, rsi, rdi and r8.
-const SAYING: [Register; 7] = [
-    Register(0),
-    Register(1),
-    Register(2),
-    Register(3),
-    Register(4),
-    Register(5),
-    Register(8),
-];
-/// General-purpose registers by their DWARF numbers.
-const GENERAL: [AsmRegister64; 16] = [
-    rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
-];
-const VECTORS: [AsmRegisterXmm; 4] = [xmm0, xmm1, xmm2, xmm3];
-/// Offsets after the vector registers of the saved `mxcsr` and of the condition's.
-const MXCSR: [i32; 2] = [64, 68];
-/// Size of the vector area in bytes.
-pub const VECTOR_AREA: i32 = 72;
-/// The initial `mxcsr` of a program.
-const MXCSR_AT_START: i32 = 0x1f80;
+/// The processor that the code is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor {
+    /// Its instruction set.
+    pub arch: Arch,
+    /// What it has besides, as the kernel tells programs (`AT_HWCAP`).
+    pub capabilities: u64,
+}
 
 /// A hit counter and the hits to stop at.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +30,7 @@ pub struct Count {
 }
 
 /// The action at a hit whose condition holds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum HitAction<'a> {
     /// Trap to the debugger.
     Stop,
@@ -72,38 +49,64 @@ pub enum HitAction<'a> {
 pub enum TrampolineState {
     /// No side effect yet: the evaluation may start again.
     Evaluating(SavedState),
-    /// A hit has been counted, but its record is not written yet.
+    /// A hit has been counted, or its record has been begun: it is single-stepped to the end of that.
     Committing,
+    /// A store that commits was tried: if this register is zero, it was made. Else the thread is
+    /// about to repeat it.
+    Attempted(Register, Unmade),
+    /// A hit has been counted, but there is no record yet. The thread cannot be single-stepped: its
+    /// store would fail each time.
+    Counted(Record, SavedState),
     /// The hit does not stop.
     Leaving(SavedState),
     /// The copy of the instruction at this address, or the instruction itself, is next.
     InRelocated(LoadAddr),
-    /// In the middle of an instruction that was relocated to several.
+    /// In the middle of an instruction that was relocated to several, or of code that restores
+    /// registers: it is single-stepped to the end of that.
     Inside,
+}
+
+/// The state of a thread whose store was not made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unmade {
+    /// See [`TrampolineState::Evaluating`].
+    Evaluating(SavedState),
+    /// See [`TrampolineState::Counted`].
+    Counted(Record, SavedState),
+}
+
+impl From<Unmade> for TrampolineState {
+    fn from(unmade: Unmade) -> Self {
+        match unmade {
+            Unmade::Evaluating(kept) => TrampolineState::Evaluating(kept),
+            Unmade::Counted(record, kept) => TrampolineState::Counted(record, kept),
+        }
+    }
+}
+
+/// The values for a record, on the stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// Their offset in bytes from the stack pointer.
+    pub offset: i32,
+    /// The register with their size in bytes.
+    pub size: Register,
 }
 
 /// The part of the program's state that is saved on the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SavedState {
-    /// Bytes of stack in use by the trampoline: the program's stack pointer is this far above
-    /// `rsp`.
-    depth: i32,
+    /// Bytes of stack in use by the trampoline: the program's stack pointer is this far above.
+    pub(super) depth: i32,
     /// The number of the trampoline's saved registers on the stack.
-    saved: usize,
-    /// Whether the vector registers are saved, at `rsp`.
+    pub(super) saved: usize,
+    /// Whether vector registers are saved, at the stack pointer if the debugger is to restore them.
     pub vectors: bool,
 }
 
 /// An instruction cannot be encoded at its new address.
 #[derive(Debug)]
 pub struct CannotRelocate;
-
-impl From<IcedError> for CannotRelocate {
-    fn from(error: IcedError) -> Self {
-        tracing::debug!(%error, "cannot build a trampoline");
-        Self
-    }
-}
 
 /// A trampoline to be written at its address.
 #[derive(Debug)]
@@ -113,122 +116,30 @@ pub struct Trampoline {
     /// Its code.
     pub bytes: Vec<u8>,
     /// The states of threads, each from an offset on.
-    states: Vec<(u32, TrampolineState)>,
-    /// The saved registers, the first one highest on the stack.
-    saved: Vec<Register>,
+    pub(super) states: Vec<(u32, TrampolineState)>,
+    /// The saved registers, in the order in which they are saved.
+    pub(super) saved: Vec<Saved>,
     /// Address of the trap for a deopt.
     pub deopt: LoadAddr,
     /// Address of the trap for hits that stop.
     pub stop: Option<LoadAddr>,
+    /// Address of code that restores the vector registers and leads to the trap for a deopt, where
+    /// only the program can restore them. It depends on nothing but the stack pointer.
+    pub restorer: Option<LoadAddr>,
     /// The saved state at these traps.
-    kept: SavedState,
+    pub(super) kept: SavedState,
     /// Addresses of the covered instructions and of their copies.
-    copies: Vec<(LoadAddr, LoadAddr)>,
+    pub(super) copies: Vec<(LoadAddr, LoadAddr)>,
 }
 
-struct Builder {
-    asm: CodeAssembler,
-    /// The state of each instruction.
-    states: Vec<TrampolineState>,
-    kept: SavedState,
-}
-
-impl Builder {
-    /// Sets the state of all instructions since the last mark.
-    fn mark(&mut self, state: TrampolineState) {
-        self.states.resize(self.asm.instructions().len(), state);
-    }
-
-    fn evaluating(&mut self) {
-        self.mark(TrampolineState::Evaluating(self.kept));
-    }
-
-    fn leaving(&mut self) {
-        self.mark(TrampolineState::Leaving(self.kept));
-    }
-
-    /// Moves the stack pointer without changing the flags.
-    fn take(&mut self, bytes: i32) -> Result<(), IcedError> {
-        if bytes != 0 {
-            self.asm.lea(rsp, ptr(rsp) - bytes)?;
-        }
-        Ok(())
-    }
-
-    fn save_vectors(&mut self) -> Result<(), IcedError> {
-        for (index, register) in VECTORS.into_iter().enumerate() {
-            self.asm.movups(ptr(rsp) + 16 * index, register)?;
-        }
-        self.asm.stmxcsr(dword_ptr(rsp) + MXCSR[0])?;
-        self.asm.mov(dword_ptr(rsp) + MXCSR[1], MXCSR_AT_START)?;
-        self.evaluating();
-        self.kept.vectors = true;
-        self.asm.ldmxcsr(dword_ptr(rsp) + MXCSR[1])?;
-        self.evaluating();
-        Ok(())
-    }
-
-    /// Emits code that takes a record and fills it with the values between `values` bytes above
-    /// `rsp` and `rbx`; `whose` identifies the site. It jumps to `full` if there is no room; until
-    /// then its state is `before`.
-    fn say(
-        &mut self,
-        values: i32,
-        whose: LoadAddr,
-        ring: LoadAddr,
-        (full, before): (CodeLabel, TrampolineState),
-    ) -> Result<(), IcedError> {
-        let (mut again, mut copy) = (self.asm.create_label(), self.asm.create_label());
-        let mut copied = self.asm.create_label();
-        self.asm.lea(rsi, ptr(rsp) + values)?;
-        self.asm.sub(rbx, rsi)?;
-        self.asm.lea(
-            rdi,
-            ptr(rbx) + (log_ring::VALUES + log_ring::SLOT as i32 - 1),
-        )?;
-        self.asm.shr(rdi, log_ring::SLOT.trailing_zeros())?;
-        self.asm.mov(rcx, ring.0)?;
-        self.asm.set_label(&mut again)?;
-        self.asm.mov(rax, ptr(rcx) + log_ring::HEAD)?;
-        self.asm.lea(rdx, ptr(rax + rdi))?;
-        self.asm.mov(r8, rdx)?;
-        self.asm.sub(r8, ptr(rcx) + log_ring::TAIL)?;
-        self.asm.cmp(r8, log_ring::COUNT as i32)?;
-        self.asm.ja(full)?;
-        self.asm.lock().cmpxchg(ptr(rcx) + log_ring::HEAD, rdx)?;
-        self.mark(before);
-        // The record is taken from here on, and the reader waits for it.
-        self.asm.jne(again)?;
-        self.asm.mov(rdx, rax)?;
-        self.asm.and(edx, log_ring::COUNT as i32 - 1)?;
-        self.asm.shl(rdx, log_ring::SLOT.trailing_zeros())?;
-        self.asm.lea(rdx, ptr(rcx + rdx) + log_ring::RECORDS)?;
-        self.asm.mov(rcx, rbx)?;
-        self.asm.set_label(&mut copy)?;
-        self.asm.sub(rcx, 8)?;
-        self.asm.jb(copied)?;
-        self.asm.mov(r8, ptr(rsi + rcx))?;
-        self.asm.mov(ptr(rdx + rcx) + log_ring::VALUES, r8)?;
-        self.asm.jmp(copy)?;
-        self.asm.set_label(&mut copied)?;
-        self.asm.mov(ptr(rdx) + 16, rbx)?;
-        self.asm.mov(rcx, whose.0)?;
-        self.asm.mov(ptr(rdx) + 8, rcx)?;
-        self.asm.inc(rax)?;
-        self.asm.mov(ptr(rdx), rax)?;
-        self.mark(TrampolineState::Committing);
-        Ok(())
-    }
-
-    fn restore_vectors(&mut self) -> Result<(), IcedError> {
-        if self.kept.vectors {
-            for (index, register) in VECTORS.into_iter().enumerate() {
-                self.asm.movups(register, ptr(rsp) + 16 * index)?;
-            }
-            self.asm.ldmxcsr(dword_ptr(rsp) + MXCSR[0])?;
-        }
-        Ok(())
-    }
+/// A saved register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Saved {
+    pub(super) register: Register,
+    /// Distance in bytes of its place below the program's stack pointer.
+    pub(super) below: u64,
+    /// The bits that are saved.
+    pub(super) bits: u64,
 }
 
 impl Trampoline {
@@ -237,201 +148,22 @@ impl Trampoline {
     /// # Errors
     /// An instruction cannot be relocated.
     pub fn build(
+        processor: Processor,
         start: LoadAddr,
         site: LoadAddr,
         window: &PatchedRange,
         condition: Option<&Condition>,
         then: HitAction<'_>,
     ) -> Result<Trampoline, CannotRelocate> {
-        let (count, say) = match then {
-            HitAction::Stop => (None, None),
-            HitAction::Count(count) => (Some(count), None),
-            HitAction::Say {
-                message,
-                ring,
-                count,
-            } => (count, Some((message, ring))),
-        };
-        let mut used: BTreeSet<u16> = BTreeSet::new();
-        used.extend(
-            condition
-                .into_iter()
-                .flat_map(Condition::clobbers)
-                .map(|it| it.0),
-        );
-        if count.is_some() {
-            used.extend(COUNTING.map(|it| it.0));
-        }
-        if let Some((message, _)) = say {
-            used.extend(SAYING.map(|it| it.0));
-            let values = message.values().flat_map(Captured::clobbers);
-            used.extend(values.map(|it| it.0));
-        }
-        let general: Vec<Register> = used.iter().copied().map(Register).collect();
-        let mut it = Builder {
-            asm: CodeAssembler::new(64)?,
-            states: Vec::new(),
-            kept: SavedState::default(),
-        };
-        it.take(RED_ZONE)?;
-        it.evaluating();
-        it.kept.depth = RED_ZONE;
-        it.asm.pushfq()?;
-        it.evaluating();
-        for register in &general {
-            it.kept.depth += 8;
-            it.kept.saved += 1;
-            it.asm.push(GENERAL[usize::from(register.0)])?;
-            it.evaluating();
-        }
-        it.kept.depth += 8;
-        it.kept.saved += 1;
-        let pushed = it.kept;
-        let vectors = condition.is_some_and(Condition::uses_vectors)
-            || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors));
-        // Vector registers, then the values of the message.
-        let values = if vectors { VECTOR_AREA } else { 0 };
-        let area = values + say.map_or(0, |(message, _)| message.size() as i32);
-        it.take(area)?;
-        it.evaluating();
-        it.kept.depth += area;
-        if vectors {
-            it.save_vectors()?;
-        }
-        let outcomes = Exits {
-            yes: it.asm.create_label(),
-            no: it.asm.create_label(),
-            deopt: it.asm.create_label(),
-        };
-        let (mut yes, mut no, mut deopt) = (outcomes.yes, outcomes.no, outcomes.deopt);
-        let mut leave = it.asm.create_label();
-        let mut places = [0; 16];
-        for (index, register) in general.iter().enumerate() {
-            // The saved flags are above them.
-            places[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
-        }
-        let mut saved = SavedRegisters {
-            general: places,
-            written: 0,
-            stack_pointer: it.kept.depth,
-            vectors: 0,
-        };
-        if let Some(condition) = condition {
-            condition.emit(&mut it.asm, &saved, outcomes)?;
-            it.evaluating();
-        }
-        it.asm.set_label(&mut yes)?;
-        if let Some((message, _)) = say {
-            it.asm.lea(rbx, ptr(rsp) + values)?;
-            // The condition and the earlier values may have changed these registers.
-            saved.written = used.iter().fold(0, |all, number| all | 1 << number);
-            for value in message.values() {
-                value.emit(&mut it.asm, &saved, rbx, deopt)?;
+        match processor.arch {
+            Arch::X86_64 => x86_64::trampoline::build(start, site, window, condition, then),
+            Arch::Aarch64 => {
+                let capabilities = processor.capabilities;
+                aarch64::trampoline::build(capabilities, start, site, window, condition, then)
             }
+            #[cfg(test)]
+            Arch::Fixed => Err(CannotRelocate),
         }
-        let mut stop = None;
-        if count.is_some() || say.is_some() {
-            it.restore_vectors()?;
-        }
-        if let Some(count) = count {
-            it.asm.mov(rax, count.at.0)?;
-            it.asm.mov(ecx, 1)?;
-            it.asm.lock().xadd(ptr(rax), rcx)?;
-            it.evaluating();
-            it.asm.lea(rax, ptr(rcx) + 1)?;
-            unless_it_stops(&mut it.asm, count.hit, leave)?;
-            it.mark(TrampolineState::Committing);
-        }
-        let mut full = it.asm.create_label();
-        if let Some((_, ring)) = say {
-            let no_room = match count {
-                Some(_) => (full, TrampolineState::Committing),
-                None => (deopt, TrampolineState::Evaluating(it.kept)),
-            };
-            it.say(values, start, ring, no_room)?;
-            it.asm.jmp(leave)?;
-        }
-        if count.is_some() {
-            it.asm.set_label(&mut full)?;
-            stop = Some(it.asm.instructions().len());
-            it.asm.int3()?;
-            it.asm.jmp(leave)?;
-        }
-        it.mark(TrampolineState::Committing);
-        // An instruction can have only one label.
-        it.asm.nop()?;
-        it.asm.set_label(&mut deopt)?;
-        it.restore_vectors()?;
-        let deopts = it.asm.instructions().len();
-        it.asm.int3()?;
-        it.asm.set_label(&mut no)?;
-        it.restore_vectors()?;
-        it.asm.nop()?;
-        it.evaluating();
-        it.asm.set_label(&mut leave)?;
-        let kept = it.kept;
-        it.kept.vectors = false;
-        it.take(-area)?;
-        it.leaving();
-        it.kept = pushed;
-        for register in general.iter().rev() {
-            it.asm.pop(GENERAL[usize::from(register.0)])?;
-            it.leaving();
-            it.kept.depth -= 8;
-            it.kept.saved -= 1;
-        }
-        it.asm.popfq()?;
-        it.leaving();
-        it.kept = SavedState {
-            depth: RED_ZONE,
-            ..SavedState::default()
-        };
-        it.take(-RED_ZONE)?;
-        it.leaving();
-        let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
-        let code = it.asm.assemble_options(start.0, options)?.inner;
-        let offsets = code.new_instruction_offsets;
-        let at = |index: usize| start + u64::from(offsets[index]);
-        let states = offsets.iter().copied().zip(it.states);
-        let mut trampoline = Trampoline {
-            start,
-            // An instruction that became several has no offset; there is none here.
-            states: states.filter(|(offset, _)| *offset != u32::MAX).collect(),
-            deopt: at(deopts),
-            stop: stop.map(at),
-            bytes: code.code_buffer,
-            saved: [RFLAGS].into_iter().chain(general).collect(),
-            kept,
-            copies: Vec::new(),
-        };
-        trampoline.add_copies(site, window)?;
-        Ok(trampoline)
-    }
-
-    /// Emits the relocated instructions and the jump back.
-    fn add_copies(&mut self, site: LoadAddr, window: &PatchedRange) -> Result<(), CannotRelocate> {
-        let mut next = site;
-        for instruction in &window.instructions {
-            let here = self.start + self.bytes.len() as u64;
-            let (bytes, goes_to) = x86_64::copy(instruction, here).ok_or(CannotRelocate)?;
-            let addr = LoadAddr(instruction.ip());
-            self.copies.push((addr, here));
-            self.states
-                .push((self.bytes.len() as u32, TrampolineState::InRelocated(addr)));
-            // An instruction relocated to several can be left only at its end.
-            let first = x86_64::decoded(&bytes, here).len();
-            if first < bytes.len() {
-                let inside = self.bytes.len() + first;
-                self.states.push((inside as u32, TrampolineState::Inside));
-            }
-            self.bytes.extend(bytes);
-            next = goes_to;
-        }
-        let here = self.start + self.bytes.len() as u64;
-        self.states
-            .push((self.bytes.len() as u32, TrampolineState::InRelocated(next)));
-        self.bytes.extend(x86_64::jump(here, next));
-        Ok(())
     }
 
     /// Returns the addresses of its traps.
@@ -458,6 +190,26 @@ impl Trampoline {
             .map(|(_, state)| *state)
     }
 
+    /// Returns the state of a thread with these registers: like [`Self::state`], and decided where a
+    /// register decides it.
+    pub fn state_of(&self, raw: &RegisterSet) -> Option<TrampolineState> {
+        Some(match self.state(raw.pc())? {
+            TrampolineState::Attempted(failed, unmade) => match raw.get(failed)? {
+                0 => TrampolineState::Committing,
+                _ => unmade.into(),
+            },
+            state => state,
+        })
+    }
+
+    /// Returns the values for a record of a thread that has none yet.
+    pub fn values(&self, raw: &RegisterSet, record: Record, os: &dyn Backend) -> Option<Vec<u8>> {
+        let size = usize::try_from(raw.get(record.size)?).ok()?;
+        let mut values = vec![0; size.min(MAX_RECORD_VALUE_BYTES)];
+        let at = raw.sp().wrapping_add(record.offset as u64);
+        (os.read_memory(LoadAddr(at), &mut values) == values.len()).then_some(values)
+    }
+
     /// Returns the program's registers of a thread with some of them on the stack.
     pub fn registers(
         &self,
@@ -467,9 +219,10 @@ impl Trampoline {
     ) -> Option<RegisterSet> {
         let mut registers = *raw;
         let sp = raw.sp().wrapping_add(kept.depth as u64);
-        for (index, register) in self.saved.iter().take(kept.saved).enumerate() {
-            let place = sp.wrapping_sub(RED_ZONE as u64 + 8 * (index as u64 + 1));
-            registers.set(*register, read(LoadAddr(place))?);
+        for saved in self.saved.iter().take(kept.saved) {
+            let word = read(LoadAddr(sp.wrapping_sub(saved.below)))?;
+            let others = raw.get(saved.register).unwrap_or(0) & !saved.bits;
+            registers.set(saved.register, word & saved.bits | others);
         }
         registers.set_sp(sp);
         Some(registers)
@@ -479,41 +232,5 @@ impl Trampoline {
     pub fn copy_of(&self, addr: LoadAddr) -> Option<LoadAddr> {
         let copy = self.copies.iter().find(|(original, _)| *original == addr);
         copy.map(|(_, copy)| *copy)
-    }
-}
-
-/// Emits a jump to `leave` unless the hit whose number is in `rax` stops.
-fn unless_it_stops(
-    asm: &mut CodeAssembler,
-    hit: HitCondition,
-    leave: CodeLabel,
-) -> Result<(), IcedError> {
-    use HitCondition as Hit;
-    if let Hit::Every(number) = hit {
-        asm.mov(r8, rax)?;
-        asm.mov(rcx, number)?;
-        asm.xor(edx, edx)?;
-        asm.div(rcx)?;
-        asm.mov(rax, r8)?;
-        asm.test(rdx, rdx)?;
-        return asm.jne(leave);
-    }
-    let number = match hit {
-        Hit::Once => 1,
-        Hit::Exactly(number)
-        | Hit::AtLeast(number)
-        | Hit::MoreThan(number)
-        | Hit::AtMost(number)
-        | Hit::LessThan(number)
-        | Hit::Every(number) => number,
-    };
-    asm.mov(rcx, number)?;
-    asm.cmp(rax, rcx)?;
-    match hit {
-        Hit::Exactly(_) | Hit::Once | Hit::Every(_) => asm.jne(leave),
-        Hit::AtLeast(_) => asm.jb(leave),
-        Hit::MoreThan(_) => asm.jbe(leave),
-        Hit::AtMost(_) => asm.ja(leave),
-        Hit::LessThan(_) => asm.jae(leave),
     }
 }

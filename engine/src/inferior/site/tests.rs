@@ -1,6 +1,7 @@
 //! Tests of sites in fake memory.
 
 use super::*;
+use crate::arch::Arch;
 use crate::arch::x86_64::{INT3 as BREAKPOINT, JUMP, NEAR_JUMP};
 use crate::os::AddressSpace;
 use crate::os::fake::Fake;
@@ -32,7 +33,7 @@ fn write_over_a_jump_changes_original_bytes() {
     let fake = Fake::default();
     fake.0.borrow_mut().memory = vec![0; 0x40];
     fake.write_memory_partly(SITE, &[1, 2, 3, 4, 5, 6, 7, 8]);
-    let mut sites = Sites::default();
+    let mut sites = Sites::of(Arch::X86_64);
     assert!(sites.add(SITE, Owner::Loader, &fake));
     assert!(sites.install_jump(SITE, whole([NEAR_JUMP, 0, 0x10, 0, 0]), &fake));
     assert_eq!(sites.write(SITE + 2, &[0x33, 0x44], &fake), 2);
@@ -50,7 +51,7 @@ fn child_copies_with_old_sites_are_cleaned() {
     fake.0.borrow_mut().memory = vec![0; 0x40];
     let own = [1, 2, 3, 4, 5, 6, 7, 8];
     fake.write_memory_partly(SITE, &own);
-    let mut sites = Sites::default();
+    let mut sites = Sites::of(Arch::X86_64);
     let owner = Owner::Loader;
     let trap = [BREAKPOINT, 2, 3, 4, 5, 6, 7, 8];
     let jump = [NEAR_JUMP, 0, 0x10, 0, 0];
@@ -81,7 +82,7 @@ fn chain(fake: &Fake) -> (Sites, Vec<LoadAddr>) {
     fake.0.borrow_mut().memory = vec![0; 0x40];
     let own: Vec<u8> = (1..=16).collect();
     fake.write_memory_partly(SITE, &own);
-    let mut sites = Sites::default();
+    let mut sites = Sites::of(Arch::X86_64);
     let at = [0, 3, 7, 10].map(|offset| SITE + offset);
     for addr in at {
         assert!(sites.add(addr, Owner::Loader, fake));
@@ -246,4 +247,53 @@ fn longer_traps_are_hidden_and_written_under_as_a_whole() {
     sites.plant(SITE, &fake);
     sites.remove(SITE, Owner::Loader, &fake);
     assert_eq!(read(0, 8), [1, 2, 0x33, 0x44, 0x55, 6, 7, 8]);
+}
+
+/// Where a jump is as long as an instruction, sites next to each other have nothing in common.
+#[test]
+fn jumps_of_one_instruction_leave_their_neighbors_alone() {
+    let fake = Fake::default();
+    fake.0.borrow_mut().memory = vec![0; 0x40];
+    let own: Vec<u8> = (1..=12).collect();
+    fake.write_memory_partly(SITE, &own);
+    let arch = Arch::Aarch64;
+    let mut sites = Sites::of(arch);
+    let at = [0, 4, 8].map(|offset| SITE + offset);
+    let target = SITE + 0x1_0000;
+    for addr in at {
+        assert!(sites.add(addr, Owner::Loader, &fake));
+        let bytes = arch.jump(addr, target).expect("a jump");
+        assert!(sites.install_jump(addr, JumpBytes { bytes, own: 4 }, &fake));
+    }
+    let now = || {
+        let mut bytes = [0; 12];
+        fake.read_memory(SITE, &mut bytes);
+        bytes
+    };
+    let planted = now();
+    sites.end_jump_at(at[1], &fake);
+    assert_eq!(
+        at.map(|addr| sites.jump_at(addr).is_some()),
+        [true, false, true]
+    );
+    assert_eq!(now()[4..8], *arch.breakpoint());
+    sites.remove(at[1], Owner::Loader, &fake);
+    assert_eq!(now()[4..8], own[4..8]);
+    assert_eq!((&now()[..4], &now()[8..]), (&planted[..4], &planted[8..]));
+    let mut seen = now();
+    sites.hide(SITE, &mut seen);
+    assert_eq!(seen, *own);
+    // A child that was forked before is cleaned by what its jumps lead to.
+    let read = |addr: LoadAddr, bytes: &mut [u8]| {
+        let from = (addr - SITE) as usize;
+        let count = bytes.len().min(planted.len() - from);
+        bytes[..count].copy_from_slice(&planted[from..from + count]);
+        count
+    };
+    let mut cleaned = planted;
+    for (addr, byte) in sites.originals(read, |to| to == target) {
+        cleaned[(addr - SITE) as usize] = byte;
+    }
+    assert_eq!(cleaned, *own);
+    assert_eq!(sites.originals(read, |_| false), []);
 }

@@ -96,3 +96,12 @@ pub fn clear_watchpoints(tid: libc::pid_t) {
         unsafe { libc::ptrace(libc::PTRACE_SETREGSET, tid, set as usize, &raw mut vector) };
     }
 }
+
+/// Returns the address of the trap that a signal handler was called for; execution continues behind
+/// it.
+#[cfg(test)]
+pub fn pass_trap(context: &mut libc::ucontext_t) -> u64 {
+    let trap = context.uc_mcontext.pc;
+    context.uc_mcontext.pc = trap + 4;
+    trap
+}

@@ -28,9 +28,9 @@ thread_local! {
 
 extern "C" fn note_trap(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a context that is valid while the handler runs.
-    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
-    let pc = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
-    TRAPS.set((TRAPS.get().0 + 1, pc - 1));
+    let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    let trap = super::machine::pass_trap(context);
+    TRAPS.set((TRAPS.get().0 + 1, trap));
 }
 
 /// Like [`run`], for code that depends on its address, up to `len` bytes. Traps in it do nothing;

@@ -54,3 +54,10 @@ pub fn clear_watchpoints(tid: libc::pid_t) {
     // SAFETY: integers only.
     unsafe { libc::ptrace(libc::PTRACE_POKEUSER, tid, debug_register(CONTROL), 0_usize) };
 }
+
+/// Returns the address of the trap that a signal handler was called for; execution continues behind
+/// it.
+#[cfg(test)]
+pub fn pass_trap(context: &mut libc::ucontext_t) -> u64 {
+    context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64 - 1
+}

@@ -1,7 +1,7 @@
 //! Code generation for copies of the program's memory into a record.
 
-use super::captured::{Block, Extent};
-use super::code::{BoolExpr, Float};
+use super::super::captured::{Block, Extent};
+use super::super::code::{BoolExpr, Float};
 use super::emit::{At, Done, Emitter, General, RAX, RCX};
 use iced_x86::code_asm::*;
 

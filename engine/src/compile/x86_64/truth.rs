@@ -1,6 +1,6 @@
 //! Code generation for truth values: comparisons and branches.
 
-use super::code::{Address, BoolExpr, Int, Order, Width};
+use super::super::code::{Address, BoolExpr, Int, Order, Width};
 use super::emit::{At, Done, Emitter, General, RAX, RSP, simple, sized};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;

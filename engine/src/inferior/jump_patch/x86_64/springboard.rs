@@ -2,7 +2,7 @@
 //! control may enter there; so its target is more or less fixed. A second jump at that target leads
 //! on to the trampoline.
 
-use crate::arch::x86_64::JUMP;
+use crate::arch::x86_64::{JUMP, far_jump};
 use crate::os::Mapping;
 use dwarf::LoadAddr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,11 @@ pub struct Springboards {
     pages: BTreeSet<LoadAddr>,
     /// Address of each, and the site of the jump to it.
     boards: BTreeMap<LoadAddr, LoadAddr>,
+}
+
+/// Returns the code of a springboard to a trampoline.
+pub fn code(trampoline: LoadAddr) -> Vec<u8> {
+    far_jump(trampoline)
 }
 
 /// Returns the possible targets of a jump at `site` with the last bytes `kept`; `None`: all are

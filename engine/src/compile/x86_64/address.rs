@@ -1,6 +1,6 @@
 //! Code generation for memory operands.
 
-use super::code::{Address, Base, Width};
+use super::super::code::{Address, Base, Width};
 use super::emit::{At, Done, Emitter, RAX, RSP};
 use dwarf::Register;
 use iced_x86::IcedError;
@@ -34,8 +34,8 @@ impl Emitter<'_> {
             return self.guarded(address, place);
         };
         let (_, index_first) = match &address.base {
-            Base::Int(int) => super::needs::Needs::both(int.needs(), index.needs()),
-            _ => (super::needs::Needs::default(), false),
+            Base::Int(int) => crate::compile::needs::Needs::both(int.needs(), index.needs()),
+            _ => (crate::compile::needs::Needs::default(), false),
         };
         let (base_at, index_at) = if index_first {
             (at.next(), at)

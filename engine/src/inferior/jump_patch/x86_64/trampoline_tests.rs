@@ -1,12 +1,12 @@
 //! Trampolines, run by this process: their effect equals that of the covered instructions alone,
 //! for all conditions, counters and messages.
 
+use super::super::log_ring::{self, Message, MessagePart, Ring};
+use super::super::trampoline::{Count, HitAction, TrampolineState};
+use super::super::window::PatchedRange;
 use super::function_code::FunctionCode;
-use super::log_ring::{self, Message, MessagePart, Ring};
-use super::trampoline::{Count, HitAction, Trampoline, TrampolineState};
-use super::window::PatchedRange;
 use crate::arch::x86_64;
-use crate::compile::tests::machine::{At, Machine};
+use crate::compile::tests::machine::{At, Machine, SP};
 use crate::compile::{Captured, Condition};
 use crate::expr::Expression;
 use crate::ids::HitCondition;
@@ -53,8 +53,8 @@ struct Run {
 fn machine() -> Machine {
     let mut machine = Machine::new(Language::C);
     for (number, value) in machine.general.iter_mut().enumerate() {
-        if number != 7 {
-            *value = 0x1111_1111_1111_1111 * number as u64;
+        if number != SP {
+            *value = 0x1111_1111_1111_1111_u64.wrapping_mul(number as u64);
         }
     }
     for (number, value) in machine.vectors.iter_mut().enumerate() {
@@ -94,7 +94,7 @@ fn run(
     question: Option<(Option<&Condition>, HitAction<'_>)>,
 ) -> Run {
     const RED_ZONE: usize = 16;
-    let stack = machine.general[7];
+    let stack = machine.general[SP];
     let red_zone = stack - 8 * RED_ZONE as u64;
     let mut seen = vec![0u64; 64].into_boxed_slice();
     let place = seen.as_mut_ptr() as u64;
@@ -141,7 +141,7 @@ fn run(
             let at = LoadAddr(base + SITE);
             let window = window(at, &site, machine);
             let start = LoadAddr(base + TRAMPOLINE);
-            let trampoline = Trampoline::build(start, at, &window, condition, then);
+            let trampoline = super::trampoline::build(start, at, &window, condition, then);
             let trampoline = trampoline.expect("a trampoline");
             let jump = x86_64::jump(at, start);
             // Control never returns into the covered instructions.
@@ -392,7 +392,7 @@ fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> PatchedRange {
     };
     let target: &dyn crate::inspect::value::Target = machine;
     let code = FunctionCode::new(vec![run], BTreeSet::new(), target.memory());
-    let window = PatchedRange::at(site, &code, &[]).expect("a window");
+    let window = super::window::at(site, &code, &[]).expect("a window");
     assert!(window.overlapped_bytes.is_empty());
     window
 }
@@ -525,7 +525,7 @@ fn every_instruction_has_a_state() {
         let code = asm.assemble(site.0).expect("code");
         let window = window(site, &code, &machine);
         let start = LoadAddr(0x41_0000);
-        let trampoline = Trampoline::build(start, site, &window, Some(&holds), then);
+        let trampoline = super::trampoline::build(start, site, &window, Some(&holds), then);
         let trampoline = trampoline.expect("a trampoline");
         let mut decoder = iced_x86::Decoder::with_ip(64, &trampoline.bytes, start.0, 0);
         let mut decided = false;

@@ -37,7 +37,7 @@ fn function(bytes: &[u8], padding: usize, entered: &[u64]) -> FunctionCode {
 /// Returns the size of the window at an offset, and the bytes after it that must not change.
 fn window(offset: u64, code: &FunctionCode) -> Result<(u64, Vec<u8>), PatchRefusal> {
     let site = START + offset;
-    PatchedRange::at(site, code, &[]).map(|window| (window.end - site, window.overlapped_bytes))
+    at(site, code, &[]).map(|window| (window.end - site, window.overlapped_bytes))
 }
 
 fn in_code(bytes: &[u8], offset: u64) -> Result<(u64, Vec<u8>), PatchRefusal> {

@@ -1,8 +1,9 @@
-//! Code generation for conditions. Each pending number has a general-purpose register of the pool;
+//! Numbers. Each pending number has a general-purpose register of the pool;
 //! `rax`, `rcx` and `rdx` are temporary within one operation.
 
-use super::code::{Address, Base, Int, Operation, Width};
-use super::{Exits, SavedRegisters};
+use super::super::SavedRegisters;
+use super::super::code::{Address, Base, Int, Operation, Width};
+use super::Exits;
 use dwarf::Register;
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
@@ -118,6 +119,24 @@ pub(super) struct Emitter<'a> {
 }
 
 pub(super) type Done = Result<(), IcedError>;
+
+impl<'a> Emitter<'a> {
+    pub(super) fn new(
+        asm: &'a mut CodeAssembler,
+        saved: &'a SavedRegisters,
+        to: Exits,
+        clobbers: u32,
+    ) -> Emitter<'a> {
+        Emitter {
+            asm,
+            saved,
+            to,
+            clobbers,
+            written: 0,
+            vectors: false,
+        }
+    }
+}
 
 pub(super) fn simple(int: &Int) -> Option<i32> {
     match int {
@@ -359,7 +378,7 @@ impl Emitter<'_> {
         b: &Int,
         at: At,
     ) -> Result<(General, General), IcedError> {
-        let (_, second_first) = super::needs::Needs::both(a.needs(), b.needs());
+        let (_, second_first) = crate::compile::needs::Needs::both(a.needs(), b.needs());
         let (first, second) = if second_first { (b, a) } else { (a, b) };
         self.int(first, at)?;
         self.int(second, at.next())?;

@@ -1,6 +1,6 @@
 //! Code generation for floats, which are computed in 64 bits.
 
-use super::code::{Float, Operation, Order, Width};
+use super::super::code::{Float, Operation, Order, Width};
 use super::emit::{At, Done, Emitter, RAX, VECTOR_POOL, VECTORS};
 use iced_x86::code_asm::*;
 

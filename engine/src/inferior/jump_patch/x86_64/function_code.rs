@@ -1,7 +1,7 @@
 //! The code of one function, and the possible entries into it.
 
+use super::super::window::{PatchRefusal, UNKNOWN_FUNCTION};
 use super::jump_table;
-use super::window::{PatchRefusal, UNKNOWN_FUNCTION};
 use crate::arch::x86_64::MAX_INSTRUCTION_BYTES;
 use dwarf::{LoadAddr, LoadBias, Memory, Module};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};

@@ -170,7 +170,6 @@ fn by_register(
 #[cfg(test)]
 mod tests {
     use super::super::function_code::FunctionCode;
-    use super::super::window::PatchedRange;
     use super::*;
     use dwarf::Unreadable;
 
@@ -229,7 +228,7 @@ mod tests {
         };
         let code = FunctionCode::new(vec![run], BTreeSet::new(), memory);
         let site = LoadAddr(START + dispatch.len() as u64);
-        5 - PatchedRange::at(site, &code, &[])
+        5 - super::super::window::at(site, &code, &[])
             .expect("a window")
             .overlapped_bytes
             .len()

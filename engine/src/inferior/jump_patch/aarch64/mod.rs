@@ -1,0 +1,7 @@
+//! Jumps of aarch64: a `b` replaces any one instruction, so that no other control flow needs to be
+//! known.
+
+pub(super) mod trampoline;
+#[cfg(test)]
+mod trampoline_tests;
+pub(super) mod window;

@@ -1,0 +1,12 @@
+//! Jumps of x86-64, which may be longer than the instruction at the site.
+
+pub(super) mod coverage;
+pub(super) mod function_code;
+mod jump_table;
+pub(super) mod layout;
+pub(super) mod springboard;
+pub(super) mod trampoline;
+// It runs the code.
+#[cfg(all(test, target_arch = "x86_64"))]
+mod trampoline_tests;
+pub(super) mod window;
