@@ -6,7 +6,6 @@ mod jump_table;
 pub(super) mod layout;
 pub(super) mod springboard;
 pub(super) mod trampoline;
-// It runs the code.
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod trampoline_tests;
 pub(super) mod window;

@@ -1,6 +1,8 @@
 //! Trampolines, run by this process: their effect equals that of the covered instructions alone,
 //! for all conditions, counters and messages.
 
+#![cfg(target_arch = "x86_64")]
+
 use super::super::log_ring::{self, Message, MessagePart, Ring};
 use super::super::trampoline::{Count, HitAction, TrampolineState};
 use super::super::window::PatchedRange;
