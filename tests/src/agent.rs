@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use crate::binary::stillpoint;
-use crate::client::DEADLINE;
+use crate::client::deadline;
 use crate::fixture::Fixture;
 use crate::process;
 
@@ -102,7 +102,7 @@ impl Agent {
             if let Some(answer) = self.answers.remove(&id) {
                 return answer;
             }
-            let message = self.messages.recv_timeout(DEADLINE);
+            let message = self.messages.recv_timeout(deadline());
             let message = message.expect("an answer in time");
             if let Some(id) = message["id"].as_i64() {
                 self.answers.insert(id, message);
@@ -198,7 +198,7 @@ impl Agent {
         let (sender, ended) = mpsc::channel();
         let mut server = self.server;
         thread::spawn(move || sender.send(server.wait()));
-        match ended.recv_timeout(DEADLINE) {
+        match ended.recv_timeout(deadline()) {
             Ok(status) => assert!(status.expect("a status").success()),
             Err(_) => {
                 process::send_signal(pid, Signal::SIGKILL);

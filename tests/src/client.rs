@@ -14,22 +14,31 @@ use crate::binary::stillpoint;
 use crate::schema;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
+use std::env;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 use wire::Incoming;
 
-/// Timeout of each wait.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+/// Returns the timeout of each wait: 20 seconds, times `$STILLPOINT_PATIENCE` on emulated machines.
+pub fn deadline() -> Duration {
+    static DEADLINE: OnceLock<Duration> = OnceLock::new();
+    *DEADLINE.get_or_init(|| {
+        let factor = env::var("STILLPOINT_PATIENCE").ok();
+        let factor = factor.and_then(|text| text.parse::<u32>().ok());
+        Duration::from_secs(20) * factor.unwrap_or(1)
+    })
+}
 
 /// An editor's side of one connection to the adapter.
 ///
 /// Every message received is checked: header, numbering, the official schema; a violation
-/// panics, as does a wait that passes its [`DEADLINE`], and both print the transcript. Dropping
+/// panics, as does a wait that passes its [`deadline`], and both print the transcript. Dropping
 /// the client kills the adapter.
 pub struct DapClient {
     adapter: Option<Child>,
@@ -276,7 +285,7 @@ impl DapClient {
 
     /// Waits for the first unread message that matches; returns its index.
     fn await_unread(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> usize {
-        let deadline = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + deadline();
         let mut seen = 0;
         loop {
             while seen < self.unread.len() {

@@ -43,6 +43,9 @@ pub struct Flags {
 /// not installed are skipped.
 pub const RUST_RELEASES: [&str; 5] = ["", "+1.70", "+1.80", "+1.95.0", "+nightly"];
 
+/// The header of the instructions that fixtures write themselves.
+const MACHINE: &str = "machine.h";
+
 impl Flags {
     /// Returns the defaults of the compilers with `-g`: unoptimized, PIE, DWARF 5.
     pub const fn new(compiler: Compiler) -> Self {
@@ -115,6 +118,11 @@ impl Fixture {
 
         let mut hasher = DefaultHasher::new();
         (&path, &text, flags).hash(&mut hasher);
+        if text.contains(MACHINE) {
+            fs::read(fixtures().join(MACHINE))
+                .unwrap_or_else(|error| panic!("{MACHINE}: {error}"))
+                .hash(&mut hasher);
+        }
         for library in directives.all() {
             let library = path.with_file_name(library);
             fs::read(&library)

@@ -14,13 +14,14 @@
 //! ```
 //!
 //! There are no sleeps: every wait is for a message or for the end of a process, under one
-//! deadline ([`DEADLINE`]), and a wait that fails prints the whole transcript.
+//! deadline ([`deadline`]), and a wait that fails prints the whole transcript.
 
 mod agent;
 mod binary;
 mod client;
 mod core;
 mod fixture;
+mod machine;
 pub mod oracle;
 pub mod process;
 mod schema;
@@ -30,7 +31,8 @@ pub mod stress;
 
 pub use agent::{Agent, assert_contains, line_of};
 pub use binary::{repository, stillpoint, target_directory};
-pub use client::{DEADLINE, DapClient, Server, Terminal};
+pub use client::{DapClient, Server, Terminal, deadline};
 pub use core::{core_of, core_of_program};
 pub use fixture::{Compiler, Fixture, Flags, RUST_RELEASES, aarch64_executable};
+pub use machine::{MACHINE, Machine, has_libcxx};
 pub use steps::{Step, matrix, run, run_with};

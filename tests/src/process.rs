@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::client::DEADLINE;
+use crate::client::deadline;
 use crate::fixture::Fixture;
 
 /// Sends `signal` to a process; has no effect if there is none.
@@ -43,7 +43,7 @@ pub fn ends_within(pid: i32, limit: Duration) -> bool {
 /// The deadline passes.
 pub fn wait_for(child: &mut Child) -> ExitStatus {
     assert!(
-        ends_within(child.id() as i32, DEADLINE),
+        ends_within(child.id() as i32, deadline()),
         "process {} does not end",
         child.id()
     );
@@ -68,7 +68,7 @@ pub fn is_alive(pid: i32) -> bool {
 /// # Panics
 /// The deadline passes.
 pub fn wait_for_state(pid: i32, state: char) {
-    let deadline = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + deadline();
     loop {
         let now = status(pid, "State").unwrap_or_default();
         if now.starts_with(state) {
@@ -202,7 +202,7 @@ impl Debuggee {
     /// No line arrives before the deadline.
     pub fn read_line(&self) -> String {
         self.lines
-            .recv_timeout(DEADLINE)
+            .recv_timeout(deadline())
             .expect("a line of the debuggee: it does not run")
     }
 
@@ -258,7 +258,7 @@ pub fn tracer_of(adapter: i32) -> i32 {
 /// # Panics
 /// The deadline passes; the remaining processes are killed.
 pub fn wait_for_none_of(program: &Path) {
-    let deadline = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + deadline();
     loop {
         let left = running(program);
         if left.is_empty() {

@@ -1,7 +1,7 @@
 //! Breakpoints: where they land, when they stop, what they print.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, matrix};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, MACHINE, matrix};
 
 /// Runs `c/loop.c` with one breakpoint on `body`; returns the values of `i` at its stops.
 fn stops_of(breakpoint: Value) -> Vec<String> {
@@ -632,7 +632,8 @@ fn by_debug_registers() {
     let pid = client.debuggee_pid();
     let at = set[0]["instructionReference"].as_str().expect("an address");
     let at = u64::from_str_radix(&at[2..], 16).expect("hexadecimal");
-    assert_ne!(memory_byte(pid, at), 0xcc);
+    let byte = memory_byte(pid, at + MACHINE.breakpoint.len() as u64 - 1);
+    assert_ne!(Some(&byte), MACHINE.breakpoint.last());
     client.continue_();
     let stop = client.expect_stopped("breakpoint");
     assert_eq!(stop["hitBreakpointIds"], json!([set[0]["id"]]));

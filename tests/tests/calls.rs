@@ -4,7 +4,7 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use stillpoint_tests::process::{self, Debuggee};
-use stillpoint_tests::{Compiler, DEADLINE, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, MACHINE, deadline};
 
 fn error_of(response: &Value) -> String {
     response["body"]["error"]["format"]
@@ -15,11 +15,10 @@ fn error_of(response: &Value) -> String {
 
 /// Registers and the position of the stopped thread, to be the same after a call.
 fn state(client: &mut DapClient) -> Vec<String> {
-    let registers = [
-        "$rax", "$rbx", "$rcx", "$rdx", "$rsi", "$rdi", "$rbp", "$rsp", "$r8", "$r9", "$r10",
-        "$r11", "$r12", "$r15", "$rip", "$rflags", "$xmm0", "$xmm1", "$xmm7",
-    ];
-    registers.map(|it| client.evaluate(it)).to_vec()
+    let registers = MACHINE.all.iter();
+    registers
+        .map(|it| client.evaluate(&format!("${it}")))
+        .collect()
 }
 
 #[test]
@@ -286,7 +285,7 @@ fn detach_during_call_restores_registers() {
 fn terminate_during_call_ends_the_program() {
     let (debuggee, client, _) = attached_in_a_call();
     client.disconnect_with(json!({"terminateDebuggee": true}));
-    assert!(process::ends_within(debuggee.pid(), DEADLINE));
+    assert!(process::ends_within(debuggee.pid(), deadline()));
 }
 
 #[test]

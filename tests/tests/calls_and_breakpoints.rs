@@ -92,7 +92,7 @@ fn condition_call_skips_breakpoints() {
 #[test]
 fn a_call_on_the_console_stops_at_a_breakpoint() {
     let (fixture, mut client) = stopped_at_begin(json!([]), vec![("counted", json!({}))]);
-    let before = (client.evaluate("$rip"), client.evaluate("$rsp"));
+    let before = (client.evaluate("$pc"), client.evaluate("$sp"));
     let error =
         evaluate_as(&mut client, "counted(4)", "repl").expect_err("it comes to a breakpoint");
     let place = format!("at called_breakpoints.c:{}", fixture.line("counted"));
@@ -103,7 +103,7 @@ fn a_call_on_the_console_stops_at_a_breakpoint() {
     client.expect_line(&fixture, "counted");
     client.continue_();
     client.expect_stopped("step");
-    assert_eq!((client.evaluate("$rip"), client.evaluate("$rsp")), before);
+    assert_eq!((client.evaluate("$pc"), client.evaluate("$sp")), before);
     for pass in 0..5 {
         client.continue_();
         client.expect_stopped("breakpoint");

@@ -1,7 +1,7 @@
 //! Names in conditions and log messages: unknown ones are reported when the breakpoint is set.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, MACHINE};
 
 /// The message of a breakpoint whose names are still searched.
 const LOOKING: &str = "searching debug info for its names";
@@ -188,7 +188,10 @@ fn existing_names_cause_no_message() {
             "a == GREEN || a == FLAG_B",
             "global_text[0] == 'g' && add != 0 && main != printf",
             "((struct node *)0 == 0) && sizeof(point_alias) == sizeof(struct point)",
-            "$rdi == 3 && $al != 2 && $xmm0.f32[0] == 0 && $_ == 1",
+            &format!(
+                "${} == 3 && ${} != 2 && ${}.f32[0] == 0 && $_ == 1",
+                MACHINE.argument, MACHINE.result32, MACHINE.vector
+            ),
             "$caller_is(\"main\") && (enum color)GREEN == 5",
         ],
     );

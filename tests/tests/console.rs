@@ -1,7 +1,7 @@
 //! Commands on the debug console.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture, repository};
+use stillpoint_tests::{DapClient, Fixture, MACHINE, repository};
 
 /// Sends input of the console as an editor does; returns the response's text, or the error's.
 fn say(client: &mut DapClient, text: &str) -> Result<String, String> {
@@ -177,12 +177,12 @@ fn registers_of_the_frame() {
     let fixture = Fixture::of("c/loop.c");
     let mut client = DapClient::stopped_at(&fixture, "body");
     let registers = shown(&mut client, ":regs");
-    let rip = client.evaluate("(unsigned long)$rip,x");
-    let line = registers.lines().find(|line| line.starts_with("rip"));
-    assert!(line.expect("rip").contains(&rip), "{registers}");
-    assert!(!registers.contains("xmm0"));
-    assert!(shown(&mut client, ":regs vectors").contains("xmm0"));
-    assert!(shown(&mut client, ":regs all").contains("xmm0"));
+    let pc = client.evaluate("(unsigned long)$pc,x");
+    let line = registers.lines().find(|line| line.starts_with(MACHINE.pc));
+    assert!(line.expect("the pc").contains(&pc), "{registers}");
+    assert!(!registers.contains(MACHINE.vector));
+    assert!(shown(&mut client, ":regs vectors").contains(MACHINE.vector));
+    assert!(shown(&mut client, ":regs all").contains(MACHINE.vector));
     let wrong = refused(&mut client, ":regs odd");
     assert!(
         wrong.contains("`odd`") && wrong.contains("vectors"),
@@ -210,7 +210,7 @@ fn places_of_memory_symbols_and_lines() {
         main.contains("function") && main.contains(" main in "),
         "{main}"
     );
-    let here = shown(&mut client, ":sym $rip");
+    let here = shown(&mut client, ":sym $pc");
     let line = fixture.line("body");
     assert!(here.contains("is body+0x"), "{here}");
     assert!(here.ends_with(&format!("loop.c:{line}")), "{here}");
@@ -263,7 +263,7 @@ fn memory_and_instructions() {
     let number = refused(&mut client, ":mem scale");
     assert!(number.contains("0xa"), "a number is an address: {number}");
     // Memory shows the original byte, not the breakpoint.
-    let code = shown(&mut client, ":mem $rip 1");
+    let code = shown(&mut client, ":mem $pc 1");
     assert!(!code.contains(" cc "), "{code}");
     let far = shown(&mut client, ":mem &scale 18446744073709551615");
     assert!(
@@ -277,7 +277,7 @@ fn memory_and_instructions() {
     let code = shown(&mut client, ":disas 3");
     let marked: Vec<&str> = code.lines().filter(|line| line.starts_with('*')).collect();
     assert_eq!(marked.len(), 1, "{code}");
-    let pc = client.evaluate("(unsigned long)$rip,x");
+    let pc = client.evaluate("(unsigned long)$pc,x");
     assert!(marked[0].starts_with(&format!("* {pc}  ")), "{code}");
     assert!(
         code.lines().next().expect("a line").contains("loop.c:"),

@@ -1,9 +1,7 @@
 //! Conversions, constructors and `const` of C++'s classes, as its compilers have them.
 
 use serde_json::Value;
-use skips::skip;
-use std::path::Path;
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, has_libcxx};
 
 const SOURCE: &str = "cpp/conversions.cpp";
 
@@ -177,12 +175,11 @@ fn names_of_classes_and_of_the_global_namespace() {
 #[test]
 fn functions_and_strings_of_both_libraries() {
     let mut all = vec![Flags::new(Compiler::Gcc)];
-    match Path::new("/usr/lib/x86_64-linux-gnu/libc++.so").exists() {
-        true => all.push(Flags {
+    if has_libcxx() {
+        all.push(Flags {
             extra: &["-stdlib=libc++"],
             ..Flags::new(Compiler::Clang)
-        }),
-        false => skip("libc++"),
+        });
     }
     for flags in all {
         let long = "\"a text that is longer than the capacity of the string\"";

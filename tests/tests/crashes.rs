@@ -1,7 +1,7 @@
 //! Signals that end programs: the description of the cause, and how the program continues.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, MACHINE};
 
 /// Runs a program of the fixture to its crash.
 fn crash(fixture: &Fixture, what: &str) -> (DapClient, String) {
@@ -103,15 +103,33 @@ fn faults_are_explained() {
             11,
             &["jump to address", "[stack] is not executable"],
         ),
+        #[cfg(target_arch = "x86_64")]
         ("division", 8, &["integer division by zero"]),
+        #[cfg(target_arch = "x86_64")]
         ("quotient", 8, &["quotient is too large"]),
+        #[cfg(target_arch = "x86_64")]
         ("trap", 4, &["`ud2`"]),
+        #[cfg(target_arch = "x86_64")]
         ("privileged", 11, &["`hlt` is not allowed here"]),
+        #[cfg(target_arch = "x86_64")]
         ("misaligned", 11, &["is not a multiple of 16"]),
+        #[cfg(target_arch = "x86_64")]
         (
             "forbidden",
             31,
             &["forbidden by a seccomp filter (rax = 110)"],
+        ),
+        #[cfg(target_arch = "aarch64")]
+        ("trap", 5, &["`brk #0x3e8`"]),
+        #[cfg(target_arch = "aarch64")]
+        ("privileged", 4, &["`mrs x0, vbar_el1` is not allowed here"]),
+        #[cfg(target_arch = "aarch64")]
+        ("misaligned", 7, &["is not a multiple of 8"]),
+        #[cfg(target_arch = "aarch64")]
+        (
+            "forbidden",
+            31,
+            &["forbidden by a seccomp filter (x8 = 173)"],
         ),
         (
             "assert",
@@ -165,7 +183,7 @@ fn fatal_signal_can_be_discarded() {
     client.expect_stopped("exception");
     client.expect_line(&fixture, "at_null");
     // The instruction runs again, with the new value of the register.
-    client.evaluate("$rax = (long)$rsp");
+    client.evaluate(&format!("${} = (long)$sp", MACHINE.result));
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();

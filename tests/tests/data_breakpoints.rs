@@ -179,7 +179,7 @@ fn watch_of_a_value_without_address_is_refused() {
     let (_, mut client) = stopped("");
     for (expression, why) in [
         ("1 + 2", "not in memory"),
-        ("$rax", "in a register"),
+        ("$pc", "in a register"),
         ("nonsense", "nonsense"),
         ("", ""),
     ] {

@@ -9,7 +9,7 @@ use std::process::Command;
 use dwarf::Module;
 use nix::sys::stat::Mode;
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DEADLINE, DapClient, Fixture, Flags, process};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, deadline, process};
 use tempfile::TempDir;
 
 /// Stripped modules, and a `debuginfod-find` that has their debug info.
@@ -317,7 +317,7 @@ fn cancel_ends_the_download_process() {
     });
     assert_eq!(end["message"], "cancelled");
     for pid in running {
-        assert!(process::ends_within(pid, DEADLINE), "{pid}");
+        assert!(process::ends_within(pid, deadline()), "{pid}");
     }
     drop(gate);
     // Other modules are still fetched, and a late response is harmless.
@@ -340,7 +340,7 @@ fn session_end_ends_the_download() {
             false => client.disconnect(),
         }
         for pid in running {
-            assert!(process::ends_within(pid, DEADLINE), "{pid}, {rude}");
+            assert!(process::ends_within(pid, deadline()), "{pid}, {rude}");
         }
         drop(gate);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, MACHINE};
 
 fn number(text: &str) -> u64 {
     let digits = text.trim_start_matches("0x");
@@ -90,7 +90,7 @@ fn disassembly_around_the_pc_has_real_instructions() {
     // Our breakpoint is not among them.
     assert!(
         rows.iter()
-            .all(|row| row["instruction"] != "int3" || address(row) != here)
+            .all(|row| row["instruction"] != MACHINE.breakpoint_text || address(row) != here)
     );
     let main = text(&client.evaluated("main").expect("a function")["memoryReference"]).to_owned();
     let Some(expected) = objdump(&fixture, "main") else {

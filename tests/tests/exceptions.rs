@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, has_libcxx};
 
 fn throwing() -> Fixture {
     Fixture::of("cpp/throwing.cpp")
@@ -368,10 +368,8 @@ fn throwing_with_other_libraries() -> Vec<Fixture> {
     };
     let built = |flags| Fixture::build("cpp/throwing.cpp", flags).expect("a compiler");
     let mut fixtures = vec![built(statically)];
-    if Path::new("/usr/lib/x86_64-linux-gnu/libc++.so").exists() {
+    if has_libcxx() {
         fixtures.push(built(llvm));
-    } else {
-        skips::skip("libc++");
     }
     fixtures
 }
@@ -587,6 +585,16 @@ fn exceptions_belong_to_threads() {
     client.disconnect();
 }
 
+/// The sanitizers of clang.
+const ASAN: &str = match cfg!(target_arch = "x86_64") {
+    true => "libclang_rt.asan-x86_64.a",
+    false => "libclang_rt.asan-aarch64.a",
+};
+const UBSAN: &str = match cfg!(target_arch = "x86_64") {
+    true => "libclang_rt.ubsan_standalone-x86_64.a",
+    false => "libclang_rt.ubsan_standalone-aarch64.a",
+};
+
 fn has(compiler: &str, library: &str) -> bool {
     let run = Command::new(compiler)
         .arg(format!("-print-file-name={library}"))
@@ -628,7 +636,7 @@ fn sanitizer_stop_has_its_report() {
         ),
         (
             Compiler::Clang,
-            "libclang_rt.asan-x86_64.a",
+            ASAN,
             "-fsanitize=address",
             "memory",
             "AddressSanitizer",
@@ -636,7 +644,7 @@ fn sanitizer_stop_has_its_report() {
         ),
         (
             Compiler::Clang,
-            "libclang_rt.ubsan_standalone-x86_64.a",
+            UBSAN,
             "-fsanitize=undefined",
             "undefined",
             "UndefinedBehaviorSanitizer",

@@ -56,59 +56,6 @@ fn format_specifiers_apply() {
 }
 
 #[test]
-fn registers_and_earlier_results() {
-    let fixture = Fixture::of("c/structs.c");
-    let mut client = DapClient::stopped_at(&fixture, "all");
-    assert_eq!(
-        repl(&mut client, "$rax = 0x1122334455667788"),
-        "1234605616436508552"
-    );
-    assert_eq!(repl(&mut client, "$eax,x"), "0x55667788");
-    assert_eq!(repl(&mut client, "$ah,x"), "0x77");
-    assert_eq!(repl(&mut client, "$al = 1"), "1");
-    assert_eq!(repl(&mut client, "$rax,x"), "0x1122334455667701");
-    assert_eq!(repl(&mut client, "$eax = 2"), "2");
-    assert_eq!(repl(&mut client, "$rax"), "2");
-    assert!(repl(&mut client, "$rip").contains("main"));
-    assert!(repl(&mut client, "$xmm0").starts_with('{'));
-    assert_eq!(repl(&mut client, "$rax.u8[1] = 3"), "3");
-    assert_eq!(repl(&mut client, "$rax = $rax - 0x300 + 0,x"), "0x2");
-    assert_eq!(repl(&mut client, "$xmm1.u64[0] = 1"), "1");
-    assert_eq!(repl(&mut client, "$xmm1.u64[1] = 2"), "2");
-    assert_eq!(repl(&mut client, "$xmm1.u32"), "{1, 0, 2, 0}");
-    // What the expression itself has written is there.
-    assert_eq!(repl(&mut client, "$rax = 5, $rax + $al"), "10");
-    assert_eq!(
-        repl(&mut client, "($xmm1.u32[3] = 7, $xmm1.u64[1] >> 32)"),
-        "7"
-    );
-    assert_eq!(repl(&mut client, "($st0 = 2.5, $st0 + 1)"), "3.5");
-    assert_eq!(repl(&mut client, "$xmm1.u64[1] = 2, $rax = 2"), "2");
-    assert_eq!(repl(&mut client, "$xmm1[1] = 2.5"), "2.5");
-    assert_eq!(repl(&mut client, "$xmm1.f64[1] + 1"), "3.5");
-    assert_eq!(repl(&mut client, "$st0 = 1.25"), "1.25");
-    assert_eq!(repl(&mut client, "$st0 * 2"), "2.5");
-    for flag in ["true", "false"] {
-        assert_eq!(repl(&mut client, &format!("$eflags.CF = {flag}")), flag);
-        assert_eq!(repl(&mut client, "$rflags.CF"), flag);
-        let bit = if flag == "true" { "1" } else { "0" };
-        assert_eq!(repl(&mut client, "$eflags & 1"), bit);
-    }
-    assert_eq!(repl(&mut client, "$ah = 4"), "4");
-    assert_eq!(repl(&mut client, "$rax,x"), "0x402");
-    assert_eq!(repl(&mut client, "$mxcsr = 0x1fa0"), "8096");
-    assert_eq!(repl(&mut client, "$mxcsr,x"), "0x1fa0");
-    assert!(repl(&mut client, "$rax.u7").contains("u7"));
-    assert!(repl(&mut client, "$nosuch").contains("no register `$nosuch`"));
-    assert_eq!(repl(&mut client, "$2 + 1,x"), "0x55667789");
-    assert_eq!(repl(&mut client, "array[3]"), "40");
-    assert_eq!(repl(&mut client, "$_ * 2"), "80");
-    assert_eq!(repl(&mut client, "$_"), "80");
-    assert!(repl(&mut client, "$999").contains("no result `$999` yet"));
-    client.disconnect();
-}
-
-#[test]
 fn mistakes_are_marked_in_the_console() {
     let fixture = Fixture::of("c/structs.c");
     let mut client = DapClient::stopped_at(&fixture, "all");

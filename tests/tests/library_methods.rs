@@ -2,8 +2,7 @@
 //! the libraries' types, conditions of breakpoints that are hit often.
 
 use serde_json::json;
-use std::path::Path;
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, has_libcxx};
 
 /// Expects that a condition stops first in the call with that number.
 fn stops_at(fixture: &Fixture, cases: &[(&str, i64)]) {
@@ -79,8 +78,8 @@ fn libstdcxx() {
 
 #[test]
 fn libcxx() {
-    if !Path::new("/usr/lib/x86_64-linux-gnu/libc++.so").exists() {
-        return skips::skip("libc++");
+    if !has_libcxx() {
+        return;
     }
     let flags = Flags {
         extra: &["-stdlib=libc++"],

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
-use stillpoint_tests::{DEADLINE, DapClient, Fixture, Server, process, stillpoint};
+use stillpoint_tests::{DapClient, Fixture, Server, deadline, process, stillpoint};
 
 /// A user that owns nothing.
 const NOBODY: u32 = 65534;
@@ -57,7 +57,7 @@ fn received(mut socket: impl Read) -> String {
 
 /// Writes, and returns what arrives until the connection is closed.
 fn say(mut socket: TcpStream, text: &[u8]) -> String {
-    socket.set_read_timeout(Some(DEADLINE)).expect("a limit");
+    socket.set_read_timeout(Some(deadline())).expect("a limit");
     // The listener may close the connection before it has read everything.
     let _ = socket.write_all(text);
     received(socket)
@@ -209,7 +209,7 @@ fn other_machines_need_a_token() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    if !process::ends_within(refused.id() as i32, DEADLINE) {
+    if !process::ends_within(refused.id() as i32, deadline()) {
         refused.kill().expect("it is this test's");
     }
     let output = refused.wait_with_output().expect("it ends");
@@ -286,7 +286,7 @@ fn number_of_sessions_is_limited() {
         if answer.contains("supportsConfigurationDoneRequest") {
             break;
         }
-        assert!(began.elapsed() < DEADLINE, "{answer}");
+        assert!(began.elapsed() < deadline(), "{answer}");
     }
 }
 

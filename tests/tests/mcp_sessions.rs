@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, line_of, process};
+use stillpoint_tests::{Agent, Fixture, assert_contains, deadline, line_of, process};
 
 #[test]
 fn running_program_can_be_awaited_paused_and_read() {
@@ -39,7 +39,7 @@ fn running_program_can_be_awaited_paused_and_read() {
         if first.contains("1\n2\n3\n") {
             break first;
         }
-        assert!(began.elapsed() < DEADLINE, "{first}");
+        assert!(began.elapsed() < deadline(), "{first}");
     };
     let second = agent.call("debug_output", json!({"since": cursor(&first)}));
     assert!(cursor(&second) >= cursor(&first), "{first}{second}");
@@ -82,7 +82,7 @@ fn running_program_can_be_awaited_paused_and_read() {
 
     let debuggee = agent.debuggee();
     agent.leave();
-    assert!(process::ends_within(debuggee, DEADLINE));
+    assert!(process::ends_within(debuggee, deadline()));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn sessions_end_before_the_next_one() {
     );
     let debuggee = agent.debuggee();
     agent.call("debug_stop", json!({}));
-    assert!(process::ends_within(debuggee, DEADLINE));
+    assert!(process::ends_within(debuggee, deadline()));
     agent.leave();
 }
 
@@ -158,7 +158,7 @@ fn kill_of_the_server_kills_the_program() {
     let (agent, _) = Agent::at(&fixture, "beat");
     let debuggee = agent.debuggee();
     agent.kill();
-    assert!(process::ends_within(debuggee, DEADLINE));
+    assert!(process::ends_within(debuggee, deadline()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 use std::time::Instant;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{Agent, DEADLINE, Fixture, assert_contains, line_of};
+use stillpoint_tests::{Agent, Fixture, assert_contains, deadline, line_of};
 
 #[test]
 fn pointers_show_targets_and_cycles() {
@@ -84,7 +84,7 @@ fn deadlock_names_its_threads() {
         if stop.contains("deadlock: ") {
             break stop;
         }
-        assert!(began.elapsed() < DEADLINE, "{stop}");
+        assert!(began.elapsed() < deadline(), "{stop}");
     };
     let (mine, theirs) = (fixture.line("lock_second"), fixture.line("lock_first"));
     assert_contains(

@@ -1,7 +1,7 @@
 //! `stillpoint mcp`: values, opened, read and written.
 
 use serde_json::json;
-use stillpoint_tests::{Agent, Fixture, assert_contains};
+use stillpoint_tests::{Agent, Fixture, MACHINE, assert_contains};
 
 #[test]
 fn values_are_opened_read_and_written() {
@@ -58,7 +58,7 @@ fn values_are_opened_read_and_written() {
     );
     assert_contains(
         &agent.call("debug_variables", json!({"scope": "registers"})),
-        &["rip = "],
+        &[&format!("{} = ", MACHINE.pc)],
     );
 
     let long = agent.call(

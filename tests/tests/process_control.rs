@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 use std::time::Instant;
 use stillpoint_tests::process::{self, Debuggee};
-use stillpoint_tests::{DEADLINE, DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, deadline};
 
 #[test]
 fn attach_look_and_detach() {
@@ -60,7 +60,7 @@ fn attach_and_terminate() {
     client.attach(debuggee.pid(), json!({}));
     client.configure();
     client.disconnect_with(json!({"terminateDebuggee": true}));
-    assert!(process::ends_within(debuggee.pid(), DEADLINE));
+    assert!(process::ends_within(debuggee.pid(), deadline()));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn attach_to_many_threads() {
     let pid = client.debuggee_pid();
     client.disconnect_with(json!({"terminateDebuggee": false}));
     assert!(
-        process::ends_within(pid, DEADLINE),
+        process::ends_within(pid, deadline()),
         "it runs to its end alone"
     );
 }
@@ -116,7 +116,7 @@ fn kill_of_the_adapter_kills_a_launched_program() {
         let pid = client.debuggee_pid();
         assert!(process::is_alive(pid));
         process::send_signal(client.adapter_pid(), Signal::SIGKILL);
-        assert!(process::ends_within(pid, DEADLINE), "{pid} is left");
+        assert!(process::ends_within(pid, deadline()), "{pid} is left");
     }
 }
 
@@ -179,7 +179,7 @@ fn launched_program_can_be_left_alive() {
     client.disconnect_with(json!({"terminateDebuggee": false}));
     assert!(process::is_alive(pid));
     process::send_signal(pid, Signal::SIGKILL);
-    assert!(process::ends_within(pid, DEADLINE));
+    assert!(process::ends_within(pid, deadline()));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn program_left_alive_can_write() {
             .output("console")
             .contains("Detached. Further output")
     );
-    assert!(process::ends_within(pid, DEADLINE));
+    assert!(process::ends_within(pid, deadline()));
     assert_eq!(fs::read_to_string(&note).expect("a note"), "said all");
 }
 
@@ -208,7 +208,7 @@ fn orphaned_child_can_write() {
     let note = folder.path().join("note");
     let (client, _) = DapClient::run_to_end(&fixture, json!({"args": [note, "daemon"]}));
     client.disconnect();
-    let deadline = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + deadline();
     let mut text = String::new();
     while text.is_empty() && Instant::now() < deadline {
         text = fs::read_to_string(&note).unwrap_or_default();

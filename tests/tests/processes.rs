@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::time::Duration;
 use stillpoint_tests::process::{self, Debuggee};
-use stillpoint_tests::{DEADLINE, DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, deadline};
 
 const WAYS: [&str; 5] = ["fork", "exec", "vfork", "spawn", "shell"];
 
@@ -157,7 +157,7 @@ fn detached_parent_ends_with_the_session() {
     client.expect_stopped("breakpoint");
     assert!(process::is_alive(parent), "it waits for its child");
     client.disconnect();
-    assert!(process::ends_within(parent, DEADLINE));
+    assert!(process::ends_within(parent, deadline()));
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn a_followed_child_of_a_launched_program_dies_with_its_debugger() {
         };
         assert!(process::is_alive(pid));
         process::send_signal(killed, Signal::SIGKILL);
-        assert!(process::ends_within(pid, DEADLINE), "{handed_over}");
+        assert!(process::ends_within(pid, deadline()), "{handed_over}");
     }
 }
 

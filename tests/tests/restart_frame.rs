@@ -1,7 +1,7 @@
 //! `restartFrame`: a function from its first instruction again, with what it was given.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, core_of};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, MACHINE, core_of};
 
 /// Returns the id of a frame of the current thread, and whether it is reported as restartable.
 fn frame(client: &mut DapClient, name: &str) -> (i64, bool) {
@@ -34,9 +34,9 @@ fn run_to(client: &mut DapClient, fixture: &Fixture, marker: &str) {
 fn refused(client: &mut DapClient, name: &str, can_restart: bool) -> String {
     let (id, is_offered) = frame(client, name);
     assert_eq!(is_offered, can_restart, "{name}");
-    let before = (client.evaluate("$rip"), client.evaluate("$rsp"));
+    let before = (client.evaluate("$pc"), client.evaluate("$sp"));
     let why = client.request_error("restartFrame", json!({"frameId": id}));
-    let after = (client.evaluate("$rip"), client.evaluate("$rsp"));
+    let after = (client.evaluate("$pc"), client.evaluate("$sp"));
     assert_eq!(before, after);
     why
 }
@@ -106,7 +106,10 @@ fn restarted_optimized_function_returns_correctly() {
         let mut client = DapClient::stopped_with(&fixture, "kept", arguments);
         client.set_breakpoints(&fixture, &[]);
         restart(&mut client, "kept");
-        assert_eq!(client.evaluate("(long)$rdi"), "1");
+        assert_eq!(
+            client.evaluate(&format!("(long)${}", MACHINE.argument)),
+            "1"
+        );
         run_to(&mut client, &fixture, "unkept");
         let why = refused(&mut client, "unkept", true);
         assert!(why.contains("parameter `a` is unknown"), "{why}");
@@ -154,10 +157,10 @@ fn a_breakpoint_on_the_first_instruction_is_hit() {
     restart(&mut client, "deep");
     client.continue_();
     client.expect_stopped("instruction breakpoint");
-    assert_eq!(client.evaluate("(long)$rip"), entry);
+    assert_eq!(client.evaluate("(long)$pc"), entry);
     // No code has run: the arguments are still in the registers.
     restart(&mut client, "deep");
-    assert_eq!(client.evaluate("$rdi"), "3");
+    assert_eq!(client.evaluate(&format!("${}", MACHINE.argument)), "3");
     client.disconnect();
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use stillpoint_tests::{DEADLINE, Fixture, core_of, process, stillpoint};
+use stillpoint_tests::{Fixture, core_of, deadline, process, stillpoint};
 
 fn stillpoint_with(arguments: &[&str]) -> Output {
     let child = Command::new(stillpoint())
@@ -19,7 +19,7 @@ fn stillpoint_with(arguments: &[&str]) -> Output {
     let pid = child.id() as i32;
     let (sender, output) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait_with_output()));
-    match output.recv_timeout(DEADLINE) {
+    match output.recv_timeout(deadline()) {
         Ok(output) => output.expect("its output"),
         Err(_) => {
             process::send_signal(pid, Signal::SIGKILL);

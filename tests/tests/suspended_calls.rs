@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::io::Write;
 use stillpoint_tests::process::{self, Debuggee};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, MACHINE};
 
 const CALLED: &str = "<function called from the console>";
 
@@ -66,9 +66,10 @@ fn step_out(client: &mut DapClient) {
 
 /// Returns the state of a frame that must be the same before and after a call.
 fn machine(client: &mut DapClient) -> Vec<String> {
-    ["$rip", "$rsp", "$rbp", "$rax", "$rdi", "$xmm0", "$eflags"]
-        .map(|register| client.evaluate(register))
-        .to_vec()
+    let registers = MACHINE.all.iter();
+    registers
+        .map(|register| client.evaluate(&format!("${register}")))
+        .collect()
 }
 
 #[test]

@@ -57,6 +57,34 @@ impl DapClient {
         }
     }
 
+    /// Returns a scope of the innermost frame by its name.
+    pub fn scope(&mut self, name: &str) -> Value {
+        let frame = self.top_frame()["id"].clone();
+        let body = self.request_ok("scopes", json!({"frameId": frame}));
+        let scopes = body["scopes"].as_array().expect("scopes");
+        let found = scopes.iter().find(|scope| scope["name"] == name);
+        found
+            .unwrap_or_else(|| panic!("no {name} in {scopes:?}"))
+            .clone()
+    }
+
+    /// Returns a child of a variable or a scope by its name.
+    pub fn child(&mut self, of: &Value, name: &str) -> Value {
+        let reference = of["variablesReference"].as_i64().expect("a reference");
+        let variables = self.variables(reference);
+        let found = variables.iter().find(|variable| variable["name"] == name);
+        found
+            .unwrap_or_else(|| panic!("no {name} in {variables:?}"))
+            .clone()
+    }
+
+    /// Changes a child of a variable or a scope.
+    pub fn set_child(&mut self, of: &Value, name: &str, value: &str) {
+        let reference = &of["variablesReference"];
+        let arguments = json!({"variablesReference": reference, "name": name, "value": value});
+        self.request_ok("setVariable", arguments);
+    }
+
     /// Returns the children of a reference.
     pub fn variables(&mut self, reference: i64) -> Vec<Value> {
         let body = self.request_ok("variables", json!({"variablesReference": reference}));

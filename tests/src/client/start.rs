@@ -1,6 +1,6 @@
 //! Start of a session up to a stop, and its end.
 
-use super::{DEADLINE, DapClient, merge};
+use super::{DapClient, deadline, merge};
 use crate::fixture::Fixture;
 use crate::process;
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ impl DapClient {
 
     /// Waits for the adapter to close its side, and returns the number of messages until then.
     pub fn wait_closed(&mut self) -> usize {
-        let deadline = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + deadline();
         let before = self.history.len();
         while !self.closed {
             if self.receive(deadline).is_err() {
