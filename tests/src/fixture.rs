@@ -371,9 +371,14 @@ fn succeed(command: &mut Command) -> Option<()> {
     Some(())
 }
 
-/// Writes an executable for AArch64: only headers, no code.
-pub fn aarch64_executable(path: &Path) {
+/// Writes an executable for the other architecture: only headers, no code.
+pub fn foreign_executable(path: &Path) {
+    const EM_X86_64: u16 = 62;
     const EM_AARCH64: u16 = 183;
+    let machine = match cfg!(target_arch = "x86_64") {
+        true => EM_AARCH64,
+        false => EM_X86_64,
+    };
     let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0];
     bytes.resize(16, 0);
     let halves = |bytes: &mut Vec<u8>, values: &[u16]| {
@@ -381,7 +386,7 @@ pub fn aarch64_executable(path: &Path) {
             .iter()
             .for_each(|value| bytes.extend(value.to_le_bytes()));
     };
-    halves(&mut bytes, &[2, EM_AARCH64, 1, 0]);
+    halves(&mut bytes, &[2, machine, 1, 0]);
     // Entry, program headers at 64, no section headers.
     for word in [0x40_0000_u64, 64, 0] {
         bytes.extend(word.to_le_bytes());

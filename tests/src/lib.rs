@@ -33,6 +33,6 @@ pub use agent::{Agent, assert_contains, line_of};
 pub use binary::{repository, stillpoint, target_directory};
 pub use client::{DapClient, Server, Terminal, deadline};
 pub use core::{core_of, core_of_program};
-pub use fixture::{Compiler, Fixture, Flags, RUST_RELEASES, aarch64_executable};
+pub use fixture::{Compiler, Fixture, Flags, RUST_RELEASES, foreign_executable};
 pub use machine::{MACHINE, Machine, has_libcxx};
 pub use steps::{Step, matrix, run, run_with};

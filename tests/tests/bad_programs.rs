@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{DapClient, Fixture, Flags, aarch64_executable, process};
+use stillpoint_tests::{DapClient, Fixture, Flags, foreign_executable, process};
 
 #[test]
 fn programs_that_cannot_run() {
@@ -14,14 +14,18 @@ fn programs_that_cannot_run() {
     fs::write(path("plain"), "just a text").expect("written");
     fs::write(path("script.txt"), "#!/bin/sh\n").expect("written");
     fs::write(path("empty"), "").expect("written");
-    aarch64_executable(&path("arm"));
+    let foreign = match cfg!(target_arch = "x86_64") {
+        true => "arch64",
+        false => "x86-64",
+    };
+    foreign_executable(&path("foreign"));
     for (program, words) in [
         (path("missing"), &["missing"][..]),
         (path("plain"), &["plain", "execut"]),
         (path("script.txt"), &["script.txt", "execut"]),
         (folder.path().to_path_buf(), &["director"]),
         (path("empty"), &["empty"]),
-        (path("arm"), &["arm", "arch64"]),
+        (path("foreign"), &["foreign", foreign]),
     ] {
         let mut client = DapClient::spawn();
         client.initialize();
