@@ -51,19 +51,21 @@ machine_tools() {
     make_image
 }
 
-# build PACKAGE…: builds the debugger and the packages' tests, and prints `NAME EXECUTABLE` of each. The
-# debugger is optimized somewhat, since it is emulated.
+# build PACKAGES FILES…: builds the debugger and the tests of packages, only these files of tests if there are
+# any, and prints `NAME EXECUTABLE` of each. The debugger is optimized somewhat, since it is emulated.
 build() {
-    local crate package arguments=(--quiet --target "$TARGET")
+    local crate name packages=() files=() arguments=(--quiet --target "$TARGET")
     for crate in stillpoint stillpoint-engine stillpoint-dwarf; do
         arguments+=(--config "profile.dev.package.$crate.opt-level=1")
     done
     # One set of packages, so that features are the same and nothing is built twice.
-    for package in stillpoint "$@"; do arguments+=(-p "$package"); done
+    for name in stillpoint $1; do packages+=(-p "$name"); done
+    shift
+    for name in "$@"; do files+=(--test "$name"); done
     cd "$root"
     export CARGO_PROFILE_DEV_DEBUG=line-tables-only
-    cargo build "${arguments[@]}" >&2
-    cargo test "${arguments[@]}" --no-run --message-format=json |
+    cargo build "${arguments[@]}" "${packages[@]}" >&2
+    cargo test "${arguments[@]}" "${packages[@]}" "${files[@]}" --no-run --message-format=json |
         sed -n 's/.*"target":{"kind":.*"name":"\([^"]*\)".*"test":true.*"executable":"\([^"]*\)".*/\1 \2/p'
 }
 
@@ -151,16 +153,16 @@ main() {
         exit "$(cat "$queue/run.code")"
         ;;
     *)
-        local name executable packages=(stillpoint-tests)
+        local name executable packages=stillpoint-tests
         if [ "${1-}" = unit ]; then
-            packages=(stillpoint-dwarf stillpoint-engine)
+            packages="stillpoint-dwarf stillpoint-engine"
             shift
         fi
         say "building"
         while read -r name executable; do
-            [ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
             { environment; echo "timeout ${LIMIT:-3600} $executable ${FILTER-} $(left_out "$name")"; } | enqueue "$name"
-        done < <(build "${packages[@]}")
+        done < <(build "$packages" "$@")
+        [ -n "$(ls "$queue")" ] || { say "nothing was built"; exit 1; }
         say "logs in $queue"
         work_off
         report
