@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 pub struct Machine {
     /// The program counter.
     pub pc: &'static str,
+    /// The stack pointer.
+    pub sp: &'static str,
     /// The first argument of a function, and where an integer result is returned.
     pub argument: &'static str,
     /// See `argument`.
@@ -30,6 +32,7 @@ pub struct Machine {
 #[cfg(target_arch = "x86_64")]
 pub const MACHINE: Machine = Machine {
     pc: "rip",
+    sp: "rsp",
     argument: "rdi",
     result: "rax",
     result32: "eax",
@@ -47,6 +50,7 @@ pub const MACHINE: Machine = Machine {
 #[cfg(target_arch = "aarch64")]
 pub const MACHINE: Machine = Machine {
     pc: "pc",
+    sp: "sp",
     argument: "x0",
     result: "x0",
     result32: "w0",

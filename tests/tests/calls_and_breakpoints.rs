@@ -2,7 +2,7 @@
 //! a call from the console stops there (`suspended_calls`).
 
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, MACHINE};
 
 fn fixture() -> Fixture {
     Fixture::of("c/called_breakpoints.c")
@@ -92,7 +92,10 @@ fn condition_call_skips_breakpoints() {
 #[test]
 fn a_call_on_the_console_stops_at_a_breakpoint() {
     let (fixture, mut client) = stopped_at_begin(json!([]), vec![("counted", json!({}))]);
-    let before = (client.evaluate("$pc"), client.evaluate("$sp"));
+    let before = (
+        client.evaluate("$pc"),
+        client.evaluate(&format!("${}", MACHINE.sp)),
+    );
     let error =
         evaluate_as(&mut client, "counted(4)", "repl").expect_err("it comes to a breakpoint");
     let place = format!("at called_breakpoints.c:{}", fixture.line("counted"));
@@ -103,7 +106,13 @@ fn a_call_on_the_console_stops_at_a_breakpoint() {
     client.expect_line(&fixture, "counted");
     client.continue_();
     client.expect_stopped("step");
-    assert_eq!((client.evaluate("$pc"), client.evaluate("$sp")), before);
+    assert_eq!(
+        (
+            client.evaluate("$pc"),
+            client.evaluate(&format!("${}", MACHINE.sp))
+        ),
+        before
+    );
     for pass in 0..5 {
         client.continue_();
         client.expect_stopped("breakpoint");

@@ -190,7 +190,7 @@ fn fatal_signal_can_be_discarded() {
     client.expect_stopped("exception");
     client.expect_line(&fixture, "at_null");
     // The instruction runs again, with the new value of the register.
-    client.evaluate(&format!("${} = (long)$sp", MACHINE.result));
+    client.evaluate(&format!("${} = (long)${}", MACHINE.result, MACHINE.sp));
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
     client.disconnect();

@@ -34,9 +34,15 @@ fn run_to(client: &mut DapClient, fixture: &Fixture, marker: &str) {
 fn refused(client: &mut DapClient, name: &str, can_restart: bool) -> String {
     let (id, is_offered) = frame(client, name);
     assert_eq!(is_offered, can_restart, "{name}");
-    let before = (client.evaluate("$pc"), client.evaluate("$sp"));
+    let before = (
+        client.evaluate("$pc"),
+        client.evaluate(&format!("${}", MACHINE.sp)),
+    );
     let why = client.request_error("restartFrame", json!({"frameId": id}));
-    let after = (client.evaluate("$pc"), client.evaluate("$sp"));
+    let after = (
+        client.evaluate("$pc"),
+        client.evaluate(&format!("${}", MACHINE.sp)),
+    );
     assert_eq!(before, after);
     why
 }
