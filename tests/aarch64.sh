@@ -7,7 +7,7 @@
 #   aarch64.sh run COMMAND…         a command in the guest, in the repository's folder, e.g.
 #                                   target/aarch64-unknown-linux-gnu/debug/stillpoint --help
 #   aarch64.sh shell                a shell in the guest
-#   aarch64.sh build                only builds the debugger, for glibc and for musl
+#   aarch64.sh build                only builds the debugger
 # $FILTER: only tests whose names contain this. $MACHINES: how many virtual machines (2). $CPU: QEMU's name
 # of the processor. $LIMIT: seconds that a file may take (3600). $CACHE: where the image is kept.
 # Needs Debian 12 or later, or Ubuntu; installs what is missing of QEMU and cross compilers.
@@ -36,6 +36,8 @@ cross_tools() {
     install_packages "${packages[@]}"
     rustup target add "$TARGET" 2>/dev/null || [ -d "$(rustc --print sysroot)/lib/rustlib/$TARGET" ] ||
         missing "rustc's standard library for $TARGET"
+    # Flags for this machine would replace those for the other.
+    unset RUSTFLAGS
     # LLVM's linker takes a tenth of the time, of a hundred programs.
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=clang
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C link-arg=--target=aarch64-linux-gnu -C link-arg=-fuse-ld=lld"
@@ -117,17 +119,11 @@ report() {
     return $failed
 }
 
-# Builds the debugger for both C libraries; nothing of it is run.
+# Builds the debugger; nothing of it is run. Debug info and optimization would double the time.
 build_only() {
-    rustup target add aarch64-unknown-linux-musl 2>/dev/null || missing "rustc's standard library for musl"
     cd "$root"
-    # Debug info and optimization would double the time.
-    local target
-    for target in "$TARGET" aarch64-unknown-linux-musl; do
-        say "building for $target"
-        RUSTFLAGS= CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=aarch64-linux-gnu-gcc CARGO_PROFILE_DEV_DEBUG=0 \
-            cargo build --quiet --target "$target" --config 'profile.dev.package."*".opt-level=0' -p stillpoint
-    done
+    CARGO_PROFILE_DEV_DEBUG=0 cargo build --quiet --target "$TARGET" \
+        --config 'profile.dev.package."*".opt-level=0' -p stillpoint
 }
 
 main() {
