@@ -145,8 +145,8 @@ impl Inferior {
         self.end_out_of_turn(thread, before);
     }
 
-    /// Returns the exclusive sequence in which a thread has stopped, whose registers are not
-    /// normalized.
+    /// Returns the exclusive sequence that a stopped thread is in. Reads the pc as the kernel reports
+    /// it, before it is normalized.
     fn sequence_of_stop(&self, thread: ThreadId) -> Option<Range<LoadAddr>> {
         if !self.arch.has_exclusive_sequences() {
             return None;

@@ -166,7 +166,8 @@ fn with_distance(jump: &Decoded, distance: u32) -> Option<u32> {
     (distance <= field >> 1).then_some(jump.word & !(field << low) | distance << low)
 }
 
-/// Returns whether an instruction is an exclusive load or store; an error if it is of another set.
+/// Returns the direction of an exclusive load or store, `Some(None)` for other instructions; `None` if
+/// the instruction is of another set.
 fn exclusive(instruction: &Instruction) -> Option<Option<Direction>> {
     Some(match own(instruction)?.kind {
         Kind::Memory(access) if access.is_exclusive => Some(access.direction),

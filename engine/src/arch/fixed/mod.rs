@@ -14,7 +14,6 @@ pub(super) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
-pub(super) mod sequence;
 pub(super) mod simulation;
 pub(super) mod text;
 pub(super) mod watch;
@@ -22,6 +21,7 @@ pub(super) mod watch;
 #[cfg(test)]
 mod tests;
 
+pub(super) use super::no_sequences as sequence;
 use dwarf::Register;
 
 /// An instruction and its address.

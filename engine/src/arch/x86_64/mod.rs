@@ -9,7 +9,6 @@ pub(crate) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
-pub(super) mod sequence;
 pub(super) mod simulation;
 pub(super) mod text;
 pub(crate) mod watch;
@@ -18,6 +17,7 @@ pub(crate) use decode::decoded;
 pub(crate) use relocate::{can_push_and_jump, copy, far_jump, jump};
 
 use super::instruction::{Code, Instruction};
+pub(super) use super::no_sequences as sequence;
 
 /// A decoded instruction.
 pub(crate) type Decoded = iced_x86::Instruction;

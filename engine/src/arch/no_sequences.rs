@@ -1,6 +1,6 @@
-//! There are no exclusive sequences.
+//! Instruction sets without exclusive sequences.
 
-use super::super::instruction::{Instruction, SequenceCopy};
+use super::instruction::{Instruction, SequenceCopy};
 use dwarf::LoadAddr;
 use std::ops::Range;
 
