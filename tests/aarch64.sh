@@ -7,7 +7,7 @@
 #   aarch64.sh run COMMAND…         a command in the guest, in the repository's folder, e.g.
 #                                   target/aarch64-unknown-linux-gnu/debug/stillpoint --help
 #   aarch64.sh shell                a shell in the guest
-#   aarch64.sh build                only builds the debugger
+#   aarch64.sh build                only builds the debugger, with glibc and with musl
 # $FILTER: only tests whose names contain this. $MACHINES: how many virtual machines (2). $CPU: QEMU's name
 # of the processor. $LIMIT: seconds that a file may take (3600). $CACHE: where the image is kept.
 # Needs Debian 12 or later, or Ubuntu; installs what is missing of QEMU and cross compilers.
@@ -27,6 +27,12 @@ install_packages() {
             apt-get install -qq -y --no-install-recommends "$@" >/dev/null || missing "$*"
 }
 
+# standard_library TARGET: installs Rust's.
+standard_library() {
+    rustup target add "$1" 2>/dev/null || [ -d "$(rustc --print sysroot)/lib/rustlib/$1" ] ||
+        missing "rustc's standard library for $1"
+}
+
 # What compiles for the guest.
 cross_tools() {
     local packages=()
@@ -34,8 +40,7 @@ cross_tools() {
     has clang || packages+=(clang)
     has ld.lld || packages+=(lld)
     install_packages "${packages[@]}"
-    rustup target add "$TARGET" 2>/dev/null || [ -d "$(rustc --print sysroot)/lib/rustlib/$TARGET" ] ||
-        missing "rustc's standard library for $TARGET"
+    standard_library "$TARGET"
     # Flags for this machine would replace those for the other.
     unset RUSTFLAGS
     # LLVM's linker takes a tenth of the time, of a hundred programs.
@@ -122,7 +127,10 @@ report() {
 # Builds the debugger; nothing of it is run. Debug info and optimization would double the time.
 build_only() {
     cd "$root"
-    CARGO_PROFILE_DEV_DEBUG=0 cargo build --quiet --target "$TARGET" \
+    standard_library "$MUSL"
+    # Rust's standard library brings musl's own; what C code the dependencies have needs no headers of it.
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld CC_aarch64_unknown_linux_musl=aarch64-linux-gnu-gcc
+    CARGO_PROFILE_DEV_DEBUG=0 cargo build --quiet --target "$TARGET" --target "$MUSL" \
         --config 'profile.dev.package."*".opt-level=0' -p stillpoint
 }
 

@@ -2,6 +2,7 @@
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
 CACHE="${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/stillpoint-aarch64}"
 TARGET=aarch64-unknown-linux-gnu
+MUSL=aarch64-unknown-linux-musl
 
 say() { echo "aarch64: $*" >&2; }
 has() { command -v "$1" >/dev/null 2>&1; }

@@ -1,7 +1,8 @@
 # Virtual machines that work on a queue of jobs. Sourced by tests/aarch64.sh.
 
-# The default has pointer authentication, BTI, LSE atomics and SVE; cortex-a72 has none of them.
-CPU="${CPU:-max,pauth-impdef=on}"
+# The default has pointer authentication, BTI, LSE atomics and SVE with vectors of 32 bytes (longer ones are slow
+# to emulate); cortex-a72 has none of them.
+CPU="${CPU:-max,pauth-impdef=on,sve-max-vq=2}"
 
 # vm NAME QUEUE [QEMU ARGUMENTS…]: runs one machine that shares the repository, until its queue is empty.
 # What the guest's console prints goes to QUEUE/NAME.console, or to the terminal if the queue is `shell`.

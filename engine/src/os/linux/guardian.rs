@@ -270,9 +270,12 @@ impl Drop for Guardian {
 /// slice when we are killed right after attaching. This mostly fails for lack of permission. (A
 /// nice value would not do: a session of its own is a scheduling group of its own.)
 fn hurry(pid: i32) {
-    let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the parameters live until the call returns.
-    unsafe { libc::sched_setscheduler(pid, libc::SCHED_FIFO, &raw const first) };
+    // SAFETY: zeros are valid; musl's structure has more fields. It lives until the call returns.
+    unsafe {
+        let mut first: libc::sched_param = std::mem::zeroed();
+        first.sched_priority = 1;
+        libc::sched_setscheduler(pid, libc::SCHED_FIFO, &raw const first);
+    }
 }
 
 /// The guardian's main function.

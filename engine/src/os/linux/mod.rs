@@ -42,13 +42,14 @@ use crate::ids::{OutputStream, Signal, ThreadId};
 use duty::Keeper;
 use guardian::Guardian;
 use memory::OpenMemory;
+use nix::sys::time::TimeSpec;
 use output::Outputs;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Wakes the session thread from its wait. Cheap to clone, usable on any thread.
 #[derive(Clone)]
@@ -251,14 +252,11 @@ impl Backend for LinuxBackend {
         }
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
-            libc::timespec {
-                tv_sec: left.as_secs().min(86_400) as libc::time_t,
-                tv_nsec: libc::c_long::from(left.subsec_nanos()),
-            }
+            TimeSpec::from_duration(left.min(Duration::from_secs(86_400)))
         });
-        let timeout = timeout
-            .as_ref()
-            .map_or(std::ptr::null(), std::ptr::from_ref);
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), |timeout| {
+            std::ptr::from_ref(timeout.as_ref())
+        });
         // SAFETY: the array and the time are live; no signal mask is given.
         let count = unsafe {
             libc::ppoll(

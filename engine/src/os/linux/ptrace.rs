@@ -18,6 +18,12 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACESYSGOOD;
 
+/// The type of a request: unsigned in glibc's header, signed in musl's.
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
 /// Requests whose operands are numbers: they cannot make the kernel access memory of this process.
 #[derive(Clone, Copy)]
 enum Order {
@@ -47,12 +53,7 @@ fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
 /// # Safety
 /// `data`, and `addr` if it is a pointer for the request, must point to live memory of the size
 /// that the request needs, writable if the request writes.
-unsafe fn transfer<T>(
-    request: libc::c_uint,
-    tid: i32,
-    addr: usize,
-    data: *mut T,
-) -> io::Result<i64> {
+unsafe fn transfer<T>(request: Request, tid: i32, addr: usize, data: *mut T) -> io::Result<i64> {
     // SAFETY: guaranteed by the caller.
     result(unsafe { libc::ptrace(request, tid, addr, data) })
 }
@@ -118,7 +119,14 @@ pub fn blocked_signals(tid: ThreadId) -> io::Result<u64> {
     let mut mask = 0_u64;
     let size = size_of::<u64>();
     // SAFETY: the request writes `size` bytes, to a live object of that size.
-    unsafe { transfer(libc::PTRACE_GETSIGMASK, tid.0, size, &raw mut mask)? };
+    unsafe {
+        transfer(
+            libc::PTRACE_GETSIGMASK as Request,
+            tid.0,
+            size,
+            &raw mut mask,
+        )?
+    };
     Ok(mask)
 }
 
@@ -126,7 +134,15 @@ pub fn blocked_signals(tid: ThreadId) -> io::Result<u64> {
 pub fn set_blocked_signals(tid: ThreadId, mut mask: u64) -> io::Result<()> {
     let size = size_of::<u64>();
     // SAFETY: the request reads `size` bytes of a live object of that size.
-    unsafe { transfer(libc::PTRACE_SETSIGMASK, tid.0, size, &raw mut mask) }.map(drop)
+    unsafe {
+        transfer(
+            libc::PTRACE_SETSIGMASK as Request,
+            tid.0,
+            size,
+            &raw mut mask,
+        )
+    }
+    .map(drop)
 }
 
 /// PTRACE_GETSIGINFO.
