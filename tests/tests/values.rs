@@ -90,6 +90,45 @@ fn every_type_of_c() {
     }
 }
 
+/// `char` is unsigned on some machines, and with an option of the compiler.
+#[test]
+fn text_is_shown_with_either_sign_of_char() {
+    const SIGNED: &[&str] = &["-fsigned-char"];
+    const UNSIGNED: &[&str] = &["-funsigned-char"];
+    for (sign, accented) in [(SIGNED, "-23 '\\xe9'"), (UNSIGNED, "233 '\\xe9'")] {
+        for compiler in [Compiler::Gcc, Compiler::Clang] {
+            let flags = Flags {
+                extra: sign,
+                ..Flags::new(compiler)
+            };
+            let Some(fixture) = Fixture::build("c/characters.c", flags) else {
+                continue;
+            };
+            let mut client = DapClient::stopped_at(&fixture, "characters");
+            for (expression, expected) in [
+                ("letter", "65 'A'"),
+                ("accented", accented),
+                ("copy", "\"bytes\""),
+                ("both.short_name", "\"short\""),
+                ("copy[0]", "98 'b'"),
+                ("text[1]", "108 'l'"),
+                ("letter == 'A' && text[0] == 'p'", "1"),
+            ] {
+                assert_eq!(
+                    client.evaluate(expression),
+                    expected,
+                    "{sign:?}: {expression}"
+                );
+            }
+            let text = client.evaluate("text");
+            assert!(text.ends_with("\"plain\""), "{sign:?}: {text}");
+            let text = client.evaluate("both.long_name");
+            assert!(text.ends_with("\"long\""), "{sign:?}: {text}");
+            client.disconnect();
+        }
+    }
+}
+
 #[test]
 fn types_are_shown() {
     let fixture = Fixture::of("c/structs.c");

@@ -260,7 +260,11 @@ fn shown_of_array(array: &ArrayTy) -> u64 {
 fn text_unit(of: &Ty) -> Option<usize> {
     match of.shape() {
         Shape::Scalar(Scalar {
-            kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::Utf,
+            kind:
+                ScalarKind::SignedChar
+                | ScalarKind::UnsignedChar
+                | ScalarKind::PlainChar
+                | ScalarKind::Utf,
             size: size @ (1 | 2 | 4),
         }) => Some(usize::from(size)),
         _ => None,

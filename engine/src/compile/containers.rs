@@ -8,7 +8,6 @@ use super::{NotCompilable, RuntimeLocation, RuntimeValue, probe};
 use crate::expr::evaluate::DEREFERENCES;
 use crate::expr::ir::Expr;
 use crate::inspect::library::Method;
-use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Shape, Target, Ty, Value};
 use crate::inspect::visualize::libstdcxx::text_of_string;
@@ -243,18 +242,8 @@ impl Compiler<'_> {
 
     /// Returns an element of a row; deopt if the index is out of range.
     pub(super) fn element(&self, row: &Row, index: Int) -> Result<RuntimeValue, NotCompilable> {
-        let (element, size) = match row.text {
-            Some(unit) => {
-                let (kind, name) = match (unit, self.language) {
-                    (1, Language::Rust) => (ScalarKind::Unsigned, "u8"),
-                    (1, _) => (ScalarKind::SignedChar, "char"),
-                    (2, _) => (ScalarKind::Utf, "char16_t"),
-                    _ => (ScalarKind::Utf, "char32_t"),
-                };
-                (Ty::Builtin(Scalar::new(kind, unit as u8), name), unit)
-            }
-            None => (row.element.clone(), row.element.size().unwrap_or(0)),
-        };
+        let element = row.element.clone();
+        let size = element.size().unwrap_or(0);
         let index = match &index {
             Int::Constant(known) => {
                 let beyond = compare(Order::Le, &row.len, &Int::Constant(*known));

@@ -111,7 +111,7 @@ impl Evaluator<'_> {
                 Some(View::Text { at, len, unit }) => {
                     let size = unit.size() as u64;
                     let offset = within(len / size)? * size;
-                    let element = unit.element(self.language);
+                    let element = library::unit_type(&value.ty, unit);
                     return Ok(Value::new(
                         element,
                         ValueLocation::Memory(at + offset, None),

@@ -12,7 +12,7 @@ use crate::ids::error::Error;
 use crate::inspect::abi::{self, Class, Passing, RegisterPart};
 use crate::inspect::value::alignment::vector_bytes;
 use crate::inspect::value::members::last_component;
-use crate::inspect::value::scalar::{Float, ScalarKind};
+use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, Value};
@@ -330,7 +330,8 @@ impl Evaluator<'_> {
                     ScalarKind::Float(Float::Half | Float::Brain | Float::Single)
                 ) =>
             {
-                let double = crate::inspect::language::c::builtin("double").unwrap_or(Ty::Void);
+                let double =
+                    Ty::Builtin(Scalar::new(ScalarKind::Float(Float::Double), 8), "double");
                 convert::cast(self.context, &double, &value)?
             }
             _ => value,

@@ -186,15 +186,8 @@ fn no_cast(value: &Value, ty: &Ty) -> Error {
 /// # Errors
 /// The string cannot be read.
 pub fn string(target: &dyn Target, value: &Value) -> Result<Option<Vec<u8>>, Error> {
-    let is_char = |ty: &Ty| {
-        matches!(
-            ty.shape(),
-            Shape::Scalar(Scalar {
-                kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar,
-                ..
-            })
-        )
-    };
+    let is_char =
+        |ty: &Ty| matches!(ty.shape(), Shape::Scalar(scalar) if scalar.is_narrow_character());
     match value.ty.shape() {
         Shape::Text => Ok(Some(value.place.literal()?.to_vec())),
         Shape::Pointer(of, PointerKind::Raw) if is_char(&of) => {

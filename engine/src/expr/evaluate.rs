@@ -8,7 +8,7 @@ use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::{Language, LoadAddr, SymbolKind};
+use dwarf::{Language, LoadAddr, Machine, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -275,6 +275,10 @@ impl<'a> Evaluator<'a> {
 }
 
 impl Scope for Evaluator<'_> {
+    fn machine(&self) -> Machine {
+        self.context.arch().machine()
+    }
+
     fn find_type(&self, name: &str) -> Option<Ty> {
         types::named(self.context, name)
     }

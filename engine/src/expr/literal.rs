@@ -5,10 +5,10 @@ use super::parse::Parser;
 use super::soft;
 use super::tree::Kind;
 use crate::ids::error::Error;
-use crate::inspect::language::{c, rust};
+use crate::inspect::language::rust;
 use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
-use dwarf::Language;
+use dwarf::{Language, Machine};
 use std::ops::Range;
 
 impl Parser<'_> {
@@ -52,7 +52,11 @@ impl Parser<'_> {
             (false, false, true) => "long",
             (false, false, false) => "int",
         };
-        let ty = c::builtin(name).unwrap_or(Ty::Void);
+        let kind = match unsigned {
+            true => ScalarKind::Unsigned,
+            false => ScalarKind::Signed,
+        };
+        let ty = Ty::Builtin(Scalar::new(kind, if long { 8 } else { 4 }), name);
         if value >> 64 != 0 {
             return Err(error(
                 format!("{value} is out of range for `{name}`"),
@@ -66,7 +70,7 @@ impl Parser<'_> {
         let rust = self.language == Language::Rust;
         let (format, size, name) = match (suffix, rust) {
             ("f", _) => (Float::Single, 4, "float"),
-            ("l", false) => (Float::Extended, 16, "long double"),
+            ("l", false) => return Kind::LongDouble(text.to_owned()),
             ("f32", _) => (Float::Single, 4, "f32"),
             ("f64", _) | (_, true) => (Float::Double, 8, "f64"),
             _ => (Float::Double, 8, "double"),
@@ -78,33 +82,34 @@ impl Parser<'_> {
         let ty = Ty::Builtin(Scalar::new(ScalarKind::Float(format), size), name);
         Kind::Literal(ty, bits)
     }
+}
 
-    pub(super) fn character(&self, value: u32, prefix: &str) -> Kind {
-        let ty = match prefix {
-            "" if self.language != Language::Rust && value > 255 => {
-                character_type("U", Language::Cpp)
-            }
-            _ => character_type(prefix, self.language),
-        };
-        Kind::Literal(ty, u128::from(value))
+/// Returns the type of a character literal with a code; see [`character_type`].
+pub(super) fn of_character(value: u32, prefix: &str, language: Language, machine: Machine) -> Ty {
+    match prefix {
+        "" if language != Language::Rust && value > 255 => {
+            character_type("U", Language::Cpp, machine)
+        }
+        _ => character_type(prefix, language, machine),
     }
 }
 
 /// Returns the type of a character literal, or of a string literal's characters, by the prefix. That
 /// of C's `'a'` is `int`, though.
-pub(super) fn character_type(prefix: &str, language: Language) -> Ty {
+pub(super) fn character_type(prefix: &str, language: Language, machine: Machine) -> Ty {
     let (kind, size, name) = match (prefix, language) {
         ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
         (_, Language::Rust) => (ScalarKind::Utf, 4, "char"),
         // In C the names of these types are typedefs (ISO C §6.4.4.5).
-        ("L", Language::C) => (ScalarKind::Signed, 4, "int"),
+        ("L", Language::C) if machine.wchar_is_signed() => (ScalarKind::Signed, 4, "int"),
+        ("L", Language::C) => (ScalarKind::Unsigned, 4, "unsigned int"),
         ("u", Language::C) => (ScalarKind::Unsigned, 2, "unsigned short"),
         ("U", Language::C) => (ScalarKind::Unsigned, 4, "unsigned int"),
         ("L", _) => (ScalarKind::Utf, 4, "wchar_t"),
         ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
         ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
         ("u8", Language::Cpp) => (ScalarKind::UnsignedChar, 1, "char8_t"),
-        _ => (ScalarKind::SignedChar, 1, "char"),
+        _ => return Ty::Builtin(Scalar::char(machine), "char"),
     };
     Ty::Builtin(Scalar::new(kind, size), name)
 }

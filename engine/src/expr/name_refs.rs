@@ -5,9 +5,9 @@ use super::evaluate::inner;
 use super::parse_cpp as cpp;
 use super::tree::{Kind, Node};
 use super::tree_rust::Form;
-use super::types::{self, TypeName};
+use super::types::TypeName;
 use crate::arch::Arch;
-use dwarf::Language;
+use crate::inspect::language::c;
 use std::ops::Range;
 
 /// A name in an expression.
@@ -55,7 +55,12 @@ impl Expression {
 // The parser limits the depth of trees.
 fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
     match &node.kind {
-        Kind::Literal(..) | Kind::Number(..) | Kind::Float(_) | Kind::Text(_) => {}
+        Kind::Literal(..)
+        | Kind::Character(..)
+        | Kind::LongDouble(_)
+        | Kind::Number(..)
+        | Kind::Float(_)
+        | Kind::Text(_) => {}
         Kind::Name(name) => all.push(named(node, name, Meaning::Value)),
         Kind::Register(name) => all.push(named(node, name, Meaning::Register)),
         // `&Class::member` is a pointer to a member, which is no variable.
@@ -92,7 +97,7 @@ fn collect<'a>(node: &'a Node, all: &mut Vec<NameRef<'a>>) {
                 false => Meaning::Type,
             };
             type_in(ty, what, all);
-            let is_number = types::named_by(Language::C, &|_| None, &ty.base).is_some();
+            let is_number = c::builtin_name(&ty.base).is_some();
             match is_number || !ty.layers.is_empty() {
                 true => collect(of, all),
                 false => converted(of, all),
@@ -214,7 +219,7 @@ mod tests {
     #[test]
     fn plain_names_are_found() {
         let found = |text: &str| {
-            let expression = Expression::parse(text, Language::Cpp).unwrap();
+            let expression = Expression::parse(text, dwarf::Language::Cpp).unwrap();
             let all = expression.mentioned();
             let all = all.iter().map(|it| format!("{:?} {}", it.what, it.name));
             all.collect::<Vec<_>>().join(", ")

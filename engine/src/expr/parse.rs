@@ -431,7 +431,7 @@ impl Parser<'_> {
                 self.integer(value, &suffix, decimal, &span)?
             }
             TokenKind::Float(text, suffix) => self.float(&text, &suffix),
-            TokenKind::Char(value, prefix) => self.character(value, &prefix),
+            TokenKind::Char(value, prefix) => Kind::Character(value, prefix),
             TokenKind::Text(bytes) => return self.text(bytes, span),
             TokenKind::Register(name) => Kind::Register(name),
             _ => {

@@ -22,6 +22,10 @@ pub struct Node {
 pub enum Kind {
     /// A number, character or boolean of a built-in type.
     Literal(Ty, u128),
+    /// A character literal with this code and prefix, whose type depends on the machine.
+    Character(u32, String),
+    /// A literal `long double`, whose format depends on the machine.
+    LongDouble(String),
     /// A number without a suffix, which takes the type of the other operand. `true`: decimal.
     Number(u128, bool),
     /// A Rust float without a suffix, likewise.
@@ -95,6 +99,8 @@ impl Kind {
     pub fn parts(&self) -> Vec<&Node> {
         match self {
             Kind::Literal(..)
+            | Kind::Character(..)
+            | Kind::LongDouble(_)
             | Kind::Number(..)
             | Kind::Float(_)
             | Kind::Text(_)

@@ -5,7 +5,7 @@ use super::tree::Node;
 use crate::ids::error::Error;
 use crate::inspect::language::{c, rust};
 use crate::inspect::value::Ty;
-use dwarf::{Language, LoadBias, Module, TypeId};
+use dwarf::{Language, LoadBias, Machine, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -126,14 +126,19 @@ pub type FindType<'a> = dyn Fn(&str) -> Option<(Arc<Module>, LoadBias, TypeId)> 
 /// Returns a type by name: built-in types come first.
 pub fn named(context: &dyn EvalContext, name: &str) -> Option<Ty> {
     let find = |name: &str| context.type_named(name);
-    named_by(context.language(), &find, name)
+    named_by(context.language(), context.arch().machine(), &find, name)
 }
 
 /// Like [`named`], with a function that finds types of the debug info.
-pub fn named_by(language: Language, find: &FindType<'_>, name: &str) -> Option<Ty> {
+pub fn named_by(
+    language: Language,
+    machine: Machine,
+    find: &FindType<'_>,
+    name: &str,
+) -> Option<Ty> {
     let known = match language {
-        Language::Rust => rust::builtin(name).or_else(|| c::builtin(name)),
-        _ => c::builtin(name).or_else(|| rust::builtin(name)),
+        Language::Rust => rust::builtin(name).or_else(|| c::builtin(name, machine)),
+        _ => c::builtin(name, machine).or_else(|| rust::builtin(name)),
     };
     if known.is_some() {
         return known;

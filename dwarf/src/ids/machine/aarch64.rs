@@ -19,6 +19,8 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[TPIDR, SIGNATURE_MASK],
     register_names: NAMES,
     thread_locals_by_symbol: true,
+    char_is_signed: false,
+    wchar_is_signed: false,
     long_double_is_extended: false,
     cfi_vendor: gimli::Vendor::AArch64,
     relocations: Some(Relocations {

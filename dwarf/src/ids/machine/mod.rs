@@ -42,6 +42,10 @@ pub(crate) struct MachineFacts {
     /// Whether gcc describes no locations of thread-local variables, for want of a relocation: their
     /// symbols have them.
     pub(crate) thread_locals_by_symbol: bool,
+    /// Whether C's `char` is signed, unless a compiler's option says otherwise.
+    pub(crate) char_is_signed: bool,
+    /// Whether C's `wchar_t` is signed.
+    pub(crate) wchar_is_signed: bool,
     /// Whether `long double` is a number of 80 bits (x87); otherwise it is IEEE 754 binary128.
     pub(crate) long_double_is_extended: bool,
     /// The vendor whose extensions of call frame information apply.
@@ -152,6 +156,16 @@ impl Machine {
     /// Returns the first vector register.
     pub fn first_vector(self) -> Register {
         self.facts().first_vector
+    }
+
+    /// Returns whether C's `char` is signed, unless a compiler's option says otherwise.
+    pub fn char_is_signed(self) -> bool {
+        self.facts().char_is_signed
+    }
+
+    /// Returns whether C's `wchar_t` is signed.
+    pub fn wchar_is_signed(self) -> bool {
+        self.facts().wchar_is_signed
     }
 
     /// Returns whether `long double` is a number of 80 bits (x87); otherwise it is IEEE 754 binary128.

@@ -17,6 +17,8 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[],
     register_names: &[],
     thread_locals_by_symbol: false,
+    char_is_signed: true,
+    wchar_is_signed: true,
     long_double_is_extended: true,
     cfi_vendor: gimli::Vendor::Default,
     relocations: None,

@@ -16,6 +16,8 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[FS_BASE, GS_BASE],
     register_names: NAMES,
     thread_locals_by_symbol: false,
+    char_is_signed: true,
+    wchar_is_signed: true,
     long_double_is_extended: true,
     cfi_vendor: gimli::Vendor::Default,
     relocations: Some(Relocations {

@@ -54,7 +54,7 @@ impl FrameScope<'_> {
         let Some(Subject::Cpp(thrown)) = self.subject else {
             return true;
         };
-        c::builtin(thrown.type_name.trim_end_matches('*')).is_some()
+        c::builtin_name(thrown.type_name.trim_end_matches('*')).is_some()
             || self
                 .modules
                 .loaded

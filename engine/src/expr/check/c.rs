@@ -5,7 +5,7 @@ use super::super::ir::{Expr, Kind};
 use super::scalar;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Ty};
-use dwarf::Language;
+use dwarf::{Language, Machine};
 
 /// An arithmetic type after promotion; higher ones rank higher.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,8 +37,8 @@ pub(super) fn named(name: &'static str) -> Ty {
 }
 
 /// Returns `char`.
-pub(super) fn char() -> Ty {
-    Ty::Builtin(Scalar::new(ScalarKind::SignedChar, 1), "char")
+pub(super) fn char(machine: Machine) -> Ty {
+    Ty::Builtin(Scalar::char(machine), "char")
 }
 
 /// Returns `int`.
@@ -194,9 +194,10 @@ pub(in crate::expr) fn is_same(a: &Ty, b: &Ty) -> bool {
         (Shape::Pointer(a, x), Shape::Pointer(b, y)) => x == y && is_same(&a, &b),
         (Shape::Scalar(x), Shape::Scalar(y)) if x == y => match x.kind {
             // `signed char` is not `char`; `wchar_t` is not `char32_t`.
-            ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::Utf => {
-                a.strip().name() == b.strip().name()
-            }
+            ScalarKind::SignedChar
+            | ScalarKind::UnsignedChar
+            | ScalarKind::PlainChar
+            | ScalarKind::Utf => a.strip().name() == b.strip().name(),
             _ => rank(a) == rank(b),
         },
         (Shape::Array(a), Shape::Array(b)) => a.count == b.count && is_same(&a.element, &b.element),

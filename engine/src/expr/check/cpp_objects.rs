@@ -72,7 +72,7 @@ impl Checker<'_> {
         let may_be_explicit = matches!(wanted, Wanted::Type(_));
         let mut others = all.iter().filter(|it| {
             let of = conversion(it).unwrap_or_default();
-            let is_scalar = of.ends_with('*') || c::builtin(of).is_some();
+            let is_scalar = of.ends_with('*') || c::builtin_name(of).is_some();
             is_scalar && (may_be_explicit || !it.is_explicit)
         });
         let chosen = match (exact, others.next(), others.next()) {
@@ -317,9 +317,10 @@ pub(crate) fn conversion_to(from: &Ty, to: &Ty) -> Option<usize> {
     if let Shape::Composite(class) = from.shape()
         && library::contents(from).is_none()
     {
+        let machine = class.module().machine();
         let distance = |it: &Method| {
             let of = conversion(it).filter(|_| !it.is_explicit)?;
-            match c::builtin(of) {
+            match c::builtin(of, machine) {
                 _ if is_spelled(of, &to.name()) => Some(0),
                 Some(of) if is_number(to) => Some(match exact::same(&promoted_type(&of), to) {
                     true => 1,
@@ -391,8 +392,8 @@ fn conversion(method: &Method) -> Option<&str> {
 /// Returns whether two names spell one type.
 fn is_spelled(a: &str, b: &str) -> bool {
     let plain = |name: &str| name.replace(' ', "");
-    match (c::builtin(a), c::builtin(b)) {
-        (Some(a), Some(b)) => a.name() == b.name(),
+    match (c::builtin_name(a), c::builtin_name(b)) {
+        (Some(a), Some(b)) => a == b,
         _ => plain(a) == plain(b),
     }
 }

@@ -36,12 +36,12 @@ use super::evaluate::DEREFERENCES;
 use super::invoke::{InlinedFunction, ResolvedFunction};
 use super::ir::{Expr, Kind, Storage};
 use super::made::Bound;
-use super::messages;
 use super::tree::{self, Node};
+use super::{literal, messages, soft};
 use crate::ids::error::Error;
-use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::scalar::{Float, Int, Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
-use dwarf::{Language, LoadAddr};
+use dwarf::{Language, LoadAddr, Machine};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -118,6 +118,8 @@ pub(crate) fn key(node: &Node) -> usize {
 
 /// The declarations that are visible where an expression is checked.
 pub(crate) trait Scope {
+    /// Returns the machine, whose psABI decides on formats of built-in types.
+    fn machine(&self) -> Machine;
     /// Returns a type by its name: a built-in one, or one of the program.
     fn find_type(&self, name: &str) -> Option<Ty>;
     /// Looks up a variable, or a function, for a node.
@@ -236,9 +238,11 @@ impl<'a> Checker<'a> {
         }
         match &node.kind {
             tree::Kind::Paren(inner) => self.check(inner),
-            tree::Kind::Literal(..) | tree::Kind::Number(..) | tree::Kind::Float(..) => {
-                self.literal(node)
-            }
+            tree::Kind::Literal(..)
+            | tree::Kind::Character(..)
+            | tree::Kind::LongDouble(_)
+            | tree::Kind::Number(..)
+            | tree::Kind::Float(..) => self.literal(node),
             tree::Kind::Name(name) => self.name(name, node),
             tree::Kind::Unary(operator, inner) => self.unary(*operator, inner, node),
             tree::Kind::Binary(operator, left, right) => self.binary(*operator, left, right, node),
@@ -329,11 +333,25 @@ impl<'a> Checker<'a> {
 
     fn literal<'t>(&self, node: &'t Node) -> Checked<'t> {
         let rust = self.language == Language::Rust;
+        let machine = self.scope.machine();
         Ok(match &node.kind {
             // The type of C's `'a'` is `int` (ISO C §6.4.4.5).
-            tree::Kind::Literal(ty, bits) if self.language == Language::C && is_char(ty) => {
-                let bits = i128::from(*bits as u8 as i8) as u128 & u128::from(u32::MAX);
-                Expr::new(Kind::Constant(bits), c::int(), node)
+            tree::Kind::Character(value, prefix) => {
+                let ty = literal::of_character(*value, prefix, self.language, machine);
+                let mut bits = u128::from(*value);
+                if self.language == Language::C && &*ty.name() == "char" {
+                    let value = Int::new(bits, 1, machine.char_is_signed()).value();
+                    bits = value as u128 & u128::from(u32::MAX);
+                    Expr::new(Kind::Constant(bits), c::int(), node)
+                } else {
+                    Expr::new(Kind::Constant(bits), ty, node)
+                }
+            }
+            tree::Kind::LongDouble(text) => {
+                let format = Float::long_double(machine);
+                let bits = soft::parsed(format, text).unwrap_or(0);
+                let ty = Ty::Builtin(Scalar::new(ScalarKind::Float(format), 16), "long double");
+                Expr::new(Kind::Constant(bits), ty, node)
             }
             tree::Kind::Literal(ty, bits) => Expr::new(Kind::Constant(*bits), ty.clone(), node),
             tree::Kind::Number(value, _) if rust => {
@@ -489,8 +507,4 @@ pub(crate) fn scalar(ty: &Ty) -> Option<Scalar> {
         Shape::Pointer(_, PointerKind::Raw) => Some(Scalar::new(ScalarKind::Address, 8)),
         _ => None,
     }
-}
-
-fn is_char(ty: &Ty) -> bool {
-    matches!(ty, Ty::Builtin(scalar, "char") if scalar.kind == ScalarKind::SignedChar)
 }

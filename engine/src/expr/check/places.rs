@@ -363,7 +363,7 @@ impl Checker<'_> {
         let units = literal::units(bytes, prefix);
         let at = usize::try_from(at).ok().filter(|at| *at <= units.len())?;
         let unit = units.get(at).copied().unwrap_or(0);
-        let ty = literal::character_type(prefix, self.language);
+        let ty = literal::character_type(prefix, self.language, self.scope.machine());
         Some(Expr::new(Kind::Constant(u128::from(unit)), ty, node))
     }
 
@@ -435,7 +435,7 @@ impl Checker<'_> {
                     return Ok(Step::Behind(Expr::new(kind, to, node)));
                 }
             },
-            Some(Contents::Text(unit, _)) => Some(unit.element(self.language)),
+            Some(Contents::Text(_, element)) => Some(element),
             Some(
                 Contents::Sequence(element)
                 | Contents::List(element)

@@ -4,8 +4,9 @@ use super::{DEPTH, template};
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Synthetic, Ty};
-use dwarf::{CompositeKind, Language, TypeKind};
+use dwarf::{CompositeKind, Language, Machine, TypeKind};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Returns the name of an unnamed class, which includes the position of its declaration.
 fn unnamed(ty: &DwarfTy, keyword: &str) -> String {
@@ -250,8 +251,14 @@ fn qualify(
     }
 }
 
+/// Returns the usual spelling of a built-in type of C or C++; `None`: no built-in type has that name.
+pub fn builtin_name(name: &str) -> Option<Arc<str>> {
+    // Machines differ in formats only.
+    builtin(name, Machine::X86_64).map(|ty| ty.name())
+}
+
 /// Returns a built-in type of C or C++ by its name, with the words in any order.
-pub fn builtin(name: &str) -> Option<Ty> {
+pub fn builtin(name: &str, machine: Machine) -> Option<Ty> {
     use ScalarKind::{Bool, Signed, SignedChar, Unsigned, UnsignedChar, Utf};
     let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
     words.retain(|word| !matches!(*word, "const" | "volatile"));
@@ -282,10 +289,10 @@ pub fn builtin(name: &str) -> Option<Ty> {
         [] if modified => int(4, "int", "unsigned int"),
         ["char"] if unsigned => Ty::Builtin(Scalar::new(UnsignedChar, 1), "unsigned char"),
         ["char"] if signed => Ty::Builtin(Scalar::new(SignedChar, 1), "signed char"),
-        ["char"] => Ty::Builtin(Scalar::new(SignedChar, 1), "char"),
+        ["char"] => Ty::Builtin(Scalar::char(machine), "char"),
         ["__int128"] => int(16, "__int128", "unsigned __int128"),
         ["float"] => float(Float::Single, 4, "float"),
-        ["double"] if longs > 0 => float(Float::Extended, 16, "long double"),
+        ["double"] if longs > 0 => float(Float::long_double(machine), 16, "long double"),
         ["double"] => float(Float::Double, 8, "double"),
         ["bool" | "_Bool"] => Ty::Builtin(Scalar::new(Bool, 1), "bool"),
         ["wchar_t"] => Ty::Builtin(Scalar::new(Utf, 4), "wchar_t"),

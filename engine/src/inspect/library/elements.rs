@@ -1,6 +1,7 @@
 //! Elements of containers, by their views.
 
 use super::number::Wanted;
+use super::text::unit_type;
 use crate::ids::error::Error;
 use crate::inspect::value::text::Unit;
 use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation};
@@ -51,7 +52,7 @@ impl Elements {
                     return Ok(Elements::Row(at, element, len));
                 }
                 Some(View::Text { at, len, unit }) => {
-                    let element = unit.element(value.ty.language());
+                    let element = unit_type(&value.ty, unit);
                     return Ok(Elements::Row(at, element, len / unit.size() as u64));
                 }
                 Some(View::Collection(all)) => return Ok(Elements::All(all)),

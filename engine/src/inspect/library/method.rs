@@ -265,7 +265,9 @@ impl Class {
             {
                 let name = match scalar.kind {
                     ScalarKind::Signed | ScalarKind::Unsigned => "int",
-                    ScalarKind::UnsignedChar | ScalarKind::SignedChar => "int",
+                    ScalarKind::UnsignedChar | ScalarKind::SignedChar | ScalarKind::PlainChar => {
+                        "int"
+                    }
                     ScalarKind::Float(_) => "float",
                     ScalarKind::Utf => "char",
                     ScalarKind::Bool => "bool",

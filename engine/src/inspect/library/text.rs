@@ -1,7 +1,8 @@
 //! Text of values: of strings, literals, pointers to characters, and single characters.
 
+use super::contents::{Contents, contents};
 use crate::ids::error::Error;
-use crate::inspect::value::scalar::{Scalar, ScalarKind};
+use crate::inspect::value::scalar::ScalarKind;
 use crate::inspect::value::text::{Unit, read_terminated};
 use crate::inspect::value::{MAX_VALUE_BYTES, PointerKind, Shape, Target, Ty, Value};
 use crate::inspect::visualize::{self, View};
@@ -25,13 +26,15 @@ pub fn is_character(ty: &Ty) -> bool {
 
 /// Returns whether a type is that of characters of a byte, whose encoding is not fixed: `char`.
 pub fn is_narrow(ty: &Ty) -> bool {
-    matches!(
-        ty.shape(),
-        Shape::Scalar(Scalar {
-            kind: ScalarKind::SignedChar | ScalarKind::UnsignedChar,
-            ..
-        })
-    )
+    matches!(ty.shape(), Shape::Scalar(scalar) if scalar.is_narrow_character())
+}
+
+/// Returns the type of a unit of a value that is shown as text: the debug info's, if it has one.
+pub fn unit_type(of: &Ty, unit: Unit) -> Ty {
+    match contents(of) {
+        Some(Contents::Text(_, element)) => element,
+        _ => unit.element(of.language()),
+    }
 }
 
 impl Text {

@@ -294,12 +294,8 @@ impl Writer<'_> {
     /// Writes `→ #3`, and the object unless it has been written. Returns false if nothing is
     /// written, because the pointer is more informative by itself.
     fn object(&mut self, addr: LoadAddr, of: &Ty, depth: usize) -> bool {
-        let is_text = |scalar: scalar::Scalar| {
-            matches!(
-                scalar.kind,
-                ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::Utf
-            )
-        };
+        let is_text =
+            |scalar: scalar::Scalar| scalar.is_narrow_character() || scalar.kind == ScalarKind::Utf;
         let shape = of.shape();
         let is_plain = match &shape {
             Shape::Function => true,
@@ -390,7 +386,7 @@ impl Writer<'_> {
             return;
         };
         let plain = match scalar.kind {
-            ScalarKind::SignedChar | ScalarKind::Utf => false,
+            ScalarKind::SignedChar | ScalarKind::PlainChar | ScalarKind::Utf => false,
             ScalarKind::UnsignedChar => true,
             _ => return,
         };

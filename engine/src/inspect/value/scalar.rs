@@ -22,10 +22,12 @@ pub enum ScalarKind {
     Signed,
     /// Unsigned integer.
     Unsigned,
-    /// C's `char` and `signed char`.
+    /// C's `signed char`, and `char` where it is signed.
     SignedChar,
     /// C's `unsigned char`.
     UnsignedChar,
+    /// C's `char` where it is unsigned.
+    PlainChar,
     /// A code unit of UTF-8, -16, -32; Rust's `char`.
     Utf,
     /// Floating point.
@@ -280,6 +282,21 @@ impl Scalar {
         }
     }
 
+    /// Returns the format of C's `char`.
+    pub fn char(machine: Machine) -> Scalar {
+        let kind = match machine.char_is_signed() {
+            true => ScalarKind::SignedChar,
+            false => ScalarKind::PlainChar,
+        };
+        Scalar::new(kind, 1)
+    }
+
+    /// Returns whether it is a character of a byte, whose encoding is not fixed.
+    pub fn is_narrow_character(self) -> bool {
+        use ScalarKind::{PlainChar, SignedChar, UnsignedChar};
+        matches!(self.kind, SignedChar | UnsignedChar | PlainChar)
+    }
+
     /// Returns whether integers of this kind are signed.
     pub fn is_signed(self) -> bool {
         matches!(self.kind, ScalarKind::Signed | ScalarKind::SignedChar)
@@ -349,7 +366,7 @@ pub fn write_scalar(
             let _ = write!(out, "{:#x}", int.bits);
         }
         ScalarKind::Signed | ScalarKind::Unsigned => write_int(out, int, numbers),
-        ScalarKind::SignedChar | ScalarKind::UnsignedChar => {
+        ScalarKind::SignedChar | ScalarKind::UnsignedChar | ScalarKind::PlainChar => {
             write_int(out, int, numbers);
             if !matches!(numbers, NumberFormat::Natural | NumberFormat::Hex) {
                 return;

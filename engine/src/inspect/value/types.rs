@@ -545,6 +545,7 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
                 Encoding::Signed => ScalarKind::Signed,
                 Encoding::Unsigned => ScalarKind::Unsigned,
                 Encoding::SignedChar if size == 1 => ScalarKind::SignedChar,
+                Encoding::UnsignedChar if size == 1 && name == "char" => ScalarKind::PlainChar,
                 Encoding::UnsignedChar if size == 1 => ScalarKind::UnsignedChar,
                 Encoding::SignedChar => ScalarKind::Signed,
                 Encoding::UnsignedChar => ScalarKind::Unsigned,

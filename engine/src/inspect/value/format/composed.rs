@@ -31,7 +31,7 @@ impl Writer<'_> {
             if matches!(&ty.ty.kind, TypeKind::Array(array) if array.vector));
         if let (Shape::Scalar(scalar), false) = (array.element.shape(), vector) {
             let is_text = match scalar.kind {
-                ScalarKind::SignedChar => scalar.size == 1,
+                ScalarKind::SignedChar | ScalarKind::PlainChar => scalar.size == 1,
                 ScalarKind::Utf => language != Language::Rust,
                 _ => false,
             };

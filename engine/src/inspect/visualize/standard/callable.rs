@@ -147,10 +147,11 @@ pub fn type_named(target: &dyn Target, name: &str) -> Option<Ty> {
     if name.len() > MAX_NAME_BYTES {
         return None;
     }
-    if let Some(ty) = c::builtin(name) {
+    let images = target.images();
+    let machine = images.first()?.0.machine();
+    if let Some(ty) = c::builtin(name, machine) {
         return Some(ty);
     }
-    let images = target.images();
     let find = |(module, bias): &(Arc<Module>, LoadBias)| {
         let ids = module.types_named(name, None);
         let types = ids.into_iter().map(|id| Ty::dwarf(module, *bias, id));
