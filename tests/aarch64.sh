@@ -84,9 +84,11 @@ left_out() {
 # enqueue NAME: makes a job of the script on stdin.
 enqueue() { cat >"$queue/$1.job"; }
 
+# What tests write is in the shared folder, since the host compiles it. The debugger's own files are the
+# guest's: in that folder an unlinked file has no length.
 environment() {
     cat <<JOB
-export RUST_BACKTRACE=1 RUST_LOG="${RUST_LOG-}" TMPDIR="$work/tmp"
+export RUST_BACKTRACE=1 RUST_LOG="${RUST_LOG-}" TMPDIR="$work/tmp" STILLPOINT_TMPDIR=/tmp
 export STILLPOINT="$root/target/$TARGET/debug/stillpoint" STILLPOINT_PATIENCE=5
 cd "$root/tests"
 JOB

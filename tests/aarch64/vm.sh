@@ -4,6 +4,7 @@
 # to emulate); cortex-a72 has none of them.
 CPU="${CPU:-max,pauth-impdef=on,sve-max-vq=2}"
 
+# Sockets, FIFOs and owners of the guest are attributes of plain files in the shared folder.
 # vm NAME QUEUE [QEMU ARGUMENTS…]: runs one machine that shares the repository, until its queue is empty.
 # What the guest's console prints goes to QUEUE/NAME.console, or to the terminal if the queue is `shell`.
 vm() {
@@ -19,6 +20,6 @@ vm() {
         -drive "file=$CACHE/disk.ext4,if=none,id=root,format=raw,readonly=on" -device virtio-blk-device,drive=root \
         -netdev "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:$here/compile-for-guest.sh" \
         -device virtio-net-device,netdev=net \
-        -fsdev "local,id=share,path=$root,security_model=none,multidevs=remap" \
+        -fsdev "local,id=share,path=$root,security_model=mapped-xattr,multidevs=remap" \
         -device virtio-9p-device,fsdev=share,mount_tag=share "$@"
 }

@@ -4,11 +4,11 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use crate::binary::stillpoint;
+use crate::binary::command;
 use crate::client::deadline;
 use crate::fixture::Fixture;
 use crate::process;
@@ -26,7 +26,7 @@ pub struct Agent {
 impl Agent {
     /// Starts a server and initializes the protocol.
     pub fn start() -> Self {
-        let mut server = Command::new(stillpoint())
+        let mut server = command()
             .arg("mcp")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

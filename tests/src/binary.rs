@@ -46,6 +46,16 @@ pub fn stillpoint() -> &'static Path {
     })
 }
 
+/// Returns a command that runs [`stillpoint`]. Its own temporary files are in `$STILLPOINT_TMPDIR` if
+/// that is set: where tests run in a virtual machine, `$TMPDIR` is shared with the host.
+pub fn command() -> Command {
+    let mut command = Command::new(stillpoint());
+    if let Some(folder) = env::var_os("STILLPOINT_TMPDIR") {
+        command.env("TMPDIR", folder);
+    }
+    command
+}
+
 fn build() -> PathBuf {
     let directory = profile_directory();
     let profile = match directory.file_name().and_then(|name| name.to_str()) {

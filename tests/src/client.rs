@@ -10,7 +10,6 @@ mod wire;
 pub use reverse_requests::Terminal;
 pub use server::Server;
 
-use crate::binary::stillpoint;
 use crate::schema;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -68,7 +67,7 @@ impl DapClient {
 
     /// Starts the adapter on its standard streams with a command that `adjust` has changed.
     pub fn spawn_with(adjust: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(stillpoint());
+        let mut command = crate::binary::command();
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

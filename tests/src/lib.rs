@@ -30,7 +30,7 @@ mod steps;
 pub mod stress;
 
 pub use agent::{Agent, assert_contains, line_of};
-pub use binary::{repository, stillpoint, target_directory};
+pub use binary::{command, repository, stillpoint, target_directory};
 pub use client::{DapClient, Server, Terminal, deadline};
 pub use core::{core_of, core_of_program};
 pub use fixture::{Compiler, Fixture, Flags, RUST_RELEASES, foreign_executable};

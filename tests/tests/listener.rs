@@ -10,10 +10,10 @@ use std::net::TcpStream;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Instant;
-use stillpoint_tests::{DapClient, Fixture, Server, deadline, process, stillpoint};
+use stillpoint_tests::{DapClient, Fixture, Server, command, deadline, process};
 
 /// A user that owns nothing.
 const NOBODY: u32 = 65534;
@@ -202,7 +202,7 @@ fn explicit_token_is_required_of_all_users() {
 
 #[test]
 fn other_machines_need_a_token() {
-    let mut refused = Command::new(stillpoint())
+    let mut refused = command()
         .args(["dap", "--listen", "0.0.0.0:0"])
         .env_remove("STILLPOINT_TOKEN")
         .stdout(Stdio::piped())

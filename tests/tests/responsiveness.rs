@@ -1,13 +1,13 @@
 //! The adapter responds in every state.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture, process, stillpoint};
+use stillpoint_tests::{DapClient, Fixture, command, process};
 
 const PROGRAM: &str = "c/long.c";
 
@@ -141,7 +141,7 @@ fn a_long_step_can_be_paused() {
 #[test]
 fn a_client_that_does_not_read() {
     const REQUESTS: usize = 3000;
-    let mut adapter = Command::new(stillpoint())
+    let mut adapter = command()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

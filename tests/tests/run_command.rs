@@ -1,15 +1,15 @@
 //! `stillpoint run` and `stillpoint demo`: without an editor.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use stillpoint_tests::{Fixture, core_of, deadline, process, stillpoint};
+use stillpoint_tests::{Fixture, command, core_of, deadline, process};
 
 fn stillpoint_with(arguments: &[&str]) -> Output {
-    let child = Command::new(stillpoint())
+    let child = command()
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -2,7 +2,6 @@
 
 use super::DapClient;
 use super::wire::listen;
-use crate::binary::stillpoint;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -23,7 +22,7 @@ impl Server {
 
     /// Starts a listener with these arguments and a command that `adjust` has changed.
     pub fn start_with(arguments: &[&str], adjust: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(stillpoint());
+        let mut command = crate::binary::command();
         command
             .arg("dap")
             .args(arguments)
