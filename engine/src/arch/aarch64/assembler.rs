@@ -84,6 +84,8 @@ pub(crate) struct Assembler {
     words: Vec<u32>,
     labels: Vec<Option<usize>>,
     branches: Vec<(usize, Label, Field)>,
+    /// Whether a pair's offset could not be encoded.
+    is_out_of_reach: bool,
 }
 
 /// Instructions with three general-purpose registers.
@@ -431,25 +433,27 @@ impl Assembler {
 
     /// Stores two registers at an offset below 512, a multiple of 8.
     pub(crate) fn store_pair(&mut self, pair: (X, X), base: X, offset: u32) {
-        self.pair(0xa900_0000, (pair.0.0, pair.1.0), base, offset / 8);
+        self.pair(0xa900_0000, (pair.0.0, pair.1.0), base, (offset, 8));
     }
 
     /// Loads two registers from an offset below 512, a multiple of 8.
     pub(crate) fn load_pair(&mut self, pair: (X, X), base: X, offset: u32) {
-        self.pair(0xa940_0000, (pair.0.0, pair.1.0), base, offset / 8);
+        self.pair(0xa940_0000, (pair.0.0, pair.1.0), base, (offset, 8));
     }
 
     /// Stores two vectors at an offset below 1024, a multiple of 16.
     pub(crate) fn store_vectors(&mut self, pair: (V, V), base: X, offset: u32) {
-        self.pair(0xad00_0000, (pair.0.0, pair.1.0), base, offset / 16);
+        self.pair(0xad00_0000, (pair.0.0, pair.1.0), base, (offset, 16));
     }
 
     /// Loads two vectors from an offset below 1024, a multiple of 16.
     pub(crate) fn load_vectors(&mut self, pair: (V, V), base: X, offset: u32) {
-        self.pair(0xad40_0000, (pair.0.0, pair.1.0), base, offset / 16);
+        self.pair(0xad40_0000, (pair.0.0, pair.1.0), base, (offset, 16));
     }
 
-    fn pair(&mut self, code: u32, (first, second): (u8, u8), base: X, nth: u32) {
+    fn pair(&mut self, code: u32, (first, second): (u8, u8), base: X, (offset, size): (u32, u32)) {
+        let nth = offset / size;
+        self.is_out_of_reach |= nth > 0x3f || offset % size != 0;
         let registers = u32::from(second) << 10 | number(base) << 5 | u32::from(first);
         self.word(code | (nth & 0x3f) << 15 | registers);
     }
@@ -464,8 +468,11 @@ impl Assembler {
         self.word(0xf8e0_0000 | number(added) << 16 | number(at) << 5 | number(former));
     }
 
-    /// Returns the instructions; `None` if a label is missing or too far away.
+    /// Returns the instructions; `None` if a label is missing or too far away, or a pair's offset is.
     pub(crate) fn finish(mut self) -> Option<Vec<u32>> {
+        if self.is_out_of_reach {
+            return None;
+        }
         for (at, label, field) in self.branches {
             let to = (*self.labels.get(label.0)?)?;
             let distance = to as i64 - at as i64;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_void};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
@@ -83,7 +84,9 @@ pub fn call(function: u64) {
 /// Maps memory that this process shares with itself. Returns the debugger's view, the address of
 /// the program's view, and the mapping that keeps it alive.
 pub fn shared(len: usize) -> (super::Shared, u64, memmap2::MmapRaw) {
-    let file = tempfile::tempfile().expect("a file");
+    // Not every file system has shared mappings.
+    let file = nix::sys::memfd::memfd_create(c"shared", nix::sys::memfd::MFdFlags::empty());
+    let file = File::from(file.expect("a file"));
     file.set_len(len as u64).expect("its length");
     let map = memmap2::MmapOptions::new().len(len).map_raw(&file);
     let map = map.expect("a mapping");

@@ -353,6 +353,15 @@ fn numbers_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn pairs_out_of_reach_are_refused() {
+    for (offset, fits) in [(504, true), (512, false), (4, false)] {
+        let mut asm = Assembler::default();
+        asm.store_pair((X(1), X(2)), X(3), offset);
+        assert_eq!(asm.finish().is_some(), fits, "{offset}");
+    }
+}
+
+#[test]
 fn branches_lead_to_their_labels() {
     let mut asm = Assembler::default();
     let (before, behind) = (asm.label(), asm.label());

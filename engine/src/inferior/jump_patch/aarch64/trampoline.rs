@@ -46,6 +46,9 @@ const E: X = X(14);
 const F: X = X(15);
 const G: X = X(16);
 const H: X = X(17);
+/// Registers that every trampoline saves, for the state of floating-point arithmetic and addresses of
+/// vectors: none of them is [`RECORD`], which has its value when vectors are restored.
+const FLOAT_STATE: (X, X) = (G, H);
 /// Registers used to count.
 const COUNTING: [X; 3] = [F, G, H];
 /// Registers used to write a record.
@@ -108,7 +111,7 @@ impl Builder {
         self.general.extend(rest);
         if uses_vectors {
             self.for_vectors(Assembler::store_vectors, Assembler::str_scalable);
-            let (control, status) = (self.general[0], self.general[1]);
+            let (control, status) = FLOAT_STATE;
             self.asm.read_float_control(control);
             self.asm.read_float_status(status);
             (self.asm).store_pair((control, status), SP, self.frame.control);
@@ -132,7 +135,7 @@ impl Builder {
             }
             return;
         }
-        let place = self.general[0];
+        let place = FLOAT_STATE.0;
         for (vector, offset) in VECTORS.into_iter().zip((first..).step_by(slot as usize)) {
             self.asm.add_number(place, SP, offset.into());
             whole(&mut self.asm, vector, place);
@@ -142,7 +145,7 @@ impl Builder {
     fn restore_vectors(&mut self) {
         if self.kept.vectors {
             self.for_vectors(Assembler::load_vectors, Assembler::ldr_scalable);
-            let (control, status) = (self.general[0], self.general[1]);
+            let (control, status) = FLOAT_STATE;
             (self.asm).load_pair((control, status), SP, self.frame.control);
             self.asm.write_float_control(control);
             self.asm.write_float_status(status);
@@ -290,13 +293,17 @@ impl Builder {
 fn frame(general: &[X], vectors: bool, values: usize, capabilities: u64) -> Frame {
     let mut saved: Vec<Register> = general.iter().map(|it| Register(it.0.into())).collect();
     saved.insert(2, PSTATE);
-    let start = (8 * saved.len() as u32).next_multiple_of(16);
+    // The control registers come first, within reach of a pair.
+    let control = (8 * saved.len() as u32).next_multiple_of(16);
+    let start = control + 16;
     let vector_slot = match capabilities & SCALABLE {
         0 => VECTOR,
         _ => SCALABLE_VECTOR,
     };
-    let control = start + vector_slot * VECTORS.len() as u32;
-    let first_value = if vectors { control + 16 } else { start };
+    let first_value = match vectors {
+        true => start + vector_slot * VECTORS.len() as u32,
+        false => control,
+    };
     Frame {
         saved,
         vectors: start,
@@ -325,8 +332,7 @@ pub fn build(
             count,
         } => (count, Some((message, ring))),
     };
-    // Two at least: for the flags, and the state of floating-point arithmetic.
-    let mut used = BTreeSet::from([G.0, H.0]);
+    let mut used = BTreeSet::from([FLOAT_STATE.0.0, FLOAT_STATE.1.0]);
     let number = |register: Register| register.0 as u8;
     used.extend(
         condition
