@@ -26,6 +26,11 @@ pub(crate) fn resolve(
     if mappings.iter().find(is_code).is_none() {
         return refused(format!("no code at {addr}"));
     }
+    let inside = |begin| refused(format!("{addr} is inside the instruction at {begin}"));
+    let beyond = addr.0 % modules.arch().alignment() as u64;
+    if beyond != 0 {
+        return inside(LoadAddr(addr.0 - beyond));
+    }
     let Some(loaded) = modules.at(addr) else {
         return Resolved {
             bound: vec![BoundLocation {
@@ -40,7 +45,7 @@ pub(crate) fn resolve(
         };
     };
     if let Some(begin) = covered_by(addr, loaded, memory) {
-        return refused(format!("{addr} is inside the instruction at {begin}"));
+        return inside(begin);
     }
     Resolved {
         bound: vec![bind(loaded, loaded.bias.file(addr))],
