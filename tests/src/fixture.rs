@@ -43,8 +43,8 @@ pub struct Flags {
 /// not installed are skipped.
 pub const RUST_RELEASES: [&str; 5] = ["", "+1.70", "+1.80", "+1.95.0", "+nightly"];
 
-/// The header of the instructions that fixtures write themselves.
-const MACHINE: &str = "machine.h";
+/// Headers of fixtures: of the instructions that they write themselves, of intervals.
+const HEADERS: [&str; 2] = ["machine.h", "patience.h"];
 
 impl Flags {
     /// Returns the defaults of the compilers with `-g`: unoptimized, PIE, DWARF 5.
@@ -118,9 +118,9 @@ impl Fixture {
 
         let mut hasher = DefaultHasher::new();
         (&path, &text, flags).hash(&mut hasher);
-        if text.contains(MACHINE) {
-            fs::read(fixtures().join(MACHINE))
-                .unwrap_or_else(|error| panic!("{MACHINE}: {error}"))
+        for header in HEADERS.into_iter().filter(|it| text.contains(it)) {
+            fs::read(fixtures().join(header))
+                .unwrap_or_else(|error| panic!("{header}: {error}"))
                 .hash(&mut hasher);
         }
         for library in directives.all() {

@@ -165,6 +165,8 @@ fn signal_handlers_see_no_relocated_instruction() {
 }
 
 /// A thread is inside the instructions that a jump would cover when the jump is first tried.
+/// A jump of aarch64 covers one instruction, which has no inside.
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn jump_waits_for_a_thread_inside_its_bytes() {
     let fixture = Fixture::of("c/jump_patches.c");
@@ -521,8 +523,8 @@ fn pause_at_trap_resumes_correctly() {
         for thread in list["threads"].as_array().expect("threads") {
             let stack = client.request_ok("stackTrace", json!({"threadId": thread["id"]}));
             // In the program, or in the library that has just begun the thread.
-            let top = stack["stackFrames"][0]["name"].as_str();
-            assert!(top.is_some_and(|name| !name.starts_with("0x")), "{stack}");
+            let module = &stack["stackFrames"][0]["moduleId"];
+            assert!(!module.is_null(), "{stack}");
         }
         client.continue_();
     }
