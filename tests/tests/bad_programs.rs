@@ -16,7 +16,7 @@ fn programs_that_cannot_run() {
     fs::write(path("empty"), "").expect("written");
     let foreign = match cfg!(target_arch = "x86_64") {
         true => "arch64",
-        false => "x86-64",
+        false => "x86_64",
     };
     foreign_executable(&path("foreign"));
     for (program, words) in [
