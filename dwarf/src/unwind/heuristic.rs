@@ -108,10 +108,15 @@ fn by_instructions(frame: &Frame<'_>, rule: &HeuristicUnwind) -> Option<Unwound>
         CfaLocation::At(place) => at(place)?,
         CfaLocation::SavedAt(place) => word(at(place)?)?,
     };
-    let back = match rule.return_address {
-        ReturnAddress::BelowCfa => word(cfa.wrapping_sub(8))?,
-        ReturnAddress::SavedAt(place) => word(at(place)?)?,
-        ReturnAddress::In(register) => frame.registers.get(register)?,
+    let saved_at = match rule.return_address {
+        ReturnAddress::BelowCfa => Some(cfa.wrapping_sub(8)),
+        ReturnAddress::SavedAt(place) => Some(at(place)?),
+        ReturnAddress::In(_) => None,
+    };
+    let back = match (saved_at, rule.return_address) {
+        (Some(at), _) => word(at)?,
+        (None, ReturnAddress::In(register)) => frame.registers.get(register)?,
+        (None, _) => return None,
     };
     // A function that keeps it in a register may have no frame.
     let has_frame = !matches!(rule.return_address, ReturnAddress::In(_));
@@ -127,7 +132,7 @@ fn by_instructions(frame: &Frame<'_>, rule: &HeuristicUnwind) -> Option<Unwound>
     if !is_behind_call(frame, LoadAddr(pc)) && !is_signal_return(code, frame.memory, LoadAddr(pc)) {
         return None;
     }
-    let mut unwound = step(frame.registers, cfa, pc, None);
+    let mut unwound = step(frame.registers, cfa, (pc, saved_at), None);
     if let Some((_, caller)) = &mut unwound.caller {
         for (register, place) in &rule.saved {
             match at(*place).and_then(word) {
@@ -153,7 +158,13 @@ fn is_behind_call(frame: &Frame<'_>, pc: LoadAddr) -> bool {
         && (code.ends_with_call)(&bytes)
 }
 
-fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) -> Unwound {
+/// Returns the caller at a return address, and where that is saved.
+fn step(
+    registers: &Registers,
+    cfa: u64,
+    (pc, saved_at): (u64, Option<u64>),
+    frame_pointer: Option<u64>,
+) -> Unwound {
     let mut caller = preserved(registers);
     caller.set_sp(cfa);
     caller.set_pc(pc);
@@ -163,6 +174,7 @@ fn step(registers: &Registers, cfa: u64, pc: u64, frame_pointer: Option<u64>) ->
     Unwound {
         cfa: LoadAddr(cfa),
         caller: (pc != 0).then_some((FrameAddress::ReturnAddress(LoadAddr(pc)), caller)),
+        saved_at: saved_at.map(LoadAddr),
         signal_frame: false,
         from_cfi: false,
     }
@@ -178,16 +190,16 @@ fn caller_at_entry(
         return Ok(None);
     };
     let machine = registers.machine();
-    let (cfa, saved) = match machine.facts().link {
-        Some(link) => (sp, registers.get(link)),
+    let (cfa, saved, at) = match machine.facts().link {
+        Some(link) => (sp, registers.get(link), None),
         None => {
             let top = memory.read_uint(LoadAddr(sp), 8)?;
-            (sp.wrapping_add(8), Some(top))
+            (sp.wrapping_add(8), Some(top), Some(sp))
         }
     };
     let back = saved.map(|saved| registers.return_address(saved));
     let back = back.filter(|back| *back != 0);
-    Ok(back.map(|back| (step(registers, cfa, back, None), LoadAddr(back))))
+    Ok(back.map(|back| (step(registers, cfa, (back, at), None), LoadAddr(back))))
 }
 
 /// Unwinds where the frame pointer is pushed and not set yet: it is on top of the stack, and the
@@ -198,9 +210,10 @@ fn pushed_frame_pointer(memory: &dyn Memory, registers: &Registers) -> Result<Un
         .sp()
         .ok_or_else(|| Error::RegisterUnavailable(machine.register_name(machine.sp())))?;
     let frame_pointer = memory.read_uint(LoadAddr(sp), 8)?;
-    let pc = memory.read_uint(LoadAddr(sp.wrapping_add(8)), 8)?;
+    let at = sp.wrapping_add(8);
+    let pc = memory.read_uint(LoadAddr(at), 8)?;
     let (cfa, pc) = (sp.wrapping_add(16), registers.return_address(pc));
-    Ok(step(registers, cfa, pc, Some(frame_pointer)))
+    Ok(step(registers, cfa, (pc, Some(at)), Some(frame_pointer)))
 }
 
 /// Returns the position in the prologue of the function at `pc`.
@@ -252,6 +265,7 @@ fn frame_pointer(
         return Ok(Unwound {
             cfa: LoadAddr(sp),
             caller: None,
+            saved_at: None,
             signal_frame: false,
             from_cfi: false,
         });
@@ -260,12 +274,14 @@ fn frame_pointer(
         return Err(nothing());
     }
     let saved = memory.read_uint(LoadAddr(frame), 8)?;
-    let pc = memory.read_uint(LoadAddr(frame.wrapping_add(8)), 8)?;
+    let at = frame.wrapping_add(8);
+    let pc = memory.read_uint(LoadAddr(at), 8)?;
     let pc = registers.return_address(pc);
     if pc != 0 && !is_code(modules, LoadAddr(pc)) && saved <= frame {
         return Err(nothing());
     }
-    Ok(step(registers, frame.wrapping_add(16), pc, Some(saved)))
+    let cfa = frame.wrapping_add(16);
+    Ok(step(registers, cfa, (pc, Some(at)), Some(saved)))
 }
 
 /// Unwinds the code that returns from a signal handler, in libraries without call frame information
@@ -294,6 +310,7 @@ fn signal_frame(
     Ok(Some(Unwound {
         cfa: LoadAddr(sp),
         caller: (pc.0 != 0).then_some((FrameAddress::Pc(pc), caller)),
+        saved_at: None,
         signal_frame: true,
         from_cfi: false,
     }))

@@ -107,6 +107,8 @@ pub struct Unwound {
     pub cfa: LoadAddr,
     /// The caller's address and registers; `None` at the outermost frame.
     pub caller: Option<(FrameAddress, Registers)>,
+    /// The word that has the return address; `None` if it is in a register, or unknown.
+    pub saved_at: Option<LoadAddr>,
     /// Whether the frame is a signal trampoline.
     pub signal_frame: bool,
     /// Whether call frame information was used; otherwise instructions or the frame pointer.
@@ -289,7 +291,7 @@ fn apply(
     }
     let mut caller = preserved(registers);
     caller.set_sp(cfa);
-    let mut return_address = None;
+    let (mut return_address, mut saved_at) = (None, None);
     for (register, how) in &rule.registers {
         let saved = |addr: u64| memory.read_uint(LoadAddr(addr), 8);
         let evaluate = |expression| {
@@ -302,18 +304,24 @@ fn apply(
                 bias,
             )
         };
+        let place = match how {
+            RegisterRule::Offset(offset) => Some(cfa.wrapping_add(*offset as u64)),
+            RegisterRule::Expression(expression) => Some(evaluate(*expression)?),
+            _ => None,
+        };
         let value = match how {
+            RegisterRule::Offset(_) | RegisterRule::Expression(_) => {
+                place.map(saved).transpose()?
+            }
             RegisterRule::Undefined => None,
             RegisterRule::Same => registers.get(*register),
-            RegisterRule::Offset(offset) => Some(saved(cfa.wrapping_add(*offset as u64))?),
             RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add(*offset as u64)),
             RegisterRule::Register(other) => registers.get(*other),
-            RegisterRule::Expression(expression) => Some(saved(evaluate(*expression)?)?),
             RegisterRule::ValExpression(expression) => Some(evaluate(*expression)?),
             RegisterRule::Constant(value) => Some(*value),
         };
         if *register == rule.return_address {
-            return_address = value;
+            (return_address, saved_at) = (value, place);
         }
         match value {
             Some(value) => caller.set(*register, value),
@@ -323,9 +331,17 @@ fn apply(
     if ruled.is_none() {
         return_address = registers.get(rule.return_address);
     }
+    // glibc's code that binds functions lazily on aarch64 finds the return address where the stub has
+    // saved it, and says so, but not that this moved the stack pointer by a pair of words.
+    let mut cfa = cfa;
+    if let Some(at) = saved_at.filter(|at| machine.facts().link.is_some() && *at >= cfa) {
+        cfa = at.wrapping_add(16) & !15;
+        caller.set_sp(cfa);
+    }
     let mut unwound = Unwound {
         cfa: LoadAddr(cfa),
         caller: None,
+        saved_at: saved_at.map(LoadAddr),
         signal_frame: rule.signal_frame,
         from_cfi: true,
     };
@@ -360,6 +376,10 @@ mod tests {
     use smallvec::smallvec;
 
     fn unwound(return_address: RegisterRule) -> Result<Unwound, Error> {
+        unwound_in(&NoMemory, return_address)
+    }
+
+    fn unwound_in(memory: &dyn Memory, return_address: RegisterRule) -> Result<Unwound, Error> {
         let rule = Rule {
             cfa: CfaRule::Offset(SP, 0),
             registers: smallvec![(X30, return_address)],
@@ -374,8 +394,29 @@ mod tests {
         let mut registers = Registers::new(Machine::Aarch64);
         registers.set(SP, 0x7000);
         registers.set(X30, 0x100);
-        let address = FrameAddress::ReturnAddress(LoadAddr(0x100));
-        apply(&rule, LoadBias(0), &NoMemory, address, &registers)
+        let address = match rule.registers[0].1 {
+            RegisterRule::Offset(_) => FrameAddress::Pc(LoadAddr(0x100)),
+            _ => FrameAddress::ReturnAddress(LoadAddr(0x100)),
+        };
+        apply(&rule, LoadBias(0), memory, address, &registers)
+    }
+
+    /// As in glibc's `_dl_runtime_resolve`.
+    #[test]
+    fn a_return_address_above_the_cfa_is_below_that_of_the_caller() {
+        struct Saved;
+        impl Memory for Saved {
+            fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), crate::Unreadable> {
+                assert_eq!(addr, LoadAddr(0x7008));
+                buffer.copy_from_slice(&0x200_u64.to_le_bytes());
+                Ok(())
+            }
+        }
+        let unwound = unwound_in(&Saved, RegisterRule::Offset(8)).unwrap();
+        assert_eq!(unwound.saved_at, Some(LoadAddr(0x7008)));
+        let (caller, registers) = unwound.caller.unwrap();
+        assert_eq!(caller.addr(), LoadAddr(0x200));
+        assert_eq!(registers.sp(), Some(0x7010));
     }
 
     #[test]

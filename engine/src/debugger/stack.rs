@@ -91,6 +91,8 @@ pub(crate) struct PhysicalFrame {
     pub hidden: usize,
     /// The canonical frame address, known once its caller was searched.
     pub cfa: Option<LoadAddr>,
+    /// The word that has its return address; `None` if it is in a register, or unknown.
+    pub saved_at: Option<LoadAddr>,
     pub is_signal: bool,
     /// Whether its caller's registers follow from unwind rules, not from a heuristic.
     pub by_rules: bool,
@@ -239,6 +241,7 @@ impl Debugger {
             levels,
             hidden: 0,
             cfa: None,
+            saved_at: None,
             is_signal: false,
             by_rules: false,
             is_tail_call: false,
@@ -252,6 +255,11 @@ impl Debugger {
         self.views.unwinder.with(modules, |unwinder| {
             unwinder.unwind(modules, &memory, frame.address, &frame.registers)
         })
+    }
+
+    /// Returns a word of the process's memory.
+    pub(crate) fn memory_word(&self, addr: LoadAddr) -> Option<u64> {
+        dwarf::Memory::read_uint(&self.inferior.memory(), addr, 8).ok()
     }
 
     /// Returns the canonical frame address of a frame.
@@ -286,6 +294,7 @@ impl Debugger {
                     .as_ref()
                     .map(|(caller, _)| (caller.addr(), unwound.cfa.0));
                 frame.cfa = Some(unwound.cfa);
+                frame.saved_at = unwound.saved_at;
                 frame.is_signal = unwound.signal_frame;
                 frame.by_rules = unwound.from_cfi;
                 stack.next = unwound

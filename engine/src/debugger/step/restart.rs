@@ -178,10 +178,6 @@ impl Debugger {
         })
     }
 
-    fn memory_word(&self, addr: LoadAddr) -> Option<u64> {
-        dwarf::Memory::read_uint(&self.inferior.memory(), addr, 8).ok()
-    }
-
     /// Checks that no younger frame is panicking: after a restart, the next panic would be taken
     /// for one inside a panic.
     fn can_throw_away(&self, thread: ThreadId, index: usize) -> Result<(), Error> {

@@ -96,13 +96,17 @@ impl Debugger {
             let inner = frames.position(|it| it.cfa.is_some_and(|cfa| addr < cfa));
             if let Some(inner) = inner {
                 let mut frames = stack.physical.iter().filter(|it| !it.is_tail_call);
-                let cfa = frames.nth(inner)?.cfa?.0;
-                if let Some(outer) = frames.next() {
-                    let back = outer.address.addr();
+                let holder = frames.nth(inner)?;
+                let (cfa, saved_at) = (holder.cfa?.0, holder.saved_at);
+                if let Some(back) = frames.next().map(|outer| outer.address.addr()) {
                     let scope = WatchScope {
                         thread: frame.thread,
                         cfa,
                         back,
+                        saved: match saved_at {
+                            Some(at) => Some((at, self.memory_word(at)?)),
+                            None => None,
+                        },
                     };
                     return self.is_alive(&scope).then_some(scope);
                 }
@@ -117,10 +121,7 @@ impl Debugger {
     /// Returns whether a frame still exists: its return address is in place, and the stack pointer
     /// of its thread, if that is stopped, is below its CFA.
     pub(crate) fn is_alive(&self, scope: &WatchScope) -> bool {
-        let mut back = [0; 8];
-        let at = LoadAddr(scope.cfa.wrapping_sub(8));
-        let is_there = self.inferior.os().read_memory(at, &mut back) == back.len()
-            && u64::from_le_bytes(back) == scope.back.0;
+        let is_there = (scope.saved).is_none_or(|(at, word)| self.memory_word(at) == Some(word));
         let state = self
             .inferior
             .process

@@ -57,6 +57,9 @@ pub struct WatchScope {
     pub cfa: u64,
     /// Its return address.
     pub(crate) back: LoadAddr,
+    /// The word that its return address is saved in, and its content, which may be signed. `None`: it
+    /// is in a register.
+    pub(crate) saved: Option<(LoadAddr, u64)>,
 }
 
 /// A data breakpoint, as requested.
