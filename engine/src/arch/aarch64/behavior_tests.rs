@@ -6,7 +6,7 @@ use super::super::{
 };
 use super::super::{PointerChain, TargetSource};
 use super::decode::decoded;
-use super::heuristic_unwind::of_code;
+use super::heuristic_unwind::{binding_stub, of_code};
 use super::{extended, own, registers, relocate};
 use crate::arch::ExtendedRegisters;
 use dwarf::register::aarch64::{PC, PSTATE, SP, V0, X29, X30};
@@ -428,6 +428,29 @@ fn a_prologue_keeps_the_address_for_the_result() {
     assert_eq!(kept(&moved), Some((LoadAddr(8), SP, 16)));
     // mov x8, x1 comes first.
     assert_eq!(kept(&[0xaa01_03e8, 0xf900_17e8]), None);
+}
+
+#[test]
+fn the_stub_that_binds_functions_is_found() {
+    // stp x16, x30, [sp, #-16]!; adrp x16; ldr x17, [x16, #..]; add x16; br x17; nop; then a stub
+    let words = [
+        0xa9bf_7bf0_u32,
+        0xf000_00f0,
+        0xf947_fe11,
+        0x913f_e210,
+        0xd61f_0220,
+        0xd503_201f,
+        0x9000_0110,
+    ];
+    let word = |addr: FileAddr| {
+        words
+            .get((addr.0.checked_sub(0x740)? / 4) as usize)
+            .copied()
+    };
+    for (index, is_inside) in [(0, true), (1, true), (4, true), (5, false), (6, false)] {
+        let found = binding_stub(word, FileAddr(0x740 + 4 * index));
+        assert_eq!(found, is_inside.then_some((FileAddr(0x740), 20)), "{index}");
+    }
 }
 
 /// Returns the rules at an index of code at 0x1000, whose start may be known.

@@ -54,13 +54,37 @@ enum Path {
 /// a return address.
 pub fn unwinds(module: &Module, addr: FileAddr, is_return: bool) -> Vec<HeuristicUnwind> {
     let symbol = if is_return { addr - 1 } else { addr };
-    let code = |at: FileAddr| {
+    let word = |at: FileAddr| {
         let mut bytes = [0; INSTRUCTION_BYTES];
         module.read_image(at, &mut bytes)?;
-        decoded(u32::from_le_bytes(bytes), LoadAddr(at.0))
+        Some(u32::from_le_bytes(bytes))
     };
-    let function = module.symbol_at(symbol).map(|it| (it.addr, it.size.max(1)));
+    let code = |at: FileAddr| decoded(word(at)?, LoadAddr(at.0));
+    let by_symbol = || module.symbol_at(symbol).map(|it| (it.addr, it.size.max(1)));
+    let function = binding_stub(word, addr).or_else(by_symbol);
     of_code(code, function, addr, is_return)
+}
+
+/// Returns start and size of the first stub of a procedure linkage table if `addr` is in it. It has no
+/// symbol, saves the link register, and the loader restores it.
+pub(super) fn binding_stub(
+    word: impl Fn(FileAddr) -> Option<u32>,
+    addr: FileAddr,
+) -> Option<(FileAddr, u64)> {
+    // stp x16, x30, [sp, #-16]!; adrp x16, ..
+    const SAVE: u32 = 0xa9bf_7bf0;
+    const PAGE: u32 = 0x9000_0010;
+    const PAGE_MASK: u32 = 0x9f00_001f;
+    const INSTRUCTIONS: u64 = 5;
+    let size = INSTRUCTIONS * INSTRUCTION_BYTES as u64;
+    let starts = (0..size)
+        .step_by(INSTRUCTION_BYTES)
+        .map(|offset| addr - offset);
+    let is_stub = |start: &FileAddr| {
+        let page = word(*start + INSTRUCTION_BYTES as u64);
+        word(*start) == Some(SAVE) && page.is_some_and(|page| page & PAGE_MASK == PAGE)
+    };
+    starts.into_iter().find(is_stub).map(|start| (start, size))
 }
 
 /// Like [`unwinds`], of code that a function returns. `function`: start and size of the function.
