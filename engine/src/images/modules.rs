@@ -40,6 +40,20 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Returns whether an address is in it. Between its segments there may be gaps, of up to 64 KiB on
+    /// aarch64, where the program may map something else.
+    fn holds(&self, addr: LoadAddr) -> bool {
+        /// The smallest page: a segment is followed by the rest of its last one.
+        const PAGE: u64 = 4096;
+        let segments = self.module.segments();
+        let at = self.bias.file(addr);
+        let covers = |segment: &dwarf::Segment| {
+            let range = segment.range;
+            (range.start.0 & !(PAGE - 1)..range.end.0.next_multiple_of(PAGE)).contains(&at.0)
+        };
+        self.range.contains(addr) && (segments.is_empty() || segments.iter().any(covers))
+    }
+
     /// Returns whether it belongs to the system rather than to the user.
     pub fn is_of_the_system(&self) -> bool {
         let path = self.module.path();
@@ -123,7 +137,7 @@ impl Modules {
     /// Returns the image that contains an address.
     pub fn at(&self, addr: LoadAddr) -> Option<&Loaded> {
         let (_, nearest) = self.starts.range(..=addr).next_back()?;
-        let holds = |loaded: &&Loaded| loaded.range.contains(addr);
+        let holds = |loaded: &&Loaded| loaded.holds(addr);
         // An image may be mapped in a gap of another one.
         let nearest = self.get(*nearest).filter(holds);
         nearest.or_else(|| self.loaded.iter().find(holds))
