@@ -357,7 +357,7 @@ impl Inferior {
                 // The step was cancelled, or continues.
                 SigtrapKind::Step | SigtrapKind::Access if !self.is_awaited_trap(thread) => return,
                 SigtrapKind::Step | SigtrapKind::Access => {}
-                SigtrapKind::ProgramTrap | SigtrapKind::UserSigtrap => {}
+                SigtrapKind::ProgramTrap | SigtrapKind::Signal => {}
             }
         }
         if let ThreadEvent::Signal(signal) = status

@@ -41,8 +41,8 @@ pub(crate) enum SigtrapKind {
     Access,
     /// The program executed a trap instruction of its own.
     ProgramTrap,
-    /// A process has sent the signal.
-    UserSigtrap,
+    /// A signal for the program: a process has sent it, or the instruction ends the program.
+    Signal,
 }
 
 impl Inferior {
@@ -60,21 +60,20 @@ impl Inferior {
             Some(TrapCause::Breakpoint) => {
                 let arch = self.arch;
                 let trap = arch.breakpoint_address(pc);
-                let is_trap = |flow| matches!(flow, Flow::Interrupt | Flow::Fault);
-                if self.sites.get(trap).is_some() {
-                    SigtrapKind::Site(trap)
-                } else if let Some(now) = arch.read(&self.memory(), trap)
-                    && !is_trap(now.flow)
-                {
-                    // The site was removed after the hit.
-                    SigtrapKind::Stale(trap)
-                } else {
-                    SigtrapKind::ProgramTrap
+                let now = |it: &Self| arch.read(&it.memory(), trap).map(|now| now.flow);
+                match self.sites.get(trap) {
+                    Some(_) => SigtrapKind::Site(trap),
+                    None => match now(self) {
+                        Some(Flow::Interrupt) | None => SigtrapKind::ProgramTrap,
+                        Some(Flow::Fault) => SigtrapKind::Signal,
+                        // The site was removed after the hit.
+                        Some(_) => SigtrapKind::Stale(trap),
+                    },
                 }
             }
             Some(TrapCause::Watchpoint) => SigtrapKind::Access,
             Some(TrapCause::Step | TrapCause::Other) => SigtrapKind::Step,
-            None => SigtrapKind::UserSigtrap,
+            None => SigtrapKind::Signal,
         })
     }
 
@@ -122,7 +121,7 @@ impl Inferior {
                 self.leave_program_trap(thread);
                 StopCause::ProgramTrap
             }
-            SigtrapKind::UserSigtrap => StopCause::Signal(signal),
+            SigtrapKind::Signal => StopCause::Signal(signal),
         })
     }
 

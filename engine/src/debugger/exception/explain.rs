@@ -40,6 +40,9 @@ impl Debugger {
             (Signal::BUS, Some(addr)) => self.explain_bus(thread, info.code, addr),
             (Signal::FPE, Some(_)) => Some(self.explain_arithmetic(thread, info.code)),
             (Signal::ILL, Some(addr)) => Some(self.explain_illegal(thread, addr)),
+            (Signal::TRAP, Some(addr)) if self.is_compiler_trap(addr) => {
+                Some(self.explain_illegal(thread, addr))
+            }
             (Signal::ABRT, _) => self.explain_abort(thread),
             (Signal::SYS, _) if info.code > 0 => self.inferior.registers(thread).map(|registers| {
                 let arch = self.images.modules.arch();
@@ -243,6 +246,12 @@ impl Debugger {
                 .read_uint(addr, size.min(8) as usize)
                 .ok(),
         }
+    }
+
+    fn is_compiler_trap(&self, addr: LoadAddr) -> bool {
+        let arch = self.images.modules.arch();
+        let instruction = arch.read(&self.inferior.memory(), addr);
+        instruction.is_some_and(|it| it.is_compiler_trap())
     }
 
     fn explain_illegal(&self, thread: ThreadId, addr: LoadAddr) -> String {
