@@ -26,6 +26,14 @@ pub struct Machine {
     pub breakpoint: &'static [u8],
     /// The breakpoint instruction in listings.
     pub breakpoint_text: &'static str,
+    /// What the texts of calls begin with.
+    pub call: &'static str,
+    /// The last instruction before the return of a small function that calls nothing.
+    pub leaf_end: &'static str,
+    /// The beginning of a register's name, and the registers with it.
+    pub prefix: (&'static str, &'static [&'static str]),
+    /// What addresses on the stack of a program's first thread begin with.
+    pub stack_prefix: &'static str,
 }
 
 /// The machine that the tests run on.
@@ -44,6 +52,10 @@ pub const MACHINE: Machine = Machine {
     ],
     breakpoint: &[0xcc],
     breakpoint_text: "int3",
+    call: "call ",
+    leaf_end: "pop rbp",
+    prefix: ("$rb", &["rbx", "rbp"]),
+    stack_prefix: "0x7ff",
 };
 
 /// The machine that the tests run on.
@@ -62,6 +74,10 @@ pub const MACHINE: Machine = Machine {
     ],
     breakpoint: &[0x00, 0x00, 0x20, 0xd4],
     breakpoint_text: "brk #0x0",
+    call: "bl",
+    leaf_end: "add sp, sp, #0x10",
+    prefix: ("$fpc", &["fpcr"]),
+    stack_prefix: "0xffff",
 };
 
 /// Returns whether clang compiles with libc++; skips what needs it otherwise.

@@ -52,7 +52,15 @@ fn core_of_a_c_program_shows_the_crash() {
     assert!(text.contains(expected), "{text}");
     client.expect_line(&fixture, "crash");
     assert_eq!(frames(&mut client), frames(&mut live));
-    assert_eq!(client.function_names(), live.function_names());
+    // Functions of the C library without a symbol have their addresses as names.
+    let bare = |name: String| {
+        name.split_once("0x")
+            .map_or(name.clone(), |_| "0x".to_owned())
+    };
+    let names = |client: &mut DapClient| -> Vec<String> {
+        client.function_names().into_iter().map(bare).collect()
+    };
+    assert_eq!(names(&mut client), names(&mut live));
     let (ours, theirs) = (client.locals(), live.locals());
     for name in ["list", "length", "total", "i"] {
         assert_eq!(ours[name], theirs[name], "{name}");

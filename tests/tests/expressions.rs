@@ -2,7 +2,7 @@
 //! expression, registers, earlier results.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{DapClient, Fixture};
+use stillpoint_tests::{DapClient, Fixture, MACHINE};
 
 /// An evaluation in the innermost frame, for a purpose.
 fn evaluate_for(client: &mut DapClient, context: &str, expression: &str) -> Result<Value, Value> {
@@ -119,8 +119,10 @@ fn completions() {
     assert_eq!(labels, all(&["value"]));
     let (labels, _) = completed(&mut client, "outer.l");
     assert_eq!(labels, all(&["left", "label"]));
-    let (labels, place) = completed(&mut client, "$rb");
-    assert_eq!((labels, place), (all(&["rbx", "rbp"]), Some((2, 2))));
+    let (prefix, registers) = MACHINE.prefix;
+    let (labels, place) = completed(&mut client, prefix);
+    let replaced = Some((2, prefix.len() as i64 - 1));
+    assert_eq!((labels, place), (all(registers), replaced));
     let (labels, _) = completed(&mut client, "glob");
     assert_eq!(labels, all(&["global_counter", "global_text"]));
     // After a character of two UTF-16 code units.
