@@ -146,6 +146,24 @@ fn counted(fixture: &Fixture, names: &[&str]) -> (BTreeMap<String, u32>, BTreeMa
 }
 
 #[test]
+fn a_function_without_prologue_stops_in_its_first_line() {
+    let flags = Flags {
+        extra: &["-fomit-frame-pointer"],
+        ..Flags::new(Compiler::Gcc)
+    };
+    let fixture = Fixture::build("c/memory.c", flags).expect("the usual compiler is installed");
+    let mut client = start(&fixture, &["answer"]);
+    client.expect_stopped("function breakpoint");
+    client.expect_line(&fixture, "answer");
+    client.set_function_breakpoints(&[]);
+    client.set_breakpoints(&fixture, &["answer"]);
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.expect_line(&fixture, "answer");
+    client.disconnect();
+}
+
+#[test]
 fn each_call_stops_once() {
     let c: &[&str] = &[
         "early", "walk", "shrink", "select", "hash", "bits", "find", "halve", "poly", "divide",
@@ -165,8 +183,12 @@ fn each_call_stops_once() {
             println!("{compiler:?} -O{level}");
             let (mut stops, mut calls) = counted(&fixture, names);
             assert_eq!(calls.len(), names.len(), "{calls:?}");
-            if (compiler, level) == (Compiler::Clang, "0") {
-                // No instruction is behind the one that stores its last argument but the loop.
+            // No instruction is behind the one that stores its last argument but the loop; or the loop
+            // begins with the function.
+            let begins_with_loop = cfg!(target_arch = "aarch64") && level == "s";
+            if (compiler, level) == (Compiler::Clang, "0")
+                || compiler == Compiler::Gcc && begins_with_loop
+            {
                 assert!(stops.remove("divide") >= calls.remove("divide"));
             }
             assert_eq!(stops, calls, "{compiler:?} -O{level}");

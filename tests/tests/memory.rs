@@ -247,20 +247,28 @@ fn memory_hides_breakpoints_and_writes_keep_them() {
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let set = client.set_breakpoints(&fixture, &["answer"]);
     let place = number(set[0]["instructionReference"].as_str().expect("an address"));
-    // mov $42, %eax
-    assert_eq!(at(&mut client, place, 5).1, [0xb8, 42, 0, 0, 0]);
+    let returns = |number: u8| match cfg!(target_arch = "x86_64") {
+        // mov $number, %eax
+        true => vec![0xb8, number, 0, 0, 0],
+        // mov w0, #number
+        false => (0x5280_0000 | u32::from(number) << 5)
+            .to_le_bytes()
+            .to_vec(),
+    };
+    let len = returns(0).len() as u64;
+    assert_eq!(at(&mut client, place, len).1, returns(42));
     client.continue_();
     client.expect_stopped("breakpoint");
     client.step_out();
     // Its copy elsewhere, made when the program went past it, must not be used any more.
     let reference = format!("{place:#x}");
-    write(&mut client, &reference, 0, &[0xb8, 7, 0, 0, 0]);
-    assert_eq!(at(&mut client, place, 5).1, [0xb8, 7, 0, 0, 0]);
+    write(&mut client, &reference, 0, &returns(7));
+    assert_eq!(at(&mut client, place, len).1, returns(7));
     client.continue_();
     client.expect_stopped("breakpoint");
     // It stays set: the program goes past it by a copy.
     client.set_breakpoints(&fixture, &["answer", "waiting"]);
-    assert_eq!(at(&mut client, place, 5).1, [0xb8, 7, 0, 0, 0]);
+    assert_eq!(at(&mut client, place, len).1, returns(7));
     client.continue_();
     client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "waiting");
@@ -275,11 +283,16 @@ fn write_under_a_breakpoint_is_kept() {
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let set = client.set_breakpoints(&fixture, &["answer"]);
     let reference = set[0]["instructionReference"].as_str().expect("an address");
-    // mov $9, %al; nop: the first byte differs too.
-    write(&mut client, reference, 0, &[0x31, 0xc0, 0xb0, 9, 0x90]);
+    let written: &[u8] = match cfg!(target_arch = "x86_64") {
+        // xor %eax, %eax; mov $9, %al; nop: the first byte differs too.
+        true => &[0x31, 0xc0, 0xb0, 9, 0x90],
+        // mov w0, #9
+        false => &[0x20, 0x01, 0x80, 0x52],
+    };
+    write(&mut client, reference, 0, written);
     client.set_breakpoints(&fixture, &["waiting"]);
     let place = number(reference);
-    assert_eq!(at(&mut client, place, 5).1, [0x31, 0xc0, 0xb0, 9, 0x90]);
+    assert_eq!(at(&mut client, place, written.len() as u64).1, written);
     client.continue_();
     client.expect_stopped("breakpoint");
     assert_eq!(client.evaluate("before"), "9");

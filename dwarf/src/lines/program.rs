@@ -98,6 +98,12 @@ impl RowGroup<'_> {
             .is_some_and(|last| self.stmt_for(last.file, last.line).is_some())
     }
 
+    /// Returns whether rows of another line are at this address, too.
+    pub(crate) fn has_several_lines(&self) -> bool {
+        let line = self.line();
+        self.rows.iter().any(|row| ![0, line].contains(&row.line))
+    }
+
     /// Returns whether the prologue ends here.
     pub(crate) fn prologue_end(&self) -> bool {
         self.rows.iter().any(|row| row.prologue_end)

@@ -239,6 +239,11 @@ pub(super) fn body_start(info: &DebugInfo, function: &Function) -> FileAddr {
     if function.optimized {
         return entry;
     }
+    // Without a prologue the row of its first line is at the entry, too.
+    let mut at_entry = table.groups_in(from).take_while(|it| it.start <= entry.0);
+    if at_entry.any(|it| it.has_several_lines()) {
+        return entry;
+    }
     table
         .groups_in(from)
         .find(|group| group.start > entry.0 && group.line() != 0)
