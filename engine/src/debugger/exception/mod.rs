@@ -376,7 +376,7 @@ impl Debugger {
     }
 
     /// Returns words that may be the address of the handled exception: callee-saved registers of
-    /// the callers, and words on the stack.
+    /// the callers, words on the stack, and what a call just before may have returned.
     fn words_near(&mut self, thread: ThreadId) -> Vec<u64> {
         let mut words = Vec::new();
         let Ok((mut address, mut registers)) = self.innermost(thread) else {
@@ -384,6 +384,8 @@ impl Debugger {
         };
         let saved = registers.machine().callee_saved();
         let stack = registers.get(registers.machine().sp());
+        let general = self.images.modules.arch().general_registers();
+        let returned: Vec<u64> = general.filter_map(|it| registers.get(it)).collect();
         for _ in 0..3 {
             words.extend(saved.iter().filter_map(|register| registers.get(*register)));
             let memory = self.inferior.memory();
@@ -399,6 +401,7 @@ impl Debugger {
             .into_iter()
             .flat_map(|sp| (0..32).map(move |at| sp + at * 8));
         words.extend(on_stack.filter_map(|addr| self.os_word(addr)));
+        words.extend(returned);
         words
     }
 
