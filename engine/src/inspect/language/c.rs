@@ -254,7 +254,7 @@ fn qualify(
 /// Returns the usual spelling of a built-in type of C or C++; `None`: no built-in type has that name.
 pub fn builtin_name(name: &str) -> Option<Arc<str>> {
     // Machines differ in formats only.
-    builtin(name, Machine::X86_64).map(|ty| ty.name())
+    builtin(name, Machine::Other(0)).map(|ty| ty.name())
 }
 
 /// Returns a built-in type of C or C++ by its name, with the words in any order.
