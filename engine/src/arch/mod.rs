@@ -366,6 +366,18 @@ impl Arch {
         in_set!(self, set => set::entry::result_address_store(entry, code))
     }
 
+    /// Finds how the caller has set the register with the address for a result in memory, in the
+    /// instructions straight before a call, which returns to `back`. Returns the address of the first
+    /// one, a register that the call preserves, and the offset from it. `None`: it is unknown, or a
+    /// function returns the address.
+    pub(crate) fn result_address_at_call(
+        self,
+        back: LoadAddr,
+        code: impl FnMut(LoadAddr) -> Option<Instruction>,
+    ) -> Option<(LoadAddr, Register, i64)> {
+        in_set!(self, set => set::entry::result_address_at_call(back, code))
+    }
+
     /// Returns the target of the last of these instructions, which follow each other, if it is an
     /// indirect jump or call through a word of its image, whatever the registers are.
     pub(crate) fn fixed_target(

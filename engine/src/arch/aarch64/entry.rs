@@ -2,10 +2,10 @@
 //! stores them.
 
 use super::super::instruction::{Flow, Instruction};
-use super::effects::general;
-use super::encoding::Kind;
+use super::effects::{SP, general};
+use super::encoding::{Kind, Width};
 use super::memory::{Base, Direction};
-use super::{dwarf_register, own};
+use super::{INSTRUCTION_BYTES, dwarf_register, own};
 use dwarf::register::aarch64::V0;
 use dwarf::{LoadAddr, Register};
 use rustc_hash::FxHashMap;
@@ -107,6 +107,43 @@ pub fn result_address_store(
             return None;
         }
         at = next.next();
+    }
+    None
+}
+
+/// Finds how a caller has set x8 before the call that returns to `back`: see
+/// `Arch::result_address_at_call`.
+pub fn result_address_at_call(
+    back: LoadAddr,
+    mut code: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Option<(LoadAddr, Register, i64)> {
+    const SIZE: u64 = INSTRUCTION_BYTES as u64;
+    let bit = |register: u8| 1_u64 << register;
+    let preserved = (19..=29).fold(SP, |all, register| all | bit(register));
+    let (mut holder, mut offset) = (8, 0_i64);
+    // The registers that are written between an instruction and the call.
+    let mut written = 0;
+    let mut at = LoadAddr(back.0.checked_sub(SIZE)?);
+    for _ in 0..PROLOGUE {
+        at = LoadAddr(at.0.checked_sub(SIZE)?);
+        let instruction = code(at).filter(|it| it.flow == Flow::Next)?;
+        let decoded = own(&instruction)?;
+        let writes = decoded.effects().writes;
+        if writes & bit(holder) != 0 {
+            let (from, distance) = match decoded.kind {
+                Kind::Move { from, width, .. } if width == Width::X && from != 31 => (from, 0),
+                Kind::AddImmediate {
+                    from, value, width, ..
+                } if width == Width::X => (from, value),
+                _ => return None,
+            };
+            (holder, offset) = (from, offset.wrapping_add(distance));
+            if preserved & bit(holder) != 0 {
+                let is_kept = (written | writes) & bit(holder) == 0;
+                return is_kept.then(|| (at, dwarf_register(holder), offset));
+            }
+        }
+        written |= writes;
     }
     None
 }

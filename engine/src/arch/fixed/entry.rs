@@ -16,3 +16,11 @@ pub fn result_address_store(
 ) -> Option<(LoadAddr, Register, i64)> {
     None
 }
+
+/// Every function returns the address.
+pub fn result_address_at_call(
+    _: LoadAddr,
+    _: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Option<(LoadAddr, Register, i64)> {
+    None
+}

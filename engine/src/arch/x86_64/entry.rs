@@ -152,6 +152,14 @@ pub fn result_address_store(
     None
 }
 
+/// Every function returns the address.
+pub fn result_address_at_call(
+    _: LoadAddr,
+    _: impl FnMut(LoadAddr) -> Option<Instruction>,
+) -> Option<(LoadAddr, Register, i64)> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::decode::decode;

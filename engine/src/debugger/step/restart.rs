@@ -1,7 +1,7 @@
 //! Restart of a frame: the thread returns to its function's first instruction, with the present
 //! values of the parameters.
 
-use crate::arch::Arch;
+use crate::arch::{Arch, Flow};
 use crate::debugger::argument_passing::HandedOver;
 use crate::debugger::frame::Parameter;
 use crate::debugger::stack::{PhysicalFrame, ThreadStack};
@@ -10,6 +10,7 @@ use crate::expr::arguments_of;
 use crate::ids::FrameKey;
 use crate::ids::error::Error;
 use crate::ids::{Signal, ThreadId};
+use crate::images::body;
 use crate::inspect::abi::{self, Passing, Returning};
 use crate::inspect::inlined::calls_beginning_at;
 use crate::inspect::value::{Ty, Value};
@@ -288,7 +289,33 @@ impl Debugger {
             let register = arch.convention().result_address?;
             return begun.registers.get(register).map(LoadAddr);
         }
-        self.result_place(&begun).map(LoadAddr)
+        let stored = self.result_place(&begun).map(LoadAddr);
+        stored.or_else(|| self.place_by_caller(&begun))
+    }
+
+    /// Returns the address for a result in memory that the caller has set straight before the call.
+    fn place_by_caller(&self, begun: &Begun) -> Option<LoadAddr> {
+        let arch = self.images.modules.arch();
+        let frame = self.physical_frame(begun.address, begun.registers.clone(), 0);
+        let (back, registers) = self.caller_of(&frame).ok()?.caller?;
+        let loaded = self.images.modules.at(back.lookup())?;
+        let function = loaded.module.function_at(loaded.bias.file(back.lookup()))?;
+        let memory = self.inferior.memory();
+        let inside = |at| function.contains(loaded.bias.file(at));
+        let code = |at| arch.read(&memory, at).filter(|_| inside(at));
+        let (from, base, offset) = arch.result_address_at_call(back.addr(), code)?;
+        // Another path to the call would have set another address.
+        let is_between = |target: LoadAddr| from < target && target < back.addr();
+        let mut parts = body::code_of(&loaded.module, &function).into_iter();
+        let is_joined = parts.any(|(start, bytes)| {
+            let instructions = arch.decode_all(&bytes, loaded.bias.load(start));
+            instructions.flatten().any(|it| match it.flow {
+                Flow::Jump(target) | Flow::ConditionalJump(target) => is_between(target),
+                _ => false,
+            })
+        });
+        let place = registers.get(base)?.wrapping_add_signed(offset);
+        (!is_joined).then_some(LoadAddr(place))
     }
 }
 
