@@ -227,7 +227,7 @@ fn aarch64_registers_and_earlier_results() {
         ("$cpsr >> 29 & 1", "1"),
         ("$pstate.C = false", "false"),
         ("$cpsr >> 29 & 1", "0"),
-        ("$fp == $x29 && $lr == $x30", "true"),
+        ("$fp == $x29 && $lr == $x30", "1"),
         ("$fpcr = 0x400000", "4194304"),
         ("$fpcr,x", "0x400000"),
         ("$2 + 1,x", "0x55667789"),
@@ -242,5 +242,34 @@ fn aarch64_registers_and_earlier_results() {
     assert!(repl(&mut client, "$x0.u7").contains("u7"));
     assert!(repl(&mut client, "$nosuch").contains("no register `$nosuch`"));
     assert!(repl(&mut client, "$999").contains("no result `$999` yet"));
+    client.disconnect();
+}
+
+/// A call by the debugger changes nothing of them, and they are shown in their own length.
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn scalable_registers_survive_calls() {
+    let fixture = Fixture::of("c/scalable.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({}));
+    client.set_breakpoints(&fixture, &["stop"]);
+    client.configure();
+    let event = client.wait_event_of(&["stopped", "terminated"]);
+    if event["event"] == "terminated" {
+        skips::skip("a processor with SVE");
+        return;
+    }
+    client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+    let size = client
+        .evaluate("sizeof($z0)")
+        .parse::<usize>()
+        .expect("a number");
+    assert!(size.is_multiple_of(16), "{size}");
+    assert_eq!(client.evaluate("$b9"), "2");
+    assert_eq!(client.evaluate("spoil(4)"), "5");
+    assert_eq!(client.evaluate("$b9"), "2");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("stdout"), format!("same of {size}\n"));
     client.disconnect();
 }

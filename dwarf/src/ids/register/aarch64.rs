@@ -22,6 +22,12 @@ pub const TPIDR: Register = Register(36);
 pub const SIGNATURE_MASK: Register = Register(40);
 /// `v0`; the others follow.
 pub const V0: Register = Register(64);
+/// The first register of scalable vectors.
+pub const Z0: Register = Register(96);
+/// The first predicate register.
+pub const P0: Register = Register(48);
+/// The first fault register.
+pub const FFR: Register = Register(47);
 
 /// x19 to x29 (and the link register, which calls clobber but functions save).
 pub const CALLEE_SAVED: &[Register] = &[

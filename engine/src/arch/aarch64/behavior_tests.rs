@@ -453,6 +453,26 @@ fn the_stub_that_binds_functions_is_found() {
     }
 }
 
+#[test]
+fn a_caller_tells_where_it_wants_the_result() {
+    let told = |words: &[u32]| {
+        let back = LoadAddr(4 * words.len() as u64);
+        ARCH.result_address_at_call(back, reading(0, words))
+    };
+    // add x0, sp, #0x30; mov x8, x0; mov w0, #1; bl
+    let copied = [0x9100_c3e0, 0xaa00_03e8, 0x5280_0020, 0x9400_0000];
+    assert_eq!(told(&copied), Some((LoadAddr(0), SP, 0x30)));
+    // sub x8, x29, #0x20; bl
+    let framed = [0xd100_83a8, 0x9400_0000];
+    assert_eq!(told(&framed), Some((LoadAddr(0), X29, -0x20)));
+    // mov x8, x19; mov x19, x0; bl: x19 is another by now
+    assert_eq!(told(&[0xaa13_03e8, 0xaa00_03f3, 0x9400_0000]), None);
+    // ldr x8, [x0]; bl
+    assert_eq!(told(&[0xf940_0008, 0x9400_0000]), None);
+    // add x8, sp, #0x30; bl; bl: the call between has changed it
+    assert_eq!(told(&[0x9100_c3e8, 0x9400_0000, 0x9400_0000]), None);
+}
+
 /// Returns the rules at an index of code at 0x1000, whose start may be known.
 fn rules(words: &[u32], index: u64, is_known: bool, is_return: bool) -> Vec<HeuristicUnwind> {
     let code = |addr: FileAddr| {
@@ -674,4 +694,33 @@ fn registers_have_names_and_parts() {
     assert_eq!(ARCH.extended_register(register("fpsr"), &[0; 512]), None);
     assert_eq!(extended::named("d32"), None);
     assert_eq!(relocate::PAD_BYTES % 4, 0);
+}
+
+/// The set of a thread that uses scalable vectors of 32 bytes.
+#[test]
+fn scalable_registers_are_in_a_set_of_their_own() {
+    const SIZE: usize = 32;
+    let controls = (16 + 32 * SIZE + 17 * SIZE / 8_usize).next_multiple_of(16);
+    let mut area: Vec<u8> = (0..controls + 16).map(|at| (at / 4) as u8).collect();
+    area[..16].fill(0);
+    area[8..10].copy_from_slice(&(SIZE as u16).to_le_bytes());
+    area[12] = 1;
+    let register = |name| extended::named(name).unwrap();
+    let read = |name| ARCH.extended_register(register(name), &area).unwrap();
+    assert_eq!(read("z3")[..], area[16 + 3 * SIZE..][..SIZE]);
+    assert_eq!(read("q3")[..], area[16 + 3 * SIZE..][..16]);
+    assert_eq!(read("p2")[..], area[16 + 32 * SIZE + 8..][..4]);
+    assert_eq!(read("ffr")[..], area[16 + 32 * SIZE + 64..][..4]);
+    assert_eq!(read("fpcr")[..], area[controls + 4..][..4]);
+    assert_eq!(
+        ARCH.vectors(&area).unwrap()[1].to_le_bytes(),
+        area[16 + SIZE..][..16]
+    );
+    assert_eq!(ARCH.vector_registers(Some(&area)).len(), 32 + 16 + 1);
+    assert_eq!(registers::name(register("p15")), "p15");
+    assert_eq!(registers::name(register("z31")), "z31");
+    // A thread that uses none of them.
+    for name in ["z3", "p2", "ffr"] {
+        assert_eq!(ARCH.extended_register(register(name), &[0; 528]), None);
+    }
 }

@@ -1,10 +1,11 @@
-//! The floating-point and vector registers (`struct user_fpsimd_state`): v0 to v31, then two words
-//! of status and control.
+//! The floating-point and vector registers, in one of two layouts: `struct user_fpsimd_state`, v0 to v31
+//! and two words of status and control; or of a thread that uses scalable vectors `struct
+//! user_sve_header`, z0 to z31, p0 to p15, ffr, and the two words (`NT_ARM_SVE`).
 
 use super::super::registers::ExtendedBytes;
 use super::registers::numbered;
 use dwarf::Register;
-use dwarf::register::aarch64::V0;
+use dwarf::register::aarch64::{FFR, P0, V0, Z0};
 use std::ops::Range;
 
 /// The number of vector registers.
@@ -21,29 +22,90 @@ const PARTS: [(char, usize, u16); 5] = [
     ('b', 1, 0x1400),
 ];
 const CONTROL: u16 = 0x1500;
-const CONTROLS: [(&str, Range<usize>); 2] = [("fpsr", 512..516), ("fpcr", 516..520)];
+const CONTROLS: [&str; 2] = ["fpsr", "fpcr"];
+/// Number of predicate registers.
+const PREDICATES: u16 = 16;
+/// Size of `struct user_fpsimd_state`.
+const PLAIN: usize = 528;
+/// Size of `struct user_sve_header`.
+const HEADER: usize = 16;
+
+/// Where the registers are in an area.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// Offset of the first vector.
+    vectors: usize,
+    /// Size of a vector in bytes.
+    size: usize,
+    /// Offset of the first predicate, if there are any.
+    predicates: Option<usize>,
+    controls: usize,
+}
+
+/// Returns whether an area has scalable vectors.
+pub fn is_scalable(area: &[u8]) -> bool {
+    /// `SVE_PT_REGS_SVE`
+    const IN_USE: u8 = 1;
+    area.len() != PLAIN && area.get(12).is_some_and(|flags| flags & IN_USE != 0)
+}
+
+fn layout(area: &[u8]) -> Layout {
+    let plain = Layout {
+        vectors: 0,
+        size: VECTOR,
+        predicates: None,
+        controls: VECTOR * usize::from(COUNT),
+    };
+    let size = match area.get(8..10) {
+        Some(size) if is_scalable(area) => usize::from(u16::from_le_bytes([size[0], size[1]])),
+        _ => return plain,
+    };
+    let predicates = HEADER + size * usize::from(COUNT);
+    // The predicates, and the first fault register.
+    let end = predicates + size / 8 * (usize::from(PREDICATES) + 1);
+    Layout {
+        vectors: HEADER,
+        size,
+        predicates: Some(predicates),
+        controls: end.next_multiple_of(VECTOR),
+    }
+}
 
 /// Returns the bytes of a register in an area.
-fn place(register: Register) -> Option<Range<usize>> {
+fn place(register: Register, layout: Layout) -> Option<Range<usize>> {
     let within = |first: u16, count: u16| {
         let index = register.0.checked_sub(first);
         index.filter(|index| *index < count).map(usize::from)
     };
     let parts = PARTS.iter().map(|(_, size, first)| (*first, *size));
-    let vector = parts.chain([(V0.0, VECTOR)]).find_map(|(first, size)| {
-        let at = VECTOR * within(first, COUNT)?;
+    let own = [(V0.0, VECTOR), (Z0.0, layout.size)];
+    let vector = parts.chain(own).find_map(|(first, size)| {
+        let at = layout.vectors + layout.size * within(first, COUNT)?;
         Some(at..at + size)
     });
-    let control = || {
-        let (_, place) = CONTROLS.get(within(CONTROL, CONTROLS.len() as u16)?)?;
-        Some(place.clone())
+    let predicate = || {
+        let size = layout.size / 8;
+        let nth = within(P0.0, PREDICATES).or((register == FFR).then_some(PREDICATES.into()))?;
+        let at = layout.predicates? + size * nth;
+        Some(at..at + size)
     };
-    vector.or_else(control)
+    let control = || {
+        let at = layout.controls + 4 * within(CONTROL, CONTROLS.len() as u16)?;
+        Some(at..at + 4)
+    };
+    match register.0.checked_sub(Z0.0) {
+        Some(0..COUNT) if layout.predicates.is_none() => None,
+        _ => vector.or_else(predicate).or_else(control),
+    }
 }
 
-/// Returns whether a register is in the area.
+/// Returns whether a register is in an area, if the processor has it.
 pub fn holds(register: Register) -> bool {
-    place(register).is_some()
+    let scalable = Layout {
+        predicates: Some(0),
+        ..layout(&[])
+    };
+    place(register, scalable).is_some()
 }
 
 /// Returns the number, by name, of a register that is only in the area.
@@ -52,21 +114,29 @@ pub fn named(name: &str) -> Option<Register> {
         numbered(name, *letter, COUNT).map(|number| first + number)
     };
     let control = || {
-        let nth = CONTROLS.iter().position(|(known, _)| *known == name)?;
+        let nth = CONTROLS.iter().position(|known| *known == name)?;
         Some(CONTROL + nth as u16)
     };
+    let scalable = || match name {
+        "ffr" => Some(FFR.0),
+        name => numbered(name, 'z', COUNT)
+            .map(|number| Z0.0 + number)
+            .or_else(|| numbered(name, 'p', PREDICATES).map(|number| P0.0 + number)),
+    };
     let number = PARTS.iter().find_map(part).or_else(control);
-    number.map(Register)
+    number.or_else(scalable).map(Register)
 }
 
 /// Returns the bytes of a register in an area; `None` if the area lacks it.
 pub fn read(register: Register, area: &[u8]) -> Option<ExtendedBytes> {
-    area.get(place(register)?).map(ExtendedBytes::from_slice)
+    let place = place(register, layout(area))?;
+    area.get(place).map(ExtendedBytes::from_slice)
 }
 
 /// Writes the first bytes of a register into an area; false if the area lacks it.
 pub fn write(register: Register, area: &mut [u8], bytes: &[u8]) -> bool {
-    let Some(slot) = place(register).and_then(|place| area.get_mut(place)) else {
+    let place = place(register, layout(area));
+    let Some(slot) = place.and_then(|place| area.get_mut(place)) else {
         return false;
     };
     let len = bytes.len().min(slot.len());
@@ -76,9 +146,14 @@ pub fn write(register: Register, area: &mut [u8], bytes: &[u8]) -> bool {
 
 /// Returns v0 to v31.
 pub fn low_vectors(area: &[u8]) -> Option<Vec<u128>> {
-    let all = area.get(..VECTOR * usize::from(COUNT))?;
-    let (vectors, _) = all.as_chunks();
-    Some(vectors.iter().copied().map(u128::from_le_bytes).collect())
+    let vector = |number| {
+        read(Register(V0.0 + number), area)?
+            .as_slice()
+            .try_into()
+            .ok()
+    };
+    let all = (0..COUNT).map(|number| vector(number).map(u128::from_le_bytes));
+    all.collect()
 }
 
 /// There is no such stack.
@@ -103,15 +178,24 @@ pub fn lane(register: Register) -> Option<&'static str> {
 
 /// Returns whether a name is that of a vector register.
 pub fn is_vector(name: &str) -> bool {
-    numbered(name, 'v', COUNT).is_some() || numbered(name, 'q', COUNT).is_some()
+    let letters = ['v', 'q', 'z'];
+    letters
+        .into_iter()
+        .any(|letter| numbered(name, letter, COUNT).is_some())
 }
 
-/// Returns the names of the vector registers; every processor has them.
-pub fn vectors(_: Option<&[u8]>) -> Vec<String> {
-    (0..COUNT).map(|number| format!("v{number}")).collect()
+/// Returns the names of the vector and predicate registers of an area.
+pub fn vectors(area: Option<&[u8]>) -> Vec<String> {
+    let all = |letter: char, count: u16| (0..count).map(move |number| format!("{letter}{number}"));
+    match area.is_some_and(is_scalable) {
+        true => (all('z', COUNT).chain(all('p', PREDICATES)))
+            .chain(["ffr".to_owned()])
+            .collect(),
+        false => all('v', COUNT).collect(),
+    }
 }
 
 /// Returns the names of the control registers.
 pub fn floats() -> Vec<String> {
-    CONTROLS.map(|(name, _)| name.to_owned()).into()
+    CONTROLS.map(str::to_owned).into()
 }

@@ -1,15 +1,18 @@
 //! Names of registers and of their parts.
 
 use super::super::registers::{Flags, Part};
-use dwarf::register::aarch64::{PSTATE, V0, X29, X30};
+use dwarf::register::aarch64::{FFR, P0, PSTATE, V0, X29, X30, Z0};
 use dwarf::{Machine, Register};
 
 /// Returns a register's name; empty if it has none.
 pub fn name(register: Register) -> String {
-    if let Some(vector) = register.0.checked_sub(V0.0)
-        && vector < 32
-    {
-        return format!("v{vector}");
+    if register == FFR {
+        return "ffr".to_owned();
+    }
+    for (letter, first, count) in [('v', V0, 32), ('z', Z0, 32), ('p', P0, 16)] {
+        if let Some(number) = register.0.checked_sub(first.0).filter(|it| *it < count) {
+            return format!("{letter}{number}");
+        }
     }
     let mut names = Machine::Aarch64.register_names().iter();
     let found = names.find(|(number, _)| *number == register);

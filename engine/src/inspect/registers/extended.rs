@@ -17,6 +17,8 @@ pub(crate) fn value(
     place: impl Fn(Register) -> RegisterPlace,
 ) -> Option<Value> {
     let bytes = arch.extended_register(register, area)?;
+    let name = arch.register_name(register);
+    let is_mask = !name.is_empty() && !arch.is_vector_register(&name);
     let ty = match bytes.len() {
         _ if let Some(number) = arch.lane_of_register(register) => lane(number, language)?,
         16 if arch.is_extended_float(register) => {
@@ -27,6 +29,7 @@ pub(crate) fn value(
         2 => lane("u16", language)?,
         4 => lane("u32", language)?,
         8 => lane("u64", language)?,
+        len if is_mask => lane("u64", language)?.array(len as u64 / 8),
         len => lane("f64", language)?.array(len as u64 / 8),
     };
     let place = ValueLocation::Register {

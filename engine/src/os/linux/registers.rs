@@ -106,22 +106,40 @@ pub fn read_vectors(tid: ThreadId) -> Option<ExtendedRegisters> {
     Some(ExtendedRegisters::from(area.get(..len)?.to_vec()))
 }
 
-fn extended_set() -> i32 {
-    abi().extended_note.map_or(NT_PRFPREG, u32::cast_signed)
-}
-
 /// Reads all extended registers.
 pub fn read_extended(tid: ThreadId) -> Option<ExtendedRegisters> {
-    /// Size that the kernel returned: the same for all threads of a machine.
+    /// Size of the last set: mostly that of the next one, too.
     static LENGTH: AtomicUsize = AtomicUsize::new(MAX_EXTENDED_BYTES);
-    let mut area = vec![0; LENGTH.load(Ordering::Relaxed)];
-    let len = ptrace::read_register_bytes(tid, extended_set(), &mut area)?;
-    LENGTH.store(len, Ordering::Relaxed);
-    area.truncate(len);
-    Some(ExtendedRegisters::from(area))
+    let Some(set) = &abi().extended else {
+        return read_vectors(tid);
+    };
+    let read = |room: usize| {
+        let mut area = vec![0; room];
+        let len = ptrace::read_register_bytes(tid, set.note.cast_signed(), &mut area)?;
+        area.truncate(len);
+        Some(area)
+    };
+    /// The kernel takes multiples of a register's size only.
+    const UNIT: usize = 16;
+    // More than the last one had, to see whether this one is larger.
+    let room = LENGTH.load(Ordering::Relaxed).next_multiple_of(UNIT) + UNIT;
+    let room = room.min(MAX_EXTENDED_BYTES);
+    let mut area = read(room);
+    if area.as_ref().is_some_and(|area| area.len() == room) {
+        area = read(MAX_EXTENDED_BYTES);
+    }
+    match area.filter(|area| (set.is_used)(area)) {
+        Some(area) => {
+            LENGTH.store(area.len(), Ordering::Relaxed);
+            Some(ExtendedRegisters::from(area))
+        }
+        None => read_vectors(tid),
+    }
 }
 
-/// Writes all extended registers. Returns false if it fails.
+/// Writes all extended registers, as [`read_extended`] returned them. Returns false if it fails.
 pub fn write_extended(tid: ThreadId, area: &[u8]) -> bool {
-    ptrace::write_register_bytes(tid, extended_set(), area)
+    let own = abi().extended.as_ref().filter(|set| (set.is_used)(area));
+    let set = own.map_or(NT_PRFPREG, |set| set.note.cast_signed());
+    ptrace::write_register_bytes(tid, set, area)
 }

@@ -2,13 +2,15 @@
 //! calls (`asm-generic/unistd.h`).
 
 use super::super::registers::{RegisterLayout, Word};
-use super::{LinuxAbi, Restart, SeparateRegister, SystemCalls};
+use super::{ExtendedSet, LinuxAbi, Restart, SeparateRegister, SystemCalls};
 use crate::arch::Arch;
+use crate::arch::aarch64::extended::is_scalable;
 use dwarf::Register;
 use dwarf::register::aarch64::{PC, PSTATE, SIGNATURE_MASK, SP, TPIDR};
 
 /// `NT_ARM_TLS`
 const TLS_NOTE: u32 = 0x401;
+const SVE_NOTE: u32 = 0x405;
 
 /// `NT_ARM_PAC_MASK`
 const PAC_NOTE: u32 = 0x406;
@@ -68,7 +70,10 @@ pub static ABI: LinuxAbi = LinuxAbi {
             211, // sendmsg
         ],
     },
-    extended_note: None,
+    extended: Some(ExtendedSet {
+        note: SVE_NOTE,
+        is_used: is_scalable,
+    }),
     separate: &[
         SeparateRegister {
             note: TLS_NOTE,

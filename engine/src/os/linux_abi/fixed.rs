@@ -55,7 +55,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         restart: Restart::ByResult,
         interrupted_by_stops: &[22],
     },
-    extended_note: None,
+    extended: None,
     separate: &[],
     breakpoint_code: 1,
     stepped_call_code: 3,

@@ -19,8 +19,8 @@ pub struct LinuxAbi {
     /// The general-purpose registers (`NT_PRSTATUS`).
     pub registers: RegisterLayout,
     pub calls: SystemCalls,
-    /// The type of the note that has all extended registers, if `NT_FPREGSET` has only some.
-    pub extended_note: Option<u32>,
+    /// The set that has all extended registers, if `NT_FPREGSET` has only some.
+    pub extended: Option<ExtendedSet>,
     /// What is not among the general-purpose registers.
     pub separate: &'static [SeparateRegister],
     /// `si_code` of the SIGTRAP of a breakpoint instruction.
@@ -29,6 +29,15 @@ pub struct LinuxAbi {
     pub stepped_call_code: i32,
     /// Whether the next step after that ends at once, unless registers are written before it.
     pub repeats_stepped_call: bool,
+}
+
+/// A set of extended registers.
+pub struct ExtendedSet {
+    /// The type of its note.
+    pub note: u32,
+    /// Returns whether it has more than `NT_FPREGSET`, in a layout of its own: on aarch64 only for
+    /// threads that use scalable vectors.
+    pub is_used: fn(&[u8]) -> bool,
 }
 
 /// A register in a set of its own.

@@ -1,7 +1,7 @@
 //! x86-64: `user_regs_struct` (`arch/x86/include/asm/user_64.h`) and `syscall_64.tbl`.
 
 use super::super::registers::{RegisterLayout, Word};
-use super::{LinuxAbi, Restart, SystemCalls};
+use super::{ExtendedSet, LinuxAbi, Restart, SystemCalls};
 use crate::arch::Arch;
 use dwarf::Register;
 use dwarf::register::x86_64::{
@@ -85,7 +85,10 @@ pub static ABI: LinuxAbi = LinuxAbi {
             46,  // sendmsg
         ],
     },
-    extended_note: Some(XSTATE_NOTE),
+    extended: Some(ExtendedSet {
+        note: XSTATE_NOTE,
+        is_used: |_| true,
+    }),
     separate: &[],
     // SI_KERNEL
     breakpoint_code: 0x80,

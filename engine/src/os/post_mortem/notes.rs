@@ -87,7 +87,11 @@ impl Notes {
                         let info = signal::decode_info(bytes);
                         thread.signal = info.filter(|info| info.signal.0 != 0).or(thread.signal);
                     }
-                    _ if Some(kind) == abi.extended_note => thread.extended = Some(bytes),
+                    _ if let Some(set) = &abi.extended
+                        && kind == set.note =>
+                    {
+                        thread.extended = Some(bytes).filter(|bytes| (set.is_used)(bytes));
+                    }
                     _ => {
                         for separate in abi.separate.iter().filter(|it| it.note == kind) {
                             if let Some(value) = u64_at(bytes, separate.offset) {
