@@ -127,7 +127,7 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
     client.set_function_breakpoints(&places[..1]);
     client.configure();
     let mut different = Vec::new();
-    let mut compared = 0;
+    let (mut compared, mut lost) = (0, 0);
     for (index, place) in places.iter().enumerate() {
         if index > 0 {
             client.set_function_breakpoints(&[place]);
@@ -143,7 +143,11 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
                 break;
             };
             compared += 1;
-            if !is_same(&ours, theirs) {
+            let ends_at_start = |stack: &[Frame]| stack.last().is_some_and(|it| it.1 == "start");
+            // While a function is bound lazily, glibc's rules for aarch64 are wrong, and gdb follows them.
+            let is_lost = cfg!(target_arch = "aarch64") && !ends_at_start(theirs);
+            lost += usize::from(is_lost);
+            if !is_same(&ours, theirs) && !(is_lost && ends_at_start(&ours)) {
                 different.push((*place, ours, theirs.clone()));
             }
             if expected.len() == 0 {
@@ -159,7 +163,7 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
     }
     let program = fixture.program.display();
     println!(
-        "{program}: {compared} stacks, {} different",
+        "{program}: {compared} stacks, gdb lost in {lost}, {} different",
         different.len()
     );
     for (place, ours, theirs) in different.iter().take(12) {
@@ -242,5 +246,9 @@ fn clang_optimized() {
 
 #[test]
 fn a_static_program() {
-    unwinding(Compiler::Gcc, "1", &["-static", "-fcf-protection"]);
+    #[cfg(target_arch = "x86_64")]
+    const PROTECTED: &str = "-fcf-protection";
+    #[cfg(target_arch = "aarch64")]
+    const PROTECTED: &str = "-mbranch-protection=standard";
+    unwinding(Compiler::Gcc, "1", &["-static", PROTECTED]);
 }

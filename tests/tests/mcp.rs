@@ -283,10 +283,10 @@ fn optimized_out_value_is_an_error_with_remedy() {
     let flags = Flags::new(Compiler::Gcc).optimized("2");
     let fixture = Fixture::build("c/optimized.c", flags).expect("gcc is installed");
     let (mut agent, stop) = Agent::at(&fixture, "half");
-    assert_contains(&stop, &["pair = <optimized out>"]);
+    assert_contains(&stop, &["pair = ", "<optimized out>"]);
     let text = agent.fail(
         "debug_evaluate",
-        json!({"expression": "pair"}),
+        json!({"expression": "pair.lost"}),
         "OPTIMIZED_OUT",
     );
     assert_contains(&text, &["-Og"]);

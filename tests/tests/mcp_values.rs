@@ -24,7 +24,7 @@ fn values_are_opened_read_and_written() {
         "debug_evaluate",
         json!({"expression": "first", "addresses": true}),
     );
-    assert_contains(&exact, &["next = 0x7ff"]);
+    assert_contains(&exact, &[&format!("next = {}", MACHINE.stack_prefix)]);
     let members = agent.call("debug_variables", json!({"expression": "first.next"}));
     assert_contains(&members, &["  value = 2  (int)\n", "  next = 0x0"]);
 
