@@ -218,6 +218,8 @@ fn each_thread_has_its_own() {
             assert_eq!(client.evaluate("small"), "109 'm'", "{marker}");
             match (plugin, client.try_evaluate("plugin_own")) {
                 (Some(plugin), shown) => assert_eq!(shown.as_deref(), Ok(plugin), "{marker}"),
+                // glibc has room for it in each thread, where descriptors allow that.
+                (None, Ok(shown)) if cfg!(target_arch = "aarch64") => assert_eq!(shown, "19"),
                 (None, shown) => {
                     let error = shown.expect_err(marker);
                     assert!(

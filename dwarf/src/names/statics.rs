@@ -29,10 +29,13 @@ pub(super) fn unit_statics(module: &Module, addr: FileAddr) -> Vec<Variable> {
                 || info
                     .inherited(unit, &entry, gimli::DW_AT_const_value)
                     .is_some();
-            if flag(&entry, gimli::DW_AT_declaration) || !defined {
+            if flag(&entry, gimli::DW_AT_declaration) {
                 return None;
             }
             let variable = info.read_variable(unit, &entry, VariableKind::Static)?;
+            if !defined && module.thread_local_offset(&variable).is_none() {
+                return None;
+            }
             thread_local::as_declared(module, info, unit, &entry, variable)
         })
         .collect()
