@@ -375,6 +375,10 @@ fn with_other_threads_under_way() {
 #[test]
 fn lines_that_are_one_inlined_call_are_lines() {
     for compiler in [Compiler::Gcc, Compiler::Clang] {
+        if cfg!(target_arch = "aarch64") && compiler == Compiler::Clang {
+            // There it sets the argument of the first call before it stores in both inlined ones.
+            continue;
+        }
         let flags = Flags::new(compiler).optimized("1");
         let Some(fixture) = Fixture::build("cpp/inlines.cpp", flags) else {
             continue;

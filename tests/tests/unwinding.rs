@@ -140,6 +140,8 @@ fn a_stack_that_was_overwritten() {
     assert_eq!(output.matches("further at 0x5555:").count(), 1, "{output}");
 }
 
+/// On aarch64 gcc's rules use the stack pointer, so that the frame pointer may be anything.
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn a_stack_that_is_a_loop() {
     let (names, output) = garbage("looped", true);
