@@ -20,8 +20,10 @@ use codec::FrameError;
 use engine::Waker;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 use stream::Stream;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::unbounded_channel;
@@ -143,8 +145,28 @@ pub struct Connection<Report> {
     pub intake: Arc<Intake<Report>>,
     /// Writes to the client.
     pub outbox: Outbox,
-    /// Receives a message when everything sent before `outbox` was dropped is written.
-    pub flushed: mpsc::Receiver<()>,
+    /// Says when everything sent before `outbox` was dropped is written.
+    pub flushed: Flushed,
+}
+
+/// The end of the output.
+pub struct Flushed {
+    done: mpsc::Receiver<()>,
+    queued: Arc<Queued>,
+}
+
+impl Flushed {
+    /// Waits until everything is written, unless the client reads nothing for as long as `patience`.
+    pub fn wait(&self, patience: Duration) {
+        let mut left = self.queued.bytes();
+        while self.done.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            let now = self.queued.bytes();
+            if now >= left {
+                break;
+            }
+            left = now;
+        }
+    }
 }
 
 impl<Report: Send + 'static> Connection<Report> {
@@ -169,13 +191,14 @@ impl<Report: Send + 'static> Connection<Report> {
         let (queue, rest) = unbounded_channel();
         let queued = Arc::new(Queued::default());
         let output = Arc::new(output);
+        let unwritten = Arc::clone(&queued);
         let outbox = Outbox::new(Arc::clone(&output), queue, Arc::clone(&queued));
         let handle = runtime.handle().clone();
         let intake = Intake::new(input, Arc::clone(&queued), inbox.clone(), handle)?;
         intake.push_bytes(early_bytes);
         let intake = Arc::new(intake);
         let reader = Arc::clone(&intake);
-        let (done, flushed) = mpsc::channel();
+        let (written, done) = mpsc::channel();
         thread::Builder::new()
             .name("io".to_owned())
             .spawn(move || {
@@ -190,14 +213,17 @@ impl<Report: Send + 'static> Connection<Report> {
                 });
                 // A write to stdout may block forever; the process exits without waiting for it.
                 runtime.shutdown_background();
-                let _ = done.send(());
+                let _ = written.send(());
             })?;
         Ok(Self {
             inbox,
             received,
             intake,
             outbox,
-            flushed,
+            flushed: Flushed {
+                done,
+                queued: unwritten,
+            },
         })
     }
 }

@@ -8,7 +8,7 @@ use engine::Debugger;
 use std::time::Duration;
 use tokio_util::bytes::BytesMut;
 
-/// Grace period for the last messages to be written.
+/// Grace period for each part of the last messages to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves one client until the end of the session.
@@ -40,6 +40,6 @@ pub fn serve_after(streams: [Stream; 2], early_bytes: BytesMut) -> Result<(), Se
     };
     let end = service.run();
     // A client that no longer reads must not keep the process alive.
-    let _ = flushed.recv_timeout(FLUSH_TIMEOUT);
+    flushed.wait(FLUSH_TIMEOUT);
     end
 }
