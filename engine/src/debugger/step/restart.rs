@@ -213,7 +213,7 @@ impl Debugger {
         let mut handed = HandedOver::new(arch);
         match begun.returning(arch) {
             Returning::Registers(_) => {}
-            Returning::Memory => match self.result_place(begun) {
+            Returning::Memory => match self.place_of_result(begun) {
                 Some(place) => handed.result_address(place),
                 None => return refuse("the address for its result is unknown".into()),
             },
@@ -289,12 +289,18 @@ impl Debugger {
             let register = arch.convention().result_address?;
             return begun.registers.get(register).map(LoadAddr);
         }
-        let stored = self.result_place(&begun).map(LoadAddr);
-        stored.or_else(|| self.place_by_caller(&begun))
+        self.place_of_result(&begun).map(LoadAddr)
+    }
+
+    /// Returns the address for a result in memory: as the function has stored it, or as its caller has
+    /// set it.
+    fn place_of_result(&self, begun: &Begun) -> Option<u64> {
+        let stored = self.result_place(begun);
+        stored.or_else(|| self.place_by_caller(begun))
     }
 
     /// Returns the address for a result in memory that the caller has set straight before the call.
-    fn place_by_caller(&self, begun: &Begun) -> Option<LoadAddr> {
+    fn place_by_caller(&self, begun: &Begun) -> Option<u64> {
         let arch = self.images.modules.arch();
         let frame = self.physical_frame(begun.address, begun.registers.clone(), 0);
         let (back, registers) = self.caller_of(&frame).ok()?.caller?;
@@ -315,7 +321,7 @@ impl Debugger {
             })
         });
         let place = registers.get(base)?.wrapping_add_signed(offset);
-        (!is_joined).then_some(LoadAddr(place))
+        (!is_joined).then_some(place)
     }
 }
 
