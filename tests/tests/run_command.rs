@@ -1,6 +1,7 @@
 //! `stillpoint run` and `stillpoint demo`: without an editor.
 
-use std::process::{Output, Stdio};
+use std::env;
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -9,8 +10,11 @@ use serde_json::Value;
 use stillpoint_tests::{Fixture, command, core_of, deadline, process};
 
 fn stillpoint_with(arguments: &[&str]) -> Output {
-    let child = command()
-        .args(arguments)
+    output_of(command().args(arguments), &arguments.join(" "))
+}
+
+fn output_of(command: &mut Command, what: &str) -> Output {
+    let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -23,7 +27,7 @@ fn stillpoint_with(arguments: &[&str]) -> Output {
         Ok(output) => output.expect("its output"),
         Err(_) => {
             process::send_signal(pid, Signal::SIGKILL);
-            panic!("`stillpoint {}` does not end", arguments.join(" "));
+            panic!("`stillpoint {what}` does not end");
         }
     }
 }
@@ -133,7 +137,9 @@ fn unbound_breakpoint_is_reported() {
 
 #[test]
 fn the_demo_shows_a_stop() {
-    let output = stillpoint_with(&["demo"]);
+    // The compiler's folder: see `stillpoint_tests::command`.
+    let mut command = command();
+    let output = output_of(command.arg("demo").env("TMPDIR", env::temp_dir()), "demo");
     let shown = text(&output.stdout);
     assert_eq!(
         output.status.code(),
