@@ -93,23 +93,7 @@ impl Walk {
         if self.module.read_image(pc, &mut code).is_none() {
             return Kind::Other;
         }
-        let is_prefix = |byte: &&u8| matches!(**byte, 0x3e | 0xf2 | 0xf3 | 0x40..=0x4f | 0x66);
-        let prefixes = code.iter().take_while(is_prefix).count();
-        let distance = |at: usize| {
-            let bytes: [u8; 4] = code[at..at + 4].try_into().expect("four bytes");
-            i64::from(i32::from_le_bytes(bytes))
-        };
-        match (code[prefixes], code[prefixes + 1]) {
-            (0xe8, _) => {
-                let next = pc.0 + prefixes as u64 + 5;
-                Kind::Call(Some(FileAddr(
-                    next.wrapping_add_signed(distance(prefixes + 1)),
-                )))
-            }
-            (0xff, more) if (more >> 3) & 7 == 2 => Kind::Call(None),
-            (0xc3 | 0xc2, _) => Kind::Return,
-            _ => Kind::Other,
-        }
+        kind_of(&code, pc)
     }
 
     /// Steps by instructions until `walk` returns, or so many have been made.
@@ -166,5 +150,43 @@ impl Walk {
         let frame = stack.expect("a stack").frames.remove(0);
         let line = frame.location.map(|it| it.line);
         Some(describe(FileAddr(frame.pc.0), &frame.name, line))
+    }
+}
+
+/// What an instruction does, by its bytes.
+#[cfg(target_arch = "x86_64")]
+fn kind_of(code: &[u8; 16], pc: FileAddr) -> Kind {
+    let is_prefix = |byte: &&u8| matches!(**byte, 0x3e | 0xf2 | 0xf3 | 0x40..=0x4f | 0x66);
+    let prefixes = code.iter().take_while(is_prefix).count();
+    let distance = |at: usize| {
+        let bytes: [u8; 4] = code[at..at + 4].try_into().expect("four bytes");
+        i64::from(i32::from_le_bytes(bytes))
+    };
+    match (code[prefixes], code[prefixes + 1]) {
+        (0xe8, _) => {
+            let next = pc.0 + prefixes as u64 + 5;
+            Kind::Call(Some(FileAddr(
+                next.wrapping_add_signed(distance(prefixes + 1)),
+            )))
+        }
+        (0xff, more) if (more >> 3) & 7 == 2 => Kind::Call(None),
+        (0xc3 | 0xc2, _) => Kind::Return,
+        _ => Kind::Other,
+    }
+}
+
+/// What an instruction does, by its word.
+#[cfg(target_arch = "aarch64")]
+fn kind_of(code: &[u8; 16], pc: FileAddr) -> Kind {
+    let word = u32::from_le_bytes([code[0], code[1], code[2], code[3]]);
+    if word & 0xfc00_0000 == 0x9400_0000 {
+        // The distance in words is signed, of 26 bits.
+        let distance = i64::from((word << 6).cast_signed() >> 4);
+        return Kind::Call(Some(FileAddr(pc.0.wrapping_add_signed(distance))));
+    }
+    match word & !0x3e0 {
+        0xd63f_0000 => Kind::Call(None),
+        0xd65f_0000 => Kind::Return,
+        _ => Kind::Other,
     }
 }
