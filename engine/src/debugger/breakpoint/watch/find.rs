@@ -7,6 +7,7 @@ use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{Ty, Value, ValueLocation};
 use crate::stops::breakpoint::watch::{WatchScope, Watchable};
 use dwarf::LoadAddr;
+use std::cmp::Ordering;
 
 /// Maximum number of frames searched for the one that contains the data.
 pub(crate) const MAX_FRAMES: usize = 1 << 12;
@@ -116,6 +117,34 @@ impl Debugger {
             }
             levels *= 2;
         }
+    }
+
+    /// Returns whether a frame is not on the stack of its stopped thread, although its memory may look
+    /// so: on the way to a handler, frames at its address begin before any is written over it.
+    pub(crate) fn is_off_stack(&mut self, scope: &WatchScope) -> bool {
+        /// Number of frames to search: code that changes a local is mostly near it.
+        const FRAMES: usize = 32;
+        let is_stopped = self.inferior.registers(scope.thread).is_some();
+        let Some(Ok(stack)) = is_stopped.then(|| self.unwound(scope.thread, FRAMES)) else {
+            return false;
+        };
+        let mut frames = stack
+            .physical
+            .iter()
+            .filter(|it| !it.is_tail_call)
+            .peekable();
+        while let Some(frame) = frames.next() {
+            let Some(cfa) = frame.cfa else { return false };
+            let returns_to = frames.peek().map(|caller| caller.address.addr());
+            match cfa.0.cmp(&scope.cfa) {
+                Ordering::Less => {}
+                Ordering::Equal if returns_to == Some(scope.back) => return false,
+                Ordering::Equal if returns_to.is_none() => return false,
+                Ordering::Equal => {}
+                Ordering::Greater => return true,
+            }
+        }
+        false
     }
 
     /// Returns whether a frame still exists: its return address is in place, and the stack pointer

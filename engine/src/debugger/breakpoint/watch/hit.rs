@@ -51,7 +51,8 @@ impl Debugger {
             .collect();
         let (mut hits, mut problem) = (DataHits::default(), None);
         for id in touched {
-            if self.scope(id).is_some_and(|scope| !self.is_alive(scope)) {
+            let scope = self.scope(id).cloned();
+            if scope.is_some_and(|scope| !self.is_alive(&scope) || self.is_off_stack(&scope)) {
                 // The frame was left unnoticed, and its memory is reused, for example by a library
                 // on the way to a handler: reported once the program itself runs.
                 if self.is_in_own_image(id, thread) {
