@@ -131,10 +131,17 @@ pub fn result_address_at_call(
         let writes = decoded.effects().writes;
         if writes & bit(holder) != 0 {
             let (from, distance) = match decoded.kind {
-                Kind::Move { from, width, .. } if width == Width::X && from != 31 => (from, 0),
+                Kind::Move {
+                    from,
+                    width: Width::X,
+                    ..
+                } if from != 31 => (from, 0),
                 Kind::AddImmediate {
-                    from, value, width, ..
-                } if width == Width::X => (from, value),
+                    from,
+                    value,
+                    width: Width::X,
+                    ..
+                } => (from, value),
                 _ => return None,
             };
             (holder, offset) = (from, offset.wrapping_add(distance));
