@@ -33,6 +33,37 @@ pub(super) struct Limits {
     pub of_program: u16,
 }
 
+/// How many registers of each kind hold pending numbers: the next of the pool are free.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub general: usize,
+    pub vector: usize,
+}
+
+impl At {
+    /// No registers in use.
+    pub const START: At = At {
+        general: 0,
+        vector: 0,
+    };
+
+    /// Returns the place behind one more general-purpose register.
+    pub fn next(self) -> At {
+        At {
+            general: self.general + 1,
+            ..self
+        }
+    }
+
+    /// Returns the place behind one more vector register.
+    pub fn next_vector(self) -> At {
+        At {
+            vector: self.vector + 1,
+            ..self
+        }
+    }
+}
+
 /// Returns the registers of a set.
 pub(super) fn limits(arch: Arch) -> Limits {
     match arch {

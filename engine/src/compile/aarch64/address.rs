@@ -2,7 +2,8 @@
 
 use super::super::code::{Address, Base, Width};
 use super::super::needs::Needs;
-use super::emit::{At, Emitter, OTHER, Place, TEMPORARY};
+use super::super::set::At;
+use super::emit::{Emitter, OTHER, Place, TEMPORARY};
 use crate::arch::aarch64::assembler::{SP, X};
 use dwarf::Register;
 

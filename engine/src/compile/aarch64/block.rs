@@ -2,7 +2,8 @@
 
 use super::super::captured::{Block, Extent};
 use super::super::code::{BoolExpr, Float, Width};
-use super::emit::{At, Emitter, OTHER, TEMPORARY, size};
+use super::super::set::At;
+use super::emit::{Emitter, OTHER, TEMPORARY, size};
 use crate::arch::aarch64::assembler::{Flag, Size, X, ZERO};
 
 /// Offset of a block's bytes, after its address and length.

@@ -5,6 +5,7 @@
 use super::super::SavedRegisters;
 use super::super::code::{Address, BoolExpr, Int, Operation, Order, Width};
 use super::super::needs::Needs;
+use super::super::set::At;
 use super::Exits;
 use crate::arch::aarch64::assembler::{Assembler, Flag, SP, Size, V, X};
 use dwarf::Register;
@@ -24,35 +25,6 @@ pub(super) const SCRATCH: u32 = 0x3_ff00;
 /// Maximum distance in bytes from the stack pointer to the program's. Instructions encode larger
 /// offsets of numbers with more than one byte.
 pub(crate) const MAX_DEPTH: i64 = 4096;
-
-/// The number of registers of each kind in use.
-#[derive(Clone, Copy)]
-pub(super) struct At {
-    pub(super) general: usize,
-    pub(super) vector: usize,
-}
-
-impl At {
-    /// No registers in use.
-    pub(super) const START: At = At {
-        general: 0,
-        vector: 0,
-    };
-
-    pub(super) fn next(self) -> At {
-        At {
-            general: self.general + 1,
-            ..self
-        }
-    }
-
-    pub(super) fn next_vector(self) -> At {
-        At {
-            vector: self.vector + 1,
-            ..self
-        }
-    }
-}
 
 /// A place in memory: a base and an offset in bytes.
 pub(super) type Place = (X, i64);

@@ -1,7 +1,8 @@
 //! Floats, which are computed in 64 bits.
 
 use super::super::code::{Float, Operation, Order, Width};
-use super::emit::{At, Emitter, Place, TEMPORARY};
+use super::super::set::At;
+use super::emit::{Emitter, Place, TEMPORARY};
 use crate::arch::aarch64::assembler::{Flag, Label, V};
 
 impl Emitter<'_> {

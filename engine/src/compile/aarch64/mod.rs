@@ -7,11 +7,11 @@ mod float;
 mod truth;
 
 use super::captured::{Captured, Kept};
-use super::set::{Limits, Uses, Work};
+use super::set::{At, Limits, Uses, Work};
 use super::{Condition, NotCompilable, SavedRegisters};
 use crate::arch::aarch64::assembler::{Assembler, Label, V, X};
 pub(crate) use emit::MAX_DEPTH;
-use emit::{At, Emitter, POOL, VECTOR_POOL};
+use emit::{Emitter, POOL, VECTOR_POOL};
 
 /// The registers of the set.
 pub(super) const LIMITS: Limits = Limits {

@@ -1,7 +1,8 @@
 //! Truth values: comparisons and branches.
 
 use super::super::code::{Address, BoolExpr, Int, Order, Width};
-use super::emit::{At, Emitter, OTHER, TEMPORARY, flag};
+use super::super::set::At;
+use super::emit::{Emitter, OTHER, TEMPORARY, flag};
 use crate::arch::aarch64::assembler::{Flag, Label};
 
 impl Emitter<'_> {

@@ -1,7 +1,8 @@
 //! Code generation for memory operands.
 
 use super::super::code::{Address, Base, Width};
-use super::emit::{At, Done, Emitter, RAX, RSP};
+use super::super::set::At;
+use super::emit::{Done, Emitter, RAX, RSP};
 use dwarf::Register;
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;

@@ -2,7 +2,8 @@
 
 use super::super::captured::{Block, Extent};
 use super::super::code::{BoolExpr, Float};
-use super::emit::{At, Done, Emitter, General, RAX, RCX};
+use super::super::set::At;
+use super::emit::{Done, Emitter, General, RAX, RCX};
 use iced_x86::code_asm::*;
 
 /// Offset of a block's bytes, after its address and length.

@@ -3,6 +3,7 @@
 
 use super::super::SavedRegisters;
 use super::super::code::{Address, Base, Int, Operation, Width};
+use super::super::set::At;
 use super::Exits;
 use dwarf::Register;
 use iced_x86::IcedError;
@@ -75,35 +76,6 @@ pub(super) fn bit_of(register: AsmRegister64) -> u32 {
 
 /// Number of vector registers for pending floats, from `xmm0` on.
 pub(super) const VECTOR_POOL: usize = 4;
-
-/// The number of registers of each kind in use.
-#[derive(Clone, Copy)]
-pub(super) struct At {
-    pub(super) general: usize,
-    pub(super) vector: usize,
-}
-
-impl At {
-    /// No registers in use.
-    pub(super) const START: At = At {
-        general: 0,
-        vector: 0,
-    };
-
-    pub(super) fn next(self) -> At {
-        At {
-            general: self.general + 1,
-            ..self
-        }
-    }
-
-    pub(super) fn next_vector(self) -> At {
-        At {
-            vector: self.vector + 1,
-            ..self
-        }
-    }
-}
 
 /// The code generator for one condition.
 pub(super) struct Emitter<'a> {

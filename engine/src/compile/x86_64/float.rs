@@ -1,7 +1,8 @@
 //! Code generation for floats, which are computed in 64 bits.
 
 use super::super::code::{Float, Operation, Order, Width};
-use super::emit::{At, Done, Emitter, RAX, VECTOR_POOL, VECTORS};
+use super::super::set::At;
+use super::emit::{Done, Emitter, RAX, VECTOR_POOL, VECTORS};
 use iced_x86::code_asm::*;
 
 impl Emitter<'_> {

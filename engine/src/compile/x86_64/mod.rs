@@ -7,9 +7,9 @@ mod float;
 mod truth;
 
 use super::captured::{Captured, Kept};
-use super::set::{Limits, Uses, Work};
+use super::set::{At, Limits, Uses, Work};
 use super::{Condition, NotCompilable, SavedRegisters};
-use emit::{At, Emitter};
+use emit::Emitter;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{AsmRegister64, CodeAssembler, CodeLabel, ptr, rbx};
 

@@ -1,7 +1,8 @@
 //! Code generation for truth values: comparisons and branches.
 
 use super::super::code::{Address, BoolExpr, Int, Order, Width};
-use super::emit::{At, Done, Emitter, General, RAX, RSP, simple, sized};
+use super::super::set::At;
+use super::emit::{Done, Emitter, General, RAX, RSP, simple, sized};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 
