@@ -25,11 +25,12 @@ impl Coroutine {
         state.is_ok_and(|state| state >= FIRST_WAITING)
     }
 
-    /// Returns whether the thread is about to resume it: its state is the first argument (rdi), or
-    /// the second one (rsi) after the address of a result in memory.
+    /// Returns whether the thread is about to resume it: its state is the first argument, or the
+    /// second one after the address of a result in memory.
     pub fn is_resumed(&self, view: &View<'_>) -> bool {
-        let is_state = |number| view.registers.get(Register(number)) == Some(self.state.0);
-        view.registers.pc() == self.entry && (is_state(5) || is_state(4))
+        let mut arguments = view.arch().convention().integers.iter().take(2);
+        let is_state = |register: &Register| view.registers.get(*register) == Some(self.state.0);
+        view.registers.pc() == self.entry && arguments.any(is_state)
     }
 
     /// Returns the address at which it will be resumed.
