@@ -49,9 +49,16 @@ pub fn function_at<'a>(view: &View<'a>, target: LoadAddr) -> Option<(&'a Loaded,
     None
 }
 
+/// Returns whether a function has lines. Its entry may have none: compilers mark instructions that
+/// they made up.
 fn has_lines(loaded: &Loaded, function: &Function) -> bool {
-    let row = loaded.module.row_at(function.entry);
-    row.is_some_and(|row| row.location.is_some())
+    let has_line = |addr| {
+        loaded
+            .module
+            .row_at(addr)
+            .is_some_and(|row| row.location.is_some())
+    };
+    has_line(function.entry) || has_line(loaded.module.body_start(function))
 }
 
 /// Returns the final target of a stub (PLT entry, thunk).

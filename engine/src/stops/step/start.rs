@@ -30,7 +30,7 @@ impl Start {
         let addr = loaded.bias.file(pc);
         let function = loaded.module.function_at(addr)?;
         let mut inlined = inlined_at(&function, addr);
-        let mut line = loaded.module.row_at(addr)?.location;
+        let mut line = loaded.module.place_at(addr);
         if hidden > 0 {
             inlined.truncate(inlined.len().saturating_sub(hidden));
             let frames = function.frames_at(addr);

@@ -166,9 +166,13 @@ impl StepRange {
         left.is_some_and(|it| it.line == line.line && it.file == line.file)
     }
 
-    /// Returns the line of the function's entry.
+    /// Returns the line of the function's entry; that of its declaration if the first instruction
+    /// has none.
     fn entry_line(&self, rows: &dyn Fn(FileAddr) -> Option<LineRow>) -> Option<u32> {
-        Some(rows(self.start.function.entry)?.location?.line)
+        let function = &self.start.function;
+        let entry = rows(function.entry).and_then(|row| row.location);
+        let line = entry.as_ref().or(function.declaration.as_ref());
+        line.map(|line| line.line)
     }
 
     fn is_filtered(&self, filters: &StepFilters, location: &dwarf::SourceLocation) -> bool {

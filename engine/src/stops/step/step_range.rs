@@ -305,8 +305,7 @@ impl StepRange {
             return Verdict::Abandon;
         };
         let addr = loaded.bias.file(call);
-        let row = loaded.module.row_at(addr).and_then(|row| row.location);
-        let shown = match &row {
+        let shown = match &loaded.module.place_at(addr) {
             // A step from such code ends where it returned to.
             Some(_) if self.start_is_of_the_system(view) => true,
             Some(_) if !self.filtered => view.filters.has_source(loaded, addr),
