@@ -9,13 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// Default patterns: Rust's library (paths as rustc records them and as rustup installs it),
-/// cargo's downloads, system headers and sources.
+/// cargo's downloads, system headers (those of cross compilers, too) and sources.
 const DEFAULTS: &[&str] = &[
     "/rustc/*",
     "*/lib/rustlib/src/*",
     "*/.cargo/registry/*",
     "*/.cargo/git/*",
     "/usr/include/*",
+    "/usr/*-linux-*/include/*",
     "/usr/lib/*",
     "/usr/src/*",
 ];
@@ -104,13 +105,13 @@ impl StepFilters {
     /// Returns whether a step may stop at an address: it has a line of a source that is not
     /// filtered, and is not system code without sources on this machine.
     pub fn shows(&self, loaded: &Loaded, addr: FileAddr) -> bool {
-        let location = loaded.module.row_at(addr).and_then(|row| row.location);
+        let location = loaded.module.place_at(addr);
         location.is_some_and(|it| !self.skips(&it.file)) && self.has_source(loaded, addr)
     }
 
     /// The same without the filters.
     pub fn has_source(&self, loaded: &Loaded, addr: FileAddr) -> bool {
-        let location = loaded.module.row_at(addr).and_then(|row| row.location);
+        let location = loaded.module.place_at(addr);
         location.is_some_and(|it| !loaded.is_of_the_system() || self.is_at_hand(&it.file))
     }
 
@@ -151,6 +152,10 @@ mod tests {
             "/home/a/.cargo/registry/src/x/serde-1/lib.rs"
         ));
         assert!(skips(&filters, "/usr/include/c++/12/bits/stl_algo.h"));
+        assert!(skips(
+            &filters,
+            "/usr/aarch64-linux-gnu/include/c++/12/vector"
+        ));
         assert!(!skips(&filters, "/home/a/rustc/src/main.rs"));
         assert!(!skips(&StepFilters::none(), "/usr/include/c++/12/vector"));
     }
