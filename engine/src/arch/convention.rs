@@ -22,6 +22,24 @@ pub(crate) enum VirtualBit {
     Adjustment,
 }
 
+/// Where glibc has the word with which it mangles pointers (`PTR_MANGLE`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PointerGuard {
+    /// At an offset in the structure of a thread, which the thread pointer points to.
+    InThread(u64),
+    /// In a variable of the loader.
+    Variable,
+}
+
+/// What C libraries save for a long jump (`jmp_buf`), as words.
+pub(crate) struct JumpBuffer {
+    pub pc: u64,
+    pub sp: u64,
+    pub guard: PointerGuard,
+    /// By how many bits glibc rotates a word to the left after xor with the guard.
+    pub rotation: u32,
+}
+
 /// The registers that have a meaning between functions, and the rules for arguments and results.
 pub(crate) struct Convention {
     /// The first integers and addresses among the arguments.
@@ -49,6 +67,8 @@ pub(crate) struct Convention {
     pub red_zone: u64,
     /// The number of a system call.
     pub system_call: Register,
+    /// What the first argument of `longjmp` points to.
+    pub jump_buffer: JumpBuffer,
 }
 
 /// The template of an image's thread-local storage.
@@ -136,13 +156,30 @@ impl Arch {
     }
 
     /// Returns where `longjmp` may resume a thread that is at its entry: the first of these that is
-    /// code.
+    /// code. glibc mangles both words with the `guard`, musl has them as they are.
     pub(crate) fn long_jumps(
         self,
         registers: &impl RegisterFile,
         memory: &dyn Memory,
+        guard: Option<u64>,
     ) -> Option<[Landing; 2]> {
-        in_set!(self, set => set::convention::long_jumps(registers, memory))
+        let Convention {
+            integers,
+            jump_buffer: layout,
+            ..
+        } = self.convention();
+        let buffer = registers.get(*integers.first()?)?;
+        let word = |nth: u64| {
+            let addr = LoadAddr(buffer.wrapping_add(8 * nth));
+            memory.read_uint(addr, 8).ok()
+        };
+        let (pc, sp) = (word(layout.pc)?, word(layout.sp)?);
+        let guard = guard.unwrap_or(0);
+        let clear = |word: u64| word.rotate_right(layout.rotation) ^ guard;
+        Some([(clear(pc), clear(sp)), (pc, sp)].map(|(pc, sp)| Landing {
+            addr: LoadAddr(pc),
+            sp,
+        }))
     }
 
     /// Returns where a thread resumes after the function of a context (`makecontext`) has returned:

@@ -244,6 +244,20 @@ impl Modules {
         })
     }
 
+    /// Returns the address of the variable with which glibc mangles pointers, on the machines that
+    /// have one: the loader exports it, a static program has a copy.
+    pub fn pointer_guard(&self) -> Option<LoadAddr> {
+        let in_loader = self.loaded.iter().filter(|it| it.is_loader).find_map(|it| {
+            let exported = it.module.exported("__pointer_chk_guard")?;
+            Some(it.bias.load(exported))
+        });
+        in_loader.or_else(|| {
+            let program = self.loaded.first()?;
+            let symbols = program.module.symbols_named("__pointer_chk_guard_local");
+            Some(program.bias.load(symbols.first()?.addr))
+        })
+    }
+
     /// Returns the functions that Rust's `catch_unwind` calls when it has caught a panic.
     pub fn panic_cleanups(&self) -> &[LoadAddr] {
         self.panic_cleanups.get_or_init(|| {

@@ -2,7 +2,10 @@
 //! assembly code of the C libraries of Linux.
 
 use super::super::RegisterFile;
-use super::super::convention::{Composites, Convention, Landing, TlsTemplate, VirtualBit};
+use super::super::convention::{
+    Composites, Convention, JumpBuffer, Landing, PointerGuard, TlsTemplate, VirtualBit,
+};
+use super::INSTRUCTION_BYTES;
 use super::decode::read;
 use super::encoding::{Kind, Width};
 use dwarf::register::aarch64::{PSTATE, TPIDR, X30};
@@ -33,6 +36,12 @@ pub const CONVENTION: Convention = Convention {
     virtual_bit: VirtualBit::Adjustment,
     red_zone: 0,
     system_call: X8,
+    jump_buffer: JumpBuffer {
+        pc: 11,
+        sp: 13,
+        guard: PointerGuard::Variable,
+        rotation: 0,
+    },
 };
 
 /// Bits of the pstate that say that a jump led here (BTYPE), for which a function in guarded code
@@ -97,21 +106,9 @@ pub fn tls_at(thread: u64, offset: u64) -> u64 {
     thread.wrapping_add(offset)
 }
 
-/// In glibc, words 11 and 13 of a `jmp_buf` are the link register and the stack pointer, both
-/// mangled (`PTR_MANGLE`): xor with a word of the loader. musl has them, unmangled, in the same
-/// places. The word is where `longjmp` loads it from, which is not known here: these are the plain
-/// words.
-pub fn long_jumps(registers: &impl RegisterFile, memory: &dyn Memory) -> Option<[Landing; 2]> {
-    let buffer = registers.get(Register(0))?;
-    let plain = Landing {
-        addr: LoadAddr(word(memory, buffer, 8 * 11)?),
-        sp: word(memory, buffer, 8 * 13)?,
-    };
-    Some([plain; 2])
-}
-
 /// In glibc, the function of a context returns to code that begins with `mov x0, x19`, or with a
-/// test of `x19`, which is then the address of the linked context.
+/// test of `x19`, which is then the address of the linked context; some releases have a `nop`
+/// before it.
 pub fn linked_context(
     pc: LoadAddr,
     registers: &impl RegisterFile,
@@ -119,7 +116,10 @@ pub fn linked_context(
 ) -> Option<Landing> {
     /// Offset in `ucontext_t` (sys/ucontext.h) of `uc_mcontext.sp`, followed by `pc`.
     const SP_IN_CONTEXT: u64 = 176 + 8 + 8 * 31;
-    let first = read(memory, pc)?;
+    let mut first = read(memory, pc)?;
+    if let Kind::Hint { .. } = first.kind {
+        first = read(memory, pc + INSTRUCTION_BYTES as u64)?;
+    }
     let from_x19 = match first.kind {
         Kind::Move {
             to: 0,
@@ -184,15 +184,19 @@ mod tests {
     fn the_linked_context_is_where_glibc_continues() {
         const CODE: LoadAddr = LoadAddr(0x1000);
         const CONTEXT: u64 = 0x7000;
+        const NOP: u64 = 0xd503_201f;
         let landing = |code: u32, linked: u64| {
             // `uc_mcontext` follows 176 bytes: the address of a fault, x0 to x30, sp, pc.
             let saved = CONTEXT + 176 + 8 * 32;
-            let words = [(CODE.0, code.into()), (saved, 0x8000), (saved + 8, 0x1234)];
-            let landing = linked_context(CODE, &Only(linked), &Words(words.into()))?;
+            let mut words = vec![(CODE.0, code.into()), (saved, 0x8000), (saved + 8, 0x1234)];
+            if code == 0xaa13_03e0 {
+                words.extend([(CODE.0 + 4, code.into()), (CODE.0, NOP)]);
+            }
+            let landing = linked_context(CODE, &Only(linked), &Words(words.into_iter().collect()))?;
             Some((landing.addr.0, landing.sp))
         };
         let found = Some((0x1234, 0x8000));
-        // mov x0, x19; cbnz x19, .; cbz x19, .
+        // mov x0, x19 after a nop; cbnz x19, .; cbz x19, .
         for code in [0xaa13_03e0, 0xb500_0013, 0xb400_0013] {
             assert_eq!(landing(code, CONTEXT), found, "{code:x}");
             assert_eq!(landing(code, 0), None, "the thread ends");

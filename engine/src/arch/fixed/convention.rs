@@ -1,7 +1,9 @@
 //! Two argument registers; the return address is in a register.
 
 use super::super::RegisterFile;
-use super::super::convention::{Composites, Convention, Landing, TlsTemplate, VirtualBit};
+use super::super::convention::{
+    Composites, Convention, JumpBuffer, Landing, PointerGuard, TlsTemplate, VirtualBit,
+};
 use super::LINK;
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
@@ -18,6 +20,12 @@ pub const CONVENTION: Convention = Convention {
     virtual_bit: VirtualBit::Pointer,
     red_zone: 0,
     system_call: Register(8),
+    jump_buffer: JumpBuffer {
+        pc: 0,
+        sp: 1,
+        guard: PointerGuard::Variable,
+        rotation: 0,
+    },
 };
 
 pub fn set_vectors(_: &mut impl RegisterFile, _: &mut [u8], _: &[[u8; 16]]) {}
@@ -60,10 +68,6 @@ pub fn tls_table_pointer(thread: u64, _: u64) -> u64 {
 
 pub fn tls_at(thread: u64, offset: u64) -> u64 {
     thread.wrapping_add(offset)
-}
-
-pub fn long_jumps(_: &impl RegisterFile, _: &dyn Memory) -> Option<[Landing; 2]> {
-    None
 }
 
 pub fn linked_context(_: LoadAddr, _: &impl RegisterFile, _: &dyn Memory) -> Option<Landing> {

@@ -2,7 +2,9 @@
 //! libraries of Linux.
 
 use super::super::RegisterFile;
-use super::super::convention::{Composites, Convention, Landing, TlsTemplate, VirtualBit};
+use super::super::convention::{
+    Composites, Convention, JumpBuffer, Landing, PointerGuard, TlsTemplate, VirtualBit,
+};
 use super::decode::read;
 use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
 use dwarf::{LoadAddr, Memory, Register, Registers};
@@ -21,6 +23,12 @@ pub const CONVENTION: Convention = Convention {
     virtual_bit: VirtualBit::Pointer,
     red_zone: 128,
     system_call: RAX,
+    jump_buffer: JumpBuffer {
+        pc: 7,
+        sp: 6,
+        guard: PointerGuard::InThread(0x30),
+        rotation: 17,
+    },
 };
 
 /// Offset of xmm0 in an FXSAVE area, with which an XSAVE area begins (Intel SDM vol. 1, §10.5.1).
@@ -98,20 +106,6 @@ pub fn tls_table_pointer(thread: u64, offset: u64) -> u64 {
 
 pub fn tls_at(thread: u64, offset: u64) -> u64 {
     thread.wrapping_sub(offset)
-}
-
-/// In the C libraries of Linux, words 6 and 7 of a `jmp_buf` are the stack pointer and the pc.
-/// glibc mangles both (`PTR_MANGLE`): xor with a per-thread word, then rotation. The first result
-/// is demangled, the second is not.
-pub fn long_jumps(registers: &impl RegisterFile, memory: &dyn Memory) -> Option<[Landing; 2]> {
-    let buffer = registers.get(RDI)?;
-    let (sp, pc) = (word(memory, buffer, 48)?, word(memory, buffer, 56)?);
-    let key = word(memory, registers.get(FS_BASE)?, 0x30)?;
-    let clear = |word: u64| word.rotate_right(17) ^ key;
-    Some([(clear(pc), clear(sp)), (pc, sp)].map(|(pc, sp)| Landing {
-        addr: LoadAddr(pc),
-        sp,
-    }))
 }
 
 /// In glibc, the function of a context returns to code that begins with `mov rsp, rbx`; rbx is then

@@ -4,7 +4,7 @@ use super::callee::Reaches;
 use super::filter::StepFilters;
 use super::start::Start;
 use super::{Target, Verdict};
-use crate::arch::{Arch, Landing};
+use crate::arch::{Arch, Landing, PointerGuard};
 use crate::images::derived::Derived;
 use crate::images::modules::Modules;
 use crate::os::RegisterSet;
@@ -151,9 +151,23 @@ impl View<'_> {
 
     /// Returns the target of `longjmp` from its arguments.
     fn long_jump(&self) -> Option<UnwindTarget> {
-        let landings = self.arch().long_jumps(self.registers, self.memory)?;
+        let guard = self.pointer_guard();
+        let landings = self.arch().long_jumps(self.registers, self.memory, guard)?;
         let is_code = |landing: &Landing| self.modules.at(landing.addr).is_some();
         landings.into_iter().find(is_code).map(UnwindTarget::at)
+    }
+
+    /// Returns the word with which glibc mangles pointers.
+    fn pointer_guard(&self) -> Option<u64> {
+        let arch = self.arch();
+        let addr = match arch.convention().jump_buffer.guard {
+            PointerGuard::InThread(offset) => {
+                let thread = arch.thread_pointer(&self.registers.to_registers())?;
+                LoadAddr(thread.wrapping_add(offset))
+            }
+            PointerGuard::Variable => self.modules.pointer_guard()?,
+        };
+        self.memory.read_uint(addr, 8).ok()
     }
 
     /// Returns where a thread resumes after the function of a context (`makecontext`) has returned:
