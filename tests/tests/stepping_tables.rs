@@ -4,8 +4,8 @@
 //! `//= gcc O0 | start n:next_line i:callee o:start` is a walk: a breakpoint on the line `start`,
 //! then `next` (`n`), `stepIn` (`i`), `stepOut` (`o`), each with the name of the line that it has
 //! to reach; `exit` is the program's end. `n>` is a step that ends on another thread, which no
-//! other one may. Before the bar is what it holds for: compilers and
-//! levels of optimization; without a bar, for all.
+//! other one may. Before the bar is what it holds for: compilers, levels of optimization and
+//! architectures; without a bar, for all.
 
 use serde_json::json;
 use std::fs;
@@ -45,7 +45,9 @@ fn holds_for(walk: &Walk, flags: Flags) -> bool {
             .filter(|word| all.contains(&word.as_str()));
         named.clone().next().is_none() || named.any(|word| word == own)
     };
-    fits(&["gcc", "clang", "rustc"], &compiler) && fits(&["O0", "O1", "O2"], &level)
+    fits(&["gcc", "clang", "rustc"], &compiler)
+        && fits(&["O0", "O1", "O2"], &level)
+        && fits(&["x86_64", "aarch64"], std::env::consts::ARCH)
 }
 
 /// Walks through a fixture compiled by all compilers of its language, at two levels.
