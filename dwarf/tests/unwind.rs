@@ -274,3 +274,98 @@ fn a_signal_trampoline() {
     assert_eq!(interrupted.get(Register(8)), Some(0x1005));
     assert_eq!(interrupted.get(Register(5)), Some(0x100d));
 }
+
+/// Functions whose return addresses are signed in each way. In most places their code says nothing
+/// of where the return address is, so that only the rules can tell.
+const SIGNED: &str = r#"
+.macro function name, sections:vararg
+    .globl \name
+    .type \name, %function
+\name:
+    .cfi_startproc
+.endm
+.macro frame
+    nop
+    mov x9, sp
+    .cfi_def_cfa x9, 0
+    str x30, [x9, #-16]
+    .cfi_offset x30, -16
+    nop
+    nop
+    ret
+    .cfi_endproc
+.endm
+    .cfi_sections .eh_frame, .debug_frame
+    .text
+function plain
+    .cfi_negate_ra_state
+    frame
+function with_pc
+    .cfi_escape 0x2c
+    frame
+function second_key
+    .cfi_b_key_frame
+    .cfi_escape 0x2c
+    frame
+function set_state
+    .cfi_escape 0x2b, 0x02, 0x7c
+    frame
+function unknown
+    .cfi_escape 0x3a
+    frame
+"#;
+
+#[test]
+fn signed_return_addresses_of_every_form_have_rules() {
+    if !skips::has_command("clang") || !skips::has_command("ld.lld") {
+        return;
+    }
+    let sections = [
+        ".cfi_sections .eh_frame",
+        ".cfi_sections .debug_frame",
+        ".cfi_sections .eh_frame, .debug_frame",
+    ];
+    // The order decides which entry a search meets first.
+    for (section, table) in sections.iter().flat_map(|it| [(it, true), (it, false)]) {
+        let command = format!(
+            "clang --target=aarch64-linux-gnu -fuse-ld=lld -shared -nostdlib -Wl,{}",
+            if table {
+                "--eh-frame-hdr"
+            } else {
+                "--no-eh-frame-hdr"
+            }
+        );
+        let text = SIGNED.replace(".cfi_sections .eh_frame, .debug_frame", section);
+        let fixture = compile(&command, "signed.s", &text);
+        let bias = LoadBias(0x5555_0000_0000);
+        let map = One {
+            module: fixture.module.clone(),
+            bias,
+        };
+        let mut unwinder = Unwinder::new();
+        for name in ["plain", "with_pc", "second_key", "set_state", "unknown"] {
+            let start = fixture.module.symbols_named(name)[0].addr;
+            let mut rules = Vec::new();
+            for offset in [0, 8, 16] {
+                let mut frame = Registers::new(Machine::Aarch64);
+                let pc = bias.load(start + offset);
+                frame.set_pc(pc.0);
+                frame.set_sp(STACK + 0x100);
+                frame.set(Register(9), STACK + 0x100);
+                frame.set(Register(30), pc.0);
+                let memory = full_stack(bias.load(start).0 | 0x7f << 48);
+                let unwound = unwinder.unwind(&map, &memory, FrameAddress::Pc(pc), &frame);
+                let caller = unwound
+                    .ok()
+                    .filter(|it| it.from_cfi)
+                    .and_then(|it| it.caller);
+                rules.push(caller.map(|it| it.0.addr() - bias.load(start)));
+            }
+            let expected = match name {
+                "unknown" => [None; 3],
+                _ => [Some(0), Some(8), Some(0)],
+            };
+            assert_eq!(rules, expected, "{name}, {section}, a table: {table}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! AArch64: AAPCS64, DWARF and ELF for the Arm 64-bit Architecture.
 
-use super::{CodePatterns, MachineFacts, Prologue, Relocations, SignalReturn};
+use super::{CodePatterns, ForeignCfi, MachineFacts, Prologue, Relocations, SignalReturn};
 use crate::ids::register::Register;
 use crate::ids::register::aarch64::{
     CALLEE_SAVED, NAMES, PC, SIGNATURE_MASK, SP, TPIDR, V0, X29, X30,
@@ -23,6 +23,13 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     wchar_is_signed: false,
     long_double_is_extended: false,
     cfi_vendor: gimli::Vendor::AArch64,
+    // How a return address is signed: any signature is removed. `DW_CFA_AARCH64_set_ra_state` with
+    // the state and an offset in the code, `DW_CFA_AARCH64_negate_ra_state_with_pc`; `B` for the
+    // second key, and `G` for frames whose memory is tagged (aadwarf64, LLVM).
+    foreign_cfi: ForeignCfi {
+        instructions: &[(0x2b, 2), (0x2c, 0)],
+        augmentations: b"BG",
+    },
     relocations: Some(Relocations {
         absolute: 257,
         global_data: 1025,
@@ -69,16 +76,21 @@ fn ends_with_call(bytes: &[u8; 7]) -> bool {
         .is_some_and(|word| word & 0xfc00_0000 == 0x9400_0000 || word & 0xfeff_f000 == 0xd63f_0000)
 }
 
-/// `ret`, and `retaa`, `retab`.
+/// `ret`, and `retaa`, `retab`, also with the pc as modifier.
 fn is_return(word: u32) -> bool {
-    word & 0xffff_fc1f == 0xd65f_0000 || word & 0xffff_fbff == 0xd65f_0bff
+    word & 0xffff_fc1f == 0xd65f_0000
+        || word & 0xffff_fbe0 == 0xd65f_0be0
+        || word & 0xffc0_001f == 0x5500_001f
 }
 
-/// Landing pads (`bti`) and signatures of the return address (`paciasp`, `pacibsp`) come before the
-/// frame. Its size is in the instruction that makes it, so that what follows is not told apart.
+/// Landing pads (`bti`) and signatures of the return address (`paciasp`, `pacm`, `paciasppc` and those
+/// of the other key) come before the frame. Its size is in the instruction that makes it, so that what follows is not told apart.
 fn prologue(code: &[u8; 8], offset: u64) -> Prologue {
-    let is_before =
-        |word: u32| matches!(word, 0xd503_233f | 0xd503_237f) || word & 0xffff_ff3f == 0xd503_241f;
+    let is_before = |word: u32| {
+        matches!(word, 0xd503_233f | 0xd503_237f | 0xd503_24ff)
+            || word & 0xffff_dbff == 0xdac1_83fe
+            || word & 0xffff_ff3f == 0xd503_241f
+    };
     let before = (0..2).take_while(|nth| word_at(code, 4 * nth).is_some_and(is_before));
     match offset <= 4 * before.count() as u64 {
         true => Prologue::Entry,
@@ -127,15 +139,19 @@ mod tests {
         ];
         let found = calls.map(|word| ends_with_call(&bytes(&[NOP, word])));
         assert_eq!(found, [true, true, true, false, false]);
-        // ret; ret x3; retaa; retab; br x30
+        // ret; ret x3; retaa; retab; retaasppcr x2; retaasppc; retabsppc
         let returns = [
             0xd65f_03c0,
             0xd65f_0060,
             0xd65f_0bff,
             0xd65f_0fff,
-            0xd61f_03c0,
+            0xd65f_0be2,
+            0x5500_021f,
+            0x5520_023f,
         ];
-        assert_eq!(returns.map(is_return), [true, true, true, true, false]);
+        assert_eq!(returns.map(is_return), [true; 7]);
+        // br x30; b.nv, which is no return
+        assert_eq!([0xd61f_03c0, 0x5400_001f].map(is_return), [false; 2]);
     }
 
     #[test]
@@ -143,9 +159,12 @@ mod tests {
         // stp x29, x30, [sp, #-48]!; mov x29, sp, and the same behind `paciasp`
         let plain = bytes(&[0xa9bd_7bfd, 0x9100_03fd]);
         let signed = bytes(&[0xd503_233f, 0xa9bd_7bfd]);
+        let with_pc = bytes(&[0xdac1_a3fe, 0xa9bd_7bfd]);
         let at = |code, offset| prologue(code, offset) == Prologue::Entry;
         assert_eq!([0, 4].map(|offset| at(&plain, offset)), [true, false]);
         let found = [0, 4, 8].map(|offset| at(&signed, offset));
+        assert_eq!(found, [true, true, false]);
+        let found = [0, 4, 8].map(|offset| at(&with_pc, offset));
         assert_eq!(found, [true, true, false]);
     }
 

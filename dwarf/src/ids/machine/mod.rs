@@ -50,10 +50,32 @@ pub(crate) struct MachineFacts {
     pub(crate) long_double_is_extended: bool,
     /// The vendor whose extensions of call frame information apply.
     pub(crate) cfi_vendor: gimli::Vendor,
+    /// What else is in its call frame information.
+    pub(crate) foreign_cfi: ForeignCfi,
     /// `None`: relocations are not interpreted.
     pub(crate) relocations: Option<Relocations>,
     /// `None`: instructions are not interpreted.
     pub(crate) code: Option<CodePatterns>,
+}
+
+/// What gimli does not know of a machine's call frame information, and no rule depends on.
+pub(crate) struct ForeignCfi {
+    /// Opcodes, and how many numbers in LEB128 follow each.
+    pub(crate) instructions: &'static [(u8, usize)],
+    /// Letters of augmentations, which come without data.
+    pub(crate) augmentations: &'static [u8],
+}
+
+impl ForeignCfi {
+    const NONE: ForeignCfi = ForeignCfi {
+        instructions: &[],
+        augmentations: &[],
+    };
+
+    /// Returns whether gimli knows all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.instructions.is_empty() && self.augmentations.is_empty()
+    }
 }
 
 /// Types of relocations (`r_info`) in dynamic tables.

@@ -1,7 +1,7 @@
 //! The table of a machine without registers and code patterns: images are read, stacks are not
 //! unwound.
 
-use super::MachineFacts;
+use super::{ForeignCfi, MachineFacts};
 use crate::ids::register::Register;
 
 /// The numbers of registers only have to differ: no code of the machine runs under the debugger.
@@ -21,6 +21,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     wchar_is_signed: true,
     long_double_is_extended: true,
     cfi_vendor: gimli::Vendor::Default,
+    foreign_cfi: ForeignCfi::NONE,
     relocations: None,
     code: None,
 };

@@ -1,6 +1,6 @@
 //! x86-64: the System V psABI, and instructions that compilers and linkers emit.
 
-use super::{CodePatterns, MachineFacts, Prologue, Relocations, SignalReturn};
+use super::{CodePatterns, ForeignCfi, MachineFacts, Prologue, Relocations, SignalReturn};
 use crate::ids::register::Register;
 use crate::ids::register::x86_64::{CALLEE_SAVED, FS_BASE, GS_BASE, NAMES, RBP, RIP, RSP, XMM0};
 
@@ -20,6 +20,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     wchar_is_signed: true,
     long_double_is_extended: true,
     cfi_vendor: gimli::Vendor::Default,
+    foreign_cfi: ForeignCfi::NONE,
     relocations: Some(Relocations {
         absolute: 1,
         global_data: 6,

@@ -1,17 +1,21 @@
 //! Call frame information: the unwind rules for an address (DWARF 5 §6.4, LSB ".eh_frame").
 
+mod translated;
+
 use crate::file::R;
 use crate::file::object::Image;
 use crate::file::object::u32_at;
 use crate::ids::error::Error;
+use crate::ids::machine::MachineFacts;
 use crate::ids::register::Register;
 use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, Encoding, LittleEndian, UnwindContext,
-    UnwindSection,
+    UnwindSection, Vendor,
 };
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::OnceLock;
+use translated::{Kind, translated};
 
 /// The unwind rules of a frame: how to compute the caller's registers.
 pub(crate) struct Rule {
@@ -43,12 +47,81 @@ pub(crate) enum RegisterRule {
 /// The CFI sections of an image.
 pub(crate) struct Cfi {
     bases: BaseAddresses,
-    eh_frame: Option<EhFrame<R>>,
+    eh_frame: Option<Frames<EhFrame<R>>>,
     eh_frame_addr: u64,
     search_table: Option<SearchTable>,
-    eh_frame_scan: OnceLock<Vec<FdeRange>>,
-    debug_frame: Option<DebugFrame<R>>,
-    debug_frame_scan: OnceLock<Vec<FdeRange>>,
+    debug_frame: Option<Frames<DebugFrame<R>>>,
+}
+
+/// A CFI section.
+struct Frames<S> {
+    /// The section as it is in the file.
+    plain: S,
+    /// Its translation, from when it turns out that gimli cannot read it all.
+    translated: OnceLock<S>,
+    /// All FDEs, by address; where no table has them.
+    scan: OnceLock<Vec<FdeRange>>,
+    data: &'static [u8],
+    kind: Kind,
+    facts: &'static MachineFacts,
+    /// Makes a section.
+    of: fn(&'static [u8], Vendor) -> S,
+}
+
+impl<S: UnwindSection<R>> Frames<S> {
+    fn new(
+        data: &'static [u8],
+        kind: Kind,
+        facts: &'static MachineFacts,
+        of: fn(&'static [u8], Vendor) -> S,
+    ) -> Option<Self> {
+        (!data.is_empty()).then(|| Self {
+            plain: of(data, facts.cfi_vendor),
+            translated: OnceLock::new(),
+            scan: OnceLock::new(),
+            data,
+            kind,
+            facts,
+            of,
+        })
+    }
+
+    /// Reads with gimli, from the translation if the section has what gimli does not know.
+    fn read<T>(
+        &self,
+        mut read: impl FnMut(&S) -> Result<T, gimli::Error>,
+    ) -> Result<T, gimli::Error> {
+        if let Some(section) = self.translated.get() {
+            return read(section);
+        }
+        let foreign = &self.facts.foreign_cfi;
+        match read(&self.plain) {
+            Err(
+                gimli::Error::UnknownCallFrameInstruction(_) | gimli::Error::UnknownAugmentation,
+            ) if !foreign.is_empty() => {
+                let section = self.translated.get_or_init(|| {
+                    let data = translated(self.data, self.kind, foreign);
+                    (self.of)(data, self.facts.cfi_vendor)
+                });
+                read(section)
+            }
+            result => result,
+        }
+    }
+
+    /// Returns all FDEs, by address.
+    fn scan(&self, bases: &BaseAddresses) -> &[FdeRange] {
+        self.scan.get_or_init(|| {
+            let mut found = Vec::new();
+            // The length of a corrupt entry cannot be trusted, so the entries after it are lost.
+            let _ = self.read(|section| {
+                found.clear();
+                scan(section, bases, &mut found)
+            });
+            found.sort_unstable();
+            found
+        })
+    }
 }
 
 /// The binary search table of `.eh_frame_hdr` in the form all linkers write: pairs of
@@ -139,10 +212,10 @@ impl Cfi {
         {
             debug_frame = debug.section_data(".debug_frame");
         }
-        let vendor = image.machine.facts().cfi_vendor;
+        let facts = image.machine.facts();
         Cfi {
             bases,
-            eh_frame: (!data.is_empty()).then(|| {
+            eh_frame: Frames::new(data, Kind::EhFrame, facts, |data, vendor| {
                 let mut section = EhFrame::new(data, LittleEndian);
                 section.set_address_size(8);
                 section.set_vendor(vendor);
@@ -150,14 +223,12 @@ impl Cfi {
             }),
             eh_frame_addr,
             search_table: table.map(|(table, _)| table),
-            eh_frame_scan: OnceLock::new(),
-            debug_frame: (!debug_frame.is_empty()).then(|| {
-                let mut section = DebugFrame::new(debug_frame, LittleEndian);
+            debug_frame: Frames::new(debug_frame, Kind::DebugFrame, facts, |data, vendor| {
+                let mut section = DebugFrame::new(data, LittleEndian);
                 section.set_address_size(8);
                 section.set_vendor(vendor);
                 section
             }),
-            debug_frame_scan: OnceLock::new(),
         }
     }
 
@@ -173,7 +244,7 @@ impl Cfi {
     pub(crate) fn entries_in(&self, start: u64, end: u64) -> Vec<Range<u64>> {
         let mut found = Vec::new();
         match (&self.eh_frame, &self.search_table) {
-            (Some(section), Some(table)) => {
+            (Some(frames), Some(table)) => {
                 let first = table.behind(start).unwrap_or(0).saturating_sub(1);
                 for index in first.. {
                     if table.start(index).is_none_or(|it| it >= end) {
@@ -184,27 +255,22 @@ impl Cfi {
                         .and_then(|it| it.checked_sub(self.eh_frame_addr));
                     let Some(offset) = offset else { continue };
                     let offset = gimli::EhFrameOffset(offset as usize);
-                    let fde =
-                        section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset);
+                    let fde = frames.read(|section| {
+                        section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset)
+                    });
                     if let Ok(fde) = fde {
                         let first = fde.initial_address();
                         found.push(first..first.saturating_add(fde.len()));
                     }
                 }
             }
-            (Some(section), None) => {
-                let all = self
-                    .eh_frame_scan
-                    .get_or_init(|| scan(section, &self.bases));
-                found.extend(ranges_in(all, start, end));
+            (Some(frames), None) => {
+                found.extend(ranges_in(frames.scan(&self.bases), start, end));
             }
             (None, _) => {}
         }
-        if let Some(section) = &self.debug_frame {
-            let all = self
-                .debug_frame_scan
-                .get_or_init(|| scan(section, &self.bases));
-            found.extend(ranges_in(all, start, end));
+        if let Some(frames) = &self.debug_frame {
+            found.extend(ranges_in(frames.scan(&self.bases), start, end));
         }
         found.sort_unstable_by_key(|range| range.start);
         found
@@ -216,20 +282,21 @@ impl Cfi {
         addr: u64,
         context: &mut UnwindContext<usize>,
     ) -> Result<Option<Rule>, Error> {
-        if let Some(section) = &self.eh_frame
-            && let Some(offset) = self.entry_of(section, addr)
-            && let Some(rule) =
-                self.rule_in(section, gimli::EhFrameOffset(offset), addr, context)?
+        if let Some(frames) = &self.eh_frame
+            && let Some(offset) = self.entry_of(frames, addr)
+            && let Some(rule) = frames.read(|section| {
+                self.rule_in(section, gimli::EhFrameOffset(offset), addr, context)
+            })?
         {
             return Ok(Some(rule));
         }
-        if let Some(section) = &self.debug_frame {
-            let ranges = self
-                .debug_frame_scan
-                .get_or_init(|| scan(section, &self.bases));
-            if let Some(offset) = find(ranges, addr) {
-                return self.rule_in(section, gimli::DebugFrameOffset(offset), addr, context);
-            }
+        if let Some(frames) = &self.debug_frame
+            && let Some(offset) = find(frames.scan(&self.bases), addr)
+        {
+            let rule = frames.read(|section| {
+                self.rule_in(section, gimli::DebugFrameOffset(offset), addr, context)
+            });
+            return Ok(rule?);
         }
         Ok(None)
     }
@@ -237,14 +304,16 @@ impl Cfi {
     /// Returns the start of the function whose entry covers `addr`, and the address of its
     /// exception table (LSDA).
     pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
-        let Some(section) = &self.eh_frame else {
+        let Some(frames) = &self.eh_frame else {
             return Ok(None);
         };
-        let Some(offset) = self.entry_of(section, addr) else {
+        let Some(offset) = self.entry_of(frames, addr) else {
             return Ok(None);
         };
         let offset = gimli::EhFrameOffset(offset);
-        let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset)?;
+        let fde = frames.read(|section| {
+            section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset)
+        })?;
         Ok(match fde.lsda() {
             Some(gimli::Pointer::Direct(table)) if fde.contains(addr) => {
                 Some((fde.initial_address(), table))
@@ -254,12 +323,9 @@ impl Cfi {
     }
 
     /// Returns the offset in `.eh_frame` of the entry that may cover `addr`.
-    fn entry_of(&self, section: &EhFrame<R>, addr: u64) -> Option<usize> {
+    fn entry_of(&self, frames: &Frames<EhFrame<R>>, addr: u64) -> Option<usize> {
         let Some(table) = &self.search_table else {
-            let ranges = self
-                .eh_frame_scan
-                .get_or_init(|| scan(section, &self.bases));
-            return find(ranges, addr);
+            return find(frames.scan(&self.bases), addr);
         };
         let entry = table.find(addr)?.checked_sub(self.eh_frame_addr)?;
         Some(entry as usize)
@@ -271,7 +337,7 @@ impl Cfi {
         offset: S::Offset,
         addr: u64,
         context: &mut UnwindContext<usize>,
-    ) -> Result<Option<Rule>, Error> {
+    ) -> Result<Option<Rule>, gimli::Error> {
         let fde = section.fde_from_offset(&self.bases, offset, S::cie_from_offset)?;
         if !fde.contains(addr) {
             return Ok(None);
@@ -279,7 +345,7 @@ impl Cfi {
         let row = match fde.unwind_info_for_address(section, &self.bases, context, addr) {
             Ok(row) => row,
             Err(gimli::Error::NoUnwindInfoForAddress) => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let bytes = |expression: &gimli::UnwindExpression<usize>| {
             expression.get(section).map(|expression| expression.0)
@@ -320,12 +386,14 @@ impl Cfi {
     }
 }
 
-/// Returns all FDEs of a section, by address.
-fn scan<S: UnwindSection<R>>(section: &S, bases: &BaseAddresses) -> Vec<FdeRange> {
-    let mut found = Vec::new();
+/// Adds all FDEs of a section up to the first corrupt entry.
+fn scan<S: UnwindSection<R>>(
+    section: &S,
+    bases: &BaseAddresses,
+    found: &mut Vec<FdeRange>,
+) -> Result<(), gimli::Error> {
     let mut entries = section.entries(bases);
-    // The length of a corrupt entry cannot be trusted, so the entries after it are lost.
-    while let Ok(Some(entry)) = entries.next() {
+    while let Some(entry) = entries.next()? {
         if let CieOrFde::Fde(partial) = entry
             && let Ok(fde) = partial.parse(S::cie_from_offset)
             // Address 0 marks code that the linker discarded.
@@ -339,8 +407,7 @@ fn scan<S: UnwindSection<R>>(section: &S, bases: &BaseAddresses) -> Vec<FdeRange
             ));
         }
     }
-    found.sort_unstable();
-    found
+    Ok(())
 }
 
 fn ranges_in(ranges: &[FdeRange], start: u64, end: u64) -> impl Iterator<Item = Range<u64>> {
