@@ -2,7 +2,7 @@
 
 use crate::file::object::{Image, Section, string_at, u16_at, u32_at, u64_at};
 use crate::ids::addr::FileAddr;
-use crate::ids::machine::Relocations;
+use crate::ids::machine::{LinkageStubs, Relocations};
 use crate::ids::symbol::{Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -44,7 +44,7 @@ impl SymbolTable {
         }
         let facts = image.machine.facts();
         if let (Some(relocations), Some(code)) = (&facts.relocations, &facts.code) {
-            read_plt(image, relocations, code.plt_slot, &mut entries);
+            read_plt(image, relocations, &code.linkage, &mut entries);
         }
         entries.sort_unstable_by(|a, b| {
             (a.symbol.addr, std::cmp::Reverse(a.rank), a.symbol.name).cmp(&(
@@ -464,7 +464,7 @@ fn raw_symbol(raw: &[u8]) -> Option<(u32, u8, u16, u64, u64)> {
 fn read_plt(
     image: &Image,
     relocations: &Relocations,
-    slot_of: fn(&[u8], u64) -> Option<u64>,
+    stubs: &LinkageStubs,
     entries: &mut Vec<Entry>,
 ) {
     let is_plt = |section: &&Section| {
@@ -508,23 +508,33 @@ fn read_plt(
         }
     }
     for section in image.sections.iter().filter(is_plt) {
-        let stride = if section.name == ".plt.got" { 8 } else { 16 };
-        for (index, code) in image.contents(section).chunks(stride).enumerate() {
-            let start = section.addr.wrapping_add((index * stride) as u64);
-            let Some(slot) = slot_of(code, start) else {
-                continue;
-            };
-            if let Some(name) = slots.get(&slot) {
-                entries.push(Entry {
-                    symbol: Symbol {
-                        name: Box::leak(format!("{name}@plt").into_boxed_str()),
-                        addr: FileAddr(start),
-                        size: stride as u64,
-                        kind: SymbolKind::Function,
-                    },
-                    rank: 3,
-                });
+        let code = image.contents(section);
+        // Linkers mix stubs of different lengths: each ends where the next one begins.
+        let mut found: Vec<(u64, Option<&'static str>)> = Vec::new();
+        let mut last = None;
+        for offset in (0..code.len()).step_by(stubs.alignment) {
+            let start = section.addr.wrapping_add(offset as u64);
+            let rest = code.get(offset..).unwrap_or_default();
+            // Behind the landing pad of a stub the rest looks like one.
+            let slot = (stubs.slot)(rest, start).filter(|slot| last != Some(*slot));
+            if let Some(slot) = slot {
+                last = Some(slot);
+                found.push((start, slots.get(&slot).copied()));
             }
+        }
+        let end = section.addr.wrapping_add(code.len() as u64);
+        let ends = found.iter().skip(1).map(|(start, _)| *start).chain([end]);
+        for ((start, name), end) in found.iter().zip(ends) {
+            let Some(name) = name else { continue };
+            entries.push(Entry {
+                symbol: Symbol {
+                    name: Box::leak(format!("{name}@plt").into_boxed_str()),
+                    addr: FileAddr(*start),
+                    size: end.wrapping_sub(*start).min(stubs.longest),
+                    kind: SymbolKind::Function,
+                },
+                rank: 3,
+            });
         }
     }
 }

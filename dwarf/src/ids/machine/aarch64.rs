@@ -1,6 +1,8 @@
 //! AArch64: AAPCS64, DWARF and ELF for the Arm 64-bit Architecture.
 
-use super::{CodePatterns, ForeignCfi, MachineFacts, Prologue, Relocations, SignalReturn};
+use super::{
+    CodePatterns, ForeignCfi, LinkageStubs, MachineFacts, Prologue, Relocations, SignalReturn,
+};
 use crate::ids::register::Register;
 use crate::ids::register::aarch64::{
     CALLEE_SAVED, NAMES, PC, SIGNATURE_MASK, SP, TPIDR, V0, X29, X30,
@@ -50,7 +52,12 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
             saved_at: 128 + 176 + 8,
             saved: SAVED,
         },
-        plt_slot,
+        linkage: LinkageStubs {
+            // Those with a landing pad or an authentication have 24 bytes, others 16.
+            alignment: 4,
+            longest: 24,
+            slot: plt_slot,
+        },
     }),
 };
 

@@ -110,9 +110,20 @@ pub(crate) struct CodePatterns {
     pub(crate) prologue: fn(&[u8; 8], u64) -> Prologue,
     /// The code that a signal handler returns to.
     pub(crate) signal_return: SignalReturn,
-    /// Returns the address of the slot in the global offset table that a stub of the procedure
-    /// linkage table jumps through; the stub begins at the given address.
-    pub(crate) plt_slot: fn(&[u8], u64) -> Option<u64>,
+    /// The stubs of the procedure linkage table.
+    pub(crate) linkage: LinkageStubs,
+}
+
+/// The stubs of the procedure linkage table, each of which jumps through a slot of the global offset
+/// table.
+pub(crate) struct LinkageStubs {
+    /// They begin at multiples of this from the beginning of their section.
+    pub(crate) alignment: usize,
+    /// Length of the longest in bytes.
+    pub(crate) longest: u64,
+    /// Returns the address of the slot of the stub that code begins with; the code is at the given
+    /// address.
+    pub(crate) slot: fn(&[u8], u64) -> Option<u64>,
 }
 
 impl CodePatterns {

@@ -1,6 +1,8 @@
 //! x86-64: the System V psABI, and instructions that compilers and linkers emit.
 
-use super::{CodePatterns, ForeignCfi, MachineFacts, Prologue, Relocations, SignalReturn};
+use super::{
+    CodePatterns, ForeignCfi, LinkageStubs, MachineFacts, Prologue, Relocations, SignalReturn,
+};
 use crate::ids::register::Register;
 use crate::ids::register::x86_64::{CALLEE_SAVED, FS_BASE, GS_BASE, NAMES, RBP, RIP, RSP, XMM0};
 
@@ -58,7 +60,12 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
                 RIP,
             ],
         },
-        plt_slot,
+        linkage: LinkageStubs {
+            // Those of `.plt.got` have 8 bytes, others 16.
+            alignment: 8,
+            longest: 16,
+            slot: plt_slot,
+        },
     }),
 };
 
