@@ -1,6 +1,6 @@
 //! The registers that an instruction reads and writes.
 
-use super::encoding::{Condition, Kind, LINK, Transfer, bits, is, register};
+use super::encoding::{Condition, Kind, LINK, Transfer, bits, is, register, signature};
 
 /// Registers, a bit each: x0 to x30, the stack pointer, v0 to v31. Flags and others are left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,15 +75,23 @@ pub fn effects(word: u32, kind: &Kind) -> Effects {
         Kind::Move { to, from, .. } => Effects::of(general(from), general(to)),
         Kind::MoveSome { to, .. } => Effects::of(general(to), general(to)),
         Kind::Divide { .. } => of_registers(word),
-        Kind::Hint { number } => match number {
-            // Pointer authentication: `xpaclri`, `pacia1716` and others, `paciasp` and others.
-            7 | 24..=31 => Effects::of(general(LINK), general(LINK)),
-            8 | 10 | 12 | 14 => Effects::of(general(16) | general(17), general(17)),
-            _ => Effects::NONE,
-        },
-        Kind::Other => other(word),
+        Kind::Hint { .. } => signing(word, kind).unwrap_or(Effects::NONE),
+        Kind::Other => signing(word, kind).unwrap_or_else(|| other(word)),
         Kind::Jump { .. } | Kind::SystemCall | Kind::Trap { .. } | Kind::Fault => Effects::NONE,
     }
+}
+
+/// Returns the registers of pointer authentication; that of the modifier may be left out.
+fn signing(word: u32, kind: &Kind) -> Option<Effects> {
+    let signed = general(signature(word, kind)?.register);
+    let modifiers = match (kind, signed == general(17)) {
+        (Kind::Hint { .. }, true) => general(16),
+        (Kind::Hint { .. }, false) => 0,
+        // `pacia171615`
+        (_, true) if bits(word, 15, 15) == 1 => general(15) | general(16),
+        _ => 1 << register(word, 5),
+    };
+    Some(Effects::of(signed | modifiers, signed))
 }
 
 fn other(word: u32) -> Effects {

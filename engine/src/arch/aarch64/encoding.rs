@@ -84,6 +84,9 @@ pub enum Kind {
     Other,
 }
 
+/// The number of the link register.
+pub const LINK: u8 = 30;
+
 /// When a jump is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Condition {
@@ -313,8 +316,46 @@ fn branch(word: u32) -> Option<Kind> {
     }
 }
 
-/// The number of the link register.
-pub const LINK: u8 = 30;
+/// What pointer authentication does with an address in a register, besides what jumps do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Signature {
+    pub register: u8,
+    /// The signature is removed, after a check or without one. Otherwise it is added.
+    pub is_removed: bool,
+}
+
+/// Returns what an instruction does with a signature; `None` if it does nothing else than others.
+pub fn signature(word: u32, kind: &Kind) -> Option<Signature> {
+    let of = |register, is_removed| {
+        Some(Signature {
+            register,
+            is_removed,
+        })
+    };
+    match kind {
+        // `xpaclri`, `pacia1716` and others, `paciaz`, `paciasp` and others
+        Kind::Hint { number } => match number {
+            7 => of(LINK, true),
+            8 | 10 => of(17, false),
+            12 | 14 => of(17, true),
+            24..=27 => of(LINK, false),
+            28..=31 => of(LINK, true),
+            _ => None,
+        },
+        // `autiasppc`
+        Kind::Other if is(word, 0xffc0_001f, 0xf380_001f) => of(LINK, true),
+        Kind::Other if is(word, 0xffff_0000, 0xdac1_0000) => match bits(word, 15, 10) {
+            34 | 35 => of(17, false),
+            46 | 47 => of(17, true),
+            // `pacia` and others with and without a modifier, `pacnbiasppc`, `paciasppc`
+            0..=3 | 8..=11 | 32 | 33 | 40 | 41 => of(register(word, 0), false),
+            // `autia` and others, `xpaci`, `xpacd`, `autiasppcr`
+            4..=7 | 12..=17 | 36 | 37 => of(register(word, 0), true),
+            _ => None,
+        },
+        _ => None,
+    }
+}
 
 fn exception(word: u32) -> Option<Kind> {
     match (bits(word, 23, 21), bits(word, 4, 0)) {

@@ -8,7 +8,7 @@
 
 use super::decode::decoded;
 use super::effects::SP;
-use super::encoding::{Kind, LINK, Transfer};
+use super::encoding::{Kind, LINK, Transfer, signature};
 use super::memory::{Base, Direction, WriteBack};
 use super::{Decoded, INSTRUCTION_BYTES, dwarf_register};
 use dwarf::register::aarch64 as number;
@@ -71,20 +71,28 @@ pub(super) fn binding_stub(
     word: impl Fn(FileAddr) -> Option<u32>,
     addr: FileAddr,
 ) -> Option<(FileAddr, u64)> {
+    /// `bti c`
+    const LANDING_PAD: u32 = 0xd503_245f;
     // stp x16, x30, [sp, #-16]!; adrp x16, ..
     const SAVE: u32 = 0xa9bf_7bf0;
     const PAGE: u32 = 0x9000_0010;
     const PAGE_MASK: u32 = 0x9f00_001f;
-    const INSTRUCTIONS: u64 = 5;
-    let size = INSTRUCTIONS * INSTRUCTION_BYTES as u64;
-    let starts = (0..size)
-        .step_by(INSTRUCTION_BYTES)
-        .map(|offset| addr - offset);
-    let is_stub = |start: &FileAddr| {
-        let page = word(*start + INSTRUCTION_BYTES as u64);
-        word(*start) == Some(SAVE) && page.is_some_and(|page| page & PAGE_MASK == PAGE)
+    const LENGTH: u64 = INSTRUCTION_BYTES as u64;
+    // The save, three instructions for the address, and the jump.
+    const SIZE: u64 = 5 * LENGTH;
+    let is_save = |at: &FileAddr| {
+        let page = word(*at + LENGTH);
+        word(*at) == Some(SAVE) && page.is_some_and(|page| page & PAGE_MASK == PAGE)
     };
-    starts.into_iter().find(is_stub).map(|start| (start, size))
+    // From the landing pad, the save is ahead.
+    let starts = (0..SIZE).step_by(INSTRUCTION_BYTES);
+    let mut starts = starts.map(|offset| addr - offset);
+    let ahead = || (word(addr) == Some(LANDING_PAD)).then(|| addr + LENGTH);
+    let save = starts.find(is_save).or_else(|| ahead().filter(is_save))?;
+    Some(match word(save - LENGTH) {
+        Some(LANDING_PAD) => (save - LENGTH, SIZE + LENGTH),
+        _ => (save, SIZE),
+    })
 }
 
 /// Like [`unwinds`], of code that a function returns. `function`: start and size of the function.
@@ -271,7 +279,7 @@ impl State {
                 }
             }
             // Signing keeps the address, and the unwinder strips the signature.
-            Kind::Hint { .. } => {}
+            kind if signature(code.word, &kind).is_some_and(|it| it.register == LINK) => {}
             _ => {
                 let writes = code.effects().writes;
                 if writes & SP != 0 {

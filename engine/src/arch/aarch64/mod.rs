@@ -22,6 +22,8 @@ pub(crate) mod watch;
 #[cfg(test)]
 mod behavior_tests;
 #[cfg(test)]
+mod linkage_tests;
+#[cfg(test)]
 mod tests;
 
 use super::instruction::{Code, Instruction};
@@ -80,12 +82,12 @@ impl Decoded {
 }
 
 /// Returns whether an indirect jump or call may lead to an instruction in guarded code: `bti`,
-/// `paciasp`, `pacibsp`.
+/// `paciasp`, `pacibsp`, `paciasppc`, `pacibsppc`.
 pub(crate) fn is_landing_pad(code: &Decoded) -> bool {
-    let Kind::Hint { number } = code.kind else {
-        return false;
-    };
-    matches!(number, 25 | 27 | 34 | 36 | 38)
+    match code.kind {
+        Kind::Hint { number } => matches!(number, 25 | 27 | 34 | 36 | 38),
+        _ => matches!(code.word, 0xdac1_a3fe | 0xdac1_a7fe),
+    }
 }
 
 /// Returns the DWARF number of a general register; 31 is the stack pointer.

@@ -137,7 +137,7 @@ fn holds(condition: Condition, pstate: u64, value: impl Fn(u8) -> Option<u64>) -
 }
 
 /// Returns whether a jump to a register authenticates the address: `braa`, `retaa` and others.
-fn authenticates(word: u32) -> bool {
+pub(super) fn authenticates(word: u32) -> bool {
     !is(word, 0xff9f_fc1f, 0xd61f_0000)
 }
 

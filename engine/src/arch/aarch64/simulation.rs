@@ -2,15 +2,19 @@
 //! them on a copy of the registers. Whatever is not simulated makes its result unknown.
 
 use super::super::RegisterFile;
-use super::encoding::{Kind, LINK, Transfer};
+use super::encoding::{Kind, LINK, Transfer, signature};
 use super::memory::{Base, Direction, MemoryAccess};
-use super::{Decoded, dwarf_register};
+use super::relocate::authenticates;
+use super::{Decoded, END_OF_USER_SPACE, dwarf_register};
+use dwarf::register::aarch64::SIGNATURE_MASK;
 use dwarf::{LoadAddr, Memory};
 
 /// The known general registers; the last one is the stack pointer.
 pub struct Simulation<'a> {
     memory: &'a dyn Memory,
     known: [Option<u64>; 32],
+    /// The bits of an address; others may be a signature.
+    address: u64,
 }
 
 const STACK: usize = 31;
@@ -22,7 +26,16 @@ impl<'a> Simulation<'a> {
     /// Starts with a thread's registers.
     pub fn new(registers: &impl RegisterFile, memory: &'a dyn Memory) -> Self {
         let known = std::array::from_fn(|nth| registers.get(dwarf_register(nth as u8)));
-        Self { memory, known }
+        let signature = registers.get(SIGNATURE_MASK).filter(|mask| *mask != 0);
+        let address = match signature {
+            Some(mask) => (1 << mask.trailing_zeros()) - 1,
+            None => END_OF_USER_SPACE - 1,
+        };
+        Self {
+            memory,
+            known,
+            address,
+        }
     }
 
     /// Drops the values computed on another path, but keeps the stack and frame pointers: functions
@@ -38,7 +51,17 @@ impl<'a> Simulation<'a> {
     /// Returns the target of a call through a register.
     pub fn target(&self, code: &Decoded) -> Option<LoadAddr> {
         match code.kind {
-            Kind::JumpTo { register, .. } => self.value(register).map(LoadAddr),
+            Kind::JumpTo { register, .. } => {
+                let target = self.value(register)?;
+                // Its signature fits, or the jump faults.
+                let is_signed = authenticates(code.word);
+                let target = if is_signed {
+                    target & self.address
+                } else {
+                    target
+                };
+                Some(LoadAddr(target))
+            }
             _ => None,
         }
     }
@@ -133,7 +156,13 @@ impl<'a> Simulation<'a> {
                 one(to, sum())
             }
             Kind::Memory(access) => self.loaded(code, &access),
-            _ => [None; 3],
+            kind => match signature(code.word, &kind) {
+                Some(it) if it.is_removed => one(
+                    it.register,
+                    self.value(it.register).map(|it| it & self.address),
+                ),
+                _ => [None; 3],
+            },
         }
     }
 
