@@ -30,6 +30,7 @@ pub(crate) mod step;
 mod tests;
 mod threads;
 mod types;
+mod unsent;
 mod wait;
 
 mod world;

@@ -30,10 +30,19 @@ impl Debugger {
         !self.client.events.is_empty() || !self.inferior.notices.is_empty()
     }
 
-    /// Removes and returns the next event.
+    /// Removes and returns the next event. A stop that has lost its cause is withdrawn instead.
     pub(super) fn next_event(&mut self) -> Option<Event> {
-        self.take_notices();
-        self.client.events.pop_front()
+        loop {
+            self.take_notices();
+            match self.client.events.pop_front()? {
+                Event::Stopped(stop) => {
+                    if let Some(stop) = self.confirm_stop(stop) {
+                        return Some(Event::Stopped(stop));
+                    }
+                }
+                event => return Some(event),
+            }
+        }
     }
 
     /// Drops all events in the queue.

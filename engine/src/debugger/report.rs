@@ -17,6 +17,7 @@ impl Debugger {
     /// Reports the stop of a thread. In all-stop mode, stops all other threads first.
     pub(super) fn report_stop(&mut self, thread: ThreadId, reason: StopReason, mut shown: Shown) {
         let abandoned = self.suspend_call(thread, &reason);
+        self.note_unsent_stop(thread, &reason, abandoned.is_some());
         if self.inferior.non_stop {
             self.report_alone(thread, reason, shown, abandoned);
             return;

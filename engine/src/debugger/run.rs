@@ -111,6 +111,7 @@ impl Debugger {
     /// There is no process, or it is a core file.
     pub fn interrupt(&mut self, thread: ThreadId) -> Result<(), Error> {
         self.can_run()?;
+        self.await_unsent_stops(thread);
         match self.state() {
             State::NoProcess | State::Ended => return Err(Error::NoProcess),
             State::Stopped | State::Held => {

@@ -1,5 +1,7 @@
 //! Sequences of stops that a live kernel produces once in a thousand runs.
 
+mod unsent;
+
 use crate::arch::Arch;
 use crate::arch::fixed::{CALL, NOP, TRAP as TRAP_OPCODE, to};
 use crate::debugger::disassembly::{Flavor, Wanted};

@@ -3,6 +3,7 @@
 
 use super::Debugger;
 use crate::debugger::call::SuspendedCall;
+use crate::debugger::unsent::UnsentStop;
 use crate::ids::ThreadId;
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::step::{ReturnedFunction, Stepping};
@@ -21,6 +22,8 @@ pub(crate) struct ThreadState {
     pub requested: RequestedLocation,
     /// The function that it has just been stepped out of.
     pub returned: Option<Arc<ReturnedFunction>>,
+    /// Its stop at breakpoints, until the client is sent the event.
+    pub unsent: Option<UnsentStop>,
 }
 
 impl ThreadState {

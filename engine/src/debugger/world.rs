@@ -125,7 +125,7 @@ impl Debugger {
 
     /// Resumes the wanted threads that are stopped. Deferred stops are handled first; one that is
     /// reported stops all threads again.
-    fn resume_where(&mut self, wanted: impl Fn(ThreadId) -> bool) {
+    pub(crate) fn resume_where(&mut self, wanted: impl Fn(ThreadId) -> bool) {
         self.clear_stop_state();
         self.inferior.set_state(State::Running);
         let Some(process) = &mut self.inferior.process else {

@@ -247,7 +247,16 @@ impl Processes for Fake {
     }
 
     fn mappings(&self, _: i32) -> Vec<Mapping> {
-        Vec::new()
+        vec![Mapping {
+            start: LoadAddr(BASE),
+            end: LoadAddr(BASE) + self.0.borrow().memory.len() as u64,
+            readable: true,
+            writable: true,
+            executable: true,
+            shared: false,
+            offset: 0,
+            path: PathBuf::new(),
+        }]
     }
 
     fn executable(&self, _: i32) -> Option<MappedFile> {
