@@ -275,6 +275,50 @@ fn a_signal_trampoline() {
     assert_eq!(interrupted.get(Register(5)), Some(0x100d));
 }
 
+/// As glibc's `_dl_runtime_resolve` begins: the stub that jumps there has saved `x30`, and the rules say
+/// so behind the landing pad.
+const ENTERED_BY_STUB: &str = r"
+    .text
+    .globl resolve
+    .type resolve, %function
+resolve:
+    .cfi_startproc
+    nop
+    .cfi_offset x30, 8
+    stp x8, x9, [sp, #-208]!
+    .cfi_adjust_cfa_offset 208
+    nop
+    .cfi_endproc
+";
+
+#[test]
+fn what_a_stub_has_saved_is_known_from_the_entry_on() {
+    if !skips::has_command("clang") || !skips::has_command("ld.lld") {
+        return;
+    }
+    let command = "clang --target=aarch64-linux-gnu -fuse-ld=lld -shared -nostdlib";
+    let fixture = compile(command, "resolve.s", ENTERED_BY_STUB);
+    let bias = LoadBias(0x5555_0000_0000);
+    let map = One {
+        module: fixture.module.clone(),
+        bias,
+    };
+    let start = fixture.module.symbols_named("resolve")[0].addr;
+    const AT_ENTRY: u64 = STACK + 0x200;
+    for (offset, sp) in [(0, AT_ENTRY), (4, AT_ENTRY), (8, AT_ENTRY - 208)] {
+        let mut frame = Registers::new(Machine::Aarch64);
+        let pc = bias.load(start + offset);
+        frame.set_pc(pc.0);
+        frame.set_sp(sp);
+        frame.set(Register(30), 0x1234);
+        let memory = full_stack(0x5678);
+        let unwound = Unwinder::new().unwind(&map, &memory, FrameAddress::Pc(pc), &frame);
+        let (caller, registers) = unwound.expect("unwind").caller.expect("a caller");
+        assert_eq!(caller.addr(), LoadAddr(0x5678), "{offset}");
+        assert_eq!(registers.sp(), Some(AT_ENTRY + 16), "{offset}");
+    }
+}
+
 /// Functions whose return addresses are signed in each way. In most places their code says nothing
 /// of where the return address is, so that only the rules can tell.
 const SIGNED: &str = r#"

@@ -26,7 +26,17 @@ pub(crate) struct Rule {
     pub(crate) encoding: Encoding,
 }
 
+impl Rule {
+    /// Returns the rule for the return address; `None`: it is still where a call has put it.
+    fn of_return_address(&self) -> Option<&RegisterRule> {
+        let mut rules = self.registers.iter();
+        let rule = rules.find(|(register, _)| *register == self.return_address);
+        rule.map(|(_, rule)| rule)
+    }
+}
+
 /// The rule for the canonical frame address (CFA).
+#[derive(PartialEq)]
 pub(crate) enum CfaRule {
     Offset(Register, i64),
     Expression(R),
@@ -342,48 +352,75 @@ impl Cfi {
         if !fde.contains(addr) {
             return Ok(None);
         }
-        let row = match fde.unwind_info_for_address(section, &self.bases, context, addr) {
-            Ok(row) => row,
-            Err(gimli::Error::NoUnwindInfoForAddress) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let bytes = |expression: &gimli::UnwindExpression<usize>| {
-            expression.get(section).map(|expression| expression.0)
-        };
-        let cfa = match row.cfa() {
-            gimli::CfaRule::RegisterAndOffset { register, offset } => {
-                CfaRule::Offset(Register(register.0), *offset)
-            }
-            gimli::CfaRule::Expression(expression) => CfaRule::Expression(bytes(expression)?),
-        };
-        let mut registers = SmallVec::new();
-        for (register, rule) in row.registers() {
-            let rule = match rule {
-                gimli::RegisterRule::Undefined => RegisterRule::Undefined,
-                gimli::RegisterRule::SameValue => RegisterRule::Same,
-                gimli::RegisterRule::Offset(offset) => RegisterRule::Offset(*offset),
-                gimli::RegisterRule::ValOffset(offset) => RegisterRule::ValOffset(*offset),
-                gimli::RegisterRule::Register(other) => RegisterRule::Register(Register(other.0)),
-                gimli::RegisterRule::Expression(expression) => {
-                    RegisterRule::Expression(bytes(expression)?)
-                }
-                gimli::RegisterRule::ValExpression(expression) => {
-                    RegisterRule::ValExpression(bytes(expression)?)
-                }
-                gimli::RegisterRule::Constant(value) => RegisterRule::Constant(*value),
-                _ => continue,
+        let mut rule_at = |addr| {
+            let row = match fde.unwind_info_for_address(section, &self.bases, context, addr) {
+                Ok(row) => row,
+                Err(gimli::Error::NoUnwindInfoForAddress) => return Ok(None),
+                Err(error) => return Err(error),
             };
-            registers.push((Register(register.0), rule));
+            let rule = rule_of(section, fde.cie(), fde.is_signal_trampoline(), row)?;
+            Ok(Some((rule, row.start_address()..row.end_address())))
+        };
+        let Some((mut rule, row)) = rule_at(addr)? else {
+            return Ok(None);
+        };
+        // glibc's `_dl_runtime_resolve` for aarch64 says only at its second instruction where the
+        // stub that led to it has saved the return address.
+        if row.start == fde.initial_address()
+            && rule.of_return_address().is_none()
+            && let Ok(Some((second, _))) = rule_at(row.end)
+            && second.cfa == rule.cfa
+            && let Some(RegisterRule::Offset(above @ 0..)) = second.of_return_address()
+        {
+            let kept = RegisterRule::Offset(*above);
+            rule.registers.push((rule.return_address, kept));
         }
-        let cie = fde.cie();
-        Ok(Some(Rule {
-            cfa,
-            registers,
-            return_address: Register(cie.return_address_register().0),
-            signal_frame: fde.is_signal_trampoline(),
-            encoding: cie.encoding(),
-        }))
+        Ok(Some(rule))
     }
+}
+
+/// Returns the rules of a row.
+fn rule_of<S: UnwindSection<R>>(
+    section: &S,
+    cie: &gimli::CommonInformationEntry<R>,
+    signal_frame: bool,
+    row: &gimli::UnwindTableRow<usize>,
+) -> Result<Rule, gimli::Error> {
+    let bytes = |expression: &gimli::UnwindExpression<usize>| {
+        expression.get(section).map(|expression| expression.0)
+    };
+    let cfa = match row.cfa() {
+        gimli::CfaRule::RegisterAndOffset { register, offset } => {
+            CfaRule::Offset(Register(register.0), *offset)
+        }
+        gimli::CfaRule::Expression(expression) => CfaRule::Expression(bytes(expression)?),
+    };
+    let mut registers = SmallVec::new();
+    for (register, rule) in row.registers() {
+        let rule = match rule {
+            gimli::RegisterRule::Undefined => RegisterRule::Undefined,
+            gimli::RegisterRule::SameValue => RegisterRule::Same,
+            gimli::RegisterRule::Offset(offset) => RegisterRule::Offset(*offset),
+            gimli::RegisterRule::ValOffset(offset) => RegisterRule::ValOffset(*offset),
+            gimli::RegisterRule::Register(other) => RegisterRule::Register(Register(other.0)),
+            gimli::RegisterRule::Expression(expression) => {
+                RegisterRule::Expression(bytes(expression)?)
+            }
+            gimli::RegisterRule::ValExpression(expression) => {
+                RegisterRule::ValExpression(bytes(expression)?)
+            }
+            gimli::RegisterRule::Constant(value) => RegisterRule::Constant(*value),
+            _ => continue,
+        };
+        registers.push((Register(register.0), rule));
+    }
+    Ok(Rule {
+        cfa,
+        registers,
+        return_address: Register(cie.return_address_register().0),
+        signal_frame,
+        encoding: cie.encoding(),
+    })
 }
 
 /// Adds all FDEs of a section up to the first corrupt entry.
