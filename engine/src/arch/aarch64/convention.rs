@@ -7,7 +7,7 @@ use super::super::convention::{
 };
 use super::INSTRUCTION_BYTES;
 use super::decode::read;
-use super::encoding::{Kind, Width};
+use super::encoding::{Condition, Kind, LINK, Width};
 use dwarf::register::aarch64::{PSTATE, TPIDR, X30};
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
@@ -106,35 +106,52 @@ pub fn tls_at(thread: u64, offset: u64) -> u64 {
     thread.wrapping_add(offset)
 }
 
+/// Returns the instruction at an address, or the one behind a hint (a `nop`, a landing pad).
+fn behind_hint(memory: &dyn Memory, addr: LoadAddr) -> Option<Kind> {
+    let kind = |addr| read(memory, addr).map(|it| it.kind);
+    match kind(addr)? {
+        Kind::Hint { .. } => kind(addr + INSTRUCTION_BYTES as u64),
+        first => Some(first),
+    }
+}
+
 /// In glibc, the function of a context returns to code that begins with `mov x0, x19`, or with a
-/// test of `x19`, which is then the address of the linked context; some releases have a `nop`
-/// before it.
+/// test of `x19`, which is then the address of the linked context. If `swapcontext` has made that, it
+/// continues with `mov x30, x1` and `ret` there.
 pub fn linked_context(
     pc: LoadAddr,
     registers: &impl RegisterFile,
     memory: &dyn Memory,
 ) -> Option<Landing> {
-    /// Offset in `ucontext_t` (sys/ucontext.h) of `uc_mcontext.sp`, followed by `pc`.
-    const SP_IN_CONTEXT: u64 = 176 + 8 + 8 * 31;
-    let mut first = read(memory, pc)?;
-    if let Kind::Hint { .. } = first.kind {
-        first = read(memory, pc + INSTRUCTION_BYTES as u64)?;
-    }
-    let from_x19 = match first.kind {
+    /// Offset in `ucontext_t` (sys/ucontext.h) of `uc_mcontext.regs`, followed by `sp` and `pc`.
+    const REGISTERS: u64 = 176 + 8;
+    const SP: u64 = REGISTERS + 8 * 31;
+    let from_x19 = match behind_hint(memory, pc)? {
         Kind::Move {
             to: 0,
             from: 19,
             width: Width::X,
         } => true,
-        Kind::JumpIf { .. } => first.effects().reads == 1 << 19,
+        Kind::JumpIf {
+            condition: Condition::Zero { register: 19, .. },
+            ..
+        } => true,
         _ => false,
     };
     if !from_x19 {
         return None;
     }
     let context = registers.get(Register(19)).filter(|it| *it != 0)?;
-    let sp = word(memory, context, SP_IN_CONTEXT)?;
-    let pc = word(memory, context, SP_IN_CONTEXT + 8)?;
+    let sp = word(memory, context, SP)?;
+    let mut pc = word(memory, context, SP + 8)?;
+    if let Some(Kind::Move {
+        to: LINK,
+        from: from @ ..LINK,
+        ..
+    }) = behind_hint(memory, LoadAddr(pc))
+    {
+        pc = word(memory, context, REGISTERS + 8 * u64::from(from))?;
+    }
     Some(Landing {
         addr: LoadAddr(pc),
         sp,
@@ -182,28 +199,43 @@ mod tests {
 
     #[test]
     fn the_linked_context_is_where_glibc_continues() {
-        const CODE: LoadAddr = LoadAddr(0x1000);
+        const CODE: u64 = 0x1000;
+        const SWAPPED: u64 = 0x2000;
         const CONTEXT: u64 = 0x7000;
-        const NOP: u64 = 0xd503_201f;
-        let landing = |code: u32, linked: u64| {
+        const NOP: u32 = 0xd503_201f;
+        let landing_at = |code: &[u32], linked: u64, pc: u64| {
             // `uc_mcontext` follows 176 bytes: the address of a fault, x0 to x30, sp, pc.
-            let saved = CONTEXT + 176 + 8 * 32;
-            let mut words = vec![(CODE.0, code.into()), (saved, 0x8000), (saved + 8, 0x1234)];
-            if code == 0xaa13_03e0 {
-                words.extend([(CODE.0 + 4, code.into()), (CODE.0, NOP)]);
+            let saved = |nth: u64| CONTEXT + 176 + 8 + 8 * nth;
+            let mut words =
+                BTreeMap::from([(saved(1), 0x5678), (saved(31), 0x8000), (saved(32), pc)]);
+            // nop; mov x30, x1
+            let swapped = [NOP, 0xaa01_03fe];
+            for (start, code) in [(CODE, code), (SWAPPED, &swapped)] {
+                words.extend(
+                    (start..)
+                        .step_by(4)
+                        .zip(code.iter().copied().map(u64::from)),
+                );
             }
-            let landing = linked_context(CODE, &Only(linked), &Words(words.into_iter().collect()))?;
+            let landing = linked_context(LoadAddr(CODE), &Only(linked), &Words(words))?;
             Some((landing.addr.0, landing.sp))
         };
-        let found = Some((0x1234, 0x8000));
-        // mov x0, x19 after a nop; cbnz x19, .; cbz x19, .
-        for code in [0xaa13_03e0, 0xb500_0013, 0xb400_0013] {
-            assert_eq!(landing(code, CONTEXT), found, "{code:x}");
+        let landing = |code: &[u32], linked| landing_at(code, linked, 0x1234);
+        // mov x0, x19, also behind a nop; cbnz x19, .; cbz x19, .
+        for code in [
+            &[0xaa13_03e0][..],
+            &[NOP, 0xaa13_03e0],
+            &[0xb500_0013],
+            &[0xb400_0013],
+        ] {
+            assert_eq!(landing(code, CONTEXT), Some((0x1234, 0x8000)), "{code:x?}");
             assert_eq!(landing(code, 0), None, "the thread ends");
+            let swapped = landing_at(code, CONTEXT, SWAPPED);
+            assert_eq!(swapped, Some((0x5678, 0x8000)), "{code:x?}");
         }
         // mov x0, x20; cbnz x20, .; ret
         for code in [0xaa14_03e0, 0xb500_0014, 0xd65f_03c0] {
-            assert_eq!(landing(code, CONTEXT), None, "{code:x}");
+            assert_eq!(landing(&[code], CONTEXT), None, "{code:x}");
         }
     }
 }
