@@ -1,5 +1,6 @@
 //! Sequences of stops that a live kernel produces once in a thousand runs.
 
+mod children;
 mod unsent;
 
 use crate::arch::Arch;

@@ -135,7 +135,10 @@ impl Inferior {
             let site = self.sites.get(*back);
             site.is_none_or(|it| it.owners().iter().any(Owner::is_of_a_call))
         });
-        originals.retain(|(addr, _)| Some(*addr) != back);
+        if let Some(back) = back {
+            let trap = back..back + self.arch.breakpoint().len() as u64;
+            originals.retain(|(addr, _)| !trap.contains(addr));
+        }
         self.os.write_memory_of(child.0, &originals);
     }
 
