@@ -55,7 +55,7 @@ impl Debugger {
             if scope.is_some_and(|scope| !self.is_alive(&scope) || self.is_off_stack(&scope)) {
                 // The frame was left unnoticed, and its memory is reused, for example by a library
                 // on the way to a handler: reported once the program itself runs.
-                if self.is_in_own_image(id, thread) {
+                if self.is_in_own_code(id, thread) {
                     hits.ids.push(id);
                     hits.texts.push(self.end_watch(id));
                 }
@@ -174,15 +174,22 @@ impl Debugger {
         ended
     }
 
-    /// Returns whether a thread is in the image that called the function of the watched data.
-    fn is_in_own_image(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
-        let image = |addr| self.images.modules.at(addr).map(|loaded| loaded.id);
-        let own = self.scope(id).and_then(|scope| image(scope.back));
-        let pc = self
-            .inferior
-            .registers(thread)
-            .map(|registers| registers.pc());
-        own.is_none() || own == pc.and_then(|pc| self.images.modules.at(pc)).map(|it| it.id)
+    /// Returns whether a thread is in a function of the image that called the function of the
+    /// watched data. A stub of its linkage table is none: that is the way to a library.
+    fn is_in_own_code(&mut self, id: BreakpointId, thread: ThreadId) -> bool {
+        let modules = &self.images.modules;
+        let back = self.scope(id).map(|scope| scope.back);
+        let Some(own) = back.and_then(|back| modules.at(back)) else {
+            return true;
+        };
+        let registers = self.inferior.registers(thread);
+        registers.is_some_and(|registers| {
+            let here = modules.at(registers.pc()).filter(|it| it.id == own.id);
+            here.is_some_and(|it| {
+                let pc = it.bias.file(registers.pc());
+                it.module.function_at(pc).is_some()
+            })
+        })
     }
 
     fn scope(&self, id: BreakpointId) -> Option<&WatchScope> {
