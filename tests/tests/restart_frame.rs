@@ -260,7 +260,14 @@ fn restarted_cpp_function_has_its_objects() {
         restart(&mut client, "Shop::sell");
         run_to(&mut client, &fixture, "labelled");
         client.set_breakpoints(&fixture, &["lambda"]);
-        restart(&mut client, "Shop::label");
+        // For aarch64, clang says up to the first call only where the object is.
+        if client.evaluated("name").is_ok() {
+            restart(&mut client, "Shop::label");
+        } else {
+            assert!(cfg!(target_arch = "aarch64") && compiler == Compiler::Clang);
+            let why = refused(&mut client, "Shop::label", true);
+            assert!(why.contains("its parameter `name` is unknown: "), "{why}");
+        }
         client.continue_();
         client.expect_stopped("breakpoint");
         let name = client.function_names()[0].clone();

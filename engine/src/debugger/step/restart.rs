@@ -354,7 +354,10 @@ fn hand_again(
     let before = handed.used();
     match abi::passing(arch, &value.ty, language) {
         // What C passes in this way is a copy that only the callee uses, as C++'s objects are.
-        Passing::Address => handed.word(caller_s(&value, begun)?),
+        Passing::Address => {
+            bytes()?;
+            handed.word(caller_s(&value, begun)?);
+        }
         Passing::Unknown => {
             let ty = value.ty.name();
             return Err(format!("has the unsupported type `{ty}`"));
