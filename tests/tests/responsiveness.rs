@@ -27,8 +27,7 @@ fn a_deep_stack_can_be_cancelled() {
     let fixture = Fixture::of(PROGRAM);
     let mut client = DapClient::stopped_at(&fixture, "bottom");
     let thread = client.thread();
-    let whole = json!({"threadId": thread});
-    let stack = client.send("stackTrace", whole.clone());
+    let stack = client.send("stackTrace", json!({"threadId": thread}));
     let cancel = client.send("cancel", json!({"requestId": stack}));
     at_once("cancel", || {
         // It may have been done before.
@@ -38,10 +37,20 @@ fn a_deep_stack_can_be_cancelled() {
         client.response(cancel).expect("cancel succeeds");
     });
     // The frames read before the cancellation cause no error.
-    let body = client.request_ok("stackTrace", whole);
-    let frames = body["stackFrames"].as_array().expect("frames");
-    assert!(frames.len() > 60_001, "{}", frames.len());
-    assert_eq!(body["totalFrames"], frames.len());
+    // In parts, since an emulated machine needs minutes for all.
+    const PART: usize = 10_000;
+    let mut frames = 0;
+    loop {
+        let part = json!({"threadId": thread, "startFrame": frames, "levels": PART});
+        let body = client.request_ok("stackTrace", part);
+        let count = body["stackFrames"].as_array().expect("frames").len();
+        frames += count;
+        if count < PART {
+            assert_eq!(body["totalFrames"], frames);
+            break;
+        }
+    }
+    assert!(frames > 60_001, "{frames}");
     client.disconnect();
 }
 
