@@ -2,7 +2,7 @@
 # the packages are unpacked into an image. Sourced by tests/aarch64.sh.
 
 GUEST_PACKAGES=(bash binutils busybox-static coreutils dash dwz findutils gdb grep gzip libasan8 libc++1 libc++abi1
-    libc6 libstdc++6 libubsan1 lz4 mount procps sed strace tar util-linux zstd)
+    libc6 liblsan0 libstdc++6 libtsan2 libubsan1 lz4 mount procps sed strace tar util-linux zstd)
 # What gcc, clang and rustc need on this machine to compile for the guest, beside the cross compiler's own.
 SYSROOT_PACKAGES=(libc++-dev libc++abi-dev)
 # The kernel's modules that find the disk and the shared folder, without those that they depend on.
