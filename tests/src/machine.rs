@@ -76,7 +76,7 @@ pub const MACHINE: Machine = Machine {
     breakpoint_text: "brk #0x0",
     call: "bl",
     leaf_end: "add sp, sp, #0x10",
-    prefix: ("$fpc", &["fpcr"]),
+    prefix: ("$x3", &["x3", "x30"]),
     stack_prefix: "0xffff",
 };
 
