@@ -178,12 +178,9 @@ impl Debugger {
                 access.at
             );
         }
-        let askew = |it: &&Access| it.size >= 16 && !it.at.is_multiple_of(it.size);
-        if let Some(access) = touched.iter().find(askew) {
-            return format!(
-                "address {:#x} is not a multiple of {}, as this instruction requires{place}",
-                access.at, access.size
-            );
+        let wide = touched.iter().filter(|it| it.size >= 16);
+        if let Some(text) = misaligned(wide) {
+            return format!("{text}{place}");
         }
         match instruction {
             Some(instruction) => format!(
@@ -201,9 +198,14 @@ impl Debugger {
             .find(|mapping| mapping.start <= addr && addr < mapping.end);
         let place = self.in_library(thread);
         match (code, mapped) {
-            (BUS_ADRALN, _) => Some(format!(
-                "access to address {addr}, which is misaligned{place}"
-            )),
+            (BUS_ADRALN, _) => {
+                let instruction = self.instruction(thread);
+                let touched = instruction.map_or_else(Vec::new, |(it, at)| it.accesses(&at));
+                Some(match misaligned(touched.iter()) {
+                    Some(text) => format!("{text}{place}"),
+                    None => format!("access to address {addr}, which is misaligned{place}"),
+                })
+            }
             (BUS_ADRERR, Some(mapping)) if mapping.path.is_absolute() => Some(format!(
                 "access to address {addr}: beyond the end of {}, which was truncated after it was \
                  mapped{place}",
@@ -269,8 +271,9 @@ impl Debugger {
             Some(it) if let Some(why) = refusal(&it) => {
                 format!("`{}` at {addr} was refused: {why}", it.mnemonic())
             }
-            Some(_) => format!(
-                "illegal instruction at {addr}: not supported or privileged on this processor"
+            Some(it) => format!(
+                "illegal instruction `{}` at {addr}: not supported or privileged on this processor",
+                it.mnemonic()
             ),
             None => format!("no valid instruction at {addr}"),
         }
@@ -418,6 +421,15 @@ impl Debugger {
             _ => String::new(),
         }
     }
+}
+
+/// Describes the first of these accesses that is not aligned to its size.
+fn misaligned<'a>(mut accesses: impl Iterator<Item = &'a Access>) -> Option<String> {
+    let access = accesses.find(|it| it.size > 1 && !it.at.is_multiple_of(it.size))?;
+    Some(format!(
+        "address {:#x} is not a multiple of {}, as this instruction requires",
+        access.at, access.size
+    ))
 }
 
 /// Returns whether the base register of an access was null.
