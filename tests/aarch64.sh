@@ -11,7 +11,7 @@
 #   aarch64.sh shell                a shell in the guest
 #   aarch64.sh build                only builds the debugger, with glibc and with musl
 # $FILTER: only tests whose names contain this. $MACHINES: how many virtual machines (2). $CPU: QEMU's name
-# of the processor. $LIMIT: seconds that a file may take (3600). $CACHE: where the image is kept.
+# of the processor, $MACHINE: of the machine. $LIMIT: seconds that a file may take (3600). $CACHE: where the image is kept.
 # Needs Debian 12 or later, or Ubuntu; installs what is missing of QEMU and cross compilers.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd -P)/aarch64"

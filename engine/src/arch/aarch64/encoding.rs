@@ -509,7 +509,8 @@ fn of_registers(word: u32) -> Option<Kind> {
 }
 
 /// Returns whether a word of the group of floating-point and vector operations is an instruction.
-/// Some that are not are taken for one: nothing but their text depends on it.
+/// Some that are not are taken for one, as in the groups of the scalable extensions: nothing but
+/// their text depends on it, and later versions of the architecture fill these gaps.
 fn is_vector(word: u32) -> bool {
     match word >> 24 {
         // Cryptography.

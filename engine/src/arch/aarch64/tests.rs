@@ -264,3 +264,40 @@ fn libc_is_decoded_as_by_objdump() {
         assert!(other * 100 < found.instructions, "99 % have the same text");
     }
 }
+
+/// Random words of each group of encodings (bits 28 to 25). Which of those that objdump does not know
+/// are decoded is not compared: later versions of the architecture fill the gaps.
+#[test]
+fn random_words_are_decoded_as_by_objdump() {
+    const OF_A_GROUP: usize = 20_000;
+    if !skips::has_command("aarch64-linux-gnu-objdump") {
+        return;
+    }
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u32
+    };
+    let groups = (0..16).flat_map(|group| std::iter::repeat_n(group, OF_A_GROUP));
+    let words = groups.map(|group| random() & !(0xf << 25) | group << 25);
+    let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    let output = Command::new("aarch64-linux-gnu-objdump")
+        .args(["-D", "-z", "-b", "binary", "-m", "aarch64"])
+        .arg(file.path())
+        .output()
+        .unwrap();
+    let output = String::from_utf8_lossy(&output.stdout);
+    // objdump makes `msr` and `mrs` of those of hints and barriers that are not allocated.
+    let is_reserved = |word: u32| word & 0xffd8_0000 == 0xd500_0000;
+    let lines = listing(&output).filter(|line| !is_reserved(line.word) || line.decoded().is_some());
+    let found = compare(lines);
+    found.print();
+    assert!(found.instructions > 100_000);
+    assert_eq!(found.missing, BTreeMap::new());
+    assert_eq!(found.wrong_targets, [""; 0]);
+    assert!(found.accepted * 3 < found.undefined);
+}
