@@ -169,6 +169,10 @@ impl ThreadState for Fake {
         script.triggered.get(&thread).copied().unwrap_or(0)
     }
 
+    fn memory_tag(&self, _: ThreadId, _: LoadAddr) -> Option<u8> {
+        None
+    }
+
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
         let trap = *self.0.borrow().traps.get(&thread)?;
         let info = SignalInfo {

@@ -4,6 +4,7 @@ use super::registers::{ExtendedPart, ExtendedReader, RegisterSet};
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::ids::{Signal, SignalInfo, ThreadId};
+use dwarf::LoadAddr;
 
 /// The state of stopped threads.
 pub trait ThreadState {
@@ -27,6 +28,9 @@ pub trait ThreadState {
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData>;
     /// Restores the data of a signal that is delivered from the stop of another signal.
     fn set_signal_data(&mut self, thread: ThreadId, data: &SignalData);
+    /// Returns the tag of the memory at an address, which a pointer must have; `None` if there are no
+    /// tags, or they are not known.
+    fn memory_tag(&self, thread: ThreadId, addr: LoadAddr) -> Option<u8>;
     /// Sets which signals the thread blocks. Returns those that it blocked before; `None` if the
     /// thread is gone.
     fn block_signals(&mut self, thread: ThreadId, blocked: Block) -> Option<SignalMask>;

@@ -114,9 +114,13 @@ impl Debugger {
         let place = self.in_library(thread);
         if code == SEGV_MTESERR {
             let tag = access.map_or(tagged.0, |it| it.at) >> 56 & 0xf;
+            let of_memory = match self.inferior.os().memory_tag(thread, addr) {
+                Some(tag) => format!("the memory tag {tag}"),
+                None => "the memory another one".to_owned(),
+            };
             return Some(format!(
-                "{verb} address {addr}{behind}: the pointer has tag {tag}, and the memory another \
-                 one: it was freed, or the address is out of bounds{place}"
+                "{verb} address {addr}{behind}: the pointer has tag {tag}, and {of_memory}: it was \
+                 freed, or the address is out of bounds{place}"
             ));
         }
         let distance = match addr.0 {

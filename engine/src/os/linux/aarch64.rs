@@ -7,6 +7,7 @@ use super::ptrace;
 use crate::arch::aarch64::watch::{hits, registers, slot_of};
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::ThreadId;
+use dwarf::LoadAddr;
 use std::io;
 
 const BREAK_SET: i32 = 0x402;
@@ -81,6 +82,20 @@ pub fn triggered_watchpoints(tid: ThreadId) -> io::Result<u8> {
         }
     }
     Ok(hits(&slots, address.0))
+}
+
+/// Returns the tag (MTE) of the 16 bytes of memory around an address; `None` without tags.
+pub fn memory_tag(tid: ThreadId, addr: LoadAddr) -> Option<u8> {
+    /// `PTRACE_PEEKMTETAGS` (`arch/arm64/include/uapi/asm/ptrace.h`)
+    const PEEK_TAGS: u8 = 33;
+    let mut tag = 0_u8;
+    let mut vector = libc::iovec {
+        iov_base: (&raw mut tag).cast(),
+        iov_len: 1,
+    };
+    // SAFETY: the request writes at most `iov_len` bytes, which is the size of `tag`.
+    let done = unsafe { libc::ptrace(PEEK_TAGS.into(), tid.0, addr.0 as usize, &raw mut vector) };
+    (done != -1 && vector.iov_len == 1).then_some(tag & 0xf)
 }
 
 /// Clears the slots of a thread that this process has stopped. Two system calls, which may be made

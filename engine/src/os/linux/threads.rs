@@ -7,6 +7,7 @@ use super::{LinuxBackend, machine, ptrace, registers};
 use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::arch::{Arch, ExtendedRegisters};
 use crate::ids::ThreadId;
+use dwarf::LoadAddr;
 
 impl ThreadState for LinuxBackend {
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
@@ -47,6 +48,10 @@ impl ThreadState for LinuxBackend {
 
     fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
         machine::triggered_watchpoints(thread).unwrap_or(0)
+    }
+
+    fn memory_tag(&self, thread: ThreadId, addr: LoadAddr) -> Option<u8> {
+        machine::memory_tag(thread, addr)
     }
 
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {

@@ -5,6 +5,7 @@ use super::ptrace;
 use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::arch::x86_64::watch::{control, hits};
 use crate::ids::ThreadId;
+use dwarf::LoadAddr;
 use std::io;
 
 const STATUS: usize = 6;
@@ -32,6 +33,11 @@ pub fn set_watchpoints(tid: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> io::
 /// Returns which slots a stopped thread's last traps came from, one bit each.
 pub fn triggered_watchpoints(tid: ThreadId) -> io::Result<u8> {
     peek(tid, debug_register(STATUS)).map(hits)
+}
+
+/// Memory has no tags.
+pub fn memory_tag(_: ThreadId, _: LoadAddr) -> Option<u8> {
+    None
 }
 
 /// Writes a word of `struct user`.

@@ -125,6 +125,10 @@ impl ThreadState for PostMortem {
         0
     }
 
+    fn memory_tag(&self, _: ThreadId, _: LoadAddr) -> Option<u8> {
+        None
+    }
+
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
         let info = self.core.thread(thread)?.signal?;
         Some(SignalData::described(info, None))
