@@ -273,3 +273,43 @@ fn scalable_registers_survive_calls() {
     assert_eq!(client.output("stdout"), format!("same of {size}\n"));
     client.disconnect();
 }
+
+/// The modes of SME: shown, left for a call by the debugger, and entered again behind it.
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn modes_of_the_matrix_extension_survive_calls() {
+    let fixture = Fixture::of("aarch64/matrix.c");
+    for (marker, modes) in [("streaming", "3"), ("matrix", "2")] {
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": [marker]}));
+        client.set_breakpoints(&fixture, &[marker]);
+        client.configure();
+        let event = client.wait_event_of(&["stopped", "terminated"]);
+        if event["event"] == "terminated" {
+            skips::skip("a processor with SME");
+            return;
+        }
+        client.select_thread(event["body"]["threadId"].as_i64().expect("a thread"));
+        assert_eq!(client.evaluate("$svcr"), modes);
+        let size = client
+            .evaluate("sizeof($za0hb0)")
+            .parse::<usize>()
+            .expect("a number");
+        assert!(size.is_multiple_of(16), "{size}");
+        assert_eq!(
+            client.evaluate("$za0hb2[1]"),
+            (3 * 0x0101_0101_0101_0101_u64).to_string()
+        );
+        if marker == "streaming" {
+            assert_eq!(client.evaluate("sizeof($z9)"), size.to_string());
+            assert_eq!(client.evaluate("$b9"), "2");
+        }
+        assert_eq!(client.evaluate("modes()"), "0");
+        assert_eq!(client.evaluate("half(5.0)"), "2.5");
+        assert_eq!(client.evaluate("$svcr"), modes);
+        client.continue_();
+        assert_eq!(client.expect_exit(), 0);
+        assert_eq!(client.output("stdout"), format!("same of {size}\n"));
+        client.disconnect();
+    }
+}

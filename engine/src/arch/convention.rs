@@ -1,6 +1,6 @@
 //! Calling conventions, and what C libraries do in assembly.
 
-use super::{Arch, RegisterFile, in_set};
+use super::{Arch, ExtendedRegisters, RegisterFile, in_set};
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
 /// How C and C++ pass classes and arrays of up to two words.
@@ -106,7 +106,7 @@ impl Arch {
     pub(crate) fn set_arguments(
         self,
         registers: &mut impl RegisterFile,
-        extended: &mut [u8],
+        extended: &mut ExtendedRegisters,
         integers: &[(Register, u64)],
         vectors: &[[u8; 16]],
     ) {

@@ -1,6 +1,6 @@
 //! Arguments where a function looks for them.
 
-use crate::arch::Arch;
+use crate::arch::{Arch, ExtendedRegisters};
 use crate::expr::{Argument, ArgumentPassing};
 use crate::inspect::abi::{Class, RegisterPart};
 use crate::os::RegisterSet;
@@ -122,7 +122,7 @@ impl HandedOver {
     }
 
     /// Sets the registers, and the area of extended ones, as they are where a function begins.
-    pub fn write(&self, registers: &mut RegisterSet, extended: &mut [u8]) {
+    pub fn write(&self, registers: &mut RegisterSet, extended: &mut ExtendedRegisters) {
         self.arch
             .set_arguments(registers, extended, &self.integers, &self.vectors);
     }

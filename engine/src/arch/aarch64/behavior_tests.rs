@@ -637,7 +637,7 @@ fn direct_calls_are_found_and_tail_calls_are_not_allowed() {
 #[test]
 fn a_function_is_entered_with_its_arguments() {
     let mut set = Plain::zeroed().with(&[(PSTATE, 0b10 << 10)]);
-    let mut area = vec![0xff; 528];
+    let mut area = ExtendedRegisters::from(vec![0xff; 528]);
     let mut first = [0; 16];
     first[..8].copy_from_slice(&1.5_f64.to_le_bytes());
     let words = [(Register(0), 1), (Register(1), 2)];

@@ -1,14 +1,15 @@
 //! Calling convention of the Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64), and
 //! assembly code of the C libraries of Linux.
 
-use super::super::RegisterFile;
 use super::super::convention::{
     Composites, Convention, JumpBuffer, Landing, PointerGuard, TlsTemplate, VirtualBit,
 };
+use super::super::{ExtendedRegisters, RegisterFile};
 use super::INSTRUCTION_BYTES;
 use super::decode::read;
 use super::encoding::{Condition, Kind, LINK, Width};
-use dwarf::register::aarch64::{PSTATE, TPIDR, X30};
+use super::extended;
+use dwarf::register::aarch64::{PSTATE, TPIDR, V0, X30};
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
 /// `x8`, which has the address of a result in memory, and the number of a system call.
@@ -49,10 +50,14 @@ pub const CONVENTION: Convention = Convention {
 const BRANCH_TYPE: u64 = 0b11 << 10;
 
 /// Sets the vector registers of arguments and the other state that a function expects at its entry.
-pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 16]]) {
-    let (slots, _) = extended.as_chunks_mut::<16>();
-    for (slot, word) in slots.iter_mut().zip(vectors) {
-        *slot = *word;
+pub fn set_vectors(
+    registers: &mut impl RegisterFile,
+    extended: &mut ExtendedRegisters,
+    vectors: &[[u8; 16]],
+) {
+    extended::leave_modes(extended);
+    for (number, word) in (V0.0..).zip(vectors) {
+        extended::write(Register(number), extended, word);
     }
     if let Some(pstate) = registers.get(PSTATE) {
         registers.set(PSTATE, pstate & !BRANCH_TYPE);

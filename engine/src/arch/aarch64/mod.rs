@@ -11,6 +11,7 @@ mod encoding;
 pub(super) mod entry;
 pub(crate) mod extended;
 pub(super) mod heuristic_unwind;
+pub(crate) mod matrix;
 mod memory;
 pub(super) mod registers;
 pub(crate) mod relocate;

@@ -1,6 +1,7 @@
 //! Names of registers and of their parts.
 
 use super::super::registers::{Flags, Part};
+use super::extended::matrix_name;
 use dwarf::register::aarch64::{FFR, P0, PSTATE, V0, X29, X30, Z0};
 use dwarf::{Machine, Register};
 
@@ -13,6 +14,9 @@ pub fn name(register: Register) -> String {
         if let Some(number) = register.0.checked_sub(first.0).filter(|it| *it < count) {
             return format!("{letter}{number}");
         }
+    }
+    if let Some(name) = matrix_name(register) {
+        return name;
     }
     let mut names = Machine::Aarch64.register_names().iter();
     let found = names.find(|(number, _)| *number == register);

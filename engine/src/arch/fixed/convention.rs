@@ -1,9 +1,9 @@
 //! Two argument registers; the return address is in a register.
 
-use super::super::RegisterFile;
 use super::super::convention::{
     Composites, Convention, JumpBuffer, Landing, PointerGuard, TlsTemplate, VirtualBit,
 };
+use super::super::{ExtendedRegisters, RegisterFile};
 use super::LINK;
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
@@ -28,7 +28,7 @@ pub const CONVENTION: Convention = Convention {
     },
 };
 
-pub fn set_vectors(_: &mut impl RegisterFile, _: &mut [u8], _: &[[u8; 16]]) {}
+pub fn set_vectors(_: &mut impl RegisterFile, _: &mut ExtendedRegisters, _: &[[u8; 16]]) {}
 
 pub fn set_return_address(
     registers: &mut impl RegisterFile,

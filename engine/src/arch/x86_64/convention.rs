@@ -1,10 +1,10 @@
 //! Calling convention of the System V psABI for x86-64 (§3.2.3), and assembly code of the C
 //! libraries of Linux.
 
-use super::super::RegisterFile;
 use super::super::convention::{
     Composites, Convention, JumpBuffer, Landing, PointerGuard, TlsTemplate, VirtualBit,
 };
+use super::super::{ExtendedRegisters, RegisterFile};
 use super::decode::read;
 use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
 use dwarf::{LoadAddr, Memory, Register, Registers};
@@ -43,7 +43,11 @@ const XSTATE_BV: usize = 512;
 const FLAGS_CLEARED: u64 = 0x500;
 
 /// Sets the vector registers of arguments and the other state that a function expects at its entry.
-pub fn set_vectors(registers: &mut impl RegisterFile, extended: &mut [u8], vectors: &[[u8; 16]]) {
+pub fn set_vectors(
+    registers: &mut impl RegisterFile,
+    extended: &mut ExtendedRegisters,
+    vectors: &[[u8; 16]],
+) {
     for (nth, word) in vectors.iter().enumerate() {
         let at = XMM + 16 * nth;
         if let Some(slot) = extended.get_mut(at..at + 16) {

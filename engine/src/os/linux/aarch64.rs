@@ -1,9 +1,15 @@
-//! The debug registers of a stopped thread: the kernel's sets `NT_ARM_HW_BREAK` and
+//! What is special about a stopped thread: its debug registers, the modes of the Scalable Matrix
+//! Extension (SME), tags of its memory.
+//!
+//! Debug registers are the kernel's sets `NT_ARM_HW_BREAK` and
 //! `NT_ARM_HW_WATCH` (`struct user_hwdebug_state`, `arch/arm64/include/uapi/asm/ptrace.h`): a word
 //! with the number of slots, then an address and a control word for each.
 
 use super::super::linux_abi::signal;
 use super::ptrace;
+use crate::arch::ExtendedRegisters;
+use crate::arch::aarch64::extended::is_scalable;
+use crate::arch::aarch64::matrix;
 use crate::arch::aarch64::watch::{hits, registers, slot_of};
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::ids::ThreadId;
@@ -82,6 +88,125 @@ pub fn triggered_watchpoints(tid: ThreadId) -> io::Result<u8> {
         }
     }
     Ok(hits(&slots, address.0))
+}
+
+const SVE_SET: i32 = 0x405;
+const STREAMING_SET: i32 = 0x40b;
+const MATRIX_SET: i32 = 0x40c;
+const TLS_SET: i32 = 0x401;
+/// Size of `struct user_sve_header` and `struct user_za_header`, which begin with the size of all.
+const SET_HEADER: usize = 16;
+/// Size of `struct user_fpsimd_state`.
+const PLAIN: usize = 528;
+
+/// The modes of SME that a thread is in: the sizes of their sets, where they are in use.
+struct Modes {
+    streaming: Option<usize>,
+    matrix: Option<usize>,
+}
+
+/// Returns the modes of a thread; `None` without SME.
+fn modes(tid: ThreadId) -> Option<Modes> {
+    let header = |set| {
+        let mut header = [0; SET_HEADER];
+        ptrace::read_register_bytes(tid, set, &mut header)?;
+        Some(header)
+    };
+    let size = |header: &[u8; SET_HEADER]| {
+        let [a, b, c, d, ..] = *header;
+        (u32::from_le_bytes([a, b, c, d]) as usize).min(matrix::LARGEST)
+    };
+    let matrix = header(MATRIX_SET)?;
+    let streaming = header(STREAMING_SET)?;
+    Some(Modes {
+        // The header alone is there of a matrix that is not in use, and no scalable vectors are in the
+        // other mode.
+        matrix: Some(size(&matrix)).filter(|size| *size > SET_HEADER),
+        streaming: is_scalable(&streaming).then(|| size(&streaming)),
+    })
+}
+
+fn read_set(tid: ThreadId, set: i32, size: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; size];
+    let len = ptrace::read_register_bytes(tid, set, &mut bytes)?;
+    bytes.truncate(len);
+    Some(bytes)
+}
+
+/// Returns the extended registers, with those of the modes of SME if the thread is in one.
+/// `read_vectors` reads those of no mode.
+pub fn read_with_modes(
+    tid: ThreadId,
+    read_vectors: impl FnOnce() -> Option<ExtendedRegisters>,
+) -> Option<ExtendedRegisters> {
+    let modes = match modes(tid) {
+        Some(modes) if modes.streaming.is_some() || modes.matrix.is_some() => modes,
+        _ => return read_vectors(),
+    };
+    let vectors = match modes.streaming {
+        Some(size) => read_set(tid, STREAMING_SET, size)?.into(),
+        None => read_vectors()?,
+    };
+    let state = matrix::State {
+        vectors: &vectors,
+        is_streaming: modes.streaming.is_some(),
+        matrix: &read_set(tid, MATRIX_SET, modes.matrix.unwrap_or(SET_HEADER))?,
+        second_thread_pointer: thread_pointers(tid)?[1],
+    };
+    Some(matrix::join(&state).into())
+}
+
+/// Writes the extended registers; a thread that [`read_with_modes`] found in no mode leaves those that
+/// it is in. `write_vectors` writes those of no mode.
+pub fn write_with_modes(
+    tid: ThreadId,
+    area: &[u8],
+    write_vectors: impl FnOnce(&[u8]) -> bool,
+) -> bool {
+    let wanted = matrix::split(area);
+    let now = match modes(tid) {
+        Some(now) => now,
+        None => return write_vectors(area),
+    };
+    let streams = wanted.is_some_and(|it| it.is_streaming);
+    if now.streaming.is_some() && !streams && !leave_streaming_mode(tid) {
+        return false;
+    }
+    let vectors = matrix::vectors(area);
+    let written = match streams {
+        true => ptrace::write_register_bytes(tid, STREAMING_SET, vectors),
+        false => write_vectors(vectors),
+    };
+    // The header alone turns the matrix off.
+    let matrix = match wanted {
+        Some(it) => Some(it.matrix.to_vec()),
+        None if now.matrix.is_some() => read_set(tid, MATRIX_SET, SET_HEADER),
+        None => return written,
+    };
+    let matrix = matrix.is_some_and(|set| ptrace::write_register_bytes(tid, MATRIX_SET, &set));
+    let pointer = wanted.map_or(0, |it| it.second_thread_pointer);
+    let pointers = thread_pointers(tid)
+        .is_some_and(|[first, _]| ptrace::write_register_words(tid, TLS_SET, &[first, pointer]));
+    written && matrix && pointers
+}
+
+/// Leaves streaming mode: the kernel does so when the vectors of the other mode are written.
+fn leave_streaming_mode(tid: ThreadId) -> bool {
+    let Some(mut set) = read_set(tid, SVE_SET, SET_HEADER) else {
+        return false;
+    };
+    // Flags of 0: 16 bytes of each vector follow.
+    set.resize(SET_HEADER + PLAIN, 0);
+    let (size, flags) = (set.len() as u32, [0; 2]);
+    set[..4].copy_from_slice(&size.to_le_bytes());
+    set[12..14].copy_from_slice(&flags);
+    ptrace::write_register_bytes(tid, SVE_SET, &set)
+}
+
+/// Returns the thread pointer, and the one that says whether the matrix waits to be saved.
+fn thread_pointers(tid: ThreadId) -> Option<[u64; 2]> {
+    let mut words = [0; 2];
+    ptrace::read_register_words(tid, TLS_SET, &mut words).then_some(words)
 }
 
 /// Returns the tag (MTE) of the 16 bytes of memory around an address; `None` without tags.

@@ -3,7 +3,7 @@
 use super::super::TrapCause;
 use super::super::linux_abi::{self, LinuxAbi, PendingCall, Restart, SeparateRegister, signal};
 use super::super::registers::RegisterSet;
-use super::{procfs, ptrace};
+use super::{machine, procfs, ptrace};
 use crate::arch::{Arch, ExtendedRegisters};
 use crate::ids::ThreadId;
 use dwarf::Register;
@@ -108,6 +108,11 @@ pub fn read_vectors(tid: ThreadId) -> Option<ExtendedRegisters> {
 
 /// Reads all extended registers.
 pub fn read_extended(tid: ThreadId) -> Option<ExtendedRegisters> {
+    machine::read_with_modes(tid, || read_largest(tid))
+}
+
+/// Reads the set that has all vectors.
+fn read_largest(tid: ThreadId) -> Option<ExtendedRegisters> {
     /// Size of the last set: mostly that of the next one, too.
     static LENGTH: AtomicUsize = AtomicUsize::new(MAX_EXTENDED_BYTES);
     let Some(set) = &abi().extended else {
@@ -139,7 +144,9 @@ pub fn read_extended(tid: ThreadId) -> Option<ExtendedRegisters> {
 
 /// Writes all extended registers, as [`read_extended`] returned them. Returns false if it fails.
 pub fn write_extended(tid: ThreadId, area: &[u8]) -> bool {
-    let own = abi().extended.as_ref().filter(|set| (set.is_used)(area));
-    let set = own.map_or(NT_PRFPREG, |set| set.note.cast_signed());
-    ptrace::write_register_bytes(tid, set, area)
+    machine::write_with_modes(tid, area, |vectors| {
+        let own = abi().extended.as_ref().filter(|set| (set.is_used)(vectors));
+        let set = own.map_or(NT_PRFPREG, |set| set.note.cast_signed());
+        ptrace::write_register_bytes(tid, set, vectors)
+    })
 }

@@ -2,6 +2,7 @@
 //! addresses, DR6 the causes of the last traps, DR7 kinds and lengths (Intel SDM volume 3, §19.2).
 
 use super::ptrace;
+use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::arch::x86_64::watch::{control, hits};
 use crate::ids::ThreadId;
@@ -33,6 +34,19 @@ pub fn set_watchpoints(tid: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> io::
 /// Returns which slots a stopped thread's last traps came from, one bit each.
 pub fn triggered_watchpoints(tid: ThreadId) -> io::Result<u8> {
     peek(tid, debug_register(STATUS)).map(hits)
+}
+
+/// Returns the extended registers; there are no modes with others.
+pub fn read_with_modes(
+    _: ThreadId,
+    vectors: impl FnOnce() -> Option<ExtendedRegisters>,
+) -> Option<ExtendedRegisters> {
+    vectors()
+}
+
+/// Writes the extended registers; see [`read_with_modes`].
+pub fn write_with_modes(_: ThreadId, area: &[u8], vectors: impl FnOnce(&[u8]) -> bool) -> bool {
+    vectors(area)
 }
 
 /// Memory has no tags.
