@@ -5,12 +5,18 @@ use super::super::registers::{RegisterLayout, Word};
 use super::{ExtendedSet, LinuxAbi, Restart, SeparateRegister, SystemCalls};
 use crate::arch::Arch;
 use crate::arch::aarch64::extended::is_scalable;
+use crate::arch::aarch64::matrix;
 use dwarf::Register;
 use dwarf::register::aarch64::{PC, PSTATE, SIGNATURE_MASK, SP, TPIDR};
 
 /// `NT_ARM_TLS`
 const TLS_NOTE: u32 = 0x401;
+/// `NT_ARM_SVE`, `NT_ARM_SSVE`, `NT_ARM_ZA`
 const SVE_NOTE: u32 = 0x405;
+const STREAMING_NOTE: u32 = 0x40b;
+const MATRIX_NOTE: u32 = 0x40c;
+/// `NT_FPREGSET`
+const PLAIN_NOTE: u32 = 2;
 
 /// `NT_ARM_PAC_MASK`
 const PAC_NOTE: u32 = 0x406;
@@ -31,6 +37,24 @@ const WORDS: &[Word] = &{
     words[35] = Word::Separate(SIGNATURE_MASK);
     words
 };
+
+/// Makes the area of a thread that uses SME.
+fn join(set: &dyn Fn(u32) -> Option<&'static [u8]>) -> Option<Vec<u8>> {
+    let streaming = set(STREAMING_NOTE).filter(|set| is_scalable(set));
+    let other = || {
+        set(SVE_NOTE)
+            .filter(|set| is_scalable(set))
+            .or(set(PLAIN_NOTE))
+    };
+    let state = matrix::State {
+        vectors: streaming.or_else(other)?,
+        is_streaming: streaming.is_some(),
+        matrix: set(MATRIX_NOTE).unwrap_or_default(),
+        // Only what runs needs it.
+        second_thread_pointer: 0,
+    };
+    (state.modes() != 0).then(|| matrix::join(&state))
+}
 
 const fn x(number: u16) -> Register {
     Register(number)
@@ -73,6 +97,8 @@ pub static ABI: LinuxAbi = LinuxAbi {
     extended: Some(ExtendedSet {
         note: SVE_NOTE,
         is_used: is_scalable,
+        further: &[STREAMING_NOTE, MATRIX_NOTE],
+        join,
     }),
     separate: &[
         SeparateRegister {

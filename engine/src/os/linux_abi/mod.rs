@@ -38,6 +38,11 @@ pub struct ExtendedSet {
     /// Returns whether it has more than `NT_FPREGSET`, in a layout of its own: on aarch64 only for
     /// threads that use scalable vectors.
     pub is_used: fn(&[u8]) -> bool,
+    /// The types of notes of further sets, which a core file may have.
+    pub further: &'static [u32],
+    /// Makes the area of a thread that uses further sets, of the sets in a core file by their types;
+    /// `None` if it uses none.
+    pub join: fn(&dyn Fn(u32) -> Option<&'static [u8]>) -> Option<Vec<u8>>,
 }
 
 /// A register in a set of its own.

@@ -88,6 +88,8 @@ pub static ABI: LinuxAbi = LinuxAbi {
     extended: Some(ExtendedSet {
         note: XSTATE_NOTE,
         is_used: |_| true,
+        further: &[],
+        join: |_| None,
     }),
     separate: &[],
     // SI_KERNEL

@@ -11,6 +11,7 @@ mod unpack;
 pub use reader::Core;
 pub use unpack::CoreFile;
 
+use super::linux_abi;
 use super::{
     AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
     Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
@@ -105,12 +106,17 @@ impl ThreadState for PostMortem {
     }
 
     fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader {
-        let thread = self.core.thread(thread);
-        let area = thread.and_then(|thread| match part {
-            ExtendedPart::Vectors => thread.vectors.or(thread.extended),
-            ExtendedPart::All => thread.extended.or(thread.vectors),
-        });
-        ExtendedReader::known(area.map(|area| area.to_vec().into()))
+        let Some(thread) = self.core.thread(thread) else {
+            return ExtendedReader::known(None);
+        };
+        let area = match part {
+            ExtendedPart::Vectors => thread.vectors.or(thread.extended).map(<[u8]>::to_vec),
+            ExtendedPart::All => {
+                let joined = thread.joined(linux_abi::of(self.core.arch()));
+                joined.or_else(|| thread.extended.or(thread.vectors).map(<[u8]>::to_vec))
+            }
+        };
+        ExtendedReader::known(area.map(Into::into))
     }
 
     fn set_extended_registers(&mut self, _: ThreadId, _: &ExtendedRegisters) -> bool {

@@ -6,6 +6,7 @@ use super::super::RegisterSet;
 use super::super::linux_abi::{LinuxAbi, signal};
 use crate::ids::{Signal, SignalInfo, ThreadId};
 use dwarf::LoadAddr;
+use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -34,8 +35,23 @@ pub struct CoreThread {
     pub vectors: Option<&'static [u8]>,
     /// All extended registers, if the architecture has a further note for them.
     pub extended: Option<&'static [u8]>,
+    /// Further sets of them, by the types of their notes.
+    pub further: SmallVec<[(u32, &'static [u8]); 2]>,
     /// The signal that it received or was about to receive.
     pub signal: Option<SignalInfo>,
+}
+
+impl CoreThread {
+    /// Returns the area of extended registers if it has those of further sets.
+    pub fn joined(&self, abi: &LinuxAbi) -> Option<Vec<u8>> {
+        let set = abi.extended.as_ref()?;
+        let known = [(set.note, self.extended), (NT_FPREGSET, self.vectors)];
+        (set.join)(&|kind| {
+            let further = self.further.iter().find(|it| it.0 == kind);
+            let known = known.iter().find(|it| it.0 == kind).and_then(|it| it.1);
+            further.map(|it| it.1).or(known)
+        })
+    }
 }
 
 /// A part of a file that was mapped.
@@ -92,6 +108,12 @@ impl Notes {
                     {
                         thread.extended = Some(bytes).filter(|bytes| (set.is_used)(bytes));
                     }
+                    _ if let Some(set) = &abi.extended
+                        && set.further.contains(&kind) =>
+                    {
+                        thread.further.retain(|it| it.0 != kind);
+                        thread.further.push((kind, bytes));
+                    }
                     _ => {
                         for separate in abi.separate.iter().filter(|it| it.note == kind) {
                             if let Some(value) = u64_at(bytes, separate.offset) {
@@ -127,6 +149,7 @@ impl Notes {
             registers,
             vectors: None,
             extended: None,
+            further: SmallVec::new(),
             signal: (signal != 0).then_some(SignalInfo {
                 signal: Signal(signal.into()),
                 code: 0,

@@ -271,6 +271,41 @@ fn core_of_aarch64_is_read_on_any_host() {
 }
 
 #[test]
+fn matrices_of_aarch64_are_read_on_any_host() {
+    const ARCH: Arch = Arch::Aarch64;
+    let writer = Writer {
+        arch: ARCH,
+        ..Writer::default()
+    };
+    let mut header = [0_u8; 16];
+    (header[8], header[12]) = (16, 1);
+    let streaming = [&header[..], &[3; 32 * 16 + 34 + 30]].concat();
+    header[12] = 0;
+    let matrix = [&header[..], &[4; 16 * 16]].concat();
+    // Of the first thread streaming mode and the matrix are in use, of the second nothing.
+    let process = writer
+        .thread(12, 11)
+        .note("CORE", 2, &[1; 528])
+        .note("LINUX", 0x405, &header)
+        .note("LINUX", 0x40b, &streaming)
+        .note("LINUX", 0x40c, &matrix)
+        .thread(13, 0)
+        .note("CORE", 2, &[1; 528])
+        .note("LINUX", 0x40b, &header)
+        .note("LINUX", 0x40c, &header)
+        .open();
+    let area = extended(&process, ThreadId(12)).unwrap();
+    let value = |name: &str| {
+        let register = ARCH.extended_register_named(name).unwrap();
+        ARCH.extended_register(register, &area).unwrap().to_vec()
+    };
+    assert_eq!(value("svcr"), 3_u64.to_le_bytes());
+    assert_eq!(value("z31"), [3; 16]);
+    assert_eq!(value("za0hb15"), [4; 16]);
+    assert_eq!(extended(&process, ThreadId(13)), Some(vec![1; 528]));
+}
+
+#[test]
 fn unsupported_machines_are_named() {
     let mut bytes = Writer::default().thread(1, 11).bytes();
     let message = |bytes: &[u8]| read(bytes.to_vec()).err().unwrap().to_string();
