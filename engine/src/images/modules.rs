@@ -426,7 +426,9 @@ impl Modules {
     fn add_vdso(&mut self, pid: i32, memory: &ProcessMemory<'_>) {
         let os = memory.os;
         if let Some(addr) = os.auxiliary(pid, AT_SYSINFO_EHDR) {
-            let mut bytes = vec![0; 4 * 4096];
+            /// More than any has so far.
+            const MAX_BYTES: usize = 1 << 14;
+            let mut bytes = vec![0; MAX_BYTES];
             let len = os.read_memory(LoadAddr(addr), &mut bytes);
             bytes.truncate(len);
             if let Ok(module) = Module::from_bytes(Path::new("linux-vdso.so.1"), bytes) {

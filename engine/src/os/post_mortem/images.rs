@@ -1,7 +1,7 @@
 //! The files that the process had mapped, found on this machine by build-id. Memory that the kernel
 //! omits from a core file is read from them.
 
-use super::notes::FilePart;
+use super::notes::{FilePart, LARGEST_PAGE};
 use super::reader::{Core, Dumped};
 use dwarf::{LoadAddr, LoadBias, Memory, Module};
 use rustc_hash::FxHashMap;
@@ -19,8 +19,9 @@ const BY_BUILD_ID: &str = "/usr/lib/debug/.build-id";
 /// Maximum number of mapped files; a larger list is corrupt.
 const MAX_FILES: usize = 1 << 13;
 /// An image's headers and its build-id are in its first page.
-const PAGE: usize = 4096;
-static ZEROS: [u8; PAGE] = [0; PAGE];
+static ZEROS: [u8; LARGEST_PAGE as usize] = [0; LARGEST_PAGE as usize];
+/// Maximum size in bytes of the notes to search for a build-id: they are short.
+const MAX_NOTES: u64 = 4096;
 
 /// A module of the process.
 pub struct CoreImage {
@@ -180,8 +181,11 @@ impl Images {
         let name = without_deleted(path);
         let id = build_id_at(core, start);
         let found = |module: Arc<Module>, whole: bool| {
-            // Whole pages are mapped, starting with that of the first segment.
-            let first = module.load_range().start.0 & !(PAGE as u64 - 1);
+            // What is mapped there is the beginning of the file, whatever the size of pages.
+            let first = match module.segments().first() {
+                Some(it) => it.range.start.0.wrapping_sub(it.file_offset),
+                None => module.load_range().start.0,
+            };
             let bias = LoadBias(start.0.wrapping_sub(first));
             MatchedFile {
                 module,
@@ -275,9 +279,12 @@ impl Images {
         let offset = usize::try_from(offset).ok()?;
         let len = usize::try_from(part.end - addr).unwrap_or(usize::MAX);
         // The last page is padded with zeros (mmap(2)).
+        let page = core.decoded.page_bytes.max(1) as usize;
         let rest = match bytes.get(offset..) {
             Some(rest) if !rest.is_empty() => rest,
-            _ if offset < bytes.len().next_multiple_of(PAGE) => &ZEROS[offset % PAGE..],
+            _ if offset < bytes.len().next_multiple_of(page) => {
+                ZEROS.get(..page - offset % page).unwrap_or_default()
+            }
             _ => return None,
         };
         Some(&rest[..rest.len().min(len)])
@@ -327,14 +334,13 @@ fn build_id_at(core: &Core, start: LoadAddr) -> Option<Vec<u8>> {
     let header = FileHeader64::<Endian>::parse(bytes).ok()?;
     let headers = header.program_headers(Endian, bytes).ok()?;
     let loads = headers.iter().filter(|it| it.p_type(Endian) == PT_LOAD);
-    let first = loads.map(|it| it.p_vaddr(Endian)).min()?;
+    let first = loads.min_by_key(|it| it.p_vaddr(Endian))?;
+    // Where the beginning of the file would be.
+    let first = first.p_vaddr(Endian).wrapping_sub(first.p_offset(Endian));
     let notes = headers.iter().filter(|it| it.p_type(Endian) == PT_NOTE);
     for note in notes.take(64) {
-        let at = note
-            .p_vaddr(Endian)
-            .wrapping_sub(first & !(PAGE as u64 - 1));
-        // Build-id notes are short.
-        let mut bytes = vec![0; note.p_filesz(Endian).min(PAGE as u64) as usize];
+        let at = note.p_vaddr(Endian).wrapping_sub(first);
+        let mut bytes = vec![0; note.p_filesz(Endian).min(MAX_NOTES) as usize];
         let addr = LoadAddr(start.0.wrapping_add(at));
         if Dumped(core).read(addr, &mut bytes).is_err() {
             continue;

@@ -24,6 +24,10 @@ const NT_FILE: u32 = 0x4649_4c45;
 /// Offset of the registers in `struct elf_prstatus`.
 const REGISTERS: usize = 112;
 
+/// The sizes of pages that processors have.
+const SMALLEST_PAGE: u64 = 1 << 12;
+pub const LARGEST_PAGE: u64 = 1 << 16;
+
 /// Maximum number of threads and of mapped files; more is corrupt.
 const MAX_ENTRIES: usize = 1 << 20;
 
@@ -70,6 +74,8 @@ pub struct Notes {
     /// All threads; the one that ended the process comes first.
     pub threads: Vec<CoreThread>,
     pub files: Vec<FilePart>,
+    /// Size of a page, if there are files.
+    pub page_bytes: u64,
     pub auxiliary: Vec<(u64, u64)>,
     pub pid: Option<i32>,
     /// The process's name, cut to 15 bytes by the kernel.
@@ -91,7 +97,12 @@ impl Notes {
                 let pairs = pairs.filter_map(|pair| Some((u64_at(pair, 0)?, u64_at(pair, 8)?)));
                 self.auxiliary = pairs.collect();
             }
-            (b"CORE", NT_FILE) => self.files = files(bytes).unwrap_or_default(),
+            (b"CORE", NT_FILE) => {
+                self.files = files(bytes).unwrap_or_default();
+                // Other programs than the kernel write 1.
+                let unit = u64_at(bytes, 8).filter(|unit| unit.is_power_of_two());
+                self.page_bytes = unit.unwrap_or(0).clamp(SMALLEST_PAGE, LARGEST_PAGE);
+            }
             // The notes that follow a thread's NT_PRSTATUS belong to that thread.
             (b"CORE" | b"LINUX", _) => {
                 let Some(thread) = self.threads.last_mut() else {

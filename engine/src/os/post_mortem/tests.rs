@@ -80,9 +80,13 @@ impl Writer {
 
     /// Adds parts of files: first address, first address after it, page in the file.
     fn files(self, parts: &[(u64, u64, u64, &Path)]) -> Self {
+        self.files_in_pages(4096, parts)
+    }
+
+    fn files_in_pages(self, page: u64, parts: &[(u64, u64, u64, &Path)]) -> Self {
         let mut bytes = Vec::new();
         let words = parts.iter().flat_map(|part| [part.0, part.1, part.2]);
-        for word in [parts.len() as u64, 4096].into_iter().chain(words) {
+        for word in [parts.len() as u64, page].into_iter().chain(words) {
             bytes.extend(word.to_le_bytes());
         }
         for (.., path) in parts {
@@ -417,6 +421,30 @@ fn pages_that_were_left_out_come_from_the_same_build() {
     let mapping = &process.mappings(1)[1];
     assert!(mapping.executable && mapping.offset == 4096);
     assert_eq!(mapping.path, std::env::current_exe().unwrap());
+}
+
+/// Pages of 64 KiB.
+#[test]
+fn files_that_were_mapped_end_with_their_page() {
+    const PAGE: u64 = 1 << 16;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs::write(&path, "hello").unwrap();
+    let process = Writer::default()
+        .thread(1, 11)
+        .files_in_pages(PAGE, &[(PAGE, 3 * PAGE, 0, &path)])
+        .memory(PAGE, 2 * PAGE, R, &[]);
+    let file = CoreFile {
+        path: PathBuf::from("core"),
+        data: process.bytes().leak(),
+        notes: Vec::new(),
+        written: fs::metadata(&path).unwrap().modified().ok(),
+    };
+    let process = post_mortem(Core::read(file, None).unwrap());
+    let mut buffer = [1; 8];
+    assert_eq!(process.read_memory(LoadAddr(PAGE + 0x5000), &mut buffer), 8);
+    assert_eq!(buffer, [0; 8]);
+    assert_eq!(process.read_memory(LoadAddr(2 * PAGE - 4), &mut buffer), 4);
 }
 
 #[test]
