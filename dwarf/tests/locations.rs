@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FakeMemory, compile, frame};
+use common::{FakeMemory, argument, compile, frame};
 use dwarf::{
     CallerFrame, FileAddr, FrameContext, LoadAddr, LoadBias, Location, Machine, Register,
     Registers, StaticLocation, Term,
@@ -10,11 +10,16 @@ use dwarf::{
 
 const STACK: u64 = 0x7fff_0000;
 
-fn registers() -> Registers {
-    let mut registers = Registers::new(Machine::X86_64);
-    for number in 0..16 {
+fn registers(machine: Machine) -> Registers {
+    let general = match machine {
+        Machine::X86_64 => 16,
+        _ => 31,
+    };
+    let mut registers = Registers::new(machine);
+    for number in 0..general {
         registers.set(Register(number), 0x100 + u64::from(number));
     }
+    registers.set_sp(0x200);
     registers
 }
 
@@ -46,7 +51,7 @@ int main(int argc, char **argv) { return work(argc, 2); }
         );
         let module = &fixture.module;
         let work = fixture.function("work");
-        let registers = registers();
+        let registers = registers(module.machine());
         let context = frame(&MEMORY, &registers, module.body_start(&work), Some(&work));
         let place = |name: &str| {
             module
@@ -88,6 +93,27 @@ int main(int argc, char **argv) { return work(argc, 2); }
     }
 }
 
+/// Returns the return address of the call at an address, if it is one of a function.
+fn call_to(module: &dwarf::Module, at: FileAddr, function: FileAddr) -> Option<FileAddr> {
+    let mut code = [0; 5];
+    module.read_image(at, &mut code);
+    let word = |from: usize| i32::from_le_bytes([0, 1, 2, 3].map(|nth: usize| code[from + nth]));
+    let (back, distance) = match module.machine() {
+        // call rel32
+        Machine::X86_64 => {
+            (code[0] == 0xe8).then_some(())?;
+            (at + 5, (at + 5, i64::from(word(1))))
+        }
+        // bl
+        _ => {
+            let is_call = at.0 % 4 == 0 && word(0) as u32 >> 26 == 0b10_0101;
+            is_call.then_some(())?;
+            (at + 4, (at, i64::from(word(0) << 6 >> 6) * 4))
+        }
+    };
+    (distance.0 + distance.1 as u64 == function).then_some(back)
+}
+
 #[test]
 fn optimized_variables() {
     for flags in ["gcc -g -O2", "gcc -g -O2 -gdwarf-4"] {
@@ -110,7 +136,8 @@ int main(int argc, char **argv) { return caller(argc); }
         );
         let module = &fixture.module;
         let callee = fixture.function("callee");
-        let registers = registers();
+        let machine = module.machine();
+        let registers = registers(module.machine());
         let at = |pc: FileAddr, name: &str| {
             let context = frame(&MEMORY, &registers, pc, Some(&callee));
             module
@@ -118,14 +145,21 @@ int main(int argc, char **argv) { return caller(argc); }
                 .unwrap_or_else(|error| panic!("{flags} {name}: {error}"))
         };
         // Parameters come in registers, and a constant is where nothing is.
-        assert_eq!(at(callee.entry, "first"), Location::Register(Register(5)));
-        assert_eq!(at(callee.entry, "second"), Location::Register(Register(4)));
+        assert_eq!(
+            at(callee.entry, "first"),
+            Location::Register(argument(machine, 0))
+        );
+        assert_eq!(
+            at(callee.entry, "second"),
+            Location::Register(argument(machine, 1))
+        );
         assert_eq!(
             at(callee.entry, "constant"),
             Location::Implicit(vec![42, 0, 0, 0]),
             "{flags}"
         );
-        // After the call rdi is gone; the call site in the caller knows what it was.
+        // After the call the argument's register is another's; the call site in the caller knows what
+        // it was.
         let call_end = module
             .rows_in(callee.ranges[0])
             .last()
@@ -134,23 +168,12 @@ int main(int argc, char **argv) { return caller(argc); }
             .end
             - 1;
         let caller = fixture.function("caller");
-        let mut offset = 0;
-        let mut found = None;
-        while caller.contains(caller.entry + offset) {
-            let mut code = [0; 1];
-            module.read_image(caller.entry + offset, &mut code);
-            // call rel32, to the callee
-            let mut rel = [0; 4];
-            module.read_image(caller.entry + offset + 1, &mut rel);
-            let back = caller.entry + offset + 5;
-            let target = back + i64::from(i32::from_le_bytes(rel)) as u64;
-            if code == [0xe8] && target == callee.entry {
-                found = Some(back);
-                break;
-            }
-            offset += 1;
-        }
-        let back = found.expect("the call");
+        let body = caller.ranges[0];
+        let addrs = (0..body.end - body.start).map(|offset| body.start + offset);
+        let back = addrs
+            .filter_map(|at| call_to(module, at, callee.entry))
+            .next();
+        let back = back.expect("the call");
         let tell = |known: bool| {
             let caller_of = |level| {
                 (known && level == 0).then(|| CallerFrame {
@@ -189,7 +212,7 @@ int main(int argc, char **argv) { struct pair p = { argc, 2 }; return f(p) + g(a
     );
     let module = &fixture.module;
     let f = fixture.function("f");
-    let registers = registers();
+    let registers = registers(module.machine());
     let context = frame(&MEMORY, &registers, f.entry, Some(&f));
     let Location::Pieces(pieces) = module
         .locate(&fixture.variable("f", "p"), &context)
@@ -199,7 +222,8 @@ int main(int argc, char **argv) { struct pair p = { argc, 2 }; return f(p) + g(a
     };
     assert_eq!(pieces.len(), 2);
     assert_eq!((pieces[0].bits, pieces[1].bits), (64, 64));
-    assert_eq!(pieces[1].location, Location::Register(Register(4)));
+    let second = argument(module.machine(), 1);
+    assert_eq!(pieces[1].location, Location::Register(second));
     let g = fixture.function("g");
     let pointer = fixture.variable("g", "p");
     let implicit = g.ranges.iter().any(|range| {
@@ -244,7 +268,7 @@ int main() { Left left; return left.id; }
             .flat_map(|word: &u64| word.to_le_bytes())
             .collect(),
     };
-    let registers = registers();
+    let registers = registers(module.machine());
     let context = frame(&memory, &registers, FileAddr(0), None);
     let found = module.locate_member(place, LoadAddr(STACK), &context);
     assert_eq!(found.expect("a place"), LoadAddr(STACK - 16));
@@ -289,7 +313,7 @@ int main(int argc, char **argv) { return work(argc, 2); }
         let fixture = compile(flags, "static.c", source);
         let module = &fixture.module;
         let work = fixture.function("work");
-        let registers = registers();
+        let registers = registers(module.machine());
         let mut compared = 0;
         for mark in ["loop", "twice", "print", "end"] {
             for location in fixture.locations(mark) {

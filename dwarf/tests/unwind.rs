@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FakeMemory, compile};
+use common::{FakeMemory, argument, compile, has_link_register};
 use dwarf::{
     FileAddr, FrameAddress, LoadAddr, LoadBias, Machine, Module, ModuleMap, Register, Registers,
     Unwinder,
@@ -24,12 +24,17 @@ impl ModuleMap for One {
     }
 }
 
-const RBP: Register = Register(6);
 const STACK: u64 = 0x7ffd_0000_0000;
+/// x30 of aarch64.
+const LINK: Register = Register(30);
 
-fn registers(pc: u64, sp: u64) -> Registers {
-    let mut registers = Registers::new(Machine::X86_64);
-    for number in 0..16 {
+fn registers(machine: Machine, pc: u64, sp: u64) -> Registers {
+    let mut registers = Registers::new(machine);
+    let general = match machine {
+        Machine::X86_64 => 16,
+        _ => 31,
+    };
+    for number in 0..general {
         registers.set(Register(number), 0x1111 * u64::from(number));
     }
     registers.set_sp(sp);
@@ -85,8 +90,8 @@ fn every_function_of_libc_and_of_this_test() {
                     continue;
                 }
                 let pc = bias.load(addr);
-                let mut frame = registers(pc.0, STACK + 0x1000);
-                frame.set(RBP, STACK + 0x4000);
+                let mut frame = registers(module.machine(), pc.0, STACK + 0x1000);
+                frame.set(module.machine().frame_pointer(), STACK + 0x4000);
                 let unwound = unwinder.unwind(&map, &memory, FrameAddress::Pc(pc), &frame);
                 match unwound {
                     Ok(unwound) => {
@@ -125,13 +130,22 @@ fn a_frame_in_all_its_states() {
             bias,
         };
         let mut unwinder = Unwinder::new();
+        let machine = fixture.module.machine();
+        let frame_pointer = machine.frame_pointer();
         let leaf = fixture.function("leaf");
         let caller = fixture.function("caller");
-        let body = fixture.module.body_start(&leaf);
+        let body = fixture.module.body_start(&caller);
         let back = bias.load(caller.entry + 20).0;
-        // At the entry: the return address is on top.
+        // At the entry: the return address is on top, or in a register.
         let memory = stack(&[0, back, 7]);
-        let frame = registers(bias.load(leaf.entry).0, STACK + 8);
+        let mut frame = registers(machine, bias.load(leaf.entry).0, STACK + 8);
+        let (pushed, kept, frame_bytes) = match has_link_register(machine) {
+            true => {
+                frame.set(LINK, back);
+                (0, Register(19), 32)
+            }
+            false => (8, Register(12), 16),
+        };
         let unwound = unwinder
             .unwind(
                 &map,
@@ -146,24 +160,30 @@ fn a_frame_in_all_its_states() {
             FrameAddress::ReturnAddress(LoadAddr(back)),
             "{flags}"
         );
-        assert_eq!(above.sp(), Some(STACK + 16));
-        assert_eq!(above.get(RBP), Some(0x6666));
-        assert_eq!(above.get(Register(5)), None, "rdi is the callee's");
-        assert_eq!(above.get(Register(12)), Some(0xcccc));
-        // In the body: rbp is saved below the return address.
+        assert_eq!(above.sp(), Some(STACK + 8 + pushed));
+        let as_before = |register: Register| Some(0x1111 * u64::from(register.0));
+        assert_eq!(above.get(frame_pointer), as_before(frame_pointer));
+        let of_callee = argument(machine, 0);
+        assert_eq!(above.get(of_callee), None, "an argument is the callee's");
+        assert_eq!(above.get(kept), as_before(kept));
+        // In the body: the frame pointer is saved below the return address.
         let memory = stack(&[0, 0, STACK + 0x100, back, 7]);
-        let mut frame = registers(bias.load(body).0, STACK + 16);
-        frame.set(RBP, STACK + 16);
+        let mut frame = registers(machine, bias.load(body).0, STACK + 16);
+        frame.set(frame_pointer, STACK + 16);
         let unwound = unwinder
             .unwind(&map, &memory, FrameAddress::Pc(bias.load(body)), &frame)
             .expect("unwind in the body");
-        assert_eq!(unwound.cfa, LoadAddr(STACK + 32), "{flags}");
+        assert_eq!(unwound.cfa, LoadAddr(STACK + 16 + frame_bytes), "{flags}");
         let (address, above) = unwound.caller.expect("a caller");
         assert_eq!(address, FrameAddress::ReturnAddress(LoadAddr(back)));
-        assert_eq!(above.get(RBP), Some(STACK + 0x100));
+        assert_eq!(above.get(frame_pointer), Some(STACK + 0x100));
+        // The frame pointer does not say where the frame is.
+        if has_link_register(machine) {
+            continue;
+        }
         // A stack that does not grow ends the walk.
-        let mut frame = registers(back, STACK + 64);
-        frame.set(RBP, STACK);
+        let mut frame = registers(machine, back, STACK + 64);
+        frame.set(frame_pointer, STACK);
         assert!(
             unwinder
                 .unwind(
@@ -186,27 +206,32 @@ fn calls_through_null_and_the_end_of_the_stack() {
         bias,
     };
     let mut unwinder = Unwinder::new();
+    let machine = fixture.module.machine();
     let back = bias.load(fixture.function("caller").entry + 20).0;
+    let mut nowhere = registers(machine, 0, STACK);
+    if has_link_register(machine) {
+        nowhere.set(LINK, back);
+    }
     let unwound = unwinder
         .unwind(
             &map,
             &stack(&[back, 0]),
             FrameAddress::Pc(LoadAddr(0)),
-            &registers(0, STACK),
+            &nowhere,
         )
         .expect("unwind");
     assert_eq!(
         unwound.caller.map(|caller| caller.0),
         Some(FrameAddress::ReturnAddress(LoadAddr(back)))
     );
-    // `_start` says that its return address is undefined.
-    let start = bias.load(fixture.module.entry()) + 4;
+    // `_start` says behind its landing pad that its return address is undefined.
+    let start = bias.load(fixture.module.entry()) + 8;
     let unwound = unwinder
         .unwind(
             &map,
             &full_stack(back),
             FrameAddress::ReturnAddress(start),
-            &registers(start.0, STACK),
+            &registers(machine, start.0, STACK),
         )
         .expect("unwind");
     assert!(unwound.caller.is_none());
@@ -218,14 +243,20 @@ fn calls_through_null_and_the_end_of_the_stack() {
                 &map,
                 &stack(&[1, 2, 3]),
                 FrameAddress::Pc(garbage),
-                &registers(garbage.0, STACK)
+                &registers(machine, garbage.0, STACK)
             )
             .is_err()
     );
 }
 
+/// The code that a signal handler returns to: of libc, or, where that is the kernel's, the same in a
+/// program.
 #[test]
 fn a_signal_trampoline() {
+    const LIKE_THE_KERNELS: &str = r#"
+__asm__(".text; nop; give_back: mov x8, #139; svc #0");
+int main(void) { return 0; }
+"#;
     let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
     let path = maps
         .lines()
@@ -233,9 +264,20 @@ fn a_signal_trampoline() {
         .find(|path| path.contains("libc.so"))
         .expect("libc is loaded")
         .to_owned();
-    let module = Module::open(Path::new(&path)).expect("open libc");
-    // mov $15, %rax; syscall
-    const RESTORE: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    let libc = Module::open(Path::new(&path)).expect("open libc");
+    let machine = libc.machine();
+    // mov $15, %rax; syscall; or mov x8, #139; svc #0
+    let (restore, module): (&[u8], _) = match machine {
+        Machine::X86_64 => (&[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05], libc),
+        _ => {
+            let flags = "gcc -g -O0 -fno-asynchronous-unwind-tables -fno-unwind-tables";
+            let fixture = compile(flags, "trampoline.c", LIKE_THE_KERNELS);
+            (
+                &[0x68, 0x11, 0x80, 0xd2, 1, 0, 0, 0xd4],
+                fixture.module.clone(),
+            )
+        }
+    };
     let code = module
         .segments()
         .iter()
@@ -246,33 +288,35 @@ fn a_signal_trampoline() {
         .read_image(code.range.start, &mut bytes)
         .expect("its bytes");
     let offset = bytes
-        .windows(9)
-        .position(|window| window == RESTORE)
+        .windows(restore.len())
+        .position(|window| window == restore)
         .expect("the trampoline");
     let trampoline: FileAddr = code.range.start + offset as u64;
     let bias = LoadBias(0x7f00_0000_0000);
     let map = One { module, bias };
-    // The context's general registers start at 40: r8 … r15, rdi, rsi, rbp, rbx, rdx, rax,
-    // rcx, rsp, rip.
-    let mut words = vec![0; 64];
-    for (index, word) in words.iter_mut().enumerate().skip(5) {
+    // Where the context's registers are, and what follows which: r8 to r15, rdi, rsi, rbp, rbx, rdx,
+    // rax, rcx, rsp, rip from 40 on; x0 to x30, the stack pointer, the pc behind the signal's data.
+    let (first, general, argument, sp, pc) = match machine {
+        Machine::X86_64 => (5, (Register(8), 5), (Register(5), 13), 20, 21),
+        _ => (39, (Register(0), 39), (Register(30), 69), 70, 71),
+    };
+    let mut words = vec![0; 128];
+    for (index, word) in words.iter_mut().enumerate().skip(first) {
         *word = 0x1000 + index as u64;
     }
+    let memory = stack(&words);
     let address = FrameAddress::ReturnAddress(bias.load(trampoline));
+    let frame = registers(machine, address.addr().0, STACK);
     let unwound = Unwinder::new()
-        .unwind(
-            &map,
-            &stack(&words),
-            address,
-            &registers(address.addr().0, STACK),
-        )
+        .unwind(&map, &memory, address, &frame)
         .expect("unwind");
     assert!(unwound.signal_frame);
     let (address, interrupted) = unwound.caller.expect("the interrupted frame");
-    assert_eq!(address, FrameAddress::Pc(LoadAddr(0x1000 + 21)));
-    assert_eq!(interrupted.sp(), Some(0x1000 + 20));
-    assert_eq!(interrupted.get(Register(8)), Some(0x1005));
-    assert_eq!(interrupted.get(Register(5)), Some(0x100d));
+    assert_eq!(address, FrameAddress::Pc(LoadAddr(0x1000 + pc)));
+    assert_eq!(interrupted.sp(), Some(0x1000 + sp));
+    for (register, index) in [general, argument] {
+        assert_eq!(interrupted.get(register), Some(0x1000 + index));
+    }
 }
 
 /// As glibc's `_dl_runtime_resolve` begins: the stub that jumps there has saved `x30`, and the rules say

@@ -2,7 +2,8 @@
 #![allow(dead_code)]
 
 use dwarf::{
-    FileAddr, Function, LoadAddr, LoadBias, Memory, Module, Registers, Scope, Unreadable, Variable,
+    FileAddr, Function, LoadAddr, LoadBias, Machine, Memory, Module, Register, Registers, Scope,
+    Unreadable, Variable,
 };
 use std::path::PathBuf;
 use std::process::Command;
@@ -93,6 +94,21 @@ impl Fixture {
         assert_eq!(files.len(), 1, "{files:?}");
         self.module.line_locations(&files[0], self.line(mark))
     }
+}
+
+/// The register of an argument that is a number: of the first or the second one.
+pub fn argument(machine: Machine, nth: u16) -> Register {
+    match machine {
+        // rdi, rsi
+        Machine::X86_64 => Register(5 - nth),
+        Machine::Aarch64 => Register(nth),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether a call leaves the return address in a register.
+pub fn has_link_register(machine: Machine) -> bool {
+    machine == Machine::Aarch64
 }
 
 /// A stack in a vector.
