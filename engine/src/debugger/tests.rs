@@ -23,12 +23,16 @@ const OTHER: ThreadId = ThreadId(8);
 const SITE: LoadAddr = LoadAddr(BASE + 4);
 const TRAP: ThreadEvent = ThreadEvent::Signal(Signal::TRAP);
 
-/// A running process of `nop`s with two threads.
+/// A running process with two threads, of `nop`s of x86-64, whatever this machine is.
 fn running() -> (Debugger, Fake) {
+    running_with(Arch::X86_64, vec![0x90; 64])
+}
+
+fn running_with(arch: Arch, code: Vec<u8>) -> (Debugger, Fake) {
     let fake = Fake::default();
     {
         let mut script = fake.0.borrow_mut();
-        script.memory = vec![0x90; 64];
+        script.memory = code;
         for thread in [LEADER, OTHER] {
             script.registers.insert(thread, at(LoadAddr(BASE)));
         }
@@ -38,6 +42,9 @@ fn running() -> (Debugger, Fake) {
     debugger.release(false).unwrap();
     while next(&mut debugger).is_some() {}
     fake.0.borrow_mut().log.clear();
+    debugger.images.modules.test_arch = Some(arch);
+    debugger.inferior.arch = arch;
+    debugger.inferior.sites = Sites::of(arch);
     (debugger, fake)
 }
 
@@ -559,12 +566,7 @@ fn unchanged_write_resumes_without_a_report() {
 /// A running process of the fake set: instructions of four bytes, a trap that leaves the pc in
 /// place. What holds here does not depend on the set of this machine.
 fn running_of_fake_set() -> (Debugger, Fake) {
-    let (mut debugger, fake) = running();
-    fake.0.borrow_mut().memory = to(NOP, 0).repeat(16);
-    debugger.images.modules.test_arch = Some(Arch::Fixed);
-    debugger.inferior.arch = Arch::Fixed;
-    debugger.inferior.sites = Sites::of(Arch::Fixed);
-    (debugger, fake)
+    running_with(Arch::Fixed, to(NOP, 0).repeat(16))
 }
 
 /// Lets a thread run into a trap of the fake set.

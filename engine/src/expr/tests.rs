@@ -1,6 +1,7 @@
 //! Expressions that need no debug info, and malformed input.
 
 use super::{EvalContext, Expression, Purpose};
+use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::value::{Limits, RegisterPlace, Target, Value, present};
 use dwarf::{Language, LoadAddr, LoadBias, Memory, Module, ModuleMap, TypeId, Unreadable};
@@ -47,6 +48,10 @@ impl Target for Nowhere {
 impl EvalContext for Nowhere {
     fn language(&self) -> Language {
         self.0
+    }
+    /// Of it come the sizes and signs that C leaves to the machine.
+    fn arch(&self) -> Arch {
+        Arch::X86_64
     }
     fn global(&self, _: &str) -> Result<Option<Value>, Error> {
         Ok(None)

@@ -98,7 +98,13 @@ impl RegisterSet {
     /// Returns registers of this machine that are all zero.
     #[cfg(test)]
     pub(crate) fn zeroed() -> Self {
-        Self::zeroed_in(&super::linux_abi::of(Arch::HOST).registers)
+        Self::zeroed_of(Arch::HOST)
+    }
+
+    /// Returns registers of an instruction set that are all zero.
+    #[cfg(test)]
+    pub(crate) fn zeroed_of(arch: Arch) -> Self {
+        Self::zeroed_in(&super::linux_abi::of(arch).registers)
     }
 
     /// Decodes little-endian bytes in the system's layout; `None` if they are too few.
@@ -294,7 +300,7 @@ mod tests {
 
     #[test]
     fn registers_that_a_set_lacks_are_left_alone() {
-        let mut set = RegisterSet::zeroed();
+        let mut set = RegisterSet::zeroed_of(Arch::X86_64);
         for absent in [Register(17), Register(63), Register(64), Register(u16::MAX)] {
             assert_eq!(set.get(absent), None, "{absent:?}");
             assert!(!set.set(absent, 1), "{absent:?}");

@@ -157,6 +157,7 @@ fn halves(value: u64) -> [[u8; 4]; 2] {
 mod tests {
     use super::super::decoded as decode;
     use super::*;
+    use crate::arch::Arch;
     use crate::os::RegisterSet;
 
     struct Stack([u8; 8]);
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn emulation_matches_the_processor() {
         let stack = Stack(0x5555_0000_2222_u64.to_le_bytes());
-        let mut registers = RegisterSet::zeroed();
+        let mut registers = RegisterSet::zeroed_of(Arch::X86_64);
         registers.set_sp(0x7000);
         let after = |bytes: &[u8]| {
             let instruction = decode(bytes, LoadAddr(0x1000));

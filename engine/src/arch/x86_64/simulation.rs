@@ -131,6 +131,7 @@ impl<'a> Simulation<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Arch;
     use crate::arch::x86_64::decoded as decode;
     use crate::os::RegisterSet;
 
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn vtable_call_is_predicted_without_calls_between() {
-        let mut registers = RegisterSet::zeroed();
+        let mut registers = RegisterSet::zeroed_of(Arch::X86_64);
         registers.set_sp(0x1ff0);
         let load = decode(&[0x48, 0x8b, 0x04, 0x24], LoadAddr(0)); // mov rax, [rsp]
         let table = decode(&[0x48, 0x8b, 0x00], LoadAddr(4)); // mov rax, [rax]

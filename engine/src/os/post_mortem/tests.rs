@@ -182,7 +182,11 @@ fn report(core: &Core) -> String {
 
 #[test]
 fn threads_registers_and_the_signal() {
-    let process = Writer::default()
+    let writer = Writer {
+        arch: Arch::X86_64,
+        ..Writer::default()
+    };
+    let process = writer
         .thread(12, 11)
         .process(10, "worker", "./worker --fast")
         .fault(11, 0xdead)
@@ -334,7 +338,11 @@ fn vectors_are_the_threads_own() {
     // AVX state is enabled (XCR0) and in use (XSTATE_BV).
     (area[464], area[512]) = (7, 7);
     area[576 + 32] = 9;
-    let process = Writer::default()
+    let writer = Writer {
+        arch: Arch::X86_64,
+        ..Writer::default()
+    };
+    let process = writer
         .thread(1, 11)
         .note("CORE", 2, &area[..512])
         .note("LINUX", 0x202, &area)

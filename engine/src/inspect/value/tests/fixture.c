@@ -5,6 +5,9 @@
 #include <wchar.h>
 #include <uchar.h>
 #include <complex.h>
+#ifdef __aarch64__
+#define __float128 long double
+#endif
 struct node { int v; struct node *l, *r; };
 struct inner { int x; double y; };
 struct all { int a; long b; struct inner in; int arr[8]; char name[16]; struct node *next; };
