@@ -202,6 +202,8 @@ fn operands_in_memory() {
     assert_eq!(access(0x9cff_fe20), (0x1fc4, 16, false));
     assert_eq!(access(0xf823_00a4), (0, 8, true));
     assert_eq!(access(0x4820_7c82), (0, 16, true));
+    // dc zva, x1: a block whose size is the processor's
+    assert_eq!(access(0xd50b_7421), (0x1000, 0, true));
     let store = at(0xf900_17e0, 0).accesses(&registers)[0];
     assert_eq!((store.base, store.is_plain), (Some((SP, 40)), true));
     assert!(at(0xf900_17e0, 0).may_store());

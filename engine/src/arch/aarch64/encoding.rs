@@ -391,6 +391,9 @@ fn system(word: u32) -> Option<Kind> {
             number: bits(word, 11, 5) as u8,
         });
     }
+    if let Some(access) = memory::block(word) {
+        return Some(Kind::Memory(access));
+    }
     let mut all = ALLOCATED.iter();
     all.any(|(mask, value)| is(word, *mask, *value))
         .then_some(Kind::Other)

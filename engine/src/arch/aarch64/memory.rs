@@ -159,6 +159,14 @@ pub fn scalable(word: u32) -> Option<MemoryAccess> {
     })
 }
 
+/// Returns the access of `dc zva` or `dc gzva`, which clears the block that its operand is in.
+pub fn block(word: u32) -> Option<MemoryAccess> {
+    let clears = matches!(word & !0x1f, 0xd50b_7420 | 0xd50b_7480);
+    let base = register(word, 0);
+    // The zero register is no base: such an instruction faults.
+    (clears && base != 31).then(|| MemoryAccess::at(base, 0, Direction::Store))
+}
+
 /// Exclusive and ordered accesses, and compare and swap.
 fn exclusive(word: u32) -> Option<MemoryAccess> {
     let (size, first, second) = (word >> 30, register(word, 0), register(word, 10));
