@@ -215,6 +215,8 @@ fn emulated_instructions_write_registers_alone() {
     const CARRY: u64 = 1 << 29;
     let before = Plain::zeroed().with(&[
         (Register(8), 0x9000),
+        // With a tag.
+        (Register(9), 0xab << 56 | 0x9000),
         (X30, 0x7000),
         (PSTATE, CARRY | 0b11 << 10),
     ]);
@@ -227,7 +229,10 @@ fn emulated_instructions_write_registers_alone() {
     after(NOP, &[(PC, 0x1064)]);
     after(RET, &[(PC, 0x7000)]);
     after(0x97ff_fffb, &[(PC, 0x104c), (X30, 0x1064)]);
-    after(0xd61f_0100, &[(PC, 0x9000), (PSTATE, CARRY | 0b01 << 10)]);
+    for jump in [0xd61f_0100, 0xd61f_0120] {
+        after(jump, &[(PC, 0x9000), (PSTATE, CARRY | 0b01 << 10)]);
+    }
+    after(0xd65f_0120, &[(PC, 0x9000)]);
     after(
         0xd63f_0100,
         &[(PC, 0x9000), (X30, 0x1064), (PSTATE, CARRY | 0b10 << 10)],

@@ -87,7 +87,10 @@ fn flow(code: &Decoded) -> Flow {
 pub fn target(code: &Decoded, registers: &impl RegisterFile, _: &dyn Memory) -> Option<LoadAddr> {
     match code.kind {
         Kind::JumpTo { register: 31, .. } => Some(LoadAddr(0)),
-        Kind::JumpTo { register, .. } => registers.get(dwarf_register(register)).map(LoadAddr),
+        Kind::JumpTo { register, .. } => {
+            let pointer = registers.get(dwarf_register(register))?;
+            Some(LoadAddr(untagged(pointer)))
+        }
         _ => None,
     }
 }

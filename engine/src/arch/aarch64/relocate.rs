@@ -2,7 +2,7 @@
 
 use super::super::RegisterFile;
 use super::super::instruction::{Emulated, Relocated};
-use super::decode::decoded;
+use super::decode::{decoded, untagged};
 use super::encoding::{Condition, Kind, LINK, Transfer, bits, is};
 use super::memory::{Base, Direction, MemoryAccess};
 use super::{Decoded, INSTRUCTION_BYTES, dwarf_register};
@@ -55,7 +55,8 @@ pub fn emulate<R: RegisterFile>(
         }
         // Those that authenticate need the processor's keys.
         Kind::JumpTo { register, transfer } if !authenticates(code.word) => {
-            next = value(register)?;
+            // The processor drops the tag.
+            next = untagged(value(register)?);
             match transfer {
                 Transfer::Jump => branch_type = BY_JUMP,
                 Transfer::Call => {
