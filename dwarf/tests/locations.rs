@@ -106,7 +106,7 @@ fn call_to(module: &dwarf::Module, at: FileAddr, function: FileAddr) -> Option<F
         }
         // bl
         _ => {
-            let is_call = at.0 % 4 == 0 && word(0) as u32 >> 26 == 0b10_0101;
+            let is_call = at.0.is_multiple_of(4) && word(0) as u32 >> 26 == 0b10_0101;
             is_call.then_some(())?;
             (at + 4, (at, i64::from(word(0) << 6 >> 6) * 4))
         }
