@@ -131,18 +131,17 @@ pub fn linked_context(
     /// Offset in `ucontext_t` (sys/ucontext.h) of `uc_mcontext.regs`, followed by `sp` and `pc`.
     const REGISTERS: u64 = 176 + 8;
     const SP: u64 = REGISTERS + 8 * 31;
-    let from_x19 = match behind_hint(memory, pc)? {
+    let from_x19 = matches!(
+        behind_hint(memory, pc)?,
         Kind::Move {
             to: 0,
             from: 19,
             width: Width::X,
-        } => true,
-        Kind::JumpIf {
+        } | Kind::JumpIf {
             condition: Condition::Zero { register: 19, .. },
             ..
-        } => true,
-        _ => false,
-    };
+        }
+    );
     if !from_x19 {
         return None;
     }
