@@ -2,7 +2,7 @@
 //! calls (`asm-generic/unistd.h`).
 
 use super::super::registers::{RegisterLayout, Word};
-use super::{ExtendedSet, LinuxAbi, Restart, SeparateRegister, SystemCalls};
+use super::{ExtendedSet, FindSet, LinuxAbi, Restart, SeparateRegister, SystemCalls};
 use crate::arch::Arch;
 use crate::arch::aarch64::extended::is_scalable;
 use crate::arch::aarch64::matrix;
@@ -39,7 +39,7 @@ const WORDS: &[Word] = &{
 };
 
 /// Makes the area of a thread that uses SME.
-fn join(set: &dyn Fn(u32) -> Option<&'static [u8]>) -> Option<Vec<u8>> {
+fn join(set: &FindSet<'_>) -> Option<Vec<u8>> {
     let streaming = set(STREAMING_NOTE).filter(|set| is_scalable(set));
     let other = || {
         set(SVE_NOTE)

@@ -42,8 +42,11 @@ pub struct ExtendedSet {
     pub further: &'static [u32],
     /// Makes the area of a thread that uses further sets, of the sets in a core file by their types;
     /// `None` if it uses none.
-    pub join: fn(&dyn Fn(u32) -> Option<&'static [u8]>) -> Option<Vec<u8>>,
+    pub join: fn(&FindSet<'_>) -> Option<Vec<u8>>,
 }
+
+/// Returns a set in a core file by the type of its note.
+pub type FindSet<'a> = dyn Fn(u32) -> Option<&'static [u8]> + 'a;
 
 /// A register in a set of its own.
 pub struct SeparateRegister {
