@@ -3,6 +3,8 @@
 # arguments, each ended by a null character; answers with the exit code, the sizes of what the compiler wrote
 # to stdout and stderr, and both. SYSROOT: what the guest's packages have beyond the cross compiler's.
 set -u
+# The guest has no locales; tests read what compilers say.
+export LC_ALL=C
 cross=aarch64-linux-gnu
 read -r -d '' count || exit
 words=()
