@@ -5,8 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture, core_of};
 
-const PAGE: u64 = 4096;
-
 fn number(text: &str) -> u64 {
     let digits = text.split_whitespace().find(|word| word.starts_with("0x"));
     let digits = digits.unwrap_or_else(|| panic!("an address in {text}"));
@@ -101,7 +99,8 @@ fn unreadable_memory_is_explained() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let pages = address(&mut client, "pages");
-    for (start, there) in [(pages + PAGE - 8, 8), (pages + 3 * PAGE - 4, 4)] {
+    let page: u64 = client.evaluate("page").parse().expect("a number");
+    for (start, there) in [(pages + page - 8, 8), (pages + 3 * page - 4, 4)] {
         let (body, bytes) = at(&mut client, start, 100);
         assert_eq!(bytes.len(), there);
         assert_eq!(body["unreadableBytes"], 100 - there);
@@ -111,9 +110,9 @@ fn unreadable_memory_is_explained() {
     let vvar = maps.lines().find(|line| line.ends_with("[vvar]"));
     let vvar = vvar.map(|line| u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap());
     let mut refused = vec![
-        (pages + PAGE, "guard pages"),
+        (pages + page, "guard pages"),
         (
-            pages + 3 * PAGE,
+            pages + 3 * page,
             "nothing is mapped there; the next mapping",
         ),
         (0x10, "nothing is mapped there"),
@@ -210,23 +209,24 @@ fn partial_write_needs_permission() {
     let fixture = Fixture::of("c/memory.c");
     let mut client = DapClient::stopped_at(&fixture, "ready");
     let pages = address(&mut client, "pages");
+    let page: u64 = client.evaluate("page").parse().expect("a number");
     let shared = address(&mut client, "shared");
-    let edge = format!("{:#x}", pages + PAGE - 4);
+    let edge = format!("{:#x}", pages + page - 4);
     let data = STANDARD.encode([1_u8; 16]);
     let whole = json!({"memoryReference": edge, "data": data});
     let error = client.request_error("writeMemory", whole);
     assert!(
-        error.contains(&format!("{:#x}", pages + PAGE)) && error.contains("guard"),
+        error.contains(&format!("{:#x}", pages + page)) && error.contains("guard"),
         "{error}"
     );
-    assert_eq!(at(&mut client, pages + PAGE - 4, 4).1, [0; 4]);
+    assert_eq!(at(&mut client, pages + page - 4, 4).1, [0; 4]);
     let partly = json!({"memoryReference": edge, "data": data, "allowPartial": true});
     let body = client.request_ok("writeMemory", partly);
     assert_eq!(
         (&body["bytesWritten"], &body["offset"]),
         (&json!(4), &json!(0))
     );
-    assert_eq!(at(&mut client, pages + PAGE - 4, 4).1, [1; 4]);
+    assert_eq!(at(&mut client, pages + page - 4, 4).1, [1; 4]);
     for (addr, why) in [(shared, "read-only"), (0x10, "nothing is mapped")] {
         for partly in [false, true] {
             let reference = format!("{addr:#x}");
