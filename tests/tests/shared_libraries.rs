@@ -94,3 +94,35 @@ fn modules_come() {
     }
     client.disconnect();
 }
+
+/// Each instruction of a stub with a landing pad is in a frame of its own, below its caller.
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn stubs_with_landing_pads_are_passed() {
+    let fixture = Fixture::of("c/guarded.c");
+    let mut client = DapClient::stopped_at(&fixture, "call");
+    let mut in_stub = 0;
+    for _ in 0..40 {
+        let thread = client.thread();
+        client.request_ok(
+            "stepIn",
+            json!({"threadId": thread, "granularity": "instruction"}),
+        );
+        client.expect_stopped("step");
+        let names = client.function_names();
+        match names[0].as_str() {
+            "main" => continue,
+            "linked_twice" => break,
+            stub => assert_eq!(stub, "linked_twice@plt"),
+        }
+        assert_eq!(names[1], "main");
+        in_stub += 1;
+    }
+    // bti c; adrp; ldr; add; br
+    assert_eq!(in_stub, 5);
+    client.set_breakpoints(&fixture, &["back"]);
+    client.continue_to(&fixture, "back");
+    client.step_in();
+    assert_eq!(client.function_names()[..2], ["linked_twice", "main"]);
+    client.disconnect();
+}
