@@ -6,6 +6,7 @@ use super::check::{c, cpp_objects};
 use super::exact::{self, reference, same};
 use super::ir::{Expr, Kind};
 use super::ownership;
+use crate::arch::Arch;
 use crate::inspect::library::{self, Contents};
 use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
@@ -409,7 +410,11 @@ fn is_promoted(to: &Ty, from: &Ty) -> bool {
     };
     match (float(to), float(from)) {
         (Some(to), Some(from)) => to == 8 && from == 4,
-        (None, None) => c::is_same(to, &c::promoted_type(from)),
+        (None, None) => {
+            let machine = to.machine().or(from.machine());
+            let machine = machine.unwrap_or_else(|| Arch::default().machine());
+            c::is_same(to, &c::promoted_type(from, machine))
+        }
         _ => false,
     }
 }

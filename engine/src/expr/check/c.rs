@@ -81,7 +81,7 @@ pub(in crate::expr) fn is_scoped(ty: &Ty) -> bool {
 }
 
 /// Returns the type of an operand after the integer promotions.
-pub(super) fn promoted(of: &Expr<'_>) -> Ty {
+pub(super) fn promoted(of: &Expr<'_>, machine: Machine) -> Ty {
     if is_int_enumerator(of) {
         return int();
     }
@@ -90,9 +90,9 @@ pub(super) fn promoted(of: &Expr<'_>) -> Ty {
         (Some(bits), Some(scalar)) if scalar.is_integral() => match (bits, scalar.is_signed()) {
             (..32, _) | (32, true) => int(),
             (32, false) => named("unsigned int"),
-            _ => promoted_type(&of.ty),
+            _ => promoted_type(&of.ty, machine),
         },
-        _ => promoted_type(&of.ty),
+        _ => promoted_type(&of.ty, machine),
     }
 }
 
@@ -108,15 +108,17 @@ pub(super) fn is_int_enumerator(of: &Expr<'_>) -> bool {
     }
 }
 
-/// Returns a type after the integer promotions.
-pub(in crate::expr) fn promoted_type(ty: &Ty) -> Ty {
+/// Returns a type after the integer promotions. The program's machine says what `wchar_t` becomes.
+pub(in crate::expr) fn promoted_type(ty: &Ty, machine: Machine) -> Ty {
     let Some(scalar) = scalar(ty) else {
         return ty.clone();
     };
     match (scalar.kind, scalar.size) {
         (ScalarKind::Float(_), _) => ty.strip(),
         _ if is_int_in_cpp(ty) => int(),
-        (ScalarKind::Utf, 4) if !ty.is_wide_character() => named("unsigned int"),
+        (ScalarKind::Utf, 4) if !ty.is_wide_character() || !machine.wchar_is_signed() => {
+            named("unsigned int")
+        }
         (_, ..4) | (ScalarKind::Utf | ScalarKind::Bool, _) => int(),
         _ => canonical(ty),
     }
@@ -241,4 +243,17 @@ fn mixed(signed: Ty, s: Rank, unsigned: Ty, u: Rank, size: impl Fn(&Ty) -> u8) -
         Rank::Int128 => "unsigned __int128",
         _ => "unsigned int",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_are_promoted_as_the_machine_has_them() {
+        let wide = Ty::Builtin(Scalar::new(ScalarKind::Utf, 4), "wchar_t");
+        let promoted = |machine| promoted_type(&wide, machine).name().to_string();
+        assert_eq!(promoted(Machine::X86_64), "int");
+        assert_eq!(promoted(Machine::Aarch64), "unsigned int");
+    }
 }

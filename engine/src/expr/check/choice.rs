@@ -61,9 +61,10 @@ impl Checker<'_> {
                 return Err(have_different_types(&yes, &no));
             }
             // A bit-field is promoted as such in C only.
+            let machine = self.scope.machine();
             let promoted = |of: &Expr<'_>| match self.language {
-                Language::C => c::promoted(of),
-                _ => c::promoted_type(&of.ty),
+                Language::C => c::promoted(of, machine),
+                _ => c::promoted_type(&of.ty, machine),
             };
             let ty = c::common(&promoted(&yes), &promoted(&no));
             return Ok((converted(yes, &ty), converted(no, &ty), ty));

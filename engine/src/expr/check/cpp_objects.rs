@@ -322,10 +322,12 @@ pub(crate) fn conversion_to(from: &Ty, to: &Ty) -> Option<usize> {
             let of = conversion(it).filter(|_| !it.is_explicit)?;
             match c::builtin(of, machine) {
                 _ if is_spelled(of, &to.name()) => Some(0),
-                Some(of) if is_number(to) => Some(match exact::same(&promoted_type(&of), to) {
-                    true => 1,
-                    false => 2,
-                }),
+                Some(of) if is_number(to) => {
+                    Some(match exact::same(&promoted_type(&of, machine), to) {
+                        true => 1,
+                        false => 2,
+                    })
+                }
                 _ => None,
             }
         };

@@ -2,7 +2,9 @@
 
 use super::scalar::{Float, Scalar, ScalarKind};
 use super::synthetic::Synthetic;
-use dwarf::{Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind};
+use dwarf::{
+    Composite, Encoding, Enumeration, Language, LoadBias, Machine, Module, Type, TypeId, TypeKind,
+};
 use std::sync::{Arc, OnceLock};
 
 /// Maximum number of typedefs, qualifiers and pointers to follow, in case the debug info is
@@ -349,6 +351,14 @@ impl Ty {
                 _ => Shape::Synthetic(synthetic),
             },
             Ty::Dwarf(ty) => dwarf_shape(ty),
+        }
+    }
+
+    /// Returns the machine of the image that declares it; `None` if it is built in.
+    pub fn machine(&self) -> Option<Machine> {
+        match self {
+            Ty::Dwarf(ty) => Some(ty.module().machine()),
+            _ => None,
         }
     }
 
