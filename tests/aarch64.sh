@@ -8,6 +8,8 @@
 #                                   builds the debugger with musl
 #   aarch64.sh run COMMAND…         a command in the guest, in the repository's folder, e.g.
 #                                   target/aarch64-unknown-linux-gnu/debug/stillpoint --help
+#   aarch64.sh stress zlib bzip2    rounds of tests/benches/stress.rs, whose variables apply, with these parts of
+#                                   tests/stress/programs.sh: some that are short also where they are emulated
 #   aarch64.sh shell                a shell in the guest
 #   aarch64.sh build                only builds the debugger, with glibc and with musl
 # $FILTER: only tests whose names contain this. $MACHINES: how many virtual machines (2). $CPU: QEMU's name
@@ -64,13 +66,20 @@ machine_tools() {
     make_image
 }
 
-# build PACKAGES TARGETS…: builds the debugger and the tests of packages, only these targets of cargo if there
-# are any, and prints `NAME EXECUTABLE` of each. The debugger is optimized somewhat, since it is emulated.
-build() {
-    local crate name packages=() arguments=(--quiet --target "$TARGET")
+# Arguments of cargo for what runs in the guest. The debugger is optimized somewhat, since it is emulated.
+emulated() {
+    local crate
+    echo --quiet --target "$TARGET"
     for crate in stillpoint stillpoint-engine stillpoint-dwarf; do
-        arguments+=(--config "profile.dev.package.$crate.opt-level=1")
+        echo --config "profile.dev.package.$crate.opt-level=1"
     done
+}
+
+# build PACKAGES TARGETS…: builds the debugger and the tests of packages, only these targets of cargo if there
+# are any, and prints `NAME EXECUTABLE` of each.
+build() {
+    local name packages=() arguments
+    mapfile -t arguments < <(emulated | tr ' ' '\n')
     # One set of packages, so that features are the same and nothing is built twice.
     for name in stillpoint $1; do packages+=(-p "$name"); done
     shift
@@ -79,6 +88,21 @@ build() {
     cargo build "${arguments[@]}" "${packages[@]}" >&2
     cargo test "${arguments[@]}" "${packages[@]}" "$@" --no-run --message-format=json |
         sed -n 's/.*"target":{"kind":.*"name":"\([^"]*\)".*"test":true.*"executable":"\([^"]*\)".*/\1 \2/p'
+}
+
+# build_stress PARTS…: builds the debugger, the programs and the stress test, and prints its path.
+build_stress() {
+    local arguments
+    mapfile -t arguments < <(emulated | tr ' ' '\n')
+    [ $# != 0 ] || set -- zlib bzip2 crates
+    # Its linker is another one.
+    env -u CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS STRESS_TARGET=aarch64-linux-gnu \
+        sh "$root/tests/stress/programs.sh" "$@" >&2
+    cd "$root"
+    export CARGO_PROFILE_DEV_DEBUG=line-tables-only
+    cargo build "${arguments[@]}" -p stillpoint -p stillpoint-tests >&2
+    cargo test "${arguments[@]}" -p stillpoint -p stillpoint-tests --bench stress --no-run \
+        --message-format=json | sed -n 's/.*"executable":"\([^"]*\/stress-[^"]*\)".*/\1/p'
 }
 
 # left_out NAME: prints the arguments that leave out what tests/aarch64/left-out.txt lists of a file.
@@ -156,6 +180,19 @@ main() {
     case ${1-} in
     shell)
         vm shell shell
+        ;;
+    stress)
+        local executable
+        shift
+        # In the shared folder.
+        export STRESS_CACHE="${STRESS_CACHE:-$root/target/$TARGET/stress}"
+        say "building"
+        executable="$(build_stress "$@")"
+        { environment; export -p | grep ' STRESS_'; echo "$executable"; } | enqueue stress
+        say "log in $queue/stress.log"
+        MACHINES=1 work_off
+        cat "$queue/stress.log"
+        exit "$(cat "$queue/stress.code")"
         ;;
     run)
         shift

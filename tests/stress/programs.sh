@@ -8,11 +8,35 @@
 # ~/.cache/stillpoint-stress; each program has a description in its `programs` folder, which is
 # what the stress test reads. Parts are the names of the functions below; what is built already
 # is not built again.
+#
+# For another machine, by cross compilers: STRESS_TARGET=aarch64-linux-gnu, with a cache that it
+# can read, too.
 set -eu
 
 cache=${STRESS_CACHE:-$HOME/.cache/stillpoint-stress}
 jobs=${STRESS_JOBS:-2}
+target=${STRESS_TARGET-}
 mkdir -p "$cache/src" "$cache/build" "$cache/programs"
+
+# compiler NAME: the command of one, gcc, g++, clang or clang++.
+compiler() {
+    case $target,$1 in
+    ,*) echo "$1" ;;
+    *,clang*) echo "$1 --target=$target" ;;
+    *) echo "$target-$1" ;;
+    esac
+}
+
+# for_target: what configure needs to know of it.
+for_target() { echo ${target:+--host=$target}; }
+
+# cargo_target: the variables of cargo for it, as arguments of `env`.
+cargo_target() {
+    [ -n "$target" ] || return 0
+    triple=${target%%-*}-unknown-${target#*-}
+    variable=$(echo "CARGO_TARGET_${triple}_LINKER" | tr 'a-z-' 'A-Z_')
+    echo "CARGO_BUILD_TARGET=$triple $variable=$target-gcc"
+}
 
 # describe NAME FOLDER ORDERED PROGRAM ARGUMENT...: a program, and whether its output has an order.
 describe() {
@@ -58,7 +82,7 @@ begin() {
 
 # compile COMPILER PROGRAM FLAGS... -- SOURCE...: all sources, in parallel, linked.
 compile() {
-    compiler=$1 program=$2
+    compiler=$(compiler "$1") program=$2
     shift 2
     flags=
     while [ "$1" != -- ]; do
@@ -187,7 +211,7 @@ bash() {
     for kind in gcc-O2 clang-O0; do
         build=bash-$kind
         if begin "$build"; then
-            "$source/configure" --without-bash-malloc --disable-nls CC="${kind%-*} -w" CFLAGS="-g -${kind#*-}" >log 2>&1
+            "$source/configure" --without-bash-malloc --disable-nls $(for_target) CC="$(compiler "${kind%-*}") -w" CFLAGS="-g -${kind#*-}" >log 2>&1
             nice make -j "$jobs" bash recho zecho printenv xcase >>log 2>&1
             touch built
         fi
@@ -204,7 +228,7 @@ tcl() {
     for kind in gcc-O0 clang-O2; do
         build=tcl-$kind
         if begin "$build"; then
-            "$source/unix/configure" --disable-shared CC="${kind%-*} -w" CFLAGS="-g -${kind#*-}" >log 2>&1
+            "$source/unix/configure" --disable-shared $(for_target) CC="$(compiler "${kind%-*}") -w" CFLAGS="-g -${kind#*-}" >log 2>&1
             nice make -j "$jobs" tcltest >>log 2>&1
             touch built
         fi
@@ -224,7 +248,7 @@ crate() {
         if begin "$build"; then
             which=--lib
             [ "$test" = lib ] || which="--test $test"
-            CARGO_PROFILE_TEST_OPT_LEVEL=$level CARGO_PROFILE_TEST_DEBUG=2 CARGO_INCREMENTAL=0 \
+            env $(cargo_target) CARGO_PROFILE_TEST_OPT_LEVEL=$level CARGO_PROFILE_TEST_DEBUG=2 CARGO_INCREMENTAL=0 \
                 nice cargo test --quiet --no-run --message-format=json -j "$jobs" \
                 --manifest-path "$cache/crates/vendor/$crate/Cargo.toml" \
                 --target-dir "$cache/crates/target-O$level" $which >built.json 2>log ||
@@ -263,6 +287,10 @@ smallvec = "=1.16.5"
 exclude = ["vendor"]
 TOML
         cargo vendor --quiet vendor >/dev/null
+        # The cache may lie in a workspace.
+        for manifest in vendor/*/Cargo.toml; do
+            grep -q '^\[workspace' "$manifest" || printf '\n[workspace]\n' >>"$manifest"
+        done
         touch fetched
     fi
     crate crossbeam-channel array
