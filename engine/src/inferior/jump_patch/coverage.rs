@@ -95,13 +95,21 @@ impl Coverage {
                 .map_err(|_| NOT_RELOCATED)
             });
             match built {
-                Ok(_) => *self.jumps.entry(ONE_INSTRUCTION).or_default() += 1,
-                Err(why) => *self.traps.entry(why).or_default() += 1,
+                Ok(_) => {
+                    *self.jumps.entry(ONE_INSTRUCTION).or_default() += 1;
+                    *self.together.entry(ONE_INSTRUCTION).or_default() += 1;
+                }
+                Err(why) => {
+                    *self.traps.entry(why).or_default() += 1;
+                    *self.together.entry(TRAP_ALONE).or_default() += 1;
+                }
             }
         }
     }
 }
 
+/// The outcome of a line that has a trap without neighbors, too.
+pub(super) const TRAP_ALONE: &str = "trap: the same without neighbors";
 /// Distance of a possible trampoline from the image.
 pub(super) const AWAY: u64 = 1 << 24;
 /// A jump replaces one instruction.

@@ -1,6 +1,6 @@
 //! Statistics of the jumps of x86-64.
 
-use super::super::coverage::{AWAY, Coverage, Image, NOT_RELOCATED, ONE_INSTRUCTION};
+use super::super::coverage::{AWAY, Coverage, Image, NOT_RELOCATED, ONE_INSTRUCTION, TRAP_ALONE};
 use super::super::trampoline::HitAction;
 use super::super::window::PatchRefusal;
 use super::function_code::FunctionCode;
@@ -62,9 +62,6 @@ fn add_together(
         }
     }
 }
-
-/// The outcome of a line that has a trap without neighbors, too.
-const TRAP_ALONE: &str = "trap: the same without neighbors";
 
 /// Returns how a jump could be placed at an address.
 fn place(
