@@ -19,6 +19,8 @@ pub use address_space::AddressSpace;
 pub use backend::Backend;
 pub use event::{Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 #[cfg(all(test, target_os = "linux"))]
+pub use linux::own_child;
+#[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
 #[cfg(target_os = "linux")]
 pub use linux::{

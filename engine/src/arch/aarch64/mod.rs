@@ -23,6 +23,8 @@ pub(crate) mod watch;
 #[cfg(test)]
 mod behavior_tests;
 #[cfg(test)]
+pub(crate) mod execution_tests;
+#[cfg(test)]
 mod linkage_tests;
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,9 @@ mod machine;
 mod memory;
 mod output;
 #[cfg(test)]
+#[cfg_attr(not(target_arch = "aarch64"), allow(dead_code))]
+pub mod own_child;
+#[cfg(test)]
 pub(crate) mod own_code;
 mod peer;
 mod processes;
