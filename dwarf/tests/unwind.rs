@@ -4,8 +4,8 @@ mod common;
 
 use common::{FakeMemory, argument, compile, has_link_register};
 use dwarf::{
-    FileAddr, FrameAddress, LoadAddr, LoadBias, Machine, Module, ModuleMap, Register, Registers,
-    Unwinder,
+    FileAddr, FrameAddress, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap, Register,
+    Registers, Unreadable, Unwinder,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -46,6 +46,17 @@ fn stack(words: &[u64]) -> FakeMemory {
     FakeMemory {
         base: STACK,
         bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    }
+}
+
+/// A stack, and code.
+struct Both(FakeMemory, FakeMemory);
+
+impl Memory for Both {
+    fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+        self.0
+            .read(addr, buffer)
+            .or_else(|_| self.1.read(addr, buffer))
     }
 }
 
@@ -293,7 +304,10 @@ int main(void) { return 0; }
         .expect("the trampoline");
     let trampoline: FileAddr = code.range.start + offset as u64;
     let bias = LoadBias(0x7f00_0000_0000);
-    let map = One { module, bias };
+    let map = One {
+        module: module.clone(),
+        bias,
+    };
     // Where the context's registers are, and what follows which: r8 to r15, rdi, rsi, rbp, rbx, rdx,
     // rax, rcx, rsp, rip from 40 on; x0 to x30, the stack pointer, the pc behind the signal's data.
     let (first, general, argument, sp, pc) = match machine {
@@ -304,7 +318,11 @@ int main(void) { return 0; }
     for (index, word) in words.iter_mut().enumerate().skip(first) {
         *word = 0x1000 + index as u64;
     }
-    let memory = stack(&words);
+    let code = FakeMemory {
+        base: bias.load(code.range.start).0,
+        bytes,
+    };
+    let memory = Both(stack(&words), code);
     let address = FrameAddress::ReturnAddress(bias.load(trampoline));
     let frame = registers(machine, address.addr().0, STACK);
     let unwound = Unwinder::new()
