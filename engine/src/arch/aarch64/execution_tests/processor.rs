@@ -228,6 +228,40 @@ impl Processor {
         &vectors[from..][..len]
     }
 
+    /// Sets the low bytes of a vector register in a state's vectors.
+    pub fn set_vector(&self, vectors: &mut [u8], number: usize, low: &[u8; 16]) {
+        let from = match self.scalable {
+            Some(len) => 16 + number * len,
+            None => 16 * number,
+        };
+        vectors[from..from + 16].copy_from_slice(low);
+    }
+
+    /// Clears what scalable vectors have more than others.
+    pub fn clear_upper_parts(&self, vectors: &mut [u8]) {
+        let Some(len) = self.scalable else { return };
+        for vector in vectors[16..][..32 * len].chunks_mut(len) {
+            vector[16..].fill(0);
+        }
+    }
+
+    /// Sets the status and the control register of floating-point arithmetic.
+    pub fn set_float_state(&self, vectors: &mut [u8], status: u32, control: u32) {
+        let from = match self.scalable {
+            Some(_) => self.vectors_len - 16,
+            None => 512,
+        };
+        vectors[from..from + 4].copy_from_slice(&status.to_le_bytes());
+        vectors[from + 4..from + 8].copy_from_slice(&control.to_le_bytes());
+    }
+
+    /// Continues elsewhere, with all other registers as they are.
+    pub fn go_to(&self, pc: u64) {
+        let mut general = self.general();
+        general.0[PC] = pc;
+        self.child.set_registers(GENERAL, &general.bytes());
+    }
+
     pub fn put(&mut self, state: &State) {
         self.child.set_registers(GENERAL, &state.general.bytes());
         self.child.set_registers(self.set(), &state.vectors);

@@ -34,7 +34,7 @@ impl Memory for Words<'_> {
 }
 
 /// Returns a machine with variables in registers that the code uses and in others.
-fn machine() -> Machine {
+pub fn machine() -> Machine {
     let mut machine = Machine::new(Language::C);
     machine.arch = Arch::Aarch64;
     let ty = |kind, size, name| Ty::Builtin(Scalar::new(kind, size), name);
@@ -55,12 +55,12 @@ fn machine() -> Machine {
     machine
 }
 
-fn condition(machine: &Machine, text: &str) -> Condition {
+pub fn condition(machine: &Machine, text: &str) -> Condition {
     let expression = Expression::parse(text, machine.language).expect("an expression");
     Condition::compile(&expression, machine).expect("a condition")
 }
 
-fn message(machine: &Machine, texts: &[&str]) -> Message {
+pub fn message(machine: &Machine, texts: &[&str]) -> Message {
     let parts = texts.iter().flat_map(|text| {
         let expression = Expression::parse(text, machine.language).expect("an expression");
         let mut captured = Captured::compile(&expression, machine).expect("a value");
@@ -76,7 +76,7 @@ fn message(machine: &Machine, texts: &[&str]) -> Message {
     }
 }
 
-fn window(site: LoadAddr, words: &[u32]) -> Result<PatchedRange, &'static str> {
+pub fn window(site: LoadAddr, words: &[u32]) -> Result<PatchedRange, &'static str> {
     window::at(site, &Words(site, words))
 }
 
