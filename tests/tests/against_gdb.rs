@@ -127,7 +127,8 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
     client.set_function_breakpoints(&places[..1]);
     client.configure();
     let mut different = Vec::new();
-    let (mut compared, mut lost, mut both_lost) = (0, 0, 0);
+    let (mut compared, mut lost) = (0, 0);
+    let mut both_lost = Vec::new();
     for (index, place) in places.iter().enumerate() {
         if index > 0 {
             client.set_function_breakpoints(&[place]);
@@ -145,7 +146,9 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
             compared += 1;
             if cfg!(target_arch = "aarch64") && is_lost(theirs) {
                 lost += 1;
-                both_lost += usize::from(is_lost(&ours));
+                if is_lost(&ours) {
+                    both_lost.push((*place, ours));
+                }
             } else if !is_same(&ours, theirs) {
                 different.push((*place, ours, theirs.clone()));
             }
@@ -173,8 +176,12 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
         "{program}: {} of {compared} differ",
         different.len()
     );
-    // At the first instruction of the loader's function no rule says better.
-    assert!(both_lost <= places.len(), "{both_lost} of {lost}");
+    for (place, ours) in &both_lost {
+        println!("{place}:\n  both {}", spell(ours));
+    }
+    // clang's rules are those between prologue and epilogue, without -fasynchronous-unwind-tables.
+    let few = both_lost.len() * 50 <= compared;
+    assert!(few, "{} of {lost}, of {compared}", both_lost.len());
     assert!(
         compared * 10 > places.len() * steps * 7,
         "{compared} stacks were the same place"
@@ -183,8 +190,8 @@ fn agrees(fixture: &Fixture, places: &[&str], steps: usize) {
 }
 
 /// gdb shows tail-call frames in gcc's code, but not in clang's.
-/// While a function is bound lazily, glibc's rules for aarch64 are wrong, and gdb follows them: a frame is
-/// there twice, or the stack does not lead to the program's start.
+/// While a function is bound lazily, glibc's rules for aarch64 are wrong, and so are clang's in prologues and
+/// epilogues; gdb follows them: a frame is there twice, or the stack does not lead to the program's start.
 fn is_lost(stack: &[Frame]) -> bool {
     let ends_at_start = stack.last().is_some_and(|(_, name)| name == "start");
     !ends_at_start || stack.windows(2).any(|pair| pair[0].0 == pair[1].0)
