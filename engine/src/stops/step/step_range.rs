@@ -37,6 +37,8 @@ pub struct StepRange {
     pub(super) filtered: bool,
     phase: Phase,
     region: Region,
+    /// Whether the region is the first one of the step: nothing was passed before it.
+    is_first: bool,
     /// The loop that has begun a new pass during the step.
     begun: Option<Loop>,
     /// The functions to stop in, and the indirect calls to examine.
@@ -99,6 +101,7 @@ impl StepRange {
             mode,
             phase: Phase::Leaving,
             region: Region::default(),
+            is_first: true,
             begun: None,
             wanted: ReachableCalls::default(),
             out: None,
@@ -127,7 +130,7 @@ impl StepRange {
         if self.start.line.is_some() {
             region.find_passes(
                 pc,
-                self.begun,
+                (self.begun, self.is_first),
                 |from, to| self.are_joined(from, to),
                 |addr| self.part(view, addr),
             );
@@ -145,6 +148,7 @@ impl StepRange {
     fn leave_within(&mut self, view: &View<'_>, begun: Option<Loop>) -> Verdict {
         self.begun = begun;
         self.find_region(view);
+        self.is_first = false;
         self.wanted = self.wanted_by_calls(view);
         self.phase = Phase::Leaving;
         if self.wanted.indirect.contains(&view.registers.pc()) {

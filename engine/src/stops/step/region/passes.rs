@@ -17,15 +17,26 @@ pub enum Part {
 }
 
 /// A loop, identified by its backward jump and the target of that jump.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Loop {
     first: LoadAddr,
     last: LoadAddr,
 }
 
-/// Maximum number of pairs of an address and a loop to follow; a function with more is left as if
-/// it had no loops.
+/// Maximum number of ways to follow; a function with more is left as if it had no loops.
 const MAX_STATES: usize = 4 * super::MAX_INSTRUCTIONS;
+
+/// What a step has passed before an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Way {
+    /// The loop that has begun a new pass.
+    begun: Option<Loop>,
+    /// The loops of [`Passes::seen`] whose code of other lines was passed, as bits.
+    left: u64,
+}
+
+/// All loops are taken as left: what was passed is not known.
+const LEFT: u64 = u64::MAX;
 
 /// How the loops of a region return to its line.
 #[derive(Default)]
@@ -39,8 +50,8 @@ pub struct Passes {
     /// The instructions of each loop: those from which the jump is reached without passing its
     /// target.
     bodies: FxHashMap<Loop, FxHashSet<LoadAddr>>,
-    /// The loops whose new passes end the step.
-    seen: FxHashSet<Loop>,
+    /// The loops whose new passes end the step, after code of other lines in them.
+    seen: Vec<Loop>,
 }
 
 impl Passes {
@@ -74,21 +85,37 @@ impl Passes {
         body.is_some_and(|body| body.contains(&addr))
     }
 
-    /// Returns whether a pass ends the step at a statement of the line, with `begun` on the way
-    /// there.
-    fn is_seen(&self, begun: Option<Loop>, statement: LoadAddr) -> bool {
-        begun.is_some_and(|it| self.holds(it, statement) && self.seen.contains(&it))
+    /// Returns whether a pass ends the step at a statement of the line on this way.
+    fn is_seen(&self, way: Way, statement: LoadAddr) -> bool {
+        let Some(begun) = way.begun.filter(|it| self.holds(*it, statement)) else {
+            return false;
+        };
+        let index = self.seen.iter().position(|it| *it == begun);
+        index.is_some_and(|index| way.left & bit(index) != 0)
+    }
+
+    /// Returns the bits of some of the loops of [`Self::seen`].
+    fn bits_of(&self, which: impl Fn(&Loop) -> bool) -> u64 {
+        let loops = self.seen.iter().enumerate();
+        let wanted = loops.filter(|(_, it)| which(it));
+        wanted.fold(0, |bits, (index, _)| bits | bit(index))
     }
 }
 
+/// Returns the bit of a loop of [`Passes::seen`]. The last ones share a bit: a step may end early in
+/// functions with more loops than bits.
+fn bit(index: usize) -> u64 {
+    1 << index.min(63)
+}
+
 impl Region {
-    /// Finds the passes; `begun` is the loop that has begun a new pass before `from`. `joined`
-    /// returns whether two addresses are in one range of their function (compilers move cold code
-    /// elsewhere, which makes no loop).
+    /// Finds the passes of a step that continues at `from`; `begun` is the loop that has begun a new
+    /// pass before, `is_first` whether the step begins here. `joined` returns whether two addresses
+    /// are in one range of their function (compilers move cold code elsewhere, which makes no loop).
     pub fn find_passes(
         &mut self,
         from: LoadAddr,
-        begun: Option<Loop>,
+        (begun, is_first): (Option<Loop>, bool),
         joined: impl Fn(LoadAddr, LoadAddr) -> bool,
         part: impl Fn(LoadAddr) -> Part,
     ) {
@@ -132,20 +159,28 @@ impl Region {
         if passes.seen.is_empty() {
             return;
         }
-        let statements: FxHashSet<LoadAddr> = parts
-            .iter()
-            .filter(|(_, part)| **part == Part::Statement)
-            .map(|(at, _)| *at)
-            .collect();
-        if !self.follow(from, begun, &joined, &statements, &mut passes) {
+        passes.seen.sort_unstable();
+        let is_one_line = |it: &Loop| !any(&passes.bodies[it], Part::Elsewhere);
+        let left = match is_first {
+            true => passes.bits_of(is_one_line),
+            false => LEFT,
+        };
+        if !self.follow(from, Way { begun, left }, &joined, &parts, &mut passes) {
             return;
         }
         // The beginning is passed, too, but not reached from another instruction.
-        let is_passed = |at: &LoadAddr| {
+        let is_ambiguous = |passes: &Passes| {
             let mut states = passes.states.iter();
-            states.any(|state| state.0 == *at && *state != (from, begun))
+            states.any(|state| passes.statements.contains(&state.0) && *state != (from, begun))
         };
-        if passes.statements.iter().any(is_passed) {
+        // A statement that ends the step only on some ways ends it on all.
+        if left != LEFT && is_ambiguous(&passes) {
+            let way = Way { begun, left: LEFT };
+            if !self.follow(from, way, &joined, &parts, &mut passes) {
+                return;
+            }
+        }
+        if is_ambiguous(&passes) {
             passes.statements.clear();
             passes.jumps = edges.iter().filter(is_back).map(|edge| edge.0).collect();
             passes.jumps.sort_unstable();
@@ -173,7 +208,7 @@ impl Region {
         if part(to) != Part::Statement {
             return (begun, false);
         }
-        if self.passes.is_seen(begun, to) {
+        if self.passes.is_seen(Way { begun, left: LEFT }, to) {
             return (begun, true);
         }
         let last = Loop {
@@ -215,35 +250,42 @@ impl Region {
     fn follow(
         &self,
         from: LoadAddr,
-        begun: Option<Loop>,
+        way: Way,
         joined: &impl Fn(LoadAddr, LoadAddr) -> bool,
-        statements: &FxHashSet<LoadAddr>,
+        parts: &FxHashMap<LoadAddr, Part>,
         passes: &mut Passes,
     ) -> bool {
+        passes.states.clear();
+        passes.statements.clear();
         let mut edges = self.edges.clone();
         edges.sort_unstable();
-        let mut todo = vec![(from, begun)];
-        while let Some(state) = todo.pop() {
-            if !passes.states.insert(state) {
+        let mut followed = FxHashSet::default();
+        let mut todo = vec![(from, way)];
+        while let Some((at, way)) = todo.pop() {
+            if !followed.insert((at, way)) {
                 continue;
             }
-            if passes.states.len() > MAX_STATES {
+            if followed.len() > MAX_STATES {
                 return false;
             }
-            let (at, begun) = state;
+            passes.states.insert((at, way.begun));
             let first = edges.partition_point(|(source, _)| *source < at);
             let ours = edges.iter().skip(first).take_while(|edge| edge.0 == at);
             for (_, to) in ours.copied() {
-                let begun = match joined(at, to) {
-                    true => passes.begun_by(begun, at, to),
-                    false => begun,
-                };
-                if statements.contains(&to) && passes.is_seen(begun, to) {
+                let mut way = way;
+                if joined(at, to) {
+                    way.begun = passes.begun_by(way.begun, at, to);
+                }
+                let part = parts.get(&to);
+                if part == Some(&Part::Elsewhere) {
+                    way.left |= passes.bits_of(|it| passes.holds(*it, to));
+                }
+                if part == Some(&Part::Statement) && passes.is_seen(way, to) {
                     if !passes.statements.contains(&to) {
                         passes.statements.push(to);
                     }
                 } else if self.instructions.binary_search(&to).is_ok() {
-                    todo.push((to, begun));
+                    todo.push((to, way));
                 }
             }
         }

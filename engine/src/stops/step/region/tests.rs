@@ -190,7 +190,7 @@ impl Code {
         );
         region.find_passes(
             from,
-            None,
+            (None, true),
             |_, _| true,
             |at| step.part_among(&rows, FileAddr(at.0)),
         );
@@ -311,6 +311,12 @@ fn loop_leaving_the_line_returns_to_it() {
             "1 nop; 2- nop; 1 nop; 1 je 2; 3 ret",
             0,
             &[4],
+        ),
+        (
+            "at the end of the pass, a statement of it",
+            "1 nop; 2- je 3; 1 nop jmp 0; 3 ret",
+            2,
+            &[2, 3],
         ),
         (
             "a loop on one line in a loop",
