@@ -110,6 +110,33 @@ pub fn passed_once(code: &Code<'_>, body: Body) -> FileAddr {
     }
 }
 
+/// Returns the address behind the landing pad of indirect calls at `addr`, if execution gets there
+/// through the pad only; else `addr`.
+///
+/// A jump cannot replace the pad, but the instruction behind it. Where that is the head of a loop
+/// (or of a tail recursion), a breakpoint there would be hit in each pass.
+pub fn behind_landing_pad(code: &Code<'_>, addr: FileAddr) -> FileAddr {
+    let Some(pad) = code.decode(addr.0).filter(Instruction::must_stay_in_place) else {
+        return addr;
+    };
+    let next = pad.next();
+    // The end of the function, or another pad.
+    if (code.decode(next.0)).is_none_or(|next| next.must_stay_in_place()) {
+        return addr;
+    }
+    let leads_there =
+        |decoded: Result<Instruction, _>| decoded.is_ok_and(|it| it.direct_target() == Some(next));
+    let is_target = (code.parts)().iter().any(|(start, bytes)| {
+        code.arch
+            .decode_all(bytes, LoadAddr(start.0))
+            .any(leads_there)
+    });
+    match is_target {
+        true => addr,
+        false => FileAddr(next.0),
+    }
+}
+
 /// The successors of an instruction.
 enum Next {
     To([Option<u64>; 2]),
@@ -191,6 +218,44 @@ mod tests {
         // Garbage.
         assert_eq!(stop(&[0x06, 0x90, 0xc3], 1, false), 0);
         assert_eq!(stop(&[0x90], 7, false), 0);
+    }
+
+    #[test]
+    fn landing_pad_is_passed_unless_a_loop_begins_behind_it() {
+        let behind = |words: &[u32], addr: u64| {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let read = |addr: FileAddr, into: &mut [u8; MAX_INSTRUCTION_BYTES]| {
+                let rest = bytes.get(addr.0 as usize..).unwrap_or_default();
+                let len = rest.len().min(4);
+                into[..len].copy_from_slice(&rest[..len]);
+                len
+            };
+            let code = Code {
+                arch: Arch::Aarch64,
+                read: &read,
+                parts: &|| vec![(FileAddr(0), bytes.clone())],
+                spills_parameters: false,
+            };
+            behind_landing_pad(&code, FileAddr(addr)).0
+        };
+        const BTI: u32 = 0xd503_245f;
+        const NOP: u32 = 0xd503_201f;
+        const RET: u32 = 0xd65f_03c0;
+        // `bti c`, `bti j`, `bti jc`, `paciasp`, `pacibsp`
+        for pad in [BTI, 0xd503_249f, 0xd503_24df, 0xd503_233f, 0xd503_237f] {
+            assert_eq!(behind(&[pad, NOP, RET], 0), 4, "{pad:#x}");
+        }
+        assert_eq!(behind(&[NOP, NOP, RET], 0), 0);
+        // 0: bti c; 4: nop; 8: cbnz x0, 4 (then 0); 12: ret
+        assert_eq!(behind(&[BTI, NOP, 0xb5ff_ffe0, RET], 0), 0);
+        assert_eq!(behind(&[BTI, NOP, 0xb5ff_ffc0, RET], 0), 4);
+        // 0: bti c; 4: nop; 8: b 4; the same as a call
+        assert_eq!(behind(&[BTI, NOP, 0x17ff_ffff], 0), 0);
+        assert_eq!(behind(&[BTI, NOP, 0x97ff_ffff, RET], 0), 0);
+        // At the end, before another pad, and outside.
+        assert_eq!(behind(&[NOP, BTI], 4), 4);
+        assert_eq!(behind(&[BTI, BTI, RET], 0), 0);
+        assert_eq!(behind(&[BTI, RET], 8), 8);
     }
 
     #[test]

@@ -246,6 +246,12 @@ impl Instruction {
         in_set_of!(self, set, code => set::decode::may_store(code))
     }
 
+    /// Returns whether an indirect call faults unless it finds this instruction, or a trap, at its
+    /// target: no jump can replace it.
+    pub fn must_stay_in_place(&self) -> bool {
+        in_set_of!(self, set, code => set::decode::must_stay_in_place(code))
+    }
+
     /// Returns whether compilers use it where execution must not continue.
     pub fn is_compiler_trap(&self) -> bool {
         in_set_of!(self, set, code => set::decode::is_compiler_trap(code))

@@ -1,5 +1,12 @@
 //! The location of a breakpoint on a function: after the prologue as the line table marks it,
 //! unless calls can skip that address or pass it more than once.
+//!
+//! Where that is a landing pad of indirect calls (`bti c`, `paciasp`), which optimized functions and
+//! those without a prologue begin with, the location is behind it. No jump of a fast breakpoint can
+//! replace the pad. The whole location moves, rather than only the jump: trap and jump are at one
+//! address then, and a thread in the jump's trampoline has executed nothing that would have to be
+//! undone to show it at the pad (`paciasp` signs the return address). Steps into the function stop
+//! there, too, so that such a step and a breakpoint make one stop.
 
 use crate::arch::body::{self, Body, Code};
 use crate::arch::{Arch, MAX_INSTRUCTION_BYTES};
@@ -18,18 +25,39 @@ pub fn passed_once(module: &Module, function: &Function) -> FileAddr {
     in_body(module, function, body::passed_once)
 }
 
+/// Returns the address behind the landing pad of indirect calls at an address of a function, where a
+/// breakpoint is bound instead; the address itself if there is no pad, or a loop begins behind it.
+pub fn behind_landing_pad(module: &Module, function: &Function, addr: FileAddr) -> FileAddr {
+    let behind = |code: &Code<'_>| body::behind_landing_pad(code, addr);
+    in_code(module, function, behind).unwrap_or(addr)
+}
+
 fn in_body(
     module: &Module,
     function: &Function,
     choose: impl Fn(&Code<'_>, Body) -> FileAddr,
 ) -> FileAddr {
     let marked = module.body_start(function);
-    if marked == function.entry {
-        return marked;
-    }
-    let Some(arch) = Arch::of(module.machine()) else {
-        return marked;
-    };
+    let chosen = in_code(module, function, |code| {
+        let chosen = match marked == function.entry {
+            true => marked,
+            false => {
+                let body = body::passed_by_each_call(code, function.entry, marked);
+                choose(code, body)
+            }
+        };
+        body::behind_landing_pad(code, chosen)
+    });
+    chosen.unwrap_or(marked)
+}
+
+/// Calls `then` with a function's code; `None` if its instruction set is not known.
+fn in_code<T>(
+    module: &Module,
+    function: &Function,
+    then: impl FnOnce(&Code<'_>) -> T,
+) -> Option<T> {
+    let arch = Arch::of(module.machine())?;
     let mut variables = function.scope.variables.iter();
     let read = |addr: FileAddr, bytes: &mut [u8; MAX_INSTRUCTION_BYTES]| {
         let mut ranges = function.ranges.iter();
@@ -40,7 +68,7 @@ fn in_body(
         let bytes = bytes.get_mut(..len).unwrap_or_default();
         module.read_image(addr, bytes).map_or(0, |()| len)
     };
-    let code = Code {
+    Some(then(&Code {
         arch,
         read: &read,
         parts: &|| code_of(module, function),
@@ -48,9 +76,7 @@ fn in_body(
             it.kind == VariableKind::Parameter
                 && matches!(it.place, Some(SimpleLocation::FrameOffset(_)))
         }),
-    };
-    let body = body::passed_by_each_call(&code, function.entry, marked);
-    choose(&code, body)
+    }))
 }
 
 /// Returns a function's code in parts, each with its first address.

@@ -5,7 +5,7 @@ use super::super::{Arch, RegisterFile, Undecodable};
 use super::encoding::{Kind, Transfer, Unit, kind};
 use super::memory::Base;
 use super::text::Formatter;
-use super::{Decoded, INSTRUCTION_BYTES, dwarf_register, own};
+use super::{Decoded, INSTRUCTION_BYTES, dwarf_register, is_landing_pad, own};
 use dwarf::register::aarch64::PSTATE;
 use dwarf::{LoadAddr, Memory};
 
@@ -109,6 +109,11 @@ pub fn can_be_stepped(code: &Decoded) -> bool {
 /// Returns whether it may write to memory through an operand.
 pub fn may_store(code: &Decoded) -> bool {
     matches!(code.kind, Kind::Memory(access) if access.writes())
+}
+
+/// Returns whether it is a landing pad of indirect calls and jumps.
+pub fn must_stay_in_place(code: &Decoded) -> bool {
+    is_landing_pad(code)
 }
 
 /// Returns whether it is `udf`, or the `brk` of `__builtin_trap` (gcc: 1000, clang: 1) or of a

@@ -67,6 +67,10 @@ pub fn may_store(code: &Decoded) -> bool {
     code.opcode() == STORE
 }
 
+pub fn must_stay_in_place(_: &Decoded) -> bool {
+    false
+}
+
 pub fn is_compiler_trap(code: &Decoded) -> bool {
     code.opcode() == UNDEFINED
 }

@@ -193,6 +193,11 @@ pub fn may_store(code: &Decoded) -> bool {
     code.op0_kind() == OpKind::Memory && code.mnemonic() != Mnemonic::Cmp
 }
 
+/// Returns false: Linux does not enforce `endbr64` in programs.
+pub fn must_stay_in_place(_: &Decoded) -> bool {
+    false
+}
+
 /// Returns whether it is `ud2`.
 pub fn is_compiler_trap(code: &Decoded) -> bool {
     code.mnemonic() == Mnemonic::Ud2

@@ -5,6 +5,7 @@ use super::trampoline::{HitAction, Processor, Trampoline};
 use super::window::{PatchRefusal, PatchedRange};
 use super::x86_64;
 use crate::arch::Arch;
+use crate::images::body;
 use crate::os::Mapping;
 use dwarf::{FileAddr, LoadAddr, LoadBias, Memory, Module, Unreadable};
 use rayon::prelude::*;
@@ -61,7 +62,10 @@ impl Coverage {
         });
         let lines: BTreeSet<FileAddr> = rows
             .filter(|row| row.location.is_some())
-            .map(|row| row.range.start)
+            .map(|row| match row.range.start == entry {
+                true => body::behind_landing_pad(module, &function, entry),
+                false => row.range.start,
+            })
             .collect();
         let image = Image::new(module);
         let sites: Vec<LoadAddr> = lines.iter().map(|line| image.bias.load(*line)).collect();

@@ -21,7 +21,8 @@
 //!   any of these bytes first removes the jumps before it that contain it
 //!   (`Sites::end_jumps_over`). The guardian restores them in the same order (by rank).
 //! - Where instructions are as long as a jump, it replaces exactly one, and nothing of the above
-//!   matters (`inferior/jump_patch/aarch64/window.rs`).
+//!   matters (`inferior/jump_patch/aarch64/window.rs`). Landing pads of indirect calls are not replaced:
+//!   breakpoints on functions are bound behind them (`images/body.rs`).
 //! - Evaluation has no side effects until it commits. A thread stopped while evaluating
 //!   (`TrampolineState::Evaluating`) is moved back to the site; one that commits a count or record
 //!   (`Committing`) is stepped to the end of that; later (`Leaving`, `InRelocated`) it has passed

@@ -15,7 +15,8 @@ pub fn at(site: LoadAddr, memory: &dyn Memory) -> Result<PatchedRange, PatchRefu
     let instruction = read(site).ok_or("invalid code is there")?;
     let code = own(&instruction).ok_or(NOT_RELOCATED)?;
     if is_landing_pad(code) {
-        // The processor would fault on a jump where an indirect call leads to.
+        // The processor would fault on a jump where an indirect call leads to. Breakpoints on functions
+        // are bound behind their pads.
         return Err("a landing pad of indirect calls must stay in place");
     }
     match instruction.flow {
