@@ -22,8 +22,8 @@ source "$here/image.sh"
 source "$here/vm.sh"
 
 # What CI runs of the black-box tests: each reaches another part of the machine.
-SELECTION=(architecture calls data_breakpoints disassembly exclusive_sequences jump_patches registers
-    stepping stepping_tables unwinding)
+SELECTION=(architecture calls data_breakpoints disassembly exclusive_sequences jump_patches landing_pads
+    registers stepping stepping_tables unwinding)
 
 # install_packages PACKAGE…: installs packages of the system.
 install_packages() {
