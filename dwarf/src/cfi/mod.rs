@@ -198,7 +198,7 @@ impl Cfi {
     /// Finds the CFI sections of an image. `debug` returns the separate file with its debug info,
     /// which may have `.debug_frame`.
     pub(crate) fn read<'a>(image: &Image, debug: impl FnOnce() -> Option<&'a Image>) -> Cfi {
-        let hdr = image.eh_frame_hdr.or_else(|| {
+        let hdr = image.elf().and_then(|elf| elf.eh_frame_hdr).or_else(|| {
             let section = image.section(".eh_frame_hdr")?;
             Some((section.addr, image.contents(section)))
         });

@@ -11,8 +11,9 @@
 //! | | the contents, back to back |
 
 use crate::file::disk_cache;
+use crate::file::elf::SHF_COMPRESSED;
 use crate::file::mapping::map;
-use crate::file::object::{Image, SHF_COMPRESSED, Section, u32_at, u64_at};
+use crate::file::object::{Image, Section, u32_at, u64_at};
 use object::{CompressedData, CompressionFormat};
 use rayon::prelude::*;
 use std::hash::Hasher;
@@ -37,7 +38,7 @@ impl Compressed {
     /// compressed.
     pub(crate) fn of(section: &Section, raw: &'static [u8]) -> Option<Self> {
         let corrupt = (CompressionFormat::Unknown, 0, &[][..]);
-        let (format, uncompressed_size, data) = if section.flags & SHF_COMPRESSED != 0 {
+        let (format, uncompressed_size, data) = if section.elf.flags & SHF_COMPRESSED != 0 {
             // "Elf64_Chdr": type, reserved, size, alignment.
             let format = match u32_at(raw, 0) {
                 Some(1) => CompressionFormat::Zlib,

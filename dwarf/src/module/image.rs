@@ -1,9 +1,9 @@
 //! What the headers and segments of an image say, and its symbols.
 
-use crate::file::function_slots;
+use crate::file::elf::function_slots;
+use crate::file::elf::versions::{self, Versioned};
 use crate::file::object::Image;
 use crate::file::symbol_table;
-use crate::file::versions::{self, Versioned};
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::Symbol;
 use crate::ids::{Machine, Segment, SymbolStatus, ThreadStorage};
@@ -70,12 +70,12 @@ impl Module {
 
     /// Returns the address of the program headers (for AT_PHDR arithmetic), if they are loaded.
     pub fn program_headers(&self) -> Option<FileAddr> {
-        self.image.program_headers
+        self.image.elf()?.program_headers
     }
 
     /// Returns the address of `PT_DYNAMIC`.
     pub fn dynamic(&self) -> Option<FileAddr> {
-        self.image.dynamic
+        self.image.elf()?.dynamic
     }
 
     /// Returns the thread-local storage template.

@@ -2,7 +2,7 @@
 
 use crate::entries::units::{Entry, Unit};
 use crate::file::demangle::{cpp_function_name, demangle, rust_path};
-use crate::file::versions::Versioned;
+use crate::file::elf::versions::Versioned;
 use crate::functions::Function;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::{Symbol, SymbolKind};

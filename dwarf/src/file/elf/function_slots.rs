@@ -1,13 +1,11 @@
 //! The words that the loader relocates to the function chosen for an indirect function
 //! (`STT_GNU_IFUNC`).
 
+use super::{SHF_ALLOC, SHT_RELA, SYMBOL_SIZE};
 use crate::file::object::{Image, string_at, u32_at, u64_at};
 use crate::ids::addr::FileAddr;
 
-const SHT_RELA: u32 = 4;
-const SHF_ALLOC: u64 = 2;
 const RELA_SIZE: usize = 24;
-const SYMBOL_SIZE: usize = 24;
 
 /// Returns the words of an image that are relocated to the function of a name, or to the result of
 /// the resolver at `chooser`.
@@ -17,9 +15,9 @@ pub(crate) fn of(image: &Image, name: &str, chooser: Option<FileAddr>) -> Vec<Fi
         return found;
     };
     let sections = image.sections.iter();
-    for section in sections.filter(|it| it.kind == SHT_RELA && it.flags & SHF_ALLOC != 0) {
-        let symbols = image.sections.get(section.link as usize);
-        let strings = symbols.and_then(|it| image.sections.get(it.link as usize));
+    for section in sections.filter(|it| it.elf.kind == SHT_RELA && it.elf.flags & SHF_ALLOC != 0) {
+        let symbols = image.sections.get(section.elf.link as usize);
+        let strings = symbols.and_then(|it| image.sections.get(it.elf.link as usize));
         let symbols = symbols.map_or(&[][..], |it| image.contents(it));
         let strings = strings.map_or(&[][..], |it| image.contents(it));
         let is_named = |number: u64| {

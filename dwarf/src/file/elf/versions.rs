@@ -1,8 +1,8 @@
 //! Versions of dynamic symbols (`.gnu.version`, `.gnu.version_d`) in a user's notation: `name@@V2`
 //! is the default, which programs are linked with, `name@V1` may be an older one.
 
+use super::symbols;
 use crate::file::object::{Image, Section, string_at, u16_at, u32_at};
-use crate::file::symbol_table;
 use crate::ids::symbol::Symbol;
 
 const SHT_GNU_VERDEF: u32 = 0x6fff_fffd;
@@ -40,14 +40,19 @@ impl<'a> Versioned<'a> {
 
 /// Returns the functions that an image exports under a name and a version.
 pub(crate) fn functions(image: &Image, wanted: Versioned<'_>) -> Vec<Symbol> {
-    let of_kind = |kind| image.sections.iter().find(|it: &&Section| it.kind == kind);
+    let of_kind = |kind| {
+        image
+            .sections
+            .iter()
+            .find(|it: &&Section| it.elf.kind == kind)
+    };
     let Some(numbers) = of_kind(SHT_GNU_VERSYM).map(|section| image.contents(section)) else {
         return Vec::new();
     };
     let Some(wanted_number) = number_of(image, wanted.version) else {
         return Vec::new();
     };
-    let symbols = symbol_table::exported_symbols(image);
+    let symbols = symbols::exported_symbols(image);
     let found = symbols.filter_map(|(index, symbol)| {
         let number = u16_at(numbers, index.checked_mul(2)?)?;
         let is_hidden = number & HIDDEN != 0;
@@ -60,8 +65,8 @@ pub(crate) fn functions(image: &Image, wanted: Versioned<'_>) -> Vec<Symbol> {
 /// Returns the number of a version that the image defines.
 fn number_of(image: &Image, version: &str) -> Option<u16> {
     let mut sections = image.sections.iter();
-    let section = sections.find(|section| section.kind == SHT_GNU_VERDEF)?;
-    let strings = image.contents(image.sections.get(section.link as usize)?);
+    let section = sections.find(|section| section.elf.kind == SHT_GNU_VERDEF)?;
+    let strings = image.contents(image.sections.get(section.elf.link as usize)?);
     let data = image.contents(section);
     // struct Elf64_Verdef { u16 version, flags, ndx, cnt; u32 hash, aux, next; }
     let mut at = 0usize;
