@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the seeds of corpus/ anew, from small sources: gcc, g++, rustc, binutils. What they are
-# made of is pinned by the files that are committed; findings there are left alone.
+# Makes the seeds of corpus/ anew, from small sources: gcc, g++, rustc, binutils; clang, lld and llvm
+# for Mach-O. What they are made of is pinned by the files that are committed; findings there are left
+# alone.
 set -euo pipefail
 cd "$(dirname "$0")"
 corpus=$PWD/corpus
@@ -140,6 +141,27 @@ done
 objcopy --only-keep-debug c-5 image.debug
 objcopy --strip-debug --add-gnu-debuglink=image.debug c-5 stripped
 { cat stripped; printf '%s' "$mark"; cat image.debug; } >"$corpus/object/debuglink"
+
+# Mach-O, by clang and lld.
+if command -v ld64.lld >/dev/null && command -v clang >/dev/null; then
+    cat >libSystem.tbd <<'END'
+--- !tapi-tbd
+tbd-version: 4
+targets: [ x86_64-macos, arm64-macos ]
+install-name: '/usr/lib/libSystem.B.dylib'
+exports:
+  - targets: [ x86_64-macos, arm64-macos ]
+    symbols: [ _outside, dyld_stub_binder ]
+...
+END
+    for machine in x86_64 arm64; do
+        clang -target $machine-apple-macos11 -g -O1 -ffile-prefix-map="$work=/src" -c seed.c -o seed.o
+        ld64.lld -arch $machine -platform_version macos 11.0 14.0 -dylib -oso_prefix "$work/" \
+            -o "macho-$machine" seed.o libSystem.tbd
+        cp "macho-$machine" "$corpus/object/"
+    done
+    llvm-lipo -create macho-x86_64 -output "$corpus/object/universal"
+fi
 
 # Expressions, one a line: version, frame base, location, parameter, value, member, lists,
 # addresses, memory, registers.

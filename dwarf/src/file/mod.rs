@@ -1,10 +1,11 @@
-//! Files: images, their sections and symbols, files with debug info, and the on-disk cache.
+//! Files: images (ELF and Mach-O), their sections and symbols, files with debug info, and the on-disk cache.
 
 pub(crate) mod compressed;
 pub(crate) mod debug_file;
 pub(crate) mod demangle;
 pub(crate) mod disk_cache;
 pub(crate) mod elf;
+pub(crate) mod macho;
 pub(crate) mod mapping;
 pub(crate) mod object;
 pub(crate) mod sections;

@@ -2,6 +2,7 @@
 
 use crate::file::compressed::Compressed;
 use crate::file::elf::{self, Elf};
+use crate::file::macho::{self, MachO, Wanted};
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
 use crate::ids::{Machine, Segment, ThreadStorage};
@@ -11,6 +12,8 @@ use std::sync::OnceLock;
 /// A mapped image file with its headers read.
 pub(crate) struct Image {
     pub(crate) path: PathBuf,
+    /// The image: the whole file, or one of the images in it (a slice of a universal Mach-O file).
+    /// File offsets are relative to its start.
     pub(crate) data: &'static [u8],
     pub(crate) machine: Machine,
     pub(crate) position_independent: bool,
@@ -20,7 +23,7 @@ pub(crate) struct Image {
     pub(crate) thread_storage: Option<ThreadStorage>,
     /// The dynamic loader that the kernel starts.
     pub(crate) interpreter: Option<PathBuf>,
-    /// What identifies the build: the GNU build-id.
+    /// What identifies the build: the GNU build-id, or the UUID of a Mach-O image.
     pub(crate) build_id: Option<&'static [u8]>,
     pub(crate) sections: Vec<Section>,
     pub(crate) format: Format,
@@ -30,10 +33,14 @@ pub(crate) struct Image {
 pub(crate) enum Format {
     /// ELF
     Elf(Elf),
+    /// Mach-O
+    MachO(MachO),
 }
 
 /// A section's header, and its decompressed contents once read.
 pub(crate) struct Section {
+    /// The name in an ELF file. Sections of Mach-O with the same contents have that name, too:
+    /// `.debug_info` for `__debug_info`.
     pub(crate) name: &'static str,
     pub(crate) addr: u64,
     pub(crate) offset: u64,
@@ -50,16 +57,27 @@ pub(crate) struct Section {
 }
 
 impl Image {
-    /// Reads the headers of an image.
+    /// Reads the headers of an image. Of the images in a universal file it is the one for this
+    /// machine, or the first.
+    pub(crate) fn parse(path: &Path, data: &'static [u8]) -> Result<Image, Error> {
+        Image::parse_for(path, data, Wanted::default())
+    }
+
+    /// Reads the headers of an image; `wanted` chooses among the images in a universal file.
     ///
     /// # Errors
-    /// The file is no image that this crate reads.
-    pub(crate) fn parse(path: &Path, data: &'static [u8]) -> Result<Image, Error> {
+    /// The file is no image that this crate reads, or a universal file without the wanted one.
+    pub(crate) fn parse_for(
+        path: &Path,
+        data: &'static [u8],
+        wanted: Wanted,
+    ) -> Result<Image, Error> {
         let parsed = match data {
             [0x7f, b'E', b'L', b'F', ..] => elf::parse(path, data),
             [b'#', b'!', ..] => Err("a script, not an executable file".to_owned()),
             _ if data.starts_with(b"!<arch>") => Err("a static library".to_owned()),
-            _ => Err("not an ELF file".to_owned()),
+            _ if macho::is_macho(data) => macho::parse(path, data, wanted),
+            _ => Err("neither an ELF nor a Mach-O file".to_owned()),
         };
         parsed.map_err(|message| Error::NotAnImage {
             path: path.to_owned(),
@@ -71,6 +89,15 @@ impl Image {
     pub(crate) fn elf(&self) -> Option<&Elf> {
         match &self.format {
             Format::Elf(elf) => Some(elf),
+            Format::MachO(_) => None,
+        }
+    }
+
+    /// Returns what only readers of Mach-O use, if it is a Mach-O file.
+    pub(crate) fn macho(&self) -> Option<&MachO> {
+        match &self.format {
+            Format::Elf(_) => None,
+            Format::MachO(macho) => Some(macho),
         }
     }
 
@@ -186,9 +213,14 @@ impl Image {
 
     /// Returns the loaded section that covers `addr`. Used to find a symbol's neighbours.
     pub(crate) fn section_at(&self, addr: u64) -> Option<&Section> {
-        self.sections.iter().find(|section| {
-            section.is_loaded && section.addr <= addr && addr - section.addr < section.size
-        })
+        self.sections.iter().find(|section| section.covers(addr))
+    }
+
+    /// Returns the index of the loaded section that covers `addr`.
+    pub(crate) fn section_index_at(&self, addr: u64) -> Option<usize> {
+        self.sections
+            .iter()
+            .position(|section| section.covers(addr))
     }
 
     /// Returns the image's bytes from `addr` to the end of its segment in the file.
@@ -201,6 +233,13 @@ impl Image {
     }
 }
 
+impl Section {
+    /// Returns whether it is loaded and contains an address.
+    pub(crate) fn covers(&self, addr: u64) -> bool {
+        self.is_loaded && self.addr <= addr && addr - self.addr < self.size
+    }
+}
+
 /// Returns `size` bytes at `offset`; `None` if they are not all there.
 pub(crate) fn slice(data: &'static [u8], offset: u64, size: u64) -> Option<&'static [u8]> {
     let start = usize::try_from(offset).ok()?;
@@ -210,9 +249,13 @@ pub(crate) fn slice(data: &'static [u8], offset: u64, size: u64) -> Option<&'sta
 
 /// Returns the NUL-terminated string at `offset` of a string table.
 pub(crate) fn string_at(strings: &'static [u8], offset: usize) -> Option<&'static str> {
+    std::str::from_utf8(string_bytes(strings, offset)?).ok()
+}
+
+/// Returns the bytes of the NUL-terminated string at `offset` of a string table.
+pub(crate) fn string_bytes(strings: &'static [u8], offset: usize) -> Option<&'static [u8]> {
     let rest = strings.get(offset..)?;
-    let end = memchr::memchr(0, rest)?;
-    std::str::from_utf8(rest.get(..end)?).ok()
+    rest.get(..memchr::memchr(0, rest)?)
 }
 
 pub(crate) fn u16_at(data: &[u8], at: usize) -> Option<u16> {

@@ -1,7 +1,7 @@
 //! The symbol tables of an image, sorted for lookup when first needed.
 
-use crate::file::elf;
 use crate::file::object::{Format, Image};
+use crate::file::{elf, macho};
 use crate::ids::addr::FileAddr;
 use crate::ids::symbol::{Symbol, SymbolKind};
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -38,6 +38,7 @@ impl SymbolTable {
     pub(crate) fn read(image: &Image, debug: Option<&Image>) -> SymbolTable {
         let mut entries = match &image.format {
             Format::Elf(_) => elf::symbols::entries(image, debug),
+            Format::MachO(_) => macho::symbols::entries(image, debug),
         };
         let is_thread_local = |entry: &mut Entry| entry.symbol.kind == SymbolKind::ThreadLocal;
         let mut tls: Vec<Symbol> = entries
@@ -177,6 +178,7 @@ impl SymbolTable {
 pub(crate) fn has_symbols(image: &Image) -> bool {
     match &image.format {
         Format::Elf(_) => elf::symbols::has_symbols(image),
+        Format::MachO(macho) => macho.has_symbols(),
     }
 }
 
@@ -184,6 +186,7 @@ pub(crate) fn has_symbols(image: &Image) -> bool {
 pub(crate) fn exported(image: &Image, name: &str) -> Option<FileAddr> {
     match &image.format {
         Format::Elf(_) => elf::symbols::exported(image, name),
+        Format::MachO(_) => macho::symbols::exported(image, name),
     }
 }
 
@@ -199,6 +202,7 @@ pub(crate) fn functions_called(
     for image in images.into_iter().flatten() {
         match &image.format {
             Format::Elf(_) => elf::symbols::functions_called(image, names, marks, &mut found),
+            Format::MachO(_) => macho::symbols::functions_called(image, names, marks, &mut found),
         }
     }
     found.sort_unstable();
@@ -211,6 +215,7 @@ pub(crate) fn functions_called(
 pub(crate) fn function_covering(image: &Image, debug: Option<&Image>, addr: u64) -> Option<Symbol> {
     match &image.format {
         Format::Elf(_) => elf::symbols::function_covering(image, debug, addr),
+        Format::MachO(_) => macho::symbols::function_covering(image, debug, addr),
     }
 }
 
@@ -223,6 +228,7 @@ pub(crate) fn functions_spelled_with(
 ) -> Vec<Symbol> {
     let mut found = match &image.format {
         Format::Elf(_) => elf::symbols::functions_spelled_with(image, debug, text),
+        Format::MachO(_) => macho::symbols::functions_spelled_with(image, debug, text),
     };
     // One table repeats what another has.
     found.sort_unstable_by_key(|symbol| (symbol.addr, symbol.name));

@@ -2,7 +2,8 @@
 
 use crate::file::elf::function_slots;
 use crate::file::elf::versions::{self, Versioned};
-use crate::file::object::Image;
+use crate::file::macho;
+use crate::file::object::{Format, Image};
 use crate::file::symbol_table;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::Symbol;
@@ -16,7 +17,7 @@ impl Module {
         &self.image.path
     }
 
-    /// Returns the whole file.
+    /// Returns the whole file, or one image of a universal Mach-O file.
     pub fn bytes(&self) -> &'static [u8] {
         self.image.data
     }
@@ -26,7 +27,7 @@ impl Module {
         self.identity
     }
 
-    /// Returns the GNU build-id.
+    /// Returns what identifies the build: the GNU build-id, or the UUID of a Mach-O image.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.image.build_id
     }
@@ -41,7 +42,7 @@ impl Module {
         self.image.position_independent
     }
 
-    /// Returns the ELF entry point (`e_entry`).
+    /// Returns the entry point: `e_entry` of ELF, `LC_MAIN` of Mach-O.
     pub fn entry(&self) -> FileAddr {
         self.image.entry
     }
@@ -68,6 +69,22 @@ impl Module {
         }
     }
 
+    /// Returns the paths of the libraries that a Mach-O image is linked with, in the order of their
+    /// ordinals, as they are in the file: `@rpath` and the like are not replaced.
+    pub fn linked_libraries(&self) -> &[&'static str] {
+        self.image.macho().map_or(&[], |macho| &macho.libraries)
+    }
+
+    /// Returns the path by which programs refer to a Mach-O library (`LC_ID_DYLIB`).
+    pub fn install_name(&self) -> Option<&'static str> {
+        self.image.macho()?.install_name
+    }
+
+    /// Returns the folders that `@rpath` stands for in a Mach-O image.
+    pub fn rpaths(&self) -> &[&'static str] {
+        self.image.macho().map_or(&[], |macho| &macho.rpaths)
+    }
+
     /// Returns the address of the program headers (for AT_PHDR arithmetic), if they are loaded.
     pub fn program_headers(&self) -> Option<FileAddr> {
         self.image.elf()?.program_headers
@@ -83,7 +100,7 @@ impl Module {
         self.image.thread_storage
     }
 
-    /// Returns the interpreter (`PT_INTERP`).
+    /// Returns the dynamic loader that the kernel starts (`PT_INTERP`, `LC_LOAD_DYLINKER`).
     pub fn interpreter(&self) -> Option<PathBuf> {
         self.image.interpreter.clone()
     }
@@ -167,7 +184,10 @@ impl Module {
     /// Returns the words of the image that the loader relocates to the function of a raw name, or to
     /// the result of the resolver at `chooser` (`STT_GNU_IFUNC`).
     pub fn function_slots(&self, name: &str, chooser: Option<FileAddr>) -> Vec<FileAddr> {
-        function_slots::of(&self.image, name, chooser)
+        match &self.image.format {
+            Format::Elf(_) => function_slots::of(&self.image, name, chooser),
+            Format::MachO(_) => macho::symbols::pointers(&self.image, name),
+        }
     }
 
     pub(crate) fn functions_spelled_with(&self, text: &str) -> Vec<Symbol> {

@@ -1,7 +1,8 @@
 //! Images in memory: whether a file is still the one that was loaded (files are replaced while
 //! their programs run), and what can be read without the file.
 
-use crate::ids::addr::{LoadAddr, LoadBias};
+use crate::file::macho;
+use crate::ids::addr::{FileAddr, LoadAddr, LoadBias};
 use crate::ids::error::Error;
 use crate::ids::memory::Memory;
 use crate::module::Module;
@@ -59,8 +60,14 @@ impl Module {
     }
 
     /// Returns whether the image's first bytes, which contain its headers and usually its build-id,
-    /// equal those in memory. Unreadable memory counts as equal.
+    /// equal those in memory; of a Mach-O image, its UUID. Unreadable memory counts as equal.
     pub fn is_loaded_at(&self, bias: LoadBias, memory: &dyn Memory) -> bool {
+        if let Some(macho) = self.image.macho() {
+            // The loader changes headers of the libraries that it keeps in one cache.
+            let theirs = macho::uuid_in_memory(bias.load(FileAddr(macho.start)), memory);
+            return theirs.is_none()
+                || theirs.as_ref().map(<[u8; 16]>::as_slice) == self.build_id();
+        }
         let Some(first) = self.segments().first() else {
             return true;
         };

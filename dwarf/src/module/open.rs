@@ -1,8 +1,10 @@
 //! Opening images. An image is mapped once in the life of the process, however often it is loaded.
 
 use crate::file::debug_file;
+use crate::file::macho::Wanted;
 use crate::file::mapping::{self, FileIdentity};
 use crate::file::object::Image;
+use crate::ids::Machine;
 use crate::ids::error::Error;
 use crate::module::Module;
 use crate::module::name_index::NameTables;
@@ -12,24 +14,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
 /// Modules opened so far: an image is mapped once in a session, however often it is loaded.
-static OPENED: LazyLock<Mutex<FxHashMap<FileIdentity, Arc<Module>>>> =
-    LazyLock::new(Mutex::default);
+static OPENED: LazyLock<Mutex<FxHashMap<Opened, Arc<Module>>>> = LazyLock::new(Mutex::default);
+
+/// A file, and which of the images in it.
+type Opened = (FileIdentity, Wanted);
 
 impl Module {
     /// Opens an image: maps it and reads only its headers.
     ///
     /// # Errors
-    /// The file cannot be opened, or is not an ELF image.
+    /// The file cannot be opened, or is not an image.
     pub fn open(path: &Path) -> Result<Arc<Module>, Error> {
         Module::open_as(path, path)
+    }
+
+    /// Opens the image for a machine in a universal Mach-O file. Of several it is the one with the
+    /// UUID `uuid` (arm64 and arm64e are one machine). Other files have one image.
+    ///
+    /// # Errors
+    /// The file cannot be opened, is not an image, or has none for the machine.
+    pub fn open_for(
+        path: &Path,
+        machine: Machine,
+        uuid: Option<[u8; 16]>,
+    ) -> Result<Arc<Module>, Error> {
+        let machine = Some(machine);
+        Module::open_wanted(path, path, Wanted { machine, uuid })
     }
 
     /// Opens an image whose path is gone or refers to another file by now, by the other path
     /// `file`.
     ///
     /// # Errors
-    /// The file cannot be opened, or is not an ELF image.
+    /// The file cannot be opened, or is not an image.
     pub fn open_as(path: &Path, file: &Path) -> Result<Arc<Module>, Error> {
+        Module::open_wanted(path, file, Wanted::default())
+    }
+
+    fn open_wanted(path: &Path, file: &Path, wanted: Wanted) -> Result<Arc<Module>, Error> {
         let io = |error: std::io::Error| Error::Io {
             path: file.to_owned(),
             message: error.to_string(),
@@ -38,7 +60,7 @@ impl Module {
         {
             let identity = mapping::identity_of(&metadata);
             let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(module) = opened.get(&identity)
+            if let Some(module) = opened.get(&(identity, wanted))
                 && module.path() == path
             {
                 return Ok(module.clone());
@@ -47,12 +69,12 @@ impl Module {
         let (data, identity) = mapping::map_known(file, &metadata)?;
         let module = Arc::new(Module {
             file: Some(identity),
-            ..Module::new(Image::parse(path, data)?)
+            ..Module::new(Image::parse_for(path, data, wanted)?)
         });
         OPENED
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(identity, module.clone());
+            .insert((identity, wanted), module.clone());
         Ok(module)
     }
 
@@ -83,7 +105,7 @@ impl Module {
     /// Opens an image that is not a file (the vdso). `name` is used in messages.
     ///
     /// # Errors
-    /// The bytes are not an ELF image.
+    /// The bytes are not an image.
     pub fn from_bytes(name: &Path, bytes: Vec<u8>) -> Result<Arc<Module>, Error> {
         let data = Box::leak(bytes.into_boxed_slice());
         Ok(Arc::new(Module::new(Image::parse(name, data)?)))

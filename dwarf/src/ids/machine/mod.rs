@@ -13,7 +13,7 @@ pub enum Machine {
     X86_64,
     /// AArch64
     Aarch64,
-    /// Another machine, by its ELF `e_machine`.
+    /// Another machine, by its ELF `e_machine`; 0 if that is not known.
     Other(u16),
 }
 
@@ -160,6 +160,25 @@ impl Machine {
             62 => Machine::X86_64,
             183 => Machine::Aarch64,
             other => Machine::Other(other),
+        }
+    }
+
+    /// Returns the machine of a Mach-O file with this `cputype`.
+    pub(crate) fn of_macho(number: u32) -> Machine {
+        match number {
+            0x0100_0007 => Machine::X86_64,
+            0x0100_000c => Machine::Aarch64,
+            // The others, old ones of Apple's, have 32 bits or PowerPC's order of bytes.
+            _ => Machine::Other(0),
+        }
+    }
+
+    /// Returns the machine that this process runs on.
+    pub(crate) fn host() -> Machine {
+        match std::env::consts::ARCH {
+            "x86_64" => Machine::X86_64,
+            "aarch64" => Machine::Aarch64,
+            _ => Machine::Other(0),
         }
     }
 

@@ -10,7 +10,7 @@ thread_local! {
 /// debug file, a supplementary one.
 const NAMES: [&str; 4] = ["seed.dwo", "image.dwp", "image.debug", "image.sup"];
 
-/// A whole ELF file, and a second one that it may refer to.
+/// A whole file of ELF or Mach-O, and a second one that it may refer to.
 pub fn object(data: &[u8]) {
     let [image, beside] = parts(data);
     let module = FOLDER.with(|folder| {
@@ -30,9 +30,13 @@ pub fn object(data: &[u8]) {
     module.debug_file();
     module.program_headers();
     module.interpreter();
+    module.linked_libraries();
+    module.thread_storage();
     module.read_image(module.entry(), &mut [0; 64]);
     module.exported("work");
     module.symbols_named("work");
+    module.function_slots("get", None);
+    module.functions_called(&["work"], &["or"]);
     module.function_symbols("get");
     let range = module.load_range();
     for at in 0..32 {

@@ -1,0 +1,474 @@
+//! Images of macOS: what this crate reads of them is what llvm's tools do.
+//!
+//! `MACHO_PROGRAMS`, paths with colons between them, names more images to compare.
+
+mod darwin;
+
+use darwin::{MACHINES, asked, has_tools, program, tool};
+use dwarf::{Error, FileAddr, Machine, Module, SymbolStatus};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+const MAIN: &str = r#"
+#include "pair.h"
+int puts(const char *);
+int initialized = 3;
+static int counter;
+static _Thread_local int own = 5;
+static __attribute__((noinline)) int twice(int x) { counter++; return x * 2 + own; }
+__attribute__((weak)) int weak_one(int x) { return x - 1; }
+int main(int argc, char **argv) {
+    struct pair pair = { argc, twice(argc) };
+    initialized += pair.b;
+    puts(argv[0]);
+    return sum(&pair) + weak_one(argc);
+}
+"#;
+const PAIR: &str = r#"
+#include "pair.h"
+int sum(struct pair *pair) {
+    volatile char buffer[5000];
+    buffer[pair->a] = 1;
+    return pair->a + pair->b + buffer[0];
+}
+const char *names[] = { "one", "two" };
+"#;
+const HEADER: &str = "struct pair { int a, b; }; int sum(struct pair *);\n";
+/// A function with a label in it.
+const LABELED: &str = r#"
+__asm__(".globl _outside\n_outside:\n nop\n.globl _label\n.alt_entry _label\n_label:\n nop\n");
+"#;
+const SOURCES: [(&str, &str); 4] = [
+    ("main.c", MAIN),
+    ("pair.c", PAIR),
+    ("pair.h", HEADER),
+    ("labeled.c", LABELED),
+];
+const TOOLS: [&str; 5] = [
+    "ld64.lld",
+    "llvm-nm",
+    "llvm-objdump",
+    "llvm-readobj",
+    "llvm-lipo",
+];
+
+/// The images to compare: of a program for each machine, and those that the environment names.
+fn images(folder: &Path) -> Vec<PathBuf> {
+    let built = MACHINES.map(|machine| program(folder, machine, &SOURCES, &["-O1"], &[]).path);
+    let named = std::env::var_os("MACHO_PROGRAMS").unwrap_or_default();
+    built
+        .into_iter()
+        .chain(std::env::split_paths(&named).filter(|path| path.exists()))
+        .collect()
+}
+
+fn number(text: &str) -> u64 {
+    let digits = text.trim();
+    match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => digits.parse(),
+    }
+    .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The values of a block `Name {` in what llvm-readobj prints.
+fn blocks(text: &str, name: &str) -> Vec<BTreeMap<String, String>> {
+    let start = format!("{name} {{");
+    let mut found = Vec::new();
+    for block in text.split(&start).skip(1) {
+        let lines = block.lines().take_while(|line| line.trim() != "}");
+        let pairs = lines.filter_map(|line| line.trim().split_once(": "));
+        found.push(
+            pairs
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect(),
+        );
+    }
+    found
+}
+
+#[test]
+fn segments_and_identity_are_those_of_the_headers() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for path in images(folder.path()) {
+        let module = Module::open(&path).unwrap();
+        let mut wanted = Vec::new();
+        for block in blocks(
+            &asked("llvm-readobj", &["--macho-segment"], &path),
+            "Segment",
+        ) {
+            let protection = &block["initprot"];
+            if protection != "---" && number(&block["vmsize"]) > 0 {
+                wanted.push((
+                    number(&block["vmaddr"]),
+                    number(&block["vmsize"]),
+                    number(&block["fileoff"]),
+                    number(&block["filesize"]),
+                    protection.contains('w'),
+                    protection.contains('x'),
+                ));
+            }
+        }
+        let found: Vec<_> = module
+            .segments()
+            .iter()
+            .map(|it| {
+                let (start, size) = (it.range.start.0, it.range.end - it.range.start);
+                (
+                    start,
+                    size,
+                    it.file_offset,
+                    it.file_size,
+                    it.writable,
+                    it.executable,
+                )
+            })
+            .collect();
+        assert!(found.len() >= 3, "{}", path.display());
+        assert_eq!(found, wanted, "{}", path.display());
+
+        let headers = asked("llvm-objdump", &["--macho", "--private-headers"], &path);
+        let value = |key: &str| {
+            let mut lines = headers.lines().map(str::trim);
+            lines.find_map(|line| line.strip_prefix(key)).map(str::trim)
+        };
+        let uuid: String = module
+            .build_id()
+            .unwrap()
+            .iter()
+            .map(|it| format!("{it:02X}"))
+            .collect();
+        assert_eq!(Some(uuid), value("uuid ").map(|it| it.replace('-', "")));
+        if let Some(offset) = value("entryoff ") {
+            assert_eq!(
+                module.entry().0,
+                number(offset) + module.load_range().start.0
+            );
+            assert_eq!(
+                module.interpreter().as_deref(),
+                Some(Path::new("/usr/lib/dyld"))
+            );
+        }
+        let libraries: Vec<&str> = headers
+            .split("cmd LC_LOAD_")
+            .skip(1)
+            .filter(|command| command.lines().next().unwrap().ends_with("DYLIB"))
+            .filter_map(|command| command.split_once(" name ")?.1.split_once(" (offset"))
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(module.linked_libraries(), libraries, "{}", path.display());
+        assert!(module.is_position_independent());
+    }
+}
+
+/// llvm-nm's symbols in sections: address, type, name without the underscore.
+fn symbols(path: &Path) -> Vec<(u64, char, String)> {
+    let text = asked("llvm-nm", &["--defined-only"], path);
+    let line = |line: &str| {
+        let (addr, rest) = line.split_once(' ')?;
+        let (kind, name) = rest.split_once(' ')?;
+        let addr = u64::from_str_radix(addr, 16).ok()?;
+        let name = name.strip_prefix('_').unwrap_or(name);
+        Some((addr, kind.chars().next()?, name.to_owned()))
+    };
+    text.lines()
+        .filter_map(line)
+        .filter(|it| it.1 != 'a' && it.1 != 'A')
+        .collect()
+}
+
+/// The address ranges of sections with code.
+fn code(path: &Path) -> Vec<(u64, u64)> {
+    let text = asked("llvm-readobj", &["--sections"], path);
+    let mut found = Vec::new();
+    for section in text.split("  Section {").skip(1) {
+        let value = |key: &str| {
+            let value = section.split_once(key).expect(key).1;
+            number(value.lines().next().unwrap())
+        };
+        if section.contains("SomeInstructions") {
+            let start = value(" Address: ");
+            found.push((start, start + value(" Size: ")));
+        }
+    }
+    found
+}
+
+#[test]
+fn symbols_are_those_of_nm() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for path in images(folder.path()) {
+        let module = Module::open(&path).unwrap();
+        let code = code(&path);
+        let section = |addr: u64| code.iter().find(|range| range.0 <= addr && addr < range.1);
+        let all = symbols(&path);
+        let wanted: BTreeSet<(u64, &str)> = all
+            .iter()
+            .filter(|(addr, ..)| section(*addr).is_some())
+            .map(|(addr, _, name)| (*addr, name.as_str()))
+            .collect();
+        let functions = module.functions_by_symbol();
+        let found: BTreeSet<(u64, &str)> = functions
+            .iter()
+            .filter(|symbol| !symbol.name.ends_with("@plt"))
+            .map(|symbol| (symbol.addr.0, symbol.name))
+            .collect();
+        assert!(found.len() >= 4, "{}: {found:?}", path.display());
+        assert_eq!(found, wanted, "{}", path.display());
+        for (addr, _, name) in &all {
+            let named = module.symbols_named(name);
+            assert!(named.iter().any(|it| it.addr.0 == *addr), "{name}");
+        }
+
+        // A function reaches to the next one.
+        let starts: BTreeSet<u64> = module_starts(&path);
+        for symbol in &functions {
+            let addr = symbol.addr.0;
+            let end = section(addr).unwrap().1;
+            let next = starts
+                .range(addr + 1..)
+                .next()
+                .copied()
+                .unwrap_or(end)
+                .min(end);
+            let size = match symbol.name.strip_suffix("@plt") {
+                Some(_) => symbol.size,
+                None if starts.contains(&addr) => next - addr,
+                None => 0,
+            };
+            assert_eq!(symbol.size, size, "{}", symbol.name);
+            let whole = module.symbol_at(symbol.addr).unwrap();
+            let covered = whole.addr.0..whole.addr.0 + whole.size;
+            assert!(covered.contains(&addr), "{whole:?} {symbol:?}");
+        }
+    }
+}
+
+/// Where functions begin, by llvm-objdump; by symbols, if it is too old to say it.
+fn module_starts(path: &Path) -> BTreeSet<u64> {
+    let text = asked("llvm-objdump", &["--macho", "--function-starts"], path);
+    let starts = text
+        .lines()
+        .filter_map(|line| u64::from_str_radix(line, 16).ok());
+    starts.collect()
+}
+
+#[test]
+fn stubs_are_named_by_what_they_import() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for path in images(folder.path()) {
+        let module = Module::open(&path).unwrap();
+        let text = asked("llvm-objdump", &["--macho", "--indirect-symbols"], &path);
+        let mut wanted = BTreeSet::new();
+        let mut is_code = false;
+        for line in text.lines() {
+            if line.starts_with("Indirect symbols for") {
+                is_code = line.contains("__stubs");
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let ([addr, _, name], true) = (&words[..], is_code)
+                && addr.starts_with("0x")
+            {
+                wanted.insert((number(addr), format!("{}@plt", &name[1..])));
+            }
+        }
+        let functions = module.functions_by_symbol();
+        let found: BTreeSet<(u64, String)> = functions
+            .iter()
+            .filter(|symbol| symbol.name.ends_with("@plt"))
+            .map(|symbol| (symbol.addr.0, symbol.name.to_owned()))
+            .collect();
+        assert!(!found.is_empty(), "{}", path.display());
+        assert_eq!(found, wanted, "{}", path.display());
+    }
+}
+
+/// The exports by llvm-objdump: name without the underscore, address.
+fn exports(path: &Path) -> BTreeMap<String, u64> {
+    let text = asked("llvm-objdump", &["--macho", "--exports-trie"], path);
+    let line = |line: &str| {
+        let (addr, name) = line.strip_prefix("0x")?.split_once("  ")?;
+        let name = name.split_once(" [").map_or(name, |(name, _)| name);
+        let name = name.strip_prefix('_').unwrap_or(name).to_owned();
+        Some((name, u64::from_str_radix(addr, 16).ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[test]
+fn exports_are_those_of_the_trie() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for path in images(folder.path()) {
+        let module = Module::open(&path).unwrap();
+        let wanted = exports(&path);
+        assert!(wanted.contains_key("_mh_execute_header") || !wanted.is_empty());
+        for (name, addr) in &wanted {
+            assert_eq!(module.exported(name), Some(FileAddr(*addr)), "{name}");
+            assert_eq!(module.exported(&format!("{name}_")), None);
+        }
+        assert_eq!(module.exported("twice"), None, "a local function");
+
+        // Without its symbols the image has those that it exports.
+        let stripped = without_symbols(&path);
+        let code = code(&path);
+        let is_code = |addr: u64| code.iter().any(|range| range.0 <= addr && addr < range.1);
+        let wanted: BTreeMap<u64, &str> = wanted
+            .iter()
+            .filter(|(_, addr)| is_code(**addr))
+            .map(|(name, addr)| (*addr, name.as_str()))
+            .collect();
+        let found = stripped.functions_by_symbol();
+        for (addr, name) in &wanted {
+            assert!(
+                found.iter().any(|it| it.addr.0 == *addr && it.size > 0),
+                "{name}: {found:?}"
+            );
+        }
+        for symbol in found {
+            assert_eq!(module.exported(symbol.name), Some(symbol.addr));
+        }
+    }
+}
+
+/// The image with an empty symbol table.
+fn without_symbols(path: &Path) -> Arc<Module> {
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = command(&bytes, 2);
+    bytes[at + 12..at + 16].fill(0);
+    Module::from_bytes(path, bytes).unwrap()
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// The offset of the load command of a type.
+fn command(bytes: &[u8], kind: u32) -> usize {
+    let mut at = 32;
+    while word(bytes, at) != kind {
+        at += word(bytes, at + 4) as usize;
+    }
+    at
+}
+
+#[test]
+fn a_label_is_part_of_its_function() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for machine in MACHINES {
+        let path = program(folder.path(), machine, &SOURCES, &[], &[]).path;
+        // Apple's linker does not list a label as a function: the last one is taken out.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = command(&bytes, 0x26);
+        let (start, size) = (
+            word(&bytes, at + 8) as usize,
+            word(&bytes, at + 12) as usize,
+        );
+        let last = bytes[start..start + size]
+            .iter()
+            .rposition(|byte| *byte != 0);
+        bytes[start + last.unwrap()] = 0;
+        let module = Module::from_bytes(&path, bytes).unwrap();
+        let outside = module.symbols_named("outside")[0];
+        let label = module.symbols_named("label")[0];
+        assert!(outside.size > label.addr - outside.addr, "{outside:?}");
+        assert_eq!(label.size, 0);
+        assert_eq!(module.symbol_at(label.addr), Some(outside));
+        module.functions_by_symbol();
+        assert_eq!(
+            module.symbol_at(label.addr),
+            Some(outside),
+            "by the sorted table"
+        );
+    }
+}
+
+#[test]
+fn a_universal_file_has_an_image_for_each_machine() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [arm, intel] =
+        MACHINES.map(|machine| program(folder.path(), machine, &SOURCES, &[], &[]).path);
+    // The same code as arm64e, with another identity.
+    let arm_e = folder.path().join("arm64e");
+    let mut bytes = std::fs::read(&arm).unwrap();
+    bytes[8..12].copy_from_slice(&0x8000_0002_u32.to_le_bytes());
+    let uuid = Module::open(&arm).unwrap().build_id().unwrap().to_vec();
+    let at = bytes.windows(16).position(|window| window == uuid).unwrap();
+    bytes[at] ^= 0xff;
+    std::fs::write(&arm_e, bytes).unwrap();
+    let universal = folder.path().join("universal");
+    let tool = tool("llvm-lipo").unwrap();
+    darwin::output(
+        Command::new(&tool)
+            .arg("-create")
+            .args([&arm_e, &arm, &intel])
+            .arg("-output")
+            .arg(&universal),
+    );
+
+    let open = |machine, uuid| Module::open_for(&universal, machine, uuid);
+    let thin = |path: &Path| Module::open(path).unwrap();
+    for (machine, path) in [(Machine::Aarch64, &arm), (Machine::X86_64, &intel)] {
+        let (found, wanted) = (open(machine, None).unwrap(), thin(path));
+        assert_eq!(found.machine(), machine);
+        assert_eq!(found.build_id(), wanted.build_id());
+        assert_eq!(found.segments(), wanted.segments());
+        assert_eq!(found.functions_by_symbol(), wanted.functions_by_symbol());
+        assert_eq!(found.bytes(), wanted.bytes());
+    }
+    let uuid = thin(&arm_e).build_id().unwrap().try_into().unwrap();
+    let found = open(Machine::Aarch64, Some(uuid)).unwrap();
+    assert_eq!(found.build_id(), Some(&uuid[..]));
+    assert_eq!(
+        Module::open(&universal).unwrap().machine(),
+        thin(&intel).machine()
+    );
+
+    let only_arm = folder.path().join("only-arm");
+    darwin::output(
+        Command::new(&tool)
+            .arg("-create")
+            .arg(&arm)
+            .arg("-output")
+            .arg(&only_arm),
+    );
+    match Module::open_for(&only_arm, Machine::X86_64, None) {
+        Err(Error::NotAnImage { message, .. }) => assert!(message.contains("X86_64"), "{message}"),
+        other => panic!("{:?}", other.map(|it| it.machine())),
+    }
+}
+
+#[test]
+fn the_kind_of_symbols_is_known() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let built = program(folder.path(), "arm64", &SOURCES, &[], &[]);
+    let module = Module::open(&built.path).unwrap();
+    assert_eq!(module.symbol_status(), SymbolStatus::SymbolsOnly);
+    let storage = module.thread_storage().unwrap();
+    assert_eq!(storage.size, 4);
+    let mut value = [0; 4];
+    module.read_image(storage.addr, &mut value).unwrap();
+    assert_eq!(u32::from_le_bytes(value), 5);
+}
