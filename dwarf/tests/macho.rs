@@ -229,7 +229,7 @@ fn symbols_are_those_of_nm() {
         }
 
         // A function reaches to the next one.
-        let starts: BTreeSet<u64> = module_starts(&path);
+        let starts = function_starts(&path, &wanted);
         for symbol in &functions {
             let addr = symbol.addr.0;
             let end = section(addr).unwrap().1;
@@ -252,13 +252,18 @@ fn symbols_are_those_of_nm() {
     }
 }
 
-/// Where functions begin, by llvm-objdump; by symbols, if it is too old to say it.
-fn module_starts(path: &Path) -> BTreeSet<u64> {
+/// Where functions begin, by llvm-objdump. Zig's linker writes no list: then by symbols of code.
+fn function_starts(path: &Path, symbols: &BTreeSet<(u64, &str)>) -> BTreeSet<u64> {
     let text = asked("llvm-objdump", &["--macho", "--function-starts"], path);
     let starts = text
         .lines()
         .filter_map(|line| u64::from_str_radix(line, 16).ok());
-    starts.collect()
+    let starts: BTreeSet<u64> = starts.collect();
+    // Of an empty list llvm-objdump prints one address.
+    match starts.len() < 2 {
+        true => symbols.iter().map(|(addr, _)| *addr).collect(),
+        false => starts,
+    }
 }
 
 #[test]
@@ -339,7 +344,12 @@ fn exports_are_those_of_the_trie() {
             );
         }
         for symbol in found {
-            assert_eq!(module.exported(symbol.name), Some(symbol.addr));
+            assert_eq!(
+                module.exported(symbol.name),
+                Some(symbol.addr),
+                "{}",
+                symbol.name
+            );
         }
     }
 }
@@ -349,7 +359,8 @@ fn without_symbols(path: &Path) -> Arc<Module> {
     let mut bytes = std::fs::read(path).unwrap();
     let at = command(&bytes, 2);
     bytes[at + 12..at + 16].fill(0);
-    Module::from_bytes(path, bytes).unwrap()
+    // Under its path it would have the symbols of its bundle.
+    Module::from_bytes(Path::new("/image"), bytes).unwrap()
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -471,4 +482,194 @@ fn the_kind_of_symbols_is_known() {
     let mut value = [0; 4];
     module.read_image(storage.addr, &mut value).unwrap();
     assert_eq!(u32::from_le_bytes(value), 5);
+}
+
+/// Makes the bundle with a program's debug info.
+fn make_bundle(path: &Path) -> PathBuf {
+    let bundle = path.with_extension("dSYM");
+    let tool = tool("dsymutil").unwrap();
+    darwin::output(Command::new(tool).arg(path).arg("-o").arg(&bundle));
+    let file = bundle.join("Contents/Resources/DWARF");
+    file.join(path.file_name().unwrap())
+}
+
+/// The rows of all line tables by llvm-dwarfdump: by address, the lines of the rows there, and
+/// where sequences end.
+fn rows(debug: &Path) -> (BTreeMap<u64, BTreeSet<u32>>, BTreeSet<u64>) {
+    let text = asked("llvm-dwarfdump", &["--debug-line"], debug);
+    let (mut rows, mut ends) = (BTreeMap::<u64, BTreeSet<u32>>::new(), BTreeSet::new());
+    for line in text.lines().filter(|line| line.starts_with("0x0000")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if line.ends_with("end_sequence") {
+            ends.insert(number(words[0]));
+        } else {
+            rows.entry(number(words[0]))
+                .or_default()
+                .insert(words[1].parse().unwrap());
+        }
+    }
+    (rows, ends)
+}
+
+/// The concrete functions by llvm-dwarfdump: their addresses and names.
+fn functions(debug: &Path) -> Vec<(u64, u64, String)> {
+    let text = asked("llvm-dwarfdump", &["--debug-info"], debug);
+    let mut found = Vec::new();
+    for entry in text
+        .split("\n\n")
+        .filter(|entry| entry.contains("DW_TAG_subprogram"))
+    {
+        let value = |name: &str| {
+            Some(
+                entry
+                    .split_once(name)?
+                    .1
+                    .lines()
+                    .next()?
+                    .trim_matches(['\t', ' ', '(', ')']),
+            )
+        };
+        let (Some(low), Some(high)) = (value("DW_AT_low_pc"), value("DW_AT_high_pc")) else {
+            continue;
+        };
+        if let Some(name) = value("DW_AT_name") {
+            found.push((number(low), number(high), name.trim_matches('"').to_owned()));
+        }
+    }
+    found
+}
+
+/// Compares lines and functions with what llvm-dwarfdump finds in a file with debug info.
+#[track_caller]
+fn assert_debug_info(module: &Module, debug: &Path) {
+    assert_eq!(module.symbol_status(), SymbolStatus::DebugInfo, "{debug:?}");
+    let (rows, ends) = rows(debug);
+    assert!(rows.len() > 10);
+    for (addr, lines) in &rows {
+        let found = module
+            .row_at(FileAddr(*addr))
+            .unwrap_or_else(|| panic!("no row at {addr:#x}"));
+        let line = found.location.map_or(0, |location| location.line);
+        assert!(
+            lines.contains(&line),
+            "{addr:#x}: {line} is not of {lines:?}"
+        );
+    }
+    for end in ends.iter().filter(|end| !rows.contains_key(end)) {
+        let behind = module.row_at(FileAddr(*end));
+        assert!(behind.is_none(), "{end:#x}: {behind:?}");
+    }
+    let functions = functions(debug);
+    assert!(functions.len() > 2);
+    for (low, high, name) in functions {
+        for addr in [low, high - 1] {
+            let found = module
+                .function_at(FileAddr(addr))
+                .unwrap_or_else(|| panic!("{name} at {addr:#x}"));
+            // Methods of Rust are named with the arguments of their types, or without.
+            let plain = name.split('<').next().unwrap();
+            assert!(
+                found.name.contains(plain),
+                "{addr:#x}: {} is not {name}",
+                found.name
+            );
+        }
+        // rustc's shims are named by what they are.
+        let is_shim = module
+            .function_at(FileAddr(low))
+            .is_some_and(|it| it.name.contains("{shim:"));
+        if is_shim {
+            continue;
+        }
+        let named = module.functions_named(name.split('<').next().unwrap());
+        assert!(
+            named.iter().any(|it| it.contains(FileAddr(low))),
+            "{name}: {named:?}"
+        );
+    }
+}
+
+/// The number of a tool's release.
+fn release_of(name: &str) -> u32 {
+    let text = darwin::output(Command::new(tool(name).unwrap()).arg("--version"));
+    let version = text.split_once("version ").expect("its version").1;
+    version.split('.').next().unwrap().parse().unwrap()
+}
+
+const BUNDLE_TOOLS: [&str; 3] = ["ld64.lld", "dsymutil", "llvm-dwarfdump"];
+
+#[test]
+fn a_bundle_beside_the_image_has_its_debug_info() {
+    if !has_tools(&BUNDLE_TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for path in images(folder.path()) {
+        let debug = make_bundle(&path);
+        // Another test may have opened the file before it had the bundle.
+        let module = Module::from_bytes(&path, std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(module.debug_file(), Some(&*debug));
+        assert!(module.rejected_debug_files().is_empty());
+        assert_debug_info(&module, &debug);
+    }
+}
+
+#[test]
+fn debug_info_of_each_format_version_is_read() {
+    if !has_tools(&BUNDLE_TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for version in ["-gdwarf-2", "-gdwarf-4", "-gdwarf-5"] {
+        if version == "-gdwarf-5" && release_of("dsymutil") < 16 {
+            // It loses the names of files.
+            skips::skip("dsymutil 16");
+            continue;
+        }
+        let built = program(
+            &folder.path().join(version),
+            "arm64",
+            &SOURCES,
+            &["-O1", version],
+            &[],
+        );
+        let debug = make_bundle(&built.path);
+        assert_debug_info(&Module::open(&built.path).unwrap(), &debug);
+    }
+}
+
+#[test]
+fn a_bundle_of_another_build_is_refused() {
+    if !has_tools(&BUNDLE_TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let old = program(&folder.path().join("old"), "arm64", &SOURCES, &["-O0"], &[]);
+    let new = program(&folder.path().join("new"), "arm64", &SOURCES, &["-O1"], &[]);
+    let debug = make_bundle(&old.path);
+    let at = new.path.with_extension("dSYM");
+    let at = at.join("Contents/Resources/DWARF/program");
+    std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+    std::fs::copy(&debug, &at).unwrap();
+
+    let module = Module::open(&new.path).unwrap();
+    assert_eq!(module.debug_file(), None);
+    assert_eq!(module.symbol_status(), SymbolStatus::SymbolsOnly);
+    let uuid = |path: &Path| {
+        let text = asked("llvm-dwarfdump", &["--uuid"], path);
+        text.split_whitespace().nth(1).unwrap().to_owned()
+    };
+    let [error] = module.rejected_debug_files() else {
+        panic!("{:?}", module.rejected_debug_files());
+    };
+    let message = error.to_string();
+    assert!(message.contains(&uuid(&old.path)), "{message}");
+    assert!(message.contains(&uuid(&new.path)), "{message}");
+    let given = module.with_debug_file(&debug).map(|_| ()).unwrap_err();
+    assert!(given.to_string().contains("UUID"), "{given}");
+    // A bundle with the files of several builds has the right one, whatever its name.
+    std::fs::rename(make_bundle(&new.path), at.with_file_name("renamed")).unwrap();
+    std::fs::copy(&debug, &at).unwrap();
+    let module = Module::from_bytes(&new.path, std::fs::read(&new.path).unwrap()).unwrap();
+    assert_eq!(module.debug_file(), Some(&*at.with_file_name("renamed")));
 }

@@ -154,13 +154,19 @@ exports:
     symbols: [ _outside, dyld_stub_binder ]
 ...
 END
-    for machine in x86_64 arm64; do
+    for machine in arm64 x86_64; do
         clang -target $machine-apple-macos11 -g -O1 -ffile-prefix-map="$work=/src" -c seed.c -o seed.o
         ld64.lld -arch $machine -platform_version macos 11.0 14.0 -dylib -oso_prefix "$work/" \
             -o "macho-$machine" seed.o libSystem.tbd
         cp "macho-$machine" "$corpus/object/"
     done
     llvm-lipo -create macho-x86_64 -output "$corpus/object/universal"
+    dsymutil --oso-prepend-path="$work" -o companion.dSYM macho-x86_64
+    {
+        cat macho-x86_64
+        printf '%s' "$mark"
+        cat companion.dSYM/Contents/Resources/DWARF/macho-x86_64
+    } >"$corpus/object/companion"
 fi
 
 # Expressions, one a line: version, frame base, location, parameter, value, member, lists,

@@ -1,8 +1,9 @@
 //! Location of an image's debug info: the image itself, or a separate file.
 
 use crate::file::R;
+use crate::file::macho::companion;
 use crate::file::mapping;
-use crate::file::object::{self, Image};
+use crate::file::object::{self, Format, Image};
 use crate::ids::error::Error;
 use gimli::Reader;
 use std::path::{Path, PathBuf};
@@ -10,16 +11,36 @@ use std::path::{Path, PathBuf};
 /// Directory where distributions install separate debug info.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// Returns the separate debug file of an image without debug info: by build-id, then by
-/// `.gnu_debuglink` (GDB manual, "Debugging Information in Separate Files").
-pub(crate) fn debug_file(image: &Image) -> Option<Image> {
-    debug_file_in(image, Path::new(DEBUG_ROOT))
+/// The separate file with the debug info of an image.
+#[derive(Default)]
+pub(crate) struct DebugFile {
+    /// `None`: there is none, or the image has debug info itself.
+    pub(crate) image: Option<Image>,
+    /// Why other files, whose places say that they are it, are not.
+    pub(crate) rejected: Vec<Error>,
+}
+
+impl DebugFile {
+    /// Looks for the debug file of an image. That of ELF is found by build-id, then by
+    /// `.gnu_debuglink` (GDB manual, "Debugging Information in Separate Files"); that of Mach-O in
+    /// bundles (`.dSYM`).
+    pub(crate) fn find(image: &Image) -> DebugFile {
+        let mut found = DebugFile::default();
+        if image.has_section(".debug_info") {
+            return found;
+        }
+        found.image = match &image.format {
+            Format::Elf(_) => debug_file_in(image, Path::new(DEBUG_ROOT)),
+            Format::MachO(_) => {
+                let home = std::env::var_os("HOME").map(PathBuf::from);
+                companion::find(image, home.as_deref(), &mut found.rejected)
+            }
+        };
+        found
+    }
 }
 
 fn debug_file_in(image: &Image, root: &Path) -> Option<Image> {
-    if image.has_section(".debug_info") {
-        return None;
-    }
     if let Some(id) = image.build_id
         && let Some(path) = build_id_path(id, root)
         && let Some(found) = open(&path, Some(id))
@@ -60,6 +81,9 @@ fn debug_file_in(image: &Image, root: &Path) -> Option<Image> {
 /// # Errors
 /// The file cannot be read, is of another build, or has no debug info.
 pub(crate) fn debug_file_at(path: &Path, image: &Image) -> Result<Image, Error> {
+    if image.macho().is_some() {
+        return companion::open(path, image);
+    }
     let wrong = |message: &str| Error::WrongDebugFile {
         path: path.to_owned(),
         image: image.path.clone(),

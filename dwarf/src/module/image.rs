@@ -6,6 +6,7 @@ use crate::file::macho;
 use crate::file::object::{Format, Image};
 use crate::file::symbol_table;
 use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::error::Error;
 use crate::ids::symbol::Symbol;
 use crate::ids::{Machine, Segment, SymbolStatus, ThreadStorage};
 use crate::module::Module;
@@ -127,6 +128,12 @@ impl Module {
     /// Returns the separate file with the debug info, if there is one.
     pub fn debug_file(&self) -> Option<&Path> {
         self.debug_image().map(|image| image.path.as_path())
+    }
+
+    /// Returns why files that seem to have the debug info of the image are not used: a bundle of
+    /// another build, for example. Empty if there is none.
+    pub fn rejected_debug_files(&self) -> &[Error] {
+        &self.found_debug_file().rejected
     }
 
     /// Returns the size of the debug sections in the file, in bytes.

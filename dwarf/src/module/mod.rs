@@ -8,7 +8,7 @@ mod open;
 use crate::cfi::{Cfi, Rule};
 use crate::entries::units::Unit;
 use crate::file::compressed;
-use crate::file::debug_file;
+use crate::file::debug_file::{self, DebugFile};
 use crate::file::mapping::FileIdentity;
 use crate::file::object::Image;
 use crate::file::symbol_table::SymbolTable;
@@ -53,7 +53,7 @@ pub struct Module {
     pub(crate) image: Image,
     /// Folder of the on-disk cache.
     folder: OnceLock<PathBuf>,
-    debug_image: OnceLock<Option<Image>>,
+    debug_file: OnceLock<DebugFile>,
     info: OnceLock<Option<DebugInfo>>,
     symbols: OnceLock<SymbolTable>,
     pub(crate) cfi: OnceLock<Cfi>,
@@ -110,9 +110,11 @@ impl Module {
 
     /// Returns the separate debug file, looked for on first use.
     pub(crate) fn debug_image(&self) -> Option<&Image> {
-        self.debug_image
-            .get_or_init(|| debug_file::debug_file(&self.image))
-            .as_ref()
+        self.found_debug_file().image.as_ref()
+    }
+
+    fn found_debug_file(&self) -> &DebugFile {
+        self.debug_file.get_or_init(|| DebugFile::find(&self.image))
     }
 
     /// Returns the file with the debug info.

@@ -1,6 +1,6 @@
 //! Opening images. An image is mapped once in the life of the process, however often it is loaded.
 
-use crate::file::debug_file;
+use crate::file::debug_file::{self, DebugFile};
 use crate::file::macho::Wanted;
 use crate::file::mapping::{self, FileIdentity};
 use crate::file::object::Image;
@@ -78,8 +78,8 @@ impl Module {
         Ok(module)
     }
 
-    /// Returns the same image with its debug info from a given separate file (found by build-id,
-    /// for example).
+    /// Returns the same image with its debug info from a given separate file (found by build-id or
+    /// UUID, for example).
     /// From now on [`Module::open`] returns the new module.
     ///
     /// # Errors
@@ -89,7 +89,10 @@ impl Module {
         let image = Image::parse(&self.image.path, self.image.data)?;
         let module = Module {
             folder: self.folder.clone(),
-            debug_image: OnceLock::from(Some(debug)),
+            debug_file: OnceLock::from(DebugFile {
+                image: Some(debug),
+                rejected: Vec::new(),
+            }),
             ..Module::new(image)
         };
         let module = Arc::new(module);
@@ -117,7 +120,7 @@ impl Module {
             identity: NEXT.fetch_add(1, Ordering::Relaxed),
             image,
             folder: OnceLock::new(),
-            debug_image: OnceLock::new(),
+            debug_file: OnceLock::new(),
             info: OnceLock::new(),
             symbols: OnceLock::new(),
             cfi: OnceLock::new(),

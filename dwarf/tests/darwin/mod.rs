@@ -22,14 +22,14 @@ exports:
 ...
 ";
 
-/// Returns the path of one of llvm's tools; skips what needs it otherwise. Debian has some only in
-/// the folder of a release.
+/// Returns the path of one of llvm's tools, of the newest release; skips what needs it otherwise.
 #[track_caller]
 pub fn tool(name: &str) -> Option<PathBuf> {
-    let folders = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from);
+    // Where Debian has the tools of each release.
     let releases = (11..30).rev();
     let releases = releases.map(|release| PathBuf::from(format!("/usr/lib/llvm-{release}/bin")));
-    let found = folders.into_iter().chain(releases);
+    let folders = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from);
+    let found = releases.chain(folders);
     let found = found
         .map(|folder| folder.join(name))
         .find(|path| path.exists());
@@ -78,11 +78,9 @@ pub fn program(
     flags: &[&str],
     linker_flags: &[&str],
 ) -> Program {
-    let folder = folder
-        .canonicalize()
-        .expect("the folder's real path")
-        .join(machine);
+    let folder = folder.join(machine);
     std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = folder.canonicalize().expect("the folder's real path");
     let library = folder.join("libSystem.tbd");
     std::fs::write(&library, LIBRARY).expect("write the library's list");
     let path = folder.join("program");

@@ -2,6 +2,7 @@
 //! `mach-o/loader.h`), and the tables that only Mach-O has.
 
 mod commands;
+pub(crate) mod companion;
 mod exports;
 mod section_names;
 pub(crate) mod symbols;

@@ -179,7 +179,14 @@ pub(crate) fn entries(image: &Image, debug: Option<&Image>) -> Vec<Entry> {
 /// Adds what is exported and has no symbol, because the table is gone.
 fn exported_entries(image: &Image, macho: &MachO, starts: &Starts, found: &mut Vec<Entry>) {
     let known: FxHashSet<u64> = found.iter().map(|entry| entry.symbol.addr.0).collect();
-    for export in macho.exports() {
+    let exports = macho.exports();
+    let mut of_exports = Starts(exports.iter().map(|export| export.addr).collect());
+    of_exports.0.sort_unstable();
+    let starts = match starts.0.is_empty() {
+        true => &of_exports,
+        false => starts,
+    };
+    for export in exports {
         let Some(section) = image.section_index_at(export.addr) else {
             continue;
         };

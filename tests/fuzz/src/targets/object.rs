@@ -1,5 +1,6 @@
 use super::{parts, replace};
 use dwarf::{FileAddr, Module};
+use std::fs::create_dir_all;
 use std::os::unix::fs::symlink;
 
 thread_local! {
@@ -7,8 +8,14 @@ thread_local! {
 }
 
 /// Under these names the second file is found: as a split unit, a package of them, a separate
-/// debug file, a supplementary one.
-const NAMES: [&str; 4] = ["seed.dwo", "image.dwp", "image.debug", "image.sup"];
+/// debug file, a supplementary one, in the bundle of a Mach-O image.
+const NAMES: [&str; 5] = [
+    "seed.dwo",
+    "image.dwp",
+    "image.debug",
+    "image.sup",
+    "image.dSYM/Contents/Resources/DWARF/image",
+];
 
 /// A whole file of ELF or Mach-O, and a second one that it may refer to.
 pub fn object(data: &[u8]) {
@@ -18,6 +25,7 @@ pub fn object(data: &[u8]) {
         replace(&first, beside);
         for name in rest {
             // There already but for the first time.
+            let _ = create_dir_all(name.parent().expect("a folder"));
             let _ = symlink(&first, name);
         }
         Module::from_bytes(&folder.path().join("image"), image.to_vec())
@@ -28,6 +36,7 @@ pub fn object(data: &[u8]) {
     module.symbol_status();
     module.debug_size();
     module.debug_file();
+    module.rejected_debug_files();
     module.program_headers();
     module.interpreter();
     module.linked_libraries();
