@@ -90,11 +90,14 @@ impl Walk {
     }
 
     fn kind_at(&self, pc: FileAddr) -> Kind {
+        // The last instruction of a section has less behind it.
         let mut code = [0; 16];
-        if self.module.read_image(pc, &mut code).is_none() {
-            return Kind::Other;
+        let mut lengths = (1..=code.len()).rev();
+        let is_read = |length: usize| self.module.read_image(pc, &mut code[..length]).is_some();
+        match lengths.any(is_read) {
+            true => kind_of(&code, pc),
+            false => Kind::Other,
         }
-        kind_of(&code, pc)
     }
 
     /// Steps by instructions until `walk` returns, or so many have been made.
