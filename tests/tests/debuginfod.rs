@@ -410,7 +410,7 @@ fn download_failures_are_console_notes() {
     let text = said_of(|server, _, id| {
         fs::write(server.root.join("store").join(id), "no ELF").expect("a file");
     });
-    assert!(text.contains("not an ELF file"), "{text}");
+    assert!(text.contains("neither an ELF nor a Mach-O file"), "{text}");
 }
 
 /// Returns the message, sent once, of a debugger that cannot fetch at all.
