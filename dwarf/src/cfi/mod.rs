@@ -1,5 +1,6 @@
 //! Call frame information: the unwind rules for an address (DWARF 5 §6.4, LSB ".eh_frame").
 
+mod compact;
 mod translated;
 
 use crate::file::R;
@@ -8,6 +9,7 @@ use crate::file::object::u32_at;
 use crate::ids::error::Error;
 use crate::ids::machine::MachineFacts;
 use crate::ids::register::Register;
+use compact::{Compact, Unwind};
 use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, Encoding, LittleEndian, UnwindContext,
     UnwindSection, Vendor,
@@ -23,6 +25,8 @@ pub(crate) struct Rule {
     pub(crate) registers: SmallVec<[(Register, RegisterRule); 8]>,
     pub(crate) return_address: Register,
     pub(crate) signal_frame: bool,
+    /// Whether it holds at calls only: not where the function makes or removes its frame.
+    pub(crate) at_calls: bool,
     pub(crate) encoding: Encoding,
 }
 
@@ -61,6 +65,8 @@ pub(crate) struct Cfi {
     eh_frame_addr: u64,
     search_table: Option<SearchTable>,
     debug_frame: Option<Frames<DebugFrame<R>>>,
+    /// What most functions of Mach-O have instead.
+    compact: Option<Compact>,
 }
 
 /// A CFI section.
@@ -172,22 +178,30 @@ impl SearchTable {
 
     /// Returns the index of the first entry whose code begins after `addr`.
     fn behind(&self, addr: u64) -> Option<usize> {
-        let (mut low, mut high) = (0, self.entries.len() / 8);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.start(middle)? <= addr {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Some(low)
+        behind(self.entries.len() / 8, |index| {
+            Some(self.start(index)? <= addr)
+        })
     }
 
     /// Returns the address of the FDE that may cover `addr`.
     fn find(&self, addr: u64) -> Option<u64> {
         self.fde(self.behind(addr)?.checked_sub(1)?)
     }
+}
+
+/// Returns the index of the first of `count` sorted items that is not before a place; `None` if one
+/// cannot be read.
+fn behind(count: usize, is_before: impl Fn(usize) -> Option<bool>) -> Option<usize> {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_before(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
 }
 
 fn relative(base: u64, offset: u32) -> u64 {
@@ -239,6 +253,7 @@ impl Cfi {
                 section.set_vendor(vendor);
                 section
             }),
+            compact: Compact::read(image),
         }
     }
 
@@ -286,12 +301,32 @@ impl Cfi {
         found
     }
 
+    /// Returns the addresses in `[start, end)` where compact unwind info has functions begin.
+    pub(crate) fn compact_starts(&self, start: u64, end: u64) -> Vec<u64> {
+        let compact = self.compact.as_ref();
+        compact.map_or_else(Vec::new, |it| it.starts_in(start..end))
+    }
+
     /// Returns the unwind rules for `addr`; `None` if no entry covers it.
     pub(crate) fn rule(
         &self,
         addr: u64,
         context: &mut UnwindContext<usize>,
     ) -> Result<Option<Rule>, Error> {
+        match self.compact.as_ref().and_then(|it| it.unwind(addr)) {
+            Some(Unwind::Rule(rule)) => return Ok(Some(*rule)),
+            // An offset of 0 or a corrupt one: the entry is looked for.
+            Some(Unwind::Dwarf(offset)) => {
+                if let Some(frames) = self.eh_frame.as_ref().filter(|_| offset != 0)
+                    && let Ok(Some(rule)) = frames.read(|section| {
+                        self.rule_in(section, gimli::EhFrameOffset(offset), addr, context)
+                    })
+                {
+                    return Ok(Some(rule));
+                }
+            }
+            None => {}
+        }
         if let Some(frames) = &self.eh_frame
             && let Some(offset) = self.entry_of(frames, addr)
             && let Some(rule) = frames.read(|section| {
@@ -314,6 +349,10 @@ impl Cfi {
     /// Returns the start of the function whose entry covers `addr`, and the address of its
     /// exception table (LSDA).
     pub(crate) fn exception_table(&self, addr: u64) -> Result<Option<(u64, u64)>, Error> {
+        let compact = self.compact.as_ref();
+        if let Some(found) = compact.and_then(|it| it.exception_table(addr)) {
+            return Ok(Some(found));
+        }
         let Some(frames) = &self.eh_frame else {
             return Ok(None);
         };
@@ -419,6 +458,7 @@ fn rule_of<S: UnwindSection<R>>(
         registers,
         return_address: Register(cie.return_address_register().0),
         signal_frame,
+        at_calls: false,
         encoding: cie.encoding(),
     })
 }

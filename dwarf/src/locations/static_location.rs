@@ -368,6 +368,11 @@ impl Terms<'_> {
     fn cfa(&self) -> Result<Term, Error> {
         let mut context = UnwindContext::new();
         let rule = self.module.unwind_rule(self.frame.pc.0, &mut context)?;
+        if rule.as_ref().is_some_and(|rule| rule.at_calls) {
+            return Err(unsupported(
+                "the address of a frame with unwind rules for calls only",
+            ));
+        }
         match rule.map(|rule| rule.cfa) {
             Some(CfaRule::Offset(register, offset)) => {
                 Ok(Term::Register(register).plus(offset as u64))

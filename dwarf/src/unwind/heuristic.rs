@@ -55,35 +55,48 @@ pub(crate) fn without_rules(
     if let Some(frame) = signal_frame(memory, address, registers)? {
         return Ok(frame);
     }
-    if let Some(caller) = rules.iter().find_map(|rule| by_instructions(frame, rule)) {
+    if let Some(caller) = outside_body(frame, module, bias, rules)? {
         return Ok(caller);
     }
-    if let FrameAddress::Pc(pc) = address {
-        match prologue(module, bias.file(pc)) {
-            Prologue::Entry => {
-                // At a program's first instruction, the top of the stack is the number of its
-                // arguments, not a return address.
-                if let Some((caller, back)) = caller_at_entry(memory, registers)?
-                    && is_code(modules, back)
-                {
-                    return Ok(caller);
-                }
-            }
-            Prologue::Pushed => return pushed_frame_pointer(memory, registers),
-            // The function may have no frame, or without a symbol, this may be its entry. An
-            // address after a call is then taken for the return address.
-            // In a link register it may be that of a call which the function has made itself.
-            Prologue::Body => {
-                if registers.machine().facts().link.is_none()
-                    && let Some((caller, back)) = caller_at_entry(memory, registers)?
-                    && is_behind_call(frame, back)
-                {
-                    return Ok(caller);
-                }
-            }
-        }
+    // The function may have no frame, or without a symbol, this may be its entry. An address after a
+    // call is then taken for the return address. In a link register it may be that of a call which
+    // the function has made itself.
+    if let FrameAddress::Pc(pc) = address
+        && registers.machine().facts().link.is_none()
+        && prologue(module, bias.file(pc)) == Prologue::Body
+        && let Some((caller, back)) = caller_at_entry(memory, registers)?
+        && is_behind_call(frame, back)
+    {
+        return Ok(caller);
     }
     frame_pointer(modules, memory, address, registers)
+}
+
+/// Unwinds a frame where the instructions show how: tries `rules`, then the function's entry and
+/// prologue. Returns `None` elsewhere.
+pub(crate) fn outside_body(
+    frame: &Frame<'_>,
+    module: &Module,
+    bias: LoadBias,
+    rules: &[HeuristicUnwind],
+) -> Result<Option<Unwound>, Error> {
+    if let Some(caller) = rules.iter().find_map(|rule| by_instructions(frame, rule)) {
+        return Ok(Some(caller));
+    }
+    let FrameAddress::Pc(pc) = frame.address else {
+        return Ok(None);
+    };
+    match prologue(module, bias.file(pc)) {
+        // At a program's first instruction, the top of the stack is the number of its arguments,
+        // not a return address.
+        Prologue::Entry => {
+            let caller = caller_at_entry(frame.memory, frame.registers)?;
+            let caller = caller.filter(|(_, back)| is_code(frame.modules, *back));
+            Ok(caller.map(|(caller, _)| caller))
+        }
+        Prologue::Pushed => pushed_frame_pointer(frame.memory, frame.registers).map(Some),
+        Prologue::Body => Ok(None),
+    }
 }
 
 fn is_code(modules: &dyn ModuleMap, pc: LoadAddr) -> bool {

@@ -22,6 +22,8 @@ impl Module {
         for entry in self.cfi().entries_in(range.start.0, range.end.0) {
             starts.extend([FileAddr(entry.start), FileAddr(entry.end)]);
         }
+        let compact = self.cfi().compact_starts(range.start.0, range.end.0);
+        starts.extend(compact.into_iter().map(FileAddr));
         for section in self.image.sections.iter().filter(|it| it.size > 0) {
             let end = section.addr.wrapping_add(section.size);
             starts.extend([FileAddr(section.addr), FileAddr(end)]);

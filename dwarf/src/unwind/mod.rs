@@ -163,20 +163,25 @@ impl Unwinder {
                 None
             }
         };
+        let innermost = matches!(address, FrameAddress::Pc(_));
+        if let Some(rule) = rule.as_ref().filter(|rule| !rule.at_calls || !innermost) {
+            return apply(rule, bias, memory, address, registers);
+        }
+        let heuristics = self.heuristics(modules, module, bias.file(address.addr()), !innermost);
+        let frame = heuristic::Frame {
+            modules,
+            memory,
+            address,
+            registers,
+        };
+        // Where a frame is made or removed, which may be anywhere in the function, a rule for calls
+        // takes the caller's frame for that of the function. Only the instructions tell.
         match rule {
-            Some(rule) => apply(&rule, bias, memory, address, registers),
-            None => {
-                let is_return = matches!(address, FrameAddress::ReturnAddress(_));
-                let heuristics =
-                    self.heuristics(modules, module, bias.file(address.addr()), is_return);
-                let frame = heuristic::Frame {
-                    modules,
-                    memory,
-                    address,
-                    registers,
-                };
-                heuristic::without_rules(&frame, module, bias, &heuristics)
-            }
+            Some(rule) => match heuristic::outside_body(&frame, module, bias, &heuristics)? {
+                Some(unwound) => Ok(unwound),
+                None => apply(&rule, bias, memory, address, registers),
+            },
+            None => heuristic::without_rules(&frame, module, bias, &heuristics),
         }
     }
 
@@ -194,6 +199,7 @@ impl Unwinder {
     ) -> Result<LoadAddr, Error> {
         if let Some((module, bias)) = modules.module_at(address.lookup())
             && let Ok(Some(rule)) = self.rule(module, bias.file(address.lookup()).0)
+            && (!rule.at_calls || matches!(address, FrameAddress::ReturnAddress(_)))
             && let CfaRule::Offset(register, offset) = &rule.cfa
         {
             let from = known(registers, *register)?;
@@ -385,6 +391,7 @@ mod tests {
             registers: smallvec![(X30, return_address)],
             return_address: X30,
             signal_frame: false,
+            at_calls: false,
             encoding: gimli::Encoding {
                 address_size: 8,
                 format: gimli::Format::Dwarf32,
