@@ -160,6 +160,22 @@ END
             -o "macho-$machine" seed.o libSystem.tbd
         cp "macho-$machine" "$corpus/object/"
     done
+    # All kinds of frames, and an exception table.
+    cat >frames.cpp <<'END'
+extern "C" int outside(void *, const char *);
+struct Guard { ~Guard() { outside(this, "guard"); } };
+int leaf(int x) { return x + 1; }
+int many(int a, int b, int c, int d) { return outside(&a, "") * b + outside(&b, "") * c + outside(&c, "") + d; }
+int large(int a) { char buffer[20000]; return outside(buffer, "") + buffer[a]; }
+int cleaning(int a) { Guard guard; return many(a, 1, 2, 3) + large(a); }
+END
+    for machine in arm64 x86_64; do
+        for pointer in omit no-omit; do
+            clang -target $machine-apple-macos11 -O1 -fexceptions -f$pointer-frame-pointer -c frames.cpp -o frames.o
+            ld64.lld -arch $machine -platform_version macos 11.0 14.0 -dylib -undefined dynamic_lookup -S \
+                -o "$corpus/cfi/macho-$machine-$pointer" frames.o libSystem.tbd
+        done
+    done
     llvm-lipo -create macho-x86_64 -output "$corpus/object/universal"
     dsymutil --oso-prepend-path="$work" -o companion.dSYM macho-x86_64
     {
