@@ -1,11 +1,11 @@
 //! Call frame information: the unwind rules for an address (DWARF 5 §6.4, LSB ".eh_frame").
 
 mod compact;
+mod search_table;
 mod translated;
 
 use crate::file::R;
 use crate::file::object::Image;
-use crate::file::object::u32_at;
 use crate::ids::error::Error;
 use crate::ids::machine::MachineFacts;
 use crate::ids::register::Register;
@@ -14,6 +14,7 @@ use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, Encoding, LittleEndian, UnwindContext,
     UnwindSection, Vendor,
 };
+use search_table::SearchTable;
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -140,73 +141,8 @@ impl<S: UnwindSection<R>> Frames<S> {
     }
 }
 
-/// The binary search table of `.eh_frame_hdr` in the form all linkers write: pairs of
-/// 4-byte offsets from the section's start.
-struct SearchTable {
-    addr: u64,
-    entries: &'static [u8],
-}
-
 /// The code range and section offset of an FDE: start, end, offset.
 type FdeRange = (u64, u64, usize);
-
-impl SearchTable {
-    /// Parses `.eh_frame_hdr`. Returns the table and the address of `.eh_frame`.
-    fn parse(addr: u64, data: &'static [u8]) -> Option<(SearchTable, u64)> {
-        // Version 1; eh_frame_ptr pcrel|sdata4, fde_count udata4, table datarel|sdata4.
-        if data.get(..4)? != [1, 0x1b, 0x03, 0x3b] {
-            return None;
-        }
-        let eh_frame = relative(addr.wrapping_add(4), u32_at(data, 4)?);
-        let count = u32_at(data, 8)? as usize;
-        let entries = data.get(12..)?;
-        let entries = entries.get(..count.checked_mul(8)?).unwrap_or(entries);
-        Some((SearchTable { addr, entries }, eh_frame))
-    }
-
-    /// Returns the start of the code that entry `index` covers.
-    fn start(&self, index: usize) -> Option<u64> {
-        let offset = u32_at(self.entries, index.checked_mul(8)?)?;
-        Some(relative(self.addr, offset))
-    }
-
-    /// Returns the address of the FDE of entry `index`.
-    fn fde(&self, index: usize) -> Option<u64> {
-        let at = index.checked_mul(8)?.checked_add(4)?;
-        Some(relative(self.addr, u32_at(self.entries, at)?))
-    }
-
-    /// Returns the index of the first entry whose code begins after `addr`.
-    fn behind(&self, addr: u64) -> Option<usize> {
-        behind(self.entries.len() / 8, |index| {
-            Some(self.start(index)? <= addr)
-        })
-    }
-
-    /// Returns the address of the FDE that may cover `addr`.
-    fn find(&self, addr: u64) -> Option<u64> {
-        self.fde(self.behind(addr)?.checked_sub(1)?)
-    }
-}
-
-/// Returns the index of the first of `count` sorted items that is not before a place; `None` if one
-/// cannot be read.
-fn behind(count: usize, is_before: impl Fn(usize) -> Option<bool>) -> Option<usize> {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if is_before(middle)? {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    Some(low)
-}
-
-fn relative(base: u64, offset: u32) -> u64 {
-    base.wrapping_add(i64::from(offset as i32) as u64)
-}
 
 impl Cfi {
     /// Finds the CFI sections of an image. `debug` returns the separate file with its debug info,

@@ -1,7 +1,7 @@
 //! The table in `__unwind_info`: pages of functions with their encodings, by address
 //! (`mach-o/compact_unwind_encoding.h`).
 
-use crate::cfi::behind;
+use crate::cfi::search_table::behind;
 use crate::file::object::{u16_at, u32_at};
 use std::ops::Range;
 
