@@ -70,15 +70,32 @@ fn frameless(encoding: u32, size: i64) -> Option<Unwind> {
 /// Returns `count` registers in the order of a number. Each is counted among those that are not in
 /// front of it; the counts are the digits of the number, the last of which has the least base.
 fn permutation(count: u32, number: u32) -> Option<Vec<Register>> {
+    let mut left = SAVED.to_vec();
+    let bases = left.len().checked_sub(count as usize)? + 1..=left.len();
     let mut digits = Vec::new();
-    let mut rest = number;
-    for nth in (0..count).rev() {
-        let base = 6u32.checked_sub(nth)?;
-        digits.push((rest % base) as usize);
+    let mut rest = number as usize;
+    for base in bases {
+        digits.push(rest % base);
         rest /= base;
     }
-    let mut left = SAVED.to_vec();
-    // More than six registers, or a number that no order has, are corrupt.
-    (rest == 0 && count as usize <= left.len()).then_some(())?;
+    // No order has a larger number.
+    (rest == 0).then_some(())?;
     Some(digits.iter().rev().map(|nth| left.remove(*nth)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corrupt_permutations_are_refused() {
+        assert_eq!(permutation(0, 0), Some(vec![]));
+        let all = permutation(6, 0).expect("the first order of all");
+        assert_eq!(all, SAVED);
+        let last = permutation(6, 719).expect("the last order of all");
+        assert_eq!(last.first(), SAVED.last());
+        assert_eq!(permutation(6, 720), None);
+        assert_eq!(permutation(1, 6), None);
+        assert_eq!(permutation(7, 0), None, "there are six registers");
+    }
 }
