@@ -71,14 +71,7 @@ pub(super) fn uuid((kind, command): Command<'_>) -> Option<&[u8]> {
 }
 
 /// Reads the load commands into an image; returns what only Mach-O has of them.
-///
-/// # Errors
-/// The image is encrypted or otherwise not to be read.
-pub(super) fn read(
-    image: &mut Image,
-    commands: &'static [u8],
-    is_companion: bool,
-) -> Result<MachO, String> {
+pub(super) fn read(image: &mut Image, commands: &'static [u8], is_companion: bool) -> MachO {
     let data = image.data;
     let mut macho = MachO {
         is_companion,
@@ -122,7 +115,8 @@ pub(super) fn read(
     if let Some(offset) = main {
         image.entry = FileAddr(macho.start.wrapping_add(offset));
     }
-    Ok(macho)
+    image.thread_storage = thread_storage(image, &macho);
+    macho
 }
 
 /// Returns the string that the word behind the command's size refers to.
@@ -177,7 +171,6 @@ fn segment(image: &mut Image, macho: &mut MachO, command: &'static [u8]) {
             image.sections.extend(section(macho, header, is_loaded));
         }
     }
-    read_thread_storage(image, macho);
 }
 
 fn section(macho: &mut MachO, header: &'static [u8], is_loaded: bool) -> Option<Section> {
@@ -205,9 +198,9 @@ fn section(macho: &mut MachO, header: &'static [u8], is_loaded: bool) -> Option<
     Some(found)
 }
 
-/// Finds the initial values of thread-local variables: sections of two types, one behind the
+/// Returns the initial values of thread-local variables: sections of two types, one behind the
 /// other.
-fn read_thread_storage(image: &mut Image, macho: &MachO) {
+fn thread_storage(image: &Image, macho: &MachO) -> Option<ThreadStorage> {
     let of_threads = |(_, kind): &(&Section, &SectionKind)| {
         [THREAD_LOCAL_REGULAR, THREAD_LOCAL_ZEROFILL].contains(&kind.kind)
     };
@@ -218,13 +211,11 @@ fn read_thread_storage(image: &mut Image, macho: &MachO) {
         start = start.min(section.addr);
         end = end.max(section.addr.saturating_add(section.size));
     }
-    if start < end {
-        image.thread_storage = Some(ThreadStorage {
-            addr: FileAddr(start),
-            size: end - start,
-            align: 0,
-        });
-    }
+    (start < end).then(|| ThreadStorage {
+        addr: FileAddr(start),
+        size: end - start,
+        align: 0,
+    })
 }
 
 /// Returns a name of at most 16 bytes.

@@ -22,23 +22,17 @@ const BY_UUID: &str = "Library/SymbolCache/dsyms/uuids";
 /// then by its UUID below `home`. A file of another build is an error in `rejected`.
 pub(crate) fn find(image: &Image, home: Option<&Path>, rejected: &mut Vec<Error>) -> Option<Image> {
     let uuid = image.build_id?;
-    for bundle in bundles(&image.path) {
-        for file in files(&bundle, image.path.file_name()) {
-            match open(&file, image) {
-                Ok(found) => return Some(found),
-                Err(error) => rejected.push(error),
-            }
+    let name = image.path.file_name();
+    let beside = bundles(&image.path).into_iter();
+    let beside = beside.flat_map(|bundle| files(&bundle, name));
+    let kept = home.map(|home| home.join(BY_UUID).join(uuid_path(uuid)));
+    for file in beside.chain(kept.filter(|file| file.is_file())) {
+        match open(&file, image) {
+            Ok(found) => return Some(found),
+            Err(error) => rejected.push(error),
         }
     }
-    let file = home?.join(BY_UUID).join(uuid_path(uuid));
-    open_regular(&file, image, rejected)
-}
-
-fn open_regular(file: &Path, image: &Image, rejected: &mut Vec<Error>) -> Option<Image> {
-    if !file.is_file() {
-        return None;
-    }
-    open(file, image).map_err(|error| rejected.push(error)).ok()
+    None
 }
 
 /// Opens a file with the debug info of an image.
@@ -110,7 +104,7 @@ fn files(bundle: &Path, name: Option<&OsStr>) -> Vec<PathBuf> {
     files
 }
 
-/// Returns a UUID as text: `XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX`.
+/// Returns a UUID as text: hexadecimal digits in groups of 8, 4, 4, 4 and 12.
 fn uuid_text(uuid: &[u8]) -> String {
     let mut text = String::new();
     for (at, byte) in uuid.iter().enumerate() {

@@ -8,10 +8,12 @@ mod section_names;
 pub(crate) mod symbols;
 mod universal;
 
+use crate::file::R;
 use crate::file::object::{Format, Image, slice, u32_at};
 use crate::ids::Machine;
 use crate::ids::addr::{FileAddr, LoadAddr};
 use crate::ids::memory::Memory;
+use gimli::{LittleEndian, Reader};
 use std::path::Path;
 
 pub(crate) use exports::Export;
@@ -115,7 +117,7 @@ pub(crate) fn parse(path: &Path, data: &'static [u8], wanted: Wanted) -> Result<
     };
     let commands = slice(data, HEADER as u64, size.into()).ok_or("truncated load commands")?;
     let is_companion = kind == MH_DSYM;
-    let macho = commands::read(&mut image, commands, is_companion)?;
+    let macho = commands::read(&mut image, commands, is_companion);
     image.format = Format::MachO(macho);
     Ok(image)
 }
@@ -175,19 +177,9 @@ pub(crate) fn uuid_in_memory(start: LoadAddr, memory: &dyn Memory) -> Option<[u8
 }
 
 /// Reads a number in ULEB128.
-fn uleb128(data: &mut &[u8]) -> Option<u64> {
-    let (mut value, mut shift) = (0u64, 0u32);
-    loop {
-        let (byte, rest) = data.split_first()?;
-        *data = rest;
-        let bits = u64::from(byte & 0x7f);
-        if shift >= 64 || bits.checked_shl(shift)? >> shift != bits {
-            return None;
-        }
-        value |= bits << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-        shift += 7;
-    }
+fn uleb128(data: &mut &'static [u8]) -> Option<u64> {
+    let mut reader = R::new(data, LittleEndian);
+    let value = reader.read_uleb128().ok()?;
+    *data = reader.slice();
+    Some(value)
 }

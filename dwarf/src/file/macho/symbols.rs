@@ -66,6 +66,12 @@ fn records(macho: &MachO) -> impl Iterator<Item = Record> {
     raw.filter_map(Record::read)
 }
 
+/// Returns whether the section with an index has code.
+fn is_code(image: &Image, section: usize) -> bool {
+    let section = image.sections.get(section);
+    section.is_some_and(|it| it.is_code)
+}
+
 /// Returns a name without its underscore.
 fn plain(name: &'static str) -> &'static str {
     name.strip_prefix('_').unwrap_or(name)
@@ -85,12 +91,7 @@ impl Starts {
     fn of(image: &Image, macho: &MachO) -> Starts {
         let mut starts: Vec<u64> = macho.function_starts().collect();
         if starts.is_empty() {
-            let is_code = |record: &Record| {
-                image
-                    .sections
-                    .get(record.section)
-                    .is_some_and(|it| it.is_code)
-            };
+            let is_code = |record: &Record| is_code(image, record.section);
             starts = records(macho).filter(is_code).map(|it| it.addr).collect();
             starts.sort_unstable();
         }
@@ -232,7 +233,7 @@ fn stubs(image: &Image, macho: &MachO, found: &mut Vec<Entry>) {
     // The names of imported functions are different ones.
     let mut bytes_left = macho.strings.len();
     for (section, name, addr, size) in indirect_symbols(image, macho) {
-        if !image.sections.get(section).is_some_and(|it| it.is_code) {
+        if !is_code(image, section) {
             continue;
         }
         let Some(left) = bytes_left.checked_sub(name.len()) else {
@@ -278,9 +279,8 @@ pub(crate) fn pointers(image: &Image, name: &str) -> Vec<FileAddr> {
     let Some(macho) = image.macho() else {
         return Vec::new();
     };
-    let is_pointer = |section: usize| image.sections.get(section).is_some_and(|it| !it.is_code);
     indirect_symbols(image, macho)
-        .filter(|(section, symbol, ..)| *symbol == name && is_pointer(*section))
+        .filter(|(section, symbol, ..)| *symbol == name && !is_code(image, *section))
         .map(|(_, _, addr, _)| FileAddr(addr))
         .collect()
 }
@@ -313,11 +313,7 @@ pub(crate) fn functions_called(
     let has = |mark: &&str| memchr::memmem::find(macho.strings, mark.as_bytes()).is_some();
     let with_local = marks.iter().any(has);
     for record in records(macho).filter(|it| it.is_external || with_local) {
-        if !image
-            .sections
-            .get(record.section)
-            .is_some_and(|it| it.is_code)
-        {
+        if !is_code(image, record.section) {
             continue;
         }
         let rest = macho
