@@ -181,6 +181,9 @@ impl Inferior {
             return None;
         }
         self.write_registers(thread);
+        if let Some(result) = self.os.call_for(call) {
+            return Some(result);
+        }
         let instruction = self.system_call_instruction()?;
         let before = self.os.registers(thread)?;
         let set = before.for_system_call(call, instruction);

@@ -1,6 +1,6 @@
 //! [`AddressSpace`]: the memory of processes.
 
-use super::Shared;
+use super::{Shared, SystemCall};
 use crate::ids::error::Error;
 use dwarf::LoadAddr;
 
@@ -21,6 +21,11 @@ pub trait AddressSpace {
     /// Writes memory despite its protection. Returns the number of bytes written before the first
     /// failure.
     fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize;
+    /// Does from outside what a system call of the process would do. Returns the result of the call;
+    /// `None` if the process has to make it.
+    fn call_for(&self, _: SystemCall) -> Option<i64> {
+        None
+    }
     /// Maps the memory file that a process has open as `descriptor`; `None` if that fails.
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared>;
     /// Reads memory of another process than the one whose memory is open. Returns the number of

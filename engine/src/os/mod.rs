@@ -2,10 +2,23 @@
 
 mod address_space;
 mod backend;
+#[cfg(any(test, feature = "simulated-mach", target_os = "macos"))]
+#[cfg_attr(
+    not(target_os = "macos"),
+    allow(
+        dead_code,
+        reason = "parts are for macOS only; their tests run everywhere"
+    )
+)]
+mod darwin;
 mod event;
 #[cfg(test)]
 pub(crate) mod fake;
 #[cfg(target_os = "linux")]
+#[cfg_attr(
+    feature = "simulated-mach",
+    allow(dead_code, reason = "the backend for Linux is not used then")
+)]
 mod linux;
 mod linux_abi;
 mod post_mortem;
@@ -27,6 +40,8 @@ pub use linux::{
     Launcher, OpenStdio, ProcessGroup, Shared, Waker, end_signal, host, lower_thread_priority,
     prepare, run_behind_front, user_of_peer, user_of_unix_peer,
 };
+#[cfg(all(target_os = "linux", any(test, feature = "simulated-mach")))]
+use linux::{Outputs, Stdio, is_front, start_listener};
 pub use post_mortem::{Core, CoreFile};
 pub use processes::{MappedFile, Mapping, Processes};
 pub use registers::{ExtendedPart, ExtendedReader, RegisterSet};
@@ -42,7 +57,7 @@ use crate::ids::error::Error;
 /// # Errors
 /// The system has no descriptors left.
 pub(crate) fn live_backend() -> Result<Box<dyn Backend>, Error> {
-    Ok(Box::new(linux::LinuxBackend::new()?))
+    live_backend_woken_by(Waker::new()?)
 }
 
 /// Like [`live_backend`], with the waker of the backend that it replaces.
@@ -50,7 +65,11 @@ pub(crate) fn live_backend() -> Result<Box<dyn Backend>, Error> {
 /// # Errors
 /// The system has no descriptors left.
 pub(crate) fn live_backend_woken_by(waker: Waker) -> Result<Box<dyn Backend>, Error> {
-    Ok(Box::new(linux::LinuxBackend::woken_by(waker)?))
+    #[cfg(feature = "simulated-mach")]
+    let backend = darwin::DarwinBackend::woken_by(darwin::simulated::new()?, waker)?;
+    #[cfg(not(feature = "simulated-mach"))]
+    let backend = linux::LinuxBackend::woken_by(waker)?;
+    Ok(Box::new(backend))
 }
 
 /// Creates the backend for a core file, with the waker of the backend that it replaces.

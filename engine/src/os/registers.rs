@@ -117,6 +117,14 @@ impl RegisterSet {
         Some(set)
     }
 
+    /// Encodes the registers as [`RegisterSet::from_bytes`] decodes them.
+    #[cfg(any(test, feature = "simulated-mach", target_os = "macos"))]
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let words = self.layout.bytes() / size_of::<u64>();
+        let words = self.words[..words].iter();
+        words.flat_map(|word| word.to_le_bytes()).collect()
+    }
+
     /// Returns the words in the system's order.
     pub(super) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words[..self.layout.bytes() / size_of::<u64>()]

@@ -146,6 +146,23 @@ enum Stage {
 /// # Errors
 /// The program cannot be run; one of its files cannot be opened.
 pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Error> {
+    launch.check_program()?;
+    let opened = match opened {
+        Some(opened) => opened,
+        None => OpenStdio::open_at_once(launch)?,
+    };
+    let stdio = Stdio::new(launch, opened).map_err(|message| Error::Launch {
+        program: launch.program.clone(),
+        message,
+    })?;
+    start_with(launch, stdio)
+}
+
+/// Like [`start`], with the program's standard streams.
+///
+/// # Errors
+/// The program cannot be run.
+pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
     let fail = |message: String| Error::Launch {
         program: launch.program.clone(),
         message,
@@ -155,7 +172,6 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
         move |error: io::Error| fail(format!("{what}: {error}"))
     };
     let path = launch.cwd.join(&launch.program);
-    launch.check_program()?;
 
     let program = c_string(path.as_os_str()).map_err(system("program"))?;
     let mut arguments = vec![program.clone()];
@@ -173,11 +189,6 @@ pub fn start(launch: &Launch, opened: Option<OpenStdio>) -> Result<Started, Erro
     let environment = StringArray::new(environment);
     let cwd = c_string(launch.cwd.as_os_str()).map_err(system("cwd"))?;
 
-    let opened = match opened {
-        Some(opened) => opened,
-        None => OpenStdio::open_at_once(launch)?,
-    };
-    let mut stdio = Stdio::new(launch, opened).map_err(fail)?;
     let (go_read, go_write) = io::pipe().map_err(system("pipe"))?;
     let (mut error_read, error_write) = io::pipe().map_err(system("pipe"))?;
     let mask = original_mask();

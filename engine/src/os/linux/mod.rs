@@ -6,10 +6,10 @@ mod ending;
 mod front;
 mod guardian;
 pub mod host;
-mod launch;
+pub(super) mod launch;
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-mod machine;
+pub(super) mod machine;
 mod memory;
 mod output;
 #[cfg(test)]
@@ -19,9 +19,9 @@ pub mod own_child;
 pub(crate) mod own_code;
 mod peer;
 mod processes;
-mod procfs;
+pub(super) mod procfs;
 mod procmap;
-mod ptrace;
+pub(super) mod ptrace;
 mod refusal;
 mod registers;
 mod safekeeping;
@@ -31,11 +31,18 @@ mod stdio;
 mod threads;
 
 pub use ending::end_signal;
+#[cfg(any(test, feature = "simulated-mach"))]
+pub(super) use ending::start_listener;
+#[cfg(any(test, feature = "simulated-mach"))]
+pub(super) use front::is_front;
 pub use front::{ProcessGroup, run_behind_front};
 pub use launch::{Launcher, prepare};
+pub(super) use output::Outputs;
 pub use peer::{user_of_peer, user_of_unix_peer};
 pub use shared::Shared;
 pub use stdio::OpenStdio;
+#[cfg(any(test, feature = "simulated-mach"))]
+pub(super) use stdio::Stdio;
 
 use super::linux_abi::PendingCall;
 use super::{AddressSpace, Backend, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
@@ -46,11 +53,10 @@ use duty::Keeper;
 use guardian::Guardian;
 use memory::OpenMemory;
 use nix::sys::time::TimeSpec;
-use output::Outputs;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,6 +67,26 @@ pub struct Waker {
 }
 
 impl Waker {
+    /// # Errors
+    /// The system has no descriptors left.
+    pub(super) fn new() -> Result<Self, Error> {
+        // SAFETY: integers only.
+        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        let event = Arc::new(owned_file(event, "eventfd")?);
+        Ok(Self { event })
+    }
+
+    /// Returns a descriptor that can be read once the waker was used.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.event.as_raw_fd()
+    }
+
+    /// Returns whether the waker was used since the last call.
+    pub(super) fn take(&self) -> bool {
+        let mut counter = [0; 8];
+        (&*self.event).read(&mut counter).is_ok()
+    }
+
     /// Makes the current or next wait return.
     pub fn wake(&self) {
         // The write fails only if 2^64 wake-ups are unread; one is enough.
@@ -80,7 +106,7 @@ pub fn lower_thread_priority() {
 /// Live processes on this machine. Not `Send`: ptrace requests must come from the thread that
 /// seized.
 pub struct LinuxBackend {
-    event: Arc<File>,
+    waker: Waker,
     signals: File,
     memory: Option<OpenMemory>,
     /// Only for attached processes, which outlive the debugger.
@@ -111,15 +137,8 @@ fn os_error(call: &'static str, error: &io::Error) -> Error {
 }
 
 impl LinuxBackend {
-    pub fn new() -> Result<Self, Error> {
-        // SAFETY: integers only.
-        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        Self::woken_by(Waker {
-            event: Arc::new(owned_file(event, "eventfd")?),
-        })
-    }
-
-    /// Like `new`, with an existing waker.
+    /// # Errors
+    /// The system has no descriptors left.
     pub fn woken_by(waker: Waker) -> Result<Self, Error> {
         // SAFETY: integers, and a live signal set.
         let signals = unsafe {
@@ -128,7 +147,7 @@ impl LinuxBackend {
         };
         ending::start_listener(&waker);
         Ok(Self {
-            event: waker.event,
+            waker,
             signals: owned_file(signals, "signalfd")?,
             memory: None,
             guardian: None,
@@ -162,9 +181,7 @@ impl LinuxBackend {
 
 impl Backend for LinuxBackend {
     fn waker(&self) -> Waker {
-        Waker {
-            event: self.event.clone(),
-        }
+        self.waker.clone()
     }
 
     fn launch(&mut self, launch: &Launch, opened: Option<OpenStdio>) -> Result<i32, Error> {
@@ -244,7 +261,7 @@ impl Backend for LinuxBackend {
             revents: 0,
         }; 5];
         descriptors[0].fd = self.signals.as_raw_fd();
-        descriptors[1].fd = self.event.as_raw_fd();
+        descriptors[1].fd = self.waker.descriptor();
         if let Some(client) = besides.client {
             descriptors[2].fd = client.as_raw_fd();
         }
@@ -282,8 +299,7 @@ impl Backend for LinuxBackend {
             self.drain_signals();
         }
         if descriptors[1].revents != 0 {
-            let mut counter = [0; 8];
-            ready.woken = (&*self.event).read(&mut counter).is_ok();
+            ready.woken = self.waker.take();
         }
         ready.client = descriptors[2].revents != 0;
         ready.output = descriptors[3..].iter().any(|slot| slot.revents != 0);

@@ -42,7 +42,7 @@ impl OpenStdio {
     }
 
     /// Like [`OpenStdio::open`], but fails instead of blocking.
-    pub(super) fn open_at_once(launch: &Launch) -> Result<Self, Error> {
+    pub(in crate::os) fn open_at_once(launch: &Launch) -> Result<Self, Error> {
         Self::open_with(launch, Patience::None)
     }
 

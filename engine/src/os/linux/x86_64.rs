@@ -12,28 +12,47 @@ use std::io;
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
 
-const fn debug_register(number: usize) -> usize {
+const fn register_offset(number: usize) -> usize {
     std::mem::offset_of!(libc::user, u_debugreg) + number * size_of::<u64>()
 }
 
 /// Sets what a stopped thread traps at.
 pub fn set_watchpoints(tid: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> io::Result<()> {
     // The kernel checks an address against the length in DR7, so DR7 is cleared first.
-    poke(tid, debug_register(CONTROL), 0)?;
+    poke(tid, register_offset(CONTROL), 0)?;
     for (index, slot) in slots.iter().enumerate() {
         if let Some(slot) = slot {
-            poke(tid, debug_register(index), slot.addr.0)?;
+            poke(tid, register_offset(index), slot.addr.0)?;
         }
     }
     match control(slots) {
         0 => Ok(()),
-        control => poke(tid, debug_register(CONTROL), control),
+        control => poke(tid, register_offset(CONTROL), control),
     }
 }
 
 /// Returns which slots a stopped thread's last traps came from, one bit each.
 pub fn triggered_watchpoints(tid: ThreadId) -> io::Result<u8> {
-    peek(tid, debug_register(STATUS)).map(hits)
+    peek(tid, register_offset(STATUS)).map(hits)
+}
+
+/// Returns a debug register of a stopped thread.
+#[cfg(feature = "simulated-mach")]
+pub fn debug_register(tid: ThreadId, number: usize) -> io::Result<u64> {
+    peek(tid, register_offset(number))
+}
+
+/// Sets the debug registers of a stopped thread.
+#[cfg(feature = "simulated-mach")]
+pub fn set_debug_registers(tid: ThreadId, values: &[u64; 8]) -> io::Result<()> {
+    poke(tid, register_offset(CONTROL), 0)?;
+    for number in [0, 1, 2, 3, STATUS] {
+        poke(tid, register_offset(number), values[number])?;
+    }
+    match values[CONTROL] {
+        0 => Ok(()),
+        control => poke(tid, register_offset(CONTROL), control),
+    }
 }
 
 /// Returns the extended registers; there are no modes with others.
@@ -72,7 +91,14 @@ fn peek(tid: ThreadId, offset: usize) -> io::Result<u64> {
 /// in a forked child.
 pub fn clear_watchpoints(tid: libc::pid_t) {
     // SAFETY: integers only.
-    unsafe { libc::ptrace(libc::PTRACE_POKEUSER, tid, debug_register(CONTROL), 0_usize) };
+    unsafe {
+        libc::ptrace(
+            libc::PTRACE_POKEUSER,
+            tid,
+            register_offset(CONTROL),
+            0_usize,
+        )
+    };
 }
 
 /// Returns the address of the trap that a signal handler was called for; execution continues behind

@@ -1,0 +1,194 @@
+//! AArch64: `arm_thread_state64_t`, `arm_neon_state64_t`, `arm_debug_state64_t`
+//! (`mach/arm/_structs.h`), and the codes of `mach/arm/exception.h`.
+
+use super::{DarwinAbi, StepBit, Trapped, VectorState};
+use crate::arch::Arch;
+use crate::arch::aarch64::watch::{hits, registers};
+use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
+use crate::os::TrapCause;
+use crate::os::darwin::exception::Codes;
+use crate::os::registers::{RegisterLayout, Word};
+use dwarf::Register;
+use dwarf::register::aarch64::{PC, PSTATE, SP};
+
+/// x0 to x30, the stack pointer, the pc; then `cpsr`, whose other half are flags of the kernel.
+const WORDS: &[Word] = &{
+    let mut words = [Word::System; 34];
+    let mut number = 0;
+    while number < 31 {
+        words[number as usize] = Word::Register(Register(number));
+        number += 1;
+    }
+    words[31] = Word::Register(SP);
+    words[32] = Word::Register(PC);
+    words[33] = Word::Register(PSTATE);
+    words
+};
+
+/// `ARM_THREAD_STATE64`
+pub const THREAD_STATE: i32 = 6;
+/// `ARM_DEBUG_STATE64`
+pub const DEBUG_STATE: i32 = 15;
+/// `ARM_NEON_STATE64`
+pub const NEON_STATE: i32 = 17;
+
+/// Size of `arm_neon_state64_t`: 32 vectors, `fpsr`, `fpcr`, padding. Linux has them in this order,
+/// too.
+const NEON_BYTES: usize = 528;
+
+/// `EXC_ARM_BREAKPOINT`
+pub const BREAKPOINT: u64 = 1;
+/// `EXC_ARM_DA_DEBUG`: a watchpoint; the second code is the address of the access.
+pub const WATCHPOINT: u64 = 0x102;
+
+// `arm_debug_state64_t`, in words of 4 bytes: 16 registers of each kind, and `mdscr_el1`.
+const BREAK_ADDRESSES: usize = 0;
+const BREAK_CONTROLS: usize = 32;
+const WATCH_ADDRESSES: usize = 64;
+const WATCH_CONTROLS: usize = 96;
+const MDSCR: usize = 128;
+/// `MDSCR_EL1.SS`
+const SINGLE_STEP: u32 = 1;
+
+fn area(state: &[u8]) -> Option<Vec<u8>> {
+    state.get(..NEON_BYTES).map(<[u8]>::to_vec)
+}
+
+fn put(state: &mut [u8], area: &[u8]) -> Option<()> {
+    let to = state.get_mut(..NEON_BYTES)?;
+    to.copy_from_slice(area.get(..NEON_BYTES)?);
+    Some(())
+}
+
+fn set_slots(state: &mut [u32], slots: &[Option<Slot>; MAX_SLOTS]) {
+    for (index, slot) in slots.iter().enumerate() {
+        for (is_code, addresses, controls) in [
+            (true, BREAK_ADDRESSES, BREAK_CONTROLS),
+            (false, WATCH_ADDRESSES, WATCH_CONTROLS),
+        ] {
+            let of_kind = |slot: &&Slot| (slot.trigger == Trigger::Execute) == is_code;
+            let (addr, control) = match slot.as_ref().filter(of_kind) {
+                Some(slot) => registers(slot),
+                None => (0, 0),
+            };
+            state[addresses + 2 * index] = addr as u32;
+            state[addresses + 2 * index + 1] = (addr >> 32) as u32;
+            state[controls + 2 * index] = control;
+            state[controls + 2 * index + 1] = 0;
+        }
+    }
+}
+
+/// The processor does not say which slot it was: they are found by the address of the access, or of
+/// the instruction. Some kernels report the number of the register instead of an address.
+fn slots_hit(_: &[u32], slots: &[Option<Slot>; MAX_SLOTS], codes: &Codes) -> u8 {
+    match codes.0 {
+        [WATCHPOINT, number] if number < MAX_SLOTS as u64 && slots[number as usize].is_some() => {
+            1 << number
+        }
+        [WATCHPOINT, addr] => hits(slots, addr),
+        [BREAKPOINT, addr] => {
+            let is_code = |slot: &Option<Slot>| {
+                slot.is_some_and(|it| it.trigger == Trigger::Execute && it.addr.0 == addr)
+            };
+            slots.iter().position(is_code).map_or(0, |nth| 1 << nth)
+        }
+        _ => 0,
+    }
+}
+
+/// A trap instruction, a slot for code and the end of a step have the same code.
+fn trap_cause(trapped: &Trapped<'_>) -> Option<TrapCause> {
+    match trapped.codes.0[0] {
+        WATCHPOINT => Some(TrapCause::Watchpoint),
+        _ if trapped.hits != 0 => Some(TrapCause::Watchpoint),
+        _ if trapped.is_stepping && trapped.has_moved => Some(TrapCause::Step),
+        _ if trapped.is_at_trap => Some(TrapCause::Breakpoint),
+        // A branch to itself.
+        _ if trapped.is_stepping => Some(TrapCause::Step),
+        // With debug registers set, a thread may report one more step after its last.
+        _ => None,
+    }
+}
+
+pub const ABI: DarwinAbi = DarwinAbi {
+    registers: RegisterLayout::new(Arch::Aarch64, WORDS, PC, SP),
+    flavor: THREAD_STATE,
+    separate: &[],
+    vectors: &[VectorState {
+        flavor: NEON_STATE,
+        area,
+        put,
+    }],
+    debug_flavor: DEBUG_STATE,
+    step: StepBit::Debug(MDSCR, SINGLE_STEP),
+    set_slots,
+    hits: slots_hit,
+    trap_cause,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwarf::LoadAddr;
+
+    fn trapped(
+        code: u64,
+        is_stepping: bool,
+        has_moved: bool,
+        is_at_trap: bool,
+    ) -> Option<TrapCause> {
+        trap_cause(&Trapped {
+            codes: &Codes([code, 0x1000]),
+            is_stepping,
+            has_moved,
+            is_at_trap,
+            hits: 0,
+        })
+    }
+
+    #[test]
+    fn causes_of_traps() {
+        let breakpoint = Some(TrapCause::Breakpoint);
+        assert_eq!(trapped(BREAKPOINT, false, true, true), breakpoint);
+        assert_eq!(trapped(BREAKPOINT, true, false, true), breakpoint);
+        // The step ended in front of a trap.
+        assert_eq!(trapped(BREAKPOINT, true, true, true), Some(TrapCause::Step));
+        assert_eq!(
+            trapped(BREAKPOINT, true, false, false),
+            Some(TrapCause::Step)
+        );
+        assert_eq!(
+            trapped(WATCHPOINT, false, true, false),
+            Some(TrapCause::Watchpoint)
+        );
+        assert_eq!(
+            trapped(BREAKPOINT, false, false, false),
+            None,
+            "one more step"
+        );
+    }
+
+    #[test]
+    fn slots_are_found_by_address_or_number() {
+        let slot = |addr, trigger| {
+            let addr = LoadAddr(addr);
+            Some(Slot {
+                addr,
+                len: 8,
+                trigger,
+            })
+        };
+        let slots = [
+            slot(0x1000, Trigger::Write),
+            slot(0x2000, Trigger::Write),
+            slot(0x3000, Trigger::Execute),
+            None,
+        ];
+        let hit = |code, second| slots_hit(&[], &slots, &Codes([code, second]));
+        assert_eq!(hit(WATCHPOINT, 0x2000), 0b010);
+        assert_eq!(hit(WATCHPOINT, 1), 0b010);
+        assert_eq!(hit(BREAKPOINT, 0x3000), 0b100);
+        assert_eq!(hit(BREAKPOINT, 0x1000), 0);
+    }
+}
