@@ -50,6 +50,25 @@ impl Debugger {
         }
     }
 
+    /// Makes new threads stop where they begin, if the system does not report them: they are known from
+    /// then on, and get the debug registers.
+    pub(crate) fn watch_thread_starts(&mut self, ids: &[ModuleId]) {
+        let Some((file, functions)) = self.inferior.os().thread_starts() else {
+            return;
+        };
+        let mut starts = Vec::new();
+        for loaded in ids.iter().filter_map(|id| self.images.modules.get(*id)) {
+            let name = loaded.module.path().file_name().unwrap_or_default();
+            if name.to_string_lossy().starts_with(file) {
+                let found = loaded.module.functions_called(functions, functions);
+                starts.extend(found.iter().map(|(_, at)| loaded.bias.load(*at)));
+            }
+        }
+        for start in starts {
+            self.inferior.add_site(start, Owner::ThreadStart);
+        }
+    }
+
     /// Records a call of the function that the loader calls on changes. Call sites that announce
     /// nothing yet get no trap once they are known.
     fn note_announcement(&mut self, thread: ThreadId, addr: LoadAddr, is_addition: bool) {

@@ -177,6 +177,8 @@ impl Debugger {
             self.inferior.add_site(entry, Owner::Loader);
         }
         self.flush_module_notes();
+        let ids: Vec<ModuleId> = self.images.modules.loaded.iter().map(|it| it.id).collect();
+        self.watch_thread_starts(&ids);
         self.bind_all();
     }
 
@@ -188,6 +190,7 @@ impl Debugger {
             }
         }
         if !ids.is_empty() {
+            self.watch_thread_starts(ids);
             self.bind_in_new(ids);
         }
     }

@@ -122,6 +122,21 @@ impl Inferior {
         }
     }
 
+    /// Moves a child that has executed a trap of ours back to it. Returns the signal that it is to get.
+    fn leave_trap(&mut self, child: ThreadId, signal: Signal) -> Signal {
+        let arch = self.arch;
+        if signal == Signal::TRAP
+            && let Some(mut registers) = self.os.registers(child)
+            && let trap = arch.breakpoint_address(registers.pc())
+            && self.sites.get(trap).is_some()
+        {
+            registers.set_pc(trap);
+            self.os.set_registers(child, &registers);
+            return Signal(0);
+        }
+        signal
+    }
+
     /// Removes all our traps and jumps from the code of a child that has a copy of the memory.
     fn clean(&self, child: ThreadId) {
         let read = |addr, bytes: &mut [u8]| self.os.read_memory_of(child.0, addr, bytes);
@@ -189,6 +204,7 @@ impl Inferior {
             (_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_)) => self.set_child(child, None),
             (Child::Held(_), _) => {}
             (Child::Fork, _) => {
+                let signal = self.leave_trap(child, signal);
                 self.clean(child);
                 if self.following.follow.follow == Follow::Parent {
                     self.detach_child(child, signal);

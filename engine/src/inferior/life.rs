@@ -56,6 +56,11 @@ impl Inferior {
             self.ready.push_back((thread, status));
             return;
         }
+        if !self.os.reports_children() {
+            self.set_child(thread, Some(Child::Fork));
+            self.on_child(thread, Child::Fork, status);
+            return;
+        }
         process.unclaimed_stops.insert(thread, status);
     }
 

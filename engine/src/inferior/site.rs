@@ -33,6 +33,8 @@ pub enum Owner {
     Scope(BreakpointId),
     /// Exceptions, panics or sanitizer reports pass through here.
     Exception,
+    /// New threads begin here, on a system that does not report them.
+    ThreadStart,
     /// The entry of an ifunc resolver.
     Chooser,
     /// The return address of an ifunc resolver.

@@ -23,9 +23,22 @@ pub trait Processes {
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String;
     /// Returns the process that a thread belongs to.
     fn process_of(&self, thread: ThreadId) -> Option<i32>;
+    /// Returns whether the creation of a process by the debuggee is an event. If not, a child that has
+    /// our traps is seen once it hits one, as a thread of another process.
+    fn reports_children(&self) -> bool {
+        true
+    }
+    /// Returns how the name of the library begins whose functions new threads begin with, and these
+    /// functions; `None`: new threads are events.
+    fn thread_starts(&self) -> Option<ThreadStarts> {
+        None
+    }
     /// Returns whether the process may be killed for a system call that it does not make itself.
     fn is_confined(&self, pid: i32) -> bool;
 }
+
+/// How the name of a library begins, and functions in it.
+pub type ThreadStarts = (&'static str, &'static [&'static str]);
 
 /// One mapping of a process's address space.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! Launch, attach, interrupt, resume and detach, by exceptions and suspension.
 
 use super::exception::{self, Answer, Codes, Meaning};
-use super::mach::{KernReturn, Port, Ptrace};
+use super::mach::{ExceptionPort, KernReturn, Mach, Port, Ptrace};
 use super::message::Exception;
 use super::{DarwinBackend, Platform, Task, mach_error, refusal, signals};
 use crate::arch::Arch;
@@ -36,7 +36,7 @@ impl<M: Platform> DarwinBackend<M> {
         let Stdio { child, ours } = Stdio::new(launch, opened).map_err(fail)?;
         let pid = self.mach.posix_spawn(launch, child).map_err(fail)?;
         let begun = self.begin(pid).and_then(|task| {
-            for thread in self.threads.ids() {
+            for thread in self.threads.of(pid) {
                 self.suspend(thread);
             }
             // It was started suspended.
@@ -70,7 +70,7 @@ impl<M: Platform> DarwinBackend<M> {
         if role != SeizeAs::Launcher {
             self.open_memory(pid)?;
         }
-        Ok(self.threads.ids())
+        Ok(self.threads.of(pid))
     }
 
     /// Takes control of a process, whose threads run on. Returns its task.
@@ -108,13 +108,8 @@ impl<M: Platform> DarwinBackend<M> {
 
     /// Sends the exceptions of the task where they went before.
     fn restore_exception_ports(&self) {
-        let Some(task) = &self.task else { return };
-        // Those that went nowhere, too.
-        let _ = self.mach.task_swap_exception_ports(task.port, Port::NULL);
-        for former in task.former.iter().filter(|it| it.port != Port::NULL) {
-            if let Err(error) = self.mach.task_set_exception_ports(task.port, former) {
-                tracing::warn!(%error, "cannot restore an exception port");
-            }
+        if let Some(task) = &self.task {
+            restore(&self.mach, task.port, &task.former);
         }
     }
 
@@ -208,12 +203,13 @@ impl<M: Platform> DarwinBackend<M> {
     pub(super) fn on_exception(&mut self, exception: Exception) {
         let has_execed = self.note_exec(&exception);
         // Each message has brought a right to both ports.
-        self.mach.mach_port_deallocate(exception.thread);
         self.mach.mach_port_deallocate(exception.task);
         let Some(task) = self.task.as_ref().filter(|it| it.port == exception.task) else {
-            return self.on_strange_exception(&exception);
+            self.on_strange_exception(exception);
+            return;
         };
         let is_detaching = task.is_detaching;
+        self.mach.mach_port_deallocate(exception.thread);
         if self.threads.id_of(exception.thread).is_none() {
             self.list_threads();
         }
@@ -270,9 +266,9 @@ impl<M: Platform> DarwinBackend<M> {
             return Some(Signal(0));
         }
         if let Some(state) = self.threads.get_mut(thread)
-            && state.passes == Some(signal)
+            && exception::stands_for_exception(signal)
+            && std::mem::take(&mut state.passes)
         {
-            state.passes = None;
             return Some(signal);
         }
         let at = task.sent.iter().position(|sent| *sent == signal)?;
@@ -293,10 +289,9 @@ impl<M: Platform> DarwinBackend<M> {
         let former = std::mem::replace(&mut task.port, exception.task);
         task.is_gone = false;
         self.mach.mach_port_deallocate(former);
-        for (_, thread) in std::mem::take(&mut self.threads).iter() {
-            self.mach.mach_port_deallocate(thread.port);
+        for thread in self.threads.of(pid) {
+            self.forget_thread(thread);
         }
-        self.ready.clear();
         // These rights are kept beyond the message.
         if let Ok(port) = self.mach.task_for_pid(pid) {
             debug_assert_eq!(port, exception.task);
@@ -306,11 +301,41 @@ impl<M: Platform> DarwinBackend<M> {
         true
     }
 
-    /// Handles the exception of a process that is not under control: a child, which has inherited the
-    /// port, or one that was detached.
-    fn on_strange_exception(&mut self, exception: &Exception) {
-        tracing::debug!(?exception, "an exception of another process");
-        self.reply(exception, KernReturn::FAILURE);
+    /// Handles the exception of a process that is not under control. A child has inherited where
+    /// exceptions are sent, and the traps in the code; the system does not report its creation. It
+    /// stays in the exception until the engine has restored its code, and detaches it.
+    fn on_strange_exception(&mut self, exception: Exception) {
+        let Ok(pid) = self.mach.pid_for_task(exception.task) else {
+            return self.reply(&exception, KernReturn::FAILURE);
+        };
+        let thread = match self.threads.id_of(exception.thread) {
+            Some(thread) => thread,
+            None => {
+                let unique = self.mach.thread_info_identifier(exception.thread);
+                self.threads.add(exception.thread, pid, unique.unwrap_or(0))
+            }
+        };
+        let meaning = exception::meaning(&exception, M::SIGNALS, false);
+        if let Some(state) = self.threads.get_mut(thread) {
+            state.exception = Some((exception, meaning));
+            state.trap = (meaning == Meaning::Trap).then_some(TrapCause::Breakpoint);
+        }
+        let event = ThreadEvent::Signal(meaning.signal());
+        self.ready.push_back((thread, event));
+    }
+
+    /// Detaches a child: its exceptions go where those of its parent went before.
+    fn detach_child(&mut self, child: ThreadId, signal: Signal) {
+        self.answer(child, signal);
+        let Some(state) = self.threads.remove(child) else {
+            return;
+        };
+        if let Ok(task) = self.mach.task_for_pid(state.pid) {
+            let former = self.task.iter().flat_map(|task| &task.former);
+            restore(&self.mach, task, former);
+            self.mach.mach_port_deallocate(task);
+        }
+        self.mach.mach_port_deallocate(state.port);
     }
 
     /// Answers an exception.
@@ -323,7 +348,7 @@ impl<M: Platform> DarwinBackend<M> {
 
     /// Answers the exception of a signal: the thread gets this one instead (0: none).
     fn replace_signal(&self, exception: &Exception, signal: Signal) {
-        if let Some(task) = &self.task {
+        if let Some(task) = self.task.as_ref().filter(|it| it.port == exception.task) {
             let number = signals::to_system(M::SIGNALS, signal);
             let update = Ptrace::ThUpdate(exception.thread, number);
             if let Err(error) = self.mach.ptrace(update, task.pid) {
@@ -340,7 +365,7 @@ impl<M: Platform> DarwinBackend<M> {
             return;
         };
         let waits = state.exception.take();
-        (state.is_late, state.trap) = (false, None);
+        (state.is_late, state.trap, state.hits) = (false, None, 0);
         let send = |this: &mut Self| {
             if let Some(task) = &mut this.task {
                 task.sent.push(signal);
@@ -361,7 +386,7 @@ impl<M: Platform> DarwinBackend<M> {
             Answer::Replace(signal) => self.replace_signal(&exception, signal),
             Answer::Handled => self.reply(&exception, KernReturn::SUCCESS),
             Answer::NotHandled => {
-                state.passes = Some(signal);
+                state.passes = true;
                 self.reply(&exception, KernReturn::FAILURE);
             }
             Answer::HandledAndSent(_) => {
@@ -407,7 +432,7 @@ impl<M: Platform> DarwinBackend<M> {
     fn trap_cause(&mut self, thread: ThreadId, codes: &Codes) -> Option<TrapCause> {
         let state = self.threads.get(thread)?;
         let (is_stepping, resumed_at) = (state.is_stepping, state.resumed_at);
-        let hits = self.hits(thread, codes);
+        let hits = self.take_hits(thread, codes);
         let pc = resumed_at.and_then(|_| Some(self.registers(thread)?.pc()));
         let is_at_trap = pc.is_none_or(|pc| self.is_trap(pc));
         (M::ABI.trap_cause)(&super::abi::Trapped {
@@ -433,7 +458,7 @@ impl<M: Platform> DarwinBackend<M> {
         if self.task.as_ref().is_none_or(|task| task.pid != pid) {
             return;
         }
-        for thread in self.threads.ids() {
+        for thread in self.threads.of(pid) {
             let Some(state) = self.threads.get_mut(thread) else {
                 continue;
             };
@@ -448,11 +473,16 @@ impl<M: Platform> DarwinBackend<M> {
         let Some(state) = self.threads.get_mut(thread) else {
             return;
         };
+        if self.task.as_ref().is_none_or(|task| task.pid != state.pid) {
+            return self.detach_child(thread, signal);
+        }
         state.detaches = Some(signal);
-        let all = self
-            .threads
-            .iter()
-            .all(|(_, it)| it.detaches.is_some() || it.is_gone);
+        let pid = state.pid;
+        let is_left = |thread: &ThreadId| {
+            let state = self.threads.get(*thread);
+            state.is_some_and(|it| it.detaches.is_none() && !it.is_gone)
+        };
+        let all = !self.threads.of(pid).iter().any(is_left);
         if all {
             self.detach_process();
         }
@@ -463,7 +493,7 @@ impl<M: Platform> DarwinBackend<M> {
         let Some(task) = &mut self.task else { return };
         task.is_detaching = true;
         let pid = task.pid;
-        for thread in self.threads.ids() {
+        for thread in self.threads.of(pid) {
             self.clear_slots(thread);
             self.set_stepping(thread, false);
             // Threads go on together, at the end.
@@ -475,7 +505,7 @@ impl<M: Platform> DarwinBackend<M> {
         // SIGSTOP before it executes an instruction.
         let carrier = self
             .threads
-            .ids()
+            .of(pid)
             .into_iter()
             .find(|thread| (self.threads.get(*thread)).is_some_and(|it| it.is_suspended));
         if let Some(carrier) = carrier {
@@ -491,7 +521,7 @@ impl<M: Platform> DarwinBackend<M> {
         for signal in self.task.iter_mut().flat_map(|it| it.sent.drain(..)) {
             self.mach.kill(pid, signals::to_system(M::SIGNALS, signal));
         }
-        for thread in self.threads.ids() {
+        for thread in self.threads.of(pid) {
             let waits = self
                 .threads
                 .get_mut(thread)
@@ -519,6 +549,17 @@ impl<M: Platform> DarwinBackend<M> {
                 return;
             }
             let _ = self.mach.kevent(self.port, [None; 4], Some(left));
+        }
+    }
+}
+
+/// Sends the exceptions of a task where they went before.
+fn restore<'a>(mach: &impl Mach, task: Port, former: impl IntoIterator<Item = &'a ExceptionPort>) {
+    // Those that went nowhere, too.
+    let _ = mach.task_swap_exception_ports(task, Port::NULL);
+    for former in former.into_iter().filter(|it| it.port != Port::NULL) {
+        if let Err(error) = mach.task_set_exception_ports(task, former) {
+            tracing::warn!(%error, "cannot restore an exception port");
         }
     }
 }

@@ -25,6 +25,11 @@ pub mod kind {
 pub const SOFT_SIGNAL: u64 = 0x10003;
 /// `KERN_INVALID_ADDRESS`, as the first code of `EXC_BAD_ACCESS`: nothing is mapped there.
 const INVALID_ADDRESS: u64 = 1;
+/// `EXC_I386_GPFLT`, as the first code of `EXC_BAD_ACCESS`: an address that cannot exist, of which the
+/// processor does not say more.
+const GENERAL_PROTECTION: u64 = 13;
+/// `SI_KERNEL`, of a fault without an address.
+const NO_ADDRESS: i32 = 0x80;
 /// `si_code` of a fault at an address where nothing is mapped, and of one that is not permitted.
 const SEGV_MAPERR: i32 = 1;
 const SEGV_ACCERR: i32 = 2;
@@ -64,7 +69,9 @@ pub fn meaning(exception: &Exception, numbers: &Numbers, has_execed: bool) -> Me
         }
         (kind::BREAKPOINT, _) => Meaning::Trap,
         // The kernel's own choice (`ux_exception`, bsd/uxkern/ux_exception.c).
-        (kind::BAD_ACCESS, [INVALID_ADDRESS, _]) => Meaning::Fault(Signal::SEGV),
+        (kind::BAD_ACCESS, [INVALID_ADDRESS | GENERAL_PROTECTION, _]) => {
+            Meaning::Fault(Signal::SEGV)
+        }
         (kind::BAD_ACCESS, _) => Meaning::Fault(Signal::BUS),
         (kind::BAD_INSTRUCTION, _) => Meaning::Fault(Signal::ILL),
         (kind::ARITHMETIC, _) => Meaning::Fault(Signal::FPE),
@@ -82,6 +89,7 @@ pub fn info(exception: &Exception, meaning: Meaning) -> SignalInfo {
     let code = match (meaning, exception.codes[0]) {
         (Meaning::Sent(_), _) => 0,
         (Meaning::Fault(Signal::SEGV), INVALID_ADDRESS) => SEGV_MAPERR,
+        (Meaning::Fault(Signal::SEGV), GENERAL_PROTECTION) => NO_ADDRESS,
         (Meaning::Fault(Signal::SEGV), _) => SEGV_ACCERR,
         // Above 0: raised by the thread itself.
         (Meaning::Fault(_) | Meaning::Trap | Meaning::Exec, code) => (code as i32).max(1),
@@ -92,6 +100,29 @@ pub fn info(exception: &Exception, meaning: Meaning) -> SignalInfo {
         address,
         sender: None,
     }
+}
+
+/// Returns whether the address of a signal is that of the instruction.
+pub fn is_at_instruction(meaning: Meaning) -> bool {
+    matches!(
+        meaning,
+        Meaning::Trap | Meaning::Fault(Signal::ILL | Signal::FPE)
+    )
+}
+
+/// Returns whether a signal may stand for an exception that was not handled. Which one does, is the
+/// kernel's choice, and depends on more than the codes.
+pub fn stands_for_exception(signal: Signal) -> bool {
+    matches!(
+        signal,
+        Signal::SEGV
+            | Signal::BUS
+            | Signal::ILL
+            | Signal::FPE
+            | Signal::TRAP
+            | Signal::SYS
+            | Signal::ABRT
+    )
 }
 
 /// How a thread goes on from an exception.

@@ -23,6 +23,7 @@ mod state;
 mod threads;
 
 use super::event::NextLook;
+use super::processes::ThreadStarts;
 use super::{
     Backend, OpenStdio, Outputs, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest, Waker,
 };
@@ -45,6 +46,8 @@ pub trait Platform: Mach {
     const ABI: &'static DarwinAbi;
     /// The engine's numbers of its signals.
     const SIGNALS: &'static signals::Numbers;
+    /// Where new threads begin.
+    const THREAD_STARTS: ThreadStarts;
 
     /// Returns a value of the auxiliary vector, which only programs of Linux have.
     fn auxiliary(&self, _: i32, _: u64) -> Option<u64> {
@@ -141,9 +144,7 @@ impl<M: Platform> DarwinBackend<M> {
             }
             return;
         }
-        self.threads.remove(thread);
-        self.mach.mach_port_deallocate(port);
-        self.ready.retain(|(of, _)| *of != thread);
+        self.forget_thread(thread);
         self.ready.push_back((thread, ThreadEvent::Exited(0)));
     }
 
@@ -162,9 +163,9 @@ impl<M: Platform> DarwinBackend<M> {
                 ThreadEvent::Killed(signals::from_system(M::SIGNALS, number))
             }
         };
-        self.ready.retain(|(_, event)| event.is_end());
-        let others = self.threads.iter().map(|(thread, _)| thread);
-        let others = others.filter(|thread| thread.0 != pid);
+        let threads = self.threads.of(pid);
+        (self.ready).retain(|(of, event)| event.is_end() || !threads.contains(of));
+        let others = threads.into_iter().filter(|thread| thread.0 != pid);
         self.ready
             .extend(others.map(|thread| (thread, ThreadEvent::Exited(0))));
         self.ready.push_back((ThreadId(pid), end));
@@ -173,12 +174,20 @@ impl<M: Platform> DarwinBackend<M> {
 
     /// Gives up what is known of the task: it has ended, or is detached.
     fn forget_task(&mut self) {
-        for (_, thread) in std::mem::take(&mut self.threads).iter() {
-            self.mach.mach_port_deallocate(thread.port);
+        let Some(task) = self.task.take() else { return };
+        for thread in self.threads.of(task.pid) {
+            self.forget_thread(thread);
         }
-        if let Some(task) = self.task.take() {
-            self.mach.mach_port_deallocate(task.port);
+        self.mach.mach_port_deallocate(task.port);
+    }
+
+    /// Gives up what is known of a thread, also events that were not collected, except its end.
+    fn forget_thread(&mut self, thread: ThreadId) {
+        if let Some(state) = self.threads.remove(thread) {
+            self.mach.mach_port_deallocate(state.port);
         }
+        let is_stale = |(of, event): &(ThreadId, ThreadEvent)| *of == thread && !event.is_end();
+        self.ready.retain(|it| !is_stale(it));
     }
 }
 

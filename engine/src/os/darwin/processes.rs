@@ -3,6 +3,7 @@
 use super::mach::{Port, protection};
 use super::{DarwinBackend, Platform};
 use crate::ids::ThreadId;
+use crate::os::processes::ThreadStarts;
 use crate::os::{MappedFile, Mapping, Processes};
 use dwarf::LoadAddr;
 use std::path::{Path, PathBuf};
@@ -106,8 +107,15 @@ impl<M: Platform> Processes for DarwinBackend<M> {
     }
 
     fn process_of(&self, thread: ThreadId) -> Option<i32> {
-        self.threads.get(thread)?;
-        self.task.as_ref().map(|task| task.pid)
+        self.threads.get(thread).map(|it| it.pid)
+    }
+
+    fn reports_children(&self) -> bool {
+        false
+    }
+
+    fn thread_starts(&self) -> Option<ThreadStarts> {
+        Some(M::THREAD_STARTS)
     }
 
     /// The system calls that the debugger needs are its own here.

@@ -129,20 +129,29 @@ impl<M: Platform> DarwinBackend<M> {
         }
     }
 
-    /// Returns which slots a trap of a thread came from, one bit each.
-    pub(super) fn hits(&self, thread: ThreadId, codes: &Codes) -> u8 {
-        let Some(it) = self.threads.get(thread) else {
+    /// Returns which slots a trap of a thread came from, one bit each, and makes the processor forget
+    /// it.
+    pub(super) fn take_hits(&mut self, thread: ThreadId, codes: &Codes) -> u8 {
+        let Some(slots) = self.threads.get(thread).map(|it| it.slots) else {
             return 0;
         };
-        if it.slots.iter().all(Option::is_none) {
+        if slots.iter().all(Option::is_none) {
             return 0;
         }
         let mut state = [0; MAX_STATE_WORDS];
-        let flavor = Self::abi().debug_flavor;
-        match self.read_state(thread, flavor, &mut state) {
-            Some(_) => (Self::abi().hits)(&state, &it.slots, codes),
-            None => 0,
+        let abi = Self::abi();
+        let Some(len) = self.read_state(thread, abi.debug_flavor, &mut state) else {
+            return 0;
+        };
+        let hits = (abi.hits)(&state, &slots, codes);
+        if hits != 0 {
+            (abi.set_slots)(&mut state, &slots);
+            self.write_state(thread, abi.debug_flavor, &state[..len]);
         }
+        if let Some(state) = self.threads.get_mut(thread) {
+            state.hits = hits;
+        }
+        hits
     }
 
     /// Reads the general-purpose registers as the system has them.
@@ -223,16 +232,16 @@ impl<M: Platform> ThreadState for DarwinBackend<M> {
     }
 
     fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
-        let exception = self.threads.get(thread).and_then(|it| it.exception);
-        exception.map_or(0, |(exception, _)| {
-            self.hits(thread, &Codes(exception.codes))
-        })
+        self.threads.get(thread).map_or(0, |it| it.hits)
     }
 
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
         let state = self.threads.get(thread)?;
         let (exception, meaning) = state.exception?;
-        let info = exception::info(&exception, meaning);
+        let mut info = exception::info(&exception, meaning);
+        if info.address.is_none() && exception::is_at_instruction(meaning) {
+            info.address = self.read_set(thread).map(|registers| registers.pc());
+        }
         Some(SignalData::described(info, state.trap))
     }
 

@@ -1,5 +1,5 @@
-//! The threads of the task under control: their ports, their numbers for the engine, and how each is
-//! kept from running.
+//! The threads of the task under control, and of its children that have stopped: their ports, their
+//! numbers for the engine, and how each is kept from running.
 
 use super::exception::Meaning;
 use super::mach::Port;
@@ -10,9 +10,11 @@ use crate::os::TrapCause;
 use dwarf::LoadAddr;
 use std::collections::BTreeMap;
 
-/// A thread of the task.
+/// A thread.
 pub struct Thread {
     pub port: Port,
+    /// Its process.
+    pub pid: i32,
     /// Whether this backend has suspended it.
     pub is_suspended: bool,
     /// The exception that it waits in, and what that means.
@@ -26,13 +28,15 @@ pub struct Thread {
     pub is_gone: bool,
     /// Why it has trapped, if it has.
     pub trap: Option<TrapCause>,
+    /// Which of its slots its last trap came from, one bit each.
+    pub hits: u8,
     /// Whether it is set to execute a single instruction.
     pub is_stepping: bool,
     /// Its pc at its last resume, if that matters to its next exception.
     pub resumed_at: Option<LoadAddr>,
-    /// The signal that stands for an exception that was not handled: it arrives next, and is passed
-    /// on.
-    pub passes: Option<Signal>,
+    /// Whether its last exception was not handled: a signal that stands for it arrives next, and is
+    /// passed on.
+    pub passes: bool,
     /// What it traps at.
     pub slots: [Option<Slot>; MAX_SLOTS],
     /// The signal to detach with.
@@ -40,18 +44,20 @@ pub struct Thread {
 }
 
 impl Thread {
-    fn new(port: Port) -> Self {
+    fn new(port: Port, pid: i32) -> Self {
         Self {
             port,
+            pid,
             is_suspended: false,
             exception: None,
             is_interrupted: false,
             is_late: false,
             is_gone: false,
             trap: None,
+            hits: 0,
             is_stepping: false,
             resumed_at: None,
-            passes: None,
+            passes: false,
             slots: [None; MAX_SLOTS],
             detaches: None,
         }
@@ -63,8 +69,8 @@ impl Thread {
     }
 }
 
-/// All threads of a task. The engine numbers threads by 32 bits: the process by its pid stands for
-/// the first thread, the others have the system's own number where that fits and is free.
+/// All threads that are known. The engine numbers threads by 32 bits: the first thread of a process
+/// has the process's number, the others have the system's own where that fits and is free.
 #[derive(Default)]
 pub struct Threads {
     by_id: BTreeMap<ThreadId, Thread>,
@@ -89,8 +95,10 @@ impl Threads {
         self.by_id.iter().map(|(id, thread)| (*id, thread))
     }
 
-    pub fn ids(&self) -> Vec<ThreadId> {
-        self.by_id.keys().copied().collect()
+    /// Returns the threads of a process.
+    pub fn of(&self, pid: i32) -> Vec<ThreadId> {
+        let of_process = self.iter().filter(|(_, thread)| thread.pid == pid);
+        of_process.map(|(id, _)| id).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -102,7 +110,7 @@ impl Threads {
         let is_free = |id: &ThreadId| !self.by_id.contains_key(id);
         let first = ThreadId(pid);
         let id = match i32::try_from(unique).map(ThreadId) {
-            _ if self.by_id.is_empty() => first,
+            _ if is_free(&first) && self.of(pid).is_empty() => first,
             Ok(id) if id.0 > 0 && id != first && is_free(&id) => id,
             // From the end of the range, where no pids are.
             _ => (1..i32::MAX)
@@ -111,7 +119,7 @@ impl Threads {
                 .find(is_free)
                 .unwrap_or(first),
         };
-        self.by_id.insert(id, Thread::new(port));
+        self.by_id.insert(id, Thread::new(port, pid));
         self.by_port.insert(port, id);
         id
     }

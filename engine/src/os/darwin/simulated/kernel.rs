@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// How long a suspended thread may take to stop. One that waits in vfork(2) does not.
 const SUSPEND_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// `SI_KERNEL`
+const NO_ADDRESS: i32 = 0x80;
+
 /// A process.
 pub struct Task {
     pub port: Port,
@@ -605,10 +608,13 @@ impl Kernel {
                 Some((kind::BREAKPOINT, [code, 0]))
             }
             // The codes by which the signal is the same again.
+            (Signal::SEGV, Some(info)) if info.code == NO_ADDRESS => {
+                Some((kind::BAD_ACCESS, [13, 0]))
+            }
             (Signal::SEGV, Some(_)) => Some((kind::BAD_ACCESS, [1, address])),
             (Signal::BUS, Some(_)) => Some((kind::BAD_ACCESS, [2, address])),
             (Signal::ILL, Some(_)) => Some((kind::BAD_INSTRUCTION, [1, 0])),
-            (Signal::FPE, Some(_)) => Some((kind::ARITHMETIC, [1, 0])),
+            (Signal::FPE, Some(info)) => Some((kind::ARITHMETIC, [info.code as u64, 0])),
             _ => None,
         };
         match raised {

@@ -22,6 +22,7 @@ use crate::ids::error::Error;
 use crate::ids::{Launch, ThreadId};
 use crate::os::Stdio;
 use crate::os::linux::{launch, procfs};
+use crate::os::processes::ThreadStarts;
 use dwarf::LoadAddr;
 use kernel::{Kernel, Task};
 use std::cell::RefCell;
@@ -60,6 +61,7 @@ impl Simulated {
 impl Platform for Simulated {
     const ABI: &'static DarwinAbi = &states::ABI;
     const SIGNALS: &'static signals::Numbers = &signals::LINUX;
+    const THREAD_STARTS: ThreadStarts = ("libc.so", &["start_thread"]);
 
     fn auxiliary(&self, pid: i32, key: u64) -> Option<u64> {
         procfs::auxiliary(pid, key)
