@@ -11,6 +11,11 @@ use crate::stops::event::{Event, StopReason};
 impl Debugger {
     /// Sets what happens to processes that the debuggee creates from now on.
     pub fn set_follow_fork(&mut self, follow: FollowFork) {
+        if follow.follows() && !self.inferior.os().reports_children() {
+            let text = "`followFork` is not there on macOS: child processes run on undebugged.\n";
+            self.emit(Event::Note(text.to_owned()));
+            return;
+        }
         self.inferior.following.follow = follow;
     }
 

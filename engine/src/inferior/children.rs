@@ -65,6 +65,11 @@ impl FollowFork {
         Ok(Self { follow, programs })
     }
 
+    /// Returns whether any children are followed.
+    pub fn follows(&self) -> bool {
+        self.follow != Follow::Parent
+    }
+
     fn wants(&self, program: &Path) -> bool {
         let path = program.to_string_lossy();
         let name = program.file_name().unwrap_or_default().to_string_lossy();

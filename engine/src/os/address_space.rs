@@ -21,6 +21,11 @@ pub trait AddressSpace {
     /// Writes memory despite its protection. Returns the number of bytes written before the first
     /// failure.
     fn write_memory_partly(&self, addr: LoadAddr, bytes: &[u8]) -> usize;
+    /// Returns why the program's code may not be made to jump to code of ours, but only to trap; `None`
+    /// if it may.
+    fn why_no_jumps(&self) -> Option<&'static str> {
+        None
+    }
     /// Does from outside what a system call of the process would do. Returns the result of the call;
     /// `None` if the process has to make it.
     fn call_for(&self, _: SystemCall) -> Option<i64> {

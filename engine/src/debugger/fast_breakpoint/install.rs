@@ -70,6 +70,9 @@ impl Debugger {
         addr: LoadAddr,
         id: BreakpointId,
     ) -> Result<(), Refusal> {
+        if let Some(why) = self.inferior.os().why_no_jumps() {
+            return Err(why.into());
+        }
         let (condition, hit) = self.stops.breakpoints.in_process_check(id)?;
         let places = match hit {
             Some(_) => self.stops.breakpoints.bound_addresses(id),

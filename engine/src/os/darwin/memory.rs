@@ -111,6 +111,10 @@ impl<M: Platform> AddressSpace for DarwinBackend<M> {
         memory.map_or(0, |memory| write(&self.mach, memory.task, addr.0, bytes))
     }
 
+    fn why_no_jumps(&self) -> Option<&'static str> {
+        Some("fast breakpoints are not there on macOS")
+    }
+
     fn call_for(&self, call: SystemCall) -> Option<i64> {
         const ENOSYS: i64 = -78;
         let task = self.memory.as_ref()?.task;

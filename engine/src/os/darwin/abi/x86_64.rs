@@ -49,6 +49,8 @@ pub const FLOAT_STATE: i32 = 5;
 pub const DEBUG_STATE: i32 = 11;
 /// `x86_AVX_STATE64`
 pub const AVX_STATE: i32 = 17;
+/// `x86_AVX512_STATE64`
+pub const AVX512_STATE: i32 = 20;
 /// `x86_THREAD_FULL_STATE64`
 pub const FULL_STATE: i32 = 23;
 /// Offset of `__gsbase` in that, in words.
@@ -70,21 +72,34 @@ const HEADER_BYTES: usize = 64;
 /// Offset of `__fpu_ymmh0` in `x86_AVX_STATE64`, and size of all 16.
 const HIGH_HALVES: usize = 588;
 const HIGH_BYTES: usize = 256;
-/// The components of an area: x87, SSE, AVX (Intel SDM volume 1, §13.1).
-const COMPONENTS: u64 = 0b111;
+/// Offset of `__fpu_k0` in `x86_AVX512_STATE64`; behind the masks are the high halves of 16 vectors, and
+/// 16 more vectors. The size of all.
+const MASKS: usize = 844;
+const MASKS_BYTES: usize = 64 + 512 + 1024;
+/// Their offset in an area (Intel SDM volume 1, §13.4.3: as processors have them).
+const AREA_MASKS: usize = 1088;
+/// The components of an area (Intel SDM volume 1, §13.1): x87 and SSE; AVX; those of AVX-512.
 const LEGACY: u64 = 0b11;
+const AVX: u64 = 1 << 2;
+const AVX512: u64 = 0b111 << 5;
 
 fn area(state: &[u8]) -> Option<Vec<u8>> {
     let legacy = state.get(FXSAVE..FXSAVE + FXSAVE_BYTES)?;
     let high = state.get(HIGH_HALVES..HIGH_HALVES + HIGH_BYTES);
-    let components = match high {
-        Some(_) => COMPONENTS,
-        None => LEGACY,
+    let masks = state.get(MASKS..MASKS + MASKS_BYTES);
+    let components = match (high, masks) {
+        (Some(_), Some(_)) => LEGACY | AVX | AVX512,
+        (Some(_), None) => LEGACY | AVX,
+        (None, _) => LEGACY,
     };
     let mut area = legacy.to_vec();
     area.extend(components.to_le_bytes());
     area.resize(FXSAVE_BYTES + HEADER_BYTES, 0);
     area.extend(high.unwrap_or_default());
+    if let Some(masks) = masks {
+        area.resize(AREA_MASKS, 0);
+        area.extend(masks);
+    }
     Some(area)
 }
 
@@ -94,6 +109,9 @@ fn put(state: &mut [u8], area: &[u8]) -> Option<()> {
     if let Some(to) = state.get_mut(HIGH_HALVES..HIGH_HALVES + HIGH_BYTES) {
         let high = FXSAVE_BYTES + HEADER_BYTES;
         to.copy_from_slice(area.get(high..high + HIGH_BYTES)?);
+    }
+    if let Some(to) = state.get_mut(MASKS..MASKS + MASKS_BYTES) {
+        to.copy_from_slice(area.get(AREA_MASKS..AREA_MASKS + MASKS_BYTES)?);
     }
     Some(())
 }
@@ -135,6 +153,11 @@ pub const ABI: DarwinAbi = DarwinAbi {
     }],
     vectors: &[
         VectorState {
+            flavor: AVX512_STATE,
+            area,
+            put,
+        },
+        VectorState {
             flavor: AVX_STATE,
             area,
             put,
@@ -158,7 +181,7 @@ mod tests {
 
     #[test]
     fn vectors_survive_the_way_through_the_area() {
-        for bytes in [524, 844] {
+        for bytes in [524, 844, 2444] {
             let state: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
             let made = area(&state).unwrap();
             let mut other = vec![0; bytes];
@@ -166,6 +189,7 @@ mod tests {
             let same = |range: std::ops::Range<usize>| state.get(range.clone()) == other.get(range);
             assert!(same(FXSAVE..FXSAVE + FXSAVE_BYTES));
             assert!(same(HIGH_HALVES..HIGH_HALVES + HIGH_BYTES));
+            assert!(same(MASKS..MASKS + MASKS_BYTES));
         }
         assert_eq!(area(&[0; 100]), None);
         assert_eq!(put(&mut [0; 844], &[0; 500]), None);

@@ -536,7 +536,7 @@ impl Kernel {
         }
         if let Some(thread) = self.threads.get_mut(&tid) {
             let former = std::mem::replace(&mut thread.port, thread_port);
-            thread.is_stepping = false;
+            (thread.is_stepping, thread.suspended, thread.waits) = (false, 0, None);
             let notify = std::mem::take(&mut thread.notify);
             self.end_port(former, notify);
         }

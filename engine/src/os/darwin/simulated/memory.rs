@@ -142,22 +142,25 @@ impl Kernel {
     pub fn region(&mut self, task: Port, addr: u64) -> Result<Region> {
         let pid = self.pid_of(task)?;
         // A listing goes on where the last region has ended.
-        let goes_on = (self.listed.as_ref()).is_some_and(|(of, mappings)| {
-            *of == pid && addr != 0 && mappings.iter().any(|it| it.end.0 == addr)
+        let at = |mappings: &[Mapping]| mappings.partition_point(|it| it.end.0 <= addr);
+        let goes_on = self.listed.as_ref().is_some_and(|(of, mappings)| {
+            let before = at(mappings).checked_sub(1).map(|last| mappings[last].end.0);
+            *of == pid && before == Some(addr)
         });
         if !goes_on {
             self.listed = Some((pid, procfs::mappings(pid)));
         }
-        let mappings = self.listed.iter().flat_map(|(_, mappings)| mappings);
-        let mut above = mappings.filter(|it| it.end.0 > addr);
-        let mapping = above.next().ok_or(KernReturn::INVALID_ADDRESS)?;
+        let (_, mappings) = self.listed.as_ref().ok_or(KernReturn::FAILURE)?;
+        let mapping = mappings.get(at(mappings));
+        let mapping = mapping.ok_or(KernReturn::INVALID_ADDRESS)?;
         Ok(region_of(mapping))
     }
 
     /// Returns the path at the beginning of a mapping that was listed.
     pub fn listed_path(&self, pid: i32, addr: u64) -> Option<Option<PathBuf>> {
         let (of, mappings) = self.listed.as_ref()?;
-        let mapping = mappings.iter().find(|it| it.start.0 == addr)?;
+        let at = mappings.partition_point(|it| it.end.0 <= addr);
+        let mapping = mappings.get(at).filter(|it| it.start.0 == addr)?;
         let path = Some(mapping.path.clone()).filter(|path| !path.as_os_str().is_empty());
         (*of == pid).then_some(path)
     }

@@ -7,7 +7,7 @@ use crate::ids::ThreadId;
 use crate::os::linux::{machine, ptrace};
 use crate::os::registers::{RegisterLayout, Word};
 use dwarf::register::x86_64::{FS_BASE, GS_BASE, RIP, RSP};
-use x86_64::{AVX_STATE, DEBUG_STATE, FULL_STATE, THREAD_STATE, TRAP_FLAG};
+use x86_64::{AVX_STATE, AVX512_STATE, DEBUG_STATE, FULL_STATE, THREAD_STATE, TRAP_FLAG};
 pub use x86_64::{BREAKPOINT, SINGLE_STEP};
 
 /// A state that only this system has: the base of `fs`, by which programs of Linux find what belongs
@@ -60,11 +60,20 @@ const FULL: [usize; 25] = [
 /// Number of those that `x86_thread_state64_t` has, too.
 const GENERAL: usize = 21;
 
-/// Offsets in `x86_AVX_STATE64`, and its size in words of 4 bytes.
-const AVX_WORDS: usize = 211;
-const FXSAVE: usize = 8;
-const XSAVE_HEADER: usize = 524;
-const HIGH_HALVES: usize = 588;
+/// Where the parts of `x86_AVX512_STATE64` are, where in the area that Linux has, and their sizes. The
+/// state without AVX-512 ends before the last.
+const PARTS: [(usize, usize, usize); 4] = [
+    (8, 0, 512),
+    (524, 512, 64),
+    (588, 576, 256),
+    (844, 1088, 64 + 512 + 1024),
+];
+/// Sizes of the states with and without AVX-512, in bytes.
+const AVX_BYTES: usize = 844;
+const AVX512_BYTES: usize = 2444;
+/// `XSTATE_BV` in an area, and its bits for AVX-512.
+const COMPONENTS: usize = 512;
+const AVX512: u8 = 0b111 << 5;
 
 type Registers = [u64; REGISTERS];
 
@@ -123,9 +132,14 @@ fn read_xsave(tid: ThreadId) -> Result<Vec<u8>> {
     let mut area = vec![0; 1 << 14];
     let len = ptrace::read_register_bytes(tid, NT_X86_XSTATE, &mut area);
     area.truncate(len.ok_or(KernReturn::FAILURE)?);
-    // Without AVX there is less.
-    area.resize(area.len().max(832), 0);
     Ok(area)
+}
+
+fn size_of_vectors(flavor: i32) -> usize {
+    match flavor {
+        AVX512_STATE => AVX512_BYTES,
+        _ => AVX_BYTES,
+    }
 }
 
 /// Reads a state of a stopped thread.
@@ -145,21 +159,25 @@ pub fn read(tid: ThreadId, flavor: i32, state: &mut [u32]) -> Result<usize> {
             let read = |number| machine::debug_register(tid, number).unwrap_or(0);
             put(state, (0..8).map(read))
         }
-        AVX_STATE => {
+        AVX_STATE | AVX512_STATE => {
             let area = read_xsave(tid)?;
-            let mut bytes = vec![0; AVX_WORDS * 4];
-            bytes[FXSAVE..FXSAVE + 512].copy_from_slice(&area[..512]);
-            bytes[XSAVE_HEADER..HIGH_HALVES].copy_from_slice(&area[512..576]);
-            // The high halves are zero if they were never used.
-            if area[512] & 0b100 != 0 {
-                bytes[HIGH_HALVES..].copy_from_slice(&area[576..832]);
+            let mut bytes = vec![0; size_of_vectors(flavor)];
+            for (to, from, len) in PARTS {
+                // What was never used is zero, and so are its bytes in the area.
+                if let (Some(to), Some(from)) =
+                    (bytes.get_mut(to..to + len), area.get(from..from + len))
+                {
+                    to.copy_from_slice(from);
+                } else if to == PARTS[3].0 && flavor == AVX512_STATE {
+                    return Err(KernReturn::INVALID_ARGUMENT);
+                }
             }
             let words = bytes.as_chunks().0.iter();
             let words = words.map(|word| u32::from_le_bytes(*word));
             for (to, word) in state.iter_mut().zip(words) {
                 *to = word;
             }
-            Ok(AVX_WORDS)
+            Ok(bytes.len() / 4)
         }
         _ => Err(KernReturn::INVALID_ARGUMENT),
     }
@@ -194,15 +212,22 @@ pub fn write(tid: ThreadId, flavor: i32, state: &[u32]) -> Result<Option<bool>> 
             machine::set_debug_registers(tid, &values).map_err(gone)?;
             Ok(None)
         }
-        AVX_STATE => {
+        AVX_STATE | AVX512_STATE => {
             let bytes: Vec<u8> = state.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut area = read_xsave(tid)?;
-            let legacy = bytes
-                .get(FXSAVE..FXSAVE + 512)
-                .ok_or(KernReturn::INVALID_ARGUMENT)?;
-            area[..512].copy_from_slice(legacy);
-            area[512] |= 0b111;
-            area[576..832].copy_from_slice(&bytes[HIGH_HALVES..HIGH_HALVES + 256]);
+            for (from, to, len) in PARTS {
+                // The header is the kernel's.
+                if to != COMPONENTS
+                    && let (Some(to), Some(from)) =
+                        (area.get_mut(to..to + len), bytes.get(from..from + len))
+                {
+                    to.copy_from_slice(from);
+                }
+            }
+            area[COMPONENTS] |= match flavor {
+                AVX512_STATE => 0b111 | AVX512,
+                _ => 0b111,
+            };
             let is_set = ptrace::write_register_bytes(tid, NT_X86_XSTATE, &area);
             is_set.then_some(None).ok_or(KernReturn::FAILURE)
         }
