@@ -27,6 +27,10 @@ mod registers;
 mod safekeeping;
 mod system_call;
 mod thread_state;
+mod unix;
+
+#[cfg(target_os = "linux")]
+use linux as platform;
 
 pub use address_space::AddressSpace;
 pub use backend::Backend;
@@ -35,13 +39,8 @@ pub use event::{Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 pub use linux::own_child;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
-#[cfg(target_os = "linux")]
-pub use linux::{
-    Launcher, OpenStdio, ProcessGroup, Shared, Waker, end_signal, host, lower_thread_priority,
-    prepare, run_behind_front, user_of_peer, user_of_unix_peer,
-};
-#[cfg(all(target_os = "linux", any(test, feature = "simulated-mach")))]
-use linux::{Outputs, Stdio, is_front, start_listener};
+pub use platform::own::lower_thread_priority;
+pub use platform::{host, user_of_peer, user_of_unix_peer};
 pub use post_mortem::{Core, CoreFile};
 pub use processes::{MappedFile, Mapping, Processes};
 pub use registers::{ExtendedPart, ExtendedReader, RegisterSet};
@@ -49,6 +48,9 @@ pub use safekeeping::{Duty, GuardedPatch, Safekeeping};
 pub(crate) use system_call::FutexWait;
 pub use system_call::SystemCall;
 pub use thread_state::{Block, SignalData, SignalMask, ThreadState, TrapCause};
+pub use unix::{
+    Launcher, OpenStdio, ProcessGroup, Shared, Waker, end_signal, prepare, run_behind_front,
+};
 
 use crate::ids::error::Error;
 

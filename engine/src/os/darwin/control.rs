@@ -8,9 +8,10 @@ use crate::arch::Arch;
 use crate::arch::Flow;
 use crate::ids::error::Error;
 use crate::ids::{Launch, Signal, ThreadId};
-use crate::os::{
-    AddressSpace, OpenStdio, Outputs, Resume, SeizeAs, Stdio, ThreadEvent, ThreadState, TrapCause,
-};
+use crate::os::unix::front;
+use crate::os::unix::output::Outputs;
+use crate::os::unix::stdio::Stdio;
+use crate::os::{AddressSpace, OpenStdio, Resume, SeizeAs, ThreadEvent, ThreadState, TrapCause};
 use dwarf::LoadAddr;
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -60,7 +61,7 @@ impl<M: Platform> DarwinBackend<M> {
         pid: i32,
         role: SeizeAs,
     ) -> Result<Vec<ThreadId>, Error> {
-        if pid == std::process::id() as i32 || crate::os::is_front(pid) {
+        if pid == std::process::id() as i32 || front::is_front(pid) {
             return Err(Error::Attach {
                 pid,
                 message: "the debugger cannot attach to itself".into(),

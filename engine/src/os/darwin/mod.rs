@@ -24,8 +24,10 @@ mod threads;
 
 use super::event::NextLook;
 use super::processes::ThreadStarts;
+use super::unix::ending;
+use super::unix::output::Outputs;
 use super::{
-    Backend, OpenStdio, Outputs, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest, Waker,
+    Backend, OpenStdio, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest, Waker,
 };
 use crate::ids::error::Error;
 use crate::ids::{Launch, OutputStream, Signal, ThreadId};
@@ -98,7 +100,7 @@ impl<M: Platform> DarwinBackend<M> {
         let port = mach
             .mach_port_allocate()
             .map_err(|error| mach_error("mach_port_allocate", error))?;
-        super::start_listener(&waker);
+        ending::start_listener(&waker);
         Ok(Self {
             mach,
             port,

@@ -6,7 +6,7 @@
 //! A duty that was not ended by then is carried out, also when the tracer exits normally.
 
 use super::super::Duty;
-use super::descriptors;
+use super::own;
 use crate::arch::SPIN_LOOP_BYTES;
 use dwarf::LoadAddr;
 use std::fs::{File, OpenOptions};
@@ -131,8 +131,8 @@ unsafe fn wait_for_death(parent: i32, orders: &Orders) -> ! {
         libc::sigaddset(&raw mut death, libc::SIGTERM);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const death, std::ptr::null_mut());
         libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"stillpoint-duty".as_ptr());
-        descriptors::close_all_but([orders.target, orders.memory, orders.debugger]);
+        own::set_process_name(c"stillpoint-duty");
+        own::close_all_but([orders.target, orders.memory, orders.debugger]);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
         // SIGTERM may come from elsewhere; the parent's pid changes with its death.
         while libc::getppid() == parent {

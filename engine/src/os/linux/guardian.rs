@@ -19,7 +19,7 @@
 //! to the entry point without a trap.
 
 use super::super::GuardedPatch;
-use super::{descriptors, machine};
+use super::{machine, own};
 use crate::arch::MAX_JUMP_BYTES;
 use dwarf::LoadAddr;
 use std::cell::{Cell, UnsafeCell};
@@ -286,8 +286,8 @@ unsafe fn watch(memory: i32, shared: &Shared) -> ! {
     // SAFETY: system calls and a robust, shared mutex on live memory.
     unsafe {
         libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"stillpoint-guard".as_ptr());
-        descriptors::close_all_but([memory]);
+        own::set_process_name(c"stillpoint-guard");
+        own::close_all_but([memory]);
         libc::pthread_mutex_lock(shared.life.get());
         if shared.dismissed.load(Ordering::Acquire) == 0 {
             let highest = shared.highest_rank.load(Ordering::Acquire);

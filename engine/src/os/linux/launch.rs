@@ -1,98 +1,18 @@
-//! Launching a program: fork, set up, exec; and the launcher that does so in a terminal.
+//! Launching a program: fork, set up, exec.
 
 use super::super::ThreadEvent;
+use super::super::unix::start::{StringArray, c_string, original_mask};
+use super::super::unix::stdio::{OpenStdio, Stdio};
 use super::ptrace;
-use super::stdio::{OpenStdio, Stdio, open_own};
 use crate::ids::Launch;
 use crate::ids::Signal;
 use crate::ids::error::Error;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-/// The signal mask this process was started with. Every debuggee gets it back.
-static ORIGINAL_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
-
-/// Prepares a process that debugs. Call it at the start of `main`, before any thread exists.
-///
-/// SIGCHLD and the signals that request the end must be blocked in all threads, as each is
-/// collected in one place. SIGBUS, raised when a mapped file is truncated while it is read, must
-/// not kill the process.
-pub fn prepare() {
-    super::sigbus::survive_truncated_files();
-    keep_freed_memory();
-    let mut original = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the sets are live and initialised by sigemptyset before use; the calls only change
-    // this thread's mask.
-    let original = unsafe {
-        let blocked = blocked_signals();
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, original.as_mut_ptr());
-        original.assume_init()
-    };
-    let _ = ORIGINAL_MASK.set(original);
-}
-
-/// Tunes malloc. The response to a stop consists of small strings that live for a millisecond:
-/// glibc must not return their pages to the kernel each time, only memory beyond a large response.
-fn keep_freed_memory() {
-    #[cfg(target_env = "gnu")]
-    {
-        /// Bytes at the end of the heap that are kept, and the increment by which it grows.
-        const KEPT: libc::c_int = 4 << 20;
-        const GROWTH: libc::c_int = 256 << 10;
-        // SAFETY: mallopt(3) only sets parameters of the allocator; no other thread exists.
-        unsafe {
-            libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
-            libc::mallopt(libc::M_TOP_PAD, GROWTH);
-        }
-    }
-}
-
-/// Returns whether [`prepare`] has run.
-pub fn is_prepared() -> bool {
-    ORIGINAL_MASK.get().is_some()
-}
-
-/// Builds a signal set.
-pub fn signal_set(signals: &[i32]) -> libc::sigset_t {
-    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: sigemptyset initialises the set.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for signal in signals {
-            libc::sigaddset(set.as_mut_ptr(), *signal);
-        }
-        set.assume_init()
-    }
-}
-
-/// Returns the signals that are blocked in all threads. SIGCHLD is read from a signalfd, requests
-/// to end are awaited by a dedicated thread, and SIGTTOU would stop a background process that
-/// writes to its terminal.
-fn blocked_signals() -> libc::sigset_t {
-    let mut set = super::ending::signals();
-    // SAFETY: the set is initialised.
-    unsafe {
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        libc::sigaddset(&raw mut set, libc::SIGTTOU);
-    }
-    set
-}
-
-fn original_mask() -> libc::sigset_t {
-    *ORIGINAL_MASK.get_or_init(|| {
-        let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: sigemptyset initialises the set.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            set.assume_init()
-        }
-    })
-}
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
 
 fn set_personality(disable_aslr: bool) {
     if disable_aslr {
@@ -104,28 +24,6 @@ fn set_personality(disable_aslr: bool) {
                 libc::personality((current | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
             }
         }
-    }
-}
-
-fn c_string(text: &OsStr) -> io::Result<CString> {
-    CString::new(text.as_bytes())
-        .map_err(|_| io::Error::other(format!("{text:?} contains a NUL character")))
-}
-
-/// A NULL-terminated array of C strings for execve(2).
-struct StringArray {
-    strings: Vec<CString>,
-    pointers: Vec<*const libc::c_char>,
-}
-
-impl StringArray {
-    fn new(strings: Vec<CString>) -> Self {
-        let pointers = strings
-            .iter()
-            .map(|string| string.as_ptr())
-            .chain([std::ptr::null()])
-            .collect();
-        Self { strings, pointers }
     }
 }
 
@@ -344,47 +242,26 @@ fn elf_machine(path: &Path) -> Option<String> {
     Some(super::super::machine_name(machine))
 }
 
-/// The terminal's side of `runInTerminal`: waits until it is traced, then execs the program.
-pub struct Launcher {
-    /// The program.
-    pub program: PathBuf,
-    /// Its arguments, without the program's name.
-    pub args: Vec<OsString>,
-    /// Whether address space layout randomization is disabled.
-    pub disable_aslr: bool,
-    /// Files for stdin, stdout, stderr; `None`: the terminal's.
-    pub stdio: [Option<PathBuf>; 3],
-}
-
-impl Launcher {
-    /// Allows any process of this user to trace this one until it execs (Yama).
-    pub fn allow_tracing() {
-        // SAFETY: integers only. Fails without Yama, where it is not needed.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+/// Replaces this process by a program that is looked for as a shell does; returns only on failure.
+pub fn exec(
+    program: &Path,
+    arguments: &[OsString],
+    stdio: [Option<OwnedFd>; 3],
+    disable_aslr: bool,
+) -> io::Error {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let [stdin, stdout, stderr] = stdio;
+    stdin.map(|file| command.stdin(file));
+    stdout.map(|file| command.stdout(file));
+    stderr.map(|file| command.stderr(file));
+    set_personality(disable_aslr);
+    let mask = original_mask();
+    // SAFETY: the set is live; only this thread's mask changes.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
-
-    /// Replaces this process by the program with the original signal mask; returns only on failure.
-    /// Opening a FIFO blocks until its other end is open.
-    pub fn exec(self) -> io::Error {
-        use std::os::unix::process::CommandExt;
-        let mut command = std::process::Command::new(&self.program);
-        for (index, path) in self.stdio.iter().enumerate() {
-            let Some(path) = path else { continue };
-            match (open_own(path, index), index) {
-                (Ok(file), 0) => command.stdin(file),
-                (Ok(file), 1) => command.stdout(file),
-                (Ok(file), _) => command.stderr(file),
-                (Err(error), _) => return error,
-            };
-        }
-        set_personality(self.disable_aslr);
-        let mask = original_mask();
-        // SAFETY: the set is live; only this thread's mask changes.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
-            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        }
-        let error = command.args(&self.args).exec();
-        io::Error::new(error.kind(), exec_message(&self.program, &error))
-    }
+    let error = command.exec();
+    io::Error::new(error.kind(), exec_message(program, &error))
 }

@@ -1,8 +1,8 @@
 //! Memory of processes, by `/proc/PID/mem`, which ignores page protection.
 
 use super::super::AddressSpace;
+use super::super::Shared;
 use super::guardian::Guardian;
-use super::shared::Shared;
 use super::{LinuxBackend, os_error};
 use crate::arch::Arch;
 use crate::ids::error::Error;
@@ -100,7 +100,7 @@ impl AddressSpace for LinuxBackend {
     }
 
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {
-        let shared = Shared::open(pid, descriptor, usize::try_from(len).ok()?);
+        let shared = super::shared_file(pid, descriptor, usize::try_from(len).ok()?);
         shared
             .inspect_err(|error| tracing::info!(%error, "cannot share memory with the program"))
             .ok()

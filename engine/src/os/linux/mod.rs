@@ -1,9 +1,6 @@
 //! Linux: ptrace(2) with PTRACE_SEIZE; one thread, which sleeps in one place.
 
-mod descriptors;
 mod duty;
-mod ending;
-mod front;
 mod guardian;
 pub mod host;
 pub(super) mod launch;
@@ -11,7 +8,7 @@ pub(super) mod launch;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 pub(super) mod machine;
 mod memory;
-mod output;
+pub mod own;
 #[cfg(test)]
 #[cfg_attr(not(target_arch = "aarch64"), allow(dead_code))]
 pub mod own_child;
@@ -25,27 +22,17 @@ pub(super) mod ptrace;
 mod refusal;
 mod registers;
 mod safekeeping;
-mod shared;
-mod sigbus;
-mod stdio;
 mod threads;
 
-pub use ending::end_signal;
-#[cfg(any(test, feature = "simulated-mach"))]
-pub(super) use ending::start_listener;
-#[cfg(any(test, feature = "simulated-mach"))]
-pub(super) use front::is_front;
-pub use front::{ProcessGroup, run_behind_front};
-pub use launch::{Launcher, prepare};
-pub(super) use output::Outputs;
 pub use peer::{user_of_peer, user_of_unix_peer};
-pub use shared::Shared;
-pub use stdio::OpenStdio;
-#[cfg(any(test, feature = "simulated-mach"))]
-pub(super) use stdio::Stdio;
 
 use super::linux_abi::PendingCall;
-use super::{AddressSpace, Backend, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
+use super::unix::output::Outputs;
+use super::unix::{ending, front, os_error, start};
+use super::{
+    AddressSpace, Backend, OpenStdio, Patience, Ready, Resume, SeizeAs, Shared, ThreadEvent,
+    WaitInterest, Waker,
+};
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, ThreadId};
@@ -56,52 +43,9 @@ use nix::sys::time::TimeSpec;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
-
-/// Wakes the session thread from its wait. Cheap to clone, usable on any thread.
-#[derive(Clone)]
-pub struct Waker {
-    event: Arc<File>,
-}
-
-impl Waker {
-    /// # Errors
-    /// The system has no descriptors left.
-    pub(super) fn new() -> Result<Self, Error> {
-        // SAFETY: integers only.
-        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        let event = Arc::new(owned_file(event, "eventfd")?);
-        Ok(Self { event })
-    }
-
-    /// Returns a descriptor that can be read once the waker was used.
-    pub(super) fn descriptor(&self) -> RawFd {
-        self.event.as_raw_fd()
-    }
-
-    /// Returns whether the waker was used since the last call.
-    pub(super) fn take(&self) -> bool {
-        let mut counter = [0; 8];
-        (&*self.event).read(&mut counter).is_ok()
-    }
-
-    /// Makes the current or next wait return.
-    pub fn wake(&self) {
-        // The write fails only if 2^64 wake-ups are unread; one is enough.
-        let _ = io::Write::write(&mut &*self.event, &1_u64.to_ne_bytes());
-    }
-}
-
-/// Lowers the priority of the calling thread (setpriority(2) applies to a thread on Linux).
-pub fn lower_thread_priority() {
-    // nice 10 gets about 1/10 of a CPU under load. nice 19 would get 1/70, and indexing would stall
-    // behind a parallel build.
-    const INDEXER_NICE: i32 = 10;
-    // SAFETY: plain call. If it fails, the thread keeps its priority.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, INDEXER_NICE) };
-}
 
 /// Live processes on this machine. Not `Send`: ptrace requests must come from the thread that
 /// seized.
@@ -128,21 +72,27 @@ fn owned_file(descriptor: i32, call: &'static str) -> Result<File, Error> {
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
-fn os_error(call: &'static str, error: &io::Error) -> Error {
-    Error::Os {
-        call,
-        errno: error.raw_os_error().unwrap_or(0),
-        message: error.to_string(),
-    }
+/// Maps the memory file that a process has open as `descriptor`.
+fn shared_file(pid: i32, descriptor: i32, len: usize) -> io::Result<Shared> {
+    let path = format!("/proc/{pid}/fd/{descriptor}");
+    // The program may have replaced the file: the open must not block.
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
+    Shared::of(&file, len)
 }
 
 impl LinuxBackend {
+    /// Creates a backend whose waits this waker ends.
+    ///
     /// # Errors
     /// The system has no descriptors left.
     pub fn woken_by(waker: Waker) -> Result<Self, Error> {
         // SAFETY: integers, and a live signal set.
         let signals = unsafe {
-            let set = launch::signal_set(&[libc::SIGCHLD]);
+            let set = start::signal_set(&[libc::SIGCHLD]);
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
         ending::start_listener(&waker);

@@ -83,7 +83,7 @@ pub fn call(function: u64) {
 
 /// Maps memory that this process shares with itself. Returns the debugger's view, the address of
 /// the program's view, and the mapping that keeps it alive.
-pub fn shared(len: usize) -> (super::Shared, u64, memmap2::MmapRaw) {
+pub fn shared(len: usize) -> (super::super::Shared, u64, memmap2::MmapRaw) {
     // Not every file system has shared mappings.
     let file = nix::sys::memfd::memfd_create(c"shared", nix::sys::memfd::MFdFlags::empty());
     let file = File::from(file.expect("a file"));
@@ -91,6 +91,6 @@ pub fn shared(len: usize) -> (super::Shared, u64, memmap2::MmapRaw) {
     let map = memmap2::MmapOptions::new().len(len).map_raw(&file);
     let map = map.expect("a mapping");
     let pid = std::process::id() as i32;
-    let shared = super::Shared::open(pid, file.as_raw_fd(), len).expect("another mapping");
+    let shared = super::shared_file(pid, file.as_raw_fd(), len).expect("another mapping");
     (shared, map.as_mut_ptr() as u64, map)
 }

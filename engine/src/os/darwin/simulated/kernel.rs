@@ -8,8 +8,9 @@ use super::ports::{Ports, Right};
 use crate::arch::Arch;
 use crate::ids::{Signal, ThreadId};
 use crate::os::event::Patience;
-use crate::os::linux::{launch, procfs, ptrace};
+use crate::os::linux::{procfs, ptrace};
 use crate::os::linux_abi::signal;
+use crate::os::unix::start;
 use crate::os::{Mapping, ThreadEvent, TrapCause};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -84,7 +85,7 @@ impl Kernel {
     pub fn new() -> io::Result<Self> {
         // SAFETY: integers, and a live signal set.
         let signals = unsafe {
-            let set = launch::signal_set(&[libc::SIGCHLD]);
+            let set = start::signal_set(&[libc::SIGCHLD]);
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
         if signals < 0 {

@@ -8,7 +8,7 @@
 //! The tracer has another name and, behind pipes, a process group of its own, so `killall -9` and a
 //! SIGKILL to the client's group miss it.
 
-use super::{descriptors, ending};
+use super::own;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
@@ -57,9 +57,9 @@ pub fn run_behind_front(group: ProcessGroup) -> std::io::Result<()> {
                 Err(error)
             }
             0 => {
-                libc::prctl(libc::PR_SET_PDEATHSIG, ending::BY_FRONT);
+                own::end_with_front();
                 if libc::getppid() != front {
-                    // The front died before the prctl; nothing has begun.
+                    // The front died before that; nothing has begun.
                     libc::_exit(0);
                 }
                 if group == ProcessGroup::Own {
@@ -67,7 +67,7 @@ pub fn run_behind_front(group: ProcessGroup) -> std::io::Result<()> {
                 }
                 // With another name, `killall -9 stillpoint` kills only the front, and the session
                 // ends in order.
-                libc::prctl(libc::PR_SET_NAME, c"stillpoint-work".as_ptr());
+                own::set_process_name(c"stillpoint-work");
                 restore();
                 let _ = FRONT.set(front);
                 Ok(())
@@ -77,9 +77,14 @@ pub fn run_behind_front(group: ProcessGroup) -> std::io::Result<()> {
     }
 }
 
+/// Returns the front of this process; `None` if there is none.
+pub fn front() -> Option<i32> {
+    FRONT.get().copied()
+}
+
 /// Returns whether a process is the front of this one.
 pub fn is_front(pid: i32) -> bool {
-    FRONT.get() == Some(&pid)
+    front() == Some(pid)
 }
 
 /// Returns the signals that the front passes on. Job control signals are not among them: a terminal
@@ -105,7 +110,8 @@ unsafe fn stand_in_front(child: i32, signals: &libc::sigset_t) -> ! {
     unsafe {
         // While SIGCHLD is ignored, children are reaped automatically.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-        descriptors::close_all_but([]);
+        own::receive_all_signals();
+        own::close_all_but([]);
         // The child may have ended while SIGCHLD was ignored.
         let mut sent = Sent::ChildEnded;
         loop {
@@ -119,10 +125,10 @@ unsafe fn stand_in_front(child: i32, signals: &libc::sigset_t) -> ! {
                     libc::kill(child, signal);
                 }
             }
-            sent = match libc::sigwaitinfo(signals, std::ptr::null_mut()) {
-                libc::SIGCHLD => Sent::ChildEnded,
-                signal if signal > 0 => Sent::Other(signal),
-                // EINTR: this process was stopped and continued.
+            let mut signal = 0;
+            sent = match (libc::sigwait(signals, &raw mut signal), signal) {
+                (0, signal) if signal != libc::SIGCHLD => Sent::Other(signal),
+                // SIGCHLD, or EINTR: this process was stopped and continued.
                 _ => Sent::ChildEnded,
             };
         }

@@ -2,7 +2,7 @@
 //! lives on, a small process reads and discards it. Without a reader the debuggee would die of
 //! SIGPIPE, or block on a full pipe.
 
-use super::descriptors;
+use super::own;
 use crate::ids::OutputStream;
 use std::fs::File;
 use std::io::{self, Read};
@@ -81,11 +81,11 @@ unsafe fn drain(stdout: RawFd, stderr: RawFd) -> ! {
     // SAFETY: system calls on live local memory; the descriptors are this process's own.
     unsafe {
         libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"stillpoint-sink".as_ptr());
+        own::set_process_name(c"stillpoint-sink");
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-        descriptors::close_all_but([stdout, stderr]);
+        own::close_all_but([stdout, stderr]);
         let mut polled = [stdout, stderr].map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
@@ -99,7 +99,7 @@ unsafe fn drain(stdout: RawFd, stderr: RawFd) -> ! {
                     continue;
                 }
                 let count = libc::read(slot.fd, buffer.as_mut_ptr().cast(), buffer.len());
-                let again = count < 0 && *libc::__errno_location() == libc::EAGAIN;
+                let again = count < 0 && nix::errno::Errno::last_raw() == libc::EAGAIN;
                 if count <= 0 && !again {
                     slot.fd = -1;
                 }

@@ -1,5 +1,6 @@
 //! Survives the truncation of a mapped file: maps zeros instead of dying of SIGBUS.
 
+use nix::errno::Errno;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,16 +28,15 @@ pub fn survive_truncated_files() {
 
 extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid record, which has the address for a SIGBUS that it raised.
-    // For one that a process sent, the field is the sender's pid, a number below any mapping. errno
-    // belongs to this thread.
-    let (address, errno) = unsafe { ((*info).si_addr() as usize, *libc::__errno_location()) };
+    // For one that a process sent, the field is the sender's pid, a number below any mapping.
+    let address = unsafe { (*info).si_addr() as usize };
+    let errno = Errno::last_raw();
     if !replace_by_zeros(address) {
         // SAFETY: integers only. The instruction is executed again, and its fault kills the
         // process.
         unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
     }
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    Errno::set_raw(errno);
 }
 
 /// Maps zeros from the page of `address` to the end of its mapped file. Returns false if no mapped

@@ -3,15 +3,14 @@
 //! they take effect whatever the session thread does: it cancels what can be cancelled, and
 //! otherwise ends the process.
 
-use super::Waker;
-use super::launch;
+use super::{Waker, own, start};
 use crate::ids::Signal;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The signal that the kernel sends at the death of the front process.
+/// The signal that this process gets at the death of the front process.
 pub const BY_FRONT: i32 = libc::SIGTERM;
 
 /// Grace period for an orderly end of the session. Waiting for threads that do not stop and for a
@@ -31,7 +30,7 @@ pub fn end_signal() -> Option<Signal> {
 
 /// Returns the signals that request the end. They are blocked in all threads.
 pub fn signals() -> libc::sigset_t {
-    launch::signal_set(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])
+    start::signal_set(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])
 }
 
 /// Starts the thread that waits for the signals and uses `waker` then. Once per process: all
@@ -39,10 +38,11 @@ pub fn signals() -> libc::sigset_t {
 pub fn start_listener(waker: &Waker) {
     static LISTENS: OnceLock<()> = OnceLock::new();
     // Without `prepare` the signals are not blocked, and end the process by default.
-    if !launch::is_prepared() {
+    if !start::is_prepared() {
         return;
     }
     LISTENS.get_or_init(|| {
+        own::watch_front();
         let waker = waker.clone();
         let listener = thread::Builder::new().name("ending".to_owned());
         if let Err(error) = listener

@@ -1,9 +1,8 @@
 //! Memory shared with the debuggee: it outlives the process, and reading it needs no system call.
 
 use memmap2::{MmapOptions, MmapRaw};
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Shared memory, accessed as 8-byte words.
@@ -12,20 +11,16 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Maps the file that a process has open as `descriptor`.
-    pub fn open(pid: i32, descriptor: i32, len: usize) -> io::Result<Self> {
-        let path = format!("/proc/{pid}/fd/{descriptor}");
-        // The program may have replaced the file: the open must not block.
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-            .open(path)?;
+    /// Maps a file of at least this length.
+    ///
+    /// # Errors
+    /// The file is shorter, or not a regular one.
+    pub fn of(file: &File, len: usize) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if !metadata.is_file() || metadata.len() < len as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let map = MmapOptions::new().len(len).map_raw(&file)?;
+        let map = MmapOptions::new().len(len).map_raw(file)?;
         Ok(Self { map })
     }
 

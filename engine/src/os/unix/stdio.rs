@@ -42,7 +42,7 @@ impl OpenStdio {
     }
 
     /// Like [`OpenStdio::open`], but fails instead of blocking.
-    pub(in crate::os) fn open_at_once(launch: &Launch) -> Result<Self, Error> {
+    pub(in super::super) fn open_at_once(launch: &Launch) -> Result<Self, Error> {
         Self::open_with(launch, Patience::None)
     }
 
@@ -180,7 +180,7 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Changes the status flags of an open file.
-fn set_flags(descriptor: i32, change: impl Fn(i32) -> i32) -> io::Result<()> {
+pub fn set_flags(descriptor: i32, change: impl Fn(i32) -> i32) -> io::Result<()> {
     // SAFETY: integers only.
     let result = unsafe {
         let flags = libc::fcntl(descriptor, libc::F_GETFL);
