@@ -198,7 +198,7 @@ impl Target {
         if self.len >= self.checked {
             self.checked = self.len + LEFT_FREE / 4;
             let disk = nix::sys::statvfs::fstatvfs(&self.file)?;
-            let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+            let free = size_of_fragments(disk.blocks_available(), disk.fragment_size());
             if free < LEFT_FREE {
                 return Err(io::Error::other("the disk is almost full"));
             }
@@ -269,4 +269,9 @@ fn unpack_lz4(
         copy(&mut decoder, target, go_on)?;
     }
     Ok(())
+}
+
+/// Returns the size of that many fragments. Systems count them in different types.
+fn size_of_fragments(fragments: impl Into<u64>, size: impl Into<u64>) -> u64 {
+    fragments.into().saturating_mul(size.into())
 }
