@@ -1,5 +1,7 @@
 //! What exceptions mean: the event of a thread that waits in one, and what is answered.
 
+use super::flavors::code::{I386_GPFLT, INVALID_ADDRESS, SOFT_SIGNAL};
+use super::flavors::kind;
 use super::message::Exception;
 use super::signals::{self, Numbers};
 use crate::ids::{Signal, SignalInfo};
@@ -9,25 +11,6 @@ use dwarf::LoadAddr;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Codes(pub [u64; 2]);
 
-/// `exception_type_t` (`mach/exception_types.h`)
-pub mod kind {
-    pub const BAD_ACCESS: i32 = 1;
-    pub const BAD_INSTRUCTION: i32 = 2;
-    pub const ARITHMETIC: i32 = 3;
-    pub const EMULATION: i32 = 4;
-    pub const SOFTWARE: i32 = 5;
-    pub const BREAKPOINT: i32 = 6;
-    pub const SYSCALL: i32 = 7;
-    pub const MACH_SYSCALL: i32 = 8;
-}
-
-/// `EXC_SOFT_SIGNAL`: the second code is the number of a signal.
-pub const SOFT_SIGNAL: u64 = 0x10003;
-/// `KERN_INVALID_ADDRESS`, as the first code of `EXC_BAD_ACCESS`: nothing is mapped there.
-const INVALID_ADDRESS: u64 = 1;
-/// `EXC_I386_GPFLT`, as the first code of `EXC_BAD_ACCESS`: an address that cannot exist, of which the
-/// processor does not say more.
-const GENERAL_PROTECTION: u64 = 13;
 /// `SI_KERNEL`, of a fault without an address.
 const NO_ADDRESS: i32 = 0x80;
 /// `si_code` of a fault at an address where nothing is mapped, and of one that is not permitted.
@@ -69,9 +52,7 @@ pub fn meaning(exception: &Exception, numbers: &Numbers, has_execed: bool) -> Me
         }
         (kind::BREAKPOINT, _) => Meaning::Trap,
         // The kernel's own choice (`ux_exception`, bsd/uxkern/ux_exception.c).
-        (kind::BAD_ACCESS, [INVALID_ADDRESS | GENERAL_PROTECTION, _]) => {
-            Meaning::Fault(Signal::SEGV)
-        }
+        (kind::BAD_ACCESS, [INVALID_ADDRESS | I386_GPFLT, _]) => Meaning::Fault(Signal::SEGV),
         (kind::BAD_ACCESS, _) => Meaning::Fault(Signal::BUS),
         (kind::BAD_INSTRUCTION, _) => Meaning::Fault(Signal::ILL),
         (kind::ARITHMETIC, _) => Meaning::Fault(Signal::FPE),
@@ -89,7 +70,7 @@ pub fn info(exception: &Exception, meaning: Meaning) -> SignalInfo {
     let code = match (meaning, exception.codes[0]) {
         (Meaning::Sent(_), _) => 0,
         (Meaning::Fault(Signal::SEGV), INVALID_ADDRESS) => SEGV_MAPERR,
-        (Meaning::Fault(Signal::SEGV), GENERAL_PROTECTION) => NO_ADDRESS,
+        (Meaning::Fault(Signal::SEGV), I386_GPFLT) => NO_ADDRESS,
         (Meaning::Fault(Signal::SEGV), _) => SEGV_ACCERR,
         // Above 0: raised by the thread itself.
         (Meaning::Fault(_) | Meaning::Trap | Meaning::Exec, code) => (code as i32).max(1),

@@ -5,32 +5,32 @@
 use super::mach::{KernReturn, Port};
 
 /// `msgh_id` of `mach_exception_raise`.
-const EXCEPTION_RAISE: i32 = 2405;
+pub(super) const EXCEPTION_RAISE: i32 = 2405;
 /// Replies have the number of the request and this.
-const REPLY: i32 = 100;
+pub(super) const REPLY: i32 = 100;
 /// `MACH_NOTIFY_DEAD_NAME`
-const NOTIFY_DEAD_NAME: i32 = 72;
+pub(super) const NOTIFY_DEAD_NAME: i32 = 72;
 /// `MACH_MSGH_BITS_REMOTE_MASK`
-const REMOTE_MASK: u32 = 0x1f;
+pub(super) const REMOTE_MASK: u32 = 0x1f;
 
 // `mach_msg_header_t`
-const BITS: usize = 0;
-const SIZE: usize = 4;
-const REMOTE: usize = 8;
-const ID: usize = 20;
-const HEADER_BYTES: usize = 24;
+pub(super) const BITS: usize = 0;
+pub(super) const SIZE: usize = 4;
+pub(super) const REMOTE: usize = 8;
+pub(super) const ID: usize = 20;
+pub(super) const HEADER_BYTES: usize = 24;
 // `__Request__mach_exception_raise_t`
-const THREAD: usize = 28;
-const TASK: usize = 40;
-const NDR: usize = 52;
-const NDR_BYTES: usize = 8;
-const KIND: usize = 60;
-const CODE_COUNT: usize = 64;
-const CODES: usize = 68;
+pub(super) const THREAD: usize = 28;
+pub(super) const TASK: usize = 40;
+pub(super) const NDR: usize = 52;
+pub(super) const NDR_BYTES: usize = 8;
+pub(super) const KIND: usize = 60;
+pub(super) const CODE_COUNT: usize = 64;
+pub(super) const CODES: usize = 68;
 /// Size of an exception with two codes.
 pub const EXCEPTION_BYTES: usize = 84;
 // `mach_dead_name_notification_t`
-const DEAD_NAME: usize = HEADER_BYTES + NDR_BYTES;
+pub(super) const DEAD_NAME: usize = HEADER_BYTES + NDR_BYTES;
 /// Size of that.
 pub const DEAD_NAME_BYTES: usize = 36;
 /// Size of the reply to an exception.
@@ -100,7 +100,7 @@ fn put(message: &mut [u8], at: usize, value: u32) {
 }
 
 /// `NDR_record`: little-endian, IEEE, ASCII.
-const NDR_RECORD: [u8; NDR_BYTES] = [0, 0, 0, 0, 1, 0, 0, 0];
+pub(super) const NDR_RECORD: [u8; NDR_BYTES] = [0, 0, 0, 0, 1, 0, 0, 0];
 
 impl Exception {
     /// Returns the reply.
@@ -126,7 +126,7 @@ pub mod kernel {
     use super::*;
 
     /// `MACH_MSG_TYPE_MOVE_SEND_ONCE`
-    const MOVE_SEND_ONCE: u32 = 18;
+    pub const MOVE_SEND_ONCE: u32 = 18;
 
     /// Returns the message of an exception, with this port for the reply.
     pub fn exception(

@@ -9,7 +9,12 @@
 
 mod abi;
 mod control;
+#[cfg(any(target_os = "macos", test))]
+mod declared;
 mod exception;
+mod flavors;
+#[cfg(test)]
+mod layout_tests;
 mod mach;
 mod memory;
 mod message;

@@ -1,7 +1,8 @@
 //! The state of stopped threads: thread states, debug registers, the signal of an exception.
 
-use super::abi::{DarwinAbi, MAX_STATE_WORDS, StepBit};
+use super::abi::{DarwinAbi, StepBit};
 use super::exception::{self, Codes};
+use super::flavors::{Flavor, MAX_WORDS};
 use super::{DarwinBackend, Platform};
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
@@ -11,7 +12,7 @@ use crate::os::thread_state::{Block, SignalData, SignalMask, ThreadState};
 use dwarf::LoadAddr;
 
 /// Room for any thread state.
-type State = [u32; MAX_STATE_WORDS];
+type State = [u32; MAX_WORDS];
 
 /// Returns the bytes of a state.
 fn bytes_of(state: &[u32]) -> Vec<u8> {
@@ -30,16 +31,16 @@ impl<M: Platform> DarwinBackend<M> {
     }
 
     /// Reads a state of a thread. Returns its length in words.
-    fn read_state(&self, thread: ThreadId, flavor: i32, state: &mut State) -> Option<usize> {
+    fn read_state(&self, thread: ThreadId, flavor: Flavor, state: &mut State) -> Option<usize> {
         let port = self.threads.get(thread)?.port;
-        let len = (self.mach.thread_get_state(port, flavor, state)).ok()?;
-        Some(len.min(MAX_STATE_WORDS))
+        let len = (self.mach.thread_get_state(port, flavor.number, state)).ok()?;
+        Some(len.min(MAX_WORDS))
     }
 
-    fn write_state(&self, thread: ThreadId, flavor: i32, state: &[u32]) -> bool {
+    fn write_state(&self, thread: ThreadId, flavor: Flavor, state: &[u32]) -> bool {
         let port = self.threads.get(thread).map(|it| it.port);
         port.is_some_and(|port| {
-            let set = self.mach.thread_set_state(port, flavor, state);
+            let set = self.mach.thread_set_state(port, flavor.number, state);
             set.inspect_err(|error| tracing::debug!(%thread, %error, "cannot set a thread state"))
                 .is_ok()
         })
@@ -47,14 +48,14 @@ impl<M: Platform> DarwinBackend<M> {
 
     /// Reads the general-purpose state, with pointers as the program sees them.
     fn read_general(&self, thread: ThreadId) -> Option<Vec<u8>> {
-        let mut state = [0; MAX_STATE_WORDS];
+        let mut state = [0; MAX_WORDS];
         let flavor = Self::abi().flavor;
         let len = self.read_state(thread, flavor, &mut state)?;
         let port = self.threads.get(thread)?.port;
         let state = state.get_mut(..len)?;
         (self
             .mach
-            .thread_convert_thread_state(port, true, flavor, state))
+            .thread_convert_thread_state(port, true, flavor.number, state))
         .ok()?;
         Some(bytes_of(state))
     }
@@ -65,7 +66,8 @@ impl<M: Platform> DarwinBackend<M> {
         };
         let flavor = Self::abi().flavor;
         let mut state = words_of(bytes);
-        let converted = (self.mach).thread_convert_thread_state(port, false, flavor, &mut state);
+        let converted =
+            (self.mach).thread_convert_thread_state(port, false, flavor.number, &mut state);
         converted.is_ok() && self.write_state(thread, flavor, &state)
     }
 
@@ -111,7 +113,7 @@ impl<M: Platform> DarwinBackend<M> {
 
     fn change_debug_state(&self, thread: ThreadId, change: impl FnOnce(&mut [u32])) -> bool {
         let flavor = Self::abi().debug_flavor;
-        let mut state = [0; MAX_STATE_WORDS];
+        let mut state = [0; MAX_WORDS];
         match self.read_state(thread, flavor, &mut state) {
             Some(len) => {
                 change(&mut state);
@@ -138,7 +140,7 @@ impl<M: Platform> DarwinBackend<M> {
         if slots.iter().all(Option::is_none) {
             return 0;
         }
-        let mut state = [0; MAX_STATE_WORDS];
+        let mut state = [0; MAX_WORDS];
         let abi = Self::abi();
         let Some(len) = self.read_state(thread, abi.debug_flavor, &mut state) else {
             return 0;
@@ -161,7 +163,7 @@ impl<M: Platform> DarwinBackend<M> {
     }
 
     fn read_vectors(&self, thread: ThreadId) -> Option<ExtendedRegisters> {
-        let mut state = [0; MAX_STATE_WORDS];
+        let mut state = [0; MAX_WORDS];
         Self::abi().vectors.iter().find_map(|vectors| {
             let len = self.read_state(thread, vectors.flavor, &mut state)?;
             let bytes = bytes_of(&state[..len]);
@@ -179,7 +181,7 @@ impl<M: Platform> ThreadState for DarwinBackend<M> {
             let value = registers.get(register).unwrap_or(0);
             registers.set(register, value & !bit);
         }
-        let mut state = [0; MAX_STATE_WORDS];
+        let mut state = [0; MAX_WORDS];
         for separate in Self::abi().separate {
             let len = self.read_state(thread, separate.flavor, &mut state);
             if let Some([low, high, ..]) = len.and_then(|len| state[..len].get(separate.word..)) {
@@ -210,7 +212,7 @@ impl<M: Platform> ThreadState for DarwinBackend<M> {
     }
 
     fn set_extended_registers(&mut self, thread: ThreadId, registers: &ExtendedRegisters) -> bool {
-        let mut state = [0; MAX_STATE_WORDS];
+        let mut state = [0; MAX_WORDS];
         Self::abi().vectors.iter().any(|vectors| {
             let Some(len) = self.read_state(thread, vectors.flavor, &mut state) else {
                 return false;

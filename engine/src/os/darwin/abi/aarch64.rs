@@ -7,6 +7,9 @@ use crate::arch::aarch64::watch::{hits, registers};
 use crate::arch::watch::{MAX_SLOTS, Slot, Trigger};
 use crate::os::TrapCause;
 use crate::os::darwin::exception::Codes;
+use crate::os::darwin::flavors::arm64::debug::{BCR, BVR, MDSCR_EL1, MDSCR_SS, WCR, WVR};
+use crate::os::darwin::flavors::arm64::{DEBUG_STATE64, NEON_STATE64, THREAD_STATE64};
+use crate::os::darwin::flavors::code::{ARM_BREAKPOINT, ARM_DA_DEBUG};
 use crate::os::registers::{RegisterLayout, Word};
 use dwarf::Register;
 use dwarf::register::aarch64::{PC, PSTATE, SP};
@@ -25,31 +28,8 @@ const WORDS: &[Word] = &{
     words
 };
 
-/// `ARM_THREAD_STATE64`
-pub const THREAD_STATE: i32 = 6;
-/// `ARM_DEBUG_STATE64`
-pub const DEBUG_STATE: i32 = 15;
-/// `ARM_NEON_STATE64`
-pub const NEON_STATE: i32 = 17;
-
-/// Size of `arm_neon_state64_t`: 32 vectors, `fpsr`, `fpcr`, padding. Linux has them in this order,
-/// too.
+/// Size of what Linux has of the vectors, in the same order: 32 of 16 bytes, `fpsr`, `fpcr`, padding.
 const NEON_BYTES: usize = 528;
-
-/// `EXC_ARM_BREAKPOINT`
-pub const BREAKPOINT: u64 = 1;
-/// `EXC_ARM_DA_DEBUG`: a watchpoint; the second code is the address of the access.
-pub const WATCHPOINT: u64 = 0x102;
-
-// `arm_debug_state64_t`, in words of 4 bytes: 16 registers of each kind, and `mdscr_el1`.
-const BREAK_ADDRESSES: usize = 0;
-const BREAK_CONTROLS: usize = 32;
-const WATCH_ADDRESSES: usize = 64;
-const WATCH_CONTROLS: usize = 96;
-const MDSCR: usize = 128;
-/// `MDSCR_EL1.SS`
-const SINGLE_STEP: u32 = 1;
-
 fn area(state: &[u8]) -> Option<Vec<u8>> {
     state.get(..NEON_BYTES).map(<[u8]>::to_vec)
 }
@@ -62,10 +42,8 @@ fn put(state: &mut [u8], area: &[u8]) -> Option<()> {
 
 fn set_slots(state: &mut [u32], slots: &[Option<Slot>; MAX_SLOTS]) {
     for (index, slot) in slots.iter().enumerate() {
-        for (is_code, addresses, controls) in [
-            (true, BREAK_ADDRESSES, BREAK_CONTROLS),
-            (false, WATCH_ADDRESSES, WATCH_CONTROLS),
-        ] {
+        for (is_code, addresses, controls) in [(true, BVR / 4, BCR / 4), (false, WVR / 4, WCR / 4)]
+        {
             let of_kind = |slot: &&Slot| (slot.trigger == Trigger::Execute) == is_code;
             let (addr, control) = match slot.as_ref().filter(of_kind) {
                 Some(slot) => registers(slot),
@@ -83,11 +61,11 @@ fn set_slots(state: &mut [u32], slots: &[Option<Slot>; MAX_SLOTS]) {
 /// the instruction. Some kernels report the number of the register instead of an address.
 fn slots_hit(_: &[u32], slots: &[Option<Slot>; MAX_SLOTS], codes: &Codes) -> u8 {
     match codes.0 {
-        [WATCHPOINT, number] if number < MAX_SLOTS as u64 && slots[number as usize].is_some() => {
+        [ARM_DA_DEBUG, number] if number < MAX_SLOTS as u64 && slots[number as usize].is_some() => {
             1 << number
         }
-        [WATCHPOINT, addr] => hits(slots, addr),
-        [BREAKPOINT, addr] => {
+        [ARM_DA_DEBUG, addr] => hits(slots, addr),
+        [ARM_BREAKPOINT, addr] => {
             let is_code = |slot: &Option<Slot>| {
                 slot.is_some_and(|it| it.trigger == Trigger::Execute && it.addr.0 == addr)
             };
@@ -100,7 +78,7 @@ fn slots_hit(_: &[u32], slots: &[Option<Slot>; MAX_SLOTS], codes: &Codes) -> u8 
 /// A trap instruction, a slot for code and the end of a step have the same code.
 fn trap_cause(trapped: &Trapped<'_>) -> Option<TrapCause> {
     match trapped.codes.0[0] {
-        WATCHPOINT => Some(TrapCause::Watchpoint),
+        ARM_DA_DEBUG => Some(TrapCause::Watchpoint),
         _ if trapped.hits != 0 => Some(TrapCause::Watchpoint),
         _ if trapped.is_stepping && trapped.has_moved => Some(TrapCause::Step),
         _ if trapped.is_at_trap => Some(TrapCause::Breakpoint),
@@ -113,15 +91,15 @@ fn trap_cause(trapped: &Trapped<'_>) -> Option<TrapCause> {
 
 pub const ABI: DarwinAbi = DarwinAbi {
     registers: RegisterLayout::new(Arch::Aarch64, WORDS, PC, SP),
-    flavor: THREAD_STATE,
+    flavor: THREAD_STATE64,
     separate: &[],
     vectors: &[VectorState {
-        flavor: NEON_STATE,
+        flavor: NEON_STATE64,
         area,
         put,
     }],
-    debug_flavor: DEBUG_STATE,
-    step: StepBit::Debug(MDSCR, SINGLE_STEP),
+    debug_flavor: DEBUG_STATE64,
+    step: StepBit::Debug(MDSCR_EL1 / 4, MDSCR_SS as u32),
     set_slots,
     hits: slots_hit,
     trap_cause,
@@ -150,20 +128,23 @@ mod tests {
     #[test]
     fn causes_of_traps() {
         let breakpoint = Some(TrapCause::Breakpoint);
-        assert_eq!(trapped(BREAKPOINT, false, true, true), breakpoint);
-        assert_eq!(trapped(BREAKPOINT, true, false, true), breakpoint);
+        assert_eq!(trapped(ARM_BREAKPOINT, false, true, true), breakpoint);
+        assert_eq!(trapped(ARM_BREAKPOINT, true, false, true), breakpoint);
         // The step ended in front of a trap.
-        assert_eq!(trapped(BREAKPOINT, true, true, true), Some(TrapCause::Step));
         assert_eq!(
-            trapped(BREAKPOINT, true, false, false),
+            trapped(ARM_BREAKPOINT, true, true, true),
             Some(TrapCause::Step)
         );
         assert_eq!(
-            trapped(WATCHPOINT, false, true, false),
+            trapped(ARM_BREAKPOINT, true, false, false),
+            Some(TrapCause::Step)
+        );
+        assert_eq!(
+            trapped(ARM_DA_DEBUG, false, true, false),
             Some(TrapCause::Watchpoint)
         );
         assert_eq!(
-            trapped(BREAKPOINT, false, false, false),
+            trapped(ARM_BREAKPOINT, false, false, false),
             None,
             "one more step"
         );
@@ -186,9 +167,9 @@ mod tests {
             None,
         ];
         let hit = |code, second| slots_hit(&[], &slots, &Codes([code, second]));
-        assert_eq!(hit(WATCHPOINT, 0x2000), 0b010);
-        assert_eq!(hit(WATCHPOINT, 1), 0b010);
-        assert_eq!(hit(BREAKPOINT, 0x3000), 0b100);
-        assert_eq!(hit(BREAKPOINT, 0x1000), 0);
+        assert_eq!(hit(ARM_DA_DEBUG, 0x2000), 0b010);
+        assert_eq!(hit(ARM_DA_DEBUG, 1), 0b010);
+        assert_eq!(hit(ARM_BREAKPOINT, 0x3000), 0b100);
+        assert_eq!(hit(ARM_BREAKPOINT, 0x1000), 0);
     }
 }

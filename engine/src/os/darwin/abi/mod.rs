@@ -6,27 +6,25 @@ mod aarch64;
 pub mod x86_64;
 
 use super::exception::Codes;
+use super::flavors::{Flavor, MAX_WORDS};
 use crate::arch::Arch;
 use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::os::TrapCause;
 use crate::os::registers::RegisterLayout;
 use dwarf::Register;
 
-/// Maximum size of a thread state, in words of 4 bytes (`THREAD_STATE_MAX` and more).
-pub const MAX_STATE_WORDS: usize = 1296;
-
 /// What the kernel defines for an architecture.
 pub struct DarwinAbi {
     /// The general-purpose registers.
     pub registers: RegisterLayout,
     /// The flavor of the state that has them.
-    pub flavor: i32,
+    pub flavor: Flavor,
     /// Registers of other states.
     pub separate: &'static [SeparateRegister],
     /// The floating-point and vector registers, the state with most first.
     pub vectors: &'static [VectorState],
     /// The flavor of the state with debug registers.
-    pub debug_flavor: i32,
+    pub debug_flavor: Flavor,
     /// How a thread single-steps.
     pub step: StepBit,
     /// Writes what a thread traps at into its debug state.
@@ -41,7 +39,7 @@ pub struct DarwinAbi {
 /// A register of a state other than the general-purpose one.
 pub struct SeparateRegister {
     /// The flavor of the state.
-    pub flavor: i32,
+    pub flavor: Flavor,
     /// Its offset in the state, in words of 4 bytes.
     pub word: usize,
     pub register: Register,
@@ -50,7 +48,7 @@ pub struct SeparateRegister {
 /// A state with vector registers, and how it is translated to what the architecture reads.
 pub struct VectorState {
     /// Its flavor.
-    pub flavor: i32,
+    pub flavor: Flavor,
     /// Makes the area that [`crate::arch::ExtendedRegisters`] has of it.
     pub area: fn(&[u8]) -> Option<Vec<u8>>,
     /// Changes the state to what an area contains.
@@ -109,7 +107,7 @@ mod tests {
         ];
         for arch in [Arch::X86_64, Arch::Aarch64] {
             let abi = of(arch);
-            let mut state = [0; MAX_STATE_WORDS];
+            let mut state = [0; MAX_WORDS];
             (abi.set_slots)(&mut state, &slots);
             assert!(state.iter().any(|word| *word != 0));
             (abi.set_slots)(&mut state, &[None; MAX_SLOTS]);

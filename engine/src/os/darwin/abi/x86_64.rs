@@ -7,6 +7,14 @@ use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::arch::x86_64::watch::{control, hits};
 use crate::os::TrapCause;
 use crate::os::darwin::exception::Codes;
+use crate::os::darwin::flavors::code::{I386_BPT, I386_SGL};
+use crate::os::darwin::flavors::x86_64::{
+    AVX_STATE64, AVX512_STATE64, DEBUG_STATE64, FLOAT_STATE64, THREAD_FULL_STATE64, THREAD_STATE64,
+    avx::{K0, YMM_HIGH},
+    debug,
+    float::{FXSAVE, FXSAVE_BYTES},
+    thread,
+};
 use crate::os::registers::{RegisterLayout, Word};
 use dwarf::Register;
 use dwarf::register::x86_64::{GS_BASE, RAX, RBP, RBX, RCX, RDI, RDX, RFLAGS, RIP, RSI, RSP};
@@ -41,40 +49,14 @@ pub const WORDS: &[Word] = &[
     Word::Separate(GS_BASE),
 ];
 
-/// `x86_THREAD_STATE64`
-pub const THREAD_STATE: i32 = 4;
-/// `x86_FLOAT_STATE64`
-pub const FLOAT_STATE: i32 = 5;
-/// `x86_DEBUG_STATE64`
-pub const DEBUG_STATE: i32 = 11;
-/// `x86_AVX_STATE64`
-pub const AVX_STATE: i32 = 17;
-/// `x86_AVX512_STATE64`
-pub const AVX512_STATE: i32 = 20;
-/// `x86_THREAD_FULL_STATE64`
-pub const FULL_STATE: i32 = 23;
-/// Offset of `__gsbase` in that, in words.
-pub const FULL_GS_BASE: usize = 48;
-
 /// `EFLAGS_TF`
 pub const TRAP_FLAG: u64 = 1 << 8;
 
-/// `EXC_I386_SGL`
-pub const SINGLE_STEP: u64 = 1;
-/// `EXC_I386_BPT`
-pub const BREAKPOINT: u64 = 2;
-
-/// Offset of the area that `fxsave` writes in a state with vectors, and its size.
-const FXSAVE: usize = 8;
-const FXSAVE_BYTES: usize = 512;
-/// Size of the header that `xsave` writes behind that.
+/// Size of the header that `xsave` writes behind the area of `fxsave`.
 const HEADER_BYTES: usize = 64;
-/// Offset of `__fpu_ymmh0` in `x86_AVX_STATE64`, and size of all 16.
-const HIGH_HALVES: usize = 588;
+/// Size of the high halves of `ymm0` to `ymm15`.
 const HIGH_BYTES: usize = 256;
-/// Offset of `__fpu_k0` in `x86_AVX512_STATE64`; behind the masks are the high halves of 16 vectors, and
-/// 16 more vectors. The size of all.
-const MASKS: usize = 844;
+/// Size of the masks, of the high halves of 16 vectors, and of 16 more vectors.
 const MASKS_BYTES: usize = 64 + 512 + 1024;
 /// Their offset in an area (Intel SDM volume 1, §13.4.3: as processors have them).
 const AREA_MASKS: usize = 1088;
@@ -85,8 +67,8 @@ const AVX512: u64 = 0b111 << 5;
 
 fn area(state: &[u8]) -> Option<Vec<u8>> {
     let legacy = state.get(FXSAVE..FXSAVE + FXSAVE_BYTES)?;
-    let high = state.get(HIGH_HALVES..HIGH_HALVES + HIGH_BYTES);
-    let masks = state.get(MASKS..MASKS + MASKS_BYTES);
+    let high = state.get(YMM_HIGH..YMM_HIGH + HIGH_BYTES);
+    let masks = state.get(K0..K0 + MASKS_BYTES);
     let components = match (high, masks) {
         (Some(_), Some(_)) => LEGACY | AVX | AVX512,
         (Some(_), None) => LEGACY | AVX,
@@ -106,11 +88,11 @@ fn area(state: &[u8]) -> Option<Vec<u8>> {
 fn put(state: &mut [u8], area: &[u8]) -> Option<()> {
     let to = state.get_mut(FXSAVE..FXSAVE + FXSAVE_BYTES)?;
     to.copy_from_slice(area.get(..FXSAVE_BYTES)?);
-    if let Some(to) = state.get_mut(HIGH_HALVES..HIGH_HALVES + HIGH_BYTES) {
+    if let Some(to) = state.get_mut(YMM_HIGH..YMM_HIGH + HIGH_BYTES) {
         let high = FXSAVE_BYTES + HEADER_BYTES;
         to.copy_from_slice(area.get(high..high + HIGH_BYTES)?);
     }
-    if let Some(to) = state.get_mut(MASKS..MASKS + MASKS_BYTES) {
+    if let Some(to) = state.get_mut(K0..K0 + MASKS_BYTES) {
         to.copy_from_slice(area.get(AREA_MASKS..AREA_MASKS + MASKS_BYTES)?);
     }
     Some(())
@@ -125,19 +107,19 @@ fn set_slots(state: &mut [u32], slots: &[Option<Slot>; MAX_SLOTS]) {
         set(index, slot.map_or(0, |slot| slot.addr.0));
     }
     // The causes of the last traps.
-    set(6, 0);
-    set(7, control(slots));
+    set(debug::DR6 / 8, 0);
+    set(debug::DR7 / 8, control(slots));
 }
 
 fn slots_hit(state: &[u32], _: &[Option<Slot>; MAX_SLOTS], _: &Codes) -> u8 {
-    hits(u64::from(state[12]))
+    hits(u64::from(state[debug::DR6 / 4]))
 }
 
 fn trap_cause(trapped: &Trapped<'_>) -> Option<TrapCause> {
     Some(match trapped.codes.0[0] {
-        BREAKPOINT => TrapCause::Breakpoint,
-        SINGLE_STEP if trapped.hits != 0 => TrapCause::Watchpoint,
-        SINGLE_STEP if trapped.is_stepping => TrapCause::Step,
+        I386_BPT => TrapCause::Breakpoint,
+        I386_SGL if trapped.hits != 0 => TrapCause::Watchpoint,
+        I386_SGL if trapped.is_stepping => TrapCause::Step,
         // The program has set the trap flag, or executed `icebp`.
         _ => TrapCause::Other,
     })
@@ -145,30 +127,30 @@ fn trap_cause(trapped: &Trapped<'_>) -> Option<TrapCause> {
 
 pub const ABI: DarwinAbi = DarwinAbi {
     registers: RegisterLayout::new(Arch::X86_64, WORDS, RIP, RSP),
-    flavor: THREAD_STATE,
+    flavor: THREAD_STATE64,
     separate: &[SeparateRegister {
-        flavor: FULL_STATE,
-        word: FULL_GS_BASE,
+        flavor: THREAD_FULL_STATE64,
+        word: thread::GS_BASE / 4,
         register: GS_BASE,
     }],
     vectors: &[
         VectorState {
-            flavor: AVX512_STATE,
+            flavor: AVX512_STATE64,
             area,
             put,
         },
         VectorState {
-            flavor: AVX_STATE,
+            flavor: AVX_STATE64,
             area,
             put,
         },
         VectorState {
-            flavor: FLOAT_STATE,
+            flavor: FLOAT_STATE64,
             area,
             put,
         },
     ],
-    debug_flavor: DEBUG_STATE,
+    debug_flavor: DEBUG_STATE64,
     step: StepBit::Register(RFLAGS, TRAP_FLAG),
     set_slots,
     hits: slots_hit,
@@ -181,18 +163,19 @@ mod tests {
 
     #[test]
     fn vectors_survive_the_way_through_the_area() {
-        for bytes in [524, 844, 2444] {
+        for flavor in [FLOAT_STATE64, AVX_STATE64, AVX512_STATE64] {
+            let bytes = flavor.bytes();
             let state: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
             let made = area(&state).unwrap();
             let mut other = vec![0; bytes];
             put(&mut other, &made).unwrap();
             let same = |range: std::ops::Range<usize>| state.get(range.clone()) == other.get(range);
             assert!(same(FXSAVE..FXSAVE + FXSAVE_BYTES));
-            assert!(same(HIGH_HALVES..HIGH_HALVES + HIGH_BYTES));
-            assert!(same(MASKS..MASKS + MASKS_BYTES));
+            assert!(same(YMM_HIGH..YMM_HIGH + HIGH_BYTES));
+            assert!(same(K0..K0 + MASKS_BYTES));
         }
         assert_eq!(area(&[0; 100]), None);
-        assert_eq!(put(&mut [0; 844], &[0; 500]), None);
+        assert_eq!(put(&mut vec![0; AVX_STATE64.bytes()], &[0; 500]), None);
     }
 
     #[test]
@@ -206,9 +189,9 @@ mod tests {
                 hits,
             })
         };
-        assert_eq!(cause(BREAKPOINT, true, 0), Some(TrapCause::Breakpoint));
-        assert_eq!(cause(SINGLE_STEP, true, 0), Some(TrapCause::Step));
-        assert_eq!(cause(SINGLE_STEP, true, 2), Some(TrapCause::Watchpoint));
-        assert_eq!(cause(SINGLE_STEP, false, 0), Some(TrapCause::Other));
+        assert_eq!(cause(I386_BPT, true, 0), Some(TrapCause::Breakpoint));
+        assert_eq!(cause(I386_SGL, true, 0), Some(TrapCause::Step));
+        assert_eq!(cause(I386_SGL, true, 2), Some(TrapCause::Watchpoint));
+        assert_eq!(cause(I386_SGL, false, 0), Some(TrapCause::Other));
     }
 }

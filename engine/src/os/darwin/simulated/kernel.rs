@@ -1,6 +1,7 @@
 //! Tasks and threads: what makes them stop and run, and the messages that result.
 
-use super::super::exception::{SOFT_SIGNAL, kind};
+use super::super::flavors::code::{I386_BPT, I386_GPFLT, I386_SGL, SOFT_SIGNAL};
+use super::super::flavors::kind;
 use super::super::mach::{Awaited, Descriptors, Ended, KernReturn, Port, Ptrace, Result};
 use super::super::message::kernel as messages;
 use super::memory::Override;
@@ -603,14 +604,14 @@ impl Kernel {
         let raised = match (signal, own) {
             (Signal::TRAP, _) if let Some(trap) = trap => {
                 let code = match trap {
-                    TrapCause::Breakpoint => super::states::BREAKPOINT,
-                    _ => super::states::SINGLE_STEP,
+                    TrapCause::Breakpoint => I386_BPT,
+                    _ => I386_SGL,
                 };
                 Some((kind::BREAKPOINT, [code, 0]))
             }
             // The codes by which the signal is the same again.
             (Signal::SEGV, Some(info)) if info.code == NO_ADDRESS => {
-                Some((kind::BAD_ACCESS, [13, 0]))
+                Some((kind::BAD_ACCESS, [I386_GPFLT, 0]))
             }
             (Signal::SEGV, Some(_)) => Some((kind::BAD_ACCESS, [1, address])),
             (Signal::BUS, Some(_)) => Some((kind::BAD_ACCESS, [2, address])),

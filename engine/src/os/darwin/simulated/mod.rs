@@ -12,6 +12,7 @@ mod ports;
 mod states;
 
 use super::abi::DarwinAbi;
+use super::flavors::{behavior, kind};
 use super::mach::{
     Awaited, Descriptors, Ended, ExceptionPort, KernReturn, MAX_MESSAGE, Mach, Port, ProcessInfo,
     Ptrace, Region, Result,
@@ -31,10 +32,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The exceptions that are sent to a debugger (`EXC_MASK_ALL` without crashes and resources).
-const MASK: u32 = 0x1fe;
+/// The exceptions that are sent to a debugger.
+const MASK: u32 = kind::OF_USER_CODE;
 /// `EXCEPTION_DEFAULT | MACH_EXCEPTION_CODES`
-const BEHAVIOR: i32 = 0x8000_0001_u32 as i32;
+const BEHAVIOR: i32 = behavior::DEFAULT | behavior::MACH_EXCEPTION_CODES;
 
 /// The system.
 pub struct Simulated(RefCell<Kernel>);

@@ -1,18 +1,34 @@
 //! Thread states of x86-64, made of the register sets of Linux.
 
-use super::super::abi::{DarwinAbi, SeparateRegister, x86_64};
+use super::super::abi::{
+    DarwinAbi, SeparateRegister,
+    x86_64::{self, TRAP_FLAG},
+};
+use super::super::flavors::Flavor;
+use super::super::flavors::x86_64::{
+    AVX_STATE64, AVX512_STATE64, DEBUG_STATE64, THREAD_FULL_STATE64, THREAD_STATE64, avx, float,
+    thread,
+};
 use super::super::mach::{KernReturn, Result};
 use crate::arch::Arch;
 use crate::ids::ThreadId;
 use crate::os::linux::{machine, ptrace};
 use crate::os::registers::{RegisterLayout, Word};
 use dwarf::register::x86_64::{FS_BASE, GS_BASE, RIP, RSP};
-use x86_64::{AVX_STATE, AVX512_STATE, DEBUG_STATE, FULL_STATE, THREAD_STATE, TRAP_FLAG};
-pub use x86_64::{BREAKPOINT, SINGLE_STEP};
 
 /// A state that only this system has: the base of `fs`, by which programs of Linux find what belongs
 /// to a thread.
-const LINUX_STATE: i32 = 0x10_0000;
+const LINUX_STATE: Flavor = Flavor {
+    number: 0x10_0000,
+    words: 2,
+};
+/// The numbers of the states that there are.
+const GENERAL_STATE: i32 = THREAD_STATE64.number;
+const FULL_STATE: i32 = THREAD_FULL_STATE64.number;
+const FS_STATE: i32 = LINUX_STATE.number;
+const DEBUG_STATE: i32 = DEBUG_STATE64.number;
+const AVX_STATE: i32 = AVX_STATE64.number;
+const AVX512_STATE: i32 = AVX512_STATE64.number;
 
 /// The words of `x86_thread_state64_t`, and the bases of both segments.
 const WORDS: &[Word] = &{
@@ -31,8 +47,8 @@ pub static ABI: DarwinAbi = DarwinAbi {
     registers: RegisterLayout::new(Arch::X86_64, WORDS, RIP, RSP),
     separate: &[
         SeparateRegister {
-            flavor: FULL_STATE,
-            word: x86_64::FULL_GS_BASE,
+            flavor: THREAD_FULL_STATE64,
+            word: thread::GS_BASE / 4,
             register: GS_BASE,
         },
         SeparateRegister {
@@ -63,14 +79,11 @@ const GENERAL: usize = 21;
 /// Where the parts of `x86_AVX512_STATE64` are, where in the area that Linux has, and their sizes. The
 /// state without AVX-512 ends before the last.
 const PARTS: [(usize, usize, usize); 4] = [
-    (8, 0, 512),
-    (524, 512, 64),
-    (588, 576, 256),
-    (844, 1088, 64 + 512 + 1024),
+    (float::FXSAVE, 0, float::FXSAVE_BYTES),
+    (avx::YMM_HIGH - 64, 512, 64),
+    (avx::YMM_HIGH, 576, 256),
+    (avx::K0, 1088, 64 + 512 + 1024),
 ];
-/// Sizes of the states with and without AVX-512, in bytes.
-const AVX_BYTES: usize = 844;
-const AVX512_BYTES: usize = 2444;
 /// `XSTATE_BV` in an area, and its bits for AVX-512.
 const COMPONENTS: usize = 512;
 const AVX512: u8 = 0b111 << 5;
@@ -137,15 +150,15 @@ fn read_xsave(tid: ThreadId) -> Result<Vec<u8>> {
 
 fn size_of_vectors(flavor: i32) -> usize {
     match flavor {
-        AVX512_STATE => AVX512_BYTES,
-        _ => AVX_BYTES,
+        AVX512_STATE => AVX512_STATE64.bytes(),
+        _ => AVX_STATE64.bytes(),
     }
 }
 
 /// Reads a state of a stopped thread.
 pub fn read(tid: ThreadId, flavor: i32, state: &mut [u32]) -> Result<usize> {
     match flavor {
-        THREAD_STATE | FULL_STATE => {
+        GENERAL_STATE | FULL_STATE => {
             let registers = settled(read_registers(tid)?);
             let count = if flavor == FULL_STATE {
                 FULL.len()
@@ -154,7 +167,7 @@ pub fn read(tid: ThreadId, flavor: i32, state: &mut [u32]) -> Result<usize> {
             };
             put(state, FULL[..count].iter().map(|at| registers[*at]))
         }
-        LINUX_STATE => put(state, [read_registers(tid)?[FS_BASE_WORD]]),
+        FS_STATE => put(state, [read_registers(tid)?[FS_BASE_WORD]]),
         DEBUG_STATE => {
             let read = |number| machine::debug_register(tid, number).unwrap_or(0);
             put(state, (0..8).map(read))
@@ -187,7 +200,7 @@ pub fn read(tid: ThreadId, flavor: i32, state: &mut [u32]) -> Result<usize> {
 /// state says so.
 pub fn write(tid: ThreadId, flavor: i32, state: &[u32]) -> Result<Option<bool>> {
     match flavor {
-        THREAD_STATE => {
+        GENERAL_STATE => {
             let before = read_registers(tid)?;
             let mut registers = settled(before);
             for (index, at) in FULL[..GENERAL].iter().enumerate() {
