@@ -29,6 +29,8 @@ mod system_call;
 mod thread_state;
 mod unix;
 
+#[cfg(target_os = "macos")]
+use darwin::host as platform;
 #[cfg(target_os = "linux")]
 use linux as platform;
 
@@ -69,8 +71,10 @@ pub(crate) fn live_backend() -> Result<Box<dyn Backend>, Error> {
 pub(crate) fn live_backend_woken_by(waker: Waker) -> Result<Box<dyn Backend>, Error> {
     #[cfg(feature = "simulated-mach")]
     let backend = darwin::DarwinBackend::woken_by(darwin::simulated::new()?, waker)?;
-    #[cfg(not(feature = "simulated-mach"))]
+    #[cfg(all(target_os = "linux", not(feature = "simulated-mach")))]
     let backend = linux::LinuxBackend::woken_by(waker)?;
+    #[cfg(target_os = "macos")]
+    let backend = darwin::DarwinBackend::woken_by(darwin::system::System::new()?, waker)?;
     Ok(Box::new(backend))
 }
 

@@ -13,6 +13,8 @@ mod control;
 mod declared;
 mod exception;
 mod flavors;
+#[cfg(target_os = "macos")]
+pub mod host;
 #[cfg(test)]
 mod layout_tests;
 mod mach;
@@ -25,6 +27,8 @@ mod signals;
 #[cfg(feature = "simulated-mach")]
 pub mod simulated;
 mod state;
+#[cfg(target_os = "macos")]
+pub mod system;
 mod threads;
 
 use super::event::NextLook;
@@ -60,6 +64,16 @@ pub trait Platform: Mach {
     fn auxiliary(&self, _: i32, _: u64) -> Option<u64> {
         None
     }
+}
+
+#[cfg(target_os = "macos")]
+impl Platform for system::System {
+    const ABI: &'static DarwinAbi = abi::HOST;
+    const SIGNALS: &'static signals::Numbers = &signals::XNU;
+    const THREAD_STARTS: ThreadStarts = (
+        "libsystem_pthread",
+        &["_pthread_start", "_pthread_wqthread"],
+    );
 }
 
 /// Live processes on this machine. Not `Send`: requests of ptrace(2) come from one thread.

@@ -1,6 +1,9 @@
 //! What POSIX has, for all systems here. What differs is a function of the system's `own` module:
-//! `os/linux/own.rs`.
+//! `os/linux/own.rs`, `os/darwin/host/own.rs`.
 
+#[cfg(any(target_os = "macos", test))]
+#[cfg_attr(not(target_os = "macos"), allow(dead_code))]
+pub mod alarm;
 pub mod ending;
 pub mod front;
 pub mod output;

@@ -1,5 +1,5 @@
-//! The state of this process that a program which it starts must not inherit: the signals that are
-//! blocked. What starts one with: strings for `exec`, the launcher in a terminal.
+//! Starting programs: the signals that this process blocks and a program must not inherit, strings
+//! for `exec`, the launcher in a terminal.
 
 use super::stdio::open_own;
 use super::{ending, own, sigbus};
