@@ -1,0 +1,190 @@
+//! Processes as seen from outside the debugger; waits without sleeping.
+
+#[cfg(target_os = "macos")]
+mod darwin;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "macos")]
+use darwin as system;
+#[cfg(target_os = "linux")]
+use linux as system;
+pub use system::{ends_within, forbid_ptrace, status, text_bytes};
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use system::{executable, is_tracer, parent, processes, state_of};
+
+use crate::client::deadline;
+use crate::fixture::Fixture;
+
+/// Sends `signal` to a process; has no effect if there is none.
+pub fn send_signal(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}
+
+/// Waits for the end of a child process.
+///
+/// # Panics
+/// The deadline passes.
+pub fn wait_for(child: &mut Child) -> ExitStatus {
+    assert!(
+        ends_within(child.id() as i32, deadline()),
+        "process {} does not end",
+        child.id()
+    );
+    child.wait().expect("wait")
+}
+
+/// Returns true if the process exists and is not a zombie.
+pub fn is_alive(pid: i32) -> bool {
+    state_of(pid).is_some_and(|state| !state.starts_with(['Z', 'X']))
+}
+
+/// Waits until the process is in a state, as ps(1) names it (`T`, `Z`, …).
+///
+/// # Panics
+/// The deadline passes.
+pub fn wait_for_state(pid: i32, state: char) {
+    let deadline = Instant::now() + deadline();
+    loop {
+        let now = state_of(pid).unwrap_or_default();
+        if now.starts_with(state) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "process {pid} is {now}");
+        thread::yield_now();
+    }
+}
+
+/// A process for the debugger to attach to, started by the test; killed on drop.
+pub struct Debuggee {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Debuggee {
+    /// Starts a fixture; [`Debuggee::read_line`] reads its standard output.
+    pub fn start(fixture: &Fixture, arguments: &[&str]) -> Self {
+        Self::start_program(&fixture.program, arguments)
+    }
+
+    /// Like [`Debuggee::start`], for any executable.
+    pub fn start_program(program: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the fixture starts");
+        let lines = lines_of(child.stdout.take().expect("piped"));
+        Self { child, lines }
+    }
+
+    /// Like [`Debuggee::start`], with its standard input.
+    pub fn start_with_input(fixture: &Fixture, arguments: &[&str]) -> (Self, ChildStdin) {
+        let mut child = Command::new(&fixture.program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the fixture starts");
+        let lines = lines_of(child.stdout.take().expect("piped"));
+        let input = child.stdin.take().expect("piped");
+        (Self { child, lines }, input)
+    }
+
+    /// Returns its process id.
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Returns the next line of its standard output.
+    ///
+    /// # Panics
+    /// No line arrives before the deadline.
+    pub fn read_line(&self) -> String {
+        self.lines
+            .recv_timeout(deadline())
+            .expect("a line of the debuggee: it does not run")
+    }
+
+    /// Discards the output so far, and waits for two further lines: the process runs.
+    pub fn expect_running(&self) {
+        while self.lines.try_recv().is_ok() {}
+        // The first line may have been written before.
+        self.read_line();
+        self.read_line();
+    }
+
+    /// Kills it with a signal and returns its exit status.
+    pub fn kill(&mut self, signal: Signal) -> ExitStatus {
+        send_signal(self.pid(), signal);
+        wait_for(&mut self.child)
+    }
+}
+
+impl Drop for Debuggee {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn lines_of(output: ChildStdout) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// Returns the process that traces for an adapter: its child. The adapter itself traces no
+/// debuggee.
+///
+/// # Panics
+/// There is none.
+pub fn tracer_of(adapter: i32) -> i32 {
+    let found = processes()
+        .into_iter()
+        .find(|pid| parent(*pid) == Some(adapter) && is_tracer(*pid));
+    found.unwrap_or_else(|| panic!("adapter {adapter} has no child that traces"))
+}
+
+/// Waits until no process runs this executable.
+///
+/// # Panics
+/// The deadline passes; the remaining processes are killed.
+pub fn wait_for_none_of(program: &Path) {
+    let deadline = Instant::now() + deadline();
+    loop {
+        let left = running(program);
+        if left.is_empty() {
+            return;
+        }
+        if Instant::now() >= deadline {
+            for pid in &left {
+                send_signal(*pid, Signal::SIGKILL);
+            }
+            panic!("{left:?} are left of {}", program.display());
+        }
+        thread::yield_now();
+    }
+}
+
+/// Returns the processes that run this executable.
+pub fn running(program: &Path) -> Vec<i32> {
+    let runs_it = |pid: &i32| executable(*pid).is_some_and(|it| it == program) && is_alive(*pid);
+    processes().into_iter().filter(runs_it).collect()
+}
