@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Compiles for macOS on this x86-64 Linux machine, for both of its processors. Nothing is run: that is
+# tests/macos.sh, on a Mac.
+#   darwin.sh check    type-checks the whole workspace
+#   darwin.sh link     builds and links the debugger, and looks at the executables
+#   darwin.sh tools    only installs Zig's compiler, which has Apple's headers
+# $TARGET: only this one. $CACHE: where the tools are kept. $CARGO_TARGET_DIR: where to build.
+# Needs python3 with pip, and rustup or Debian's packages.
+set -euo pipefail
+source "$(cd "$(dirname "$0")" && pwd -P)/darwin/toolchain.sh"
+
+targets=("${TARGETS[@]}")
+[ -z "${TARGET-}" ] || targets=("$TARGET")
+
+# build TARGET SUBCOMMAND ARGUMENTS…
+build() {
+    local target="$1" variable linker
+    shift
+    linker="$(linker "$target")"
+    variable="$(tr a-z- A-Z_ <<<"$target")"
+    env "CARGO_TARGET_${variable}_LINKER=$linker" "CC_${target//-/_}=$linker" CARGO_PROFILE_DEV_DEBUG=false \
+        "${cargo[@]}" "$@" --target "$target" "${cargo_flags[@]}"
+}
+
+# expect_executable FILE TARGET: fails unless it is an executable of 64-bit Mach-O for that processor.
+expect_executable() {
+    local processor=0000000c header
+    [ "$2" = aarch64-apple-darwin ] || processor=00000007
+    # The magic number, the low half of the processor's number, and the type of the file (MH_EXECUTE).
+    header="$(od -An -v -tx4 -N16 "$1" | awk '{print $1, $2, $4}')"
+    if [ "$header" != "feedfacf 01${processor#00} 00000002" ]; then
+        say "$1 is no executable for $2: $header"
+        return 1
+    fi
+    say "$1: $(wc -c <"$1") bytes"
+}
+
+case "${1-}" in
+check)
+    install_zig
+    rust
+    cd "$root"
+    for target in "${targets[@]}"; do build "$target" check --workspace; done
+    ;;
+link)
+    install_zig
+    rust
+    cd "$root"
+    for target in "${targets[@]}"; do
+        build "$target" build -p stillpoint
+        expect_executable "$CARGO_TARGET_DIR/$target/debug/stillpoint" "$target"
+    done
+    ;;
+tools) install_zig ;;
+*)
+    sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2
+    exit 2
+    ;;
+esac
