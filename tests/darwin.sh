@@ -4,6 +4,8 @@
 #   darwin.sh check    type-checks the whole workspace
 #   darwin.sh link     builds and links the debugger, and looks at the executables
 #   darwin.sh tools    only installs Zig's compiler, which has Apple's headers
+#   darwin.sh simulated [FILE…]   runs these files of the black-box tests, or all, with the backend for
+#                      macOS over Mach calls that are simulated on Linux, but for darwin/left-out.txt
 # $TARGET: only this one. $CACHE: where the tools are kept. $CARGO_TARGET_DIR: where to build.
 # Needs python3 with pip, and rustup or Debian's packages.
 set -euo pipefail
@@ -35,6 +37,40 @@ expect_executable() {
     say "$1: $(wc -c <"$1") bytes"
 }
 
+# left_out FILE: prints the arguments that leave out what left-out.txt lists of a file of tests.
+left_out() {
+    sed -n "s/^$1::\([a-z0-9_:]*\): .*/--skip \1/p" "$root/tests/darwin/left-out.txt" | tr '\n' ' '
+}
+
+# simulated [FILE…]: one line per file of tests, and the names of those that fail. Exits with 1 if any does.
+simulated() {
+    local target="${CARGO_TARGET_DIR:-$root/target}" file name log failed=0
+    cd "$root"
+    cargo build --quiet -p stillpoint --features simulated-mach --target-dir "$target/simulated-mach"
+    cargo test --quiet -p stillpoint-tests --no-run
+    log="$(mktemp)"
+    if [ $# = 0 ]; then
+        for file in tests/tests/*.rs tests/tests/*/main.rs; do
+            name="${file#tests/tests/}" name="${name%/main.rs}" name="${name%.rs}"
+            grep -q "^$name: " tests/darwin/left-out.txt || set -- "$@" "$name"
+        done
+    fi
+    for name; do
+        # shellcheck disable=SC2046
+        if STILLPOINT="$target/simulated-mach/debug/stillpoint" cargo test --quiet -p stillpoint-tests \
+            --test "$name" -- $(left_out "$name") >"$log" 2>&1; then
+            printf '%-24s %s\n' "$name" "$(sed -n 's/^test result: ok. \([0-9]* passed\).*filtered.*/\1/p' "$log" | tail -n 1)"
+        else
+            failed=1
+            printf '%-24s FAILED\n' "$name"
+            sed -n 's/^    \([a-z0-9_:]*\)$/    \1/p' "$log" | sort -u
+            cp "$log" "$target/simulated-mach/$name.log"
+        fi
+    done
+    rm -f "$log"
+    return $failed
+}
+
 case "${1-}" in
 check)
     install_zig
@@ -52,6 +88,10 @@ link)
     done
     ;;
 tools) install_zig ;;
+simulated)
+    shift
+    simulated "$@"
+    ;;
 *)
     sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2
     exit 2

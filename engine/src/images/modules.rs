@@ -1,6 +1,7 @@
 //! The images of the process, and the dynamic loader's list of them.
 
 pub mod announce;
+mod dyld;
 mod list;
 
 use crate::arch::Arch;
@@ -12,6 +13,7 @@ use dwarf::{
     AddrRange, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Memory, Module, ModuleMap,
     SymbolStatus,
 };
+use dyld::DyldList;
 use list::{Entry, LoaderList};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
@@ -58,7 +60,7 @@ impl Loaded {
     pub fn is_of_the_system(&self) -> bool {
         let path = self.module.path();
         !self.is_program
-            && ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
+            && ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/System"]
                 .iter()
                 .any(|folder| path.starts_with(folder))
     }
@@ -106,10 +108,8 @@ pub struct Modules {
     next_id: u32,
     /// The number of changes so far.
     generation: u64,
-    /// The address of the loader's `r_debug`, once it is known.
-    debug: Option<LoadAddr>,
-    /// The loader's list at the last read.
-    list: LoaderList,
+    /// The loader's list, once it is known.
+    list: Option<List>,
     /// The folder of the cache for data about images; `None`: no cache.
     pub cache: Option<PathBuf>,
     /// Problems with images, for the console.
@@ -122,6 +122,14 @@ pub struct Modules {
     long_jumps: OnceCell<Vec<LoadAddr>>,
     /// Addresses that Rust's caught panics pass; filled on first use.
     panic_cleanups: OnceCell<Vec<LoadAddr>>,
+}
+
+/// The list of a dynamic loader: where it is, and what it was at the last read.
+enum List {
+    /// `struct r_debug` of ELF systems.
+    Linked(LoadAddr, LoaderList),
+    /// `struct dyld_all_image_infos` of macOS.
+    Dyld(LoadAddr, DyldList),
 }
 
 /// The result of a refresh.
@@ -169,8 +177,7 @@ impl Modules {
     /// Removes all images (the process executed another program, or is gone). Returns them.
     pub fn clear(&mut self) -> Vec<Loaded> {
         self.note_change();
-        self.debug = None;
-        self.list = LoaderList::default();
+        self.list = None;
         self.starts.clear();
         self.biases.clear();
         std::mem::take(&mut self.loaded)
@@ -330,7 +337,14 @@ impl Modules {
         (pid, memory): (i32, &ProcessMemory<'_>),
     ) -> Option<Arc<Module>> {
         let is_it = |module: &Module| module.is_loaded_at(bias(module), memory);
-        let named = Module::open(path);
+        let of_dyld = matches!(self.list, Some(List::Dyld(..)));
+        let named = match of_dyld {
+            true => {
+                let uuid = dyld::header(start, memory).and_then(|header| header.uuid);
+                Module::open_for(path, Arch::HOST.machine(), uuid)
+            }
+            false => Module::open(path),
+        };
         let is_named = named.as_deref().is_ok_and(&is_it);
         // Without a build-id, two builds may begin with the same bytes.
         if let Ok(module) = &named
@@ -357,7 +371,10 @@ impl Modules {
                 Module::from_memory(path, start, memory).ok()
             }
             Err(error) => {
-                self.note(path, format!("{error}\n"));
+                // The system's own libraries have no files on macOS.
+                if !of_dyld || path.exists() {
+                    self.note(path, format!("{error}\n"));
+                }
                 Module::from_memory(path, start, memory).ok()
             }
         }
@@ -397,6 +414,9 @@ impl Modules {
             self.add_vdso(pid, memory);
             return;
         }
+        if let Some(infos) = os.image_infos(pid) {
+            return self.load_initial_of_dyld(pid, infos, memory);
+        }
         let program = os.executable(pid);
         if let Some(module) = program.and_then(|file| self.open_program(&file)) {
             let bias = match os.auxiliary(pid, AT_ENTRY) {
@@ -423,6 +443,36 @@ impl Modules {
         self.add_vdso(pid, memory);
     }
 
+    /// Finds the program and the loader by their headers: until the loader runs, its list is empty.
+    fn load_initial_of_dyld(&mut self, pid: i32, infos: LoadAddr, memory: &ProcessMemory<'_>) {
+        self.list = Some(List::Dyld(infos, DyldList::default()));
+        let os = memory.os;
+        let mappings = os.mappings(pid);
+        let open = |path: &Path, header: &dyld::Header| {
+            Module::open_for(path, Arch::HOST.machine(), header.uuid)
+        };
+        if let Some((at, header)) = dyld::find(dyld::Kind::Program, &mappings, memory)
+            && let Some(file) = os.mapped_file(pid, at).or_else(|| os.executable(pid))
+        {
+            match open(&file.path, &header) {
+                Ok(module) => drop(self.add(module, header.bias, true, false)),
+                Err(error) => self.note(&file.path, format!("{error}\n")),
+            }
+        }
+        let published = dyld::loader(infos, memory);
+        let published = published.and_then(|at| Some((at, dyld::header(at, memory)?)));
+        let loader = published.or_else(|| dyld::find(dyld::Kind::Loader, &mappings, memory));
+        if let Some((at, header)) = loader
+            && let Some(file) = os.mapped_file(pid, at)
+            && let Ok(module) = open(&file.path, &header)
+        {
+            self.add(module, header.bias, false, false);
+            if let Some(loader) = self.loaded.last_mut() {
+                loader.is_loader = true;
+            }
+        }
+    }
+
     fn add_vdso(&mut self, pid: i32, memory: &ProcessMemory<'_>) {
         let os = memory.os;
         if let Some(addr) = os.auxiliary(pid, AT_SYSINFO_EHDR) {
@@ -447,6 +497,9 @@ impl Modules {
     /// Returns where to watch the dynamic loader: the function that it calls when its list changes,
     /// by name, or by `r_debug.r_brk` once that is initialised.
     pub fn loader_breakpoint(&self, memory: &dyn Memory) -> Option<LoadAddr> {
+        if let Some(List::Dyld(infos, _)) = &self.list {
+            return self.dyld_breakpoint(*infos, memory);
+        }
         let published = self
             .debug_structure(memory)
             .and_then(|debug| memory.read_uint(debug + 16, 8).ok())
@@ -457,6 +510,21 @@ impl Modules {
             let symbol = loader.module.exported(announce::FUNCTION)?;
             Some(loader.bias.load(symbol))
         })
+    }
+
+    /// Returns where to watch macOS's loader: by the name of the function, since the address that the
+    /// loader publishes is right only once it has moved itself.
+    fn dyld_breakpoint(&self, infos: LoadAddr, memory: &dyn Memory) -> Option<LoadAddr> {
+        let loader = self.loaded.iter().find(|loaded| loaded.is_loader);
+        let named = loader.and_then(|loader| {
+            let symbols = dyld::FUNCTIONS
+                .iter()
+                .map(|it| loader.module.symbols_named(it));
+            let symbol = symbols.flatten().next()?;
+            Some(loader.bias.load(symbol.addr))
+        });
+        let is_code = |at: &LoadAddr| loader.is_none_or(|loader| loader.holds(*at));
+        named.or_else(|| dyld::notification(infos, memory).filter(is_code))
     }
 
     /// Returns the address of `r_debug` (link.h), by the program's DT_DEBUG.
@@ -482,6 +550,15 @@ impl Modules {
         of_it.next().map(|(at, _)| at)
     }
 
+    /// Returns whether an image of the loader's list is there already. On macOS the system's libraries
+    /// share a load bias, and the program is in the list, too.
+    fn is_known(&self, entry: &Entry) -> bool {
+        match self.list {
+            Some(List::Dyld(..)) => self.starts.contains_key(&entry.start),
+            _ => self.biases.contains(&entry.bias),
+        }
+    }
+
     /// Updates the images from the loader's list. Nothing changes while the list is in flux.
     pub fn refresh(&mut self, pid: i32, memory: &ProcessMemory<'_>) -> Change {
         let mut change = Change::default();
@@ -489,21 +566,31 @@ impl Modules {
         if memory.os.core().is_some_and(|core| core.lists_files()) {
             return change;
         }
-        if self.debug.is_none() {
-            self.debug = self.debug_structure(memory);
+        if self.list.is_none() {
+            let debug = self.debug_structure(memory);
+            self.list = debug.map(|debug| List::Linked(debug, LoaderList::default()));
         }
-        let Some(debug) = self.debug else {
-            return change;
+        let read = match &mut self.list {
+            None => return change,
+            Some(List::Linked(debug, list)) => list.read(*debug, memory),
+            Some(List::Dyld(infos, list)) => list.read(*infos, memory),
         };
-        let new = match self.list.read(debug, memory) {
+        let new = match read {
             list::Change::InFlux { is_addition } => {
                 change.is_addition = is_addition;
                 return change;
             }
             list::Change::Added(new) => new,
             list::Change::All(all) => {
-                let listed: FxHashSet<LoadBias> = all.iter().map(|(entry, _)| entry.bias).collect();
-                let is_there = |it: &Loaded| !it.listed || listed.contains(&it.bias);
+                let by_start = matches!(self.list, Some(List::Dyld(..)));
+                let key = |bias: LoadBias, start: LoadAddr| match by_start {
+                    true => start.0,
+                    false => bias.0,
+                };
+                let listed = all.iter().map(|(it, _)| key(it.bias, it.start));
+                let listed: FxHashSet<u64> = listed.collect();
+                let is_there =
+                    |it: &Loaded| !it.listed || listed.contains(&key(it.bias, it.range.start));
                 let (stay, gone) = std::mem::take(&mut self.loaded)
                     .into_iter()
                     .partition(is_there);
@@ -523,13 +610,13 @@ impl Modules {
             self.note_change();
         }
         for entry in new {
-            if self.biases.contains(&entry.bias) {
+            if self.is_known(&entry) {
                 continue;
             }
             let Some(path) = image_path(pid, &entry, memory) else {
                 continue;
             };
-            let (start, bias) = (LoadAddr(entry.bias.0), entry.bias);
+            let (start, bias) = (entry.start, entry.bias);
             if let Some(module) = self.open(&path, start, |_| bias, (pid, memory)) {
                 change.added.push(self.add(module, bias, false, true));
             }

@@ -8,6 +8,11 @@ use std::path::PathBuf;
 pub trait Processes {
     /// Returns a value of the auxiliary vector, by its ELF number.
     fn auxiliary(&self, pid: i32, key: u64) -> Option<u64>;
+    /// Returns the address of the list of images of a process whose loader is macOS's
+    /// (`struct dyld_all_image_infos`); `None` on other systems.
+    fn image_infos(&self, _: i32) -> Option<LoadAddr> {
+        None
+    }
     /// Returns the mappings of the address space.
     fn mappings(&self, pid: i32) -> Vec<Mapping>;
     /// Returns the program's file.

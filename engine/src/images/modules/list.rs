@@ -20,6 +20,8 @@ pub struct Entry {
     pub name: LoadAddr,
     /// Address of its dynamic section.
     pub dynamic: LoadAddr,
+    /// Its first address in memory.
+    pub start: LoadAddr,
 }
 
 /// `struct link_map`.
@@ -174,6 +176,8 @@ fn link(at: LoadAddr, memory: &dyn Memory) -> Option<Link> {
             bias: LoadBias(word(&bytes, 0)),
             name: LoadAddr(word(&bytes, 8)),
             dynamic: LoadAddr(word(&bytes, 16)),
+            // Libraries begin at 0 in their files.
+            start: LoadAddr(word(&bytes, 0)),
         },
         next: LoadAddr(word(&bytes, 24)),
         previous: LoadAddr(word(&bytes, 32)),
@@ -237,6 +241,7 @@ mod tests {
             bias: LoadBias(link << 12),
             name: LoadAddr(link + 1),
             dynamic: LoadAddr(link + 2),
+            start: LoadAddr(link << 12),
         }
     }
 

@@ -188,7 +188,10 @@ impl<M: Platform> DarwinBackend<M> {
         if state.is_gone || self.suspend(thread) {
             self.ready.push_back((thread, ThreadEvent::Interrupted));
         }
-        self.list_threads();
+        // The last one that runs may have created another.
+        if !self.threads.iter().any(|(_, it)| it.runs()) {
+            self.list_threads();
+        }
     }
 
     /// Takes back the interrupt of a thread that was not collected yet.
@@ -242,7 +245,6 @@ impl<M: Platform> DarwinBackend<M> {
         }
         if !is_detaching {
             self.report(thread);
-            self.list_threads();
         }
     }
 

@@ -1,8 +1,8 @@
 //! macOS: Mach exceptions and thread states, with ptrace(2) for signals.
 //!
 //! A thread that has raised an exception waits until the message is replied to. Any other thread is
-//! stopped by suspending it. So each thread stops and runs on its own. The kernel tells neither of
-//! new threads nor of forks: the threads of the task are listed whenever one stops.
+//! stopped by suspending it. So each thread stops and runs on its own. The kernel reports neither new
+//! threads nor forks: threads are listed when all are stopped, and stop where they begin.
 //!
 //! The backend is written for any [`Mach`]: the system, or (feature `simulated-mach`) one that is
 //! simulated by ptrace on Linux, on which the tests of the debugger run.

@@ -58,6 +58,13 @@ impl<M: Platform> Processes for DarwinBackend<M> {
         self.mach.auxiliary(pid, key)
     }
 
+    fn image_infos(&self, pid: i32) -> Option<LoadAddr> {
+        let task = self.mach.task_for_pid(pid).ok()?;
+        let infos = self.mach.task_info_dyld(task);
+        self.mach.mach_port_deallocate(task);
+        infos.ok().map(LoadAddr)
+    }
+
     fn mappings(&self, pid: i32) -> Vec<Mapping> {
         let Ok(task) = self.mach.task_for_pid(pid) else {
             return Vec::new();

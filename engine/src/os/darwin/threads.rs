@@ -63,6 +63,11 @@ impl Thread {
         }
     }
 
+    /// Returns whether it may execute the program now.
+    pub fn runs(&self) -> bool {
+        !self.is_stopped() && !self.is_gone
+    }
+
     /// Returns whether it executes nothing until it is resumed.
     pub fn is_stopped(&self) -> bool {
         self.is_suspended || self.exception.is_some()

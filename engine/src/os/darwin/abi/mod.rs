@@ -6,7 +6,7 @@ mod aarch64;
 pub mod x86_64;
 
 use super::exception::Codes;
-use super::flavors::{Flavor, MAX_WORDS};
+use super::flavors::Flavor;
 use crate::arch::Arch;
 use crate::arch::watch::{MAX_SLOTS, Slot};
 use crate::os::TrapCause;
@@ -85,6 +85,7 @@ pub const HOST: &DarwinAbi = match Arch::HOST {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flavors::MAX_WORDS;
     use super::*;
     use crate::arch::watch::Trigger;
     use dwarf::LoadAddr;
