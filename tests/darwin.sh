@@ -58,7 +58,7 @@ simulated() {
     for name; do
         # shellcheck disable=SC2046
         if STILLPOINT="$target/simulated-mach/debug/stillpoint" cargo test --quiet -p stillpoint-tests \
-            --test "$name" -- $(left_out "$name") >"$log" 2>&1; then
+            --test "$name" -- --include-ignored $(left_out "$name") >"$log" 2>&1; then
             printf '%-24s %s\n' "$name" "$(sed -n 's/^test result: ok. \([0-9]* passed\).*filtered.*/\1/p' "$log" | tail -n 1)"
         else
             failed=1

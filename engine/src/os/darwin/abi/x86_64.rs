@@ -54,6 +54,8 @@ pub const TRAP_FLAG: u64 = 1 << 8;
 
 /// Size of the header that `xsave` writes behind the area of `fxsave`.
 const HEADER_BYTES: usize = 64;
+/// Where an area says which components are enabled, in bytes that the processor does not use.
+const ENABLED: usize = 464;
 /// Size of the high halves of `ymm0` to `ymm15`.
 const HIGH_BYTES: usize = 256;
 /// Size of the masks, of the high halves of 16 vectors, and of 16 more vectors.
@@ -75,6 +77,7 @@ fn area(state: &[u8]) -> Option<Vec<u8>> {
         (None, _) => LEGACY,
     };
     let mut area = legacy.to_vec();
+    area[ENABLED..ENABLED + 8].copy_from_slice(&components.to_le_bytes());
     area.extend(components.to_le_bytes());
     area.resize(FXSAVE_BYTES + HEADER_BYTES, 0);
     area.extend(high.unwrap_or_default());
@@ -87,7 +90,8 @@ fn area(state: &[u8]) -> Option<Vec<u8>> {
 
 fn put(state: &mut [u8], area: &[u8]) -> Option<()> {
     let to = state.get_mut(FXSAVE..FXSAVE + FXSAVE_BYTES)?;
-    to.copy_from_slice(area.get(..FXSAVE_BYTES)?);
+    // What follows is not the processor's.
+    to[..ENABLED].copy_from_slice(area.get(..ENABLED)?);
     if let Some(to) = state.get_mut(YMM_HIGH..YMM_HIGH + HIGH_BYTES) {
         let high = FXSAVE_BYTES + HEADER_BYTES;
         to.copy_from_slice(area.get(high..high + HIGH_BYTES)?);
@@ -170,7 +174,7 @@ mod tests {
             let mut other = vec![0; bytes];
             put(&mut other, &made).unwrap();
             let same = |range: std::ops::Range<usize>| state.get(range.clone()) == other.get(range);
-            assert!(same(FXSAVE..FXSAVE + FXSAVE_BYTES));
+            assert!(same(FXSAVE..FXSAVE + ENABLED));
             assert!(same(YMM_HIGH..YMM_HIGH + HIGH_BYTES));
             assert!(same(K0..K0 + MASKS_BYTES));
         }

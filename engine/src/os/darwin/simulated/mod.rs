@@ -140,9 +140,16 @@ impl Mach for Simulated {
         self.with(|it| it.set_exception_port(task, port.port).map(drop))
     }
 
-    /// Programs of Linux have no dyld.
-    fn task_info_dyld(&self, _: Port) -> Result<u64> {
-        Err(KernReturn::INVALID_ARGUMENT)
+    /// Programs of Linux have no dyld; the loader of the tests for Mach-O programs publishes the same
+    /// structure, in a mapping with this name.
+    fn task_info_dyld(&self, task: Port) -> Result<u64> {
+        const NAME: &str = "/memfd:dyld_all_image_infos (deleted)";
+        let pid = self.pid_for_task(task)?;
+        let mappings = procfs::mappings(pid);
+        let infos = mappings.iter().find(|it| it.path.as_os_str() == NAME);
+        infos
+            .map(|it| it.start.0)
+            .ok_or(KernReturn::INVALID_ARGUMENT)
     }
 
     fn thread_suspend(&self, thread: Port) -> Result<()> {

@@ -82,8 +82,13 @@ const PARTS: [(usize, usize, usize); 4] = [
     (float::FXSAVE, 0, float::FXSAVE_BYTES),
     (avx::YMM_HIGH - 64, 512, 64),
     (avx::YMM_HIGH, 576, 256),
-    (avx::K0, 1088, 64 + 512 + 1024),
+    (avx::K0, MASKS, 64 + 512 + 1024),
 ];
+/// Where processors of Intel have the parts of AVX-512 in an area, and where those of AMD.
+const MASKS: usize = 1088;
+const MASKS_OF_AMD: usize = 832;
+/// Size of an area of Intel's.
+const AREA_BYTES: usize = 2688;
 /// `XSTATE_BV` in an area, and its bits for AVX-512.
 const COMPONENTS: usize = 512;
 const AVX512: u8 = 0b111 << 5;
@@ -148,6 +153,15 @@ fn read_xsave(tid: ThreadId) -> Result<Vec<u8>> {
     Ok(area)
 }
 
+/// Returns [`PARTS`] as the processor has them.
+fn parts(area: &[u8]) -> [(usize, usize, usize); 4] {
+    let mut parts = PARTS;
+    if area.len() < AREA_BYTES {
+        parts[3].1 = MASKS_OF_AMD;
+    }
+    parts
+}
+
 fn size_of_vectors(flavor: i32) -> usize {
     match flavor {
         AVX512_STATE => AVX512_STATE64.bytes(),
@@ -175,13 +189,13 @@ pub fn read(tid: ThreadId, flavor: i32, state: &mut [u32]) -> Result<usize> {
         AVX_STATE | AVX512_STATE => {
             let area = read_xsave(tid)?;
             let mut bytes = vec![0; size_of_vectors(flavor)];
-            for (to, from, len) in PARTS {
+            for (to, from, len) in parts(&area) {
                 // What was never used is zero, and so are its bytes in the area.
                 if let (Some(to), Some(from)) =
                     (bytes.get_mut(to..to + len), area.get(from..from + len))
                 {
                     to.copy_from_slice(from);
-                } else if to == PARTS[3].0 && flavor == AVX512_STATE {
+                } else if to == avx::K0 && flavor == AVX512_STATE {
                     return Err(KernReturn::INVALID_ARGUMENT);
                 }
             }
@@ -228,7 +242,7 @@ pub fn write(tid: ThreadId, flavor: i32, state: &[u32]) -> Result<Option<bool>> 
         AVX_STATE | AVX512_STATE => {
             let bytes: Vec<u8> = state.iter().flat_map(|word| word.to_le_bytes()).collect();
             let mut area = read_xsave(tid)?;
-            for (from, to, len) in PARTS {
+            for (from, to, len) in parts(&area) {
                 // The header is the kernel's.
                 if to != COMPONENTS
                     && let (Some(to), Some(from)) =
