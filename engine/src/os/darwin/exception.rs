@@ -123,9 +123,8 @@ pub enum Answer {
 /// Returns how a thread goes on that is to get a signal (0: none).
 pub fn answer(meaning: Meaning, signal: Signal) -> Answer {
     match meaning {
-        Meaning::Sent(_) => Answer::Replace(signal),
+        Meaning::Sent(_) | Meaning::Exec => Answer::Replace(signal),
         _ if signal.0 == 0 => Answer::Handled,
-        Meaning::Exec => Answer::Replace(signal),
         Meaning::Trap | Meaning::Fault(_) if signal == meaning.signal() => Answer::NotHandled,
         Meaning::Trap | Meaning::Fault(_) => Answer::HandledAndSent(signal),
     }
@@ -175,6 +174,8 @@ mod tests {
         assert_eq!(answer(fault, Signal::SEGV), Answer::NotHandled);
         let other = Answer::HandledAndSent(Signal::USR1);
         assert_eq!(answer(fault, Signal::USR1), other);
+        // Otherwise the program would get the SIGTRAP by which the kernel reports this.
+        assert_eq!(answer(Meaning::Exec, none), Answer::Replace(none));
         let sent = Meaning::Sent(Signal::USR1);
         assert_eq!(answer(sent, none), Answer::Replace(none));
         assert_eq!(answer(sent, Signal::USR1), Answer::Replace(Signal::USR1));

@@ -23,12 +23,16 @@ mod message;
 mod processes;
 mod refusal;
 mod safekeeping;
+#[cfg(test)]
+mod scripted;
 mod signals;
 #[cfg(feature = "simulated-mach")]
 pub mod simulated;
 mod state;
 #[cfg(target_os = "macos")]
 pub mod system;
+#[cfg(test)]
+mod tests;
 mod threads;
 
 use super::event::NextLook;

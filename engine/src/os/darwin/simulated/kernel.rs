@@ -544,10 +544,6 @@ impl Kernel {
         }
         if is_traced {
             self.raise_signal(tid, libc::SIGTRAP);
-            if let Some(waits) = self.threads.get_mut(&tid).and_then(|it| it.waits.as_mut()) {
-                // Nothing was sent.
-                waits.signal = 0;
-            }
         }
     }
 
