@@ -60,7 +60,7 @@ if ! cargo build -p stillpoint >"$logs/build.log" 2>&1; then
     exit 1
 fi
 # Ad hoc: valid on this machine only.
-codesign --force --sign - --entitlements "$root/tests/darwin/debugger.entitlements" "$STILLPOINT" \
+codesign --force --sign - --entitlements "$root/engine/src/os/darwin/debugger.entitlements" "$STILLPOINT" \
     >"$logs/codesign.log" 2>&1 || failed=1
 facts | tee "$REPORT"
 
@@ -70,7 +70,7 @@ if [ $# = 0 ]; then
     run unit-engine cargo test -p stillpoint-engine
     # Its tests do not start the debugger, so that the signature that this build removes is not missed.
     run unit-adapter cargo test -p stillpoint
-    codesign --force --sign - --entitlements "$root/tests/darwin/debugger.entitlements" "$STILLPOINT" \
+    codesign --force --sign - --entitlements "$root/engine/src/os/darwin/debugger.entitlements" "$STILLPOINT" \
         >>"$logs/codesign.log" 2>&1
     for file in tests/tests/*.rs; do black_box "$(basename "$file" .rs)"; done
 else

@@ -19,7 +19,7 @@ use clap::{Args, Parser, Subcommand};
 use engine::os::{Launcher, ProcessGroup};
 use files::log;
 use frontends::dap::{self, Dap};
-use frontends::{demo, mcp, run};
+use frontends::{demo, mcp, run, setup};
 use session::terminal;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -50,6 +50,8 @@ enum Command {
     Mcp(Mcp),
     /// Compile a small C program and print a stop in it
     Demo,
+    /// Allow this program to debug others: on macOS, sign it; on Linux, say what is allowed
+    Setup,
     #[command(hide = true)]
     LaunchInTerminal(LaunchInTerminal),
 }
@@ -61,7 +63,7 @@ impl Command {
         match self {
             Command::Dap(options) => options.listen.is_none(),
             Command::Run(_) | Command::Core(_) | Command::Demo => true,
-            Command::Mcp(_) | Command::LaunchInTerminal(_) => false,
+            Command::Mcp(_) | Command::Setup | Command::LaunchInTerminal(_) => false,
         }
     }
 
@@ -129,6 +131,7 @@ fn main() -> ExitCode {
             log::start(None);
             demo::demo()
         }
+        Command::Setup => setup::setup(),
         Command::LaunchInTerminal(LaunchInTerminal {
             connect,
             disable_aslr,

@@ -4,3 +4,4 @@ pub mod dap;
 pub mod demo;
 pub mod mcp;
 pub mod run;
+pub mod setup;

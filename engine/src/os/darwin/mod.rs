@@ -26,6 +26,8 @@ mod safekeeping;
 #[cfg(test)]
 mod scripted;
 mod signals;
+#[cfg(any(target_os = "macos", test))]
+mod signing;
 #[cfg(feature = "simulated-mach")]
 pub mod simulated;
 mod state;

@@ -57,6 +57,30 @@ pub fn of_launch(error: &io::Error) -> String {
     }
 }
 
+/// Returns what the debugger may do on this system; an error if it may do nothing.
+pub fn rights() -> Result<String, String> {
+    if is_ptrace_blocked() {
+        return Err(format!("ptrace is denied: {BY_SANDBOX}"));
+    }
+    described(yama())
+}
+
+/// Describes what a setting of Yama allows; `None`: there is none.
+fn described(scope: Option<i32>) -> Result<String, String> {
+    match scope {
+        Some(1) => Ok(
+            "Programs can be launched. To attach to others, run `sysctl \
+                       kernel.yama.ptrace_scope=0` as root.\n"
+                .into(),
+        ),
+        Some(scope) if scope > 1 => Err(format!(
+            "ptrace is restricted (kernel.yama.ptrace_scope = {scope}); run `sysctl \
+             kernel.yama.ptrace_scope=1` as root (3 stays until a reboot)"
+        )),
+        _ => Ok("Nothing to set up: programs can be launched and attached to.\n".into()),
+    }
+}
+
 const BY_SANDBOX: &str = "a seccomp filter of the debugger's sandbox forbids ptrace; in a \
                           container, allow it (`docker run --cap-add=SYS_PTRACE`, or \
                           `--security-opt seccomp=unconfined`)";
@@ -88,4 +112,21 @@ fn ended(pid: i32) -> String {
         "it has ended (a zombie: its parent, process {parent} ({name}), has not read its exit \
          status); attach to the parent, or launch the program from the debugger"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_is_described() {
+        for free in [None, Some(0)] {
+            assert!(described(free).unwrap().starts_with("Nothing"));
+        }
+        assert!(described(Some(1)).unwrap().contains("ptrace_scope=0"));
+        for refused in [2, 3] {
+            let error = described(Some(refused)).unwrap_err();
+            assert!(error.contains("ptrace_scope=1"), "{error}");
+        }
+    }
 }

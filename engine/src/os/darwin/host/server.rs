@@ -1,12 +1,14 @@
 //! What a server needs of the system besides the debuggee.
 
 pub use super::super::super::unix::alarm::Alarm;
+use super::super::signing;
 use super::queue::Queue;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::socket::{MsgFlags, send};
 use nix::unistd::Pid;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use std::process::Child;
 
 /// Blocks the signals by which the system or the user ends a server, in this thread and those
@@ -52,4 +54,13 @@ pub fn await_exit(child: &Child) {
 /// Kills the processes of the group that a process leads; without effect if there are none.
 pub fn kill_group(leader: u32) {
     let _ = killpg(Pid::from_raw(leader.cast_signed()), Signal::SIGKILL);
+}
+
+/// Allows this program to debug others: signs it. Returns what was done.
+///
+/// # Errors
+/// Cause and remedy.
+pub fn set_up() -> Result<String, String> {
+    let own = std::env::current_exe().map_err(|error| format!("its own path: {error}"))?;
+    signing::sign(&own, Path::new("/usr/bin/codesign"))
 }
