@@ -53,7 +53,9 @@ pub use ids::memory::{Memory, Unreadable};
 pub use ids::register::{self, Register, Registers};
 pub use ids::source::{LineLocation, LineRow, SourceFile, SourceLocation};
 pub use ids::symbol::{Symbol, SymbolKind};
-pub use ids::{DieRef, Language, Machine, Segment, SymbolStatus, ThreadStorage};
+pub use ids::{
+    CTypes, DieRef, Language, LongDouble, Machine, Segment, SymbolStatus, ThreadStorage,
+};
 pub use locations::static_location::{StaticLocation, StaticPiece, Term, TermOperator};
 pub use locations::tail_call::{Callee, JumpAddress, TailCall};
 pub use locations::{CallerFrame, FrameContext, Location, Piece};

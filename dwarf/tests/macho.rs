@@ -5,7 +5,7 @@
 mod darwin;
 
 use darwin::{MACHINES, asked, has_tools, program, tool};
-use dwarf::{Error, FileAddr, Machine, Module, SymbolStatus};
+use dwarf::{CTypes, Error, FileAddr, LongDouble, Machine, Module, SymbolStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -672,4 +672,50 @@ fn a_bundle_of_another_build_is_refused() {
     std::fs::copy(&debug, &at).unwrap();
     let module = Module::from_bytes(&new.path, std::fs::read(&new.path).unwrap()).unwrap();
     assert_eq!(module.debug_file(), Some(&*at.with_file_name("renamed")));
+}
+
+/// What a compiler says of C's types, by the macros that it defines.
+fn c_types_for(target: &str) -> CTypes {
+    let clang = Command::new(tool("clang").expect("a compiler that was looked for"))
+        .args(["-target", target, "-dM", "-E", "-x", "c", "/dev/null"])
+        .output();
+    let macros = String::from_utf8(clang.expect("clang").stdout).expect("text");
+    let value = |name: &str| {
+        let start = format!("#define {name} ");
+        macros.lines().find_map(|line| line.strip_prefix(&start))
+    };
+    let wide = value("__WCHAR_TYPE__").expect("a type for wide characters");
+    CTypes {
+        char_is_signed: value("__CHAR_UNSIGNED__").is_none(),
+        wchar_is_signed: !wide.contains("unsigned"),
+        long_double: match value("__LDBL_MANT_DIG__") {
+            Some("53") => LongDouble::Double,
+            Some("64") => LongDouble::Extended,
+            Some("113") => LongDouble::Quad,
+            other => panic!("{target}: a long double of {other:?} bits"),
+        },
+    }
+}
+
+#[test]
+fn types_of_c_are_those_of_the_compiler_for_the_system() {
+    if !has_tools(&["clang", "ld64.lld"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for machine in MACHINES {
+        let path = program(folder.path(), machine, &SOURCES, &["-O1"], &[]).path;
+        let expected = c_types_for(&format!("{machine}-apple-macos11"));
+        assert_eq!(
+            Module::open(&path).unwrap().c_types(),
+            expected,
+            "{machine}"
+        );
+    }
+    for (machine, target) in [
+        (Machine::X86_64, "x86_64-linux-gnu"),
+        (Machine::Aarch64, "aarch64-linux-gnu"),
+    ] {
+        assert_eq!(machine.c_types(), c_types_for(target), "{target}");
+    }
 }

@@ -8,7 +8,7 @@ use crate::file::symbol_table;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
 use crate::ids::symbol::Symbol;
-use crate::ids::{Machine, Segment, SymbolStatus, ThreadStorage};
+use crate::ids::{CTypes, Machine, Segment, SymbolStatus, ThreadStorage};
 use crate::module::Module;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,20 @@ impl Module {
     /// Returns the instruction set.
     pub fn machine(&self) -> Machine {
         self.image.machine
+    }
+
+    /// Returns whether it is one of Apple's systems, in whose format it is.
+    pub fn is_of_apple(&self) -> bool {
+        matches!(self.image.format, Format::MachO(_))
+    }
+
+    /// Returns what C's types are in code of this image.
+    pub fn c_types(&self) -> CTypes {
+        let facts = self.image.machine.facts();
+        match self.is_of_apple() {
+            false => facts.c_types,
+            true => facts.c_types_of_apple,
+        }
     }
 
     /// Returns whether it can be loaded at any address (PIE, shared library).

@@ -12,7 +12,8 @@ use crate::images::modules::{Loaded, Modules};
 use crate::images::names::{CodePlace, Static};
 use crate::inspect::value::{Shape, Ty};
 use dwarf::{
-    Function, Language, LoadAddr, LoadBias, Module, StaticLocation, TypeId, Variable, VariableKind,
+    CTypes, Function, Language, LoadAddr, LoadBias, Module, StaticLocation, TypeId, Variable,
+    VariableKind,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -217,6 +218,10 @@ fn thread_local(arch: Arch, loaded: &Loaded) -> Option<i64> {
 impl Scope for CodeScope<'_> {
     fn arch(&self) -> Arch {
         self.modules.arch()
+    }
+
+    fn c_types(&self) -> CTypes {
+        self.modules.c_types()
     }
 
     fn language(&self) -> Language {

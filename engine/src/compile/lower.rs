@@ -15,7 +15,7 @@ use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
 use crate::inspect::value::{RegisterPlace, Shape, Ty, Value, members};
-use dwarf::{Language, LoadAddr, Machine};
+use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
@@ -169,12 +169,7 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn type_named(&self, name: &str) -> Option<Ty> {
         let find = |name: &str| self.scope.type_named(name);
-        named_by(
-            self.scope.language(),
-            self.scope.arch().machine(),
-            &find,
-            name,
-        )
+        named_by(self.scope.language(), self.scope.c_types(), &find, name)
     }
 
     fn register(&self, name: &str) -> Result<RuntimeValue, NotCompilable> {
@@ -282,8 +277,8 @@ fn leaf(value: &RuntimeValue) -> Leaf {
 }
 
 impl check::Scope for Compiler<'_> {
-    fn machine(&self) -> Machine {
-        self.scope.arch().machine()
+    fn c_types(&self) -> CTypes {
+        self.scope.c_types()
     }
 
     fn find_type(&self, name: &str) -> Option<Ty> {

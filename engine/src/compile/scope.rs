@@ -3,7 +3,7 @@
 use super::{NotCompilable, RuntimeValue};
 use crate::arch::Arch;
 use crate::inspect::value::Ty;
-use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
+use dwarf::{CTypes, Language, LoadAddr, LoadBias, Module, TypeId};
 use std::sync::Arc;
 
 /// The names at an address, resolved without a process by the rules of a frame
@@ -11,6 +11,10 @@ use std::sync::Arc;
 pub(crate) trait Scope {
     /// Returns the instruction set of the program.
     fn arch(&self) -> Arch;
+    /// Returns what C's types are in the program.
+    fn c_types(&self) -> CTypes {
+        self.arch().machine().c_types()
+    }
     /// Returns the function's language.
     fn language(&self) -> Language;
     /// Returns the address.

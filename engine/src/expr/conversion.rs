@@ -411,9 +411,9 @@ fn is_promoted(to: &Ty, from: &Ty) -> bool {
     match (float(to), float(from)) {
         (Some(to), Some(from)) => to == 8 && from == 4,
         (None, None) => {
-            let machine = to.machine().or(from.machine());
-            let machine = machine.unwrap_or_else(|| Arch::default().machine());
-            c::is_same(to, &c::promoted_type(from, machine))
+            let types = to.c_types().or(from.c_types());
+            let types = types.unwrap_or_else(|| Arch::default().machine().c_types());
+            c::is_same(to, &c::promoted_type(from, types))
         }
         _ => false,
     }

@@ -8,7 +8,7 @@ use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, convert, types};
 use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Ty, Value};
-use dwarf::{Language, LoadAddr, Machine, SymbolKind};
+use dwarf::{CTypes, Language, LoadAddr, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -275,8 +275,8 @@ impl<'a> Evaluator<'a> {
 }
 
 impl Scope for Evaluator<'_> {
-    fn machine(&self) -> Machine {
-        self.context.arch().machine()
+    fn c_types(&self) -> CTypes {
+        self.context.c_types()
     }
 
     fn find_type(&self, name: &str) -> Option<Ty> {

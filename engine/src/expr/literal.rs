@@ -8,7 +8,7 @@ use crate::ids::error::Error;
 use crate::inspect::language::rust;
 use crate::inspect::value::Ty;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
-use dwarf::{Language, Machine};
+use dwarf::{CTypes, Language};
 use std::ops::Range;
 
 impl Parser<'_> {
@@ -85,23 +85,23 @@ impl Parser<'_> {
 }
 
 /// Returns the type of a character literal with a code; see [`character_type`].
-pub(super) fn of_character(value: u32, prefix: &str, language: Language, machine: Machine) -> Ty {
+pub(super) fn of_character(value: u32, prefix: &str, language: Language, types: CTypes) -> Ty {
     match prefix {
         "" if language != Language::Rust && value > 255 => {
-            character_type("U", Language::Cpp, machine)
+            character_type("U", Language::Cpp, types)
         }
-        _ => character_type(prefix, language, machine),
+        _ => character_type(prefix, language, types),
     }
 }
 
 /// Returns the type of a character literal, or of a string literal's characters, by the prefix. That
 /// of C's `'a'` is `int`, though.
-pub(super) fn character_type(prefix: &str, language: Language, machine: Machine) -> Ty {
+pub(super) fn character_type(prefix: &str, language: Language, types: CTypes) -> Ty {
     let (kind, size, name) = match (prefix, language) {
         ("b", _) => (ScalarKind::Unsigned, 1, "u8"),
         (_, Language::Rust) => (ScalarKind::Utf, 4, "char"),
         // In C the names of these types are typedefs (ISO C §6.4.4.5).
-        ("L", Language::C) if machine.wchar_is_signed() => (ScalarKind::Signed, 4, "int"),
+        ("L", Language::C) if types.wchar_is_signed => (ScalarKind::Signed, 4, "int"),
         ("L", Language::C) => (ScalarKind::Unsigned, 4, "unsigned int"),
         ("u", Language::C) => (ScalarKind::Unsigned, 2, "unsigned short"),
         ("U", Language::C) => (ScalarKind::Unsigned, 4, "unsigned int"),
@@ -109,7 +109,7 @@ pub(super) fn character_type(prefix: &str, language: Language, machine: Machine)
         ("u", _) => (ScalarKind::Utf, 2, "char16_t"),
         ("U", _) => (ScalarKind::Utf, 4, "char32_t"),
         ("u8", Language::Cpp) => (ScalarKind::UnsignedChar, 1, "char8_t"),
-        _ => return Ty::Builtin(Scalar::char(machine), "char"),
+        _ => return Ty::Builtin(Scalar::char(types), "char"),
     };
     Ty::Builtin(Scalar::new(kind, size), name)
 }

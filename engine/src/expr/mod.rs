@@ -65,7 +65,7 @@ use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::value::scalar::NumberFormat;
 use crate::inspect::value::{Shape, Target, Ty, Value, members};
-use dwarf::{Language, LoadAddr};
+use dwarf::{CTypes, Language, LoadAddr};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -124,6 +124,10 @@ pub trait EvalContext: Target {
     /// Returns the program's instruction set.
     fn arch(&self) -> Arch {
         Arch::HOST
+    }
+    /// Returns what C's types are in the program.
+    fn c_types(&self) -> CTypes {
+        self.arch().machine().c_types()
     }
     /// Returns a register by name (`rax`), for `$rax`.
     fn register(&self, name: &str) -> Option<Value>;

@@ -5,7 +5,7 @@ use super::tree::Node;
 use crate::ids::error::Error;
 use crate::inspect::language::{c, rust};
 use crate::inspect::value::Ty;
-use dwarf::{Language, LoadBias, Machine, Module, TypeId};
+use dwarf::{CTypes, Language, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -126,19 +126,14 @@ pub type FindType<'a> = dyn Fn(&str) -> Option<(Arc<Module>, LoadBias, TypeId)> 
 /// Returns a type by name: built-in types come first.
 pub fn named(context: &dyn EvalContext, name: &str) -> Option<Ty> {
     let find = |name: &str| context.type_named(name);
-    named_by(context.language(), context.arch().machine(), &find, name)
+    named_by(context.language(), context.c_types(), &find, name)
 }
 
 /// Like [`named`], with a function that finds types of the debug info.
-pub fn named_by(
-    language: Language,
-    machine: Machine,
-    find: &FindType<'_>,
-    name: &str,
-) -> Option<Ty> {
+pub fn named_by(language: Language, types: CTypes, find: &FindType<'_>, name: &str) -> Option<Ty> {
     let known = match language {
-        Language::Rust => rust::builtin(name).or_else(|| c::builtin(name, machine)),
-        _ => c::builtin(name, machine).or_else(|| rust::builtin(name)),
+        Language::Rust => rust::builtin(name).or_else(|| c::builtin(name, types)),
+        _ => c::builtin(name, types).or_else(|| rust::builtin(name)),
     };
     if known.is_some() {
         return known;

@@ -10,7 +10,7 @@ use crate::ids::error::Error;
 use crate::memory::ProcessMemory;
 use crate::os::MappedFile;
 use dwarf::{
-    AddrRange, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Memory, Module, ModuleMap,
+    AddrRange, CTypes, FileAddr, HeuristicUnwind, LoadAddr, LoadBias, Memory, Module, ModuleMap,
     SymbolStatus,
 };
 use dyld::DyldList;
@@ -172,6 +172,18 @@ impl Modules {
         let program = self.loaded.first();
         let arch = program.and_then(|loaded| Arch::of(loaded.module.machine()));
         arch.unwrap_or(Arch::HOST)
+    }
+
+    /// Returns what C's types are in the program, or on this machine while there is none.
+    pub(crate) fn c_types(&self) -> CTypes {
+        #[cfg(test)]
+        if let Some(arch) = self.test_arch {
+            return arch.machine().c_types();
+        }
+        match self.loaded.first() {
+            Some(program) => program.module.c_types(),
+            None => Arch::HOST.machine().c_types(),
+        }
     }
 
     /// Removes all images (the process executed another program, or is gone). Returns them.

@@ -1,7 +1,8 @@
 //! AArch64: AAPCS64, DWARF and ELF for the Arm 64-bit Architecture.
 
 use super::{
-    CodePatterns, ForeignCfi, LinkageStubs, MachineFacts, Prologue, Relocations, SignalReturn,
+    CTypes, CodePatterns, ForeignCfi, LinkageStubs, LongDouble, MachineFacts, Prologue,
+    Relocations, SignalReturn,
 };
 use crate::ids::register::Register;
 use crate::ids::register::aarch64::{
@@ -21,9 +22,17 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[TPIDR, SIGNATURE_MASK],
     register_names: NAMES,
     thread_locals_by_symbol: true,
-    char_is_signed: false,
-    wchar_is_signed: false,
-    long_double_is_extended: false,
+    c_types: CTypes {
+        char_is_signed: false,
+        wchar_is_signed: false,
+        long_double: LongDouble::Quad,
+    },
+    // "Writing ARM64 code for Apple platforms", data types.
+    c_types_of_apple: CTypes {
+        char_is_signed: true,
+        wchar_is_signed: true,
+        long_double: LongDouble::Double,
+    },
     cfi_vendor: gimli::Vendor::AArch64,
     // How a return address is signed: any signature is removed. `DW_CFA_AARCH64_set_ra_state` with
     // the state and an offset in the code, `DW_CFA_AARCH64_negate_ra_state_with_pc`; `B` for the

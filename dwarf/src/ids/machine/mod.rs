@@ -42,12 +42,9 @@ pub(crate) struct MachineFacts {
     /// Whether gcc describes no locations of thread-local variables, for want of a relocation: their
     /// symbols have them.
     pub(crate) thread_locals_by_symbol: bool,
-    /// Whether C's `char` is signed, unless a compiler's option says otherwise.
-    pub(crate) char_is_signed: bool,
-    /// Whether C's `wchar_t` is signed.
-    pub(crate) wchar_is_signed: bool,
-    /// Whether `long double` is a number of 80 bits (x87); otherwise it is IEEE 754 binary128.
-    pub(crate) long_double_is_extended: bool,
+    /// What the psABI says of C's types, and what Apple's compilers make of them.
+    pub(crate) c_types: CTypes,
+    pub(crate) c_types_of_apple: CTypes,
     /// The vendor whose extensions of call frame information apply.
     pub(crate) cfi_vendor: gimli::Vendor,
     /// What else is in its call frame information.
@@ -56,6 +53,28 @@ pub(crate) struct MachineFacts {
     pub(crate) relocations: Option<Relocations>,
     /// `None`: instructions are not interpreted.
     pub(crate) code: Option<CodePatterns>,
+}
+
+/// What is not the same everywhere of C's types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CTypes {
+    /// Whether `char` is signed, unless a compiler's option says otherwise.
+    pub char_is_signed: bool,
+    /// Whether `wchar_t` is signed.
+    pub wchar_is_signed: bool,
+    /// The format of `long double`.
+    pub long_double: LongDouble,
+}
+
+/// The format of C's `long double`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LongDouble {
+    /// That of `double`.
+    Double,
+    /// 80 bits (x87), in 16 bytes.
+    Extended,
+    /// IEEE 754 binary128.
+    Quad,
 }
 
 /// What gimli does not know of a machine's call frame information, and no rule depends on.
@@ -210,19 +229,10 @@ impl Machine {
         self.facts().first_vector
     }
 
-    /// Returns whether C's `char` is signed, unless a compiler's option says otherwise.
-    pub fn char_is_signed(self) -> bool {
-        self.facts().char_is_signed
-    }
-
-    /// Returns whether C's `wchar_t` is signed.
-    pub fn wchar_is_signed(self) -> bool {
-        self.facts().wchar_is_signed
-    }
-
-    /// Returns whether `long double` is a number of 80 bits (x87); otherwise it is IEEE 754 binary128.
-    pub fn long_double_is_extended(self) -> bool {
-        self.facts().long_double_is_extended
+    /// Returns what the psABI says of C's types. Images of Apple's formats may differ
+    /// ([`crate::Module::c_types`]).
+    pub fn c_types(self) -> CTypes {
+        self.facts().c_types
     }
 
     /// Returns the registers that a called function must preserve (psABI), except the stack

@@ -1,8 +1,14 @@
 //! The table of a machine without registers and code patterns: images are read, stacks are not
 //! unwound.
 
-use super::{ForeignCfi, MachineFacts};
+use super::{CTypes, ForeignCfi, LongDouble, MachineFacts};
 use crate::ids::register::Register;
+
+const C_TYPES: CTypes = CTypes {
+    char_is_signed: true,
+    wchar_is_signed: true,
+    long_double: LongDouble::Extended,
+};
 
 /// The numbers of registers only have to differ: no code of the machine runs under the debugger.
 pub(super) static FACTS: MachineFacts = MachineFacts {
@@ -17,9 +23,8 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[],
     register_names: &[],
     thread_locals_by_symbol: false,
-    char_is_signed: true,
-    wchar_is_signed: true,
-    long_double_is_extended: true,
+    c_types: C_TYPES,
+    c_types_of_apple: C_TYPES,
     cfi_vendor: gimli::Vendor::Default,
     foreign_cfi: ForeignCfi::NONE,
     relocations: None,

@@ -1,10 +1,17 @@
 //! x86-64: the System V psABI, and instructions that compilers and linkers emit.
 
 use super::{
-    CodePatterns, ForeignCfi, LinkageStubs, MachineFacts, Prologue, Relocations, SignalReturn,
+    CTypes, CodePatterns, ForeignCfi, LinkageStubs, LongDouble, MachineFacts, Prologue,
+    Relocations, SignalReturn,
 };
 use crate::ids::register::Register;
 use crate::ids::register::x86_64::{CALLEE_SAVED, FS_BASE, GS_BASE, NAMES, RBP, RIP, RSP, XMM0};
+
+const C_TYPES: CTypes = CTypes {
+    char_is_signed: true,
+    wchar_is_signed: true,
+    long_double: LongDouble::Extended,
+};
 
 pub(super) static FACTS: MachineFacts = MachineFacts {
     pc: RIP,
@@ -18,9 +25,8 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     of_thread: &[FS_BASE, GS_BASE],
     register_names: NAMES,
     thread_locals_by_symbol: false,
-    char_is_signed: true,
-    wchar_is_signed: true,
-    long_double_is_extended: true,
+    c_types: C_TYPES,
+    c_types_of_apple: C_TYPES,
     cfi_vendor: gimli::Vendor::Default,
     foreign_cfi: ForeignCfi::NONE,
     relocations: Some(Relocations {

@@ -7,7 +7,7 @@ use crate::ids::error::Error;
 use crate::inspect::registers::extended;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::{Target, Ty, Value};
-use dwarf::{Language, LoadAddr, LoadBias, Module, TypeId};
+use dwarf::{CTypes, Language, LoadAddr, LoadBias, Module, TypeId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,6 +39,10 @@ impl EvalContext for FrameScope<'_> {
 
     fn arch(&self) -> Arch {
         self.modules.arch()
+    }
+
+    fn c_types(&self) -> CTypes {
+        self.modules.c_types()
     }
 
     fn register(&self, name: &str) -> Option<Value> {

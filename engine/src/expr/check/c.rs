@@ -5,7 +5,7 @@ use super::super::ir::{Expr, Kind};
 use super::scalar;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::{Shape, Ty};
-use dwarf::{Language, Machine};
+use dwarf::{CTypes, Language};
 
 /// An arithmetic type after promotion; higher ones rank higher.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,8 +37,8 @@ pub(super) fn named(name: &'static str) -> Ty {
 }
 
 /// Returns `char`.
-pub(super) fn char(machine: Machine) -> Ty {
-    Ty::Builtin(Scalar::char(machine), "char")
+pub(super) fn char(types: CTypes) -> Ty {
+    Ty::Builtin(Scalar::char(types), "char")
 }
 
 /// Returns `int`.
@@ -81,7 +81,7 @@ pub(in crate::expr) fn is_scoped(ty: &Ty) -> bool {
 }
 
 /// Returns the type of an operand after the integer promotions.
-pub(super) fn promoted(of: &Expr<'_>, machine: Machine) -> Ty {
+pub(super) fn promoted(of: &Expr<'_>, types: CTypes) -> Ty {
     if is_int_enumerator(of) {
         return int();
     }
@@ -90,9 +90,9 @@ pub(super) fn promoted(of: &Expr<'_>, machine: Machine) -> Ty {
         (Some(bits), Some(scalar)) if scalar.is_integral() => match (bits, scalar.is_signed()) {
             (..32, _) | (32, true) => int(),
             (32, false) => named("unsigned int"),
-            _ => promoted_type(&of.ty, machine),
+            _ => promoted_type(&of.ty, types),
         },
-        _ => promoted_type(&of.ty, machine),
+        _ => promoted_type(&of.ty, types),
     }
 }
 
@@ -109,14 +109,14 @@ pub(super) fn is_int_enumerator(of: &Expr<'_>) -> bool {
 }
 
 /// Returns a type after the integer promotions. The program's machine says what `wchar_t` becomes.
-pub(in crate::expr) fn promoted_type(ty: &Ty, machine: Machine) -> Ty {
+pub(in crate::expr) fn promoted_type(ty: &Ty, types: CTypes) -> Ty {
     let Some(scalar) = scalar(ty) else {
         return ty.clone();
     };
     match (scalar.kind, scalar.size) {
         (ScalarKind::Float(_), _) => ty.strip(),
         _ if is_int_in_cpp(ty) => int(),
-        (ScalarKind::Utf, 4) if !ty.is_wide_character() || !machine.wchar_is_signed() => {
+        (ScalarKind::Utf, 4) if !ty.is_wide_character() || !types.wchar_is_signed => {
             named("unsigned int")
         }
         (_, ..4) | (ScalarKind::Utf | ScalarKind::Bool, _) => int(),
@@ -248,11 +248,15 @@ fn mixed(signed: Ty, s: Rank, unsigned: Ty, u: Rank, size: impl Fn(&Ty) -> u8) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dwarf::Machine;
 
     #[test]
-    fn wide_characters_are_promoted_as_the_machine_has_them() {
+    fn wide_characters_are_promoted_as_the_program_has_them() {
         let wide = Ty::Builtin(Scalar::new(ScalarKind::Utf, 4), "wchar_t");
-        let promoted = |machine| promoted_type(&wide, machine).name().to_string();
+        let promoted = |machine: Machine| {
+            let promoted = promoted_type(&wide, machine.c_types());
+            promoted.name().to_string()
+        };
         assert_eq!(promoted(Machine::X86_64), "int");
         assert_eq!(promoted(Machine::Aarch64), "unsigned int");
     }

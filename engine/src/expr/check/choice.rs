@@ -61,10 +61,10 @@ impl Checker<'_> {
                 return Err(have_different_types(&yes, &no));
             }
             // A bit-field is promoted as such in C only.
-            let machine = self.scope.machine();
+            let types = self.scope.c_types();
             let promoted = |of: &Expr<'_>| match self.language {
-                Language::C => c::promoted(of, machine),
-                _ => c::promoted_type(&of.ty, machine),
+                Language::C => c::promoted(of, types),
+                _ => c::promoted_type(&of.ty, types),
             };
             let ty = c::common(&promoted(&yes), &promoted(&no));
             return Ok((converted(yes, &ty), converted(no, &ty), ty));

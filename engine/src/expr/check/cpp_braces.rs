@@ -53,7 +53,7 @@ impl Checker<'_> {
         if self.language != Language::Cpp || !spelling::is_type_word(name) {
             return None;
         }
-        let ty = spelling::builtin(name, self.scope.machine())?;
+        let ty = spelling::builtin(name, self.scope.c_types())?;
         Some(match arguments {
             [] => self.object(ty, &[], node),
             [only] => match self.check(only) {

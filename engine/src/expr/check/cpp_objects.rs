@@ -317,13 +317,13 @@ pub(crate) fn conversion_to(from: &Ty, to: &Ty) -> Option<usize> {
     if let Shape::Composite(class) = from.shape()
         && library::contents(from).is_none()
     {
-        let machine = class.module().machine();
+        let types = class.module().c_types();
         let distance = |it: &Method| {
             let of = conversion(it).filter(|_| !it.is_explicit)?;
-            match c::builtin(of, machine) {
+            match c::builtin(of, types) {
                 _ if is_spelled(of, &to.name()) => Some(0),
                 Some(of) if is_number(to) => {
-                    Some(match exact::same(&promoted_type(&of, machine), to) {
+                    Some(match exact::same(&promoted_type(&of, types), to) {
                         true => 1,
                         false => 2,
                     })

@@ -11,7 +11,7 @@ use crate::expr::{literal, messages};
 use crate::ids::error::Error;
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{PointerKind, Shape, Ty, alignment};
-use dwarf::{Language, Machine};
+use dwarf::{CTypes, Language};
 
 /// What an operand is that may be the name of a type.
 pub(super) enum Operand<'t> {
@@ -162,7 +162,7 @@ impl Checker<'_> {
         if let tree::Kind::Text(bytes) = &inner(operand).kind {
             let prefix = literal::prefix(self.source_text(inner(operand)));
             let count = literal::units(bytes, prefix).len() as u64 + 1;
-            let unit = literal::character_type(prefix, self.language, self.scope.machine());
+            let unit = literal::character_type(prefix, self.language, self.scope.c_types());
             return Ok(self.size(count * unit.size().unwrap_or(1), node));
         }
         let operand = self.type_or_value(operand)?;
@@ -208,7 +208,7 @@ impl Checker<'_> {
 
     fn type_info<'t>(&self, typed: Typed<'t>, node: &'t Node) -> Expr<'t> {
         let ty = self.scope.find_type("std::type_info");
-        let ty = ty.unwrap_or_else(|| name_type(self.scope.machine()));
+        let ty = ty.unwrap_or_else(|| name_type(self.scope.c_types()));
         Expr::new(Kind::Cpp(Box::new(Cpp::TypeInfo(typed))), ty, node)
     }
 
@@ -239,7 +239,7 @@ impl Checker<'_> {
             return None;
         };
         let kind = Kind::Cpp(Box::new(Cpp::TypeName(typed)));
-        Some(Ok(Expr::new(kind, name_type(self.scope.machine()), node)))
+        Some(Ok(Expr::new(kind, name_type(self.scope.c_types()), node)))
     }
 
     /// Checks a comparison of what `typeid` returns.
@@ -304,6 +304,6 @@ pub(super) fn has_virtual_functions(class: &DwarfTy, depth: usize) -> bool {
 }
 
 /// Returns the type of a type's name.
-fn name_type(machine: Machine) -> Ty {
-    c::char(machine).pointer()
+fn name_type(types: CTypes) -> Ty {
+    c::char(types).pointer()
 }

@@ -39,9 +39,9 @@ use super::made::Bound;
 use super::tree::{self, Node};
 use super::{literal, messages, soft};
 use crate::ids::error::Error;
-use crate::inspect::value::scalar::{Float, Int, Scalar, ScalarKind};
+use crate::inspect::value::scalar::{Int, Scalar, ScalarKind};
 use crate::inspect::value::{PointerKind, Shape, Ty};
-use dwarf::{Language, LoadAddr, Machine};
+use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -119,7 +119,7 @@ pub(crate) fn key(node: &Node) -> usize {
 /// The declarations that are visible where an expression is checked.
 pub(crate) trait Scope {
     /// Returns the machine, whose psABI decides on formats of built-in types.
-    fn machine(&self) -> Machine;
+    fn c_types(&self) -> CTypes;
     /// Returns a type by its name: a built-in one, or one of the program.
     fn find_type(&self, name: &str) -> Option<Ty>;
     /// Looks up a variable, or a function, for a node.
@@ -333,14 +333,14 @@ impl<'a> Checker<'a> {
 
     fn literal<'t>(&self, node: &'t Node) -> Checked<'t> {
         let rust = self.language == Language::Rust;
-        let machine = self.scope.machine();
+        let types = self.scope.c_types();
         Ok(match &node.kind {
             // The type of C's `'a'` is `int` (ISO C §6.4.4.5).
             tree::Kind::Character(value, prefix) => {
-                let ty = literal::of_character(*value, prefix, self.language, machine);
+                let ty = literal::of_character(*value, prefix, self.language, types);
                 let mut bits = u128::from(*value);
                 if self.language == Language::C && &*ty.name() == "char" {
-                    let value = Int::new(bits, 1, machine.char_is_signed()).value();
+                    let value = Int::new(bits, 1, types.char_is_signed).value();
                     bits = value as u128 & u128::from(u32::MAX);
                     Expr::new(Kind::Constant(bits), c::int(), node)
                 } else {
@@ -348,9 +348,12 @@ impl<'a> Checker<'a> {
                 }
             }
             tree::Kind::LongDouble(text) => {
-                let format = Float::long_double(machine);
-                let bits = soft::parsed(format, text).unwrap_or(0);
-                let ty = Ty::Builtin(Scalar::new(ScalarKind::Float(format), 16), "long double");
+                let scalar = Scalar::long_double(types);
+                let bits = match scalar.kind {
+                    ScalarKind::Float(format) => soft::parsed(format, text).unwrap_or(0),
+                    _ => 0,
+                };
+                let ty = Ty::Builtin(scalar, "long double");
                 Expr::new(Kind::Constant(bits), ty, node)
             }
             tree::Kind::Literal(ty, bits) => Expr::new(Kind::Constant(*bits), ty.clone(), node),

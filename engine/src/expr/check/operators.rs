@@ -79,7 +79,7 @@ impl Checker<'_> {
         if operator == Unary::Complement && c::is_float(&of.ty) || c::is_scoped(&of.ty) {
             return Err(refused(&of.ty));
         }
-        let ty = c::promoted(&of, self.scope.machine());
+        let ty = c::promoted(&of, self.scope.c_types());
         let of = Box::new(converted(of, &ty));
         let kind = match operator {
             Unary::Minus => Kind::Negate(of, Overflow::Wraps),
@@ -321,8 +321,8 @@ impl Checker<'_> {
                 "the scoped enumeration `{name}`; cast it to a number"
             ));
         }
-        let machine = self.scope.machine();
-        let (left, right) = (c::promoted(&a, machine), c::promoted(&b, machine));
+        let types = self.scope.c_types();
+        let (left, right) = (c::promoted(&a, types), c::promoted(&b, types));
         if let Binary::Shl | Binary::Shr = operator {
             let (a, b) = (converted(a, &left), converted(b, &right));
             let kind = Kind::Shift(operator, Box::new(a), Box::new(b), Overflow::Wraps);

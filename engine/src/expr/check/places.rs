@@ -363,7 +363,7 @@ impl Checker<'_> {
         let units = literal::units(bytes, prefix);
         let at = usize::try_from(at).ok().filter(|at| *at <= units.len())?;
         let unit = units.get(at).copied().unwrap_or(0);
-        let ty = literal::character_type(prefix, self.language, self.scope.machine());
+        let ty = literal::character_type(prefix, self.language, self.scope.c_types());
         Some(Expr::new(Kind::Constant(u128::from(unit)), ty, node))
     }
 

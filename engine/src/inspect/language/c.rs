@@ -4,7 +4,7 @@ use super::{DEPTH, template};
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::types::DwarfTy;
 use crate::inspect::value::{Synthetic, Ty};
-use dwarf::{CompositeKind, Language, Machine, TypeKind};
+use dwarf::{CTypes, CompositeKind, Language, Machine, TypeKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -254,11 +254,11 @@ fn qualify(
 /// Returns the usual spelling of a built-in type of C or C++; `None`: no built-in type has that name.
 pub fn builtin_name(name: &str) -> Option<Arc<str>> {
     // Machines differ in formats only.
-    builtin(name, Machine::Other(0)).map(|ty| ty.name())
+    builtin(name, Machine::Other(0).c_types()).map(|ty| ty.name())
 }
 
 /// Returns a built-in type of C or C++ by its name, with the words in any order.
-pub fn builtin(name: &str, machine: Machine) -> Option<Ty> {
+pub fn builtin(name: &str, types: CTypes) -> Option<Ty> {
     use ScalarKind::{Bool, Signed, SignedChar, Unsigned, UnsignedChar, Utf};
     let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
     words.retain(|word| !matches!(*word, "const" | "volatile"));
@@ -289,10 +289,10 @@ pub fn builtin(name: &str, machine: Machine) -> Option<Ty> {
         [] if modified => int(4, "int", "unsigned int"),
         ["char"] if unsigned => Ty::Builtin(Scalar::new(UnsignedChar, 1), "unsigned char"),
         ["char"] if signed => Ty::Builtin(Scalar::new(SignedChar, 1), "signed char"),
-        ["char"] => Ty::Builtin(Scalar::char(machine), "char"),
+        ["char"] => Ty::Builtin(Scalar::char(types), "char"),
         ["__int128"] => int(16, "__int128", "unsigned __int128"),
         ["float"] => float(Float::Single, 4, "float"),
-        ["double"] if longs > 0 => float(Float::long_double(machine), 16, "long double"),
+        ["double"] if longs > 0 => Ty::Builtin(Scalar::long_double(types), "long double"),
         ["double"] => float(Float::Double, 8, "double"),
         ["bool" | "_Bool"] => Ty::Builtin(Scalar::new(Bool, 1), "bool"),
         ["wchar_t"] => Ty::Builtin(Scalar::new(Utf, 4), "wchar_t"),
@@ -343,4 +343,29 @@ pub fn is_type_word(word: &str) -> bool {
             | "char32_t"
             | "__int128"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwarf::LongDouble;
+
+    #[test]
+    fn types_that_systems_differ_in_are_those_of_the_program() {
+        let elf = Machine::Aarch64.c_types();
+        let apple = CTypes {
+            char_is_signed: true,
+            wchar_is_signed: true,
+            long_double: LongDouble::Double,
+        };
+        let scalar = |name, types| match builtin(name, types) {
+            Some(Ty::Builtin(scalar, _)) => (scalar.kind, scalar.size),
+            other => panic!("{name} is {other:?}"),
+        };
+        let float = ScalarKind::Float;
+        assert_eq!(scalar("long double", elf), (float(Float::Quad), 16));
+        assert_eq!(scalar("long double", apple), (float(Float::Double), 8));
+        assert_eq!(scalar("char", elf), (ScalarKind::PlainChar, 1));
+        assert_eq!(scalar("char", apple), (ScalarKind::SignedChar, 1));
+    }
 }

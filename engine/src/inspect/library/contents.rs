@@ -149,7 +149,7 @@ fn named_argument(class: &Arc<DwarfTy>) -> Option<Ty> {
     let (_, rest) = class.ty.name.split_once('<')?;
     let list = &rest[..closing(rest)?];
     let name = *split_arguments(list).first()?;
-    if let Some(builtin) = crate::inspect::language::c::builtin(name, class.module().machine()) {
+    if let Some(builtin) = crate::inspect::language::c::builtin(name, class.module().c_types()) {
         return Some(builtin);
     }
     let ids = class.module().types_named(name, None);

@@ -1,7 +1,7 @@
 //! Numbers, characters and booleans: decoding and formatting.
 
 use super::decimal;
-use dwarf::{Language, Machine};
+use dwarf::{CTypes, Language, LongDouble};
 use std::fmt::Write;
 
 /// The encoding of a scalar.
@@ -147,22 +147,17 @@ pub fn sign_extend(bits: u128, width: u32) -> i128 {
 
 impl Float {
     /// Returns the format of a float type by its name and size in bytes.
-    pub fn of(name: &str, size: u64, machine: Machine) -> Float {
+    pub fn of(name: &str, size: u64, types: CTypes) -> Float {
         match size {
             0..=2 if name.contains("bf16") => Float::Brain,
             0..=2 => Float::Half,
             3..=4 => Float::Single,
             5..=8 => Float::Double,
             _ if name.contains("128") => Float::Quad,
-            _ => Float::long_double(machine),
-        }
-    }
-
-    /// Returns the format of C's `long double`.
-    pub fn long_double(machine: Machine) -> Float {
-        match machine.long_double_is_extended() {
-            true => Float::Extended,
-            false => Float::Quad,
+            _ => match types.long_double {
+                LongDouble::Extended => Float::Extended,
+                LongDouble::Quad | LongDouble::Double => Float::Quad,
+            },
         }
     }
 
@@ -282,9 +277,19 @@ impl Scalar {
         }
     }
 
+    /// Returns the format of C's `long double`.
+    pub fn long_double(types: CTypes) -> Scalar {
+        let (format, size) = match types.long_double {
+            LongDouble::Double => (Float::Double, 8),
+            LongDouble::Extended => (Float::Extended, 16),
+            LongDouble::Quad => (Float::Quad, 16),
+        };
+        Scalar::new(ScalarKind::Float(format), size)
+    }
+
     /// Returns the format of C's `char`.
-    pub fn char(machine: Machine) -> Scalar {
-        let kind = match machine.char_is_signed() {
+    pub fn char(types: CTypes) -> Scalar {
+        let kind = match types.char_is_signed {
             true => ScalarKind::SignedChar,
             false => ScalarKind::PlainChar,
         };

@@ -3,7 +3,7 @@
 use super::scalar::{Float, Scalar, ScalarKind};
 use super::synthetic::Synthetic;
 use dwarf::{
-    Composite, Encoding, Enumeration, Language, LoadBias, Machine, Module, Type, TypeId, TypeKind,
+    CTypes, Composite, Encoding, Enumeration, Language, LoadBias, Module, Type, TypeId, TypeKind,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -354,10 +354,10 @@ impl Ty {
         }
     }
 
-    /// Returns the machine of the image that declares it; `None` if it is built in.
-    pub fn machine(&self) -> Option<Machine> {
+    /// Returns what C's types are in the image that declares it; `None` if it is built in.
+    pub fn c_types(&self) -> Option<CTypes> {
         match self {
-            Ty::Dwarf(ty) => Some(ty.module().machine()),
+            Ty::Dwarf(ty) => Some(ty.module().c_types()),
             _ => None,
         }
     }
@@ -547,7 +547,7 @@ fn dwarf_shape(ty: Arc<DwarfTy>) -> Shape {
                 return Shape::Unit;
             }
             let name = &*ty.ty.name;
-            let float = |size| Float::of(name, size, ty.module().machine());
+            let float = |size| Float::of(name, size, ty.module().c_types());
             let wide = matches!(name, "wchar_t" | "char8_t" | "char16_t" | "char32_t");
             let kind = match base.encoding {
                 _ if wide => ScalarKind::Utf,

@@ -13,7 +13,7 @@ use crate::images::modules::Modules;
 use crate::images::names::is_c_library_variable;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::{Shape, Ty};
-use dwarf::{Language, Machine, Module};
+use dwarf::{CTypes, Language, Module};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -186,8 +186,8 @@ impl NameScope<'_> {
 
     fn may_be_type(&self, name: &str) -> bool {
         let scope = &self.scope;
-        let machine = scope.arch().machine();
-        let is_builtin = named_by(scope.language(), machine, &|_| None, name).is_some();
+        let types = scope.c_types();
+        let is_builtin = named_by(scope.language(), types, &|_| None, name).is_some();
         // `struct node` may be defined as a class.
         let bare = name.split_once(' ').map(|(_, bare)| bare);
         is_builtin
@@ -220,13 +220,13 @@ impl NameScope<'_> {
 }
 
 impl check::Scope for NameScope<'_> {
-    fn machine(&self) -> Machine {
-        self.scope.arch().machine()
+    fn c_types(&self) -> CTypes {
+        self.scope.c_types()
     }
 
     fn find_type(&self, name: &str) -> Option<Ty> {
         let find = |name: &str| self.scope.type_named(name);
-        named_by(self.scope.language(), self.machine(), &find, name)
+        named_by(self.scope.language(), self.c_types(), &find, name)
     }
 
     fn variable(&self, storage: Storage, name: &str, _: &Node) -> Result<Option<Leaf>, Error> {

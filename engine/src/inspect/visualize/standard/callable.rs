@@ -148,8 +148,8 @@ pub fn type_named(target: &dyn Target, name: &str) -> Option<Ty> {
         return None;
     }
     let images = target.images();
-    let machine = images.first()?.0.machine();
-    if let Some(ty) = c::builtin(name, machine) {
+    let types = images.first()?.0.c_types();
+    if let Some(ty) = c::builtin(name, types) {
         return Some(ty);
     }
     let find = |(module, bias): &(Arc<Module>, LoadBias)| {
