@@ -1,6 +1,7 @@
 //! Address to unit: by `.debug_aranges`, or by root entries for the units that it omits.
 
 use crate::entries::budget::SectionBytesRead;
+use crate::entries::objects::Objects;
 use crate::entries::units::{Entries, Ranges, Unit};
 use crate::file::object::{u32_at, u64_at};
 use crate::ids::addr::{AddrRange, FileAddr};
@@ -98,6 +99,10 @@ impl Entries {
             return None;
         }
         let end = addr.checked_add(1)?;
+        if let Some(objects) = &self.objects {
+            let range = AddrRange::new(FileAddr(addr), FileAddr(end));
+            return self.units_of_objects(objects, range).into_iter().next();
+        }
         let quick = match self.ranges.quick.get() {
             None if self.ranges.passes.fetch_add(1, Ordering::Relaxed) < SCANS_BEFORE_TABLE => {
                 self.unit_by_pass(addr)
@@ -112,6 +117,9 @@ impl Entries {
 
     /// Returns all units with code in `range`.
     pub(crate) fn units_in(&self, range: AddrRange<FileAddr>) -> Vec<u32> {
+        if let Some(objects) = &self.objects {
+            return self.units_of_objects(objects, range);
+        }
         // A function's ranges mostly belong to one unit: then one table is enough.
         if let Some(last) = range.end.0.checked_sub(1)
             && let Some(unit) = self.unit_at(range.start.0)
@@ -127,6 +135,26 @@ impl Entries {
         units.sort_unstable();
         units.dedup();
         units
+    }
+
+    /// Returns the units with code in `range`, by the debug map: only object files with such code
+    /// are opened. Their units have addresses from before the functions were placed, which do not
+    /// tell where these are.
+    fn units_of_objects(&self, objects: &Objects, range: AddrRange<FileAddr>) -> Vec<u32> {
+        let mut found = Vec::new();
+        for file in objects.files_in(range) {
+            let mut units: Vec<u32> = file.info_units().collect();
+            // The only unit has all functions.
+            if units.len() > 1 {
+                units.retain(|unit| {
+                    let unit = self.unit(*unit);
+                    unit.is_some_and(|unit| self.scan(unit).has_code_in(range))
+                });
+            }
+            found.extend(units);
+        }
+        found.sort_unstable();
+        found
     }
 
     /// Looks up `addr` without building the table. Consecutive lookups often hit the same few
@@ -150,7 +178,7 @@ impl Entries {
 
     fn arange_sets(&self) -> &[ArangeSet] {
         self.ranges.sets.get_or_init(|| {
-            let mut rest = self.dwarf.debug_aranges.reader().slice();
+            let mut rest = self.main.dwarf.debug_aranges.reader().slice();
             let mut sets = Vec::new();
             while let Some((set, behind)) = self.arange_set(rest) {
                 sets.extend(set);
@@ -183,7 +211,7 @@ impl Entries {
             if set.get(sizes..sizes + 2)? != [8, 0] {
                 return None;
             }
-            let unit = self.unit_at_offset(usize::try_from(offset).ok()?)?;
+            let unit = self.main.unit_at_offset(usize::try_from(offset).ok()?)?;
             let tuples = set.get((sizes + 2).next_multiple_of(16)..)?;
             Some(ArangeSet { unit, tuples })
         };
@@ -216,7 +244,8 @@ impl Entries {
         self.ranges.rest.get_or_init(|| {
             // A unit whose code was all discarded is in `.debug_aranges`, without a range.
             let covered: FxHashSet<u32> = self.arange_sets().iter().map(|set| set.unit).collect();
-            let entries = (0..self.info_units())
+            let units: Vec<u32> = self.main.info_units().collect();
+            let entries = units
                 .into_par_iter()
                 .filter(|unit| !covered.contains(unit))
                 .flat_map_iter(|unit| self.unit_ranges(unit))
@@ -227,7 +256,7 @@ impl Entries {
 
     /// Returns the ranges of a unit's root entry. Units do not share range lists.
     fn root_ranges(&self, unit: &Unit) -> Ranges {
-        let lists = &self.dwarf.ranges;
+        let lists = &self.main.dwarf.ranges;
         let size = lists.debug_ranges().reader().len() + lists.debug_rnglists().reader().len();
         if self.ranges.consumed.is_all(size) {
             tracing::debug!(unit = unit.index, "units share range lists");

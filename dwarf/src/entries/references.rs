@@ -1,11 +1,10 @@
 //! Entries by reference, and the attributes that an entry inherits from those that it refers to.
 
 use crate::entries::split::UnitStorage;
-use crate::entries::units::{Entries, Entry, MAX_HOPS, MAX_NAME, Unit, Value, type_signature};
+use crate::entries::units::{Entries, Entry, MAX_HOPS, MAX_NAME, Unit, Value};
 use crate::ids::DieRef;
 use crate::ids::error::Error;
 use gimli::UnitOffset;
-use rustc_hash::FxHashMap;
 
 impl Entries {
     /// Reads an entry. Returns it with its unit.
@@ -59,45 +58,20 @@ impl Entries {
             }),
             Value::DebugInfoRef(offset) => match &unit.split {
                 UnitStorage::SplitUnit(_) => unit.entry_at(offset.0),
-                _ => self.info_entry(offset.0, unit.supplementary),
+                _ => self
+                    .file_of(unit.index)?
+                    .info_entry(offset.0, unit.supplementary),
             },
-            Value::DebugInfoRefSup(offset) => self.info_entry(offset.0, true),
+            Value::DebugInfoRefSup(offset) => self.file_of(unit.index)?.info_entry(offset.0, true),
             Value::DebugTypesRef(signature) => {
                 if let Some(found) = unit.split_type(signature.0) {
                     return Some(found);
                 }
-                let signatures = self.signatures.get_or_init(|| self.read_signatures());
-                signatures.get(&signature.0).copied()
+                let file = self.file_of(unit.index)?;
+                file.type_of_signature(signature.0)
             }
             _ => None,
         }
-    }
-
-    /// Returns the entry at an offset of `.debug_info`.
-    pub(crate) fn info_entry(&self, offset: usize, supplementary: bool) -> Option<DieRef> {
-        let (base, slots) = if supplementary {
-            (self.types_end, self.slots.get(self.types_end..)?)
-        } else {
-            (0, self.slots.get(..self.info_end)?)
-        };
-        let index = slots
-            .partition_point(|slot| slot.header.offset().0 <= offset)
-            .checked_sub(1)?;
-        let header = &slots.get(index)?.header;
-        let inside = offset.checked_sub(header.offset().0)?;
-        UnitOffset(inside).is_in_bounds(header).then_some(DieRef {
-            unit: (base + index) as u32,
-            offset: inside as u64,
-        })
-    }
-
-    fn read_signatures(&self) -> FxHashMap<u64, DieRef> {
-        let types = (0u32..).zip(&self.slots).filter_map(|(unit, slot)| {
-            let (signature, offset) = type_signature(&slot.header)?;
-            let offset = offset as u64;
-            Some((signature, DieRef { unit, offset }))
-        });
-        types.collect()
     }
 
     /// Returns an attribute of an entry, or of the entries that it is an instance or completion of.

@@ -22,7 +22,7 @@ impl Entries {
     ) -> Result<Unit, gimli::Error> {
         let dwarf = match &part {
             Some(part) => part.dwarf(),
-            None => self.sections(supplementary),
+            None => self.sections(index, supplementary),
         };
         let offset = header.debug_abbrev_offset();
         let abbreviations = self.abbreviations.get(&dwarf.debug_abbrev, offset)?;
@@ -100,6 +100,8 @@ impl Entries {
             || producer.is_some_and(|producer| is_optimized(producer.slice()));
         let split = match part {
             Some(part) => UnitStorage::SplitUnit(part),
+            // No compiler splits the debug info of object files of Mach-O.
+            None if self.objects.is_some() => UnitStorage::No,
             None => UnitStorage::of_root(&root, &raw, dwarf),
         };
         Ok(Unit {

@@ -4,6 +4,7 @@ use crate::entries::budget::EntryBudget;
 use crate::entries::units::{Entries, Unit, Value};
 use crate::entries::walk::{Shapes, Visited, Visitor};
 use crate::ids::DieRef;
+use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
 use gimli::{Abbreviation, UnitOffset};
 
@@ -55,6 +56,13 @@ impl UnitScan {
             }
         }
         best.map(|function| function.offset)
+    }
+
+    /// Returns whether functions have code in a range.
+    pub(super) fn has_code_in(&self, range: AddrRange<FileAddr>) -> bool {
+        let end = self.functions.partition_point(|it| it.start < range.end.0);
+        let before = end.checked_sub(1).and_then(|last| self.max_end.get(last));
+        before.is_some_and(|max_end| *max_end > range.start.0)
     }
 
     /// Returns the offset of the scope that qualifies the name of the entry at `offset`.

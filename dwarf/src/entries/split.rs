@@ -211,7 +211,7 @@ impl Entries {
     /// Returns the unit that has the entries: for a skeleton its split unit, or the skeleton itself
     /// if the file is missing. Also finds type units of split files that are open.
     pub(crate) fn whole(&self, index: u32) -> Option<&Unit> {
-        if index < self.unit_count() {
+        if self.objects.is_some() || index < self.unit_count() {
             return self.unit(index).map(|unit| self.whole_of(unit));
         }
         let all = self
@@ -262,7 +262,10 @@ impl Entries {
 
     /// Returns whether unit numbers and offsets are the same each time the image is opened.
     pub(crate) fn is_reproducible(&self) -> bool {
-        self.all_units() == self.unit_count() && lock(&self.split.missing).is_empty()
+        let objects = self.objects.as_ref();
+        self.all_units() == self.unit_count()
+            && lock(&self.split.missing).is_empty()
+            && objects.is_none_or(|objects| objects.rejected().is_empty())
     }
 
     /// Returns the split files that were needed and are missing or of another build.
@@ -273,7 +276,7 @@ impl Entries {
     fn find_whole(&self, unit: &Unit, skeleton: &Skeleton) -> Option<Unit> {
         let packages = self.split.packages.get_or_init(|| self.open_packages());
         for package in packages {
-            if let Ok(Some(dwarf)) = package.sections.find_cu(skeleton.id, &self.dwarf) {
+            if let Ok(Some(dwarf)) = package.sections.find_cu(skeleton.id, &self.main.dwarf) {
                 let headers = headers(&dwarf);
                 let header = headers.into_iter().find(|header| {
                     type_signature(header).is_none() && unit_id(&dwarf, header) == Some(skeleton.id)
@@ -355,7 +358,7 @@ impl Entries {
             let mut units = Vec::new();
             // Row numbers start at 1 (DWARF 5 §7.3.5.3).
             for row in 1..=sections.tu_index.unit_count() {
-                let Ok(dwarf) = sections.tu_sections(row, &self.dwarf) else {
+                let Ok(dwarf) = sections.tu_sections(row, &self.main.dwarf) else {
                     continue;
                 };
                 let headers = headers(&dwarf);
@@ -378,7 +381,10 @@ impl Entries {
         }
         let opened = open(path).map(|image| {
             let mut units = Vec::new();
-            for dwarf in load_split(&image, &self.dwarf).into_iter().map(Arc::new) {
+            for dwarf in load_split(&image, &self.main.dwarf)
+                .into_iter()
+                .map(Arc::new)
+            {
                 let headers = headers(&dwarf);
                 units.extend(headers.into_iter().map(|header| (header, dwarf.clone())));
             }
@@ -449,7 +455,7 @@ impl Entries {
     pub(crate) fn line_sections<'a>(&'a self, unit: &'a Unit) -> &'a gimli::Dwarf<R> {
         match unit.own_lines() {
             Some(_) => self.dwarf_of(unit),
-            None => &self.dwarf,
+            None => self.sections(unit.index, false),
         }
     }
 }

@@ -4,16 +4,19 @@
 //! only itself.
 
 use crate::entries::abbreviations::AbbreviationTables;
+use crate::entries::objects::Objects;
 use crate::entries::ranges::RangeTables;
 use crate::entries::scan::UnitScan;
 use crate::entries::split::{SplitFiles, UnitStorage};
+use crate::entries::unit_file::{Numbering, UnitFile};
+use crate::file::R;
+use crate::file::macho::debug_map::DebugMap;
+use crate::file::macho::placement::Placement;
 use crate::file::object::Image;
-use crate::file::sections::load_sections;
-use crate::file::{R, mapping};
 use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
-use gimli::{Section, UnitHeader, UnitOffset, UnitType};
-use rustc_hash::FxHashMap;
+use gimli::{Operation, UnitHeader, UnitOffset, UnitType};
 use smallvec::SmallVec;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -32,14 +35,11 @@ pub(crate) const MAX_NAME: usize = 8192;
 
 /// The units of an image, including those of split files, and the references between their entries.
 pub(crate) struct Entries {
-    pub(crate) dwarf: gimli::Dwarf<R>,
-    pub(super) slots: Vec<Slot>,
-    /// `slots[..info_end]` are the units of `.debug_info`, then those of `.debug_types`, then those
-    /// of the supplementary file.
-    pub(super) info_end: usize,
-    pub(super) types_end: usize,
+    /// The file with the debug info; without units if it is in object files.
+    pub(crate) main: UnitFile,
+    /// The object files that have the debug info instead.
+    pub(crate) objects: Option<Objects>,
     pub(super) abbreviations: AbbreviationTables,
-    pub(super) signatures: OnceLock<FxHashMap<u64, DieRef>>,
     pub(crate) ranges: RangeTables,
     pub(crate) split: SplitFiles,
     /// Number of units whose names were read for the index.
@@ -47,11 +47,6 @@ pub(crate) struct Entries {
     /// Set to cancel the indexing of the remaining units.
     pub(crate) is_indexing_cancelled: AtomicBool,
     code: Vec<AddrRange<FileAddr>>,
-}
-
-pub(super) struct Slot {
-    pub(super) header: UnitHeader<R>,
-    unit: OnceLock<Option<Box<Unit>>>,
 }
 
 /// One unit with its root entry read.
@@ -75,9 +70,6 @@ pub(crate) struct Unit {
     pub(crate) bare_templates: OnceLock<bool>,
 }
 
-/// Bytes of `.debug_info` whose unit headers are walked before their pages are given back.
-const WALK_PORTION: usize = 1 << 20;
-
 impl Entries {
     /// Reads the unit headers; `None` if there are none. Decompressed sections are cached in
     /// `folder`, if there is one.
@@ -87,78 +79,103 @@ impl Entries {
         supplementary: Option<&Image>,
         folder: Option<&Path>,
     ) -> Option<Entries> {
-        let mut dwarf = load_sections(holder, folder);
-        if let Some(supplementary) = supplementary {
-            dwarf.set_sup(load_sections(supplementary, folder));
-        }
-        let mut slots = Vec::new();
-        let mut push = |header| {
-            slots.push(Slot {
-                header,
-                unit: OnceLock::new(),
-            });
-            slots.len()
-        };
-        let mut info_end = 0;
-        let info = dwarf.debug_info.reader().slice();
-        let mut given_back = 0;
-        let mut headers = dwarf.units();
-        while let Some(header) = next_header(headers.next()) {
-            // Reading a header maps the pages around it; few of them are needed again.
-            let start = header.offset().0;
-            if let Some(walked) = info.get(given_back..start)
-                && walked.len() >= WALK_PORTION
-            {
-                mapping::give_back(walked);
-                given_back = start;
-            }
-            info_end = push(header);
-        }
-        if given_back > 0 {
-            mapping::give_back(info.get(given_back..).unwrap_or_default());
-        }
-        let mut types_end = info_end;
-        let mut headers = dwarf.type_units();
-        while let Some(header) = next_header(headers.next()) {
-            types_end = push(header);
-        }
-        if let Some(sup) = dwarf.sup() {
-            let mut headers = sup.units();
-            while let Some(header) = next_header(headers.next()) {
-                push(header);
-            }
-        }
-        if slots.is_empty() || u32::try_from(slots.len()).is_err() {
+        let main = UnitFile::read(holder, supplementary, folder, Numbering::SINGLE);
+        if main.slots.is_empty() {
             return None;
         }
-        Some(Entries {
-            dwarf,
-            slots,
-            info_end,
-            types_end,
+        Some(Entries::new(image, holder, main, None))
+    }
+
+    /// The units of the object files that the debug map of an image lists.
+    ///
+    /// # Errors
+    /// The image cannot be read.
+    pub(crate) fn of_map(image: &Image, map: DebugMap) -> Result<Entries, Error> {
+        let objects = Objects::new(map, Image::parse(&image.path, image.data)?);
+        let main = UnitFile::empty(gimli::Dwarf::default(), Numbering::SINGLE);
+        Ok(Entries::new(image, image, main, Some(objects)))
+    }
+
+    fn new(image: &Image, holder: &Image, main: UnitFile, objects: Option<Objects>) -> Entries {
+        Entries {
+            main,
+            objects,
             abbreviations: AbbreviationTables::default(),
-            signatures: OnceLock::new(),
             ranges: RangeTables::default(),
             split: SplitFiles::new(image, holder),
             indexed: AtomicU32::new(0),
             is_indexing_cancelled: AtomicBool::new(false),
             code: image.code_ranges(),
-        })
+        }
     }
 
-    /// Returns the number of units.
+    /// Returns the number of units; of object files that are not open yet, one each.
     pub(crate) fn unit_count(&self) -> u32 {
-        self.slots.len() as u32
+        let main = self.main.slots.len() as u32;
+        let Some(objects) = &self.objects else {
+            return main;
+        };
+        let more = objects.opened().map(|file| file.slots.len() as u32);
+        let more = more.map(|units| units.saturating_sub(1));
+        more.fold(objects.count(), u32::saturating_add)
+    }
+
+    /// Returns all files with units: opens all object files.
+    pub(crate) fn files(&self) -> Vec<&UnitFile> {
+        match &self.objects {
+            None => vec![&self.main],
+            Some(objects) => objects.all(),
+        }
+    }
+
+    /// Returns the number of files with units.
+    pub(crate) fn file_count(&self) -> u32 {
+        self.objects.as_ref().map_or(1, Objects::count)
+    }
+
+    /// Returns a file with units by its number; an object file is opened.
+    pub(crate) fn file(&self, number: u32) -> Option<&UnitFile> {
+        match &self.objects {
+            None => Some(&self.main),
+            Some(objects) => objects.file(number),
+        }
+    }
+
+    /// Returns the number of the file that a unit is in.
+    pub(crate) fn file_number(&self, unit: u32) -> u32 {
+        match &self.objects {
+            None => 0,
+            Some(objects) => unit % objects.count().max(1),
+        }
+    }
+
+    /// Returns the file that a unit is in.
+    pub(crate) fn file_of(&self, unit: u32) -> Option<&UnitFile> {
+        self.file(self.file_number(unit))
+    }
+
+    /// Returns the numbers of all units, without those of split files.
+    pub(crate) fn units(&self) -> Vec<u32> {
+        let files = self.files().into_iter();
+        files.flat_map(UnitFile::units).collect()
+    }
+
+    /// Returns the numbers of the units that may have code.
+    pub(crate) fn code_units(&self) -> Vec<u32> {
+        let files = self.files().into_iter();
+        files.flat_map(UnitFile::info_units).collect()
     }
 
     /// Returns the header of a unit of this file or its supplementary file.
     pub(crate) fn header(&self, index: u32) -> Option<&UnitHeader<R>> {
-        Some(&self.slots.get(index as usize)?.header)
+        Some(&self.file_of(index)?.slot(index)?.header)
     }
 
-    /// Returns the size of `.debug_info` in bytes.
+    /// Returns the size of `.debug_info` in bytes; of object files, of those that are open.
     pub(crate) fn debug_info_size(&self) -> usize {
-        self.dwarf.debug_info.reader().len()
+        let objects = self.objects.iter().flat_map(Objects::opened);
+        let sizes = objects.map(UnitFile::debug_info_size);
+        sizes.fold(self.main.debug_info_size(), usize::saturating_add)
     }
 
     /// Returns whether `addr` is in an executable segment. Debug info of code that the linker
@@ -171,7 +188,7 @@ impl Entries {
     /// Returns a unit, read on first use. For a split unit this is the skeleton, which has ranges
     /// and a line program but no entries: see `whole`.
     pub(crate) fn unit(&self, index: u32) -> Option<&Unit> {
-        let slot = self.slots.get(index as usize)?;
+        let slot = self.file_of(index)?.slot(index)?;
         slot.unit
             .get_or_init(|| match self.read_unit(index, slot.header) {
                 Ok(unit) => Some(Box::new(unit)),
@@ -187,7 +204,7 @@ impl Entries {
     /// Calls `work` with the unit that has the entries, as [`Self::unit`] returns it, and
     /// drops whatever was read only for this call.
     pub(crate) fn with_unit_once(&self, index: u32, work: impl FnOnce(&Unit)) {
-        let unread = self.slots.get(index as usize);
+        let unread = self.file_of(index).and_then(|file| file.slot(index));
         let unread = unread.filter(|slot| slot.unit.get().is_none());
         let once = unread.and_then(|slot| self.read_unit(index, slot.header).ok());
         match once.filter(|unit| matches!(unit.split, UnitStorage::No)) {
@@ -205,20 +222,108 @@ impl Entries {
     pub(crate) fn dwarf_of<'a>(&'a self, unit: &'a Unit) -> &'a gimli::Dwarf<R> {
         match &unit.split {
             UnitStorage::SplitUnit(part) => part.dwarf(),
-            _ => self.sections(unit.supplementary),
+            _ => self.sections(unit.index, unit.supplementary),
         }
     }
 
-    pub(super) fn sections(&self, supplementary: bool) -> &gimli::Dwarf<R> {
-        match self.dwarf.sup() {
+    pub(super) fn sections(&self, unit: u32, supplementary: bool) -> &gimli::Dwarf<R> {
+        let dwarf = self.file_of(unit).map_or(&self.main.dwarf, |it| &it.dwarf);
+        match dwarf.sup() {
             Some(sup) if supplementary => sup,
-            _ => &self.dwarf,
+            _ => dwarf,
         }
     }
 
     fn read_unit(&self, index: u32, header: UnitHeader<R>) -> Result<Unit, gimli::Error> {
-        let supplementary = index as usize >= self.types_end;
+        let file = self.file_of(index);
+        let supplementary = file.is_some_and(|file| file.is_supplementary(index));
         self.read_root(index, header, supplementary, None, None)
+    }
+
+    /// Returns where the linker placed what the object file of a unit has.
+    fn placement(&self, unit: &Unit) -> Option<&Placement> {
+        // Without object files this takes no lookup.
+        self.objects.as_ref()?;
+        self.file_of(unit.index)?.placement.as_ref()
+    }
+
+    /// Returns the address of the image that an address in a unit's debug info has; `None` if the
+    /// linker left out what is there.
+    pub(crate) fn linked(&self, unit: &Unit, addr: u64) -> Option<u64> {
+        match self.placement(unit) {
+            None => Some(addr),
+            Some(placement) => placement.address(addr),
+        }
+    }
+
+    /// Like [`Self::linked`], for an address behind an instruction, which may be the end of its
+    /// function.
+    pub(crate) fn linked_behind(&self, unit: &Unit, addr: u64) -> Option<u64> {
+        match self.placement(unit) {
+            None => Some(addr),
+            Some(placement) => placement.address(addr.checked_sub(1)?)?.checked_add(1),
+        }
+    }
+
+    /// Returns whether a range in a unit's debug info contains an address of the image.
+    pub(crate) fn is_in(&self, unit: &Unit, range: gimli::Range, addr: u64) -> bool {
+        let contains = |(start, end): (u64, u64)| start <= addr && addr < end;
+        match self.placement(unit) {
+            None => contains((range.begin, range.end)),
+            // A range of a location list is in one function.
+            Some(placement) => {
+                let mut parts = placement.parts(range.begin, range.end);
+                parts
+                    .next()
+                    .is_some_and(|part| contains(part.linked_range()))
+            }
+        }
+    }
+
+    /// Returns the address of the image in an expression of a unit.
+    ///
+    /// # Errors
+    /// The linker left out what is there.
+    pub(crate) fn linked_operand(&self, unit: &Unit, addr: u64) -> Result<u64, Error> {
+        let nowhere = || Error::Unsupported("an address that the linker left out".into());
+        self.linked(unit, addr).ok_or_else(nowhere)
+    }
+
+    /// Returns whether an entry's location is an address that the linker left out. Without a debug
+    /// map such addresses are in the image, or are 0.
+    pub(crate) fn is_left_out(&self, unit: &Unit, entry: &Entry) -> bool {
+        let Some(placement) = self.placement(unit) else {
+            return false;
+        };
+        let location = entry.attr_value(gimli::DW_AT_location);
+        let Some(expression) = location.and_then(|value| value.exprloc_value()) else {
+            return false;
+        };
+        let mut operations = expression.operations(unit.raw.encoding());
+        let addr = match operations.next() {
+            Ok(Some(Operation::Address { address })) => address,
+            Ok(Some(Operation::AddressIndex { index } | Operation::ConstantIndex { index })) => {
+                let addr = self.dwarf_of(unit).address(&unit.raw, index);
+                addr.unwrap_or(u64::MAX)
+            }
+            Ok(Some(Operation::UnsignedConstant { value })) => value,
+            _ => return false,
+        };
+        let is_storage = match operations.next() {
+            Ok(next) => matches!(
+                next,
+                None | Some(Operation::TLS | Operation::PlusConstant { .. })
+            ),
+            Err(_) => false,
+        };
+        is_storage && placement.address(addr).is_none()
+    }
+
+    /// Returns the address of the image in an attribute; `None` if it is none, or if the linker left
+    /// out what is there.
+    pub(crate) fn address(&self, unit: &Unit, value: Value) -> Option<u64> {
+        let addr = self.dwarf_of(unit).attr_address(&unit.raw, value).ok()??;
+        self.linked(unit, addr)
     }
 
     /// Returns the address ranges of an entry, without those of discarded code.
@@ -243,9 +348,25 @@ impl Entries {
         let dwarf = self.dwarf_of(unit);
         let address = |value: Value| dwarf.attr_address(&unit.raw, value).ok().flatten();
         let mut found = Ranges::new();
-        let mut push = |start: u64, end: u64| {
+        let mut push_linked = |start: u64, end: u64| {
             if start < end && self.is_code(start) && self.is_code(end - 1) {
                 found.push(AddrRange::new(FileAddr(start), FileAddr(end)));
+            }
+        };
+        let placement = self.placement(unit);
+        let (mut read, mut placed) = (0, 0);
+        let mut push = |start: u64, end: u64| match placement {
+            None => push_linked(start, end),
+            Some(placement) => {
+                // Ranges of an entry do not overlap, so they have each function once.
+                read += 1;
+                let ranges = placement.ranges(start, end);
+                placed += ranges.len();
+                if placed <= placement.len() + read {
+                    for (start, end) in ranges {
+                        push_linked(start, end);
+                    }
+                }
             }
         };
         if let Some(value) = ranges {
@@ -261,20 +382,6 @@ impl Entries {
             }
         }
         found
-    }
-
-    /// Returns the unit whose header is at this offset of `.debug_info`, as in `.debug_aranges`.
-    pub(crate) fn unit_at_offset(&self, offset: usize) -> Option<u32> {
-        let slots = self.slots.get(..self.info_end)?;
-        slots
-            .binary_search_by_key(&offset, |slot| slot.header.offset().0)
-            .ok()
-            .map(|index| index as u32)
-    }
-
-    /// Returns the number of units in `.debug_info`: only those may have code.
-    pub(crate) fn info_units(&self) -> u32 {
-        self.info_end as u32
     }
 }
 
@@ -307,11 +414,4 @@ pub(super) fn type_signature(header: &UnitHeader<R>) -> Option<(u64, usize)> {
         } => Some((type_signature.0, type_offset.0)),
         _ => None,
     }
-}
-
-fn next_header(header: Result<Option<UnitHeader<R>>, gimli::Error>) -> Option<UnitHeader<R>> {
-    header.unwrap_or_else(|error| {
-        tracing::debug!(%error, "corrupt unit header; skipping the rest of the section");
-        None
-    })
 }

@@ -37,7 +37,7 @@ pub(crate) enum Format {
     MachO(MachO),
 }
 
-/// A section's header, and its decompressed contents once read.
+/// A section's header, and its contents once read, if they differ from those in the file.
 pub(crate) struct Section {
     /// The name in an ELF file. Sections of Mach-O with the same contents have that name, too:
     /// `.debug_info` for `__debug_info`.
@@ -54,6 +54,8 @@ pub(crate) struct Section {
     /// What only readers of ELF use; zero in other files.
     pub(crate) elf: elf::SectionHeader,
     pub(crate) decompressed: OnceLock<&'static [u8]>,
+    /// Contents with the addresses of an object file's symbols (Mach-O).
+    pub(crate) relocated: OnceLock<&'static [u8]>,
 }
 
 impl Image {
@@ -117,6 +119,9 @@ impl Image {
     pub(crate) fn contents(&self, section: &Section) -> &'static [u8] {
         if !section.is_in_file {
             return &[];
+        }
+        if let Some(relocated) = section.relocated.get() {
+            return relocated;
         }
         let Some(raw) = slice(self.data, section.offset, section.size) else {
             tracing::debug!(path = %self.path.display(), section = section.name, "section outside the file");

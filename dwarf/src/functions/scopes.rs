@@ -85,7 +85,7 @@ impl DebugInfo {
                     .is_some(),
             ranges: ranges.to_vec(),
             scope,
-            frame_base: plain_place(unit, &entry, gimli::DW_AT_frame_base),
+            frame_base: self.plain_place(unit, &entry, gimli::DW_AT_frame_base),
         })
     }
 
@@ -331,7 +331,7 @@ impl DebugInfo {
     fn entry_pc(&self, unit: &Unit, entry: &Entry, ranges: &Ranges) -> Option<FileAddr> {
         let value = entry.attr_value(gimli::DW_AT_entry_pc)?;
         let entry = match self.dwarf_of(unit).attr_address(&unit.raw, value) {
-            Ok(Some(address)) => FileAddr(address),
+            Ok(Some(address)) => FileAddr(self.linked(unit, address)?),
             _ => ranges.first()?.start + udata(&value)?,
         };
         ranges
@@ -356,8 +356,8 @@ impl DebugInfo {
         )
     }
 
-    /// Reads a variable; `None` if it has no name. Unnamed parameters of Rust are patterns, and the
-    /// state of a coroutine.
+    /// Reads a variable; `None` if it has no name, or if the linker left it out. Unnamed parameters
+    /// of Rust are patterns, and the state of a coroutine.
     pub(crate) fn read_variable(
         &self,
         unit: &Unit,
@@ -367,7 +367,7 @@ impl DebugInfo {
         let name = self.inherited_string(unit, entry, gimli::DW_AT_name);
         let name = name.unwrap_or_default();
         // Unnamed parameters are kept: overloads are matched by number and types of parameters.
-        if name.is_empty() && kind != VariableKind::Parameter {
+        if name.is_empty() && kind != VariableKind::Parameter || self.is_left_out(unit, entry) {
             return None;
         }
         let mut kind = kind;
@@ -404,8 +404,14 @@ impl DebugInfo {
                 true => self.linkage_name(unit, entry),
                 false => None,
             },
-            place: plain_place(unit, entry, gimli::DW_AT_location),
+            place: self.plain_place(unit, entry, gimli::DW_AT_location),
         })
+    }
+
+    /// Returns the location in an entry's own attribute if it is a single operation.
+    fn plain_place(&self, unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<SimpleLocation> {
+        let expression = entry.attr_value(at)?.exprloc_value()?;
+        SimpleLocation::of(self, unit, expression)
     }
 
     /// Returns whether a variable in a function has static storage: a fixed or thread-local
@@ -462,10 +468,4 @@ fn memory_of(variable: Option<&Variable>) -> usize {
     variable.map_or(0, |variable| {
         size_of::<Variable>() + variable.name.len() + variable.namespace.len()
     })
-}
-
-/// Returns the location in an entry's own attribute if it is a single operation.
-fn plain_place(unit: &Unit, entry: &Entry, at: gimli::DwAt) -> Option<SimpleLocation> {
-    let expression = entry.attr_value(at)?.exprloc_value()?;
-    SimpleLocation::of(expression, unit.raw.encoding())
 }

@@ -1,11 +1,12 @@
 //! Variables and parameters.
 
+use crate::entries::units::{Entries, Unit};
 use crate::file::R;
 use crate::ids::DieRef;
 use crate::ids::register::Register;
 use crate::ids::source::SourceLocation;
 use crate::types::TypeId;
-use gimli::{Encoding, Expression, Operation};
+use gimli::{Expression, Operation};
 
 /// The kind of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,24 +70,34 @@ pub enum SimpleLocation {
     FrameOffset(i64),
     /// The canonical frame address (`DW_OP_call_frame_cfa`).
     FrameAddress,
-    /// An address of the image (`DW_OP_addr`).
+    /// An address of the image (`DW_OP_addr`, `DW_OP_addrx`).
     Address(u64),
     /// A register (`DW_OP_reg`).
     Register(Register),
 }
 
 impl SimpleLocation {
-    /// Decodes an expression; `None` if it is not a single operation of these.
-    pub(crate) fn of(expression: Expression<R>, encoding: Encoding) -> Option<SimpleLocation> {
+    /// Decodes an expression of a unit; `None` if it is not a single operation of these.
+    pub(crate) fn of(
+        entries: &Entries,
+        unit: &Unit,
+        expression: Expression<R>,
+    ) -> Option<SimpleLocation> {
         let mut rest = expression.0;
-        let operation = Operation::parse(&mut rest, encoding).ok()?;
+        let operation = Operation::parse(&mut rest, unit.raw.encoding()).ok()?;
         if !rest.is_empty() {
             return None;
         }
         Some(match operation {
             Operation::FrameOffset { offset } => SimpleLocation::FrameOffset(offset),
             Operation::CallFrameCFA => SimpleLocation::FrameAddress,
-            Operation::Address { address } => SimpleLocation::Address(address),
+            Operation::Address { address } => {
+                SimpleLocation::Address(entries.linked(unit, address)?)
+            }
+            Operation::AddressIndex { index } => {
+                let address = entries.dwarf_of(unit).address(&unit.raw, index).ok()?;
+                SimpleLocation::Address(entries.linked(unit, address)?)
+            }
             Operation::Register { register } => SimpleLocation::Register(Register(register.0)),
             _ => return None,
         })

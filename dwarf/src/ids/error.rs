@@ -32,6 +32,14 @@ pub enum Error {
         /// The cause.
         message: String,
     },
+    /// The file is not usable as the object file that a part of an image was linked from.
+    #[error("cannot use the object file {}: {message}", path.display())]
+    ObjectFile {
+        /// The object file; of one in a static library `LIBRARY(MEMBER)`.
+        path: PathBuf,
+        /// The cause and the remedy.
+        message: String,
+    },
     /// A section is inconsistent.
     #[error("corrupt debug info: {0}")]
     Corrupt(String),

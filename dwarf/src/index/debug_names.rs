@@ -165,7 +165,7 @@ impl Table {
         entries.skip(names.start.saturating_mul(word))?;
         for _ in names {
             let string = gimli::DebugStrOffset(strings.read_offset(self.format)?);
-            let key = key(info.dwarf.debug_str.get_str(string)?.slice());
+            let key = key(info.main.dwarf.debug_str.get_str(string)?.slice());
             let mut pool = self.pool;
             pool.skip(entries.read_offset(self.format)?)?;
             while let Some((tag, unit, offset)) = self.read_entry(info, &mut pool)? {
@@ -243,7 +243,7 @@ fn read_units(info: &DebugInfo, format: Format, mut list: R) -> Result<Vec<u32>,
     let mut units = Vec::new();
     while !list.is_empty() {
         let offset = list.read_offset(format)?;
-        let unit = info.unit_at_offset(offset);
+        let unit = info.main.unit_at_offset(offset);
         units.push(unit.ok_or_else(|| corrupt(format!("no unit is at .debug_info+{offset:#x}")))?);
     }
     Ok(units)

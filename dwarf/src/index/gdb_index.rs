@@ -72,7 +72,7 @@ impl GdbIndexUnits {
             let length = u64_at(list, index * 16 + 8).ok_or_else(wrong)?;
             let unit = usize::try_from(offset)
                 .ok()
-                .and_then(|offset| info.unit_at_offset(offset))
+                .and_then(|offset| info.main.unit_at_offset(offset))
                 .filter(|unit| {
                     let header = info.header(*unit);
                     header.is_some_and(|header| header.length_including_self() as u64 == length)
@@ -83,7 +83,7 @@ impl GdbIndexUnits {
         let mut covered: Vec<u32> = units.iter().flatten().copied().collect();
         covered.sort_unstable();
         covered.dedup();
-        if covered.len() < info.info_units() as usize {
+        if covered.len() < info.main.info_units().count() {
             tracing::info!("{SECTION} lacks some units and is not used");
             return Ok(None);
         }
@@ -91,7 +91,7 @@ impl GdbIndexUnits {
         let (_, types) = part(1);
         units.extend(types.chunks_exact(24).map(|unit| {
             let offset = usize::try_from(u64_at(unit, 0)?).ok()?;
-            info.unit_at_offset(offset)
+            info.main.unit_at_offset(offset)
         }));
         let (slots_at, slots) = part(3);
         let (_, pool) = part(WORDS - 2);

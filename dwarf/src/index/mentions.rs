@@ -35,12 +35,18 @@ impl DebugInfo {
     pub(crate) fn units_mentioning(&self, name: Key<'_>) -> Mentions {
         let base = name.base;
         // Names with spaces have several spellings.
-        if base.is_empty() || base.contains(' ') || !self.has_plain_strings() {
+        if base.is_empty() || base.contains(' ') {
+            return Mentions::Unknown;
+        }
+        if self.objects.is_some() {
+            return Mentions::Units(self.units_of_objects_with(base));
+        }
+        if !self.has_plain_strings() {
             return Mentions::Unknown;
         }
         let mut needles = FxHashSet::default();
-        let strings = self.dwarf.debug_str.reader().slice();
-        let in_lines = self.dwarf.debug_line_str.reader().slice();
+        let strings = self.main.dwarf.debug_str.reader().slice();
+        let in_lines = self.main.dwarf.debug_line_str.reader().slice();
         for section in [strings, in_lines] {
             if !strings_of_name(section, name, &mut needles) {
                 return Mentions::Unknown;
@@ -63,6 +69,30 @@ impl DebugInfo {
         Mentions::Units(units)
     }
 
+    /// Returns the units of object files that contain a name as text: each has strings of its own,
+    /// and mostly one unit.
+    fn units_of_objects_with(&self, base: &str) -> Vec<u32> {
+        let finder = memmem::Finder::new(base);
+        let has = |section: &[u8]| {
+            let mut places = finder.find_iter(section);
+            places.any(|at| {
+                section
+                    .get(at + base.len())
+                    .copied()
+                    .is_some_and(may_follow)
+            })
+        };
+        let files = self.files().into_par_iter();
+        let fitting = files.filter(|file| {
+            let dwarf = &file.dwarf;
+            has(dwarf.debug_str.reader().slice()) || has(dwarf.debug_info.reader().slice())
+        });
+        let units = fitting.flat_map_iter(|file| file.units());
+        let mut units: Vec<u32> = units.collect();
+        units.sort_unstable();
+        units
+    }
+
     /// Returns the size of some units in `.debug_info` and `.debug_types`, in bytes.
     pub(crate) fn bytes_of(&self, units: &[u32]) -> usize {
         let headers = units.iter().filter_map(|unit| self.header(*unit));
@@ -76,13 +106,13 @@ impl DebugInfo {
             let header = self.header(index);
             header.is_some_and(|header| matches!(header.type_(), UnitType::Skeleton(_)))
         };
-        self.dwarf.sup().is_none()
-            && !large(self.dwarf.debug_str.reader().slice())
-            && !large(self.dwarf.debug_info.reader().slice())
+        self.main.dwarf.sup().is_none()
+            && !large(self.main.dwarf.debug_str.reader().slice())
+            && !large(self.main.dwarf.debug_info.reader().slice())
             && !(0..self.unit_count()).any(split)
             // The split DWARF extension to DWARF 4 has skeletons in ordinary units
             // (DW_AT_GNU_dwo_name).
-            && memmem::find(self.dwarf.debug_abbrev.reader().slice(), &[0xb0, 0x42]).is_none()
+            && memmem::find(self.main.dwarf.debug_abbrev.reader().slice(), &[0xb0, 0x42]).is_none()
     }
 
     /// Returns whether some abbreviation has an attribute in a form, or bytes that look like it.
@@ -90,15 +120,16 @@ impl DebugInfo {
         let (Ok(at), Ok(form)) = (u8::try_from(at.0), u8::try_from(form.0)) else {
             return true;
         };
-        memmem::find(self.dwarf.debug_abbrev.reader().slice(), &[at, form]).is_some()
+        memmem::find(self.main.dwarf.debug_abbrev.reader().slice(), &[at, form]).is_some()
     }
 
     /// Returns the bytes of a unit in its section; empty for a unit of another file.
     pub(crate) fn bytes_of_unit(&self, index: u32) -> &'static [u8] {
         let bytes = self.header(index).and_then(|header| {
+            let dwarf = &self.file_of(index)?.dwarf;
             let section = match header.section() {
-                gimli::SectionId::DebugTypes => self.dwarf.debug_types.reader().slice(),
-                _ => self.dwarf.debug_info.reader().slice(),
+                gimli::SectionId::DebugTypes => dwarf.debug_types.reader().slice(),
+                _ => dwarf.debug_info.reader().slice(),
             };
             let start = header.offset().0;
             section.get(start..start.checked_add(header.length_including_self())?)
@@ -112,9 +143,10 @@ impl DebugInfo {
         units.map(|index| (index, self.bytes_of_unit(index)))
     }
 
-    /// Returns whether searched pages have to be released from memory.
+    /// Returns whether searched pages have to be released from memory. Those of object files are
+    /// not: finding the mapping of each takes longer.
     pub(crate) fn is_large(&self) -> bool {
-        self.debug_info_size() >= LARGE
+        self.main.debug_info_size() >= LARGE
     }
 
     fn units_with(&self, needles: &[u32], units: &mut FxHashSet<u32>) {
@@ -142,7 +174,7 @@ impl DebugInfo {
 
     /// Adds the units that refer to names by their indexes in `.debug_str_offsets`.
     fn units_with_indexed(&self, needles: &[u32], units: &mut FxHashSet<u32>) {
-        let offsets = self.dwarf.debug_str_offsets.reader().slice();
+        let offsets = self.main.dwarf.debug_str_offsets.reader().slice();
         if offsets.is_empty() {
             return;
         }
@@ -378,7 +410,7 @@ __attribute__((noinline)) int only_second(int n) { return shared(n) + only_first
             assert!(status.success(), "{compiler} {flags:?}");
             let module = crate::Module::open(&program).unwrap();
             let info = module.info().unwrap();
-            let all = info.index_of((0..info.unit_count()).collect());
+            let all = info.index_of(info.units());
             for name in [
                 "shared",
                 "only_first",

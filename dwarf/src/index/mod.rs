@@ -106,7 +106,7 @@ impl DebugInfo {
 
     fn build_index(&self) -> NameIndex {
         let wanted = |_: &u32| !self.is_indexing_cancelled.load(Ordering::Relaxed);
-        let units = (0..self.unit_count()).into_par_iter().filter(wanted);
+        let units = self.units().into_par_iter().filter(wanted);
         // Relaxed: the number is only displayed.
         let counted = units.inspect(|_| _ = self.indexed.fetch_add(1, Ordering::Relaxed));
         let keys = Keys::new(self, self.debug_info_size());
@@ -116,8 +116,8 @@ impl DebugInfo {
         let split = self.index_units(split.filter(wanted), &keys);
         found.append(split);
         if self.is_large() {
-            mapping::give_back(self.dwarf.debug_info.reader().slice());
-            mapping::give_back(self.dwarf.debug_str.reader().slice());
+            mapping::give_back(self.main.dwarf.debug_info.reader().slice());
+            mapping::give_back(self.main.dwarf.debug_str.reader().slice());
         }
         found.into_index(false)
     }

@@ -61,7 +61,7 @@ impl Keys {
         let count = (bytes / BYTES_A_KEY).clamp(1, MAX_KEYS).next_power_of_two();
         let free = || AtomicU64::new(0);
         Keys {
-            section: info.dwarf.debug_str.reader().slice(),
+            section: info.main.dwarf.debug_str.reader().slice(),
             known: std::iter::repeat_with(free).take(count).collect(),
             shift: u32::BITS - count.trailing_zeros(),
         }
@@ -211,8 +211,8 @@ impl Visitor for Indexing<'_> {
 /// Returns whether a function has code.
 fn is_code(info: &DebugInfo, entry: &Visited<'_>) -> bool {
     let is_code = |low| {
-        let addr = info.dwarf_of(entry.unit).attr_address(&entry.unit.raw, low);
-        matches!(addr, Ok(Some(addr)) if info.is_code(addr))
+        let addr = info.address(entry.unit, low);
+        addr.is_some_and(|addr| info.is_code(addr))
     };
     entry.has(RANGES) || entry.value(LOW_PC).is_some_and(is_code)
 }
@@ -343,8 +343,8 @@ mod tests {
             }
             let has_code = value(gimli::DW_AT_ranges).is_some()
                 || value(gimli::DW_AT_low_pc).is_some_and(|low| {
-                    let addr = info.dwarf_of(unit).attr_address(&unit.raw, low);
-                    addr.unwrap().is_some_and(|addr| info.is_code(addr))
+                    let addr = info.address(unit, low);
+                    addr.is_some_and(|addr| info.is_code(addr))
                 });
             let is_declaration = value(gimli::DW_AT_declaration) == Some(Value::Flag(true));
             let table = match (is_function, has_code, is_declaration) {

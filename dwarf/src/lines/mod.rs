@@ -1,11 +1,14 @@
 //! Line tables: address to line, line to addresses, and source files by name.
 
 pub(crate) mod program;
+mod program_heads;
 pub(crate) mod sources;
 
 use crate::entries::units::{Entries, Unit};
+use crate::file::macho::debug_map::DebugMap;
 use crate::file::object::Image;
 use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::error::Error;
 use crate::ids::source::{LineRow, SourceLocation};
 use gimli::Section as _;
 use program::Program;
@@ -43,19 +46,37 @@ impl DebugInfo {
         folder: Option<&Path>,
     ) -> Option<DebugInfo> {
         let entries = Entries::open(image, holder, supplementary, folder)?;
-        let units = entries.unit_count() as usize;
-        Some(DebugInfo {
-            entries,
-            sources: Sources::default(),
-            unit_programs: std::iter::repeat_with(OnceLock::new).take(units).collect(),
-            part_programs: RwLock::default(),
-        })
+        Some(DebugInfo::new(entries))
     }
 
-    /// Returns the line program at an offset of `.debug_line`; `unit` is the unit that refers to
-    /// it.
-    pub(crate) fn program(&self, offset: usize, unit: Option<&Unit>) -> Option<Arc<Program>> {
-        let cache = &self.sources.programs;
+    /// The debug info in the object files that the debug map of an image lists.
+    ///
+    /// # Errors
+    /// The image cannot be read.
+    pub(crate) fn of_map(image: &Image, map: DebugMap) -> Result<DebugInfo, Error> {
+        Entries::of_map(image, map).map(DebugInfo::new)
+    }
+
+    fn new(entries: Entries) -> DebugInfo {
+        let units = entries.unit_count() as usize;
+        DebugInfo {
+            sources: Sources::new(entries.file_count()),
+            entries,
+            unit_programs: std::iter::repeat_with(OnceLock::new).take(units).collect(),
+            part_programs: RwLock::default(),
+        }
+    }
+
+    /// Returns the line program at an offset of the `.debug_line` of a file with units; `unit` is
+    /// the unit that refers to it.
+    pub(crate) fn program(
+        &self,
+        file: u32,
+        offset: usize,
+        unit: Option<&Unit>,
+    ) -> Option<Arc<Program>> {
+        let programs = self.sources.programs_of(file)?;
+        let cache = &programs.parsed;
         if let Some(program) = cache
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -64,16 +85,16 @@ impl DebugInfo {
             return program.clone();
         }
         // Programs do not overlap: otherwise any number of them could share one large file table.
-        let section = self.dwarf.debug_line.reader();
-        if self.sources.consumed.is_all(section.len()) {
+        let section = self.file(file)?.dwarf.debug_line.reader();
+        if programs.consumed.is_all(section.len()) {
             tracing::debug!(offset, "line programs overlap");
             return None;
         }
-        let parsed = Program::parse(self, offset, unit).map(Arc::new);
+        let parsed = Program::parse(self, file, offset, unit).map(Arc::new);
         let mut cache = cache.write().unwrap_or_else(PoisonError::into_inner);
         let slot = cache.entry(offset).or_insert_with(|| {
             let size = parsed.as_ref().map_or(0, |parsed| parsed.size());
-            self.sources.consumed.add(size);
+            programs.consumed.add(size);
             parsed
         });
         slot.clone()
@@ -91,11 +112,12 @@ impl DebugInfo {
             return self.part_program(unit, offset);
         }
         let offset = unit.stmt_list?;
+        let file = self.file_number(unit.index);
         match self.unit_programs.get(unit.index as usize) {
             Some(slot) => slot
-                .get_or_init(|| self.program(offset, Some(unit)))
+                .get_or_init(|| self.program(file, offset, Some(unit)))
                 .clone(),
-            None => self.program(offset, Some(unit)),
+            None => self.program(file, offset, Some(unit)),
         }
     }
 
@@ -109,7 +131,8 @@ impl DebugInfo {
             return program.clone();
         }
         drop(known);
-        let program = Program::parse(self, offset, Some(unit)).map(Arc::new);
+        let file = self.file_number(unit.index);
+        let program = Program::parse(self, file, offset, Some(unit)).map(Arc::new);
         let mut programs = self
             .part_programs
             .write()

@@ -4,6 +4,7 @@ mod by_line;
 
 use crate::entries::units::Unit;
 use crate::file::R;
+use crate::file::macho::placement::Placement;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::source::{LineRow, SourceFile, SourceLocation};
 use crate::lines::DebugInfo;
@@ -19,6 +20,8 @@ const MAX_PATH: usize = 4096;
 
 /// A line number program: its file table, and its rows once needed.
 pub(crate) struct Program {
+    /// Number of the file with its unit.
+    file: u32,
     program: gimli::IncompleteLineProgram<R>,
     comp_dir: Option<&'static [u8]>,
     files: Vec<OnceLock<Option<Arc<SourceFile>>>>,
@@ -128,10 +131,18 @@ impl RowGroup<'_> {
 
 impl Program {
     /// Parses a program's header.
-    pub(crate) fn parse(info: &DebugInfo, offset: usize, unit: Option<&Unit>) -> Option<Program> {
+    pub(crate) fn parse(
+        info: &DebugInfo,
+        file: u32,
+        offset: usize,
+        unit: Option<&Unit>,
+    ) -> Option<Program> {
         let comp_dir = unit.and_then(|unit| unit.raw.comp_dir);
         let name = unit.and_then(|unit| unit.raw.name);
-        let dwarf = unit.map_or(&info.dwarf, |unit| info.line_sections(unit));
+        let dwarf = match unit {
+            Some(unit) => info.line_sections(unit),
+            None => &info.file(file)?.dwarf,
+        };
         let program = dwarf
             .debug_line
             .program(DebugLineOffset(offset), 8, comp_dir, name)
@@ -139,6 +150,7 @@ impl Program {
             .ok()?;
         let files = program.header().file_names().len() + 1;
         Some(Program {
+            file,
             program,
             comp_dir: comp_dir.map(|dir| dir.slice()),
             files: std::iter::repeat_with(OnceLock::new).take(files).collect(),
@@ -157,11 +169,12 @@ impl Program {
         info: &'a DebugInfo,
         base: &'a [u8],
     ) -> impl Iterator<Item = u64> + 'a {
+        let units = info.file(self.file);
         (0..self.files.len() as u64).filter(move |index| {
             self.program
                 .header()
                 .file(*index)
-                .and_then(|file| info.dwarf.attr_line_string(file.path_name()).ok())
+                .and_then(|file| units?.dwarf.attr_line_string(file.path_name()).ok())
                 .is_some_and(|name| {
                     let name = name.slice();
                     name.strip_suffix(base)
@@ -181,7 +194,8 @@ impl Program {
         slot.get_or_init(|| {
             let header = self.program.header();
             let file = header.file(index)?;
-            let string = |value| info.dwarf.attr_line_string(value).ok().map(|s| s.slice());
+            let dwarf = &info.file(self.file)?.dwarf;
+            let string = |value| dwarf.attr_line_string(value).ok().map(|s| s.slice());
             let name = string(file.path_name())?;
             let directory = file.directory(header).and_then(string).unwrap_or(b"");
             // Directory 0 is the compilation directory; version 5 tables list it.
@@ -206,7 +220,9 @@ impl Program {
     pub(crate) fn table(&self, info: &DebugInfo) -> &LineTable {
         self.table.get_or_init(|| {
             let mut table = LineTable::default();
-            if let Err(error) = table.run(info, self.program.clone()) {
+            let file = info.file(self.file);
+            let placement = file.and_then(|file| file.placement.as_ref());
+            if let Err(error) = table.run(info, placement, self.program.clone()) {
                 tracing::debug!(%error, "corrupt line program; its remaining rows are lost");
             }
             table.sequences.sort_unstable_by_key(|s| (s.start, s.end));
@@ -250,16 +266,26 @@ impl LineTable {
     fn run(
         &mut self,
         info: &DebugInfo,
+        placement: Option<&Placement>,
         program: gimli::IncompleteLineProgram<R>,
     ) -> Result<(), gimli::Error> {
         let mut rows = program.rows();
-        let mut first = 0;
+        let (mut first, mut read) = (0, 0);
         while let Some((_, row)) = rows.next_row()? {
             if row.end_sequence() {
-                self.end_sequence(info, first, row.address());
+                let end = row.address();
+                match placement {
+                    None => self.end_sequence(info, first, end),
+                    // Sequences do not overlap, so they have each function once.
+                    Some(placement) if self.sequences.len() <= read + placement.len() => {
+                        self.place(info, placement, first, end);
+                    }
+                    Some(_) => self.rows.truncate(first),
+                }
                 first = self.rows.len();
                 continue;
             }
+            read += 1;
             self.rows.push(Row {
                 addr: row.address(),
                 file: row.file_index() as u32,
@@ -297,6 +323,44 @@ impl LineTable {
                 });
             }
             _ => self.rows.truncate(first),
+        }
+    }
+
+    /// Replaces the last rows, which are a sequence of an object file up to `end`, by those of the
+    /// functions that the linker placed: a sequence each.
+    fn place(&mut self, info: &DebugInfo, placement: &Placement, first: usize, end: u64) {
+        let mut rows = self.rows.split_off(first);
+        if !rows.is_sorted_by_key(|row| row.addr) {
+            rows.sort_by_key(|row| row.addr);
+        }
+        let Some(start) = rows.first().map(|row| row.addr) else {
+            return;
+        };
+        for part in placement.parts(start, end) {
+            let distance = part.linked.wrapping_sub(part.start);
+            let linked_end = part.end.wrapping_add(distance);
+            if !info.is_code(part.linked) {
+                continue;
+            }
+            // A row of the function before, which need not be before it in the image, says nothing
+            // about a function that begins without one.
+            let from = rows.partition_point(|row| row.addr < part.start);
+            let to = rows.partition_point(|row| row.addr < part.end);
+            let placed = rows.get(from..to).unwrap_or_default();
+            let Some(start) = placed.first().map(|row| row.addr) else {
+                continue;
+            };
+            let first = self.rows.len() as u32;
+            self.rows.extend(placed.iter().map(|row| Row {
+                addr: row.addr.wrapping_add(distance),
+                ..*row
+            }));
+            self.sequences.push(Sequence {
+                start: start.wrapping_add(distance),
+                end: linked_end,
+                first,
+                last: self.rows.len() as u32,
+            });
         }
     }
 

@@ -2,12 +2,13 @@
 //! `.debug_info` only for matches.
 
 use crate::entries::budget::SectionBytesRead;
+use crate::entries::unit_file::UnitFile;
 use crate::entries::units::Unit;
-use crate::file::object::{u16_at, u32_at, u64_at};
 use crate::ids::addr::FileAddr;
 use crate::ids::source::{LineLocation, SourceFile, SourceLocation};
 use crate::lines::DebugInfo;
 use crate::lines::program::{Program, base_name};
+use crate::lines::program_heads::{LineStrings, ProgramHead, contains, program_head};
 use gimli::Section as _;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,27 +19,25 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Caches for lookups of source files in an image.
-#[derive(Default)]
 pub(crate) struct Sources {
-    heads: OnceLock<Vec<ProgramHead>>,
-    /// Line programs parsed so far, by offset in `.debug_line`.
-    pub(crate) programs: RwLock<FxHashMap<usize, Option<Arc<Program>>>>,
-    /// Bytes of `.debug_line` read for them.
-    pub(crate) consumed: SectionBytesRead,
+    /// By the number of the file with the units.
+    programs: Box<[Programs]>,
     files: RwLock<FxHashMap<PathBuf, Arc<SourceFile>>>,
     canonical: RwLock<FxHashMap<PathBuf, Option<PathBuf>>>,
     /// Programs that mention a file, by the file's path.
     mentions: RwLock<FxHashMap<PathBuf, Arc<Vec<Mention>>>>,
-    /// Units by line program, for programs whose unit cannot be guessed from their order.
-    owners: OnceLock<FxHashMap<usize, u32>>,
 }
 
-/// A line program before its header is parsed.
-struct ProgramHead {
-    offset: usize,
-    version: u16,
-    /// The bytes of the directory and file tables.
-    tables: &'static [u8],
+/// The line programs of one file.
+#[derive(Default)]
+pub(crate) struct Programs {
+    heads: OnceLock<Vec<ProgramHead>>,
+    /// Programs parsed so far, by offset in `.debug_line`.
+    pub(crate) parsed: RwLock<FxHashMap<usize, Option<Arc<Program>>>>,
+    /// Bytes of `.debug_line` read for them.
+    pub(crate) consumed: SectionBytesRead,
+    /// Units by line program, for programs whose unit cannot be guessed from their order.
+    owners: OnceLock<FxHashMap<usize, u32>>,
 }
 
 /// A program that mentions a file, and the file's numbers in it.
@@ -48,6 +47,22 @@ struct Mention {
 }
 
 impl Sources {
+    /// Caches for units in a number of files.
+    pub(crate) fn new(files: u32) -> Sources {
+        let programs = std::iter::repeat_with(Programs::default).take(files as usize);
+        Sources {
+            programs: programs.collect(),
+            files: RwLock::default(),
+            canonical: RwLock::default(),
+            mentions: RwLock::default(),
+        }
+    }
+
+    /// Returns the line programs of a file with units.
+    pub(crate) fn programs_of(&self, file: u32) -> Option<&Programs> {
+        self.programs.get(file as usize)
+    }
+
     /// Returns the one `SourceFile` for a path; units that mention it share it.
     pub(crate) fn intern(&self, path: PathBuf, md5: Option<[u8; 16]>) -> Arc<SourceFile> {
         if let Some(file) = self
@@ -144,18 +159,17 @@ impl DebugInfo {
 
     /// Returns all source files of the image.
     pub(crate) fn source_files(&self) -> Vec<Arc<SourceFile>> {
-        let files: Vec<Vec<Arc<SourceFile>>> = self
-            .program_heads()
-            .par_iter()
-            .filter_map(|head| self.owned_program(head.offset))
-            .map(|program| {
-                program
-                    .file_numbers()
-                    .filter_map(|index| program.file(self, index))
-                    .collect()
-            })
-            .collect();
-        let mut files: Vec<Arc<SourceFile>> = files.into_iter().flatten().collect();
+        let files_of = |program: Arc<Program>| -> Vec<Arc<SourceFile>> {
+            let numbers = program.file_numbers();
+            let files = numbers.filter_map(|index| program.file(self, index));
+            files.collect()
+        };
+        let files = (0..self.file_count()).into_par_iter().flat_map(|file| {
+            let heads = self.program_heads(file).par_iter();
+            let programs = heads.filter_map(move |head| self.owned_program(file, head.offset));
+            programs.flat_map_iter(files_of)
+        });
+        let mut files: Vec<Arc<SourceFile>> = files.collect();
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| Arc::ptr_eq(a, b));
         files
@@ -280,8 +294,22 @@ impl DebugInfo {
 
     /// Returns the programs whose file table mentions a base name.
     fn programs_mentioning(&self, base: &[u8]) -> Vec<Arc<Program>> {
-        let strings = LineStrings::find(self.dwarf.debug_line_str.reader().slice(), base);
-        self.program_heads()
+        let files = match &self.objects {
+            None => vec![0],
+            Some(objects) => objects.numbers_for_source(base),
+        };
+        let files = files.into_par_iter();
+        files
+            .flat_map(|file| self.programs_of_file_mentioning(file, base))
+            .collect()
+    }
+
+    fn programs_of_file_mentioning(&self, file: u32, base: &[u8]) -> Vec<Arc<Program>> {
+        let Some(units) = self.file(file) else {
+            return Vec::new();
+        };
+        let strings = LineStrings::find(units.dwarf.debug_line_str.reader().slice(), base);
+        self.program_heads(file)
             .par_iter()
             .filter(|head| {
                 contains(head.tables, base) || (head.version >= 5 && strings.may_be_in(head.tables))
@@ -290,23 +318,24 @@ impl DebugInfo {
                 // Before version 5, names are relative to the unit's directory. Version 5 tables
                 // list that directory, so the unit is looked up only for a match.
                 if head.version >= 5 {
-                    let cached = self.cached_program(head.offset);
+                    let cached = self.cached_program(file, head.offset);
                     let program = match cached {
                         Some(program) => program,
-                        None => Program::parse(self, head.offset, None).map(Arc::new),
+                        None => Program::parse(self, file, head.offset, None).map(Arc::new),
                     };
                     program?.files_named(self, base).next()?;
                 }
-                let program = self.owned_program(head.offset)?;
+                let program = self.owned_program(file, head.offset)?;
                 program.files_named(self, base).next()?;
                 Some(program)
             })
             .collect()
     }
 
-    fn cached_program(&self, offset: usize) -> Option<Option<Arc<Program>>> {
-        self.sources
-            .programs
+    fn cached_program(&self, file: u32, offset: usize) -> Option<Option<Arc<Program>>> {
+        let programs = self.sources.programs_of(file)?;
+        programs
+            .parsed
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(&offset)
@@ -314,30 +343,31 @@ impl DebugInfo {
     }
 
     /// Returns a program, parsed with the attributes of its unit.
-    fn owned_program(&self, offset: usize) -> Option<Arc<Program>> {
-        if let Some(program) = self.cached_program(offset) {
+    fn owned_program(&self, file: u32, offset: usize) -> Option<Arc<Program>> {
+        if let Some(program) = self.cached_program(file, offset) {
             return program;
         }
-        self.program(offset, self.owner(offset))
+        self.program(file, offset, self.owner(file, offset))
     }
 
     /// Returns the unit that a line program belongs to. Producers emit both in the same order and
     /// mostly one to one, so few units are read to find it; otherwise all are.
-    fn owner(&self, offset: usize) -> Option<&Unit> {
-        let heads = self.program_heads();
+    fn owner(&self, file: u32, offset: usize) -> Option<&Unit> {
+        let heads = self.program_heads(file);
         let same = heads.partition_point(|head| head.offset < offset);
-        if heads.len() == self.info_units() as usize
-            && let Some(unit) = self.unit(same as u32)
+        let units: Vec<u32> = self.file(file)?.info_units().collect();
+        if heads.len() == units.len()
+            && let Some(unit) = units.get(same).and_then(|unit| self.unit(*unit))
             && unit.stmt_list == Some(offset)
         {
             return Some(unit);
         }
-        let (mut low, mut high) = (0, self.info_units());
+        let (mut low, mut high) = (0, units.len());
         while low < high {
             let middle = low + (high - low) / 2;
             // Skip units without a line program (partial units of dwz).
             let found = (middle..high).find_map(|index| {
-                let unit = self.unit(index)?;
+                let unit = self.unit(*units.get(index)?)?;
                 Some((index, unit, unit.stmt_list?))
             });
             match found {
@@ -346,19 +376,24 @@ impl DebugInfo {
                 _ => high = middle,
             }
         }
-        let owners = self.sources.owners.get_or_init(|| {
+        let owners = self.sources.programs_of(file)?.owners.get_or_init(|| {
             // Not in parallel: this runs inside parallel walks. A waiting rayon thread would steal
             // their work and enter this cell again.
-            (0..self.info_units())
-                .filter_map(|index| Some((self.unit(index)?.stmt_list?, index)))
+            units
+                .iter()
+                .filter_map(|index| Some((self.unit(*index)?.stmt_list?, *index)))
                 .collect()
         });
         self.unit(*owners.get(&offset)?)
     }
 
-    fn program_heads(&self) -> &[ProgramHead] {
-        self.sources.heads.get_or_init(|| {
-            let section = self.dwarf.debug_line.reader().slice();
+    fn program_heads(&self, number: u32) -> &[ProgramHead] {
+        let programs = self.sources.programs_of(number);
+        let Some((programs, file)) = programs.zip(self.file(number)) else {
+            return &[];
+        };
+        programs.heads.get_or_init(|| {
+            let section = file.dwarf.debug_line.reader().slice();
             let mut heads = Vec::new();
             let mut offset = 0;
             while offset < section.len() {
@@ -367,7 +402,7 @@ impl DebugInfo {
                         offset,
                         "corrupt line program; reading the other file names from units"
                     );
-                    self.heads_by_units(section, offset, &mut heads);
+                    self.heads_by_units(file, section, offset, &mut heads);
                     break;
                 };
                 heads.extend(head);
@@ -377,8 +412,15 @@ impl DebugInfo {
         })
     }
 
-    fn heads_by_units(&self, section: &'static [u8], behind: usize, heads: &mut Vec<ProgramHead>) {
-        let mut offsets: Vec<usize> = (0..self.info_units())
+    fn heads_by_units(
+        &self,
+        file: &UnitFile,
+        section: &'static [u8],
+        behind: usize,
+        heads: &mut Vec<ProgramHead>,
+    ) {
+        let mut offsets: Vec<usize> = file
+            .info_units()
             .filter_map(|index| self.unit(index)?.stmt_list)
             .filter(|offset| *offset > behind)
             .collect();
@@ -409,113 +451,6 @@ pub(crate) struct LineLocations {
     pub(crate) continued: Vec<(LineLocation, (u32, u32))>,
     /// Addresses of rows that have no code and are not `is_stmt`.
     pub(crate) mentioned: Vec<LineLocation>,
-}
-
-/// Returns the program at `offset` (`None` for an unknown version), and the offset of the next one.
-fn program_head(section: &'static [u8], offset: usize) -> Option<(Option<ProgramHead>, usize)> {
-    let (length, mut at, wide) = match u32_at(section, offset)? {
-        0xffff_ffff => (u64_at(section, offset + 4)?, offset + 12, true),
-        length if length < 0xffff_fff0 => (u64::from(length), offset + 4, false),
-        _ => return None,
-    };
-    let next = at.checked_add(usize::try_from(length).ok()?)?;
-    let unit = section.get(..next)?;
-    let version = u16_at(unit, at)?;
-    at += 2;
-    if !(2..=5).contains(&version) {
-        return Some((None, next));
-    }
-    if version >= 5 {
-        at += 2;
-    }
-    let header_length = if wide {
-        let length = u64_at(unit, at)?;
-        at += 8;
-        length
-    } else {
-        let length = u32_at(unit, at)?;
-        at += 4;
-        u64::from(length)
-    };
-    let end = at.checked_add(usize::try_from(header_length).ok()?)?;
-    let head = unit.get(at..end).map(|tables| ProgramHead {
-        offset,
-        version,
-        tables,
-    });
-    Some((head, next))
-}
-
-/// The ranges of `.debug_line_str` that hold strings ending in a base name. File tables of version
-/// 5 refer to strings by offset, so four bytes within such a range show which tables to parse.
-struct LineStrings {
-    /// From a string's start to the start of the base name in it; sorted. Linkers merge tails, so a
-    /// reference may point anywhere between.
-    ranges: Vec<(u32, u32)>,
-    /// The section is missing: names are elsewhere.
-    unknown: bool,
-}
-
-impl LineStrings {
-    fn find(section: &[u8], base: &[u8]) -> LineStrings {
-        let mut ranges = Vec::new();
-        let mut start = 0;
-        while let Some(rest) = section.get(start..) {
-            let Some(length) = rest.iter().position(|byte| *byte == 0) else {
-                break;
-            };
-            let string = rest.get(..length).unwrap_or(b"");
-            if let Some(head) = string.strip_suffix(base)
-                && (head.is_empty() || head.ends_with(b"/"))
-                && let (Ok(from), Ok(to)) =
-                    (u32::try_from(start), u32::try_from(start + head.len()))
-            {
-                ranges.push((from, to));
-            }
-            start += length + 1;
-        }
-        LineStrings {
-            ranges,
-            unknown: section.is_empty(),
-        }
-    }
-
-    fn may_be_in(&self, tables: &[u8]) -> bool {
-        if self.unknown {
-            return true;
-        }
-        let (Some((min, _)), Some((_, max))) = (self.ranges.first(), self.ranges.last()) else {
-            return false;
-        };
-        tables.windows(4).any(|bytes| {
-            let Ok(bytes) = <[u8; 4]>::try_from(bytes) else {
-                return false;
-            };
-            let offset = u32::from_le_bytes(bytes);
-            *min <= offset && offset <= *max && {
-                let behind = self.ranges.partition_point(|range| range.0 <= offset);
-                behind
-                    .checked_sub(1)
-                    .and_then(|index| self.ranges.get(index))
-                    .is_some_and(|range| offset <= range.1)
-            }
-        })
-    }
-}
-
-/// Returns whether `haystack` contains `needle` followed by a NUL.
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    // Search for the last letter and the NUL: that pair is rarer than either. Names that end in the
-    // same letters differ at their front, so the comparison goes backwards.
-    let Some(last) = needle.last() else {
-        return false;
-    };
-    haystack.windows(2).enumerate().any(|(index, pair)| {
-        pair == [*last, 0]
-            && haystack
-                .get(..=index)
-                .is_some_and(|head| head.ends_with(needle))
-    })
 }
 
 /// Joins path parts (an absolute part restarts the path) and removes `.` and `..` lexically.

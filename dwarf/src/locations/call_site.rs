@@ -1,6 +1,6 @@
 //! Entries of call sites: the calls and jumps of a function (DWARF 5 §3.4).
 
-use crate::entries::units::{Entry, Unit, Value, flag};
+use crate::entries::units::{Entry, Unit, flag};
 use crate::functions::Function;
 use crate::ids::DieRef;
 use crate::ids::addr::FileAddr;
@@ -69,17 +69,17 @@ pub(super) fn return_address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Opt
     let address = site
         .attr_value(gimli::DW_AT_call_return_pc)
         .or_else(|| site.attr_value(gimli::DW_AT_low_pc))?;
-    address_of(info, unit, address)
+    let addr = info
+        .dwarf_of(unit)
+        .attr_address(&unit.raw, address)
+        .ok()??;
+    info.linked_behind(unit, addr).map(FileAddr)
 }
 
 /// Returns the address of the call or jump itself.
 pub(super) fn address(info: &DebugInfo, unit: &Unit, site: &Entry) -> Option<FileAddr> {
-    address_of(info, unit, site.attr_value(gimli::DW_AT_call_pc)?)
-}
-
-fn address_of(info: &DebugInfo, unit: &Unit, value: Value) -> Option<FileAddr> {
-    let address = info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?;
-    address.map(FileAddr)
+    let addr = info.address(unit, site.attr_value(gimli::DW_AT_call_pc)?);
+    addr.map(FileAddr)
 }
 
 /// Returns whether a call site is a jump (a tail call).

@@ -120,7 +120,7 @@ impl<'a> Scope<'a> {
             if entry.range.begin == 0 && entry.range.end == u64::MAX {
                 // DW_LLE_default_location
                 default = Some(entry.data);
-            } else if entry.range.begin <= pc && pc < entry.range.end {
+            } else if self.info.is_in(self.unit, entry.range, pc) {
                 return Ok((!entry.data.0.is_empty()).then_some(entry.data));
             }
         }
@@ -134,16 +134,14 @@ impl<'a> Scope<'a> {
         expression: Expression<R>,
         depth: u32,
     ) -> Result<Option<u64>, Error> {
-        Ok(
-            match SimpleLocation::of(expression, self.unit.raw.encoding()) {
-                Some(SimpleLocation::FrameOffset(offset)) if depth < MAX_DEPTH => Some(
-                    self.frame_base(depth + 1)?
-                        .wrapping_add(offset.cast_unsigned()),
-                ),
-                Some(SimpleLocation::FrameOffset(_) | SimpleLocation::Register(_)) | None => None,
-                Some(place) => simple_address(place, self.frame).map(|place| place.0),
-            },
-        )
+        Ok(match SimpleLocation::of(self.info, self.unit, expression) {
+            Some(SimpleLocation::FrameOffset(offset)) if depth < MAX_DEPTH => Some(
+                self.frame_base(depth + 1)?
+                    .wrapping_add(offset.cast_unsigned()),
+            ),
+            Some(SimpleLocation::FrameOffset(_) | SimpleLocation::Register(_)) | None => None,
+            Some(place) => simple_address(place, self.frame).map(|place| place.0),
+        })
     }
 
     /// Evaluates an expression in this scope to an address or number.
@@ -290,7 +288,9 @@ impl Inputs<'_> {
                     evaluation.resume_with_frame_base(base)
                 }
                 EvaluationResult::RequiresTls(offset) => {
-                    let tls = self.scope()?.frame.tls;
+                    let scope = self.scope()?;
+                    let offset = scope.info.linked_operand(scope.unit, offset)?;
+                    let tls = scope.frame.tls;
                     let address = tls(offset).ok_or_else(unknown_storage)?;
                     evaluation.resume_with_tls(address.0)
                 }
@@ -319,13 +319,20 @@ impl Inputs<'_> {
                     evaluation.resume_with_parameter_ref(value.to_u64(!0)?)
                 }
                 EvaluationResult::RequiresRelocatedAddress(address) => {
+                    // Expressions of unwind rules have no scope, and addresses of the image.
+                    let address = match self.scope {
+                        Some(scope) => scope.info.linked_operand(scope.unit, address)?,
+                        None => address,
+                    };
                     evaluation.resume_with_relocated_address(address.wrapping_add(self.bias.0))
                 }
                 EvaluationResult::RequiresIndexedAddress { index, relocate } => {
                     let mut address = self.indexed(index)?;
                     // An indexed constant may be a thread-local offset, which is not relocated.
                     if relocate {
-                        address = address.wrapping_add(self.bias.0);
+                        let scope = self.scope()?;
+                        let linked = scope.info.linked_operand(scope.unit, address)?;
+                        address = linked.wrapping_add(self.bias.0);
                     }
                     evaluation.resume_with_indexed_address(address)
                 }

@@ -260,6 +260,12 @@ impl Terms<'_> {
         ))
     }
 
+    /// Returns the address of the image that an operand is.
+    fn image(&self, scope: &Scope<'_>, addr: u64) -> Result<Term, Error> {
+        let addr = self.info.linked_operand(scope.unit, addr)?;
+        Ok(Term::Image(FileAddr(addr)))
+    }
+
     fn pop(&self, stack: &mut Vec<Term>) -> Result<Term, Error> {
         let term = stack.pop();
         term.ok_or_else(|| Error::Corrupt("an operation without an operand".into()))
@@ -291,10 +297,10 @@ impl Terms<'_> {
                 self.pop(stack)?;
                 return Ok(());
             }
-            (_, Operation::Address { address }) => Term::Image(FileAddr(address)),
+            (_, Operation::Address { address }) => self.image(scope, address)?,
             (_, Operation::AddressIndex { index }) => {
                 let dwarf = self.info.dwarf_of(scope.unit);
-                Term::Image(FileAddr(dwarf.address(&scope.unit.raw, index)?))
+                self.image(scope, dwarf.address(&scope.unit.raw, index)?)?
             }
             (_, Operation::ConstantIndex { index }) => {
                 let dwarf = self.info.dwarf_of(scope.unit);
@@ -336,7 +342,9 @@ impl Terms<'_> {
                 below
             }
             (_, Operation::TLS) => match self.pop(stack)? {
-                Term::Constant(offset) => Term::ThreadLocal(offset),
+                Term::Constant(offset) => {
+                    Term::ThreadLocal(self.info.linked_operand(scope.unit, offset)?)
+                }
                 _ => return Err(unsupported("this thread-local location")),
             },
             (_, Operation::EntryValue { .. } | Operation::ParameterRef { .. }) => {

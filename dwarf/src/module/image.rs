@@ -1,5 +1,6 @@
 //! What the headers and segments of an image say, and its symbols.
 
+use crate::entries::objects::Objects;
 use crate::file::elf::function_slots;
 use crate::file::elf::versions::{self, Versioned};
 use crate::file::macho;
@@ -130,7 +131,8 @@ impl Module {
     /// Returns which kind of symbols the image has.
     pub fn symbol_status(&self) -> SymbolStatus {
         let holder = self.holder();
-        if holder.has_section(".debug_info") {
+        let has_objects = || self.objects().is_some_and(Objects::are_there);
+        if holder.has_section(".debug_info") || has_objects() {
             SymbolStatus::DebugInfo
         } else if symbol_table::has_symbols(holder) || symbol_table::has_symbols(&self.image) {
             SymbolStatus::SymbolsOnly
@@ -145,13 +147,37 @@ impl Module {
     }
 
     /// Returns why files that seem to have the debug info of the image are not used: a bundle of
-    /// another build, for example. Empty if there is none.
-    pub fn rejected_debug_files(&self) -> &[Error] {
-        &self.found_debug_file().rejected
+    /// another build, for example, or an object file that was changed. Of object files, those that
+    /// were needed so far.
+    pub fn rejected_debug_files(&self) -> Vec<Error> {
+        let mut rejected = self.found_debug_file().rejected.clone();
+        rejected.extend(self.opened_objects().map_or(Vec::new(), Objects::rejected));
+        rejected
     }
 
-    /// Returns the size of the debug sections in the file, in bytes.
+    /// Returns the number of object files that the debug info of the image is in, and how many of
+    /// them have been opened; zeros if it is not in object files.
+    pub fn object_files(&self) -> (u32, u32) {
+        let count = |objects: &Objects| (objects.count(), objects.opened().count() as u32);
+        self.objects().map_or((0, 0), count)
+    }
+
+    /// Returns the object files with the debug info, if it is in object files.
+    pub(crate) fn objects(&self) -> Option<&Objects> {
+        // Other images are asked without a read of their debug info.
+        self.image.macho()?;
+        if self.holder().has_section(".debug_info") {
+            return None;
+        }
+        self.info()?.objects.as_ref()
+    }
+
+    /// Returns the size of the debug sections in the file, in bytes; of debug info in object files,
+    /// the size of these.
     pub fn debug_size(&self) -> u64 {
+        if let Some(objects) = self.objects() {
+            return objects.fingerprint().1;
+        }
         let separate = self.debug_image().map_or(0, Image::debug_size);
         self.image.debug_size().saturating_add(separate)
     }

@@ -6,9 +6,11 @@ mod name_index;
 mod open;
 
 use crate::cfi::{Cfi, Rule};
+use crate::entries::objects::Objects;
 use crate::entries::units::Unit;
 use crate::file::compressed;
 use crate::file::debug_file::{self, DebugFile};
+use crate::file::macho::debug_map::DebugMap;
 use crate::file::mapping::FileIdentity;
 use crate::file::object::Image;
 use crate::file::symbol_table::SymbolTable;
@@ -128,12 +130,25 @@ impl Module {
             .get_or_init(|| {
                 let holder = self.holder();
                 if !holder.has_section(".debug_info") {
-                    return None;
+                    return self.mapped_info();
                 }
                 let supplementary = debug_file::supplementary_file(holder);
                 DebugInfo::open(&self.image, holder, supplementary.as_ref(), self.folder())
             })
             .as_ref()
+    }
+
+    /// Reads the debug map of an image whose debug info is in object files.
+    fn mapped_info(&self) -> Option<DebugInfo> {
+        let map = DebugMap::read(&self.image)?;
+        let info = DebugInfo::of_map(&self.image, map);
+        info.inspect_err(|error| tracing::debug!(%error, "debug map"))
+            .ok()
+    }
+
+    /// Returns the object files with the debug info, if the map was read by now.
+    fn opened_objects(&self) -> Option<&Objects> {
+        self.info.get()?.as_ref()?.objects.as_ref()
     }
 
     pub(crate) fn symbol_table(&self) -> &SymbolTable {
@@ -276,10 +291,12 @@ impl Module {
         functions.entry(die).or_insert(function).clone()
     }
 
-    /// Returns a section of the file with the debug info that few lookups need: a compressed one is
-    /// decompressed now.
-    pub(crate) fn lazy_section(&self, name: &'static str) -> &'static [u8] {
-        let holder = self.holder();
+    /// Returns a section of the file with the debug info of a unit that few lookups need: a
+    /// compressed one is decompressed now.
+    pub(crate) fn lazy_section(&self, unit: &Unit, name: &'static str) -> &'static [u8] {
+        let object = self.info().and_then(|info| info.file_of(unit.index));
+        let object = object.and_then(|file| file.object.as_ref());
+        let holder = object.unwrap_or(self.holder());
         compressed::inflate(holder, &[name], None);
         holder.section_data(name)
     }

@@ -87,10 +87,14 @@ impl Module {
     /// Returns the cache key of the debug info: the build-id, else the file's identity.
     fn cache_key(&self) -> Option<Cow<'static, [u8]>> {
         if let Some(id) = self.image.build_id {
-            return Some(Cow::Borrowed(id));
+            // The UUID of an image does not depend on the contents of its object files.
+            return Some(match self.objects() {
+                None => Cow::Borrowed(id),
+                Some(objects) => Cow::Owned([id, &objects.fingerprint().0.to_le_bytes()].concat()),
+            });
         }
         let (device, inode, size, modified) = self.file?;
-        if self.debug_image().is_some() {
+        if self.debug_image().is_some() || self.objects().is_some() {
             return None;
         }
         let mut id = Vec::with_capacity(40);
@@ -135,6 +139,8 @@ impl Module {
 
     /// Searches for the entries of a name; `None` if a search is not worth it.
     fn named(&self, info: &DebugInfo, key: Key<'_>) -> Option<Arc<Named>> {
+        // The search of object files opens them all.
+        info.files();
         if info.debug_info_size() < MIN_SEARCHED_SIZE || self.holder().has_section(".debug_names") {
             return None;
         }

@@ -86,7 +86,8 @@ pub(super) fn inlined_entries(
             let known = units.as_ref();
             known.is_none_or(|units| units.binary_search(index).is_ok())
         };
-        let copies = (0..info.info_units())
+        let copies = info
+            .code_units()
             .into_par_iter()
             .filter(is_known)
             .filter_map(|index| info.whole(index))
@@ -133,7 +134,7 @@ fn entry_of_copy(
     let (low, high) = (value(gimli::DW_AT_low_pc), value(gimli::DW_AT_high_pc));
     let ranges = info.ranges_of(unit, low, high, value(gimli::DW_AT_ranges));
     value(gimli::DW_AT_entry_pc)
-        .and_then(|value| info.dwarf_of(unit).attr_address(&unit.raw, value).ok()?)
+        .and_then(|value| info.address(unit, value))
         .map(FileAddr)
         .filter(|entry| ranges.iter().any(|range| range.contains(*entry)))
         .or_else(|| ranges.iter().map(|range| range.start).min())

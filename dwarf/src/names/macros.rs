@@ -167,7 +167,7 @@ impl Reading<'_> {
     }
 
     fn section(&self, name: &'static str) -> R {
-        R::new(self.module.lazy_section(name), LittleEndian)
+        R::new(self.module.lazy_section(self.unit, name), LittleEndian)
     }
 
     fn read(&mut self, entries: MacroIter<R>, depth: usize) -> Result<Reached, Error> {

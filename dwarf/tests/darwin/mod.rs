@@ -81,44 +81,56 @@ pub fn program(
     let folder = folder.join(machine);
     std::fs::create_dir_all(&folder).expect("a folder");
     let folder = folder.canonicalize().expect("the folder's real path");
-    let library = folder.join("libSystem.tbd");
-    std::fs::write(&library, LIBRARY).expect("write the library's list");
-    let path = folder.join("program");
-    let mut link = Command::new(tool("ld64.lld").expect("a linker that was looked for"));
-    link.args([
-        "-arch",
-        machine,
-        "-platform_version",
-        "macos",
-        "11.0",
-        "14.0",
-        "-o",
-    ]);
-    link.arg(&path).args(linker_flags).current_dir(&folder);
+    let mut objects = Vec::new();
     for (name, text) in sources {
         std::fs::write(folder.join(name), text).expect("write a source");
     }
     for (name, _) in sources {
         let is_unit = [".c", ".cpp"].iter().any(|suffix| name.ends_with(suffix));
-        if !is_unit {
-            continue;
+        if is_unit {
+            objects.push(compile(&folder, machine, name, flags));
         }
-        let object = folder.join(name).with_extension("o");
-        let target = format!("{machine}-apple-macos11");
-        let mut compile = Command::new("clang");
-        compile.args(["-target", &target, "-c", "-g"]).args(flags);
-        compile
-            .arg(name)
-            .arg("-o")
-            .arg(&object)
-            .current_dir(&folder);
-        output(&mut compile);
-        link.arg(object);
     }
-    output(link.arg(library));
+    let path = link(&folder, machine, &objects, linker_flags);
     Program {
         machine,
         folder,
         path,
     }
+}
+
+/// Compiles a source in a folder to an object file beside it; `flags` are clang's.
+#[track_caller]
+pub fn compile(folder: &Path, machine: &str, name: &str, flags: &[&str]) -> PathBuf {
+    let object = folder.join(name).with_extension("o");
+    let target = format!("{machine}-apple-macos11");
+    let mut compile = Command::new("clang");
+    compile.args(["-target", &target, "-c", "-g"]).args(flags);
+    compile.arg(name).arg("-o").arg(&object).current_dir(folder);
+    output(&mut compile);
+    object
+}
+
+/// Links object files and libraries to a program in a folder.
+#[track_caller]
+pub fn link(folder: &Path, machine: &str, inputs: &[PathBuf], flags: &[&str]) -> PathBuf {
+    let library = folder.join("libSystem.tbd");
+    std::fs::write(&library, LIBRARY).expect("write the library's list");
+    let path = folder.join("program");
+    let mut link = Command::new(tool("ld64.lld").expect("a linker that was looked for"));
+    link.args(["-arch", machine]);
+    link.args(["-platform_version", "macos", "11.0", "14.0", "-o"]);
+    link.arg(&path).args(flags).args(inputs).arg(library);
+    output(link.current_dir(folder));
+    path
+}
+
+/// Makes the bundle with a program's debug info; returns the file in it.
+#[track_caller]
+pub fn make_bundle(path: &Path) -> PathBuf {
+    let bundle = path.with_extension("dSYM");
+    let tool = tool("dsymutil").expect("a tool that was looked for");
+    output(Command::new(tool).arg(path).arg("-o").arg(&bundle));
+    let file = bundle.join("Contents/Resources/DWARF");
+    file.join(path.file_name().expect("a name"))
 }

@@ -198,6 +198,7 @@ fn sections(
             is_code: elf.flags & SHF_EXECINSTR != 0,
             elf,
             decompressed: OnceLock::new(),
+            relocated: OnceLock::new(),
         })
     };
     if shoff == 0 {

@@ -189,11 +189,13 @@ fn section(macho: &mut MachO, header: &'static [u8], is_loaded: bool) -> Option<
         is_code: flags & INSTRUCTIONS != 0,
         elf: Default::default(),
         decompressed: OnceLock::new(),
+        relocated: OnceLock::new(),
     };
     macho.sections.push(SectionKind {
         kind,
         first: u32_at(header, 68)?,
         stub: u32_at(header, 72)?,
+        relocations: (u32_at(header, 56)?, u32_at(header, 60)?),
     });
     Some(found)
 }

@@ -3,7 +3,10 @@
 
 mod commands;
 pub(crate) mod companion;
+pub(crate) mod debug_map;
 mod exports;
+pub(crate) mod object_file;
+pub(crate) mod placement;
 mod section_names;
 pub(crate) mod symbols;
 mod universal;
@@ -69,6 +72,8 @@ struct SectionKind {
     first: u32,
     /// Length of a stub.
     stub: u32,
+    /// Offset in the file and number of its relocations.
+    relocations: (u32, u32),
 }
 
 /// Returns whether a file seems to be of Mach-O, universal or not.

@@ -12,7 +12,7 @@ use crate::ids::symbol::{Symbol, SymbolKind};
 use rustc_hash::FxHashSet;
 
 /// Size of `nlist_64`.
-const SYMBOL_SIZE: usize = 16;
+pub(super) const SYMBOL_SIZE: usize = 16;
 /// Bits of `n_type`: an entry for debuggers, visible to other files, and what the value is.
 const N_STAB: u8 = 0xe0;
 const N_TYPE: u8 = 0x0e;
@@ -21,6 +21,7 @@ const N_EXT: u8 = 1;
 const N_SECT: u8 = 0x0e;
 /// Bits of `n_desc`.
 const N_WEAK_DEF: u16 = 0x80;
+const N_ALT_ENTRY: u16 = 0x200;
 /// Bits of an indirect symbol that has no name (`INDIRECT_SYMBOL_LOCAL`, `INDIRECT_SYMBOL_ABS`).
 const NO_NAME: u32 = 0xc000_0000;
 
@@ -64,6 +65,51 @@ impl Record {
 fn records(macho: &MachO) -> impl Iterator<Item = Record> {
     let raw = macho.symbols.chunks_exact(SYMBOL_SIZE);
     raw.filter_map(Record::read)
+}
+
+/// Returns the names, with an underscore, and addresses of data that other files can refer to.
+pub(super) fn external_data(image: &Image) -> impl Iterator<Item = (&'static [u8], u64)> + '_ {
+    let macho = image.macho();
+    let all = macho.into_iter().flat_map(|macho| {
+        let data = records(macho).filter(|it| it.is_external && !is_code(image, it.section));
+        data.map(move |record| (macho.strings, record))
+    });
+    all.filter_map(|(strings, record)| {
+        Some((string_bytes(strings, record.name as usize)?, record.addr))
+    })
+}
+
+/// A symbol of an object file.
+pub(super) struct Defined {
+    /// With an underscore.
+    pub(super) name: &'static [u8],
+    /// In an object file the addresses of all sections differ.
+    pub(super) addr: u64,
+    /// Index of its section; `None` for a variable that the linker gives a place (`N_UNDF` with a
+    /// size: C's `int a;` with `-fcommon`), whose address is then its size.
+    pub(super) section: Option<usize>,
+    /// Whether it is a label in what begins before it.
+    pub(super) is_label: bool,
+}
+
+/// Returns the symbols of an object file by index; `None` for those that have no place.
+pub(super) fn defined(macho: &MachO) -> impl Iterator<Item = Option<Defined>> + '_ {
+    let raw = macho.symbols.chunks_exact(SYMBOL_SIZE);
+    raw.map(|raw| {
+        let (kind, value) = (*raw.get(4)?, u64_at(raw, 8)?);
+        let is_common = kind & (N_STAB | N_TYPE) == 0 && kind & N_EXT != 0 && value != 0;
+        let record = Record::read(raw);
+        let name = u32_at(raw, 0)? as usize;
+        if record.is_none() && !is_common {
+            return None;
+        }
+        Some(Defined {
+            name: string_bytes(macho.strings, name)?,
+            addr: value,
+            section: record.map(|record| record.section),
+            is_label: u16_at(raw, 6)? & N_ALT_ENTRY != 0 && !is_common,
+        })
+    })
 }
 
 /// Returns whether the section with an index has code.

@@ -1,0 +1,129 @@
+//! The object files that a debug map lists (Mach-O), opened when first needed.
+
+use crate::entries::unit_file::{Numbering, UnitFile};
+use crate::file::macho::debug_map::DebugMap;
+use crate::file::macho::object_file::{self, Libraries};
+use crate::file::mapping;
+use crate::file::object::Image;
+use crate::ids::addr::{AddrRange, FileAddr};
+use crate::ids::error::Error;
+use rayon::prelude::*;
+use rustc_hash::{FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The object files of an image, and which of them has what.
+pub(crate) struct Objects {
+    map: DebugMap,
+    /// What opening them needs of the image.
+    image: Image,
+    libraries: Libraries,
+    /// By number; `None` for those that cannot be used.
+    files: Box<[OnceLock<Option<UnitFile>>]>,
+    rejected: Mutex<Vec<Error>>,
+    fingerprint: OnceLock<(u64, u64)>,
+}
+
+impl Objects {
+    pub(super) fn new(map: DebugMap, image: Image) -> Objects {
+        let files = std::iter::repeat_with(OnceLock::new).take(map.objects.len());
+        Objects {
+            files: files.collect(),
+            map,
+            image,
+            libraries: Libraries::default(),
+            rejected: Mutex::default(),
+            fingerprint: OnceLock::new(),
+        }
+    }
+
+    /// Returns the number of object files.
+    pub(crate) fn count(&self) -> u32 {
+        self.files.len() as u32
+    }
+
+    /// Returns an object file by its number, opened at the first call. Opening starts no thread, so
+    /// that it may run inside parallel walks.
+    pub(crate) fn file(&self, number: u32) -> Option<&UnitFile> {
+        let slot = self.files.get(number as usize)?;
+        slot.get_or_init(|| self.open(number)).as_ref()
+    }
+
+    fn open(&self, number: u32) -> Option<UnitFile> {
+        let object = self.map.objects.get(number as usize)?;
+        let opened = object_file::open(&self.image, &self.map, object, &self.libraries);
+        let opened = opened.map_err(|error| {
+            tracing::debug!(%error, "object file");
+            let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+            rejected.push(error);
+        });
+        let opened = opened.ok()?;
+        let numbering = Numbering {
+            file: number,
+            files: self.count(),
+        };
+        let file = UnitFile::read(&opened.image, None, None, numbering);
+        Some(file.placed(opened.image, opened.placement))
+    }
+
+    /// Returns the object files that are open.
+    pub(crate) fn opened(&self) -> impl Iterator<Item = &UnitFile> {
+        self.files.iter().filter_map(|slot| slot.get()?.as_ref())
+    }
+
+    /// Opens all object files.
+    pub(crate) fn all(&self) -> Vec<&UnitFile> {
+        let numbers = (0..self.count()).into_par_iter();
+        numbers.filter_map(|number| self.file(number)).collect()
+    }
+
+    /// Returns the object files with functions in a range.
+    pub(crate) fn files_in(&self, range: AddrRange<FileAddr>) -> impl Iterator<Item = &UnitFile> {
+        let numbers = self.map.objects_in(range).into_iter();
+        numbers.filter_map(|number| self.file(number))
+    }
+
+    /// Returns the numbers of the object files that may have lines of a source file with that base
+    /// name: those that it is the source of; else it is included by others, and may be in all.
+    pub(crate) fn numbers_for_source(&self, base: &[u8]) -> Vec<u32> {
+        let of_source = self.map.objects_of_source(base);
+        match of_source.is_empty() {
+            true => (0..self.count()).collect(),
+            false => of_source,
+        }
+    }
+
+    /// Returns a hash of the names of the object files and of when they were modified, and the size
+    /// of the files that they are or are in, in bytes. Reads only metadata.
+    pub(crate) fn fingerprint(&self) -> (u64, u64) {
+        *self.fingerprint.get_or_init(|| {
+            let mut paths = FxHashSet::default();
+            let mut hasher = FxHasher::default();
+            let mut size: u64 = 0;
+            for object in &self.map.objects {
+                object.name().hash(&mut hasher);
+                object.modified.hash(&mut hasher);
+                if let Some(path) = object.file(&self.image.path)
+                    && let Ok(metadata) = std::fs::metadata(&path)
+                    && paths.insert(path)
+                {
+                    mapping::identity_of(&metadata).hash(&mut hasher);
+                    size = size.saturating_add(metadata.len());
+                }
+            }
+            (hasher.finish(), size)
+        })
+    }
+
+    /// Returns whether any object file is where the map says.
+    pub(crate) fn are_there(&self) -> bool {
+        let mut objects = self.map.objects.iter();
+        objects.any(|object| object.file(&self.image.path).is_some())
+    }
+
+    /// Returns why object files that were needed so far cannot be used.
+    pub(crate) fn rejected(&self) -> Vec<Error> {
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        rejected.clone()
+    }
+}
