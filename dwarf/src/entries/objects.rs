@@ -10,6 +10,7 @@ use crate::ids::error::Error;
 use rayon::prelude::*;
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The object files of an image, and which of them has what.
@@ -22,7 +23,15 @@ pub(crate) struct Objects {
     files: Box<[OnceLock<Option<UnitFile>>]>,
     rejected: Mutex<Vec<Error>>,
     fingerprint: OnceLock<(u64, u64)>,
+    /// Bytes of files that were read to open them.
+    read: AtomicU64,
 }
+
+/// Bytes of object files that may be read without a look at how many there are.
+const FEW_BYTES: u64 = 16 << 20;
+/// How often the bytes of files may be read: a static library can have several members of a name,
+/// and only their symbols tell which one is meant.
+const MAX_READS: u64 = 4;
 
 impl Objects {
     pub(super) fn new(map: DebugMap, image: Image) -> Objects {
@@ -34,6 +43,7 @@ impl Objects {
             libraries: Libraries::default(),
             rejected: Mutex::default(),
             fingerprint: OnceLock::new(),
+            read: AtomicU64::new(0),
         }
     }
 
@@ -51,7 +61,11 @@ impl Objects {
 
     fn open(&self, number: u32) -> Option<UnitFile> {
         let object = self.map.objects.get(number as usize)?;
-        let opened = object_file::open(&self.image, &self.map, object, &self.libraries);
+        let reads = |bytes: u64| {
+            let read = self.read.fetch_add(bytes, Ordering::Relaxed);
+            read <= FEW_BYTES || read / MAX_READS <= self.fingerprint().1
+        };
+        let opened = object_file::open(&self.image, &self.map, object, &self.libraries, &reads);
         let opened = opened.map_err(|error| {
             tracing::debug!(%error, "object file");
             let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,9 +91,14 @@ impl Objects {
         numbers.filter_map(|number| self.file(number)).collect()
     }
 
+    /// Returns the numbers of the object files with functions in a range.
+    pub(crate) fn numbers_in(&self, range: AddrRange<FileAddr>) -> Vec<u32> {
+        self.map.objects_in(range)
+    }
+
     /// Returns the object files with functions in a range.
     pub(crate) fn files_in(&self, range: AddrRange<FileAddr>) -> impl Iterator<Item = &UnitFile> {
-        let numbers = self.map.objects_in(range).into_iter();
+        let numbers = self.numbers_in(range).into_iter();
         numbers.filter_map(|number| self.file(number))
     }
 
@@ -97,7 +116,7 @@ impl Objects {
     /// of the files that they are or are in, in bytes. Reads only metadata.
     pub(crate) fn fingerprint(&self) -> (u64, u64) {
         *self.fingerprint.get_or_init(|| {
-            let mut paths = FxHashSet::default();
+            let mut files = FxHashSet::default();
             let mut hasher = FxHasher::default();
             let mut size: u64 = 0;
             for object in &self.map.objects {
@@ -105,10 +124,12 @@ impl Objects {
                 object.modified.hash(&mut hasher);
                 if let Some(path) = object.file(&self.image.path)
                     && let Ok(metadata) = std::fs::metadata(&path)
-                    && paths.insert(path)
                 {
-                    mapping::identity_of(&metadata).hash(&mut hasher);
-                    size = size.saturating_add(metadata.len());
+                    let identity = mapping::identity_of(&metadata);
+                    if files.insert(identity) {
+                        identity.hash(&mut hasher);
+                        size = size.saturating_add(metadata.len());
+                    }
                 }
             }
             (hasher.finish(), size)

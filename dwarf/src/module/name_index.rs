@@ -1,6 +1,8 @@
 //! The name index of an image, and the searches that replace it until it is built.
 
+use crate::entries::unit_file::UnitFile;
 use crate::ids::DieRef;
+use crate::ids::addr::AddrRange;
 use crate::index::gdb_index::GdbIndexUnits;
 use crate::index::{self, NameIndex, Named, Names};
 use crate::lines::DebugInfo;
@@ -154,8 +156,7 @@ impl Module {
         }
         drop(known);
         let named = info.named(key).map(Arc::new);
-        self.names.is_index_wanted.store(true, Ordering::Relaxed);
-        IS_ANY_INDEX_WANTED.store(true, Ordering::Release);
+        self.want_index();
         let mut all = self
             .names
             .named
@@ -201,6 +202,41 @@ impl Module {
             Some(near) if found.is_empty() && index.sparse => look_in(&info.index_of(vec![near])),
             _ => found,
         }
+    }
+
+    /// Returns what `look` finds for the functions of a name in the object files whose symbols contain
+    /// its last component, `base`. Nothing if the debug info is in one file, if the index is there,
+    /// or if most object files have such symbols. Functions can have symbols of other names
+    /// (`asm("name")`).
+    pub(crate) fn find_functions_by_symbol<T>(
+        &self,
+        base: &str,
+        key: Key<'_>,
+        look: impl Fn(&DebugInfo, Vec<DieRef>) -> Vec<T>,
+    ) -> Vec<T> {
+        let Some((info, objects)) = self.info().zip(self.objects()) else {
+            return Vec::new();
+        };
+        if !self.needs_search(info) {
+            return Vec::new();
+        }
+        self.want_index();
+        let symbols = self.functions_spelled_with(base);
+        let ranges = symbols
+            .iter()
+            .map(|it| AddrRange::new(it.addr, it.addr + 1));
+        let numbers: FxHashSet<u32> = ranges.flat_map(|it| objects.numbers_in(it)).collect();
+        if numbers.len() > objects.count().div_ceil(2) as usize {
+            return Vec::new();
+        }
+        let files = numbers.into_iter().filter_map(|number| info.file(number));
+        let index = info.index_of(files.flat_map(UnitFile::units).collect());
+        look(info, index.functions.get(key.hash).collect())
+    }
+
+    fn want_index(&self) {
+        self.names.is_index_wanted.store(true, Ordering::Relaxed);
+        IS_ANY_INDEX_WANTED.store(true, Ordering::Release);
     }
 
     fn gdb_index(&self, info: &DebugInfo) -> Option<&GdbIndexUnits> {

@@ -22,13 +22,7 @@ pub(super) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
     }
     let query = NameQuery::new(name);
     let base = query.base();
-    // Mangled names contain identifiers literally, so symbols without the last component are
-    // skipped. Operators are encoded, so that does not hold for them.
-    let spelled = base
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && !base.is_empty();
-    let mut symbols = if spelled {
+    let mut symbols = if is_spelled(base) {
         module.functions_spelled_with(base)
     } else {
         module.functions_by_symbol()
@@ -46,6 +40,13 @@ pub(super) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
         }
     }
     symbols
+}
+
+/// Returns whether the symbols of functions contain the last component of their names literally:
+/// mangled names contain identifiers, but encode operators.
+fn is_spelled(base: &str) -> bool {
+    let mut bytes = base.bytes();
+    bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !base.is_empty()
 }
 
 fn cpp_or_rust_name(symbol: &str) -> Option<String> {
@@ -66,18 +67,19 @@ pub(super) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
     let mut found: Vec<Arc<Function>> = Vec::new();
     let query = NameQuery::new(name);
     if let Some(key) = query.key() {
-        found = module.find_names(
-            |index| &index.functions,
-            key,
-            None,
-            |info, dies| {
-                let selected = selected(info, &query, dies);
-                let functions = selected.into_par_iter();
-                functions
-                    .filter_map(|die| module.function_of(info, die))
-                    .collect()
-            },
-        );
+        let look = |info: &DebugInfo, dies| -> Vec<Arc<Function>> {
+            let selected = selected(info, &query, dies);
+            let functions = selected.into_par_iter();
+            functions
+                .filter_map(|die| module.function_of(info, die))
+                .collect()
+        };
+        if is_spelled(query.base()) {
+            found = module.find_functions_by_symbol(query.base(), key, look);
+        }
+        if found.is_empty() {
+            found = module.find_names(|index| &index.functions, key, None, look);
+        }
     }
     if found.is_empty() {
         // The raw symbol, or a name that only the symbol table has (aliases).

@@ -1,8 +1,8 @@
 //! What debug info says, as text: two readings of the same program are equal if their texts are.
 
 use dwarf::{
-    AddrRange, FileAddr, Function, MemberOffset, Module, Scope, ScopeKind, SourceLocation, TypeId,
-    TypeKind, Variable,
+    AddrRange, FileAddr, Function, Language, MemberOffset, Module, Scope, ScopeKind,
+    SourceLocation, StaticLocation, TypeId, TypeKind, Variable,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -30,18 +30,25 @@ pub fn described(module: &Module, addrs: &BTreeSet<u64>) -> BTreeMap<String, Str
         found.insert(title, text_of(module, &function));
         collect_inlined(&function.scope, &mut inlined);
 
-        let mut statics: Vec<String> = module
-            .unit_statics(addr)
+        // dsymutil leaves out variables without a location.
+        let has_location = |variable: &Variable| {
+            let location = module.locate_static(variable, None, addr);
+            !matches!(location, Ok(StaticLocation::OptimizedOut))
+        };
+        let statics_of_unit = module.unit_statics(addr).into_iter();
+        let statics_of_unit: Vec<Variable> = statics_of_unit.filter(has_location).collect();
+        let mut statics: Vec<String> = statics_of_unit
             .iter()
             .map(|variable| variable_text(module, None, variable, addr))
             .collect();
         statics.sort();
         found.insert(format!("{addr}: variables of the unit"), statics.join("\n"));
-        for variable in module.unit_statics(addr) {
+        for variable in statics_of_unit {
             let name = variable.qualified_name();
             let named = module.statics_named(&name, None);
             let mut named: Vec<String> = named
                 .iter()
+                .filter(|variable| has_location(variable))
                 .map(|variable| variable_text(module, None, variable, addr))
                 .collect();
             named.sort();
@@ -243,8 +250,9 @@ fn type_text(module: &Module, ty: Option<TypeId>, depth: usize) -> String {
                 let ty = inner(Some(member.ty));
                 let _ = write!(text, "{offset} {} {:?} {ty}; ", member.name, member.bits);
                 let value = module.static_member(member);
-                let value = value.map(|it| variable_text_without_type(module, &it));
-                let _ = write!(text, "{value:?}");
+                if let Some(value) = value {
+                    text.push_str(&variable_text_without_type(module, &value));
+                }
             }
             for variant in composite.variants.iter().flat_map(|it| &it.variants) {
                 for member in &variant.members {
@@ -254,6 +262,8 @@ fn type_text(module: &Module, ty: Option<TypeId>, depth: usize) -> String {
             }
             write!(text, "}}")
         }
+        // dsymutil loses the enumerators of some enums of Rust.
+        TypeKind::Enumeration(_) if module.language_of(id) == Some(Language::Rust) => Ok(()),
         TypeKind::Enumeration(enumeration) => write!(text, "{:?}", enumeration.enumerators),
         TypeKind::Subroutine(function) => write!(
             text,
@@ -272,10 +282,9 @@ fn type_text(module: &Module, ty: Option<TypeId>, depth: usize) -> String {
 }
 
 fn variable_text_without_type(module: &Module, variable: &Variable) -> String {
-    let location = module.locate_static(variable, None, FileAddr(0));
-    format!(
-        "{} {:?} {location:?}",
-        variable.qualified_name(),
-        variable.place
-    )
+    let name = variable.qualified_name();
+    match module.locate_static(variable, None, FileAddr(0)) {
+        Ok(StaticLocation::OptimizedOut) => String::new(),
+        location => format!("{name} {:?} {location:?} ", variable.place),
+    }
 }

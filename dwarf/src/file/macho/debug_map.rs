@@ -242,7 +242,7 @@ struct Reading {
     sources: SmallVec<[&'static [u8]; 1]>,
     /// The object file that entries are of.
     object: Option<u32>,
-    /// Object files by name and time: the linker may list one several times.
+    /// Object files by name and time: the linker may list one several times, for each source.
     known: FxHashMap<(&'static [u8], u64), u32>,
     /// Start of the function whose size follows.
     function: Option<u64>,
@@ -280,8 +280,11 @@ impl Reading {
             return;
         };
         let name = map.name(entry, MAX_PATH);
-        let key = (name, entry.value);
-        let number = *self.known.entry(key).or_insert(next);
+        // A library can have several members of a name.
+        let number = match name.ends_with(b")") {
+            true => next,
+            false => *self.known.entry((name, entry.value)).or_insert(next),
+        };
         if number == next {
             map.objects.push(ObjectFile {
                 name,

@@ -57,7 +57,8 @@ struct Member {
 /// The bytes of an object file, and when it was modified.
 type Found = (&'static [u8], u64);
 
-/// Opens an object file of the map of an image.
+/// Opens an object file of the map of an image. `may_read` counts the bytes that are read, and ends
+/// it when they are more than all files have: a corrupt map can list one any number of times.
 ///
 /// # Errors
 /// It is missing, not the one that was linked, or has no debug info.
@@ -66,6 +67,7 @@ pub(crate) fn open(
     map: &DebugMap,
     object: &ObjectFile,
     libraries: &Libraries,
+    may_read: &dyn Fn(u64) -> bool,
 ) -> Result<Opened, Error> {
     let wrong = |message: String| Error::ObjectFile {
         path: object.name(),
@@ -87,6 +89,9 @@ pub(crate) fn open(
     let mut failure = String::new();
     let mut best: Option<Candidate> = None;
     for (data, _) in current {
+        if !may_read(data.len() as u64) {
+            return Err(wrong("the debug map lists it too often".to_owned()));
+        }
         let file = match Image::parse_for(&object.name(), data, wanted) {
             Ok(file) if file.machine == image.machine => file,
             Ok(_) => {
