@@ -183,6 +183,32 @@ END
         printf '%s' "$mark"
         cat companion.dSYM/Contents/Resources/DWARF/macho-x86_64
     } >"$corpus/object/companion"
+    # Debug info in an object file: variables that are left out, with an address of the linker, and
+    # of a thread.
+    cat >image.c <<'END'
+int common;
+static int counter = 3;
+int dropped_variable;
+_Thread_local int own = 5;
+int dropped(int x) { return dropped_variable + x; }
+static inline __attribute__((always_inline)) int twice(int x) { int y = x * 2; return y; }
+__attribute__((noinline)) static int count(int x) { static int calls; calls += x; return counter += calls; }
+int work(int n) { for (int i = 0; i < n; i++) common += twice(count(i)) + own; return common; }
+END
+    for machine in arm64 x86_64; do
+        for version in 4 5; do
+            clang -target $machine-apple-macos11 -g -gdwarf-$version -O1 -fcommon \
+                -ffile-prefix-map="$work=/src" -c image.c -o image.o
+            link=(ld64.lld -arch $machine -platform_version macos 11.0 14.0 -dylib -dead_strip
+                -exported_symbol _work -undefined dynamic_lookup -oso_prefix "$work/")
+            "${link[@]}" -o mapped image.o libSystem.tbd
+            { cat mapped; printf '%s' "$mark"; cat image.o; } >"$corpus/object/map-$machine-$version"
+        done
+        rm -f libimage.a
+        llvm-ar --format=darwin rcs libimage.a image.o
+        "${link[@]}" -o mapped libimage.a -u _work libSystem.tbd
+        { cat mapped; printf '%s' "$mark"; cat libimage.a; } >"$corpus/object/map-$machine-library"
+    done
 fi
 
 # Expressions, one a line: version, frame base, location, parameter, value, member, lists,

@@ -37,33 +37,7 @@ pub fn info(data: &[u8]) {
 /// The queries about functions, variables and types.
 pub(super) fn ask(module: &Module) {
     for addr in (CODE.start.0..CODE.start.0 + 0x400).step_by(0x14) {
-        let addr = FileAddr(addr);
-        module.language_at(addr);
-        let Some(function) = module.function_at(addr) else {
-            continue;
-        };
-        for frame in function.frames_at(addr) {
-            for name in ["shared", "ns::Derived::shared", "N"] {
-                module.value_around(name, &frame.scopes, addr);
-                module.type_at(name, &frame.scopes, addr);
-                let paths = module.visible_paths(name, &frame.scopes, addr);
-                module.statics_visible(name, &paths, Some(addr));
-            }
-            for scope in &frame.scopes {
-                module.value_in_block("N", scope);
-            }
-        }
-        if addr.0 % 0x100 < 0x14 {
-            module.macro_at(addr, None, "LIMIT");
-        }
-        module.body_start(&function);
-        if addr.0 % 0x100 < 0x14 {
-            for variable in module.unit_statics(addr) {
-                ask_variable(module, None, &variable, addr);
-            }
-        }
-        ask_function(module, &function, addr);
-        module.functions_named(&function.name);
+        ask_at(module, FileAddr(addr));
     }
     for name in ["work", "main", "get", "ns::Box::get", "twice", "operator()"] {
         module.inlined_named(name);
@@ -83,6 +57,37 @@ pub(super) fn ask(module: &Module) {
             ask_variable(module, None, &variable, CODE.start);
         }
     }
+}
+
+/// The queries about the code at an address.
+pub(super) fn ask_at(module: &Module, addr: FileAddr) {
+    module.language_at(addr);
+    module.row_at(addr);
+    let Some(function) = module.function_at(addr) else {
+        return;
+    };
+    for frame in function.frames_at(addr) {
+        for name in ["shared", "ns::Derived::shared", "N"] {
+            module.value_around(name, &frame.scopes, addr);
+            module.type_at(name, &frame.scopes, addr);
+            let paths = module.visible_paths(name, &frame.scopes, addr);
+            module.statics_visible(name, &paths, Some(addr));
+        }
+        for scope in &frame.scopes {
+            module.value_in_block("N", scope);
+        }
+    }
+    if addr.0 % 0x100 < 0x14 {
+        module.macro_at(addr, None, "LIMIT");
+    }
+    module.body_start(&function);
+    if addr.0 % 0x100 < 0x14 {
+        for variable in module.unit_statics(addr) {
+            ask_variable(module, None, &variable, addr);
+        }
+    }
+    ask_function(module, &function, addr);
+    module.functions_named(&function.name);
 }
 
 fn ask_function(module: &Module, function: &Function, pc: FileAddr) {

@@ -8,13 +8,16 @@ thread_local! {
 }
 
 /// Under these names the second file is found: as a split unit, a package of them, a separate
-/// debug file, a supplementary one, in the bundle of a Mach-O image.
-const NAMES: [&str; 5] = [
+/// debug file, a supplementary one, in the bundle of a Mach-O image, an object file that this was
+/// linked from, and a static library with one.
+const NAMES: [&str; 7] = [
     "seed.dwo",
     "image.dwp",
     "image.debug",
     "image.sup",
     "image.dSYM/Contents/Resources/DWARF/image",
+    "image.o",
+    "libimage.a",
 ];
 
 /// A whole file of ELF or Mach-O, and a second one that it may refer to.
@@ -52,9 +55,13 @@ pub fn object(data: &[u8]) {
         let addr = FileAddr(range.start.0.wrapping_add(at * 0x81));
         module.symbol_at(addr);
     }
-    module.functions_by_symbol();
+    for symbol in module.functions_by_symbol().iter().take(16) {
+        super::info::ask_at(&module, symbol.addr);
+    }
     super::line::ask(&module);
     super::info::ask(&module);
     super::cfi::ask(&module, b"\x40\x10\0\0\0\0\0\0", &[]);
     module.missing_split_units();
+    module.rejected_debug_files();
+    module.object_files();
 }
