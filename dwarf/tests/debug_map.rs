@@ -321,8 +321,14 @@ fn members_of_one_name_are_told_apart_by_symbols() {
             "main.c",
             "int one(void); int two(void); int main(void) { return one() + two(); }",
         ),
-        ("one.c", "int one(void) { return 1; }"),
-        ("two.c", "int two(void) {\n return 2; }"),
+        (
+            "one.c",
+            "static void both(void) {} int one(void) { return both(), 1; }",
+        ),
+        (
+            "two.c",
+            "static void both(void) {} int two(void) { return both(), 2; }",
+        ),
     ];
     let built = program(temporary.path(), "arm64", &sources, &[], &[]);
     for (first, second) in [("one.o", "two.o"), ("two.o", "one.o")] {
@@ -580,7 +586,8 @@ fn the_index_is_kept_until_an_object_file_changes() {
     assert_eq!(opened(), 2);
     dwarf::finish_cache_writes(std::time::Duration::from_secs(60));
     assert_eq!(opened(), 0, "the index of the first time");
-    file.set_len(9 << 20).unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+    file.set_modified(later).unwrap();
     assert_eq!(opened(), 2);
 }
 

@@ -261,7 +261,7 @@ impl Entries {
     pub(crate) fn linked_behind(&self, unit: &Unit, addr: u64) -> Option<u64> {
         match self.placement(unit) {
             None => Some(addr),
-            Some(placement) => placement.address(addr.checked_sub(1)?)?.checked_add(1),
+            Some(placement) => placement.address_behind(addr),
         }
     }
 

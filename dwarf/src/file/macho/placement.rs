@@ -75,6 +75,12 @@ impl Placement {
         (addr < atom.end).then(|| atom.address(addr))
     }
 
+    /// Returns the address in the image of what ends there: the end of a function, not the start of
+    /// the next one.
+    pub(crate) fn address_behind(&self, addr: u64) -> Option<u64> {
+        self.address(addr.checked_sub(1)?)?.checked_add(1)
+    }
+
     /// Returns the parts of a range that are in the image, each with its start there.
     pub(crate) fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = Atom> + '_ {
         let first = self.atoms.partition_point(|atom| atom.end <= start);
@@ -128,6 +134,9 @@ mod tests {
         assert_eq!(address(0x2f), Some(0x10f));
         assert_eq!(address(0x30), None);
         assert_eq!(address(u64::MAX), None);
+        assert_eq!(placed.address_behind(0x30), Some(0x110));
+        assert_eq!(placed.address_behind(0x20), None);
+        assert_eq!(placed.address_behind(0), None);
     }
 
     #[test]
