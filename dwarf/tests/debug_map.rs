@@ -549,6 +549,35 @@ fn only_the_object_files_that_a_question_needs_are_opened() {
 }
 
 #[test]
+fn lines_of_a_source_that_others_include_are_all_found() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let plain = "#ifndef NAME\n#define NAME plain\n#endif\nint NAME(int x) {\n return x + 1;\n}\n";
+    let main =
+        "int plain(int), other(int); int main(int n, char **v) { return plain(n) + other(n); }";
+    let sources = [
+        ("main.c", main),
+        ("plain.c", plain),
+        ("other.c", "#define NAME other\n#include \"plain.c\"\n"),
+    ];
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let folder = temporary.path().join(version);
+        let built = program(&folder, "x86_64", &sources, &[version], &[]);
+        let module = open(&built.path);
+        let files = module.find_sources(Path::new("plain.c"));
+        let places = module.line_locations(&files[0], 5);
+        assert_eq!(places.len(), 2, "{version}");
+        assert_eq!(
+            module.object_files(),
+            (3, 2),
+            "that of main.c is not opened"
+        );
+    }
+}
+
+#[test]
 fn object_files_are_found_beside_a_program_that_was_moved() {
     if !has_tools(&TOOLS) {
         return;

@@ -2,7 +2,7 @@
 
 use crate::entries::unit_file::{Numbering, UnitFile};
 use crate::file::macho::debug_map::DebugMap;
-use crate::file::macho::object_file::{self, Libraries};
+use crate::file::macho::object_file::{self, Candidates, Libraries};
 use crate::file::mapping;
 use crate::file::object::Image;
 use crate::ids::addr::{AddrRange, FileAddr};
@@ -19,6 +19,8 @@ pub(crate) struct Objects {
     /// What opening them needs of the image.
     image: Image,
     libraries: Libraries,
+    /// By number, the files that may be it.
+    candidates: Box<[OnceLock<Candidates>]>,
     /// By number; `None` for those that cannot be used.
     files: Box<[OnceLock<Option<UnitFile>>]>,
     rejected: Mutex<Vec<Error>>,
@@ -35,9 +37,10 @@ const MAX_READS: u64 = 4;
 
 impl Objects {
     pub(super) fn new(map: DebugMap, image: Image) -> Objects {
-        let files = std::iter::repeat_with(OnceLock::new).take(map.objects.len());
+        let count = map.objects.len();
         Objects {
-            files: files.collect(),
+            files: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+            candidates: std::iter::repeat_with(OnceLock::new).take(count).collect(),
             map,
             image,
             libraries: Libraries::default(),
@@ -65,7 +68,8 @@ impl Objects {
             let read = self.read.fetch_add(bytes, Ordering::Relaxed);
             read <= FEW_BYTES || read / MAX_READS <= self.fingerprint().1
         };
-        let opened = object_file::open(&self.image, &self.map, object, &self.libraries, &reads);
+        let candidates = self.candidates(number)?;
+        let opened = object_file::open(&self.image, &self.map, object, candidates, &reads);
         let opened = opened.map_err(|error| {
             tracing::debug!(%error, "object file");
             let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,6 +82,12 @@ impl Objects {
         };
         let file = UnitFile::read(&opened.image, None, None, numbering);
         Some(file.placed(opened.image, opened.placement))
+    }
+
+    fn candidates(&self, number: u32) -> Option<&Candidates> {
+        let object = self.map.objects.get(number as usize)?;
+        let slot = self.candidates.get(number as usize)?;
+        Some(slot.get_or_init(|| object_file::find(&self.image, object, &self.libraries)))
     }
 
     /// Returns the object files that are open.
@@ -103,13 +113,18 @@ impl Objects {
     }
 
     /// Returns the numbers of the object files that may have lines of a source file with that base
-    /// name: those that it is the source of; else it is included by others, and may be in all.
+    /// name. The map names the main source of each only, and sources include each other, so all are
+    /// searched for the name; those without it are not opened.
     pub(crate) fn numbers_for_source(&self, base: &[u8]) -> Vec<u32> {
         let of_source = self.map.objects_of_source(base);
-        match of_source.is_empty() {
-            true => (0..self.count()).collect(),
-            false => of_source,
-        }
+        let may_mention = |number: &u32| {
+            of_source.binary_search(number).is_ok()
+                || self.candidates(*number).is_some_and(|candidates| {
+                    object_file::may_mention(&self.image, candidates, base)
+                })
+        };
+        let numbers = (0..self.count()).into_par_iter();
+        numbers.filter(may_mention).collect()
     }
 
     /// Returns a hash of the names of the object files and of when they were modified, and the size

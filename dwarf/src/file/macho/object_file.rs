@@ -8,6 +8,7 @@ use super::universal;
 use crate::file::mapping;
 use crate::file::object::{Image, slice, u32_at, u64_at};
 use crate::ids::error::Error;
+use memchr::memmem;
 use object::read::archive::ArchiveFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -55,9 +56,12 @@ struct Member {
 }
 
 /// The bytes of an object file, and when it was modified.
-type Found = (&'static [u8], u64);
+pub(crate) type Found = (&'static [u8], u64);
 
-/// Opens an object file of the map of an image. `may_read` counts the bytes that are read, and ends
+/// The files that may be an object file, or why there is none.
+pub(crate) type Candidates = Result<Vec<Found>, String>;
+
+/// Opens an object file of the map of an image, one of the `candidates`. `may_read` counts the bytes that are read, and ends
 /// it when they are more than all files have: a corrupt map can list one any number of times.
 ///
 /// # Errors
@@ -66,14 +70,16 @@ pub(crate) fn open(
     image: &Image,
     map: &DebugMap,
     object: &ObjectFile,
-    libraries: &Libraries,
+    candidates: &Candidates,
     may_read: &dyn Fn(u64) -> bool,
 ) -> Result<Opened, Error> {
     let wrong = |message: String| Error::ObjectFile {
         path: object.name(),
         message,
     };
-    let candidates = find(image, object, libraries).map_err(wrong)?;
+    let candidates = candidates
+        .as_ref()
+        .map_err(|message| wrong(message.clone()))?;
     let is_current = |found: &&Found| object.modified == 0 || found.1 == object.modified;
     let mut current = candidates.iter().filter(is_current).peekable();
     if current.peek().is_none() {
@@ -179,8 +185,34 @@ impl Candidate {
     }
 }
 
+/// Returns whether line tables of an object file may mention a source file with that base name, or
+/// cannot be read. Reads no debug info, so that this can be asked of many files.
+pub(crate) fn may_mention(image: &Image, candidates: &Candidates, base: &[u8]) -> bool {
+    let wanted = Wanted {
+        machine: Some(image.machine),
+        uuid: None,
+    };
+    let finder = memmem::Finder::new(base);
+    let mentions = |found: &Found| {
+        let Ok(file) = Image::parse_for(&image.path, found.0, wanted) else {
+            return true;
+        };
+        let has = |name| finder.find(file.section_data(name)).is_some();
+        // Without the section for names of lines they are among the others.
+        has(".debug_line")
+            || match file.has_section(".debug_line_str") {
+                true => has(".debug_line_str"),
+                false => has(".debug_str"),
+            }
+    };
+    match candidates {
+        Ok(found) => found.iter().any(mentions),
+        Err(_) => true,
+    }
+}
+
 /// Returns the files that may be the object file: a static library can have several of one name.
-fn find(image: &Image, object: &ObjectFile, libraries: &Libraries) -> Result<Vec<Found>, String> {
+pub(crate) fn find(image: &Image, object: &ObjectFile, libraries: &Libraries) -> Candidates {
     let missing = || "no such file; build the program again, and keep its object files".to_owned();
     let path = object.file(&image.path).ok_or_else(missing)?;
     let (_, Some(member)) = object.path() else {
