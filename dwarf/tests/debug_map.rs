@@ -237,6 +237,37 @@ fn a_cpp_program_is_read_as_from_its_bundle() {
     }
 }
 
+const SHAPES: &str = include_str!("darwin/shapes.rs");
+
+#[test]
+fn a_rust_library_is_read_as_from_its_bundle() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    for (machine, target) in MACHINES.iter().zip(["aarch64", "x86_64"]) {
+        let folder = temporary.path().join(machine);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("shapes.rs"), SHAPES).unwrap();
+        let mut compile = Command::new("rustc");
+        compile.args(["--edition", "2024", "--crate-type", "rlib", "-g"]);
+        compile.args(["-C", "panic=abort", "-C", "codegen-units=4"]);
+        compile.args(["--target", &format!("{target}-apple-darwin"), "shapes.rs"]);
+        compile.current_dir(&folder).env("RUSTC_BOOTSTRAP", "1");
+        if !compile.output().is_ok_and(|it| it.status.success()) {
+            skips::skip("rustc without core");
+            return;
+        }
+        let library = folder.join("libshapes.rlib");
+        let path = link(&folder, machine, &[library], &["-dead_strip"]);
+        assert_eq!(open(&path).object_files(), (2, 0));
+        assert_eq!(assert_same(&path), 4, "{machine}");
+        let module = open(&path);
+        assert_eq!(module.functions_named("shapes::inner::first").len(), 2);
+        assert!(module.functions_named("dropped").is_empty());
+    }
+}
+
 /// Makes a static library of an object file in a folder.
 fn library(folder: &Path, name: &str, flags: &[&str], member: &str) -> PathBuf {
     let path = folder.join(name);
