@@ -152,9 +152,19 @@ impl UnitFile {
     }
 
     /// Returns the numbers of the units of `.debug_info`: only those may have code.
-    pub(crate) fn info_units(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
+    pub(crate) fn info_units(&self) -> impl Iterator<Item = u32> + use<> {
         let numbering = self.numbering;
         (0..self.info_end).map(move |index| numbering.number(index))
+    }
+
+    /// Returns how many units `.debug_info` has.
+    pub(crate) fn info_unit_count(&self) -> usize {
+        self.info_end
+    }
+
+    /// Returns the number of a unit of `.debug_info` by its index there.
+    pub(crate) fn info_unit(&self, index: usize) -> Option<u32> {
+        (index < self.info_end).then(|| self.numbering.number(index))
     }
 
     /// Returns the numbers of all units.

@@ -83,7 +83,7 @@ impl GdbIndexUnits {
         let mut covered: Vec<u32> = units.iter().flatten().copied().collect();
         covered.sort_unstable();
         covered.dedup();
-        if covered.len() < info.main.info_units().count() {
+        if covered.len() < info.main.info_unit_count() {
             tracing::info!("{SECTION} lacks some units and is not used");
             return Ok(None);
         }

@@ -355,19 +355,20 @@ impl DebugInfo {
     fn owner(&self, file: u32, offset: usize) -> Option<&Unit> {
         let heads = self.program_heads(file);
         let same = heads.partition_point(|head| head.offset < offset);
-        let units: Vec<u32> = self.file(file)?.info_units().collect();
-        if heads.len() == units.len()
-            && let Some(unit) = units.get(same).and_then(|unit| self.unit(*unit))
+        let units = self.file(file)?;
+        let count = units.info_unit_count();
+        if heads.len() == count
+            && let Some(unit) = units.info_unit(same).and_then(|unit| self.unit(unit))
             && unit.stmt_list == Some(offset)
         {
             return Some(unit);
         }
-        let (mut low, mut high) = (0, units.len());
+        let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low + (high - low) / 2;
             // Skip units without a line program (partial units of dwz).
             let found = (middle..high).find_map(|index| {
-                let unit = self.unit(*units.get(index)?)?;
+                let unit = self.unit(units.info_unit(index)?)?;
                 Some((index, unit, unit.stmt_list?))
             });
             match found {
@@ -379,9 +380,9 @@ impl DebugInfo {
         let owners = self.sources.programs_of(file)?.owners.get_or_init(|| {
             // Not in parallel: this runs inside parallel walks. A waiting rayon thread would steal
             // their work and enter this cell again.
+            let units = units.info_units();
             units
-                .iter()
-                .filter_map(|index| Some((self.unit(*index)?.stmt_list?, *index)))
+                .filter_map(|index| Some((self.unit(index)?.stmt_list?, index)))
                 .collect()
         });
         self.unit(*owners.get(&offset)?)
