@@ -327,6 +327,34 @@ fn members_of_static_libraries_are_read() {
     }
 }
 
+#[test]
+fn universal_files_have_objects_for_each_machine() {
+    if !has_tools(&TOOLS) || !has_tools(&["llvm-ar", "llvm-lipo"]) {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let folders = MACHINES.map(|machine| program(temporary.path(), machine, &C, &[], &[]).folder);
+    let universal = |name: &str, parts: [PathBuf; 2]| {
+        let path = temporary.path().join(name);
+        let mut lipo = Command::new(tool("llvm-lipo").unwrap());
+        output(lipo.arg("-create").args(parts).arg("-output").arg(&path));
+        path
+    };
+    let objects = folders.clone().map(|folder| folder.join("main.o"));
+    let libraries = folders
+        .clone()
+        .map(|folder| library(&folder, "libnode.a", &["--format=darwin"], "node.o"));
+    let inputs = [
+        universal("main.o", objects),
+        universal("libnode.a", libraries),
+    ];
+    for (machine, folder) in MACHINES.iter().zip(folders) {
+        let path = link(&folder, machine, &inputs, &[]);
+        let (known, errors) = known(&path);
+        assert_eq!(known, [true, true], "{machine}: {errors:?}");
+    }
+}
+
 /// A library with two members of one name, in an order.
 fn twins(folder: &Path, first: &str, second: &str) -> PathBuf {
     for (place, object) in [("one", first), ("two", second)] {
