@@ -4,6 +4,7 @@ use crate::debugger::Debugger;
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
 use crate::ids::{FrameKey, ThreadId};
+use crate::images::missing;
 use crate::os::ExtendedPart;
 use crate::stops::event::Event;
 use dwarf::{
@@ -470,8 +471,7 @@ impl Debugger {
         }
     }
 
-    /// Reports, once per image, code with lines but without variables because its split debug info
-    /// files are missing.
+    /// Reports, once per image, files with debug info that its code needs and that cannot be used.
     fn report_missing_units(&mut self, frames: &[Frame]) {
         // Most frames of a deep stack are in one image.
         let mut images: Vec<ModuleId> = frames.iter().filter_map(|frame| frame.module).collect();
@@ -485,17 +485,9 @@ impl Debugger {
             let Some(loaded) = self.images.modules.get(id) else {
                 continue;
             };
-            let missing = loaded.module.missing_split_units();
-            let Some(first) = missing.first() else {
+            let Some(note) = missing::note(&loaded.module) else {
                 continue;
             };
-            let note = format!(
-                "{} lacks variables and inlined calls for some of its code: cannot read {} ({} \
-                 such files). Put the .dwo files or a .dwp package beside it.\n",
-                loaded.module.path().display(),
-                first.display(),
-                missing.len()
-            );
             self.views.reported_units.insert(id);
             self.emit(Event::Note(note));
         }

@@ -16,6 +16,10 @@
 //!   all units for the offsets of these strings, then the entries of the units found. The program's
 //!   first instruction, or the thread that loads the library, waits for that search
 //!   (`debugger/hold.rs`)
+//! - debug info is in object files (Mach-O) and a line, an address or a name is looked up: the symbol
+//!   table, for the list of these files. Then of a line all of them are searched for the name of the
+//!   source, and those that have it are read; of an address the one that has its function; of a
+//!   function those with such symbols; of another name all
 //! - compressed debug info is first used: the whole section is decompressed; the next session maps
 //!   the kept result
 //! - a debug file arrives from debuginfod: its module is read anew; the others keep what was read
@@ -44,6 +48,7 @@
 pub(crate) mod body;
 pub(crate) mod derived;
 pub(crate) mod indexer;
+pub(crate) mod missing;
 pub(crate) mod modules;
 pub(crate) mod names;
 pub(crate) mod tls;
