@@ -10,7 +10,7 @@ mod described;
 
 use darwin::{MACHINES, Program, compile, has_tools, link, make_bundle, output, program, tool};
 use described::{described, locations};
-use dwarf::{Error, FileAddr, Function, Module, SymbolStatus};
+use dwarf::{Error, FileAddr, Function, Module, StaticLocation, SymbolStatus, Term};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -549,21 +549,50 @@ fn an_object_file_that_was_changed_is_not_used() {
     );
 }
 
+#[test]
+fn variables_are_found_by_their_symbols() {
+    if !has_tools(&TOOLS) {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let built = c_program(temporary.path());
+    let mut image = std::fs::read(&built.path).unwrap();
+    // Apple's linker does not repeat their addresses.
+    set_values(&mut image, 0x20, &[0; 5]);
+    std::fs::write(&built.path, image).unwrap();
+    let module = open(&built.path);
+    for name in ["initialized", "shared", "own", "common"] {
+        let variable = &module.statics_named(name, None)[0];
+        let addr = module.symbols_named(name)[0].addr;
+        let location = module.locate_static(variable, None, addr).unwrap();
+        let term = match name {
+            "own" => Term::ThreadLocal(addr.0),
+            _ => Term::Image(addr),
+        };
+        assert_eq!(location, StaticLocation::Memory(term), "{name}");
+    }
+}
+
 /// Sets the values of the entries of object files in an image's symbol table.
 fn set_times(image: &mut [u8], times: &[u64]) {
+    set_values(image, 0x66, times);
+}
+
+/// Sets the values of all entries of a type in an image's symbol table.
+fn set_values(image: &mut [u8], kind: u8, values: &[u64]) {
     let word = |at: usize| u32::from_le_bytes(image[at..at + 4].try_into().unwrap()) as usize;
     let mut at = 32;
     while word(at) != 2 {
         at += word(at + 4);
     }
     let (start, count) = (word(at + 8), word(at + 12));
-    let mut times = times.iter();
+    let mut values = values.iter();
     for symbol in image[start..start + count * 16].chunks_exact_mut(16) {
-        if symbol[4] == 0x66 {
-            symbol[8..].copy_from_slice(&times.next().unwrap().to_le_bytes());
+        if symbol[4] == kind {
+            symbol[8..].copy_from_slice(&values.next().unwrap().to_le_bytes());
         }
     }
-    assert!(times.next().is_none());
+    assert!(values.next().is_none());
 }
 
 #[test]

@@ -82,9 +82,13 @@ impl DebugMap {
     /// Reads the map of an image; `None` if it has none.
     pub(crate) fn read(image: &Image) -> Option<DebugMap> {
         let macho = image.macho()?;
+        DebugMap::of_symbols(macho.symbols, macho.strings)
+    }
+
+    fn of_symbols(symbols: &'static [u8], strings: &'static [u8]) -> Option<DebugMap> {
         let mut map = DebugMap {
-            symbols: macho.symbols,
-            strings: macho.strings,
+            symbols,
+            strings,
             ..DebugMap::default()
         };
         let mut reading = Reading::default();
@@ -332,5 +336,106 @@ impl Reading {
                 object: number,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N_BNSYM: u8 = 0x2e;
+    const N_ENSYM: u8 = 0x4e;
+
+    /// A symbol table of these entries: type, name, value.
+    fn map(entries: &[(u8, &str, u64)]) -> Option<DebugMap> {
+        let (mut symbols, mut strings) = (Vec::new(), vec![0]);
+        for (kind, name, value) in entries {
+            let at = match name.is_empty() {
+                true => 0,
+                false => strings.len() as u32,
+            };
+            symbols.extend(at.to_le_bytes());
+            symbols.extend([*kind, 0, 0, 0]);
+            symbols.extend(value.to_le_bytes());
+            strings.extend(name.bytes().chain([0]));
+        }
+        DebugMap::of_symbols(symbols.leak(), strings.leak())
+    }
+
+    fn objects_at(map: &DebugMap, addr: u64) -> Vec<u32> {
+        map.objects_in(AddrRange::new(FileAddr(addr), FileAddr(addr + 1)))
+    }
+
+    /// Apple's linker names a source in two entries and encloses each function.
+    #[test]
+    fn entries_of_apples_linker() {
+        let map = map(&[
+            (N_SO, "/src/", 0),
+            (N_SO, "main.c", 0),
+            (N_OSO, "/out/main.o", 77),
+            (N_BNSYM, "", 0x1000),
+            (N_FUN, "_main", 0x1000),
+            (N_FUN, "", 0x20),
+            (N_ENSYM, "", 0x20),
+            (N_SO, "", 0),
+            (N_SO, "/src/", 0),
+            (N_SO, "more.c", 0),
+            (N_OSO, "libmore.a(more.o)", 78),
+            (N_STSYM, "_hidden", 0x2000),
+            (N_BNSYM, "", 0x1020),
+            (N_FUN, "_more", 0x1020),
+            (N_FUN, "", 8),
+            (N_ENSYM, "", 8),
+            (N_SO, "", 0),
+            // The same object file, for another of its sources.
+            (N_SO, "/src/", 0),
+            (N_SO, "part.c", 0),
+            (N_OSO, "/out/main.o", 77),
+            (N_FUN, "_part", 0x1030),
+            (N_FUN, "", 8),
+            (N_SO, "", 0),
+        ]);
+        let map = map.unwrap();
+        let [main, more] = &map.objects[..] else {
+            panic!("{} object files", map.objects.len());
+        };
+        assert_eq!(main.path(), (PathBuf::from("/out/main.o"), None));
+        assert_eq!(main.modified, 77);
+        assert_eq!(
+            more.path(),
+            (PathBuf::from("libmore.a"), Some(&b"more.o"[..]))
+        );
+        assert_eq!(more.folder, b"/src/");
+        assert_eq!(map.objects_of_source(b"main.c"), [0]);
+        assert_eq!(map.objects_of_source(b"part.c"), [0]);
+        assert_eq!(map.objects_of_source(b"more.c"), [1]);
+        assert!(map.objects_of_source(b"ore.c").is_empty());
+        for (addr, objects) in [
+            (0xfff, &[][..]),
+            (0x1000, &[0]),
+            (0x101f, &[0]),
+            (0x1020, &[1]),
+            (0x1028, &[]),
+            (0x1037, &[0]),
+            (0x1038, &[]),
+        ] {
+            assert_eq!(objects_at(&map, addr), objects, "{addr:#x}");
+        }
+    }
+
+    #[test]
+    fn corrupt_entries_are_left_out() {
+        assert!(map(&[(N_FUN, "_main", 0), (N_FUN, "", 8)]).is_none());
+        let map = map(&[
+            (N_OSO, "a.o", 0),
+            (N_FUN, "", 8),
+            (N_FUN, "_empty", 0x1000),
+            (N_FUN, "", 0),
+            (N_FUN, "_endless", u64::MAX),
+            (N_FUN, "", 8),
+            (N_FUN, "_open", 0x2000),
+        ]);
+        let map = map.unwrap();
+        assert!(map.code.is_empty());
     }
 }
