@@ -134,3 +134,13 @@ pub fn make_bundle(path: &Path) -> PathBuf {
     let file = bundle.join("Contents/Resources/DWARF");
     file.join(path.file_name().expect("a name"))
 }
+
+/// Makes a static library of an object file in a folder.
+#[track_caller]
+pub fn library(folder: &Path, name: &str, flags: &[&str], member: &str) -> PathBuf {
+    let path = folder.join(name);
+    let mut archive = Command::new(tool("llvm-ar").expect("a tool that was looked for"));
+    archive.args(flags).arg("rcs").arg(&path).arg(member);
+    output(archive.current_dir(folder));
+    path
+}
