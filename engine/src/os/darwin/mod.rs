@@ -11,6 +11,7 @@ mod abi;
 mod control;
 #[cfg(any(target_os = "macos", test))]
 mod declared;
+mod detach;
 mod exception;
 mod flavors;
 #[cfg(target_os = "macos")]
@@ -30,7 +31,9 @@ mod signals;
 mod signing;
 #[cfg(feature = "simulated-mach")]
 pub mod simulated;
+mod start;
 mod state;
+mod stops;
 #[cfg(target_os = "macos")]
 pub mod system;
 #[cfg(test)]

@@ -1,18 +1,13 @@
-//! Tasks and threads: what makes them stop and run, and the messages that result.
+//! Tasks and threads: their names, and what lets them run.
 
-use super::super::flavors::code::{I386_BPT, I386_GPFLT, I386_SGL, SOFT_SIGNAL};
-use super::super::flavors::kind;
 use super::super::mach::{Awaited, Descriptors, Ended, KernReturn, Port, Ptrace, Result};
-use super::super::message::kernel as messages;
 use super::memory::Override;
 use super::ports::{Ports, Right};
-use crate::arch::Arch;
 use crate::ids::{Signal, ThreadId};
 use crate::os::event::Patience;
 use crate::os::linux::{procfs, ptrace};
-use crate::os::linux_abi::signal;
 use crate::os::unix::start;
-use crate::os::{Mapping, ThreadEvent, TrapCause};
+use crate::os::{Mapping, ThreadEvent};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,62 +17,59 @@ use std::time::{Duration, Instant};
 /// How long a suspended thread may take to stop. One that waits in vfork(2) does not.
 const SUSPEND_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// `SI_KERNEL`
-const NO_ADDRESS: i32 = 0x80;
-
 /// A process.
 pub struct Task {
     pub port: Port,
     /// Where its exceptions are sent.
-    exceptions: Port,
+    pub(super) exceptions: Port,
     /// Whether it was attached to with `PT_ATTACHEXC`: its signals are exceptions.
     pub is_traced: bool,
     /// Whether this process traces it by ptrace(2).
     pub is_seized: bool,
-    suspended: u32,
+    pub(super) suspended: u32,
     /// Its threads, oldest first.
-    threads: Vec<i32>,
+    pub(super) threads: Vec<i32>,
     pub ended: Option<Ended>,
-    notify: bool,
+    pub(super) notify: bool,
     /// Pages that can be written, against their mappings.
     pub overrides: Vec<Override>,
 }
 
 /// A thread of a task that is traced by ptrace(2).
-struct Thread {
-    port: Port,
-    pid: i32,
-    suspended: u32,
+pub(super) struct Thread {
+    pub(super) port: Port,
+    pub(super) pid: i32,
+    pub(super) suspended: u32,
     /// Whether it is in a ptrace stop.
-    is_stopped: bool,
+    pub(super) is_stopped: bool,
     /// Whether the process is stopped by a signal like SIGSTOP.
-    is_job_stopped: bool,
+    pub(super) is_job_stopped: bool,
     /// The signal that it gets when it goes on.
-    signal: i32,
+    pub(super) signal: i32,
     /// The exception that it waits in.
-    waits: Option<Waits>,
-    is_stepping: bool,
-    notify: bool,
+    pub(super) waits: Option<Waits>,
+    pub(super) is_stepping: bool,
+    pub(super) notify: bool,
 }
 
 /// An exception without a reply yet.
 #[derive(Clone, Copy)]
-struct Waits {
+pub(super) struct Waits {
     /// The signal that stands for it, if it is not handled.
-    signal: i32,
+    pub(super) signal: i32,
     /// Whether it is the exception of a signal.
-    is_soft: bool,
+    pub(super) is_soft: bool,
 }
 
 /// All that is simulated.
 pub struct Kernel {
     pub ports: Ports,
     pub tasks: BTreeMap<i32, Task>,
-    threads: BTreeMap<i32, Thread>,
+    pub(super) threads: BTreeMap<i32, Thread>,
     /// Stops of threads whose creation was not reported yet.
-    early: Vec<(ThreadId, ThreadEvent)>,
-    messages: VecDeque<Vec<u8>>,
-    signals: File,
+    pub(super) early: Vec<(ThreadId, ThreadEvent)>,
+    pub(super) messages: VecDeque<Vec<u8>>,
+    pub(super) signals: File,
     /// The mappings of the process that was asked for last.
     pub listed: Option<(i32, Vec<Mapping>)>,
 }
@@ -166,8 +158,6 @@ impl Kernel {
         }
     }
 
-    // Names.
-
     pub fn pid_of(&self, task: Port) -> Result<i32> {
         match self.ports.get(task) {
             Some(Right::Task(pid)) => Ok(pid),
@@ -202,7 +192,7 @@ impl Kernel {
         }
     }
 
-    fn thread(&mut self, thread: Port) -> Result<(i32, &mut Thread)> {
+    pub(super) fn thread(&mut self, thread: Port) -> Result<(i32, &mut Thread)> {
         let tid = self.tid_of(thread)?.0;
         let it = self.threads.get_mut(&tid);
         Ok((tid, it.ok_or(KernReturn::TERMINATED)?))
@@ -234,7 +224,7 @@ impl Kernel {
         self.add_thread(pid, pid, true);
     }
 
-    fn add_thread(&mut self, pid: i32, tid: i32, is_stopped: bool) {
+    pub(super) fn add_thread(&mut self, pid: i32, tid: i32, is_stopped: bool) {
         let port = self.ports.allocate(Right::Thread(tid));
         // The kernel's own right, until the thread ends.
         self.threads.insert(
@@ -287,7 +277,7 @@ impl Kernel {
     }
 
     /// Traces a process by ptrace(2), without stopping it.
-    fn seize(&mut self, pid: i32) -> Result<()> {
+    pub(super) fn seize(&mut self, pid: i32) -> Result<()> {
         if self.tasks.get(&pid).is_some_and(|task| task.is_seized) {
             return Ok(());
         }
@@ -353,8 +343,6 @@ impl Kernel {
         Ok(())
     }
 
-    // Suspension.
-
     pub fn thread_suspend(&mut self, thread: Port) -> Result<()> {
         let (tid, it) = self.thread(thread)?;
         it.suspended += 1;
@@ -401,7 +389,7 @@ impl Kernel {
     }
 
     /// Stops a thread that runs. What it stops for becomes a message.
-    fn halt(&mut self, tid: i32) {
+    pub(super) fn halt(&mut self, tid: i32) {
         let begun = Instant::now();
         while (self.threads.get(&tid)).is_some_and(|thread| !thread.is_stopped) {
             if ptrace::interrupt(ThreadId(tid)).is_err() || begun.elapsed() > SUSPEND_TIMEOUT {
@@ -415,7 +403,7 @@ impl Kernel {
     }
 
     /// Lets a thread run that nothing stops.
-    fn go_on(&mut self, tid: i32) {
+    pub(super) fn go_on(&mut self, tid: i32) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
@@ -445,235 +433,6 @@ impl Kernel {
         }
     }
 
-    /// Forgets a thread that is detached or has ended.
-    fn forget_thread(&mut self, tid: i32) -> Option<Thread> {
-        let thread = self.threads.remove(&tid)?;
-        self.end_port(thread.port, thread.notify);
-        if let Some(task) = self.tasks.get_mut(&thread.pid) {
-            task.threads.retain(|other| *other != tid);
-            if task.threads.is_empty() && task.ended.is_none() {
-                task.is_seized = false;
-            }
-        }
-        Some(thread)
-    }
-
-    // Stops.
-
-    /// Takes all stops that there are.
-    pub fn take_stops(&mut self) {
-        while let Some((thread, event)) = ptrace::next_stop() {
-            self.on_stop(thread, event);
-        }
-    }
-
-    fn on_stop(&mut self, thread: ThreadId, event: ThreadEvent) {
-        let tid = thread.0;
-        let Some(state) = self.threads.get_mut(&tid) else {
-            self.early.push((thread, event));
-            return;
-        };
-        let pid = state.pid;
-        match event {
-            ThreadEvent::Exited(_) | ThreadEvent::Killed(_) => {
-                self.on_end(tid, event);
-                return;
-            }
-            _ => state.is_stopped = true,
-        }
-        state.is_job_stopped = matches!(event, ThreadEvent::GroupStop(_));
-        match event {
-            ThreadEvent::Created(new) => {
-                self.add_thread(pid, new.0, false);
-                self.take_early(new.0);
-            }
-            ThreadEvent::Forked(child) | ThreadEvent::Vforked(child) => {
-                self.add_child(pid, child);
-                self.take_early(child);
-            }
-            ThreadEvent::Execed(former) => self.on_exec(pid, tid, former.0),
-            ThreadEvent::Signal(signal) => self.on_signal(tid, signal),
-            _ => {}
-        }
-        self.go_on(tid);
-    }
-
-    /// Handles a stop that has come before its thread was known.
-    fn take_early(&mut self, tid: i32) {
-        let at = self.early.iter().position(|(thread, _)| thread.0 == tid);
-        if let Some(at) = at {
-            let (thread, event) = self.early.swap_remove(at);
-            self.on_stop(thread, event);
-        }
-    }
-
-    /// Adds a child, which has inherited where exceptions are sent, and is not traced otherwise.
-    fn add_child(&mut self, parent: i32, child: i32) {
-        let exceptions = self.tasks.get(&parent).map(|task| task.exceptions);
-        let port = self.ports.allocate(Right::Task(child));
-        let mut task = Task::new(port);
-        task.is_seized = true;
-        task.exceptions = exceptions.unwrap_or_default();
-        self.tasks.insert(child, task);
-        self.add_thread(child, child, false);
-    }
-
-    /// Handles the execution of another program: it gets a new task and a new thread.
-    fn on_exec(&mut self, pid: i32, tid: i32, _: i32) {
-        let others: Vec<i32> = self.threads_of(pid);
-        for other in others.into_iter().filter(|other| *other != tid) {
-            self.forget_thread(other);
-        }
-        let (task_port, thread_port) = (
-            self.ports.allocate(Right::Task(pid)),
-            self.ports.allocate(Right::Thread(tid)),
-        );
-        let mut is_traced = false;
-        if let Some(task) = self.tasks.get_mut(&pid) {
-            let former = std::mem::replace(&mut task.port, task_port);
-            task.overrides.clear();
-            is_traced = task.is_traced;
-            let notify = std::mem::take(&mut task.notify);
-            self.end_port(former, notify);
-        }
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            let former = std::mem::replace(&mut thread.port, thread_port);
-            (thread.is_stepping, thread.suspended, thread.waits) = (false, 0, None);
-            let notify = std::mem::take(&mut thread.notify);
-            self.end_port(former, notify);
-        }
-        if is_traced {
-            self.raise_signal(tid, libc::SIGTRAP);
-        }
-    }
-
-    /// Ends what a port stands for, and gives up the kernel's own reference. The notice of it has a
-    /// reference to the dead name.
-    fn end_port(&mut self, port: Port, notify: bool) {
-        self.ports.die(port);
-        if notify {
-            let port = self.ports.give(Some(port), Right::Dead);
-            self.messages.push_back(messages::dead_name(port).to_vec());
-        }
-        self.ports.deallocate(port);
-    }
-
-    fn threads_of(&self, pid: i32) -> Vec<i32> {
-        let threads = self.tasks.get(&pid).map(|task| task.threads.clone());
-        threads.unwrap_or_default()
-    }
-
-    fn on_end(&mut self, tid: i32, event: ThreadEvent) {
-        let Some(thread) = self.forget_thread(tid) else {
-            return;
-        };
-        if thread.pid != tid {
-            return;
-        }
-        let Some(task) = self.tasks.get_mut(&tid) else {
-            return;
-        };
-        task.ended = match event {
-            ThreadEvent::Killed(signal) => Some(Ended::Signaled(signal.0)),
-            ThreadEvent::Exited(status) => Some(Ended::Exited(status)),
-            _ => None,
-        };
-        let (port, notify) = (task.port, task.notify);
-        self.end_port(port, notify);
-    }
-
-    /// Handles a thread that is about to get a signal.
-    fn on_signal(&mut self, tid: i32, signal: Signal) {
-        let thread = ThreadId(tid);
-        let Some(task) = self
-            .threads
-            .get(&tid)
-            .and_then(|it| self.tasks.get(&it.pid))
-        else {
-            return;
-        };
-        let (is_traced, has_port) = (task.is_traced, task.exceptions != Port::NULL);
-        let info = ptrace::signal_info(thread).and_then(|raw| signal::decode_info(&raw));
-        let own = info.filter(|info| info.code > 0);
-        let trap = info.and_then(|info| signal::trap_cause(Arch::HOST, &info));
-        let address = info.and_then(|info| info.address).map_or(0, |addr| addr.0);
-        let raised = match (signal, own) {
-            (Signal::TRAP, _) if let Some(trap) = trap => {
-                let code = match trap {
-                    TrapCause::Breakpoint => I386_BPT,
-                    _ => I386_SGL,
-                };
-                Some((kind::BREAKPOINT, [code, 0]))
-            }
-            // The codes by which the signal is the same again.
-            (Signal::SEGV, Some(info)) if info.code == NO_ADDRESS => {
-                Some((kind::BAD_ACCESS, [I386_GPFLT, 0]))
-            }
-            (Signal::SEGV, Some(_)) => Some((kind::BAD_ACCESS, [1, address])),
-            (Signal::BUS, Some(_)) => Some((kind::BAD_ACCESS, [2, address])),
-            (Signal::ILL, Some(_)) => Some((kind::BAD_INSTRUCTION, [1, 0])),
-            (Signal::FPE, Some(info)) => Some((kind::ARITHMETIC, [info.code as u64, 0])),
-            _ => None,
-        };
-        match raised {
-            Some((kind, codes)) if has_port => self.raise(tid, kind, codes, signal.0, false),
-            _ if is_traced && has_port => self.raise_signal(tid, signal.0),
-            _ => {
-                if let Some(thread) = self.threads.get_mut(&tid) {
-                    thread.signal = signal.0;
-                }
-            }
-        }
-    }
-
-    fn raise_signal(&mut self, tid: i32, signal: i32) {
-        let codes = [SOFT_SIGNAL, signal as u64];
-        self.raise(tid, kind::SOFTWARE, codes, signal, true);
-    }
-
-    /// Sends an exception, whose thread waits for the reply.
-    fn raise(&mut self, tid: i32, kind: i32, codes: [u64; 2], signal: i32, is_soft: bool) {
-        let reply = self.ports.allocate(Right::Reply(tid));
-        let Some(thread) = self.threads.get_mut(&tid) else {
-            return;
-        };
-        let Some(task) = self.tasks.get(&thread.pid) else {
-            return;
-        };
-        thread.waits = Some(Waits { signal, is_soft });
-        let (task_port, pid) = (task.port, thread.pid);
-        let thread_port = self.ports.give(Some(thread.port), Right::Thread(tid));
-        let task_port = self.ports.give(Some(task_port), Right::Task(pid));
-        let message = messages::exception(thread_port, task_port, kind, codes, reply);
-        self.messages.push_back(message.to_vec());
-    }
-
-    /// Handles the reply to an exception.
-    pub fn on_reply(&mut self, to: Port, result: KernReturn) -> Result<()> {
-        let tid = self
-            .ports
-            .take_reply(to)
-            .ok_or(KernReturn::SEND_INVALID_DEST)?;
-        let Some(thread) = self.threads.get_mut(&tid) else {
-            return Ok(());
-        };
-        let Some(waits) = thread.waits.take() else {
-            return Ok(());
-        };
-        let is_traced = self.tasks.get(&thread.pid).is_some_and(|it| it.is_traced);
-        if waits.is_soft {
-            thread.signal = waits.signal;
-        } else if result != KernReturn::SUCCESS {
-            if is_traced {
-                self.raise_signal(tid, waits.signal);
-            } else {
-                thread.signal = waits.signal;
-            }
-        }
-        self.go_on(tid);
-        Ok(())
-    }
-
     /// Returns a thread of a task that is in a ptrace stop.
     pub fn any_stopped(&self, pid: i32) -> Option<ThreadId> {
         let threads = self.tasks.get(&pid)?.threads.iter();
@@ -685,7 +444,7 @@ impl Kernel {
 }
 
 impl Task {
-    fn new(port: Port) -> Self {
+    pub(super) fn new(port: Port) -> Self {
         Self {
             port,
             exceptions: Port::NULL,

@@ -10,6 +10,7 @@ mod kernel;
 mod memory;
 mod ports;
 mod states;
+mod stops;
 
 use super::abi::DarwinAbi;
 use super::flavors::{behavior, kind};
