@@ -32,6 +32,7 @@ pub(crate) enum PointerGuard {
 }
 
 /// What C libraries save for a long jump (`jmp_buf`), as words.
+#[derive(Debug)]
 pub(crate) struct JumpBuffer {
     pub pc: u64,
     pub sp: u64,
@@ -41,6 +42,7 @@ pub(crate) struct JumpBuffer {
 }
 
 /// The registers that have a meaning between functions, and the rules for arguments and results.
+#[derive(Debug)]
 pub(crate) struct Convention {
     /// The first integers and addresses among the arguments.
     pub integers: &'static [Register],
@@ -57,6 +59,11 @@ pub(crate) struct Convention {
     /// Whether all later arguments of a kind are on the stack once one was; otherwise they use the
     /// registers that it left.
     pub exhausts: bool,
+    /// Whether numbers and homogeneous aggregates take no more of the stack than their size and
+    /// alignment; otherwise each argument takes whole words.
+    pub packs_stack: bool,
+    /// Whether arguments beyond the parameters of a variadic function are on the stack.
+    pub variadics_on_stack: bool,
     /// The register with the address for a result in memory; `None`: it is the first argument.
     pub result_address: Option<Register>,
     /// The register in which a function returns that address; `None` if it does not.
@@ -91,6 +98,11 @@ impl Arch {
     /// Returns the registers of the calling convention.
     pub(crate) fn convention(self) -> &'static Convention {
         in_set!(self, set => &set::convention::CONVENTION)
+    }
+
+    /// Returns the registers of the calling convention of Apple's systems.
+    pub(crate) fn convention_of_apple(self) -> &'static Convention {
+        in_set!(self, set => &set::convention::CONVENTION_OF_APPLE)
     }
 
     /// Returns where a thread at the entry of a function returns to.

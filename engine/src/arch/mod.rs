@@ -15,7 +15,9 @@ mod text;
 pub(crate) mod watch;
 pub(crate) mod x86_64;
 
-pub(crate) use convention::{Composites, Landing, PointerGuard, TlsTemplate, VirtualBit};
+pub(crate) use convention::{
+    Composites, Convention, Landing, PointerGuard, TlsTemplate, VirtualBit,
+};
 pub(crate) use instruction::{
     Access, Flow, Instruction, Operand, PointerChain, SequenceCopy, SequenceExit, TargetSource,
 };

@@ -1,7 +1,7 @@
 //! Arguments where a function looks for them.
 
-use crate::arch::{Arch, ExtendedRegisters};
-use crate::expr::{Argument, ArgumentPassing};
+use crate::arch::{Arch, Convention, ExtendedRegisters};
+use crate::expr::{Argument, ArgumentPassing, Slot};
 use crate::inspect::abi::{Class, RegisterPart};
 use crate::os::RegisterSet;
 use dwarf::Register;
@@ -10,6 +10,7 @@ use dwarf::Register;
 #[derive(Debug)]
 pub struct HandedOver {
     arch: Arch,
+    convention: &'static Convention,
     integers: Vec<(Register, u64)>,
     vectors: Vec<[u8; 16]>,
     /// The number of registers for arguments that are used up: of integers, and of vectors.
@@ -22,9 +23,10 @@ pub struct HandedOver {
 
 impl HandedOver {
     /// Returns the state of a function without arguments.
-    pub fn new(arch: Arch) -> HandedOver {
+    pub fn new(arch: Arch, convention: &'static Convention) -> HandedOver {
         HandedOver {
             arch,
+            convention,
             integers: Vec::new(),
             vectors: Vec::new(),
             used_up: [0; 2],
@@ -35,7 +37,7 @@ impl HandedOver {
 
     /// Passes the address for a result in memory, before all arguments.
     pub fn result_address(&mut self, addr: u64) {
-        match self.arch.convention().result_address {
+        match self.convention.result_address {
             Some(register) => self.integers.push((register, addr)),
             None => self.word(addr),
         }
@@ -48,7 +50,7 @@ impl HandedOver {
             size: 8,
             class: Class::Integer,
         };
-        self.place(&[whole], &word.to_le_bytes(), 8);
+        self.place(&[whole], &word.to_le_bytes(), 8, Slot::Words);
     }
 
     /// Passes the next argument; `copied` puts bytes with an alignment into memory that outlives the
@@ -56,17 +58,21 @@ impl HandedOver {
     pub fn add(&mut self, argument: Argument, copied: impl FnOnce(Vec<u8>, u64) -> u64) {
         match argument.how {
             ArgumentPassing::Registers(parts) => {
-                self.place(&parts, &argument.bytes, argument.alignment);
+                self.place(&parts, &argument.bytes, argument.alignment, argument.slot);
             }
-            ArgumentPassing::Stack => self.push(&argument.bytes, argument.alignment),
+            ArgumentPassing::Stack => self.push(&argument.bytes, argument.alignment, argument.slot),
             ArgumentPassing::Pointer => {
                 self.word(copied(argument.bytes, argument.alignment));
             }
         }
     }
 
-    fn place(&mut self, parts: &[RegisterPart], bytes: &[u8], alignment: u64) {
-        let convention = self.arch.convention();
+    fn place(&mut self, parts: &[RegisterPart], bytes: &[u8], alignment: u64, slot: Slot) {
+        let convention = self.convention;
+        if slot == Slot::Variadic && convention.variadics_on_stack {
+            self.push(bytes, alignment, slot);
+            return;
+        }
         let wants = |class| parts.iter().filter(|it| it.class == class).count();
         let (integers, vectors) = (wants(Class::Integer), wants(Class::Vector));
         let [mut first, next_vector] = self.used_up;
@@ -81,7 +87,7 @@ impl HandedOver {
             if convention.exhausts && vectors > 0 {
                 self.used_up[1] = all_vectors;
             }
-            self.push(bytes, alignment);
+            self.push(bytes, alignment, slot);
             return;
         }
         let mut free = convention.integers.iter().skip(first).copied();
@@ -105,12 +111,17 @@ impl HandedOver {
         };
     }
 
-    fn push(&mut self, bytes: &[u8], alignment: u64) {
+    fn push(&mut self, bytes: &[u8], alignment: u64, slot: Slot) {
         let stack = &mut self.stack;
+        let (len, alignment, unit) = match slot {
+            Slot::Packed { size, alignment } if self.convention.packs_stack => (size, alignment, 1),
+            // One may follow that is packed.
+            _ => (bytes.len(), alignment.max(8), 8),
+        };
         self.stack_alignment = self.stack_alignment.max(alignment);
         stack.resize(stack.len().next_multiple_of(alignment.max(1) as usize), 0);
-        stack.extend(bytes);
-        stack.resize(stack.len().next_multiple_of(8), 0);
+        stack.extend(bytes.iter().take(len));
+        stack.resize(stack.len().next_multiple_of(unit), 0);
     }
 
     /// The registers that hold arguments, or the address for the result.
@@ -143,11 +154,12 @@ mod tests {
             bytes: vec![number; 8 * len as usize],
             alignment,
             how: ArgumentPassing::Registers((0..len).map(part).collect()),
+            slot: Slot::Words,
         }
     }
 
     fn passed(arch: Arch, arguments: &[(Class, u64, u64)]) -> (String, String) {
-        let mut handed = HandedOver::new(arch);
+        let mut handed = HandedOver::new(arch, arch.convention());
         for (number, (class, len, alignment)) in (1..).zip(arguments) {
             handed.add(value(*class, *len, number, *alignment), |_, _| 0);
         }
@@ -211,13 +223,102 @@ mod tests {
         );
     }
 
+    /// A value of this size, whose bytes are its number.
+    fn numbered(number: u8, len: usize, slot: Slot, class: Class) -> Argument {
+        let part = |nth: usize| RegisterPart {
+            offset: 8 * nth as u64,
+            size: 8,
+            class,
+        };
+        Argument {
+            bytes: vec![number; len.max(8)],
+            alignment: 8,
+            how: ArgumentPassing::Registers((0..len.div_ceil(8)).map(part).collect()),
+            slot,
+        }
+    }
+
+    /// Where the bytes of each number begin on the stack.
+    fn starts(handed: &HandedOver, numbers: std::ops::Range<u8>) -> Vec<usize> {
+        let start = |number| handed.stack.iter().position(|byte| *byte == number);
+        numbers
+            .map(|number| start(number).expect("it is there"))
+            .collect()
+    }
+
+    // Offsets as clang has them for arm64-apple-macos:
+    // f(int ×8, char, short, int, long, char, char[3], char, int[3], char, __int128)
+    #[test]
+    fn the_stack_of_apple_is_packed() {
+        let packed = |size: usize| Slot::Packed {
+            size,
+            alignment: size as u64,
+        };
+        let arch = Arch::Aarch64;
+        let all = |convention| {
+            let mut handed = HandedOver::new(arch, convention);
+            (0..8).for_each(|_| handed.word(0xff));
+            let arguments = [
+                (1, packed(1)),
+                (2, packed(2)),
+                (4, packed(4)),
+                (8, packed(8)),
+                (1, packed(1)),
+                (3, Slot::Words),
+                (1, packed(1)),
+                (12, Slot::Words),
+                (1, packed(1)),
+                (16, packed(16)),
+            ];
+            for (number, (len, slot)) in (1..).zip(arguments) {
+                handed.add(numbered(number, len, slot, Class::Integer), |_, _| 0);
+            }
+            starts(&handed, 1..11)
+        };
+        let apple = [0, 2, 4, 8, 16, 24, 32, 40, 56, 64];
+        assert_eq!(all(arch.convention_of_apple()), apple);
+        let words = [0, 8, 16, 24, 32, 40, 48, 56, 72, 80];
+        assert_eq!(all(arch.convention()), words);
+    }
+
+    // As clang has them for arm64-apple-macos: printf("", int, char, double, long), and a function
+    // of (int, __int128, int).
+    #[test]
+    fn variadic_arguments_of_apple_are_on_the_stack() {
+        let arch = Arch::Aarch64;
+        let all = |convention| {
+            let mut handed = HandedOver::new(arch, convention);
+            handed.word(0xff);
+            for (number, class) in (1..).zip([
+                Class::Integer,
+                Class::Integer,
+                Class::Vector,
+                Class::Integer,
+            ]) {
+                handed.add(numbered(number, 8, Slot::Variadic, class), |_, _| 0);
+            }
+            handed
+        };
+        let apple = all(arch.convention_of_apple());
+        assert_eq!(apple.used(), [Register(0)]);
+        assert_eq!(starts(&apple, 1..5), [0, 8, 16, 24]);
+        let others = all(arch.convention());
+        assert_eq!(others.used().len(), 5);
+        assert!(others.stack.is_empty());
+        let mut handed = HandedOver::new(arch, arch.convention_of_apple());
+        handed.word(1);
+        handed.add(value(Class::Integer, 2, 2, 16), |_, _| 0);
+        assert_eq!(handed.used(), [0, 1, 2].map(Register));
+        assert_eq!(arch.convention_of_apple().red_zone, 128);
+    }
+
     #[test]
     fn the_address_for_a_result_has_its_place() {
-        let mut handed = HandedOver::new(Arch::Aarch64);
+        let mut handed = HandedOver::new(Arch::Aarch64, Arch::Aarch64.convention());
         handed.result_address(0x1000);
         handed.add(Argument::word(1), |_, _| 0);
         assert_eq!(handed.used(), [Register(8), Register(0)]);
-        let mut handed = HandedOver::new(Arch::X86_64);
+        let mut handed = HandedOver::new(Arch::X86_64, Arch::X86_64.convention());
         handed.result_address(0x1000);
         handed.add(Argument::word(1), |_, _| 0);
         let [rdi, rsi] = [Register(5), Register(4)];

@@ -10,7 +10,7 @@ use super::{convert, exact, hierarchy};
 use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::abi::{self, Class, Passing, RegisterPart};
-use crate::inspect::value::alignment::vector_bytes;
+use crate::inspect::value::alignment::{self, vector_bytes};
 use crate::inspect::value::members::last_component;
 use crate::inspect::value::scalar::{Float, Scalar, ScalarKind};
 use crate::inspect::value::text::Unit;
@@ -30,6 +30,24 @@ pub struct Argument {
     pub alignment: u64,
     /// How to pass them.
     pub how: ArgumentPassing,
+    /// Their place on the stack, if they are passed there.
+    pub slot: Slot,
+}
+
+/// The place of an argument on the stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// Whole words.
+    Words,
+    /// Whole words; or, where the convention packs the stack, so many bytes with an alignment.
+    Packed {
+        /// The size of the value.
+        size: usize,
+        /// Its alignment: a power of two.
+        alignment: u64,
+    },
+    /// Whole words, for an argument beyond the parameters of a variadic function.
+    Variadic,
 }
 
 /// The way to pass an argument.
@@ -57,6 +75,7 @@ impl Argument {
                 size: 8,
                 class: Class::Integer,
             }]),
+            slot: Slot::Words,
         }
     }
 
@@ -66,6 +85,7 @@ impl Argument {
             bytes,
             alignment: abi::copy_alignment(of),
             how: ArgumentPassing::Pointer,
+            slot: Slot::Words,
         }
     }
 }
@@ -376,6 +396,18 @@ pub(crate) fn arguments_of(
         Passing::Unknown => return Vec::new(),
     };
     let mut parts = parts;
+    // A class that is no homogeneous aggregate is passed as words.
+    let is_packed = match ty.shape() {
+        Shape::Composite(_) | Shape::Array(_) => parts.iter().all(|it| it.class == Class::Vector),
+        _ => true,
+    };
+    let slot = match is_packed {
+        true => Slot::Packed {
+            size: bytes.len(),
+            alignment: alignment::natural(ty),
+        },
+        false => Slot::Words,
+    };
     // The caller extends small integers to 32 bits, as clang expects it.
     if let (Shape::Scalar(scalar), [part]) = (ty.shape(), &mut parts[..])
         && scalar.is_integral()
@@ -393,6 +425,7 @@ pub(crate) fn arguments_of(
         bytes,
         alignment,
         how: how.unwrap_or(ArgumentPassing::Registers(parts)),
+        slot,
     }]
 }
 
@@ -409,5 +442,6 @@ fn apart(parts: &[RegisterPart], bytes: &[u8]) -> Argument {
         bytes: own.copied().collect(),
         alignment: if size > 8 { 16 } else { 8 },
         how: ArgumentPassing::Registers(parts.collect()),
+        slot: Slot::Words,
     }
 }

@@ -2,7 +2,7 @@
 //! call. Here a call without a result ends the evaluation, which is restarted when there is one
 //! ([`EvalContext::answered`](super::EvalContext::answered)).
 
-use super::argument::Argument;
+use super::argument::{Argument, Slot};
 use super::evaluate::{At, Evaluator, error, inner};
 use super::ir::{self, Expr, Storage};
 use super::ownership;
@@ -294,7 +294,12 @@ impl Evaluator<'_> {
         let mut passed = Vec::new();
         for (nth, value) in arguments.iter().enumerate() {
             let argument = self.argument(value, callee.types.get(nth), callee.language);
-            passed.extend(argument.at(node)?);
+            let mut argument = argument.at(node)?;
+            // The types of a function without a declaration are not known.
+            if nth >= callee.types.len() && !callee.types.is_empty() {
+                argument.iter_mut().for_each(|it| it.slot = Slot::Variadic);
+            }
+            passed.extend(argument);
         }
         let arch = self.context.arch();
         let result = match abi::returning(arch, &returns, callee.language) {

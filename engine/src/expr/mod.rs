@@ -54,7 +54,7 @@ mod rust_tests;
 mod tests;
 
 pub(crate) use argument::arguments_of;
-pub use argument::{Argument, ArgumentPassing};
+pub use argument::{Argument, ArgumentPassing, Slot};
 pub use complete::{Completion, CompletionKind, complete};
 pub use invoke::{Call, InlinedFunction, ResolvedFunction, ResultPlace};
 pub(crate) use name_refs::{Meaning, NameRef};

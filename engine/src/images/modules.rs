@@ -4,7 +4,7 @@ pub mod announce;
 mod dyld;
 mod list;
 
-use crate::arch::Arch;
+use crate::arch::{Arch, Convention};
 use crate::ids::ModuleId;
 use crate::ids::error::Error;
 use crate::memory::ProcessMemory;
@@ -172,6 +172,14 @@ impl Modules {
         let program = self.loaded.first();
         let arch = program.and_then(|loaded| Arch::of(loaded.module.machine()));
         arch.unwrap_or(Arch::HOST)
+    }
+
+    /// Returns the calling convention of the program.
+    pub(crate) fn convention(&self) -> &'static Convention {
+        match self.loaded.first() {
+            Some(program) if program.module.is_of_apple() => self.arch().convention_of_apple(),
+            _ => self.arch().convention(),
+        }
     }
 
     /// Returns what C's types are in the program, or on this machine while there is none.

@@ -32,6 +32,8 @@ pub const CONVENTION: Convention = Convention {
     composites: Composites::Homogeneous,
     even_pairs: true,
     exhausts: true,
+    packs_stack: false,
+    variadics_on_stack: false,
     result_address: Some(X8),
     returned_address: None,
     virtual_bit: VirtualBit::Adjustment,
@@ -43,6 +45,15 @@ pub const CONVENTION: Convention = Convention {
         guard: PointerGuard::Variable,
         rotation: 0,
     },
+};
+
+/// What Apple's systems do in other ways ("Writing ARM64 code for Apple platforms").
+pub const CONVENTION_OF_APPLE: Convention = Convention {
+    even_pairs: false,
+    packs_stack: true,
+    variadics_on_stack: true,
+    red_zone: 128,
+    ..CONVENTION
 };
 
 /// Bits of the pstate that say that a jump led here (BTYPE), for which a function in guarded code

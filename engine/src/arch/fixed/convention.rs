@@ -15,6 +15,8 @@ pub const CONVENTION: Convention = Convention {
     composites: Composites::Eightbytes,
     even_pairs: false,
     exhausts: true,
+    packs_stack: false,
+    variadics_on_stack: false,
     result_address: None,
     returned_address: None,
     virtual_bit: VirtualBit::Pointer,
@@ -27,6 +29,8 @@ pub const CONVENTION: Convention = Convention {
         rotation: 0,
     },
 };
+
+pub const CONVENTION_OF_APPLE: Convention = CONVENTION;
 
 pub fn set_vectors(_: &mut impl RegisterFile, _: &mut ExtendedRegisters, _: &[[u8; 16]]) {}
 

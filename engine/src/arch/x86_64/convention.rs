@@ -18,6 +18,8 @@ pub const CONVENTION: Convention = Convention {
     composites: Composites::Eightbytes,
     even_pairs: false,
     exhausts: false,
+    packs_stack: false,
+    variadics_on_stack: false,
     result_address: None,
     returned_address: Some(RAX),
     virtual_bit: VirtualBit::Pointer,
@@ -30,6 +32,9 @@ pub const CONVENTION: Convention = Convention {
         rotation: 17,
     },
 };
+
+/// Apple's systems have the same.
+pub const CONVENTION_OF_APPLE: Convention = CONVENTION;
 
 /// Offset of xmm0 in an FXSAVE area, with which an XSAVE area begins (Intel SDM vol. 1, §10.5.1).
 const XMM: usize = 160;

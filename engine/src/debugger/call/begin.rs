@@ -105,7 +105,8 @@ impl Debugger {
         let mut registers = saved.outside_system_call();
         let mut vectors = extended.clone();
         let arch = self.images.modules.arch();
-        let base = saved.sp().wrapping_sub(arch.convention().red_zone) & !15;
+        let convention = self.images.modules.convention();
+        let base = saved.sp().wrapping_sub(convention.red_zone) & !15;
         let mut top = base.wrapping_sub(*reserved);
         let mut result = None;
         let mut copies: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -114,7 +115,7 @@ impl Debugger {
             copies.push((top, bytes));
             top
         };
-        let mut handed = HandedOver::new(arch);
+        let mut handed = HandedOver::new(arch, convention);
         if call.result != ResultPlace::Registers {
             let len = call
                 .returns

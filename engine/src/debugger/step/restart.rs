@@ -210,7 +210,7 @@ impl Debugger {
             return refuse("its arguments are not stored yet; step to its first line".into());
         }
         let arch = self.images.modules.arch();
-        let mut handed = HandedOver::new(arch);
+        let mut handed = HandedOver::new(arch, self.images.modules.convention());
         match begun.returning(arch) {
             Returning::Registers(_) => {}
             Returning::Memory => match self.place_of_result(begun) {

@@ -85,7 +85,7 @@ impl Debugger {
     /// `None`: the address is not on that stack, or the stack cannot be unwound so far.
     fn scope_of(&mut self, frame: FrameKey, addr: LoadAddr) -> Option<WatchScope> {
         let sp = self.inferior.registers(frame.thread)?.sp();
-        let red_zone = self.inferior.arch.convention().red_zone;
+        let red_zone = self.images.modules.convention().red_zone;
         if addr.0 < sp.wrapping_sub(red_zone) {
             return None;
         }
