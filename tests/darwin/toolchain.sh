@@ -71,7 +71,8 @@ rust() {
     cargo=(cargo) cargo_flags=()
     # Flags for this machine would be those for the other.
     unset RUSTFLAGS
-    export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$CACHE/target}"
+    # Not in $CACHE: cargo takes what it has built of another clone for its own, if that is newer.
+    export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target/darwin}"
     for target in "${TARGETS[@]}"; do
         rustup target add "$target" >/dev/null 2>&1 || true
         if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target/lib" ]; then
