@@ -53,7 +53,7 @@ impl<M: Platform> DarwinBackend<M> {
     pub(super) fn detach_process(&mut self) {
         let Some(task) = &mut self.task else { return };
         task.is_detaching = true;
-        let pid = task.pid;
+        let (pid, awaits_stop) = (task.pid, task.awaits_stop);
         for thread in self.threads.of(pid) {
             self.clear_slots(thread);
             self.set_stepping(thread, false);
@@ -70,8 +70,11 @@ impl<M: Platform> DarwinBackend<M> {
             .into_iter()
             .find(|thread| (self.threads.get(*thread)).is_some_and(|it| it.is_suspended));
         if let Some(carrier) = carrier {
-            let number = signals::to_system(M::SIGNALS, Signal::STOP);
-            self.mach.kill(pid, number);
+            // The one that began the tracing may still be to come.
+            if !awaits_stop {
+                let number = signals::to_system(M::SIGNALS, Signal::STOP);
+                self.mach.kill(pid, number);
+            }
             self.unsuspend(carrier);
             self.await_exception();
         }

@@ -59,8 +59,11 @@ impl<M: Platform> DarwinBackend<M> {
             });
         }
         self.begin(pid)?;
-        if role != SeizeAs::Launcher {
-            self.open_memory(pid)?;
+        if role != SeizeAs::Launcher
+            && let Err(error) = self.open_memory(pid)
+        {
+            self.detach_process();
+            return Err(error);
         }
         Ok(self.threads.of(pid))
     }
