@@ -90,14 +90,15 @@ pub struct Region {
     pub user_tag: u32,
 }
 
-/// What `proc_pidinfo(PROC_PIDTBSDINFO)` and `csops(CS_OPS_STATUS)` tell of a process.
+/// What the kernel's table (`sysctl` of `KERN_PROC_PID`), `proc_pidinfo(PROC_PIDTBSDINFO)` and
+/// `csops(CS_OPS_STATUS)` tell of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessInfo {
-    /// `pbi_ppid`
+    /// `e_ppid`
     pub parent: i32,
-    /// `pbi_name`, or `pbi_comm`.
+    /// `pbi_name`, or `p_comm`.
     pub name: String,
-    /// Another process traces it (`PROC_FLAG_TRACED`).
+    /// Another process traces it (`P_TRACED`).
     pub is_traced: bool,
     /// Its code is x86-64, translated on arm64 (`P_TRANSLATED`).
     pub is_translated: bool,
@@ -165,7 +166,7 @@ pub trait Mach {
     fn mach_msg_receive(&self, port: Port, message: &mut [u8; MAX_MESSAGE]) -> Option<usize>;
     /// `mach_msg(MACH_SEND_MSG)`: sends a reply, whose header names the port.
     fn mach_msg_send(&self, message: &[u8]) -> Result<()>;
-    /// `kevent64` with `EVFILT_MACHPORT` for the port and `EVFILT_READ` for the descriptors: sleeps
+    /// `kevent64` with `EVFILT_MACHPORT` for the port, and `poll` for it and the descriptors: sleeps
     /// until one of them is ready, or the time is over.
     ///
     /// # Errors
@@ -263,7 +264,7 @@ pub trait Mach {
     fn proc_pidpath(&self, pid: i32) -> Option<PathBuf>;
     /// `proc_regionfilename`
     fn proc_regionfilename(&self, pid: i32, addr: u64) -> Option<PathBuf>;
-    /// `proc_pidinfo` and `csops`; `None` if there is no such process, or it is not visible.
+    /// `sysctl`, `proc_pidinfo` and `csops`; `None` if there is no such process.
     fn process_info(&self, pid: i32) -> Option<ProcessInfo>;
     /// `sysctlbyname` of a number.
     fn sysctlbyname(&self, name: &str) -> Option<u64>;
