@@ -11,7 +11,7 @@ use darwin as system;
 use linux as system;
 pub use system::{ends_within, forbid_ptrace, status, text_bytes};
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -70,6 +70,22 @@ pub struct Debuggee {
     lines: mpsc::Receiver<String>,
 }
 
+/// Starts a program. Its file may have just been written, and a child that another test has forked
+/// meanwhile has that file open until it executes its own program.
+fn spawn(command: &mut Command) -> Child {
+    let until = Instant::now() + deadline();
+    loop {
+        match command.spawn() {
+            Err(error)
+                if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until =>
+            {
+                thread::yield_now();
+            }
+            started => return started.expect("the fixture starts"),
+        }
+    }
+}
+
 impl Debuggee {
     /// Starts a fixture; [`Debuggee::read_line`] reads its standard output.
     pub fn start(fixture: &Fixture, arguments: &[&str]) -> Self {
@@ -78,24 +94,20 @@ impl Debuggee {
 
     /// Like [`Debuggee::start`], for any executable.
     pub fn start_program(program: &Path, arguments: &[&str]) -> Self {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the fixture starts");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = spawn(&mut command);
         let lines = lines_of(child.stdout.take().expect("piped"));
         Self { child, lines }
     }
 
     /// Like [`Debuggee::start`], with its standard input.
     pub fn start_with_input(fixture: &Fixture, arguments: &[&str]) -> (Self, ChildStdin) {
-        let mut child = Command::new(&fixture.program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the fixture starts");
+        let mut command = Command::new(&fixture.program);
+        command.args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = spawn(&mut command);
         let lines = lines_of(child.stdout.take().expect("piped"));
         let input = child.stdin.take().expect("piped");
         (Self { child, lines }, input)
