@@ -87,8 +87,13 @@ impl Built {
 
     /// Starts the program up to its entry.
     fn start(&self) -> (Debuggee, ChildStdin) {
-        let arguments = [self.path("walk"), self.path("liblate.dylib")];
-        let arguments = arguments.each_ref().map(String::as_str);
+        self.start_with(&[])
+    }
+
+    fn start_with(&self, further: &[&str]) -> (Debuggee, ChildStdin) {
+        let images = [self.path("walk"), self.path("liblate.dylib")];
+        let mut arguments: Vec<&str> = images.iter().map(String::as_str).collect();
+        arguments.extend(further);
         let (debuggee, input) = Debuggee::start_with_input(&self.loader, &arguments);
         assert_eq!(debuggee.read_line(), "ready");
         (debuggee, input)
@@ -225,4 +230,26 @@ fn a_library_that_comes_later() {
     assert_eq!(names, ["walk", "liblate.dylib"]);
     client.disconnect();
     assert_eq!(debuggee.read_line(), "result 68");
+}
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn a_library_without_a_file() {
+    for flags in [["-O0"], ["-O2"]] {
+        let built = build(&flags);
+        let (debuggee, mut input) = built.start_with(&["gone"]);
+        let mut client = DapClient::spawn();
+        client.attach(debuggee.pid(), json!({}));
+        client.set_function_breakpoints(&["late"]);
+        client.configure();
+        input.write_all(b"x").expect("it waits");
+        client.expect_stopped("function breakpoint");
+        // Symbols and unwind info are in memory.
+        let names = client.function_names();
+        assert_eq!(names[..2], ["late", "program"], "{flags:?}");
+        client.step_out();
+        assert_eq!(client.function_names()[0], "program", "{flags:?}");
+        client.disconnect();
+        assert_eq!(debuggee.read_line(), "result 68");
+    }
 }

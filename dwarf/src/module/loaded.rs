@@ -20,7 +20,8 @@ const MAX_IMAGE_BYTES: u64 = 1 << 28;
 
 impl Module {
     /// Reads the image at `start` from memory, for a file that cannot be opened; `path` is its
-    /// name. The result suffices to unwind. Sections, and with them symbols, are not in memory.
+    /// name. The result suffices to unwind. Of ELF images, sections, and with them symbols, are not in
+    /// memory.
     ///
     /// # Errors
     /// There is no image at `start`, or it cannot be read.
@@ -29,6 +30,9 @@ impl Module {
         start: LoadAddr,
         memory: &dyn Memory,
     ) -> Result<Arc<Module>, Error> {
+        if macho::in_memory::is_at(start, memory) {
+            return Module::from_bytes(path, macho::in_memory::read(start, memory)?);
+        }
         let mut headers = vec![0; COMPARED_BYTES];
         memory.read(start, &mut headers)?;
         for field in OF_SECTIONS {

@@ -1,6 +1,7 @@
 //! Frames: functions of all forms in assembly, and what llvm's tools and this crate say of them.
+#![allow(dead_code)]
 
-use super::asked;
+use super::darwin::asked;
 use dwarf::{
     Error, FileAddr, FrameAddress, LoadAddr, LoadBias, Machine, Memory, Module, ModuleMap,
     Register, Registers, Unreadable, Unwinder,

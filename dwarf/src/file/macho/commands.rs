@@ -10,32 +10,32 @@ use std::sync::OnceLock;
 
 /// Commands without which an image cannot be used have this bit.
 const REQUIRED: u32 = 0x8000_0000;
-const LC_SYMTAB: u32 = 2;
+pub(super) const LC_SYMTAB: u32 = 2;
 const LC_UNIXTHREAD: u32 = 5;
-const LC_DYSYMTAB: u32 = 0xb;
+pub(super) const LC_DYSYMTAB: u32 = 0xb;
 const LC_LOAD_DYLIB: u32 = 0xc;
 const LC_ID_DYLIB: u32 = 0xd;
 const LC_LOAD_DYLINKER: u32 = 0xe;
 const LC_ID_DYLINKER: u32 = 0xf;
 const LC_LOAD_WEAK_DYLIB: u32 = 0x18 | REQUIRED;
-const LC_SEGMENT_64: u32 = 0x19;
+pub(super) const LC_SEGMENT_64: u32 = 0x19;
 const LC_UUID: u32 = 0x1b;
 const LC_RPATH: u32 = 0x1c | REQUIRED;
 const LC_REEXPORT_DYLIB: u32 = 0x1f | REQUIRED;
 const LC_LAZY_LOAD_DYLIB: u32 = 0x20;
-const LC_DYLD_INFO: u32 = 0x22;
-const LC_DYLD_INFO_ONLY: u32 = 0x22 | REQUIRED;
+pub(super) const LC_DYLD_INFO: u32 = 0x22;
+pub(super) const LC_DYLD_INFO_ONLY: u32 = 0x22 | REQUIRED;
 const LC_LOAD_UPWARD_DYLIB: u32 = 0x23 | REQUIRED;
-const LC_FUNCTION_STARTS: u32 = 0x26;
+pub(super) const LC_FUNCTION_STARTS: u32 = 0x26;
 const LC_MAIN: u32 = 0x28 | REQUIRED;
-const LC_DYLD_EXPORTS_TRIE: u32 = 0x33 | REQUIRED;
+pub(super) const LC_DYLD_EXPORTS_TRIE: u32 = 0x33 | REQUIRED;
 
 const VM_PROT_WRITE: u32 = 2;
 const VM_PROT_EXECUTE: u32 = 4;
 
 /// Size of `segment_command_64` and of `section_64`.
-const SEGMENT: usize = 72;
-const SECTION: usize = 80;
+pub(super) const SEGMENT: usize = 72;
+pub(super) const SECTION: usize = 80;
 /// Section types (`S_…`).
 const ZEROFILL: u8 = 1;
 const GIGABYTE_ZEROFILL: u8 = 0xc;

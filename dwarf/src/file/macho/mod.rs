@@ -5,6 +5,7 @@ mod commands;
 pub(crate) mod companion;
 pub(crate) mod debug_map;
 mod exports;
+pub(crate) mod in_memory;
 pub(crate) mod object_file;
 pub(crate) mod placement;
 mod section_names;
