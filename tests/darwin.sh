@@ -46,7 +46,11 @@ left_out() {
 simulated() {
     local target="${CARGO_TARGET_DIR:-$root/target}" file name log failed=0
     cd "$root"
-    cargo build --quiet -p stillpoint --features simulated-mach --target-dir "$target/simulated-mach"
+    # With the features of the whole workspace, the dependencies are those of `cargo test --workspace`.
+    cargo build --quiet --workspace --bins --features stillpoint/simulated-mach --target-dir "$target"
+    mkdir -p "$target/simulated-mach"
+    cp "$target/debug/stillpoint" "$target/simulated-mach/"
+    cargo build --quiet --workspace --bins --target-dir "$target"
     cargo test --quiet -p stillpoint-tests --no-run
     log="$(mktemp)"
     if [ $# = 0 ]; then
@@ -57,7 +61,7 @@ simulated() {
     fi
     for name; do
         # shellcheck disable=SC2046
-        if STILLPOINT="$target/simulated-mach/debug/stillpoint" cargo test --quiet -p stillpoint-tests \
+        if STILLPOINT="$target/simulated-mach/stillpoint" cargo test --quiet -p stillpoint-tests \
             --test "$name" -- --include-ignored $(left_out "$name") >"$log" 2>&1; then
             printf '%-24s %s\n' "$name" "$(sed -n 's/^test result: ok. \([0-9]* passed\).*filtered.*/\1/p' "$log" | tail -n 1)"
         else
