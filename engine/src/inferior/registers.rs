@@ -112,8 +112,18 @@ impl Inferior {
     /// Finishes the system call that a stopped thread is in. Returns why its registers cannot be
     /// changed; `None` if they can.
     pub(crate) fn syscall_refusal(&mut self, thread: ThreadId) -> Option<&'static str> {
-        (!self.finish_syscall(thread))
-            .then_some("the thread waits in vfork(2) until its child execs or exits")
+        if !self.finish_syscall(thread) {
+            return Some("the thread waits in vfork(2) until its child execs or exits");
+        }
+        if self.os.leave_system_call(thread)
+            && let Some(state) = self.thread_mut(thread)
+            // What the client has set replaces what the system has.
+            && matches!(state.registers, RegisterCache::Clean(_))
+        {
+            state.registers = RegisterCache::Unread;
+            self.note_change_of(thread);
+        }
+        None
     }
 
     /// Single-steps a thread in a pad or a trampoline, with signals blocked from the first such

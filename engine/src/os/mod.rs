@@ -20,6 +20,10 @@ pub(crate) mod fake;
     allow(dead_code, reason = "the backend for Linux is not used then")
 )]
 mod linux;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "core files need a part of it")
+)]
 mod linux_abi;
 mod post_mortem;
 mod processes;

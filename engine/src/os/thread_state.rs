@@ -12,6 +12,11 @@ pub trait ThreadState {
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet>;
     /// Sets the general-purpose registers. Returns false if the thread is gone.
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool;
+    /// Makes a stopped thread leave the system call that it waits in, where the system would write the
+    /// result into changed registers. Returns whether its registers may be others than before.
+    fn leave_system_call(&mut self, _: ThreadId) -> bool {
+        false
+    }
     /// Returns a reader of the registers besides the general-purpose ones.
     fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader;
     /// Writes what a reader of [`ExtendedPart::All`] returned, changed by the architecture. Returns

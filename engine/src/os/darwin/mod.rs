@@ -13,6 +13,10 @@ mod control;
 mod declared;
 mod detach;
 mod exception;
+#[allow(
+    dead_code,
+    reason = "tests compare them with the headers and with the layouts"
+)]
 mod flavors;
 #[cfg(target_os = "macos")]
 pub mod host;

@@ -225,7 +225,10 @@ impl Mach for Scripted {
         Ok(())
     }
 
-    fn thread_abort_safely(&self, _: Port) -> Result<()> {
+    fn thread_abort_safely(&self, thread: Port) -> Result<()> {
+        let mut script = self.0.borrow_mut();
+        script.alive(thread)?;
+        script.log.push(format!("abort {}", thread.0));
         Ok(())
     }
 

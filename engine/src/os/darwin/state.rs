@@ -3,6 +3,7 @@
 use super::abi::{DarwinAbi, StepBit};
 use super::exception::{self, Codes};
 use super::flavors::{Flavor, MAX_WORDS};
+use super::threads::Thread;
 use super::{DarwinBackend, Platform};
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
@@ -125,7 +126,7 @@ impl<M: Platform> DarwinBackend<M> {
 
     /// Clears what a thread traps at.
     pub(super) fn clear_slots(&mut self, thread: ThreadId) {
-        let is_set = |it: &super::threads::Thread| it.slots.iter().any(Option::is_some);
+        let is_set = |it: &Thread| it.slots.iter().any(Option::is_some);
         if self.threads.get(thread).is_some_and(is_set) {
             self.set_watchpoints(thread, &[None; MAX_SLOTS]);
         }
@@ -205,6 +206,18 @@ impl<M: Platform> ThreadState for DarwinBackend<M> {
             state.is_stepping = false;
         }
         is_set
+    }
+
+    /// The call fails with `EINTR`, or is made again.
+    fn leave_system_call(&mut self, thread: ThreadId) -> bool {
+        // A thread in an exception is not in a call.
+        let waits = |it: &&Thread| it.is_suspended && it.exception.is_none() && !it.is_gone;
+        let Some(port) = self.threads.get(thread).filter(waits).map(|it| it.port) else {
+            return false;
+        };
+        let left = self.mach.thread_abort_safely(port);
+        left.inspect_err(|error| tracing::debug!(%thread, %error, "cannot leave a system call"))
+            .is_ok()
     }
 
     fn extended_reader(&self, thread: ThreadId, _: ExtendedPart) -> ExtendedReader {

@@ -375,3 +375,19 @@ fn messages_that_are_no_ones_change_nothing() {
     assert_eq!(log(&mach), Vec::<String>::new());
     assert!(backend.restore_code(PID + 1, dwarf::LoadAddr(0), &[], &[]));
 }
+
+#[test]
+fn only_a_suspended_thread_can_be_in_a_system_call() {
+    let (mut backend, mach) = attached();
+    assert!(!backend.leave_system_call(SECOND), "it runs");
+    backend.interrupt(SECOND);
+    backend.next_stop();
+    log(&mach);
+    assert!(backend.leave_system_call(SECOND));
+    assert_eq!(log(&mach), ["abort 12"]);
+    hit(&mach, MAIN, 21);
+    assert_eq!(backend.next_stop(), Some((FIRST, TRAPPED)));
+    assert!(!backend.leave_system_call(FIRST), "it waits for the reply");
+    mach.0.borrow_mut().dead.push(OTHER);
+    assert!(!backend.leave_system_call(SECOND), "it has ended");
+}

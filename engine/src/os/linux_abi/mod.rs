@@ -11,7 +11,9 @@ mod x86_64;
 
 use super::registers::RegisterLayout;
 use crate::arch::Arch;
-pub use calls::{PendingCall, Restart, SystemCalls};
+#[cfg(target_os = "linux")]
+pub use calls::PendingCall;
+pub use calls::{Restart, SystemCalls};
 use dwarf::Register;
 
 /// What the kernel defines for an architecture.

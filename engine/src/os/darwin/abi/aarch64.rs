@@ -108,6 +108,8 @@ pub const ABI: DarwinAbi = DarwinAbi {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::darwin::flavors::arm64::thread;
+    use crate::os::registers::RegisterSet;
     use dwarf::LoadAddr;
 
     fn trapped(
@@ -123,6 +125,24 @@ mod tests {
             is_at_trap,
             hits: 0,
         })
+    }
+
+    #[test]
+    fn registers_are_where_the_headers_have_them() {
+        let bytes: Vec<u8> = (0..34_u64).flat_map(|at| (8 * at).to_le_bytes()).collect();
+        let set = RegisterSet::from_bytes(&ABI.registers, &bytes).unwrap();
+        let places = [
+            (Register(29), thread::FP),
+            (Register(30), thread::LR),
+            (SP, thread::SP),
+            (PC, thread::PC),
+            (PSTATE, thread::CPSR),
+        ];
+        let numbered = (0..29).map(|it| (Register(it), thread::X0 + 8 * usize::from(it)));
+        for (register, place) in places.into_iter().chain(numbered) {
+            assert_eq!(set.get(register), Some(place as u64), "{register:?}");
+        }
+        assert_eq!(ABI.registers.bytes(), THREAD_STATE64.bytes());
     }
 
     #[test]

@@ -164,6 +164,7 @@ pub const ABI: DarwinAbi = DarwinAbi {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::registers::RegisterSet;
 
     #[test]
     fn vectors_survive_the_way_through_the_area() {
@@ -180,6 +181,32 @@ mod tests {
         }
         assert_eq!(area(&[0; 100]), None);
         assert_eq!(put(&mut vec![0; AVX_STATE64.bytes()], &[0; 500]), None);
+    }
+
+    #[test]
+    fn registers_are_where_the_headers_have_them() {
+        let bytes: Vec<u8> = (0..21_u64).flat_map(|at| (8 * at).to_le_bytes()).collect();
+        let set = RegisterSet::from_bytes(&ABI.registers, &bytes).unwrap();
+        let places = [
+            (RAX, thread::RAX),
+            (RBX, thread::RBX),
+            (RCX, thread::RCX),
+            (RDX, thread::RDX),
+            (RDI, thread::RDI),
+            (RSI, thread::RSI),
+            (RBP, thread::RBP),
+            (RSP, thread::RSP),
+            (RIP, thread::RIP),
+            (RFLAGS, thread::RFLAGS),
+            (Register(51), thread::CS),
+            (Register(54), thread::FS),
+            (Register(55), thread::GS),
+        ];
+        let numbered = (8..16).map(|it| (Register(it), thread::R8 + 8 * (usize::from(it) - 8)));
+        for (register, place) in places.into_iter().chain(numbered) {
+            assert_eq!(set.get(register), Some(place as u64), "{register:?}");
+        }
+        assert_eq!(ABI.registers.bytes(), THREAD_STATE64.bytes());
     }
 
     #[test]
