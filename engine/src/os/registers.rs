@@ -126,6 +126,7 @@ impl RegisterSet {
     }
 
     /// Returns the words in the system's order.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux needs it"))]
     pub(super) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words[..self.layout.bytes() / size_of::<u64>()]
     }
@@ -233,6 +234,7 @@ pub enum ExtendedPart {
 /// them.
 pub struct ExtendedReader(Source);
 
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux needs it"))]
 enum Source {
     Known(Option<ExtendedRegisters>),
     Thread(fn(ThreadId) -> Option<ExtendedRegisters>, ThreadId),
@@ -245,6 +247,7 @@ impl ExtendedReader {
     }
 
     /// Returns a reader that calls a function.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux needs it"))]
     pub(super) fn of_thread(
         read: fn(ThreadId) -> Option<ExtendedRegisters>,
         thread: ThreadId,

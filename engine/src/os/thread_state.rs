@@ -59,6 +59,7 @@ pub enum Block<'a> {
 
 impl SignalMask {
     /// Returns the mask after a change.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux needs it"))]
     pub(super) fn after(self, change: Block<'_>) -> SignalMask {
         match change {
             Block::AllBut(signals) => {
@@ -84,6 +85,7 @@ pub struct SignalData {
     /// For a trap of the thread itself: its cause.
     pub trap: Option<TrapCause>,
     /// All that the system has about it, in its layout.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux needs it"))]
     pub(super) raw: [u8; SIGNAL_BYTES],
 }
 

@@ -22,16 +22,28 @@ pub(super) const HEADER_BYTES: usize = 24;
 // `__Request__mach_exception_raise_t`
 pub(super) const THREAD: usize = 28;
 pub(super) const TASK: usize = 40;
+#[cfg_attr(
+    not(any(test, feature = "simulated-mach")),
+    allow(dead_code, reason = "tests need it")
+)]
 pub(super) const NDR: usize = 52;
 pub(super) const NDR_BYTES: usize = 8;
 pub(super) const KIND: usize = 60;
 pub(super) const CODE_COUNT: usize = 64;
 pub(super) const CODES: usize = 68;
 /// Size of an exception with two codes.
+#[cfg_attr(
+    not(any(test, feature = "simulated-mach")),
+    allow(dead_code, reason = "tests need it")
+)]
 pub const EXCEPTION_BYTES: usize = 84;
 // `mach_dead_name_notification_t`
 pub(super) const DEAD_NAME: usize = HEADER_BYTES + NDR_BYTES;
 /// Size of that.
+#[cfg_attr(
+    not(any(test, feature = "simulated-mach")),
+    allow(dead_code, reason = "tests need it")
+)]
 pub const DEAD_NAME_BYTES: usize = 36;
 /// Size of the reply to an exception.
 pub const REPLY_BYTES: usize = 36;

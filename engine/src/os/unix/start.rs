@@ -79,6 +79,10 @@ pub fn c_string(text: &OsStr) -> io::Result<CString> {
 
 /// A NULL-terminated array of C strings for execve(2).
 pub struct StringArray {
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "the pointers point to them")
+    )]
     pub strings: Vec<CString>,
     pub pointers: Vec<*const libc::c_char>,
 }
