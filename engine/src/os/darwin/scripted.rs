@@ -8,6 +8,7 @@ use super::mach::{
 };
 use super::message::kernel as messages;
 use super::{Platform, signals};
+use crate::arch::Arch;
 use crate::ids::Launch;
 use crate::os::processes::ThreadStarts;
 use std::cell::RefCell;
@@ -262,8 +263,14 @@ impl Mach for Scripted {
         Ok(String::new())
     }
 
-    fn mach_vm_read_overwrite(&self, _: Port, _: u64, _: &mut [u8]) -> Result<()> {
-        Err(KernReturn::INVALID_ADDRESS)
+    /// Trap instructions are everywhere.
+    fn mach_vm_read_overwrite(&self, _: Port, _: u64, buffer: &mut [u8]) -> Result<()> {
+        let trap = Arch::HOST.breakpoint().iter().cycle();
+        buffer
+            .iter_mut()
+            .zip(trap)
+            .for_each(|(to, from)| *to = *from);
+        Ok(())
     }
 
     fn mach_vm_write(&self, _: Port, _: u64, _: &[u8]) -> Result<()> {
