@@ -91,7 +91,7 @@ pub struct Region {
 }
 
 /// What the kernel's table (`sysctl` of `KERN_PROC_PID`), `proc_pidinfo(PROC_PIDTBSDINFO)` and
-/// `csops(CS_OPS_STATUS)` tell of a process.
+/// `csops(CS_OPS_STATUS)` say about a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessInfo {
     /// `e_ppid`
