@@ -163,7 +163,7 @@ impl Candidate {
                 continue;
             };
             // Local symbols of a file can have the same name. If the linker left out some of them,
-            // the others cannot be told apart.
+            // the remaining ones are ambiguous.
             let place = places.get(*used).filter(|_| *all == places.len());
             *used += 1;
             atoms.extend(place.map(|place| Atom {

@@ -81,7 +81,7 @@ pub trait Platform: Mach {
 
 #[cfg(target_os = "macos")]
 impl Platform for system::System {
-    const ABI: &'static DarwinAbi = abi::HOST;
+    const ABI: &'static DarwinAbi = &abi::HOST;
     const SIGNALS: &'static signals::Numbers = &signals::XNU;
     const THREAD_STARTS: ThreadStarts = (
         "libsystem_pthread",

@@ -29,6 +29,17 @@ pub const FORMER: Port = Port(99);
 /// The port of the backend.
 const OWN: Port = Port(1);
 
+/// The second code of a trap that nothing has asked for, as some kernels report one.
+pub const UNASKED: u64 = u64::MAX;
+
+static ABI: DarwinAbi = DarwinAbi {
+    trap_cause: |trapped| match trapped.codes.0[1] {
+        UNASKED => None,
+        _ => (abi::HOST.trap_cause)(trapped),
+    },
+    ..abi::HOST
+};
+
 #[derive(Default)]
 pub struct Script {
     /// Messages that have arrived, oldest first.
@@ -104,7 +115,7 @@ impl Script {
 }
 
 impl Platform for Scripted {
-    const ABI: &'static DarwinAbi = abi::HOST;
+    const ABI: &'static DarwinAbi = &ABI;
     const SIGNALS: &'static signals::Numbers = &signals::XNU;
     const THREAD_STARTS: ThreadStarts = ("libsystem_pthread", &["_pthread_start"]);
 }

@@ -6,7 +6,7 @@ use super::message::Exception;
 use super::{DarwinBackend, Platform};
 use crate::arch::{Arch, Flow};
 use crate::ids::{Signal, ThreadId};
-use crate::os::{AddressSpace, Resume, ThreadEvent, ThreadState, TrapCause};
+use crate::os::{AddressSpace, ThreadEvent, ThreadState, TrapCause};
 use dwarf::LoadAddr;
 
 impl<M: Platform> DarwinBackend<M> {
@@ -34,22 +34,21 @@ impl<M: Platform> DarwinBackend<M> {
         {
             return self.replace_signal(&exception, passed);
         }
+        let trap = match meaning {
+            Meaning::Trap => self.trap_cause(thread, &Codes(exception.codes)),
+            _ => None,
+        };
+        if meaning == Meaning::Trap && trap.is_none() {
+            // An interrupt of the thread still holds.
+            tracing::debug!(%thread, "a step has ended that was not asked for");
+            return self.reply(&exception, KernReturn::SUCCESS);
+        }
         self.withdraw_interrupt(thread);
         let Some(state) = self.threads.get_mut(thread) else {
             return;
         };
-        state.exception = Some((exception, meaning));
+        (state.exception, state.trap) = (Some((exception, meaning)), trap);
         state.is_late = state.is_suspended;
-        if meaning == Meaning::Trap {
-            let trap = self.trap_cause(thread, &Codes(exception.codes));
-            if let Some(state) = self.threads.get_mut(thread) {
-                state.trap = trap;
-            }
-            if trap.is_none() {
-                tracing::debug!(%thread, "a step has ended that was not asked for");
-                return self.go_on(thread, Resume::Continue, Signal(0));
-            }
-        }
         if !is_detaching {
             self.report(thread);
         }

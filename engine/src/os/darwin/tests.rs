@@ -3,7 +3,7 @@
 
 use super::flavors::{code, kind};
 use super::mach::{Ended, Port};
-use super::scripted::{FORMER, MAIN, OTHER, PID, Scripted, TASK};
+use super::scripted::{FORMER, MAIN, OTHER, PID, Scripted, TASK, UNASKED};
 use super::*;
 use crate::os::{AddressSpace, Processes, Safekeeping, ThreadState, TrapCause};
 
@@ -390,4 +390,24 @@ fn only_a_suspended_thread_can_be_in_a_system_call() {
     assert!(!backend.leave_system_call(FIRST), "it waits for the reply");
     mach.0.borrow_mut().dead.push(OTHER);
     assert!(!backend.leave_system_call(SECOND), "it has ended");
+}
+
+#[test]
+fn a_step_that_nothing_asked_for_loses_no_interrupt() {
+    let (mut backend, mach) = attached();
+    let unasked = |reply| {
+        let mut script = mach.0.borrow_mut();
+        script.exception(TASK, OTHER, BREAKPOINT.0, [BREAKPOINT.1[0], UNASKED], reply);
+    };
+    backend.interrupt(SECOND);
+    unasked(21);
+    let interrupted = Some(ThreadEvent::Interrupted);
+    assert_eq!(backend.stop_of(SECOND, Patience::None), interrupted);
+    assert_eq!(log(&mach), ["suspend 12", "reply 21 KERN_SUCCESS"]);
+    // It stays stopped also if that comes later.
+    unasked(22);
+    assert_eq!(backend.next_stop(), None);
+    assert_eq!(log(&mach), ["reply 22 KERN_SUCCESS"]);
+    backend.resume(SECOND, Resume::Continue, Signal(0));
+    assert_eq!(log(&mach), ["resume 12"]);
 }

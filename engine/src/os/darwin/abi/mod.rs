@@ -78,9 +78,9 @@ pub struct Trapped<'a> {
 }
 
 /// What the kernel defines for this machine.
-pub const HOST: &DarwinAbi = match Arch::HOST {
-    Arch::X86_64 => &x86_64::ABI,
-    _ => &aarch64::ABI,
+pub const HOST: DarwinAbi = match Arch::HOST {
+    Arch::X86_64 => x86_64::ABI,
+    _ => aarch64::ABI,
 };
 
 #[cfg(test)]
