@@ -25,7 +25,7 @@ const MAX_BLOCKS: usize = 8;
 /// Maximum nesting of objects.
 const DEEPEST: usize = 8;
 /// Size of a block's header in bytes: its address and length.
-const HEAD: usize = 16;
+pub(super) const HEAD: usize = 16;
 /// Minimum number of bytes of a text for a capture to be worth it.
 const LEAST_TEXT: usize = 32;
 
@@ -152,12 +152,16 @@ impl Captured {
 
     /// Returns the bytes that a record needs without texts; in whole words.
     pub(crate) fn least(&self) -> usize {
-        let own = match &self.kept {
+        self.own_bytes() + self.blocks.iter().map(Block::least).sum::<usize>()
+    }
+
+    /// Returns the number of bytes of the value's own words.
+    pub(super) fn own_bytes(&self) -> usize {
+        match &self.kept {
             Kept::Words(_, size) => size.next_multiple_of(8),
             Kept::Float(..) => 8,
             Kept::Block => 0,
-        };
-        own + self.blocks.iter().map(Block::least).sum::<usize>()
+        }
     }
 
     /// Returns the maximum number of bytes stored; in whole words.

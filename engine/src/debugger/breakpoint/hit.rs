@@ -62,6 +62,7 @@ impl Debugger {
         let hidden = addr.map_or(0, |addr| self.stops.breakpoints.hidden(id, addr));
         let condition = breakpoint.program.condition.clone();
         let message = breakpoint.program.message.clone();
+        let trace = breakpoint.program.trace.clone();
         if let Some(condition) = condition {
             let answer = match (answer, addr) {
                 (Some(answer), _) => answer,
@@ -97,9 +98,10 @@ impl Debugger {
             return Ok(false);
         }
         self.disable_if_once(id);
-        match message {
-            Some(message) => self.emit_log_message(thread, hidden, &message),
-            None => return Ok(true),
+        match (trace, message) {
+            (Some(query), _) => self.record_hit(id, thread, hidden, &query),
+            (None, Some(message)) => self.emit_log_message(thread, hidden, &message),
+            (None, None) => return Ok(true),
         }
         Ok(false)
     }

@@ -83,7 +83,7 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
-    fn change_breakpoints(
+    pub(crate) fn change_breakpoints(
         &mut self,
         ids: Vec<BreakpointId>,
         gone: Vec<BreakpointId>,
@@ -93,6 +93,7 @@ impl Debugger {
             self.inferior.remove_sites_of(Owner::User(id));
         }
         self.end_changed_jumps();
+        self.update_traces();
         for id in &ids {
             if self.stops.breakpoints.lacks_evaluation_note(*id) {
                 self.forget_refused_jumps(*id);

@@ -11,6 +11,7 @@ use crate::inferior::displaced::REGION;
 use crate::inferior::jump_patch::JumpPatch;
 use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
+use crate::inferior::jump_patch::trace_area::TraceArea;
 pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Trampoline};
 use crate::inferior::jump_patch::window::{PatchedRange, UNKNOWN_FUNCTION, UNWRITABLE_MEMORY};
 use crate::inferior::site::Owner;
@@ -29,6 +30,9 @@ impl Debugger {
             return;
         };
         let id = *id;
+        if self.stops.breakpoints.trace(id).is_some() {
+            site.hasten_jump();
+        }
         if !site.has_jump() && site.is_jump_due() && self.may_make_jump() {
             self.inferior.jumps.making = true;
             let room = self.inferior.jumps.room();
@@ -79,7 +83,9 @@ impl Debugger {
             None => vec![addr],
         };
         let segments = self.stops.breakpoints.message(id);
-        if self.inferior.jumps.called_through && (hit.is_some() || segments.is_some()) {
+        let query = self.stops.breakpoints.trace(id);
+        let records = hit.is_some() || segments.is_some() || query.is_some();
+        if self.inferior.jumps.called_through && records {
             return Err(crate::inferior::jump_patch::calls::CALLED_THROUGH.into());
         }
         if let Some(segments) = segments.filter(|_| logs_in_process(hit)) {
@@ -114,7 +120,12 @@ impl Debugger {
                     .ok_or("no memory left for code near it")?;
                 count = Some(Count { at, hit });
             }
-            ready.push(self.prepare(site, id, condition.as_deref(), count)?);
+            let area = match &query {
+                Some(query) => Some(self.trace_area(thread, site, id, query)?),
+                None => None,
+            };
+            let trace = area.as_deref();
+            ready.push(self.prepare(site, id, condition.as_deref(), count, trace)?);
         }
         let jumps = self.inferior.lay_jumps(thread, &ready)?;
         self.with_world_stopped(thread, |this, world| {
@@ -174,6 +185,7 @@ impl Debugger {
         id: BreakpointId,
         condition: Option<&Expression>,
         count: Option<Count>,
+        trace: Option<&TraceArea>,
     ) -> Result<JumpPatch, Refusal> {
         let owners = self.inferior.sites.get(site).map(|it| it.owners());
         if owners != Some(&[Owner::User(id)]) {
@@ -189,11 +201,13 @@ impl Debugger {
         {
             return Err(Refusal::passing("another breakpoint is too close"));
         }
+        let thread = self.inferior.jumps.thread_number.flatten();
         let scope = CodeScope::at(
             &self.images.modules,
             site,
             self.stops.breakpoints.hidden(id, site),
-        );
+        )
+        .with_thread_number(thread);
         let condition = condition
             .map(|condition| Condition::compile(condition, &scope))
             .transpose()
@@ -208,6 +222,7 @@ impl Debugger {
         };
         let ring = self.inferior.jumps.ring.as_ref().map(|ring| ring.at);
         let then = match (count, &message, ring) {
+            _ if let Some(area) = trace => HitAction::Trace(area.tracing(thread)),
             (count, Some(message), Some(ring)) => HitAction::Say {
                 message,
                 ring,
@@ -239,6 +254,7 @@ impl Debugger {
             window,
             counter: count.map(|count| count.at),
             message,
+            traces: trace.is_some(),
             options: self
                 .stops
                 .breakpoints

@@ -20,11 +20,13 @@ pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
 
 use crate::expr::Expression;
+use crate::expr::query::Query;
 use crate::ids::BreakpointId;
 pub use crate::ids::BreakpointOptions;
 use crate::ids::CodeName;
 use crate::ids::HitCondition;
 use crate::ids::ModuleId;
+use crate::ids::error::Error;
 use crate::images::indexer::Indexer;
 pub use condition::Segment;
 use problem::Problem;
@@ -132,6 +134,7 @@ pub(crate) struct BoundLocation {
 pub(crate) struct CompiledOptions {
     pub(crate) condition: Option<Rc<Expression>>,
     pub(crate) message: Option<Rc<[Segment]>>,
+    pub(crate) trace: Option<Rc<Query>>,
 }
 
 /// How the locations of a breakpoint are searched, and the result.
@@ -212,7 +215,29 @@ impl Breakpoint {
             }
         }
         let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-        if let Some(condition) = text(&self.options.condition) {
+        let mut filter = None;
+        if let Some(trace) = &self.options.trace {
+            let others = [&self.options.log_message, &self.options.hit_condition];
+            let query = match others.into_iter().any(|it| text(it).is_some()) {
+                true => Err(Error::eval(TRACES_ONLY)),
+                false => Query::parse(trace, language),
+            };
+            match query {
+                Ok(query) => {
+                    filter.clone_from(&query.filter);
+                    self.program.trace = Some(Rc::new(query));
+                }
+                Err(error) => {
+                    let text = format!("tracepoint: {error}");
+                    self.failure = Some(Problem::new(ProblemKind::Trace, text));
+                }
+            }
+        }
+        let condition = match (text(&self.options.condition), filter) {
+            (Some(condition), Some(filter)) => Some(format!("({condition}) && ({filter})")),
+            (condition, filter) => condition.or(filter),
+        };
+        if let Some(condition) = condition {
             match condition::parse(&condition, language) {
                 Ok(expression) => self.program.condition = Some(Rc::new(expression)),
                 Err(error) => {
@@ -301,6 +326,8 @@ pub struct Breakpoints {
     pub(crate) functions: Vec<BreakpointId>,
     pub(crate) instructions: Vec<BreakpointId>,
     pub(crate) data: Vec<BreakpointId>,
+    /// Tracepoints that belong to no set of the client.
+    pub(crate) tracepoints: Vec<BreakpointId>,
     pub(crate) freshness: freshness::Checked,
 }
 
@@ -431,6 +458,17 @@ impl Breakpoints {
         self.all.get(&id)?.program.message.clone()
     }
 
+    /// Returns what a tracepoint records.
+    pub fn trace(&self, id: BreakpointId) -> Option<Rc<Query>> {
+        self.all.get(&id)?.program.trace.clone()
+    }
+
+    /// Returns all tracepoints, and what they record.
+    pub(crate) fn traces(&self) -> impl Iterator<Item = (BreakpointId, Rc<Query>)> {
+        let all = self.all.iter();
+        all.filter_map(|(id, it)| Some((*id, it.program.trace.clone()?)))
+    }
+
     /// Returns the addresses that a breakpoint is bound to.
     pub fn bound_addresses(&self, id: BreakpointId) -> Vec<LoadAddr> {
         let breakpoint = self.all.get(&id);
@@ -516,6 +554,9 @@ impl Breakpoints {
 }
 
 const PROGRAM_REPLACED: &str = "the process executed another program; set the breakpoint again";
+
+const TRACES_ONLY: &str =
+    "it has no log message and no hit condition; write `where` for a condition";
 
 const NO_LOCATION_YET: &str = "pending: not found in a loaded module";
 

@@ -5,6 +5,9 @@ pub(super) mod function_code;
 mod jump_table;
 pub(super) mod layout;
 pub(super) mod springboard;
+mod trace;
+#[cfg(test)]
+mod trace_tests;
 pub(super) mod trampoline;
 #[cfg(test)]
 mod trampoline_tests;

@@ -2,18 +2,20 @@
 
 use super::super::log_ring;
 use super::super::trampoline::{
-    CannotRelocate, HitAction, Saved, SavedState, Trampoline, TrampolineState,
+    CannotRelocate, HitAction, Saved, SavedState, Tracing, Trampoline, TrampolineState,
 };
 use super::super::window::PatchedRange;
+use super::trace::{self, TRACING, Values};
 use crate::arch::x86_64::{self, own};
-use crate::compile::x86_64::{Exits, emit_captured, emit_condition};
-use crate::compile::{Captured, Condition, SavedRegisters};
+use crate::compile::x86_64::{Exits, emit_captured, emit_condition, emit_measured};
+use crate::compile::{Captured, Condition, KeyPart, SavedRegisters, Traced};
 use crate::ids::HitCondition;
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Register};
 use iced_x86::code_asm::{
-    AsmRegister64, AsmRegisterXmm, CodeAssembler, CodeLabel, dword_ptr, ecx, edx, ptr, r8, r9, r10,
-    r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2, xmm3,
+    AsmRegister64, AsmRegisterXmm, CodeAssembler, CodeLabel, dword_ptr, ecx, edx, ptr, qword_ptr,
+    r8, r9, r10, r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2,
+    xmm3,
 };
 use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeSet;
@@ -145,6 +147,36 @@ impl Builder {
         Ok(())
     }
 
+    /// Emits code that stores the values of a tracepoint on the stack.
+    fn measure(
+        &mut self,
+        traced: &Traced,
+        values: Values,
+        saved: &SavedRegisters,
+        deopt: CodeLabel,
+    ) -> Result<(), IcedError> {
+        for (number, measured) in traced.measured.iter().enumerate() {
+            let at = values.numbers + 8 * number as i32;
+            emit_measured(measured, &mut self.asm, saved, at, deopt)?;
+        }
+        self.asm.lea(rbx, ptr(rsp) + values.captured)?;
+        let parts = traced.tables.iter().flat_map(|table| &table.parts);
+        let parts = parts.map(Some).chain(std::iter::repeat(None));
+        for ((index, captured), part) in traced.captured.iter().enumerate().zip(parts) {
+            self.asm.mov(ptr(rsp) + values.slot(index), rbx)?;
+            if let Some(KeyPart::Words { from, count }) = part {
+                // Bytes that the value does not have belong to the key, too.
+                for word in 0..*count {
+                    let place = qword_ptr(rbx) + (from + 8 * word) as i32;
+                    self.asm.mov(place, 0)?;
+                }
+            }
+            emit_captured(captured, &mut self.asm, saved, rbx, deopt)?;
+        }
+        let end = values.slot(traced.captured.len());
+        self.asm.mov(ptr(rsp) + end, rbx)
+    }
+
     fn restore_vectors(&mut self) -> Result<(), IcedError> {
         if self.kept.vectors {
             for (index, register) in VECTORS.into_iter().enumerate() {
@@ -164,14 +196,15 @@ pub fn build(
     condition: Option<&Condition>,
     then: HitAction<'_>,
 ) -> Result<Trampoline, CannotRelocate> {
-    let (count, say) = match then {
-        HitAction::Stop => (None, None),
-        HitAction::Count(count) => (Some(count), None),
+    let (count, say, tracing) = match then {
+        HitAction::Stop => (None, None, None),
+        HitAction::Count(count) => (Some(count), None, None),
         HitAction::Say {
             message,
             ring,
             count,
-        } => (count, Some((message, ring))),
+        } => (count, Some((message, ring)), None),
+        HitAction::Trace(tracing) => (None, None, Some(tracing)),
     };
     let mut used: BTreeSet<u16> = BTreeSet::new();
     used.extend(
@@ -187,6 +220,10 @@ pub fn build(
         used.extend(SAYING.map(|it| it.0));
         let values = message.values().flat_map(Captured::clobbers);
         used.extend(values.map(|it| it.0));
+    }
+    if let Some(tracing) = tracing {
+        used.extend(TRACING.map(|it| it.0));
+        used.extend(tracing.traced.clobbers().map(|it| it.0));
     }
     let general: Vec<Register> = used.iter().copied().map(Register).collect();
     let mut it = Builder {
@@ -209,10 +246,14 @@ pub fn build(
     it.kept.saved += 1;
     let pushed = it.kept;
     let vectors = condition.is_some_and(Condition::uses_vectors)
-        || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors));
-    // Vector registers, then the values of the message.
+        || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors))
+        || tracing.is_some_and(|it| it.traced.uses_vectors());
+    // Vector registers, then the values of the message or of the tracepoint.
     let values = if vectors { VECTOR_AREA } else { 0 };
-    let area = values + say.map_or(0, |(message, _)| message.size() as i32);
+    let traced = tracing.map(|it| (it, Values::above(values, it.traced)));
+    let area = values
+        + say.map_or(0, |(message, _)| message.size() as i32)
+        + traced.map_or(0, |(_, values)| values.size);
     it.take(area)?;
     it.evaluating();
     it.kept.depth += area;
@@ -240,6 +281,20 @@ pub fn build(
         for value in message.values() {
             emit_captured(value, &mut it.asm, &saved, rbx, deopt)?;
         }
+    }
+    if let Some((tracing, values)) = traced {
+        saved.written = used.iter().fold(0, |all, number| all | 1 << number);
+        it.measure(tracing.traced, values, &saved, deopt)?;
+        it.evaluating();
+        let Tracing {
+            traced,
+            layout,
+            area,
+            thread,
+        } = tracing;
+        trace::emit(&mut it.asm, traced, layout, area, values, thread)?;
+        it.restore_vectors()?;
+        it.asm.jmp(leave)?;
     }
     let mut stop = None;
     if count.is_some() || say.is_some() {
