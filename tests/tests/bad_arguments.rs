@@ -78,6 +78,9 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("stackTrace", &["threadId"]),
     ("stillpoint/context", &[]),
     ("stillpoint/stacks", &[]),
+    ("stillpoint/addTrace", &["location", "query"]),
+    ("stillpoint/removeTrace", &["id"]),
+    ("stillpoint/traces", &[]),
     ("scopes", &["frameId"]),
     ("variables", &["variablesReference"]),
     ("setVariable", &["variablesReference", "name", "value"]),
@@ -102,7 +105,8 @@ fn wrong_types_in_every_request() {
     let usual = |field: &str| match field {
         "source" => json!({"path": "x.c"}),
         "breakpoints" => json!([]),
-        "name" | "value" | "expression" | "text" | "memoryReference" | "data" => json!("0"),
+        "name" | "value" | "expression" | "text" | "memoryReference" | "data" | "location"
+        | "query" => json!("0"),
         "settings" => json!({}),
         _ => json!(1),
     };

@@ -9,6 +9,7 @@ mod settings;
 mod signals;
 mod stacks;
 mod text;
+mod traces;
 
 pub use text::hex_and_characters;
 
@@ -69,6 +70,7 @@ static COMMANDS: &[Command] = &[
     modules::MODULES,
     modules::SYMBOLS,
     signals::SIGNALS,
+    traces::TRACE,
     settings::SET,
 ];
 

@@ -21,6 +21,7 @@ mod sources;
 mod stack;
 mod stepping;
 mod threads;
+mod traces;
 mod variables;
 
 pub use breakpoints::*;
@@ -43,6 +44,7 @@ pub use sources::*;
 pub use stack::*;
 pub use stepping::*;
 pub use threads::*;
+pub use traces::*;
 pub use variables::*;
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod reports;
 pub mod settings;
 pub mod startup;
 pub mod terminal;
+pub mod traces;
 pub mod watchable;
 pub mod work;
 
