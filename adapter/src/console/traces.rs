@@ -1,7 +1,7 @@
 //! The command for tracepoints.
 
 use super::{Call, Command, Complete};
-use crate::context::traces;
+use crate::context::traces::{self, Style};
 use crate::protocol::{RequestError, TracesArguments};
 use crate::session::RequiredState;
 use crate::session::traces::{add, read, remove};
@@ -53,9 +53,12 @@ fn run(call: &mut Call<'_>) -> Result<String, RequestError> {
         }
         let [all, each] = MAX_BYTES;
         let budget = if found.len() == 1 { all } else { each };
-        let texts: Vec<String> = found.iter().map(|it| traces::text(it, budget)).collect();
+        let texts: Vec<String> = found
+            .iter()
+            .map(|it| traces::text(it, budget, Style::Timed))
+            .collect();
         return Ok(texts.join("\n\n"));
     }
     let trace = add(call.session, first, rest.trim().to_owned())?;
-    Ok(traces::head(&trace))
+    Ok(traces::head(&trace, Style::Timed))
 }

@@ -7,12 +7,23 @@ use std::fmt::Write;
 const BAR: usize = 40;
 /// Rows whose histograms are shown.
 const HISTOGRAMS: usize = 5;
+/// The remark on a tracepoint that needs none.
+const IN_PROGRAM: &str = "evaluated in the program";
 /// Maximum width of a key.
 const KEY: usize = 60;
 
+/// Whether times and rates are shown: without, the text is the same for the same records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// With times, rates and threads.
+    Timed,
+    /// Without.
+    Untimed,
+}
+
 /// Returns a tracepoint as text, of at most `budget` bytes.
-pub fn text(trace: &Trace, budget: usize) -> String {
-    let mut text = head(trace);
+pub fn text(trace: &Trace, budget: usize, style: Style) -> String {
+    let mut text = head(trace, style);
     for table in trace
         .tables
         .iter()
@@ -29,19 +40,22 @@ pub fn text(trace: &Trace, budget: usize) -> String {
         };
         let _ = write!(text, "\n{which}:");
         for record in &trace.records {
-            let _ = write!(text, "\n  {}", record_text(trace, record));
+            let _ = write!(text, "\n  {}", record_text(trace, record, style));
         }
     }
     limited(text, budget)
 }
 
 /// Returns the first line of a tracepoint's text: where, what, how many hits.
-pub fn head(trace: &Trace) -> String {
+pub fn head(trace: &Trace, style: Style) -> String {
     let place = trace.location.as_deref().unwrap_or("nowhere yet");
     let mut text = format!("tracepoint {} at {place}: {}", trace.id, trace.query.trim());
     match trace.hits {
         0 => text.push_str("; no hits yet"),
         1 => text.push_str("; 1 hit"),
+        hits if style == Style::Untimed => {
+            let _ = write!(text, "; {} hits", grouped(hits));
+        }
         hits => {
             let rate = hits as f64 / trace.seconds.max(1e-9);
             let _ = write!(
@@ -54,7 +68,7 @@ pub fn head(trace: &Trace) -> String {
         }
     }
     if let Some(message) = &trace.message
-        && !trace.verified
+        && message != IN_PROGRAM
     {
         let _ = write!(text, "\n  {message}");
     }
@@ -70,15 +84,15 @@ pub fn head(trace: &Trace) -> String {
 }
 
 /// Returns a record on one line.
-pub fn record_text(trace: &Trace, record: &TraceRecord) -> String {
-    let mut text = format!("{:.6} s", record.time);
-    if let Some(thread) = record.thread_id {
-        let _ = write!(text, "  thread {thread}");
+pub fn record_text(trace: &Trace, record: &TraceRecord, style: Style) -> String {
+    let mut parts = Vec::new();
+    if style == Style::Timed {
+        parts.push(format!("{:.6} s", record.time));
+        parts.extend(record.thread_id.map(|thread| format!("thread {thread}")));
     }
-    for (name, value) in trace.recorded.iter().zip(&record.values) {
-        let _ = write!(text, "  {name} = {value}");
-    }
-    text
+    let values = trace.recorded.iter().zip(&record.values);
+    parts.extend(values.map(|(name, value)| format!("{name} = {value}")));
+    parts.join("  ")
 }
 
 fn table_text(table: &TraceTable) -> String {
@@ -327,7 +341,7 @@ mod tests {
             }],
             ..Trace::default()
         };
-        let shown = text(&trace, 4000);
+        let shown = text(&trace, 4000, Style::Timed);
         let lines: Vec<&str> = shown.lines().collect();
         let bars = ["█".repeat(20), "█".repeat(40)];
         assert_eq!(
@@ -345,6 +359,8 @@ mod tests {
                 "  hist(n) kind = PEAR:",
             ]
         );
-        assert!(text(&trace, 120).len() <= 120);
+        assert!(text(&trace, 120, Style::Timed).len() <= 120);
+        let untimed = head(&trace, Style::Untimed);
+        assert!(untimed.ends_with("by kind; 1,234,567 hits"), "{untimed}");
     }
 }

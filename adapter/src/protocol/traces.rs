@@ -68,6 +68,9 @@ pub struct Trace {
     pub line: Option<i64>,
     /// Whether it can be hit.
     pub verified: bool,
+    /// Whether debug info is still being searched for its location.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_searching: bool,
     /// Why not, or a remark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

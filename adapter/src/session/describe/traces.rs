@@ -4,7 +4,9 @@ use crate::protocol::{
     Trace, TraceBucket, TraceCell, TraceFailures, TraceRecord, TraceRow, TraceTable,
 };
 use crate::session::Session;
-use engine::{BreakpointId, Cell, Histogram, Number, Record, Row, TableReport};
+use engine::{
+    BreakpointId, BreakpointInfo, Cell, Histogram, Number, ProblemKind, Record, Row, TableReport,
+};
 
 /// Returns a tracepoint with at most `rows` rows of each table and the last `records` records; `None`:
 /// there is no such tracepoint.
@@ -35,6 +37,7 @@ pub fn trace(
         path,
         line: line.map(|line| session.client.line_out(line)),
         verified: info.as_ref().is_some_and(|info| info.verified),
+        is_searching: info.as_ref().is_some_and(is_searching),
         message: info.and_then(|info| info.message),
         hits: report.hits,
         seconds: report.age.as_secs_f64(),
@@ -46,6 +49,10 @@ pub fn trace(
             .failed
             .map(|(hits, message)| TraceFailures { hits, message }),
     })
+}
+
+fn is_searching(info: &BreakpointInfo) -> bool {
+    !info.verified && info.problem == Some(ProblemKind::Searching)
 }
 
 fn table(table: &TableReport) -> TraceTable {

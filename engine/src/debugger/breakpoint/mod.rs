@@ -251,7 +251,9 @@ impl Debugger {
     pub(crate) fn bind_functions(&mut self) {
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
-            let bound = self.stops.breakpoints.functions.contains(&id) && self.bind(id);
+            let breakpoints = &self.stops.breakpoints;
+            let mut named = breakpoints.functions.iter().chain(&breakpoints.tracepoints);
+            let bound = named.any(|it| *it == id) && self.bind(id);
             if self.check_names(id) || bound {
                 self.emit(Event::BreakpointChanged(id));
             }

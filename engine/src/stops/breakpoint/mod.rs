@@ -399,7 +399,8 @@ impl Breakpoints {
     /// Returns whether locations of function breakpoints are being searched that the program must
     /// not pass.
     pub fn await_places(&self, indexer: &Indexer) -> bool {
-        let breakpoints = self.functions.iter().filter_map(|id| self.all.get(id));
+        let functions = self.functions.iter().chain(&self.tracepoints);
+        let breakpoints = functions.filter_map(|id| self.all.get(id));
         breakpoints
             .filter(|breakpoint| breakpoint.failure.is_none())
             .any(|breakpoint| match &breakpoint.search {
@@ -411,7 +412,7 @@ impl Breakpoints {
     /// Ends the wait for these searches. Returns the breakpoints that the program waited for.
     pub fn pass_by(&mut self, indexer: &Indexer) -> Vec<BreakpointId> {
         let mut passed = Vec::new();
-        for id in &self.functions {
+        for id in self.functions.iter().chain(&self.tracepoints) {
             if let Some(breakpoint) = self.all.get_mut(id)
                 && let Search::Function(named) = &mut breakpoint.search
                 && named.is_awaited(indexer)
