@@ -298,5 +298,9 @@ fn expression_of(subject: &Subject) -> Result<&Expression, NotCompilable> {
     match &subject.value {
         Source::Expression(expression) => Ok(expression),
         Source::Stack(_) => Err("the debugger unwinds the stack".into()),
+        Source::Function | Source::Elapsed | Source::Returned => Err(NotCompilable(format!(
+            "`{}` is known only to the debugger",
+            subject.text
+        ))),
     }
 }

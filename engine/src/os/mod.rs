@@ -55,7 +55,7 @@ pub use safekeeping::{Duty, GuardedPatch, Safekeeping};
 pub(crate) use system_call::FutexWait;
 pub use system_call::SystemCall;
 pub use thread_state::{Block, SignalData, SignalMask, ThreadState, TrapCause};
-pub use ticks::ticks;
+pub use ticks::{nanoseconds_per_tick, ticks};
 pub use unix::{
     Launcher, OpenStdio, ProcessGroup, Shared, Waker, end_signal, prepare, run_behind_front,
 };

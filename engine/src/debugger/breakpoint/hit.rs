@@ -59,6 +59,10 @@ impl Debugger {
         {
             return Ok(false);
         }
+        if let Some(exit) = addr.and_then(|addr| self.stops.breakpoints.exit_at(id, addr)) {
+            self.record_exit(id, thread, exit);
+            return Ok(false);
+        }
         let hidden = addr.map_or(0, |addr| self.stops.breakpoints.hidden(id, addr));
         let condition = breakpoint.program.condition.clone();
         let message = breakpoint.program.message.clone();
@@ -89,6 +93,9 @@ impl Debugger {
                 Error::eval(format!("condition `{text}`: {error}"))
             })?;
             if !holds {
+                if let Some(addr) = addr {
+                    self.forget_call(id, thread, addr);
+                }
                 return Ok(false);
             }
         }
@@ -99,7 +106,7 @@ impl Debugger {
         }
         self.disable_if_once(id);
         match (trace, message) {
-            (Some(query), _) => self.record_hit(id, thread, hidden, &query),
+            (Some(query), _) => self.record_hit(id, thread, addr, hidden, &query),
             (None, Some(message)) => self.emit_log_message(thread, hidden, &message),
             (None, None) => return Ok(true),
         }

@@ -163,7 +163,13 @@ impl Debugger {
     }
 
     /// Binds a breakpoint to locations. Returns whether its locations or its message changed.
-    fn bind_to(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
+    fn bind_to(&mut self, id: BreakpointId, resolved: Resolved) -> bool {
+        let changed = self.bind_places(id, resolved);
+        self.bind_exits(id);
+        changed
+    }
+
+    fn bind_places(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
         let state = self.state();
         if !resolved.choosers.is_empty() {
             resolved.bound.extend(self.chosen(&resolved.choosers));

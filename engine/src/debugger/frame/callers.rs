@@ -55,6 +55,17 @@ impl FrameScope<'_> {
         names
     }
 
+    /// Returns the name of the function whose code this is, of which calls may be inlined in it.
+    pub(crate) fn function_with_code(&self) -> Option<String> {
+        let place = self.frame?;
+        let mut last = None;
+        self.visit_calls(place.physical.address, 0, &mut |name| {
+            last = Some(name.to_owned());
+            false
+        });
+        last
+    }
+
     /// Visits the names of the functions on the stack, innermost first; `visit` returns true to end
     /// that.
     fn visit_callers(&self, visit: &mut dyn FnMut(&str) -> bool) {

@@ -1,6 +1,7 @@
 //! Tracepoints: what is recorded at their hits, by the debugger or by the program itself, and the
 //! report of both.
 
+mod call;
 mod hit;
 mod install;
 
@@ -9,9 +10,11 @@ use crate::expr::query::Query;
 use crate::ids::{BreakpointId, BreakpointOptions};
 use crate::inferior::jump_patch::log_ring::LogTarget;
 use crate::inferior::jump_patch::trace_area::TraceArea;
-use crate::os::ticks;
+use crate::os::{nanoseconds_per_tick, ticks};
 use crate::stops::breakpoint::Spec;
 use crate::stops::trace::{Collected, Record, TraceReport, columns, record_values};
+use call::{Activation, Entered};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -30,6 +33,8 @@ struct TraceState {
     collected: Collected,
     /// What the program records at each of its locations. Their memory outlives the process.
     areas: Vec<Rc<TraceArea>>,
+    /// Calls that have not returned, and whose entry the debugger has evaluated.
+    entered: FxHashMap<Activation, Entered>,
     clock: Clock,
 }
 
@@ -47,13 +52,15 @@ impl Clock {
         }
     }
 
-    /// Returns how long after the start the clock had this value. Its rate is that of the time since
-    /// then.
+    /// Returns how long after the start the clock had this value.
     fn time(&self, at: u64) -> Duration {
-        let now = ticks().saturating_sub(self.ticks);
-        let share = at.saturating_sub(self.ticks) as f64 / now.max(1) as f64;
-        self.at.elapsed().mul_f64(share.min(1.0))
+        Duration::from_nanos(nanoseconds(at.saturating_sub(self.ticks)))
     }
+}
+
+/// Returns the nanoseconds in which the processor's clock advances by this much.
+fn nanoseconds(ticks: u64) -> u64 {
+    (ticks as f64 * nanoseconds_per_tick()) as u64
 }
 
 impl Traces {
@@ -185,6 +192,7 @@ impl Debugger {
                 collected: Collected::new(&query),
                 query,
                 areas: Vec::new(),
+                entered: FxHashMap::default(),
                 clock: Clock::start(),
             });
         }

@@ -106,6 +106,12 @@ pub enum Source {
     Expression(Expression),
     /// The functions on the stack, innermost first, at most this number.
     Stack(usize),
+    /// The name of the function.
+    Function,
+    /// How long a call took, from the entry of the function to its return, in nanoseconds.
+    Elapsed,
+    /// The value that a call returned.
+    Returned,
 }
 
 impl Scale {
@@ -120,8 +126,13 @@ impl Subject {
     pub fn expression(&self) -> Option<&Expression> {
         match &self.value {
             Source::Expression(expression) => Some(expression),
-            Source::Stack(_) => None,
+            _ => None,
         }
+    }
+
+    /// Returns whether the value is known only when the call returns.
+    pub fn is_late(&self) -> bool {
+        matches!(self.value, Source::Elapsed | Source::Returned)
     }
 }
 
@@ -136,6 +147,11 @@ impl Query {
             table.keys.iter().chain(columns)
         });
         tables.chain(&self.record)
+    }
+
+    /// Returns whether calls are recorded, when they return, rather than hits.
+    pub fn records_calls(&self) -> bool {
+        self.subjects().any(Subject::is_late)
     }
 
     /// Parses a query whose expressions are in the syntax of `language`.
@@ -246,11 +262,16 @@ impl Parser {
     fn column(&self, aggregate: Aggregate, value: &str) -> Result<Item, Error> {
         let value = self.subject(value)?;
         match value.value {
-            Source::Stack(_) => Err(Error::eval("a stack is not a number; use it as a key")),
-            Source::Expression(_) => Ok(Item::Column(Column {
-                aggregate,
-                value: Some(value),
-            })),
+            Source::Stack(_) | Source::Function => {
+                let text = format!("`{}` is not a number; use it as a key", value.text);
+                Err(Error::eval(text))
+            }
+            Source::Expression(_) | Source::Elapsed | Source::Returned => {
+                Ok(Item::Column(Column {
+                    aggregate,
+                    value: Some(value),
+                }))
+            }
         }
     }
 
@@ -306,13 +327,17 @@ impl Parser {
         }
     }
 
-    /// Parses a value: an expression, `thread`, `stack` or `stack(N)`.
+    /// Parses a value: an expression, or one of the words for what is no variable. In brackets, such a
+    /// word is a variable.
     fn subject(&self, text: &str) -> Result<Subject, Error> {
         let value = match split::call(text) {
             Some(("stack", arguments)) if arguments.len() == 1 => {
                 Source::Stack(self.number(arguments[0], 1, MAX_STACK as u64)? as usize)
             }
             _ if text == "stack" => Source::Stack(STACK),
+            _ if text == "function" => Source::Function,
+            _ if text == "elapsed" => Source::Elapsed,
+            _ if text == "returned" => Source::Returned,
             _ => {
                 let text = if text == "thread" { "$thread" } else { text };
                 let expression = Expression::parse(text, self.language);
@@ -395,6 +420,19 @@ mod tests {
         let last = parse("last(x, 5)");
         assert_eq!((texts(&last.record), last.keep), (vec!["x"], 5));
         assert_eq!(parse("x keep 7").keep, 7);
+    }
+
+    #[test]
+    fn words_are_no_variables() {
+        let query = parse("mean(elapsed), returned by function, thread");
+        assert!(query.records_calls());
+        let keys: Vec<bool> = query.tables[0]
+            .keys
+            .iter()
+            .map(|it| it.expression().is_some())
+            .collect();
+        assert_eq!(keys, [false, true]);
+        assert!(!parse("mean((elapsed)) by (function)").records_calls());
     }
 
     #[test]

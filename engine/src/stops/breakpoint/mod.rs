@@ -129,6 +129,15 @@ pub(crate) struct BoundLocation {
     pub shown: Option<SourceLocation>,
 }
 
+/// An instruction by which calls of a function return.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Exit {
+    pub addr: LoadAddr,
+    /// The location at the function's entry.
+    pub entry: LoadAddr,
+    pub module: ModuleId,
+}
+
 /// A condition and a message, parsed in the language of the location; parsed again on each bind.
 #[derive(Default)]
 pub(crate) struct CompiledOptions {
@@ -154,6 +163,8 @@ pub(crate) struct Breakpoint {
     /// Whether it has stopped once, as its hit condition demands.
     pub(crate) spent: bool,
     pub(crate) bound: Vec<BoundLocation>,
+    /// Where calls of its functions return, if they are recorded.
+    pub(crate) exits: Vec<Exit>,
     /// Locations at which names of its condition or message are unknown, unlike at others: it is
     /// not hit there.
     pub(crate) lacking: Vec<LoadAddr>,
@@ -179,6 +190,7 @@ impl Breakpoint {
             hits: 0,
             spent: false,
             bound: Vec::new(),
+            exits: Vec::new(),
             lacking: Vec::new(),
             failure: None,
             pending: None,
@@ -223,6 +235,10 @@ impl Breakpoint {
                 false => Query::parse(trace, language),
             };
             match query {
+                Ok(query) if query.records_calls() && !matches!(self.spec, Spec::Function(_)) => {
+                    let text = format!("tracepoint: {CALLS_ONLY}");
+                    self.failure = Some(Problem::new(ProblemKind::Trace, text));
+                }
                 Ok(query) => {
                     filter.clone_from(&query.filter);
                     self.program.trace = Some(Rc::new(query));
@@ -338,6 +354,7 @@ impl Breakpoints {
         for (id, breakpoint) in &mut self.all {
             let before = breakpoint.bound.len();
             breakpoint.bound.retain(|bound| bound.module != gone);
+            breakpoint.exits.retain(|exit| exit.module != gone);
             if breakpoint.bound.is_empty() && before > 0 {
                 breakpoint.pending = Some(NO_LOCATION_YET.into());
                 unbound.push(*id);
@@ -362,6 +379,7 @@ impl Breakpoints {
                 ended.push(*id);
             }
             breakpoint.bound.clear();
+            breakpoint.exits.clear();
             breakpoint.lacking.clear();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
         }
@@ -373,6 +391,7 @@ impl Breakpoints {
     pub fn reset_for_restart(&mut self) -> Vec<BreakpointId> {
         for breakpoint in self.all.values_mut() {
             breakpoint.bound.clear();
+            breakpoint.exits.clear();
             breakpoint.lacking.clear();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
             breakpoint.hits = 0;
@@ -457,6 +476,12 @@ impl Breakpoints {
     /// Returns a breakpoint's log message.
     pub fn message(&self, id: BreakpointId) -> Option<Rc<[Segment]>> {
         self.all.get(&id)?.program.message.clone()
+    }
+
+    /// Returns the exit of a tracepoint's function at an address.
+    pub(crate) fn exit_at(&self, id: BreakpointId, addr: LoadAddr) -> Option<Exit> {
+        let exits = &self.all.get(&id)?.exits;
+        exits.iter().find(|exit| exit.addr == addr).copied()
     }
 
     /// Returns what a tracepoint records.
@@ -556,6 +581,7 @@ impl Breakpoints {
 
 const PROGRAM_REPLACED: &str = "the process executed another program; set the breakpoint again";
 
+const CALLS_ONLY: &str = "`elapsed` and `returned` are of calls: set it on a function";
 const TRACES_ONLY: &str =
     "it has no log message and no hit condition; write `where` for a condition";
 
