@@ -72,6 +72,13 @@ pub fn head(trace: &Trace, style: Style) -> String {
     {
         let _ = write!(text, "\n  {message}");
     }
+    if trace.unreturned > 0 {
+        let calls = grouped(trace.unreturned);
+        let _ = write!(
+            text,
+            "\n  {calls} calls have not returned, or ended otherwise"
+        );
+    }
     if let Some(failed) = &trace.failed {
         let _ = write!(
             text,

@@ -89,6 +89,9 @@ pub struct Trace {
     pub records: Vec<TraceRecord>,
     /// The number of all records so far.
     pub all_records: u64,
+    /// Calls that have begun and not returned: they are in progress, or have ended otherwise.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unreturned: u64,
     /// Hits whose values could not be computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<TraceFailures>,
@@ -173,4 +176,8 @@ pub struct TraceFailures {
     pub hits: u64,
     /// The last reason.
     pub message: String,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -2,16 +2,16 @@
 //! captured values for keys and records.
 
 use super::captured::{Block, Captured, Extent, HEAD, Kept};
-use super::code::{BoolExpr, Float, Int};
+use super::code::{Address, Base, BoolExpr, Float, Int, Width};
 use super::lower::Compiler;
-use super::numbers::{int_of, pointee, width};
+use super::numbers::{float_at, int_of, pointee, width};
 use super::set::{self, Uses, Work};
-use super::{NotCompilable, Scope, check, registers};
+use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, check, registers};
 use crate::expr::Expression;
 use crate::expr::check::scalar;
-use crate::expr::query::{Aggregate, Query, Source, Subject, Table};
-use crate::inspect::value::scalar::{Float as FloatKind, ScalarKind};
-use crate::inspect::value::{PointerKind, Shape};
+use crate::expr::query::{Aggregate, Query, Scale, Source, Subject, Table};
+use crate::inspect::value::scalar::{Float as FloatKind, Scalar, ScalarKind};
+use crate::inspect::value::{PointerKind, Shape, Ty};
 use std::ops::Range;
 
 /// Maximum size of a row's keys in bytes.
@@ -32,6 +32,36 @@ pub(crate) struct Traced {
     pub(crate) tables: Vec<TracedTable>,
     /// The captured values of a record.
     pub(crate) record: Range<usize>,
+    /// The numbers and captured values that are known when a call returns.
+    pub(crate) late: Late,
+}
+
+/// What is known when a call returns: indices of numbers and of captured values.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Late {
+    pub(crate) elapsed_numbers: Vec<usize>,
+    pub(crate) elapsed_values: Vec<usize>,
+    pub(crate) returned_numbers: Vec<usize>,
+    pub(crate) returned_values: Vec<usize>,
+}
+
+impl Late {
+    /// Returns whether nothing is: no calls are recorded.
+    pub(crate) fn is_empty(&self) -> bool {
+        let all = [
+            &self.elapsed_numbers,
+            &self.elapsed_values,
+            &self.returned_numbers,
+            &self.returned_values,
+        ];
+        all.iter().all(|it| it.is_empty())
+    }
+}
+
+/// The function whose calls are recorded.
+pub(crate) struct Calls {
+    /// The value that it returns, at the instruction by which it returns.
+    pub(crate) returned: Result<RuntimeValue, NotCompilable>,
 }
 
 /// A table.
@@ -89,21 +119,22 @@ pub(super) enum Number {
 impl Measured {
     /// Compiles the number in the value of `expression`.
     fn compile(expression: &Expression, scope: &dyn Scope) -> Result<Measured, NotCompilable> {
-        let compiler = Compiler::new(expression, scope);
-        let mut value = compiler.value(expression.root())?;
+        let value = Compiler::new(expression, scope).value(expression.root())?;
+        Measured::of_value(value, scope)
+    }
+
+    fn of_value(mut value: RuntimeValue, scope: &dyn Scope) -> Result<Measured, NotCompilable> {
         if let Shape::Pointer(of, PointerKind::Reference | PointerKind::Owned) = value.ty.shape() {
             value = pointee(&value, of)?;
         }
         let encoding = scalar(&value.ty).ok_or_else(|| NotCompilable::not_a_value(&value.ty))?;
         let (number, kind) = match encoding.kind {
-            ScalarKind::Float(FloatKind::Single) => (
-                Number::Float(compiler.float_at(&value, true)?),
-                NumberKind::Float,
-            ),
-            ScalarKind::Float(FloatKind::Double) => (
-                Number::Float(compiler.float_at(&value, false)?),
-                NumberKind::Float,
-            ),
+            ScalarKind::Float(FloatKind::Single) => {
+                (Number::Float(float_at(&value, true)?), NumberKind::Float)
+            }
+            ScalarKind::Float(FloatKind::Double) => {
+                (Number::Float(float_at(&value, false)?), NumberKind::Float)
+            }
             ScalarKind::Float(_) | ScalarKind::Complex(_) => {
                 return Err("only floats of 32 and 64 bits are added up in the program".into());
             }
@@ -132,9 +163,42 @@ impl Measured {
         Ok(measured)
     }
 
-    fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
+    /// Compiles the address of the frame at an address of its code: what [`dwarf::Module`] says.
+    pub(crate) fn frame_address(
+        (register, offset): (dwarf::Register, i64),
+        scope: &dyn Scope,
+    ) -> Result<Measured, NotCompilable> {
+        let address = Address::of(Base::Register(register), offset);
+        let place = RuntimeLocation::Int(Int::Address(Box::new(address)), Width::WORD);
+        Measured::of_value(RuntimeValue::new(word(), place), scope)
+    }
+
+    /// Like [`super::Condition::clobbers`].
+    pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
         registers(self.uses.general)
     }
+}
+
+/// Returns the type of a word.
+fn word() -> Ty {
+    Ty::Builtin(Scalar::new(ScalarKind::Unsigned, 8), "unsigned long")
+}
+
+/// Returns a word that is written later.
+fn nothing() -> RuntimeValue {
+    RuntimeValue::new(word(), RuntimeLocation::Int(Int::Constant(0), Width::WORD))
+}
+
+fn returned(calls: Option<&Calls>) -> Result<RuntimeValue, NotCompilable> {
+    match calls {
+        Some(calls) => calls.returned.clone(),
+        None => Err("no call is recorded".into()),
+    }
+}
+
+/// Returns whether a value is captured at all: the name of the function is known without.
+fn is_captured(subject: &Subject) -> bool {
+    !matches!(subject.value, Source::Function)
 }
 
 impl Traced {
@@ -142,20 +206,24 @@ impl Traced {
     ///
     /// # Errors
     /// Why the debugger has to evaluate each hit.
-    pub(crate) fn compile(query: &Query, scope: &dyn Scope) -> Result<Traced, NotCompilable> {
+    pub(crate) fn compile(
+        query: &Query,
+        calls: Option<&Calls>,
+        scope: &dyn Scope,
+    ) -> Result<Traced, NotCompilable> {
         let mut traced = Traced {
             measured: Vec::new(),
             captured: Vec::new(),
             tables: Vec::new(),
             record: 0..0,
+            late: Late::default(),
         };
         for table in &query.tables {
-            traced.add_table(table, scope)?;
+            traced.add_table(table, calls, scope)?;
         }
         let first = traced.captured.len();
-        for subject in &query.record {
-            let captured = Captured::compile(expression_of(subject)?, scope)?;
-            traced.captured.push(captured);
+        for subject in query.record.iter().filter(|it| is_captured(it)) {
+            traced.capture(subject, calls, scope)?;
         }
         traced.record = first..traced.captured.len();
         let keys: usize = traced.captured[..first].iter().map(Captured::most).sum();
@@ -172,19 +240,70 @@ impl Traced {
         Ok(traced)
     }
 
-    fn add_table(&mut self, table: &Table, scope: &dyn Scope) -> Result<(), NotCompilable> {
+    /// Adds a captured value, and returns it.
+    fn capture(
+        &mut self,
+        subject: &Subject,
+        calls: Option<&Calls>,
+        scope: &dyn Scope,
+    ) -> Result<&mut Captured, NotCompilable> {
+        let index = self.captured.len();
+        let captured = match subject.value {
+            Source::Elapsed => {
+                self.late.elapsed_values.push(index);
+                Captured::of_word(&nothing(), scope)?
+            }
+            Source::Returned => {
+                self.late.returned_values.push(index);
+                Captured::of_word(&returned(calls)?, scope)?
+            }
+            _ => Captured::compile(expression_of(subject)?, scope)?,
+        };
+        self.captured.push(captured);
+        self.captured.last_mut().ok_or_else(|| "no value".into())
+    }
+
+    /// Adds a number, and returns its kind.
+    fn measure(
+        &mut self,
+        subject: &Subject,
+        calls: Option<&Calls>,
+        scope: &dyn Scope,
+    ) -> Result<NumberKind, NotCompilable> {
+        let index = self.measured.len();
+        let measured = match subject.value {
+            Source::Elapsed => {
+                self.late.elapsed_numbers.push(index);
+                Measured::of_value(nothing(), scope)?
+            }
+            Source::Returned => {
+                self.late.returned_numbers.push(index);
+                Measured::of_value(returned(calls)?, scope)?
+            }
+            _ => Measured::compile(expression_of(subject)?, scope)?,
+        };
+        let kind = measured.kind;
+        self.measured.push(measured);
+        Ok(kind)
+    }
+
+    fn add_table(
+        &mut self,
+        table: &Table,
+        calls: Option<&Calls>,
+        scope: &dyn Scope,
+    ) -> Result<(), NotCompilable> {
         let first = self.captured.len();
         let mut parts = Vec::new();
-        for key in &table.keys {
-            let mut captured = Captured::compile(expression_of(key)?, scope)?;
+        for key in table.keys.iter().filter(|it| is_captured(it)) {
+            let captured = self.capture(key, calls, scope)?;
             captured.set_room(KEY_TEXT)?;
-            parts.push(KeyPart::of(&captured).ok_or_else(|| {
+            parts.push(KeyPart::of(captured).ok_or_else(|| {
                 NotCompilable(format!(
                     "`{}` is too large for a key in the program",
                     key.text
                 ))
             })?);
-            self.captured.push(captured);
         }
         let key_bytes = self.captured[first..].iter().map(Captured::most).sum();
         if key_bytes > MAX_KEY_BYTES {
@@ -201,21 +320,18 @@ impl Traced {
                 });
                 continue;
             };
-            let measured = Measured::compile(expression_of(subject)?, scope)?;
-            if measured.kind == NumberKind::Float
-                && matches!(
-                    column.aggregate,
-                    Aggregate::Histogram(crate::expr::query::Scale::Linear { .. })
-                )
+            let number = self.measured.len();
+            let kind = self.measure(subject, calls, scope)?;
+            if kind == NumberKind::Float
+                && matches!(column.aggregate, Aggregate::Histogram(Scale::Linear { .. }))
             {
                 return Err("a linear histogram of floats is not made in the program".into());
             }
             columns.push(TracedColumn {
                 aggregate: column.aggregate,
-                number: self.measured.len(),
-                kind: measured.kind,
+                number,
+                kind,
             });
-            self.measured.push(measured);
         }
         self.tables.push(TracedTable {
             keys: first..self.captured.len(),

@@ -45,6 +45,7 @@ pub fn trace(
         recorded: report.recorded,
         records: report.records.into_iter().map(record).collect(),
         all_records: report.all_records,
+        unreturned: report.unreturned,
         failed: report
             .failed
             .map(|(hits, message)| TraceFailures { hits, message }),

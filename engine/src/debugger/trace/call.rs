@@ -8,13 +8,14 @@ use crate::expr::query::{Query, Source, Subject};
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::images::body;
+use crate::inferior::jump_patch::log_ring::LogTarget;
 use crate::inferior::site::Owner;
 use crate::inspect::abi;
 use crate::inspect::library;
 use crate::inspect::value::{self, Limits, Target, Ty, Value, scalar};
 use crate::os::ticks;
 use crate::stops::breakpoint::Exit;
-use crate::stops::trace::{Addition, Number, Record};
+use crate::stops::trace::{Addition, Number, Record, number, record_values};
 use dwarf::LoadAddr;
 
 /// Maximum number of calls that the debugger knows as not returned.
@@ -109,7 +110,68 @@ impl Debugger {
                     .fail("too many calls that have not returned".to_owned());
             }
             state.entered.insert(activation, entered);
+            self.tell_calls_outside(id);
         }
+    }
+
+    /// Lets the program know how many calls of each function only the debugger knows.
+    pub(crate) fn tell_calls_outside(&self, id: BreakpointId) {
+        let Some(state) = self.traces.get(id) else {
+            return;
+        };
+        for area in &state.areas {
+            let of_it = |call: &&Activation| call.entry == area.site;
+            let calls = state.entered.keys().filter(of_it).count();
+            area.set_calls_outside(calls as u64);
+        }
+    }
+
+    /// Takes a call that the program knows as being in progress.
+    fn call_in_program(
+        &self,
+        id: BreakpointId,
+        query: &Query,
+        activation: Activation,
+    ) -> Option<Entered> {
+        let state = self.traces.get(id)?;
+        let mut areas = state.areas.iter().rev();
+        let area = areas.find(|area| area.site == activation.entry)?;
+        let (ticks, values) = area.take_call(activation.frame)?;
+        let target = LogTarget {
+            memory: self.inferior.memory(),
+            modules: &self.images.modules,
+        };
+        let mut captured = area.traced.captured.iter().zip(&values.captured);
+        let mut text = |subject: &Subject| {
+            let (one, bytes) = match subject.value {
+                Source::Function => return Some(area.function.clone()),
+                _ => captured.next()?,
+            };
+            let subject = std::slice::from_ref(subject);
+            let name = (subject, area.function.as_str());
+            let text = record_values(bytes, std::iter::once(one), name, &target).pop();
+            text.filter(|_| !subject[0].is_late())
+        };
+        let keys = query.tables.iter().flat_map(|table| &table.keys);
+        let texts = keys.chain(&query.record).map(&mut text).collect();
+        let columns = area
+            .traced
+            .tables
+            .iter()
+            .zip(&query.tables)
+            .flat_map(|(traced, table)| {
+                let valued = table.columns.iter().zip(&traced.columns);
+                valued.filter_map(|(column, traced)| Some((column.value.as_ref()?, traced)))
+            });
+        let numbers = columns.map(|(subject, column)| {
+            let bits = values.numbers.get(column.number).copied().unwrap_or(0);
+            (!subject.is_late()).then(|| number(column.kind, bits))
+        });
+        Some(Entered {
+            ticks,
+            texts,
+            numbers: numbers.collect(),
+        })
     }
 
     /// Forgets a call whose frame another call has now, which is not recorded.
@@ -149,7 +211,10 @@ impl Debugger {
             frame,
         };
         let state = self.traces.0.get_mut(&id);
-        let Some(entered) = state.and_then(|state| state.entered.remove(&activation)) else {
+        let entered = state.and_then(|state| state.entered.remove(&activation));
+        self.tell_calls_outside(id);
+        let entered = entered.or_else(|| self.call_in_program(id, &query, activation));
+        let Some(entered) = entered else {
             return;
         };
         let needs_value = query

@@ -5,6 +5,8 @@ mod call;
 mod hit;
 mod install;
 
+pub(crate) use install::SiteTrace;
+
 use crate::debugger::Debugger;
 use crate::expr::query::Query;
 use crate::ids::{BreakpointId, BreakpointOptions};
@@ -151,9 +153,15 @@ impl Debugger {
                     let keys = match &row.keys {
                         Some(bytes) => {
                             let captured = traced.captured[table.keys.clone()].iter();
-                            Some(record_values(bytes, captured, subjects, &target))
+                            let name = &area.function;
+                            Some(record_values(bytes, captured, (subjects, name), &target))
                         }
-                        None => table.keys.is_empty().then(Vec::new),
+                        // There is nothing to find a row by: the only key is the function.
+                        None if table.keys.is_empty() => {
+                            let functions = subjects.iter().map(|_| area.function.clone());
+                            Some(functions.collect())
+                        }
+                        None => None,
                     };
                     collected.merge(query, number, keys, row.hits, cells);
                 }
@@ -164,7 +172,12 @@ impl Debugger {
                 Record {
                     time: state.clock.time(record.ticks),
                     thread: Some(record.thread).filter(|thread| thread.0 > 0),
-                    values: record_values(&record.values, captured, &query.record, &target),
+                    values: record_values(
+                        &record.values,
+                        captured,
+                        (&query.record, &area.function),
+                        &target,
+                    ),
                 }
             });
             collected.merge_records(records.collect(), all);
@@ -172,6 +185,8 @@ impl Debugger {
         let mut report = collected.report(query, rows, records);
         report.query.clone_from(&state.text);
         report.age = state.clock.at.elapsed();
+        let in_program = state.areas.iter().map(|area| area.calls_in_progress());
+        report.unreturned = state.entered.len() as u64 + in_program.sum::<u64>();
         Some(report)
     }
 

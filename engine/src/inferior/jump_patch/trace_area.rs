@@ -7,7 +7,8 @@
 //! the last one, without keys. A record is written by the thread that has made the first word of its
 //! slot odd, and is complete when that word is even.
 
-use super::trampoline::Tracing;
+use super::trampoline::{Moment, Tracing};
+use super::x86_64::trace::Values;
 use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
 use crate::ids::ThreadId;
@@ -16,6 +17,23 @@ use dwarf::LoadAddr;
 
 /// Offset of the number of records begun.
 pub const RECORDS_BEGUN: i32 = 0;
+/// Offset of the number of calls in progress whose entry the debugger has evaluated: while there are
+/// any, a return of an unknown call traps.
+pub const CALLS_OUTSIDE: i32 = 8;
+/// Offsets in the slot of a call in progress: the address of its frame, 0 if the slot is free.
+pub const CALL_FRAME: i32 = 0;
+/// The processor's clock at its entry.
+pub const CALL_TICKS: i32 = 8;
+/// The address at which its values were on the stack.
+pub const CALL_BASE: i32 = 16;
+/// Its values.
+pub const CALL_VALUES: i32 = 24;
+/// The number of slots for calls in progress, as a power of two.
+pub const CALLS_LOG2: u32 = 10;
+/// Slots in which a call may be, from the one on that the address of its frame determines.
+pub const CALL_PROBES: u32 = 4;
+/// Multiplier of hashes: odd, so that no two words have the same product (the golden ratio).
+pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Offset of the first table.
 const TABLES: u64 = 64;
 /// Offsets in a row: the hash of its keys.
@@ -59,6 +77,8 @@ pub struct Layout {
     pub tables: Vec<TableLayout>,
     /// The ring.
     pub ring: Option<RingLayout>,
+    /// Offset and size of the slots for calls in progress, if calls are recorded.
+    pub calls: Option<(u64, u64)>,
     /// The size of all in bytes.
     pub len: u64,
 }
@@ -114,9 +134,15 @@ impl Layout {
         let end = ring
             .as_ref()
             .map_or(at, |ring| ring.offset + ring.slot * ring.count);
+        let calls = (!traced.late.is_empty()).then(|| {
+            let slot = CALL_VALUES as u64 + Values::above(0, traced).size as u64;
+            (end, slot.next_multiple_of(8))
+        });
+        let end = calls.map_or(end, |(offset, slot)| offset + (slot << CALLS_LOG2));
         Layout {
             tables,
             ring,
+            calls,
             len: end.next_multiple_of(1 << 12),
         }
     }
@@ -179,6 +205,8 @@ fn words(column: TracedColumn) -> i32 {
 pub struct TraceArea {
     /// The location.
     pub site: LoadAddr,
+    /// The name of its function.
+    pub function: String,
     /// The query as it was compiled.
     pub traced: Traced,
     /// Where everything is.
@@ -186,6 +214,14 @@ pub struct TraceArea {
     /// The address of the memory in the program.
     pub at: LoadAddr,
     shared: Shared,
+}
+
+/// The values of a call in progress.
+pub struct CallValues {
+    /// The numbers.
+    pub numbers: Vec<u64>,
+    /// The bytes of each captured value.
+    pub captured: Vec<Vec<u8>>,
 }
 
 /// A row as it was read.
@@ -216,7 +252,7 @@ impl TraceArea {
     /// Returns the area at an address of the program, prepared for the first hit. The memory is
     /// zeroed.
     pub fn new(
-        site: LoadAddr,
+        (site, function): (LoadAddr, String),
         traced: Traced,
         layout: Layout,
         at: LoadAddr,
@@ -237,6 +273,7 @@ impl TraceArea {
         }
         TraceArea {
             site,
+            function,
             traced,
             layout,
             at,
@@ -244,14 +281,64 @@ impl TraceArea {
         }
     }
 
-    /// Returns what a hit is to record. `thread`: where a thread's number is.
-    pub fn tracing(&self, thread: Option<i32>) -> Tracing<'_> {
+    /// Returns what is to be recorded at a site. `thread`: where a thread's number is.
+    pub fn tracing<'a>(&'a self, thread: Option<i32>, moment: Moment<'a>) -> Tracing<'a> {
         Tracing {
             traced: &self.traced,
             layout: &self.layout,
             area: self.at,
             thread,
+            moment,
         }
+    }
+
+    /// Sets the number of calls in progress that only the debugger knows.
+    pub fn set_calls_outside(&self, calls: u64) {
+        self.shared.set_word(CALLS_OUTSIDE as usize, calls);
+    }
+
+    /// Returns the number of calls in progress that the program knows, with those that ended otherwise
+    /// than by a return.
+    pub fn calls_in_progress(&self) -> u64 {
+        let slots = self.layout.calls.into_iter().flat_map(|(offset, slot)| {
+            (0..1 << CALLS_LOG2).map(move |number: u64| offset + number * slot)
+        });
+        slots
+            .filter(|slot| self.shared.word(*slot as usize) != 0)
+            .count() as u64
+    }
+
+    /// Takes the call of a frame out of those in progress: the clock at its entry, and its values.
+    pub fn take_call(&self, frame: LoadAddr) -> Option<(u64, CallValues)> {
+        let (offset, slot) = self.layout.calls?;
+        let hash = (frame.0 >> 4).wrapping_mul(MULTIPLIER) >> (64 - CALLS_LOG2);
+        let mut probes = (0..u64::from(CALL_PROBES)).map(|probe| {
+            let number = (hash + probe) & ((1 << CALLS_LOG2) - 1);
+            offset + number * slot
+        });
+        let word = |at: u64| self.shared.word(at as usize);
+        let at = probes.find(|at| word(*at) == frame.0)?;
+        let places = Values::above(0, &self.traced);
+        let values = at + CALL_VALUES as u64;
+        let base = word(at + CALL_BASE as u64);
+        let numbers = (0..self.traced.measured.len() as u64).map(|nth| word(values + 8 * nth));
+        let captured = (0..self.traced.captured.len()).map(|index| {
+            let bound = |index| word(values + places.slot(index) as u64).wrapping_sub(base);
+            let [from, to] = [bound(index), bound(index + 1)].map(|it| it.min(places.size as u64));
+            let words = (from..to).step_by(8);
+            words
+                .flat_map(|at| word(values + at).to_le_bytes())
+                .collect()
+        });
+        let call = (
+            word(at + CALL_TICKS as u64),
+            CallValues {
+                numbers: numbers.collect(),
+                captured: captured.collect(),
+            },
+        );
+        self.shared.set_word(at as usize, 0);
+        Some(call)
     }
 
     /// Reads the rows of a table that have hits.

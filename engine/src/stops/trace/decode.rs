@@ -2,7 +2,7 @@
 
 use super::{Cell, Histogram, Number};
 use crate::compile::{Captured, NumberKind, TracedColumn};
-use crate::expr::query::{Aggregate, Scale, Subject};
+use crate::expr::query::{Aggregate, Scale, Source, Subject};
 pub(super) use crate::inferior::jump_patch::trace_area::EXPONENTS;
 use crate::inferior::jump_patch::trace_area::{FLOAT_BUCKETS, INT_BUCKETS, RawRow};
 use crate::inspect::value::{Limits, Target};
@@ -56,6 +56,15 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
     }
 }
 
+/// Returns the number of these bits.
+pub(crate) fn number(kind: NumberKind, bits: u64) -> Number {
+    match kind {
+        NumberKind::Signed => Number::Int(i128::from(bits as i64)),
+        NumberKind::Unsigned => Number::Int(i128::from(bits)),
+        NumberKind::Float => Number::Float(f64::from_bits(bits)),
+    }
+}
+
 /// Returns the number that is at this place in the order of all numbers of its kind.
 fn number_in_order(kind: NumberKind, ordered: i64) -> Number {
     match kind {
@@ -68,16 +77,24 @@ fn number_in_order(kind: NumberKind, ordered: i64) -> Number {
     }
 }
 
-/// Returns the texts of captured values.
+/// Returns the texts of values: captured ones, and the name of the function.
 pub(crate) fn record_values<'a>(
     values: &[u8],
     captured: impl Iterator<Item = &'a Captured>,
-    subjects: &[Subject],
+    (subjects, function): (&[Subject], &str),
     target: &dyn Target,
 ) -> Vec<String> {
     let mut rest = Some(values);
     let mut texts = Vec::new();
-    for (captured, subject) in captured.zip(subjects) {
+    let mut captured = captured;
+    for subject in subjects {
+        if matches!(subject.value, Source::Function) {
+            texts.push(function.to_owned());
+            continue;
+        }
+        let Some(captured) = captured.next() else {
+            break;
+        };
         let numbers = subject.expression().and_then(|it| it.numbers());
         let limits = Limits {
             numbers: numbers.unwrap_or_default(),

@@ -5,7 +5,7 @@
 mod decode;
 mod number;
 
-pub(crate) use decode::{columns, record_values};
+pub(crate) use decode::{columns, number, record_values};
 pub use number::{Histogram, Number};
 
 use crate::expr::query::{Aggregate, Query, Scale, Subject, Table};
@@ -35,6 +35,8 @@ pub struct TraceReport {
     pub records: Vec<Record>,
     /// The number of all records so far; only the last ones are kept.
     pub all_records: u64,
+    /// Calls that have begun and not returned: they are in progress, or have ended otherwise.
+    pub unreturned: u64,
     /// Hits whose values could not be computed, and the last reason.
     pub failed: Option<(u64, String)>,
 }

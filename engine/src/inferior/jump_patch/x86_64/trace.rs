@@ -4,8 +4,8 @@
 //! accesses is mapped: it cannot fault. Threads of one table meet only in atomic instructions.
 
 use super::super::trace_area::{
-    EXPONENTS, FLOAT_BUCKETS, HASH, HITS, KEY_LEN, Layout, NUMBER, RECORDS_BEGUN, RingLayout, SIZE,
-    THREAD, TICKS, TableLayout, VALUES,
+    EXPONENTS, FLOAT_BUCKETS, HASH, HITS, KEY_LEN, Layout, MULTIPLIER, NUMBER, RECORDS_BEGUN,
+    RingLayout, SIZE, THREAD, TICKS, TableLayout, VALUES,
 };
 use crate::compile::{KeyPart, NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
@@ -30,8 +30,6 @@ pub(super) const TRACING: [Register; 9] = [
     Register(10),
 ];
 
-/// Multiplier of hashes: odd, so that no two words have the same product (the golden ratio).
-const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Rows that are looked at for a key.
 const PROBES: u32 = 16;
 /// Flips the sign bit: the order of unsigned numbers becomes that of signed ones.
@@ -41,7 +39,7 @@ type Done = Result<(), IcedError>;
 
 /// Offsets from the stack pointer to a hit's values.
 #[derive(Clone, Copy)]
-pub(super) struct Values {
+pub struct Values {
     /// The numbers, a word each.
     pub numbers: i32,
     /// The address of each captured value, then that of the end.
@@ -54,7 +52,7 @@ pub(super) struct Values {
 
 impl Values {
     /// Returns the places of the values above `at` bytes.
-    pub fn above(at: i32, traced: &Traced) -> Values {
+    pub(in super::super) fn above(at: i32, traced: &Traced) -> Values {
         let slots = at + 8 * traced.measured.len() as i32;
         let captured = slots + 8 * (traced.captured.len() as i32 + 1);
         Values {
@@ -93,7 +91,7 @@ pub(super) fn emit(
     }
 }
 
-struct Tracer<'a> {
+pub(super) struct Tracer<'a> {
     asm: &'a mut CodeAssembler,
     area: LoadAddr,
     values: Values,

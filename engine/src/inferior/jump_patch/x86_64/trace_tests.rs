@@ -3,7 +3,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::super::trace_area::{Layout, TraceArea};
-use super::super::trampoline::HitAction;
+use super::super::trampoline::{HitAction, Moment};
 use super::trampoline_tests::{CODES, condition, machine, run};
 use crate::compile::Traced;
 use crate::compile::tests::machine::{At, Machine};
@@ -21,18 +21,18 @@ struct Case {
 impl Case {
     fn new(machine: &Machine, text: &str) -> Case {
         let query = Query::parse(text, machine.language).expect("a query");
-        let traced = Traced::compile(&query, machine).expect("a compiled query");
+        let traced = Traced::compile(&query, None, machine).expect("a compiled query");
         let layout = Layout::of(&traced, query.keep);
         let (shared, at, map) = own_code::shared(layout.len as usize);
         let at = LoadAddr(at);
         Case {
-            area: TraceArea::new(LoadAddr(0), traced, layout, at, shared),
+            area: TraceArea::new((LoadAddr(0), String::new()), traced, layout, at, shared),
             _map: map,
         }
     }
 
     fn action(&self) -> HitAction<'_> {
-        HitAction::Trace(self.area.tracing(None))
+        HitAction::Trace(self.area.tracing(None, Moment::Hit))
     }
 
     /// The rows of a table by the first word of their keys.

@@ -2,13 +2,14 @@
 
 use super::super::log_ring;
 use super::super::trampoline::{
-    CannotRelocate, HitAction, Saved, SavedState, Tracing, Trampoline, TrampolineState,
+    CannotRelocate, HitAction, Moment, Saved, SavedState, Tracing, Trampoline, TrampolineState,
 };
 use super::super::window::PatchedRange;
 use super::trace::{self, TRACING, Values};
+use super::trace_call::Slots;
 use crate::arch::x86_64::{self, own};
 use crate::compile::x86_64::{Exits, emit_captured, emit_condition, emit_measured};
-use crate::compile::{Captured, Condition, KeyPart, SavedRegisters, Traced};
+use crate::compile::{Captured, Condition, KeyPart, Measured, SavedRegisters, Traced};
 use crate::ids::HitCondition;
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Register};
@@ -147,6 +148,56 @@ impl Builder {
         Ok(())
     }
 
+    /// Emits code that records a hit or a call of a tracepoint, or keeps what is known at a call's
+    /// entry; it falls through. `none`: the call that returns is not recorded.
+    fn trace(
+        &mut self,
+        tracing: Tracing<'_>,
+        values: Values,
+        saved: &SavedRegisters,
+        (none, deopt): (CodeLabel, CodeLabel),
+    ) -> Result<(), IcedError> {
+        let Tracing {
+            traced,
+            layout,
+            area,
+            thread,
+            moment,
+        } = tracing;
+        let frame = values.numbers + values.size;
+        if let Some(address) = moment.frame() {
+            emit_measured(address, &mut self.asm, saved, frame, deopt)?;
+        }
+        if let Moment::Leave(_) = moment {
+            let slots = self.slots(tracing);
+            slots.fetch(&mut self.asm, (traced, values), frame, (none, deopt))?;
+            for number in &traced.late.returned_numbers {
+                let at = values.numbers + 8 * *number as i32;
+                emit_measured(&traced.measured[*number], &mut self.asm, saved, at, deopt)?;
+            }
+            for index in &traced.late.returned_values {
+                self.asm.mov(rbx, ptr(rsp) + values.slot(*index))?;
+                emit_captured(&traced.captured[*index], &mut self.asm, saved, rbx, deopt)?;
+            }
+            self.evaluating();
+            slots.complete(&mut self.asm, (traced, values), frame)?;
+        } else {
+            self.measure(traced, values, saved, deopt)?;
+            self.evaluating();
+        }
+        match moment {
+            Moment::Enter(_) => self.slots(tracing).enter(&mut self.asm, values, frame),
+            _ => trace::emit(&mut self.asm, traced, layout, area, values, thread),
+        }
+    }
+
+    fn slots(&self, tracing: Tracing<'_>) -> Slots {
+        Slots {
+            area: tracing.area,
+            calls: tracing.layout.calls.unwrap_or_default(),
+        }
+    }
+
     /// Emits code that stores the values of a tracepoint on the stack.
     fn measure(
         &mut self,
@@ -224,6 +275,8 @@ pub fn build(
     if let Some(tracing) = tracing {
         used.extend(TRACING.map(|it| it.0));
         used.extend(tracing.traced.clobbers().map(|it| it.0));
+        let frame = tracing.moment.frame().into_iter();
+        used.extend(frame.flat_map(Measured::clobbers).map(|it| it.0));
     }
     let general: Vec<Register> = used.iter().copied().map(Register).collect();
     let mut it = Builder {
@@ -253,7 +306,14 @@ pub fn build(
     let traced = tracing.map(|it| (it, Values::above(values, it.traced)));
     let area = values
         + say.map_or(0, |(message, _)| message.size() as i32)
-        + traced.map_or(0, |(_, values)| values.size);
+        + traced.map_or(0, |(tracing, values)| {
+            let of_call = if tracing.moment.frame().is_some() {
+                16
+            } else {
+                0
+            };
+            values.size + of_call
+        });
     it.take(area)?;
     it.evaluating();
     it.kept.depth += area;
@@ -284,15 +344,7 @@ pub fn build(
     }
     if let Some((tracing, values)) = traced {
         saved.written = used.iter().fold(0, |all, number| all | 1 << number);
-        it.measure(tracing.traced, values, &saved, deopt)?;
-        it.evaluating();
-        let Tracing {
-            traced,
-            layout,
-            area,
-            thread,
-        } = tracing;
-        trace::emit(&mut it.asm, traced, layout, area, values, thread)?;
+        it.trace(tracing, values, &saved, (no, deopt))?;
         it.restore_vectors()?;
         it.asm.jmp(leave)?;
     }
@@ -332,6 +384,15 @@ pub fn build(
     let deopts = it.asm.instructions().len();
     it.asm.int3()?;
     it.asm.set_label(&mut no)?;
+    if let Some((tracing, values)) = traced
+        && let Moment::Enter(frame) = tracing.moment
+        && condition.is_some()
+    {
+        it.asm.nop()?;
+        let at = values.numbers + values.size;
+        emit_measured(frame, &mut it.asm, &saved, at, deopt)?;
+        it.slots(tracing).forget(&mut it.asm, at)?;
+    }
     it.restore_vectors()?;
     it.asm.nop()?;
     it.evaluating();
