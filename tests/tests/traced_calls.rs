@@ -125,6 +125,37 @@ fn conditions_are_those_of_the_entry() {
     client.disconnect();
 }
 
+/// A breakpoint at the entry takes the jumps away while calls are in progress, and its removal brings
+/// them back: one end of such a call is evaluated by the program, the other by the debugger.
+#[test]
+fn either_end_of_a_call_may_be_evaluated_by_the_debugger() {
+    let fixture = Fixture::of("cpp/traced_calls.cpp");
+    let args = json!({"args": ["150000", "2"]});
+    let mut client = DapClient::stopped_with(&fixture, "begun", args);
+    client.set_breakpoints(&fixture, &[]);
+    let set = json!({"location": "shop::fib", "query": QUERY});
+    client.request_ok("stillpoint/addTrace", set);
+    client.continue_();
+    let mut deepest = 0;
+    for _ in 0..12 {
+        client.pause();
+        client.set_breakpoints(&fixture, &["fib"]);
+        for _ in 0..3 {
+            client.continue_();
+            client.expect_stopped("breakpoint");
+            let names = client.function_names();
+            deepest = deepest.max(names.iter().filter(|name| name.contains("fib")).count());
+        }
+        client.set_breakpoints(&fixture, &[]);
+        client.continue_();
+    }
+    assert_eq!(client.expect_exit(), 0);
+    assert!(deepest > 1, "no call was in progress");
+    let body = client.request_ok("stillpoint/traces", json!({}));
+    compare(&client, &body["traces"][0], &["fib"]);
+    client.disconnect();
+}
+
 #[test]
 fn lines_have_no_calls() {
     let fixture = Fixture::of("cpp/traced_calls.cpp");
