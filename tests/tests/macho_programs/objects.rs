@@ -1,0 +1,102 @@
+//! Programs in Objective-C.
+
+use super::built::{Built, breakpoint, build_objects, expect_line, line};
+use serde_json::json;
+use std::io::Write;
+use stillpoint_tests::DapClient;
+use stillpoint_tests::process::Debuggee;
+
+const SOURCE: &str = "objects.m";
+
+/// Starts the program and stops it at a line.
+fn stopped_at(built: &Built, mark: &str) -> (DapClient, Debuggee) {
+    let (debuggee, mut input) = built.start();
+    let mut client = DapClient::spawn();
+    client.attach(debuggee.pid(), json!({}));
+    let at = json!([{"line": line(SOURCE, mark)}]);
+    assert!(breakpoint(&mut client, SOURCE, at), "bound");
+    client.configure();
+    input.write_all(b"x").expect("it waits");
+    client.expect_stopped("breakpoint");
+    expect_line(&mut client, SOURCE, mark);
+    (client, debuggee)
+}
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn steps_go_into_methods() {
+    let built = build_objects(&["-O0"]);
+    let (mut client, debuggee) = stopped_at(&built, "made");
+    // `initialize` runs first, and `objc_alloc_init` sends `init` itself.
+    for (mark, name) in [("init", "-[Point init]"), ("bare_init", "-[NSObject init]")] {
+        client.step_in();
+        expect_line(&mut client, SOURCE, mark);
+        assert_eq!(client.function_names()[0], name);
+    }
+    client.step_out();
+    expect_line(&mut client, SOURCE, "init");
+    client.step_out();
+    expect_line(&mut client, SOURCE, "made");
+    for mark in ["first", "second"] {
+        client.next();
+        expect_line(&mut client, SOURCE, mark);
+        // First by the slow path, then from the cache.
+        client.step_in();
+        expect_line(&mut client, SOURCE, "sum");
+        let stack = client.function_names();
+        assert_eq!(stack[..2], ["-[Point sum:with:]", "program"]);
+        client.step_out();
+        expect_line(&mut client, SOURCE, mark);
+    }
+    client.next();
+    expect_line(&mut client, SOURCE, "extended");
+    client.step_in();
+    assert_eq!(client.function_names()[0], "-[Point(Other) third]");
+    client.step_out();
+    client.next();
+    client.step_in();
+    expect_line(&mut client, SOURCE, "count");
+    assert_eq!(client.function_names()[0], "+[Point count]");
+    client.step_out();
+    client.next();
+    client.next();
+    expect_line(&mut client, SOURCE, "block");
+    client.step_in();
+    assert_eq!(client.function_names()[0], "__program_block_invoke");
+    client.next();
+    expect_line(&mut client, SOURCE, "in_block");
+    client.disconnect();
+    assert_eq!(debuggee.read_line(), "result 110");
+}
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn breakpoints_on_methods_by_name() {
+    let built = build_objects(&["-O0"]);
+    for (name, mark) in [
+        ("-[Point sum:with:]", "sum"),
+        ("[Point sum:with:]", "sum"),
+        ("sum:with:", "sum"),
+        ("+[Point count]", "count"),
+        ("-[Point(Other) third]", "third"),
+        ("-[Point third]", "third"),
+        ("third", "third"),
+    ] {
+        let (debuggee, mut input) = built.start();
+        let mut client = DapClient::spawn();
+        client.attach(debuggee.pid(), json!({}));
+        let set = json!({"breakpoints": [{"name": name}]});
+        let set = client.request_ok("setFunctionBreakpoints", set);
+        client.configure();
+        if set["breakpoints"][0]["verified"] == false {
+            // A selector alone is found in the debug info, which is searched meanwhile.
+            let changed = client.wait_event("breakpoint");
+            assert_eq!(changed["breakpoint"]["verified"], true, "{name}: {changed}");
+        }
+        input.write_all(b"x").expect("it waits");
+        client.expect_stopped("function breakpoint");
+        expect_line(&mut client, SOURCE, mark);
+        client.disconnect();
+        assert_eq!(debuggee.read_line(), "result 110");
+    }
+}
