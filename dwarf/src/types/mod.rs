@@ -169,6 +169,8 @@ pub struct Composite {
     pub by_address: Option<bool>,
     /// Whether it is the class of a C++ lambda, which has no name but can be called.
     pub closure: bool,
+    /// Whether it is a class of Objective-C (`DW_AT_APPLE_runtime_class`).
+    pub is_objc_class: bool,
 }
 
 /// A base class.
@@ -190,6 +192,9 @@ pub enum MemberOffset {
     /// A DWARF expression that computes the member's address from the object's (virtual bases): see
     /// `Module::locate_member`.
     Expression(DieRef),
+    /// Decided when the program starts, for a class of Objective-C whose bases may have grown: the
+    /// runtime's list of instance variables has it.
+    AtRuntime,
 }
 
 /// A data member.

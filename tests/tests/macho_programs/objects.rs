@@ -100,3 +100,42 @@ fn breakpoints_on_methods_by_name() {
         assert_eq!(debuggee.read_line(), "result 110");
     }
 }
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn values_are_those_of_the_own_class() {
+    for flags in [&["-O0"][..], &["-O0", "-gdwarf-5"]] {
+        let built = build_objects(flags);
+        let (mut client, debuggee) = stopped_at(&built, "end");
+        let locals = client.locals();
+        assert!(
+            locals["named"].ends_with("(Named)") || !locals["named"].contains(' '),
+            "{locals:?}"
+        );
+        assert!(locals["anything"].ends_with(" (Named)"), "{locals:?}");
+        assert_eq!(client.evaluate("named->name"), "@\"seven\"");
+        assert_eq!(client.evaluate("named->x * 10 + point->y"), "34");
+        client.disconnect();
+        assert_eq!(debuggee.read_line(), "result 110");
+    }
+}
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn methods_see_their_object() {
+    let built = build_objects(&["-O0"]);
+    let (mut client, debuggee) = stopped_at(&built, "sum");
+    let locals = client.locals();
+    assert_eq!(locals["more"], "5");
+    assert!(locals["self"].starts_with("0x"), "{locals:?}");
+    assert!(locals["_cmd"].ends_with(" \"sum:with:\""), "{locals:?}");
+    assert_eq!(client.evaluate("self->x + y"), "7");
+    // A condition with an instance variable by its bare name.
+    let at = json!([{"line": line(SOURCE, "sum"), "condition": "x + more == 10"}]);
+    assert!(breakpoint(&mut client, SOURCE, at), "bound");
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    assert_eq!(client.evaluate("more"), "7");
+    client.disconnect();
+    assert_eq!(debuggee.read_line(), "result 110");
+}

@@ -7,6 +7,7 @@
 pub mod calendar;
 pub mod libcxx;
 pub mod libstdcxx;
+pub mod objc;
 pub mod rust_std;
 pub mod standard;
 
@@ -286,9 +287,13 @@ pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
     }
 }
 
-/// Returns the whole object of a base, as determined by its vtable; else the value.
+/// Returns the whole object of a base, as determined by its vtable or its class in Objective-C; else
+/// the value.
 pub fn in_truth(target: &dyn Target, value: Value) -> Value {
-    standard::callable::whole_object(target, &value).unwrap_or(value)
+    let whole = standard::callable::whole_object(target, &value);
+    whole
+        .or_else(|| objc::whole_object(target, &value))
+        .unwrap_or(value)
 }
 
 /// Returns a member that must exist.

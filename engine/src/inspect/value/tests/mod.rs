@@ -8,6 +8,7 @@ mod expressions;
 mod harness;
 mod library;
 mod noise;
+mod objc;
 mod random;
 mod rust;
 mod rust_state;

@@ -288,3 +288,32 @@ fn c() {
         all(program, &names);
     }
 }
+
+#[test]
+fn objc() {
+    if let Some(program) = super::objc::start(&[]) {
+        let names = [
+            "anything",
+            "named",
+            "base",
+            "class",
+            "hidden_object",
+            "constant",
+            "wide",
+            "inlined",
+            "pascal",
+            "longer",
+            "bridged",
+            "short_text",
+            "tagged",
+            "five",
+            "real",
+            "array",
+            "inline_array",
+            "endless",
+            "alone",
+            "map",
+        ];
+        all(program, &names);
+    }
+}
