@@ -2,10 +2,12 @@
 
 mod read;
 pub(crate) mod read_composite;
+mod swift;
 
 use crate::ids::DieRef;
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
+pub use swift::SwiftType;
 
 /// A type of one module, by its debug info entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -171,6 +173,8 @@ pub struct Composite {
     pub closure: bool,
     /// Whether it is a class of Objective-C (`DW_AT_APPLE_runtime_class`).
     pub is_objc_class: bool,
+    /// The mangled name, if it is a type of Swift: see [`SwiftType::parse`].
+    pub swift_name: Option<&'static str>,
 }
 
 /// A base class.

@@ -47,6 +47,7 @@ impl DebugInfo {
             is_objc_class: entry
                 .attr_value(gimli::DW_AT_APPLE_runtime_class)
                 .is_some_and(is_objc),
+            swift_name: self.swift_name(unit, entry),
         };
         let unnamed = !entry.has_attr(gimli::DW_AT_name);
         let Some(mut children) = Children::of(unit, entry)? else {
@@ -335,15 +336,19 @@ impl DebugInfo {
 
 /// Returns whether a `DW_LANG_*` is that of Objective-C, with or without C++.
 fn is_objc(language: Value) -> bool {
+    is_language(
+        language,
+        &[gimli::DW_LANG_ObjC, gimli::DW_LANG_ObjC_plus_plus],
+    )
+}
+
+/// Returns whether the value of an attribute is one of these `DW_LANG_*`.
+pub(super) fn is_language(language: Value, all: &[gimli::DwLang]) -> bool {
     let number = match language {
         Value::Language(language) => Some(u64::from(language.0)),
         other => udata(&other),
     };
-    number.is_some_and(|it| {
-        [gimli::DW_LANG_ObjC, gimli::DW_LANG_ObjC_plus_plus]
-            .iter()
-            .any(|language| u64::from(language.0) == it)
-    })
+    number.is_some_and(|it| all.iter().any(|language| u64::from(language.0) == it))
 }
 
 fn member_offset(unit: &Unit, entry: &Entry) -> MemberOffset {

@@ -10,6 +10,7 @@ pub mod libstdcxx;
 pub mod objc;
 pub mod rust_std;
 pub mod standard;
+pub mod swift;
 
 use crate::ids::error::Error;
 use crate::inspect::value::synthetic;
@@ -226,7 +227,7 @@ impl Collection {
     }
 }
 
-/// The visualizers of Rust's types; those of C++ are in tables of their own. The first match wins.
+/// The visualizers of Rust's types and Swift's; those of C++ are in tables of their own. The first match wins.
 static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::Fat,
     &rust_std::Dynamic,
@@ -255,6 +256,7 @@ static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::TIMES,
     &rust_std::ADDRESSES,
     &rust_std::ADDRESS_KINDS,
+    &swift::Swift,
 ];
 
 /// Returns the visualizer of a type.

@@ -13,4 +13,5 @@ mod random;
 mod rust;
 mod rust_state;
 mod rust_std;
+mod swift;
 mod written;

@@ -317,3 +317,23 @@ fn objc() {
         all(program, &names);
     }
 }
+
+#[test]
+fn swift() {
+    if let Some(program) = super::swift::start() {
+        let names = [
+            "small",
+            "native",
+            "bridged",
+            "wild",
+            "object",
+            "numbers",
+            "words",
+            "some_int",
+            "some_string",
+            "some_object",
+            "a_point",
+        ];
+        all(program, &names);
+    }
+}
