@@ -46,7 +46,7 @@ targets: [ x86_64-macos ]
 install-name: '/usr/lib/libSystem.B.dylib'
 exports:
   - targets: [ x86_64-macos ]
-    symbols: [ dyld_stub_binder ]
+    symbols: [ dyld_stub_binder, __tlv_bootstrap ]
 ...
 ";
 
@@ -101,6 +101,19 @@ pub fn build_objects(flags: &[&str]) -> Built {
     Built {
         folder,
         images: &["objects"],
+        loader: Fixture::of("darwin/loader.c"),
+    }
+}
+
+/// Builds `own.c`.
+pub fn build_own(flags: &[&str]) -> Built {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = [&["-g", "-O0"], flags].concat();
+    compile(folder.path(), "own.c", "own.o", &flags);
+    link(folder.path(), "own", &["own.o"], &["-e", "_program"]);
+    Built {
+        folder,
+        images: &["own"],
         loader: Fixture::of("darwin/loader.c"),
     }
 }

@@ -7,7 +7,7 @@
 mod built;
 mod objects;
 
-use built::{breakpoint, build, expect_line, line};
+use built::{breakpoint, build, build_own, expect_line, line};
 use serde_json::json;
 use std::io::Write;
 use stillpoint_tests::DapClient;
@@ -148,5 +148,34 @@ fn a_library_without_a_file() {
         assert_eq!(client.function_names()[0], "program", "{flags:?}");
         client.disconnect();
         assert_eq!(debuggee.read_line(), "result 68");
+    }
+}
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn thread_local_variables() {
+    // With the descriptors of older and of later releases.
+    for flags in [&["-gdwarf-4"][..], &["-gdwarf-5", "-DPACKED"]] {
+        let built = build_own(flags);
+        let (debuggee, mut input) = built.start();
+        let mut client = DapClient::spawn();
+        client.attach(debuggee.pid(), json!({}));
+        let at = json!([{"line": line("own.c", "begin")}, {"line": line("own.c", "end")}]);
+        assert!(breakpoint(&mut client, "own.c", at), "bound");
+        client.configure();
+        input.write_all(b"x").expect("it waits");
+        client.expect_stopped("breakpoint");
+        let error = client.try_evaluate("own").expect_err("no storage yet");
+        assert!(
+            error.contains("not allocated in this thread yet"),
+            "{error}"
+        );
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        expect_line(&mut client, "own.c", "end");
+        assert_eq!(client.evaluate("own"), "7", "{flags:?}");
+        assert_eq!(client.evaluate("further"), "47", "{flags:?}");
+        client.disconnect();
+        assert_eq!(debuggee.read_line(), "result 47");
     }
 }
