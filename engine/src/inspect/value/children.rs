@@ -144,7 +144,9 @@ fn inside(
                 value = visualize::in_truth(target, next);
             }
             Shape::Pointer(of, PointerKind::Raw) => {
-                if let Some(object) = objc::Object::of(target, &value) {
+                if objc::concerns(&value.ty, &of)
+                    && let Some(object) = objc::Object::of(target, &value)
+                {
                     match objc::view(target, &value) {
                         None if object.is_in_pointer() => return Ok(ChildSource::Nothing),
                         None => {}

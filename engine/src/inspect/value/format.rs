@@ -235,10 +235,13 @@ impl Writer<'_> {
             }
             Shape::Pointer(of, PointerKind::Raw) => {
                 let addr = LoadAddr(value.raw(self.target)? as u64);
-                if let Some(view) = objc::view(self.target, value) {
-                    return self.view(view, value.ty.language(), depth);
+                let mut remark = None;
+                if objc::concerns(&value.ty, &of) {
+                    if let Some(view) = objc::view(self.target, value) {
+                        return self.view(view, value.ty.language(), depth);
+                    }
+                    remark = objc::remark(self.target, value);
                 }
-                let remark = objc::remark(self.target, value);
                 if self.object(addr, &of, depth) {
                     return Ok(());
                 }

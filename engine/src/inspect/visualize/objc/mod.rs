@@ -56,6 +56,19 @@ fn target_of(value: &Value) -> Option<Ty> {
     is_object(&of).then_some(of)
 }
 
+/// Returns whether a pointer of a type to another may have a view or a remark. Most have none: this is
+/// cheaper than to ask for them.
+pub fn concerns(pointer: &Ty, of: &Ty) -> bool {
+    match of.strip() {
+        Ty::Void => matches!(pointer, Ty::Synthetic(_)),
+        Ty::Dwarf(ty) => ty.composite().is_some_and(|it| {
+            let name = &*ty.ty.name;
+            it.is_objc_class || name.starts_with("objc_") || name.starts_with("__CF")
+        }),
+        _ => false,
+    }
+}
+
 /// Returns whether values of a type are objects: a class of Objective-C, what `id` points to, or a type of
 /// CoreFoundation.
 fn is_object(of: &Ty) -> bool {
