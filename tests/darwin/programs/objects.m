@@ -1,4 +1,7 @@
 // A program of macOS in Objective-C that needs no library: its runtime is runtime.c.
+#ifdef __cplusplus
+extern "C" {
+#endif
 struct services {
     int (*late)(int);
     void (*load)(struct services *);
@@ -108,3 +111,6 @@ int program(struct services *services) {
     total += [(Point *)anything third]; // end
     return total;
 }
+#ifdef __cplusplus
+}
+#endif

@@ -104,7 +104,8 @@ fn breakpoints_on_methods_by_name() {
 #[test]
 #[ignore = "run by `tests/darwin.sh simulated`"]
 fn values_are_those_of_the_own_class() {
-    for flags in [&["-O0"][..], &["-O0", "-gdwarf-5"]] {
+    let with_cpp = &["-O0", "-x", "objective-c++"];
+    for flags in [&["-O0"][..], &["-O0", "-gdwarf-5"], with_cpp] {
         let built = build_objects(flags);
         let (mut client, debuggee) = stopped_at(&built, "end");
         let locals = client.locals();
@@ -123,7 +124,13 @@ fn values_are_those_of_the_own_class() {
 #[test]
 #[ignore = "run by `tests/darwin.sh simulated`"]
 fn methods_see_their_object() {
-    let built = build_objects(&["-O0"]);
+    for flags in [&["-O0"][..], &["-O0", "-x", "objective-c++"]] {
+        methods_see_their_object_with(flags);
+    }
+}
+
+fn methods_see_their_object_with(flags: &[&str]) {
+    let built = build_objects(flags);
     let (mut client, debuggee) = stopped_at(&built, "sum");
     let locals = client.locals();
     assert_eq!(locals["more"], "5");
