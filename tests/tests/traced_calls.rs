@@ -125,7 +125,29 @@ fn conditions_are_those_of_the_entry() {
     client.disconnect();
 }
 
-/// A breakpoint at the entry takes the jumps away while calls are in progress, and its removal brings
+/// The addresses of the instructions by which a function returns.
+fn returns_of(client: &mut DapClient, function: &str) -> Vec<String> {
+    let pointer = client.evaluate(&format!("(void *)&{function}"));
+    let address = pointer.split(' ').next().expect("an address");
+    let code = json!({"memoryReference": address, "instructionCount": 200, "resolveSymbols": true});
+    let body = client.request_ok("disassemble", code);
+    let all = body["instructions"].as_array().expect("instructions");
+    let of_it = |it: &&Value| {
+        it["symbol"]
+            .as_str()
+            .is_none_or(|name| name.contains("fib"))
+    };
+    let returns = |it: &&Value| {
+        it["instruction"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("ret"))
+    };
+    let own = all.iter().take_while(of_it).filter(returns);
+    own.map(|it| it["address"].as_str().expect("an address").to_owned())
+        .collect()
+}
+
+/// A breakpoint at the entry or at the return takes the jumps away while calls are in progress, and its removal brings
 /// them back: one end of such a call is evaluated by the program, the other by the debugger.
 #[test]
 fn either_end_of_a_call_may_be_evaluated_by_the_debugger() {
@@ -137,16 +159,29 @@ fn either_end_of_a_call_may_be_evaluated_by_the_debugger() {
     client.request_ok("stillpoint/addTrace", set);
     client.continue_();
     let mut deepest = 0;
-    for _ in 0..12 {
+    for round in 0..12 {
         client.pause();
-        client.set_breakpoints(&fixture, &["fib"]);
+        let reason = match round % 2 {
+            0 => {
+                client.set_breakpoints(&fixture, &["fib"]);
+                "breakpoint"
+            }
+            _ => {
+                let exits = returns_of(&mut client, "shop::fib").into_iter();
+                let exits = exits.map(|address| json!({"instructionReference": address}));
+                let wanted = json!({"breakpoints": exits.collect::<Vec<Value>>()});
+                client.request_ok("setInstructionBreakpoints", wanted);
+                "instruction breakpoint"
+            }
+        };
         for _ in 0..3 {
             client.continue_();
-            client.expect_stopped("breakpoint");
+            client.expect_stopped(reason);
             let names = client.function_names();
             deepest = deepest.max(names.iter().filter(|name| name.contains("fib")).count());
         }
         client.set_breakpoints(&fixture, &[]);
+        client.request_ok("setInstructionBreakpoints", json!({"breakpoints": []}));
         client.continue_();
     }
     assert_eq!(client.expect_exit(), 0);
