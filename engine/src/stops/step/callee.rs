@@ -328,3 +328,13 @@ pub fn given(view: &View<'_>) -> ReachableCalls {
     }
     found
 }
+
+/// Returns whether a function only creates the future of an `async fn`: its visible body runs when
+/// that is polled.
+pub(super) fn makes_a_future(view: &View<'_>, target: LoadAddr) -> bool {
+    let made = function_at(view, target).and_then(|(loaded, function)| {
+        let made = loaded.module.ty(function.return_type?).ok()?;
+        Some(made.name.contains("{async_fn_env#"))
+    });
+    made.unwrap_or(false)
+}

@@ -1,7 +1,7 @@
 //! A step over or into, by lines: runs to the exits of the line or to what it calls, until another
 //! line begins in the same frame, or the frame is left.
 
-use super::callee::{Code, ReachableCalls, body_of, function_at, given, reach};
+use super::callee::{Code, ReachableCalls, body_of, function_at, given, makes_a_future, reach};
 use super::coroutine::Coroutine;
 use super::filter::StepFilters;
 use super::region::{Loop, Region};
@@ -51,6 +51,8 @@ pub struct StepRange {
     pub(super) coroutine: Option<Coroutine>,
     /// Whether another column of the line ends the step.
     pub(super) statements: bool,
+    /// Whether a return of the frame ends the step in any code, also where filters apply.
+    ends_at_return: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,7 +110,13 @@ impl StepRange {
             sp: 0,
             coroutine: None,
             statements: false,
+            ends_at_return: false,
         }
+    }
+
+    /// Makes a return of the frame end the step, whatever the filters say of the caller.
+    pub fn end_at_return(&mut self) {
+        self.ends_at_return = true;
     }
 
     /// Returns the region of `start` from the pc on, including inlined calls.
@@ -302,6 +310,9 @@ impl StepRange {
         if self.coroutine.is_some_and(|it| it.is_waiting(view)) {
             self.phase = Phase::Waiting;
             return self.run_on(view);
+        }
+        if self.ends_at_return {
+            return Verdict::Done { hidden: 0 };
         }
         let pc = view.registers.pc();
         let call = pc - 1;
@@ -577,14 +588,4 @@ impl Plan for StepRange {
     fn awaited(&self) -> Option<Coroutine> {
         self.coroutine.filter(|_| self.phase == Phase::Waiting)
     }
-}
-
-/// Returns whether a function only creates the future of an `async fn`: its visible body runs when
-/// that is polled.
-fn makes_a_future(view: &View<'_>, target: LoadAddr) -> bool {
-    let made = function_at(view, target).and_then(|(loaded, function)| {
-        let made = loaded.module.ty(function.return_type?).ok()?;
-        Some(made.name.contains("{async_fn_env#"))
-    });
-    made.unwrap_or(false)
 }
