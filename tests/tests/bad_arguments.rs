@@ -78,6 +78,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("stackTrace", &["threadId"]),
     ("stillpoint/context", &[]),
     ("stillpoint/stacks", &[]),
+    ("stillpoint/traceCall", &["function"]),
     ("scopes", &["frameId"]),
     ("variables", &["variablesReference"]),
     ("setVariable", &["variablesReference", "name", "value"]),

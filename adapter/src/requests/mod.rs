@@ -1,6 +1,7 @@
 //! The requests, one file per topic.
 
 mod breakpoints;
+mod call_trace;
 mod completions;
 mod context;
 mod data_breakpoints;
@@ -24,6 +25,7 @@ mod threads;
 mod variables;
 
 pub use breakpoints::*;
+pub use call_trace::TraceCall;
 pub use completions::*;
 pub use context::*;
 pub use data_breakpoints::*;

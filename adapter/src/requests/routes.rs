@@ -144,6 +144,7 @@ pub static ROUTES: &[Route] = &[
     route::<StackTrace>(),
     route::<Context>(),
     route::<Stacks>(),
+    route::<TraceCall>(),
     route::<Scopes>(),
     route::<Variables>(),
     route::<SetVariable>(),
