@@ -19,6 +19,7 @@ fn tools_describe_themselves() {
         "debug_breakpoint",
         "debug_logpoint",
         "debug_continue",
+        "debug_trace_call",
         "debug_stack",
         "debug_variables",
         "debug_read",

@@ -1,7 +1,7 @@
 //! One call as one text: its lines, what they change, the calls inside it, and how it ends.
 
 use serde_json::{Value, json};
-use stillpoint_tests::{Compiler, DapClient, Fixture, Flags, assert_contains};
+use stillpoint_tests::{Agent, Compiler, DapClient, Fixture, Flags, assert_contains, line_of};
 
 /// Starts a program with arguments and stops it before its first instruction.
 fn started(fixture: &Fixture, arguments: &[&str]) -> DapClient {
@@ -486,4 +486,67 @@ fn panic_through_a_call_is_named() {
         &["not returned: Rust panic: attempt to divide by zero"],
     );
     client.disconnect();
+}
+
+#[test]
+fn agent_traces_calls_from_the_start_to_the_end() {
+    let fixture = Fixture::of("c/trace_call.c");
+    let mut agent = Agent::start();
+    agent.call(
+        "debug_launch",
+        json!({"program": fixture.program, "args": ["spin"]}),
+    );
+    let text = agent.call("debug_trace_call", json!({"function": "deposit", "hit": 2}));
+    assert_contains(
+        &text,
+        &[
+            "amount=200",
+            "changed through arguments: ",
+            "stopped in main",
+        ],
+    );
+    // The next tool begins in the caller.
+    let locals = agent.call("debug_evaluate", json!({"expression": "account.entries"}));
+    assert_contains(&locals, &["2"]);
+    agent.call("debug_continue", json!({"action": "run-to", "to": "spin"}));
+    let arguments = json!({"function": "spin", "timeout": 0.5, "limit": 600});
+    let text = agent.call("debug_trace_call", arguments);
+    assert!(text.len() <= 600, "{text}");
+    assert_contains(&text, &["not returned: paused", "in all: "]);
+    agent.fail(
+        "debug_trace_call",
+        json!({"function": "spin", "condition": "turns >"}),
+        "CANNOT_TRACE",
+    );
+    agent.leave();
+}
+
+#[test]
+fn stop_that_is_not_expected_begins_the_reply() {
+    let fixture = Fixture::of("c/trace_call.c");
+    let (mut agent, _) = Agent::at(&fixture, "totals");
+    let place = line_of(&fixture, "sum");
+    agent.call("debug_breakpoint", json!({"location": "total"}));
+    let stop = agent.call("debug_continue", json!({"expect": place}));
+    assert!(stop.starts_with("stop 2: "), "{stop}");
+    let stop = agent.call(
+        "debug_continue",
+        json!({"action": "step-over", "expect": "total"}),
+    );
+    assert!(stop.starts_with("stop 3: "), "{stop}");
+    let stop = agent.call(
+        "debug_continue",
+        json!({"action": "step-out", "expect": "total"}),
+    );
+    let first = stop.lines().next().expect("a line");
+    assert_contains(
+        first,
+        &["not where expected (total): stopped in main", ".c:"],
+    );
+    let end = agent.call("debug_continue", json!({"expect": "no_such"}));
+    assert!(
+        end.starts_with("not where expected (no_such): the program has ended\n"),
+        "{end}"
+    );
+    agent.leave();
 }

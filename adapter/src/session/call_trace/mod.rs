@@ -150,8 +150,8 @@ pub fn run(session: &mut Session, wanted: Wanted) -> Result<String, RequestError
 fn begin(session: &mut Session, wanted: Wanted) -> Result<(), RequestError> {
     let was_stopped = match session.state() {
         State::Stopped => true,
-        State::Running => false,
-        State::Held => return Err(RequestError::Held),
+        // What is held runs after `configurationDone`.
+        State::Running | State::Held => false,
         State::Ended => return Err(RequestError::Ended),
         State::NoProcess => return Err(RequestError::NoProcess),
     };
