@@ -444,11 +444,14 @@ fn rust_call_shows_its_variables_and_what_it_changed() {
         &[
             "price(item=4) = 12",
             "stock.items[1] = 6",
+            "item = 6",
             "stock.total: 12 → 30",
             "returned 2\n",
             "changed through arguments: stock.items[0] = 4, stock.items[1] = 6, stock.total: 0 → 30",
         ],
     );
+    // Variables of the compiler are not shown.
+    assert!(!text.contains("iter"), "{text}");
     client.disconnect();
 }
 

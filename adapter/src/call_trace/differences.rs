@@ -2,6 +2,7 @@
 
 use super::Change;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// A part of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +15,17 @@ pub struct Leaf {
     pub exact: String,
 }
 
+/// Parts of a value that are read together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// The path of what they are parts of.
+    pub path: String,
+    /// A number that differs if any of them does; `None`: unknown.
+    pub print: Option<u64>,
+    /// The parts.
+    pub leaves: Vec<Leaf>,
+}
+
 /// A value at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Snapshot {
@@ -21,36 +33,44 @@ pub struct Snapshot {
     pub text: String,
     /// Its own value with addresses: for a pointer, where it points to.
     pub exact: String,
-    /// Its parts; empty if it has none. The first parts only, if there are many.
-    pub leaves: Vec<Leaf>,
+    /// A number that differs if the bytes of the value or of its target do.
+    pub print: Option<u64>,
+    /// Its parts, none if it has no parts. Those that have not changed are shared with the snapshot
+    /// before.
+    pub groups: Vec<Arc<Group>>,
 }
 
-/// Maximum number of parts named for one value; if more differ, the value is shown as a whole.
-const MAX_PARTS: usize = 4;
 /// Maximum length of a value in a change, in bytes.
 const MAX_VALUE_BYTES: usize = 60;
 
 /// Returns how a value has changed from one moment to another: the parts that differ if they are
-/// few, or the value as a whole.
-pub fn differences(name: &str, before: &Snapshot, after: &Snapshot) -> Vec<Change> {
-    if before == after {
-        return Vec::new();
-    }
-    if before.exact == after.exact && !before.leaves.is_empty() && !after.leaves.is_empty() {
-        match parts(&before.leaves, &after.leaves) {
+/// `most` or fewer, or the value as a whole.
+pub fn differences(name: &str, before: &Snapshot, after: &Snapshot, most: usize) -> Vec<Change> {
+    if before.exact == after.exact && !before.groups.is_empty() && !after.groups.is_empty() {
+        match parts(&before.groups, &after.groups, most) {
             Some(changes) if !changes.is_empty() => return changes,
-            Some(_) if before.text == after.text => return Vec::new(),
             _ => {}
         }
     }
-    vec![change(name, &before.text, &after.text)]
+    match before.exact == after.exact && before.text == after.text {
+        true => Vec::new(),
+        false => vec![change(name, &before.text, &after.text)],
+    }
 }
 
-/// Returns the parts that differ; `None` if they are many.
-fn parts(before: &[Leaf], after: &[Leaf]) -> Option<Vec<Change>> {
-    let former: HashMap<&str, &Leaf> = before.iter().map(|it| (it.path.as_str(), it)).collect();
+/// Returns the parts that differ; `None` if they are more than `most`.
+fn parts(before: &[Arc<Group>], after: &[Arc<Group>], most: usize) -> Option<Vec<Change>> {
+    let is_shared =
+        |group: &&Arc<Group>, others: &HashSet<*const Group>| others.contains(&Arc::as_ptr(group));
+    let of = |groups: &[Arc<Group>]| groups.iter().map(Arc::as_ptr).collect::<HashSet<_>>();
+    let (old, new) = (of(before), of(after));
+    let before = before.iter().filter(|group| !is_shared(group, &new));
+    let before: Vec<&Leaf> = before.flat_map(|group| &group.leaves).collect();
+    let after = after.iter().filter(|group| !is_shared(group, &old));
+    let after: Vec<&Leaf> = after.flat_map(|group| &group.leaves).collect();
+    let former: HashMap<&str, &Leaf> = before.iter().map(|it| (it.path.as_str(), *it)).collect();
     let mut changes = Vec::new();
-    for leaf in after {
+    for leaf in &after {
         match former.get(leaf.path.as_str()) {
             Some(former) if former.exact == leaf.exact => continue,
             Some(former) => changes.push(change(&leaf.path, &former.text, &leaf.text)),
@@ -61,14 +81,14 @@ fn parts(before: &[Leaf], after: &[Leaf]) -> Option<Vec<Change>> {
                 after: shown(&leaf.text),
             }),
         }
-        if changes.len() > MAX_PARTS {
+        if changes.len() > most {
             return None;
         }
     }
     let later: HashSet<&str> = after.iter().map(|it| it.path.as_str()).collect();
     let mut gone = before.iter().filter(|it| !later.contains(it.path.as_str()));
     // An empty container is a part itself, as are the elements of one that is not empty.
-    let is_other_form = |gone: &Leaf| {
+    let is_other_form = |gone: &&Leaf| {
         let mut later = after.iter();
         later.any(|it| it.path.starts_with(&gone.path) || gone.path.starts_with(&it.path))
     };
@@ -127,8 +147,17 @@ mod tests {
     fn snapshot(text: &str, leaves: &[(&str, &str)]) -> Snapshot {
         Snapshot {
             text: text.to_owned(),
-            exact: String::new(),
-            leaves: leaves.iter().map(|(path, text)| leaf(path, text)).collect(),
+            groups: leaves
+                .iter()
+                .map(|(path, text)| {
+                    Arc::new(Group {
+                        path: (*path).to_owned(),
+                        print: None,
+                        leaves: vec![leaf(path, text)],
+                    })
+                })
+                .collect(),
+            ..Snapshot::default()
         }
     }
 
@@ -140,22 +169,39 @@ mod tests {
     fn only_the_member_that_differs_is_named() {
         let before = snapshot("{x = 1, y = 2}", &[("p->x", "1"), ("p->y", "2")]);
         let after = snapshot("{x = 1, y = 3}", &[("p->x", "1"), ("p->y", "3")]);
-        assert_eq!(texts(&differences("p", &before, &after)), ["p->y: 2 → 3"]);
-        assert!(differences("p", &before, &before).is_empty());
+        assert_eq!(
+            texts(&differences("p", &before, &after, 4)),
+            ["p->y: 2 → 3"]
+        );
+        assert!(differences("p", &before, &before, 4).is_empty());
     }
 
     #[test]
     fn element_that_was_added_is_named() {
         let before = snapshot("{v = {}, n = 0}", &[("s.v", "{}"), ("s.n", "0")]);
         let one = snapshot("{v = {7}, n = 1}", &[("s.v[0]", "7"), ("s.n", "1")]);
-        let changes = texts(&differences("s", &before, &one));
+        let changes = texts(&differences("s", &before, &one, 4));
         assert_eq!(changes, ["s.v[0] = 7", "s.n: 0 → 1"]);
-        let changes = texts(&differences("s", &one, &before));
+        let changes = texts(&differences("s", &one, &before, 4));
         assert_eq!(changes, ["s.v = {}", "s.n: 1 → 0"]);
         let two = snapshot("{7, 8}", &[("v[0]", "7"), ("v[1]", "8")]);
         let one = snapshot("{7}", &[("v[0]", "7")]);
         // The element that is gone has no value to show.
-        assert_eq!(texts(&differences("v", &two, &one)), ["v: {7, 8} → {7}"]);
+        assert_eq!(texts(&differences("v", &two, &one, 4)), ["v: {7, 8} → {7}"]);
+    }
+
+    #[test]
+    fn shared_parts_are_not_compared() {
+        let mut before = snapshot("{1, 2}", &[("s.a", "1"), ("s.b", "2")]);
+        let mut after = before.clone();
+        // They would differ.
+        before.text.clear();
+        after.groups[1] = Arc::new(Group {
+            path: "s.b".to_owned(),
+            print: None,
+            leaves: vec![leaf("s.b", "3")],
+        });
+        assert_eq!(texts(&differences("s", &before, &after, 4)), ["s.b: 2 → 3"]);
     }
 
     #[test]
@@ -164,7 +210,7 @@ mod tests {
         let mut after = snapshot("→ #2 {2}", &[("p->x", "2")]);
         after.exact = "0x8".to_owned();
         assert_eq!(
-            texts(&differences("p", &before, &after)),
+            texts(&differences("p", &before, &after, 4)),
             ["p: → #1 {1} → → #2 {2}"]
         );
     }
@@ -193,7 +239,7 @@ mod tests {
                 .collect();
             snapshot(&text(&leaves), &pairs)
         };
-        let changes = differences("a", &of(0), &of(100));
+        let changes = differences("a", &of(0), &of(100), 4);
         assert_eq!(changes.len(), 1);
         let before = changes[0].before.as_deref().unwrap();
         assert!(

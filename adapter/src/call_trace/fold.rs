@@ -89,11 +89,6 @@ impl Folder {
         let Some(mut step) = self.open.take() else {
             return;
         };
-        for open in &mut self.loops {
-            for change in &changes {
-                note_range(&mut open.folded.ranges, change);
-            }
-        }
         step.changes = changes;
         self.nodes().push(Node::Step(step));
     }
@@ -147,7 +142,6 @@ impl OpenLoop {
             paths: HashSet::default(),
             current: first,
         };
-        note_ranges(&mut open.folded.ranges, &open.current);
         open.complete();
         open
     }
@@ -157,6 +151,7 @@ impl OpenLoop {
         let nodes = std::mem::take(&mut self.current);
         self.folded.count += 1;
         let number = self.folded.count;
+        note_ranges(&mut self.folded.ranges, &nodes);
         let is_new = self.paths.len() <= MAX_OTHER_PATHS && self.paths.insert(path_of(&nodes));
         for_lines(&nodes, &mut |line| {
             if line.file == self.folded.line.file {
@@ -183,7 +178,10 @@ impl OpenLoop {
                 self.current = nodes;
                 self.complete();
             }
-            false => self.folded.rest = nodes,
+            false => {
+                note_ranges(&mut self.folded.ranges, &nodes);
+                self.folded.rest = nodes;
+            }
         }
         let mut all = vec![Node::Loop(self.folded)];
         all.extend(after);
@@ -192,7 +190,7 @@ impl OpenLoop {
 }
 
 /// Identifies the lines that nodes execute, regardless of how often inner loops run.
-fn path_of(nodes: &[Node]) -> u64 {
+pub(super) fn path_of(nodes: &[Node]) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     for node in nodes {
         (node.line(), matches!(node, Node::Loop(_))).hash(&mut hasher);

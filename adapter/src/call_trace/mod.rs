@@ -9,7 +9,7 @@ mod text;
 
 mod wanted;
 
-pub use differences::{Leaf, Snapshot, cut, differences};
+pub use differences::{Group, Leaf, Snapshot, cut, differences};
 pub use record::{Frame, Position, Recorder, Relation, Seen};
 pub use text::{Source, Traced, lines_of};
 pub use wanted::{Pass, Wanted};

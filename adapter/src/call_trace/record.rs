@@ -8,6 +8,9 @@ use std::cmp::Ordering;
 /// Maximum number of nodes of a traced callee; a longer one is recorded without its lines.
 const MAX_CALLEE_NODES: usize = 400;
 
+/// Maximum number of parts of one variable that a line names; if more differ, it shows the variable.
+const MAX_PARTS: usize = 4;
+
 /// The activation of a stop: stacks grow down, so that a callee's frame is lower. Inlined calls share
 /// the frame of their caller and have more levels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +111,11 @@ impl Recorder {
         };
         recorder.enter(position, frame);
         recorder
+    }
+
+    /// Returns the positions of the activations that are traced, innermost first.
+    pub fn positions(&self) -> Vec<Position> {
+        self.open.iter().rev().map(|open| open.position).collect()
     }
 
     /// Returns the number of lines executed.
@@ -281,7 +289,7 @@ impl Open {
             };
             if known.is_set {
                 if let (Some(before), Some(value)) = (&known.value, &value) {
-                    changes.extend(differences(&seen.name, before, value));
+                    changes.extend(differences(&seen.name, before, value, MAX_PARTS));
                 }
             } else if let Some(value) = value.as_ref().or(known.value.as_ref())
                 && (is_begun || known.value.as_ref() != Some(value))

@@ -2,7 +2,8 @@
 //! lines of callees, source, and then lines in the middle.
 
 use super::differences::cut;
-use super::{Call, Change, Inner, Line, Loop, Node, Outcome, Step};
+use super::fold::path_of;
+use super::{Call, Change, Inner, Line, Loop, Node, Outcome, Range, Step};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
@@ -10,6 +11,8 @@ use std::fmt::Write;
 const MAX_SOURCE_BYTES: usize = 56;
 /// The column at which changes begin.
 const CHANGES_COLUMN: usize = 44;
+/// Maximum number of variables whose range a loop shows.
+const MAX_RANGES: usize = 10;
 /// The indentation of a loop's lines.
 const ITERATION_INDENT: usize = 4;
 /// Maximum length of a line of the text in bytes.
@@ -55,7 +58,7 @@ struct Detail {
 }
 
 /// From everything to the least.
-const DETAILS: [Detail; 5] = [
+const DETAILS: [Detail; 6] = [
     Detail {
         iterations: usize::MAX,
         inner: usize::MAX,
@@ -63,14 +66,20 @@ const DETAILS: [Detail; 5] = [
         source: true,
     },
     Detail {
-        iterations: 2,
+        iterations: 4,
         inner: 4,
         callees: true,
         source: true,
     },
     Detail {
-        iterations: 2,
+        iterations: 4,
         inner: 4,
+        callees: false,
+        source: true,
+    },
+    Detail {
+        iterations: 2,
+        inner: 2,
         callees: false,
         source: true,
     },
@@ -239,13 +248,20 @@ impl Rendered<'_> {
 
     fn folded(&mut self, folded: &Loop, indent: usize) {
         let mut kept: Vec<&(u64, Vec<Node>)> = folded.kept.iter().collect();
+        let is_last = |it: &mut &(u64, Vec<Node>)| it.0 == folded.count;
+        let last = folded.last.as_ref().or_else(|| kept.pop_if(is_last));
         if kept.len() > self.detail.iterations {
-            // The newest of the kept ones may be the last iteration.
-            let last = kept.pop().filter(|(number, _)| *number == folded.count);
-            kept.truncate(self.detail.iterations);
-            kept.extend(last);
+            // Iterations on another path say more than those on the same one.
+            let mut paths = HashSet::new();
+            let (mut chosen, same): (Vec<_>, Vec<_>) = kept
+                .into_iter()
+                .partition(|(_, nodes)| paths.insert(path_of(nodes)));
+            chosen.extend(same);
+            chosen.truncate(self.detail.iterations);
+            chosen.sort_by_key(|(number, _)| *number);
+            kept = chosen;
         }
-        kept.extend(&folded.last);
+        kept.extend(last);
         let is_whole = kept.len() as u64 == folded.count;
         if is_whole && folded.count <= 3 {
             kept.iter().for_each(|(_, nodes)| self.nodes(nodes, indent));
@@ -282,10 +298,17 @@ impl Rendered<'_> {
             self.nodes(&folded.rest, inside);
             self.label(first, indent + 1, "then");
         }
-        let ranges = folded.ranges.iter();
-        let ranges: Vec<String> = ranges
+        // Variables first, then parts of them.
+        let mut ranges: Vec<&Range> = folded.ranges.iter().collect();
+        ranges.sort_by_key(|range| range.name.contains(['[', '.', '>', '*']));
+        let more = ranges.len().saturating_sub(MAX_RANGES);
+        let ranges = ranges.into_iter().take(MAX_RANGES);
+        let mut ranges: Vec<String> = ranges
             .map(|range| format!("{}: {} → {}", range.name, range.first, range.last))
             .collect();
+        if more > 0 {
+            ranges.push(format!("{more} more"));
+        }
         if !ranges.is_empty() {
             self.row(indent + 1, &format!("in all: {}", ranges.join(", ")));
         }

@@ -84,6 +84,30 @@ fn loop_keeps_two_first_iterations_and_the_last() {
 }
 
 #[test]
+fn range_of_a_loop_ends_with_the_loop() {
+    let mut folder = Folder::default();
+    let change = |before: u32, after: u32| {
+        vec![Change {
+            name: "i".to_owned(),
+            before: Some(before.to_string()),
+            after: after.to_string(),
+        }]
+    };
+    for i in 0..9 {
+        folder.begin(line(5), Vec::new());
+        folder.begin(line(6), change(i, i + 1));
+    }
+    folder.begin(line(8), Vec::new());
+    folder.begin(line(9), change(9, 70));
+    let nodes = folder.finish(Vec::new());
+    let Node::Loop(found) = &nodes[0] else {
+        panic!("no loop: {nodes:?}");
+    };
+    let range = &found.ranges[0];
+    assert_eq!((&*range.first, &*range.last), ("0", "9"), "{nodes:?}");
+}
+
+#[test]
 fn iteration_on_another_path_is_kept() {
     let usual = [5, 7].repeat(10);
     let lines = usual.iter().chain(&[5, 6, 7]).chain(&usual).chain(&[5]);

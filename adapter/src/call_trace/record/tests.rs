@@ -29,7 +29,7 @@ fn at(recorder: &mut Recorder, number: u32, variables: &[(&str, u32, &str)]) {
         Some(Snapshot {
             text: variables[index].2.to_owned(),
             exact: variables[index].2.to_owned(),
-            leaves: Vec::new(),
+            ..Snapshot::default()
         })
     });
 }

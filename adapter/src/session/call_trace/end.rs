@@ -148,7 +148,7 @@ fn place(session: &mut Session) -> Option<String> {
 }
 
 /// Returns the wanted lines of a file, without indentation.
-fn read_lines(path: &std::path::Path, wanted: &BTreeSet<u32>) -> Vec<(u32, String)> {
+pub(super) fn read_lines(path: &std::path::Path, wanted: &BTreeSet<u32>) -> Vec<(u32, String)> {
     let (Some(last), Ok(file)) = (wanted.last(), open_regular(path)) else {
         return Vec::new();
     };

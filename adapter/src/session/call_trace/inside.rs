@@ -1,10 +1,11 @@
 //! The steps through a traced call: what a stop belongs to, and how the program goes on.
 
-use super::observe::{self, Reading};
+use super::observe::{self, Reading, Targets};
 use super::{Flow, Inside, MAX_LINES, MAX_TIME, Pending, Running, TIME_IS_UP};
 use crate::call_trace::{Frame, Outcome, Position, Recorder, Relation};
 use crate::session::{Session, own_breakpoints};
 use engine::{FrameKey, Granularity, Objects, ResumeScope, StepKind, ThreadId};
+use std::collections::HashMap;
 use std::time::Instant;
 
 /// Frames searched for the one that threw an exception.
@@ -19,7 +20,7 @@ pub(super) fn begin(session: &mut Session, running: &mut Running, thread: Thread
         return Flow::Ends("the stack cannot be unwound".to_owned());
     };
     let mut objects = Objects::default();
-    let arguments = observe::arguments(session, &mut objects, top.key);
+    let arguments = observe::arguments(session, &mut objects, top.key, Targets::Whole);
     let frame = Frame {
         name: top.name.clone(),
         arguments,
@@ -41,6 +42,7 @@ pub(super) fn begin(session: &mut Session, running: &mut Running, thread: Thread
         continues: false,
         thrown: None,
         thread_ended: None,
+        written: HashMap::new(),
     });
     advance(session, running)
 }
@@ -74,18 +76,16 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
         }
         inside.continues = true;
         if pending.is_recorded {
-            let outcome = outcome(session, inside);
+            let outcome = outcome(session, inside, &[pending.position], position);
             inside.recorder.add_call(pending.frame, outcome);
         }
     }
     let relation = inside.recorder.relation(position);
     if let Relation::Left(count) = relation {
-        for left in 1..=count {
-            // Only the last one can have returned here.
-            let outcome = match left == count {
-                true => outcome(session, inside),
-                false => Outcome::Unwound,
-            };
+        let mut left = inside.recorder.positions();
+        left.truncate(count);
+        for at in 0..left.len() {
+            let outcome = outcome(session, inside, &left[at..], position);
             inside.recorder.leave(outcome);
         }
         if inside.recorder.depth() == 0 {
@@ -106,7 +106,7 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
         Relation::Callee => {
             let frame = Frame {
                 name: top.name.clone(),
-                arguments: observe::arguments(session, &mut inside.objects, top.key),
+                arguments: called_with(session, inside, top.key),
             };
             if inside.recorder.depth() > depth || session.debugger.is_library(&top) {
                 inside.pending = Some(Pending {
@@ -121,7 +121,7 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
         Relation::Same | Relation::Left(_) => {}
     }
     if top.name != inside.recorder.function() && !inside.recorder.function().is_empty() {
-        let arguments = observe::arguments(session, &mut inside.objects, top.key);
+        let arguments = called_with(session, inside, top.key);
         inside.recorder.replace_function(Frame {
             name: top.name.clone(),
             arguments,
@@ -147,7 +147,8 @@ fn begin_line(
     frame: FrameKey,
     line: crate::call_trace::Line,
 ) {
-    let locals = session.debugger.locals(frame).unwrap_or_default();
+    let mut locals = session.debugger.locals(frame).unwrap_or_default();
+    locals.retain(|named| named.name != "iter" || observe::is_written(session, inside, named));
     let seen = locals
         .iter()
         .map(|named| observe::seen(session, inside, named))
@@ -185,16 +186,34 @@ pub(super) fn on_throw(session: &mut Session, running: &mut Running) -> Flow {
     step_out(session, thread)
 }
 
-/// Returns how a function has ended from which the thread comes.
-fn outcome(session: &mut Session, inside: &mut Inside) -> Outcome {
-    match session.debugger.is_returned(inside.thread) {
-        true => Outcome::Returned(observe::returned(
-            session,
-            &mut inside.objects,
-            inside.thread,
-        )),
-        false => Outcome::Unwound,
+/// Returns the arguments of a function that the traced one calls.
+fn called_with(session: &mut Session, inside: &mut Inside, frame: FrameKey) -> String {
+    observe::arguments(session, &mut inside.objects, frame, Targets::Numbers)
+}
+
+/// Returns how the first of the activations in `left` has ended; the thread has left all of them, and
+/// is at `now`.
+fn outcome(
+    session: &mut Session,
+    inside: &mut Inside,
+    left: &[Position],
+    now: Position,
+) -> Outcome {
+    let (Some(first), Some(last)) = (left.first(), left.last()) else {
+        return Outcome::Unwound;
+    };
+    // An inlined call leaves its code, and has no value. The last machine frame is the one that may
+    // have returned here.
+    if first.frame == now.frame {
+        return Outcome::Returned(None);
     }
+    if first.frame != last.frame || !session.debugger.is_returned(inside.thread) {
+        return Outcome::Unwound;
+    }
+    Outcome::Returned(match first.levels {
+        1 => observe::returned(session, &mut inside.objects, inside.thread),
+        _ => None,
+    })
 }
 
 fn step(session: &mut Session, thread: ThreadId) -> Flow {

@@ -13,6 +13,7 @@ use engine::{
     BreakpointInfo, BreakpointOptions, Event, FunctionBreakpoint, Objects, ResumeScope, SourceFile,
     State, Stop, StopReason, ThreadId,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -70,6 +71,8 @@ struct Inside {
     continues: bool,
     /// The last exception or panic.
     thrown: Option<String>,
+    /// Whether the program or the compiler declares the `iter` of a line.
+    written: HashMap<Line, bool>,
     /// When the thread ended.
     thread_ended: Option<Instant>,
 }

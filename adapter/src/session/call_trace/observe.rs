@@ -1,14 +1,21 @@
 //! Reads what a trace shows of a stopped program: variables, arguments, the targets of pointers.
 
-use super::Inside;
-use crate::call_trace::{Change, Leaf, Seen, Snapshot, cut, differences};
+use super::{Inside, end};
+use crate::call_trace::{Change, Group, Leaf, Seen, Snapshot, cut, differences};
 use crate::session::Session;
 use engine::value::ChildPath;
 use engine::value::scalar::NumberFormat;
 use engine::{Child, ChildFilter, Frame, FrameKey, Limits, Named, Objects, ThreadId, Value};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-/// Maximum number of parts of a value that are compared.
-const MAX_LEAVES: usize = 128;
+/// Maximum number of members and elements of a value that are compared, of members with all of their
+/// elements, and of elements of one array.
+const MAX_LEAVES: usize = 4096;
+const MAX_GROUPS: usize = 128;
+const MAX_CHILDREN: u64 = 1024;
+/// Maximum number of parts of one argument that are named when the call has ended.
+const MAX_CHANGES: usize = 12;
 /// Maximum depth of members in members.
 const MAX_DEPTH: usize = 4;
 /// Number of pointers followed from a variable, and from an argument at the return.
@@ -47,7 +54,14 @@ fn limits(numbers: NumberFormat, text: usize) -> Limits {
 
 impl Reading<'_> {
     fn text(&mut self, value: &Value, bytes: usize) -> Option<String> {
-        let limits = limits(self.session.settings.limits.numbers, bytes);
+        self.text_of(value, bytes, 3)
+    }
+
+    fn text_of(&mut self, value: &Value, bytes: usize, depth: usize) -> Option<String> {
+        let limits = Limits {
+            depth,
+            ..limits(self.session.settings.limits.numbers, bytes)
+        };
         // Each value shows its targets itself.
         self.objects.begin();
         let debugger = &mut self.session.debugger;
@@ -78,24 +92,37 @@ impl Reading<'_> {
             true => self.exact(value, &text),
             false => String::new(),
         };
-        let is_long = text.len() >= 300;
-        if former.is_some_and(|it| !is_long && it.text == text && it.exact == exact) {
+        let print = self.session.debugger.bytes_print(value);
+        let is_same = |it: &Snapshot| it.print == print && it.text == text && it.exact == exact;
+        if former.is_some_and(is_same) {
             return None;
         }
         Some(Snapshot {
-            leaves: self.leaves(value, &named.name, POINTERS.0),
+            groups: self.groups(value, &named.name, POINTERS.0, former),
             text,
             exact,
+            print,
         })
     }
 
-    /// Returns the parts of a value; empty if it has none.
-    fn leaves(&mut self, value: &Value, name: &str, pointers: usize) -> Vec<Leaf> {
-        let mut leaves = Vec::new();
-        self.collect(value, name, pointers, 0, &mut leaves);
-        match leaves.as_slice() {
-            [only] if only.path == name => Vec::new(),
-            _ => leaves,
+    /// Returns the parts of a value; none if it has no parts.
+    fn groups(
+        &mut self,
+        value: &Value,
+        name: &str,
+        pointers: usize,
+        former: Option<&Snapshot>,
+    ) -> Vec<Arc<Group>> {
+        let former = former.map(|it| it.groups.iter().map(|it| (it.path.as_str(), it)).collect());
+        let mut parts = Parts {
+            former: former.unwrap_or_default(),
+            groups: Vec::new(),
+            leaves: 0,
+        };
+        self.collect(value, name, (pointers, 0), &mut parts);
+        match parts.groups.as_slice() {
+            [only] if only.path == name && only.leaves.len() <= 1 => Vec::new(),
+            _ => parts.groups,
         }
     }
 
@@ -103,14 +130,22 @@ impl Reading<'_> {
         &mut self,
         value: &Value,
         path: &str,
-        pointers: usize,
-        depth: usize,
-        leaves: &mut Vec<Leaf>,
+        (pointers, depth): (usize, usize),
+        parts: &mut Parts<'_>,
     ) {
-        if leaves.len() >= MAX_LEAVES {
+        if parts.is_full() {
             return;
         }
-        let mut range = 0..MAX_LEAVES as u64;
+        let print = self.session.debugger.fingerprint(value);
+        if let Some(former) = parts.former.get(path)
+            && print.is_some()
+            && former.print == print
+        {
+            let former = Arc::clone(former);
+            parts.push(former);
+            return;
+        }
+        let mut range = 0..MAX_CHILDREN;
         let debugger = &mut self.session.debugger;
         let children = match depth < MAX_DEPTH {
             true => debugger.next_children(value, ChildFilter::All, &mut range),
@@ -119,23 +154,74 @@ impl Reading<'_> {
         let children = children.map(|batch| batch.children()).unwrap_or_default();
         let of_pointer = children.first().is_some_and(is_of_pointer);
         if children.is_empty() || (of_pointer && pointers == 0) {
-            if let Some(text) = self.text(value, 100) {
-                let exact = format!("{text} {}", self.exact(value, &text));
-                let (path, text) = (cut(path, MAX_NAME_BYTES), text);
-                leaves.push(Leaf { path, text, exact });
-            }
+            let leaf = self.leaf(value, path);
+            parts.push(Arc::new(Group {
+                path: path.to_owned(),
+                print,
+                leaves: leaf.into_iter().collect(),
+            }));
             return;
         }
-        let pointers = pointers - usize::from(of_pointer);
-        for child in children {
-            if child.name == "[raw]" {
-                continue;
-            }
-            let path = path_of(path, &child);
-            if let Ok(value) = &child.value {
-                self.collect(value, &path, pointers, depth + 1, leaves);
-            }
+        let children: Vec<(String, Value)> = children
+            .into_iter()
+            .filter(|child| child.name != "[raw]")
+            .filter_map(|child| Some((path_of(path, &child), child.value.ok()?)))
+            .collect();
+        if print.is_some() {
+            // An array of numbers.
+            let leaves = children.iter();
+            let leaves = leaves.filter_map(|(path, value)| self.leaf(value, path));
+            parts.push(Arc::new(Group {
+                path: path.to_owned(),
+                print,
+                leaves: leaves.collect(),
+            }));
+            return;
         }
+        let inner = (pointers - usize::from(of_pointer), depth + 1);
+        // Numbers first: what is left out then are members of members. The order stays.
+        let (numbers, others): (Vec<_>, Vec<_>) = children
+            .iter()
+            .enumerate()
+            .partition(|(_, (_, value))| self.session.debugger.fingerprint(value).is_some());
+        let first = parts.groups.len();
+        let mut read = Vec::with_capacity(children.len());
+        for (index, (path, value)) in numbers.into_iter().chain(others) {
+            let from = parts.groups.len();
+            self.collect(value, path, inner, parts);
+            read.push((index, from - first..parts.groups.len() - first));
+        }
+        read.sort_by_key(|(index, _)| *index);
+        let groups = parts.groups.split_off(first);
+        let in_order = read.into_iter().flat_map(|(_, range)| range);
+        let in_order = in_order.filter_map(|at| groups.get(at).cloned());
+        parts.groups.extend(in_order);
+    }
+
+    fn leaf(&mut self, value: &Value, path: &str) -> Option<Leaf> {
+        let text = self.text(value, 100)?;
+        let exact = format!("{text} {}", self.exact(value, &text));
+        let path = cut(path, MAX_NAME_BYTES);
+        Some(Leaf { path, text, exact })
+    }
+}
+
+/// The parts of a value as they are read.
+struct Parts<'a> {
+    /// Those of the snapshot before, by path.
+    former: HashMap<&'a str, &'a Arc<Group>>,
+    groups: Vec<Arc<Group>>,
+    leaves: usize,
+}
+
+impl Parts<'_> {
+    fn is_full(&self) -> bool {
+        self.groups.len() >= MAX_GROUPS || self.leaves >= MAX_LEAVES
+    }
+
+    fn push(&mut self, group: Arc<Group>) {
+        self.leaves += group.leaves.len();
+        self.groups.push(group);
     }
 }
 
@@ -166,6 +252,27 @@ fn path_of(parent: &str, child: &Child) -> String {
     }
 }
 
+/// Returns whether a variable's name is in the source of its declaration. rustc declares a variable
+/// `iter` for each `for` loop, which debug info does not mark.
+pub(super) fn is_written(session: &mut Session, inside: &mut Inside, named: &Named) -> bool {
+    let Some(place) = &named.declaration else {
+        return true;
+    };
+    let line = inside.line(Some(place));
+    if let Some(known) = inside.written.get(&line) {
+        return *known;
+    }
+    let path = session.sources.local(&place.file.path);
+    let source = end::read_lines(&path, &BTreeSet::from([place.line]));
+    let is_word = |char: char| char.is_alphanumeric() || char == '_';
+    let is_written = source.first().is_none_or(|(_, text)| {
+        let mut words = text.split(|char| !is_word(char));
+        words.any(|word| word == named.name)
+    });
+    inside.written.insert(line, is_written);
+    is_written
+}
+
 /// Describes a variable at a stop.
 pub(super) fn seen(session: &Session, inside: &mut Inside, named: &Named) -> Seen {
     let print = named.value.as_ref().ok();
@@ -180,8 +287,22 @@ pub(super) fn seen(session: &Session, inside: &mut Inside, named: &Named) -> See
     }
 }
 
+/// How the targets of pointers are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Targets {
+    /// With their contents.
+    Whole,
+    /// By their numbers.
+    Numbers,
+}
+
 /// Returns the arguments of a frame's function as text.
-pub(super) fn arguments(session: &mut Session, objects: &mut Objects, frame: FrameKey) -> String {
+pub(super) fn arguments(
+    session: &mut Session,
+    objects: &mut Objects,
+    frame: FrameKey,
+    targets: Targets,
+) -> String {
     let parameters = session.debugger.parameters(frame).unwrap_or_default();
     let mut reading = Reading { session, objects };
     let mut text = String::new();
@@ -194,8 +315,12 @@ pub(super) fn arguments(session: &mut Session, objects: &mut Objects, frame: Fra
             break;
         }
         let value = named.value.as_ref().ok();
-        let value = value.and_then(|value| reading.text(value, MAX_ARGUMENT_BYTES.0));
-        let value = value.as_deref().unwrap_or("<unknown>");
+        let depth = match targets {
+            Targets::Whole => 3,
+            Targets::Numbers => 1,
+        };
+        let value = value.and_then(|value| reading.text_of(value, MAX_ARGUMENT_BYTES.0, depth));
+        let value = value.as_deref().unwrap_or("?");
         // The name of a shadowed parameter ends with the line of its declaration.
         let name = named.name.split(" (line ").next().unwrap_or_default();
         match name {
@@ -223,7 +348,7 @@ pub(super) fn targets(
                 .with_present_bytes(named.value.as_ref().ok()?);
             let before = reading.whole(&value, &named.name)?;
             let name = named.name;
-            (!before.leaves.is_empty()).then_some(Watched {
+            (!before.groups.is_empty()).then_some(Watched {
                 name,
                 value,
                 before,
@@ -237,8 +362,8 @@ impl Reading<'_> {
     fn whole(&mut self, value: &Value, name: &str) -> Option<Snapshot> {
         Some(Snapshot {
             text: self.text(value, 400)?,
-            exact: String::new(),
-            leaves: self.leaves(value, name, POINTERS.1),
+            groups: self.groups(value, name, POINTERS.1, None),
+            ..Snapshot::default()
         })
     }
 
@@ -247,7 +372,12 @@ impl Reading<'_> {
         let mut changes = Vec::new();
         for target in targets {
             if let Some(after) = self.whole(&target.value, &target.name) {
-                changes.extend(differences(&target.name, &target.before, &after));
+                changes.extend(differences(
+                    &target.name,
+                    &target.before,
+                    &after,
+                    MAX_CHANGES,
+                ));
             }
         }
         changes

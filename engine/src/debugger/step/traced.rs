@@ -82,6 +82,27 @@ impl Debugger {
         None
     }
 
+    /// Returns a number that differs, but for hash collisions, if the value's bytes do, or those of its
+    /// target if it is a pointer or a reference. Equal numbers prove nothing about further targets.
+    /// `None`: no bytes, or too many.
+    pub fn bytes_print(&self, value: &Value) -> Option<u64> {
+        let hash_of = |value: &Value, hasher: &mut FxHasher| {
+            value.ty.size().filter(|size| *size <= MAX_BYTES)?;
+            let bytes = self.in_process(|scope| value.bytes(scope)).ok()?;
+            bytes.hash(hasher);
+            Some(())
+        };
+        let mut hasher = FxHasher::default();
+        hash_of(value, &mut hasher)?;
+        if let Shape::Pointer(of, _) = value.ty.shape()
+            && let Ok(target) = self.in_process(|scope| value.pointee(scope, of.clone()))
+        {
+            // A target that cannot be read has no bytes to differ.
+            let _ = hash_of(&target, &mut hasher);
+        }
+        Some(hasher.finish())
+    }
+
     /// Returns whether a stopped thread is at a location of a breakpoint.
     pub fn is_at_breakpoint(&self, thread: ThreadId, id: BreakpointId) -> bool {
         let pc = self.inferior.registers(thread).map(|it| it.pc());
