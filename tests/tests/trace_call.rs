@@ -118,6 +118,11 @@ fn recursion_shows_one_activation() {
     client.expect_line(&fixture, "recursion");
     assert_eq!(client.evaluate("n"), "5");
     client.disconnect();
+    // The calls inside do not end the trace of the first one.
+    let mut client = started(&fixture, &[]);
+    let text = trace(&mut client, json!({"function": "factorial"}));
+    assert_contains(&text, &["→ factorial(n=4) = 24", "returned 120\n"]);
+    client.disconnect();
 }
 
 #[test]
@@ -147,6 +152,42 @@ fn callee_that_changes_a_struct_is_visible_in_its_caller() {
              account->history[2]: 0 → 300\n",
         ],
     );
+    client.disconnect();
+}
+
+#[test]
+fn change_far_inside_a_large_value_is_found() {
+    let fixture = Fixture::of("c/trace_call.c");
+    let mut client = started(&fixture, &[]);
+    let text = trace(&mut client, json!({"function": "mark"}));
+    assert_contains(row(&text, &fixture, "mark"), &["cells->cells[50]: 0 → 51"]);
+    assert_contains(
+        &text,
+        &["changed through arguments: cells->cells[50]: 0 → 51\n"],
+    );
+    client.disconnect();
+}
+
+#[test]
+fn call_by_a_library_ends_at_its_return() {
+    let fixture = Fixture::of("c/trace_call.c");
+    let mut client = started(&fixture, &[]);
+    for _ in 0..2 {
+        let text = trace(&mut client, json!({"function": "compare"}));
+        client.expect_stopped("step");
+        let last = |row: &str| -> i64 {
+            let number = row.split_whitespace().next_back();
+            number
+                .and_then(|it| it.parse().ok())
+                .unwrap_or_else(|| panic!("{text}"))
+        };
+        let returned = text.lines().find(|row| row.starts_with("returned"));
+        let [x, y] = ["compare", "compared"].map(|it| last(row(&text, &fixture, it)));
+        assert_eq!(last(returned.expect("a result")), x - y, "{text}");
+        let names = client.function_names();
+        assert!(!names.contains(&"compare".to_owned()), "{names:?}");
+        assert!(names.contains(&"main".to_owned()), "{names:?}");
+    }
     client.disconnect();
 }
 

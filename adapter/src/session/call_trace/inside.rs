@@ -4,7 +4,7 @@ use super::observe::{self, Reading, Targets};
 use super::{Flow, Inside, MAX_LINES, MAX_TIME, Pending, Running, TIME_IS_UP};
 use crate::call_trace::{Frame, Outcome, Position, Recorder, Relation};
 use crate::session::{Session, own_breakpoints};
-use engine::{FrameKey, Granularity, Objects, ResumeScope, StepKind, ThreadId};
+use engine::{FrameKey, FrameKind, Granularity, Objects, ResumeScope, StepKind, ThreadId};
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -30,8 +30,16 @@ pub(super) fn begin(session: &mut Session, running: &mut Running, thread: Thread
     if !frame.arguments.is_empty() {
         head.push(format!("arguments: {}", frame.arguments));
     }
+    let has_info = top.kind != FrameKind::NoDebugInfo;
+    let calls = match session.debugger.is_library(&top) {
+        // Filters do not apply to a step that begins in what they hide: it would enter everything.
+        true => StepKind::Over,
+        false => StepKind::Into,
+    };
     running.inside = Some(Inside {
         thread,
+        calls,
+        has_info,
         recorder: Recorder::new(position, frame),
         began: Instant::now(),
         head,
@@ -138,7 +146,7 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
             return Flow::Ends(TIME_IS_UP.to_owned());
         }
     }
-    step(session, thread)
+    step(session, thread, inside.calls)
 }
 
 fn begin_line(
@@ -207,8 +215,15 @@ fn outcome(
     if first.frame == now.frame {
         return Outcome::Returned(None);
     }
-    if first.frame != last.frame || !session.debugger.is_returned(inside.thread) {
+    if first.frame != last.frame {
         return Outcome::Unwound;
+    }
+    if !session.debugger.is_returned(inside.thread) {
+        return match inside.has_info {
+            true => Outcome::Unwound,
+            // Nothing is known of its result.
+            false => Outcome::Returned(None),
+        };
     }
     Outcome::Returned(match first.levels {
         1 => observe::returned(session, &mut inside.objects, inside.thread),
@@ -216,10 +231,10 @@ fn outcome(
     })
 }
 
-fn step(session: &mut Session, thread: ThreadId) -> Flow {
+fn step(session: &mut Session, thread: ThreadId, calls: StepKind) -> Flow {
     let stepped = session
         .debugger
-        .step_or_return(thread, StepKind::Into, ResumeScope::All);
+        .step_or_return(thread, calls, ResumeScope::All);
     flow(stepped)
 }
 

@@ -11,7 +11,7 @@ use crate::protocol::RequestError;
 use crate::session::{Session, debuginfod, events, own_breakpoints};
 use engine::{
     BreakpointInfo, BreakpointOptions, Event, FunctionBreakpoint, Objects, ResumeScope, SourceFile,
-    State, Stop, StopReason, ThreadId,
+    State, StepKind, Stop, StopReason, ThreadId,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,6 +55,10 @@ pub struct Running {
 #[derive(Debug)]
 struct Inside {
     thread: ThreadId,
+    /// How calls are stepped: into them, so that they are listed, or over them.
+    calls: StepKind,
+    /// Whether the function has debug info, so that a return is told from an exception.
+    has_info: bool,
     recorder: Recorder,
     began: Instant,
     /// The first lines of the text.

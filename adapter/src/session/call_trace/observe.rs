@@ -266,7 +266,8 @@ pub(super) fn is_written(session: &mut Session, inside: &mut Inside, named: &Nam
     let source = end::read_lines(&path, &BTreeSet::from([place.line]));
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     let is_written = source.first().is_none_or(|(_, text)| {
-        let mut words = text.split(|char| !is_word(char));
+        // A method of the name is another thing.
+        let mut words = text.split(|char| !is_word(char) && char != '.');
         words.any(|word| word == named.name)
     });
     inside.written.insert(line, is_written);
