@@ -45,6 +45,8 @@ enum Command {
     Dap(Dap),
     /// Run a program and print each stop: source, stack, variables
     Run(run::Options),
+    /// Record values of a program at a line or function, and print tables
+    Trace(run::trace::Options),
     /// Print a core file: threads, stacks, variables
     Core(run::core::Options),
     /// Serve agents: the Model Context Protocol on stdin and stdout
@@ -63,7 +65,7 @@ impl Command {
     fn debugs(&self) -> bool {
         match self {
             Command::Dap(options) => options.listen.is_none(),
-            Command::Run(_) | Command::Core(_) | Command::Demo => true,
+            Command::Run(_) | Command::Trace(_) | Command::Core(_) | Command::Demo => true,
             Command::Mcp(_) | Command::Setup | Command::LaunchInTerminal(_) => false,
         }
     }
@@ -119,6 +121,10 @@ fn main() -> ExitCode {
         Command::Run(options) => {
             log::start(None);
             run::run(options)
+        }
+        Command::Trace(options) => {
+            log::start(None);
+            run::trace::trace(options)
         }
         Command::Core(options) => {
             log::start(None);

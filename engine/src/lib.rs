@@ -20,6 +20,7 @@ mod stops;
 pub use debugger::disassembly::{Disassembled, Flavor, Listing, Wanted};
 pub use debugger::stack::{Frame, FrameKind, Stack};
 pub use debugger::step::{Activation, GotoTarget};
+pub use debugger::trace::TracePlace;
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
     ResumeScope, State, StepKind, SymbolInfo, ThreadInfo, Wait,
@@ -51,3 +52,4 @@ pub use stops::breakpoint::{
 pub use stops::event::{Event, Stop, StopReason};
 pub use stops::exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
 pub use stops::step::{StepFilters, StepTarget};
+pub use stops::trace::{Cell, Histogram, Number, Record, Row, TableReport, TraceReport};

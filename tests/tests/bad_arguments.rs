@@ -79,6 +79,9 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("stillpoint/context", &[]),
     ("stillpoint/stacks", &[]),
     ("stillpoint/traceCall", &["function"]),
+    ("stillpoint/addTrace", &["location", "query"]),
+    ("stillpoint/removeTrace", &["id"]),
+    ("stillpoint/traces", &[]),
     ("scopes", &["frameId"]),
     ("variables", &["variablesReference"]),
     ("setVariable", &["variablesReference", "name", "value"]),
@@ -103,7 +106,8 @@ fn wrong_types_in_every_request() {
     let usual = |field: &str| match field {
         "source" => json!({"path": "x.c"}),
         "breakpoints" => json!([]),
-        "name" | "value" | "expression" | "text" | "memoryReference" | "data" => json!("0"),
+        "name" | "value" | "expression" | "text" | "memoryReference" | "data" | "location"
+        | "query" => json!("0"),
         "settings" => json!({}),
         _ => json!(1),
     };

@@ -18,6 +18,7 @@ fn tools_describe_themselves() {
         "debug_attach",
         "debug_breakpoint",
         "debug_logpoint",
+        "debug_trace",
         "debug_continue",
         "debug_trace_call",
         "debug_stack",

@@ -10,6 +10,7 @@ mod settings;
 mod signals;
 mod stacks;
 mod text;
+mod traces;
 
 pub use text::hex_and_characters;
 
@@ -71,6 +72,7 @@ static COMMANDS: &[Command] = &[
     modules::MODULES,
     modules::SYMBOLS,
     signals::SIGNALS,
+    traces::TRACE,
     settings::SET,
 ];
 

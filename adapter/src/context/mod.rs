@@ -6,6 +6,7 @@ mod difference;
 mod source;
 mod stack;
 mod stacks;
+pub mod traces;
 
 pub use budget::cut;
 pub use stacks::gather_stacks;

@@ -235,6 +235,9 @@ pub struct SourceBreakpoint {
     /// The log message; the breakpoint then does not stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_message: Option<String>,
+    /// What to record instead of stopping; not in the specification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<super::TraceQuery>,
     /// `hardware` or `software`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,

@@ -44,6 +44,8 @@ pub enum BreakpointProblem {
     Condition,
     /// The log message is invalid.
     LogMessage,
+    /// What a tracepoint is to record is invalid.
+    Trace,
     /// The line has no code.
     NoCode,
     /// Debug info is being searched; a `breakpoint` event reports the result.

@@ -14,6 +14,7 @@ mod lenient;
 mod memory;
 mod parse;
 mod stack;
+mod traces;
 mod types;
 mod values;
 
@@ -31,6 +32,7 @@ pub use lenient::read_arguments;
 pub use memory::*;
 pub use parse::{from_json, from_value};
 pub use stack::*;
+pub use traces::*;
 pub use types::*;
 pub use values::*;
 

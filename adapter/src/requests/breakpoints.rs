@@ -108,6 +108,12 @@ fn wanted(
         sources, client, ..
     } = session;
     let line = client.line_in(breakpoint.line);
+    let log_message = non_blank(breakpoint.log_message);
+    let given = breakpoint.trace.map(|trace| trace.query);
+    let (trace, log_message) = match log_message.as_deref().and_then(trace_in_message) {
+        Some(query) if given.is_none() => (Some(query.to_owned()), None),
+        _ => (given, log_message),
+    };
     engine::SourceBreakpoint {
         line,
         column: client
@@ -116,10 +122,18 @@ fn wanted(
         options: BreakpointOptions {
             condition: non_blank(breakpoint.condition),
             hit_condition: non_blank(breakpoint.hit_condition),
-            log_message: non_blank(breakpoint.log_message),
+            log_message,
+            trace,
             hardware: breakpoint.mode.as_deref() == Some(HARDWARE),
         },
     }
+}
+
+/// Returns the query of a tracepoint in a log message that is nothing else: `{:trace QUERY}`, for
+/// clients that can send only log messages. No expression begins with a single colon.
+fn trace_in_message(message: &str) -> Option<&str> {
+    let query = message.trim().strip_prefix("{:trace")?.strip_suffix('}')?;
+    (query.is_empty() || query.starts_with(char::is_whitespace)).then_some(query)
 }
 
 /// Returns the text unless it is blank: editors send blank texts for empty fields.

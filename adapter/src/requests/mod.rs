@@ -22,6 +22,7 @@ mod sources;
 mod stack;
 mod stepping;
 mod threads;
+mod traces;
 mod variables;
 
 pub use breakpoints::*;
@@ -45,6 +46,7 @@ pub use sources::*;
 pub use stack::*;
 pub use stepping::*;
 pub use threads::*;
+pub use traces::*;
 pub use variables::*;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 mod reports;
 mod serve;
 
-pub use serve::{serve, serve_after};
+pub use serve::{serve, serve_after, serve_to_its_end};
 
 use crate::protocol::{Handled, Malformed, Request, RequestError};
 use crate::protocol::{InvalidatedEventBody, Response};
@@ -61,7 +61,7 @@ impl Service<'_> {
     /// The client sent something that is not DAP, or waiting for the debuggee failed.
     fn run(mut self) -> Result<(), ServiceError> {
         while !self.session.is_over() {
-            if let Some(signal) = engine::os::end_signal() {
+            if let Some(signal) = self.session.must_end() {
                 tracing::info!(?signal, "received SIGTERM");
                 self.session.end_or_detach(None);
                 startup::exited(&mut self.session, ExitStatus::Detached);

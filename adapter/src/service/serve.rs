@@ -19,11 +19,28 @@ pub fn serve(streams: [Stream; 2]) -> Result<(), ServiceError> {
     serve_after(streams, BytesMut::new())
 }
 
+/// Like [`serve`], for a client in this process that ends the session itself when the process gets a
+/// signal to end.
+///
+/// # Errors
+/// Like [`serve`].
+pub fn serve_to_its_end(streams: [Stream; 2]) -> Result<(), ServiceError> {
+    run(streams, BytesMut::new(), true)
+}
+
 /// Like [`serve`], with bytes that were read from the client before.
 ///
 /// # Errors
 /// Like [`serve`].
 pub fn serve_after(streams: [Stream; 2], early_bytes: BytesMut) -> Result<(), ServiceError> {
+    run(streams, early_bytes, false)
+}
+
+fn run(
+    streams: [Stream; 2],
+    early_bytes: BytesMut,
+    is_ended_by_client: bool,
+) -> Result<(), ServiceError> {
     let debugger = Debugger::new()?;
     let Connection {
         inbox,
@@ -32,8 +49,10 @@ pub fn serve_after(streams: [Stream; 2], early_bytes: BytesMut) -> Result<(), Se
         outbox,
         flushed,
     } = Connection::open(streams, early_bytes, debugger.waker())?;
+    let mut session = Session::new(debugger, inbox, outbox);
+    session.is_ended_by_client = is_ended_by_client;
     let service = Service {
-        session: Session::new(debugger, inbox, outbox),
+        session,
         received: &received,
         intake: &intake,
         last_sent: None,

@@ -42,7 +42,9 @@ pub fn report(session: &mut Session, event: Event) {
         }
         Event::ModuleLoaded(info) => module_loaded(session, &info),
         Event::ModuleUnloaded(id) => module_unloaded(session, id),
-        Event::BreakpointChanged(id) if session.own_breakpoints.has(id) => {}
+        // The client does not know these.
+        Event::BreakpointChanged(id)
+            if session.own_breakpoints.has(id) || session.debugger.is_own_tracepoint(id) => {}
         Event::BreakpointChanged(id) => breakpoint_changed(session, id),
         Event::BreakpointRemoved(id, why) => breakpoint_removed(session, id, why),
         Event::Output { stream, bytes } => output(session, stream, &bytes),

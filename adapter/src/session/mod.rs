@@ -25,6 +25,7 @@ pub mod reports;
 pub mod settings;
 pub mod startup;
 pub mod terminal;
+pub mod traces;
 pub mod watchable;
 pub mod work;
 
@@ -36,7 +37,7 @@ use call_trace::CallTrace;
 use children::Children;
 use debuginfod::Debuginfod;
 use deferred::Deferred;
-use engine::{Debugger, State, ThreadId};
+use engine::{Debugger, Signal, State, ThreadId};
 use events::ReportedState;
 use handles::Handles;
 use history::History;
@@ -112,6 +113,8 @@ pub struct Session {
     current: CancelFlag,
     /// Requests deferred to the end of an inferior call.
     pub deferred: Deferred,
+    /// Whether the client ends the session when this process gets a signal to end.
+    pub is_ended_by_client: bool,
     over: bool,
 }
 
@@ -144,6 +147,7 @@ impl Session {
             current: CancelFlag::default(),
             deferred: Deferred::default(),
             over: false,
+            is_ended_by_client: false,
         }
     }
 
@@ -214,7 +218,12 @@ impl Session {
 
     /// Returns true if the client has cancelled the current request.
     pub fn is_cancelled(&self) -> bool {
-        self.current.load(Ordering::Relaxed) || engine::os::end_signal().is_some()
+        self.current.load(Ordering::Relaxed) || self.must_end().is_some()
+    }
+
+    /// Returns the signal by which this process is to end, unless the client ends the session then.
+    pub fn must_end(&self) -> Option<Signal> {
+        engine::os::end_signal().filter(|_| !self.is_ended_by_client)
     }
 
     /// Returns true if the session handles no more requests.

@@ -391,6 +391,19 @@ impl Terms<'_> {
     }
 }
 
+impl Module {
+    /// Returns how the canonical frame address is computed at an address of the image: a register of
+    /// the frame, and what is added to it; `None`: it takes more, or is unknown.
+    pub fn frame_address_at(&self, addr: FileAddr) -> Option<(Register, i64)> {
+        let mut context = UnwindContext::new();
+        let rule = self.unwind_rule(addr.0, &mut context).ok()??;
+        match rule.cfa {
+            CfaRule::Offset(register, offset) if !rule.at_calls => Some((register, offset)),
+            _ => None,
+        }
+    }
+}
+
 /// Combines a value's pieces; parts that they do not describe are optimized out.
 fn whole(mut pieces: Vec<StaticPiece>, size: Option<u64>) -> StaticLocation {
     let nowhere = |piece: &StaticPiece| piece.location == StaticLocation::OptimizedOut;

@@ -25,7 +25,7 @@ const MAX_BLOCKS: usize = 8;
 /// Maximum nesting of objects.
 const DEEPEST: usize = 8;
 /// Size of a block's header in bytes: its address and length.
-const HEAD: usize = 16;
+pub(super) const HEAD: usize = 16;
 /// Minimum number of bytes of a text for a capture to be worth it.
 const LEAST_TEXT: usize = 32;
 
@@ -129,6 +129,39 @@ impl Captured {
         Ok(captured)
     }
 
+    /// Compiles the capture of a number in at most eight bytes, or of an address, without what that
+    /// points to.
+    pub(super) fn of_word(
+        value: &RuntimeValue,
+        scope: &dyn Scope,
+    ) -> Result<Captured, NotCompilable> {
+        let kept = match (&value.place, crate::expr::check::scalar(&value.ty)) {
+            (RuntimeLocation::Vector(..), Some(of)) if !of.is_integral() => {
+                let single = of.kind == ScalarKind::Float(scalar::Float::Single);
+                Kept::Float(super::numbers::float_at(value, single)?, single)
+            }
+            (_, Some(of)) if of.size <= 8 => {
+                let width = Width {
+                    size: of.size,
+                    signed: false,
+                };
+                Kept::Words(vec![(value.place.raw(0, width)?, width, 0)], of.size.into())
+            }
+            _ => return Err(NotCompilable::not_a_value(&value.ty)),
+        };
+        let mut captured = Captured {
+            ty: value.ty.clone(),
+            kept,
+            blocks: Vec::new(),
+            room: usize::MAX,
+            uses: Uses::default(),
+        };
+        let arch = scope.arch();
+        captured.check(arch)?;
+        captured.uses = set::uses(arch, Work::Capture(&captured))?;
+        Ok(captured)
+    }
+
     fn check(&self, arch: Arch) -> Result<(), NotCompilable> {
         let check = |needs| check(arch, needs);
         match &self.kept {
@@ -152,12 +185,16 @@ impl Captured {
 
     /// Returns the bytes that a record needs without texts; in whole words.
     pub(crate) fn least(&self) -> usize {
-        let own = match &self.kept {
+        self.own_bytes() + self.blocks.iter().map(Block::least).sum::<usize>()
+    }
+
+    /// Returns the number of bytes of the value's own words.
+    pub(super) fn own_bytes(&self) -> usize {
+        match &self.kept {
             Kept::Words(_, size) => size.next_multiple_of(8),
             Kept::Float(..) => 8,
             Kept::Block => 0,
-        };
-        own + self.blocks.iter().map(Block::least).sum::<usize>()
+        }
     }
 
     /// Returns the maximum number of bytes stored; in whole words.

@@ -25,6 +25,8 @@ pub(crate) struct CodeScope<'a> {
     function: Option<Arc<Function>>,
     /// Number of inlined calls inside the frame.
     depth: usize,
+    /// Offset from the thread pointer to the thread's number.
+    thread_number: Option<i32>,
 }
 
 impl<'a> CodeScope<'a> {
@@ -37,6 +39,15 @@ impl<'a> CodeScope<'a> {
             pc,
             function,
             depth,
+            thread_number: None,
+        }
+    }
+
+    /// Returns the scope with a place for `$thread`: an offset in bytes from the thread pointer.
+    pub(crate) fn with_thread_number(self, thread_number: Option<i32>) -> CodeScope<'a> {
+        CodeScope {
+            thread_number,
+            ..self
         }
     }
 
@@ -222,6 +233,10 @@ impl Scope for CodeScope<'_> {
 
     fn c_types(&self) -> CTypes {
         self.modules.c_types()
+    }
+
+    fn thread_number(&self) -> Option<i32> {
+        self.thread_number
     }
 
     fn language(&self) -> Language {

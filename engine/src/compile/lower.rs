@@ -1,6 +1,6 @@
 //! Compiler: tree → intermediate code, with the meaning that [`crate::expr`] gives each node.
 
-use super::code::{BoolExpr, Int, Order};
+use super::code::{Address, Base, BoolExpr, Int, Order};
 use super::numbers::pointee;
 use super::place::is_general;
 use super::{NotCompilable, RuntimeLocation, RuntimeValue, Scope, probe};
@@ -14,6 +14,7 @@ use crate::expr::types::named_by;
 use crate::ids::error::Error;
 use crate::inspect::registers::parts as register_parts;
 use crate::inspect::value::location::Bytes;
+use crate::inspect::value::scalar::{Scalar, ScalarKind};
 use crate::inspect::value::{RegisterPlace, Shape, Ty, Value, members};
 use dwarf::{CTypes, Language, LoadAddr};
 use rustc_hash::FxHashMap;
@@ -208,6 +209,14 @@ impl<'a> Compiler<'a> {
                 let place = RuntimeLocation::Register(*register, skip);
                 return Ok(RuntimeValue::new(ty, place));
             }
+        }
+        if name == "thread"
+            && let Some(offset) = self.scope.thread_number()
+        {
+            let int = Scalar::new(ScalarKind::Signed, 4);
+            let place = Address::of(Base::Thread, i64::from(offset));
+            let ty = Ty::Builtin(int, "int");
+            return Ok(RuntimeValue::new(ty, RuntimeLocation::Memory(place)));
         }
         Err(match name {
             "thread" => "`$thread` is known only to the debugger".into(),

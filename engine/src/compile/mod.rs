@@ -21,6 +21,7 @@ mod probe;
 mod scope;
 mod set;
 mod texts;
+mod traced;
 mod variants;
 pub(crate) mod x86_64;
 
@@ -33,6 +34,7 @@ pub(crate) use place::{RuntimeLocation, RuntimeValue};
 #[cfg(test)]
 pub(crate) use probe::NoProcess;
 pub(crate) use scope::Scope;
+pub(crate) use traced::{Calls, KeyPart, Measured, NumberKind, Traced, TracedColumn, TracedTable};
 
 use crate::arch::Arch;
 use crate::expr::Expression;

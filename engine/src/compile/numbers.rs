@@ -75,27 +75,32 @@ pub(super) fn pointee(pointer: &RuntimeValue, of: Ty) -> Result<RuntimeValue, No
     Ok(RuntimeValue::new(of, pointed(address_in(pointer)?)))
 }
 
+/// Returns the float in a value: of 32 bits if it is `single`, else of 64.
+pub(super) fn float_at(value: &RuntimeValue, single: bool) -> Result<Float, NotCompilable> {
+    let size = if single { 4 } else { 8 };
+    Ok(match value.place.piece(0, size)? {
+        RuntimeLocation::Float(float) => float,
+        RuntimeLocation::Memory(address) => Float::Load(Box::new(address), single),
+        RuntimeLocation::Vector(number, 0) => Float::Register(number, single),
+        RuntimeLocation::Bytes(bytes) => {
+            let bits = scalar::bits_of(bytes.get(..size as usize).unwrap_or(&bytes));
+            Float::Constant(match single {
+                true => f64::from(f32::from_bits(bits as u32)),
+                false => f64::from_bits(bits as u64),
+            })
+        }
+        _ => return Err("a float in a general-purpose register".into()),
+    })
+}
+
 impl Compiler<'_> {
-    /// Returns the float in a value: of 32 bits if it is `single`, else of 64.
+    /// See [`float_at`].
     pub(super) fn float_at(
         &self,
         value: &RuntimeValue,
         single: bool,
     ) -> Result<Float, NotCompilable> {
-        let size = if single { 4 } else { 8 };
-        Ok(match value.place.piece(0, size)? {
-            RuntimeLocation::Float(float) => float,
-            RuntimeLocation::Memory(address) => Float::Load(Box::new(address), single),
-            RuntimeLocation::Vector(number, 0) => Float::Register(number, single),
-            RuntimeLocation::Bytes(bytes) => {
-                let bits = scalar::bits_of(bytes.get(..size as usize).unwrap_or(&bytes));
-                Float::Constant(match single {
-                    true => f64::from(f32::from_bits(bits as u32)),
-                    false => f64::from_bits(bits as u64),
-                })
-            }
-            _ => return Err("a float in a general-purpose register".into()),
-        })
+        float_at(value, single)
     }
 
     /// Returns a boolean as a value: an `int` in C.

@@ -17,6 +17,11 @@ pub(crate) trait Scope {
     }
     /// Returns the function's language.
     fn language(&self) -> Language;
+    /// Returns the offset in bytes from the thread pointer to the thread's number, if the program has
+    /// it there.
+    fn thread_number(&self) -> Option<i32> {
+        None
+    }
     /// Returns the address.
     fn pc(&self) -> LoadAddr;
     /// Returns a parameter or local by name, innermost scope first.

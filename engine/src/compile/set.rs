@@ -3,6 +3,7 @@
 
 use super::captured::Captured;
 use super::code::BoolExpr;
+use super::traced::Measured;
 use super::{NotCompilable, aarch64, x86_64};
 use crate::arch::Arch;
 
@@ -11,6 +12,7 @@ use crate::arch::Arch;
 pub(super) enum Work<'a> {
     Condition(&'a BoolExpr),
     Capture(&'a Captured),
+    Measure(&'a Measured),
 }
 
 /// The registers that code may write, besides the flags.

@@ -29,6 +29,7 @@ pub(crate) mod step;
 #[cfg(test)]
 mod tests;
 mod threads;
+pub mod trace;
 mod types;
 mod unsent;
 mod wait;
@@ -71,6 +72,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use trace::Traces;
+
 /// A debugger of one process. It belongs to the thread that created it (as ptrace requires), and
 /// that thread blocks only in [`Debugger::wait`].
 pub struct Debugger {
@@ -90,6 +93,8 @@ pub struct Debugger {
     awaited: Option<ProcessWatch>,
     client: ClientLink,
     launch: Option<Launch>,
+    /// What tracepoints have recorded.
+    traces: Traces,
 }
 
 /// The images of the process, and the search for names in them.
@@ -194,6 +199,7 @@ impl Debugger {
                 polled_at: Instant::now(),
             },
             launch: None,
+            traces: Traces::default(),
         }
     }
 

@@ -135,6 +135,7 @@ impl Debugger {
         self.inferior.forget_former();
         self.images.modules.clear();
         self.forget_watches();
+        self.restart_traces();
         for id in self.stops.breakpoints.reset_for_restart() {
             self.emit(Event::BreakpointChanged(id));
         }

@@ -40,6 +40,7 @@ mod parse_forms;
 mod parse_macros;
 mod parse_rust;
 mod parse_type;
+pub mod query;
 mod slice;
 pub(crate) mod soft;
 mod suggest;

@@ -10,6 +10,9 @@ pub struct BreakpointOptions {
     pub hit_condition: Option<String>,
     /// Log this message and do not stop; `{expression}` is replaced by its value.
     pub log_message: Option<String>,
+    /// Record this at each hit and do not stop: values and aggregates, as in
+    /// `count(), max(n) by kind where n > 3`.
+    pub trace: Option<String>,
     /// Use the processor's debug registers: nothing is written into the code.
     pub hardware: bool,
 }

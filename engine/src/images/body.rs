@@ -9,8 +9,8 @@
 //! there, too, so that such a step and a breakpoint make one stop.
 
 use crate::arch::body::{self, Body, Code};
-use crate::arch::{Arch, MAX_INSTRUCTION_BYTES};
-use dwarf::{FileAddr, Function, Module, SimpleLocation, VariableKind};
+use crate::arch::{Arch, Flow, MAX_INSTRUCTION_BYTES};
+use dwarf::{FileAddr, Function, LoadAddr, Module, SimpleLocation, VariableKind};
 
 /// Maximum number of bytes read of each part of a function.
 const MAX_PART_BYTES: usize = 1 << 24;
@@ -77,6 +77,29 @@ fn in_code<T>(
                 && matches!(it.place, Some(SimpleLocation::FrameOffset(_)))
         }),
     }))
+}
+
+/// Returns the instructions of a function by which its calls return: returns, and direct jumps to other
+/// functions. Jumps through registers are not among them: most are those of jump tables.
+pub fn exits(module: &Module, function: &Function) -> Vec<FileAddr> {
+    let Some(arch) = Arch::of(module.machine()) else {
+        return Vec::new();
+    };
+    let leaves = |target: LoadAddr| {
+        let target = FileAddr(target.0);
+        !function.ranges.iter().any(|range| range.contains(target))
+    };
+    let code = code_of(module, function);
+    let instructions = code.iter().flat_map(|(start, bytes)| {
+        let decoded = arch.decode_all(bytes, LoadAddr(start.0));
+        decoded.filter_map(Result::ok)
+    });
+    let exits = instructions.filter(|it| match it.flow {
+        Flow::Return => true,
+        Flow::Jump(target) => leaves(target),
+        _ => false,
+    });
+    exits.map(|it| FileAddr(it.addr.0)).collect()
 }
 
 /// Returns a function's code in parts, each with its first address.

@@ -116,6 +116,13 @@ impl Site {
         is_due
     }
 
+    /// Makes the first attempt to install a jump due at the next hit.
+    pub fn hasten_jump(&self) {
+        let mut attempts = self.attempts.get();
+        attempts.hasten();
+        self.attempts.set(attempts);
+    }
+
     /// Prevents further attempts to install a jump.
     pub fn keep_trap(&self) {
         let mut attempts = self.attempts.get();

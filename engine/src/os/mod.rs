@@ -31,6 +31,7 @@ mod registers;
 mod safekeeping;
 mod system_call;
 mod thread_state;
+mod ticks;
 mod unix;
 
 #[cfg(target_os = "macos")]
@@ -54,6 +55,7 @@ pub use safekeeping::{Duty, GuardedPatch, Safekeeping};
 pub(crate) use system_call::FutexWait;
 pub use system_call::SystemCall;
 pub use thread_state::{Block, SignalData, SignalMask, ThreadState, TrapCause};
+pub use ticks::{nanoseconds_per_tick, ticks};
 pub use unix::{
     Launcher, OpenStdio, ProcessGroup, Shared, Waker, end_signal, prepare, run_behind_front,
 };

@@ -6,3 +6,4 @@ pub mod event;
 pub mod exception;
 pub(crate) mod fold;
 pub mod step;
+pub mod trace;

@@ -28,7 +28,8 @@ pub fn breakpoints(rng: &mut Rng, places: &Places, most: usize) -> BTreeMap<Plac
 }
 
 fn breakpoint(rng: &mut Rng, names: &[(String, String)]) -> Value {
-    match rng.u8(0..10) {
+    match rng.u8(0..12) {
+        10 | 11 => json!({"trace": {"query": query(rng, names)}}),
         0..=5 => json!({"condition": never(rng, names)}),
         6 | 7 => {
             let number = 4_000_000_000 + rng.u64(0..1000);
@@ -167,6 +168,26 @@ fn often(rng: &mut Rng, names: &[(String, String)]) -> String {
         Some((name, Kind::Bool)) => name.to_owned(),
         Some((name, Kind::Pointer)) => format!("{name} != 0"),
         _ => "$rax != $rcx".to_owned(),
+    }
+}
+
+/// Returns what a tracepoint records.
+fn query(rng: &mut Rng, names: &[(String, String)]) -> String {
+    let what = match any_of(rng, names) {
+        Some((name, Kind::Integer)) => match rng.u8(0..4) {
+            0 => format!("count(), sum({name}), max({name}), hist({name})"),
+            1 => format!("count(), mean({name}) by {name}"),
+            2 => format!("{name}, distinct({name}), min({name}) by thread"),
+            _ => format!("hist({name}, -100, 100, 8) by function, thread"),
+        },
+        Some((name, Kind::Float)) => format!("sum({name}), min({name}), max({name}), hist({name})"),
+        Some((name, Kind::Bool | Kind::Pointer)) => format!("count() by {name}"),
+        Some((name, Kind::Sized(_) | Kind::Other)) => format!("{name} keep 16"),
+        None => "count() by thread".to_owned(),
+    };
+    match rng.u8(0..3) {
+        0 => format!("{what} where {}", often(rng, names)),
+        _ => what,
     }
 }
 

@@ -358,6 +358,45 @@ pub struct Evaluate {
     pub addresses: bool,
 }
 
+/// Arguments of `debug_trace`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Trace {
+    /// "read" (the default): what was recorded; "add": a tracepoint; "remove" it.
+    #[serde(default)]
+    pub action: TraceAction,
+    /// With "add": "FILE:LINE" or a function's name.
+    pub location: Option<String>,
+    /// With "add": values to record and aggregates, separated by commas; then optionally `by KEY,
+    /// ...`, `where CONDITION`, `keep N` (records). For example `count(), max(n) by kind where n >
+    /// 3`. Aggregates: count() sum(x) min(x) max(x) mean(x) hist(x) hist(x, from, to, step)
+    /// distinct(x) top(N, x) last(x, N). Keys and values may be `thread` and `stack`. Hits are
+    /// counted if missing.
+    pub query: Option<String>,
+    /// The number of a tracepoint; with "read", all if missing.
+    pub id: Option<i64>,
+    /// Maximum number of rows of each table (20).
+    pub rows: Option<i64>,
+    /// Maximum number of records, the last ones (20).
+    pub records: Option<i64>,
+    /// About how many characters the reply may have (4000).
+    pub budget: Option<i64>,
+}
+
+/// What to do with tracepoints.
+#[derive(Deserialize, JsonSchema, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum TraceAction {
+    /// Show what they have recorded.
+    #[default]
+    Read,
+    /// Set one.
+    Add,
+    /// Remove one, and what it has recorded.
+    Remove,
+}
+
 /// Arguments of `debug_output`.
 #[derive(Deserialize, JsonSchema, Debug, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

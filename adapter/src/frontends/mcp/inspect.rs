@@ -21,7 +21,7 @@ const DEFAULT_BYTES: u32 = 64;
 const BYTES_PER_ROW: usize = 16;
 
 /// Returns a budget in bytes: `usual` if none is given, else the given one, bounded.
-fn budget(given: Option<i64>, usual: usize) -> usize {
+pub fn budget(given: Option<i64>, usual: usize) -> usize {
     given.map_or(usual, |given| {
         usize::try_from(given).unwrap_or(0).clamp(200, 1 << 20)
     })

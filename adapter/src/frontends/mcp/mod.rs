@@ -14,6 +14,7 @@ mod run;
 mod session;
 mod text;
 mod tools;
+mod traces;
 
 use protocol::{Action, Protocol};
 use serde_json::Value;

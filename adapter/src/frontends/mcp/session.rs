@@ -28,6 +28,8 @@ pub struct Session {
     /// The arguments of its launch; `None` after an attach.
     pub launched: Option<Launch>,
     breakpoints: Mutex<Breakpoints>,
+    /// Tracepoints: number, location and query.
+    traces: Mutex<Vec<(i64, String, String)>>,
     /// The frame that the last report of a stop showed: thread and level.
     shown: Mutex<(i64, u64)>,
     /// The `launch` or `attach` request until its response.
@@ -140,6 +142,7 @@ impl Session {
             program: program.to_owned(),
             launched: None,
             breakpoints: Mutex::default(),
+            traces: Mutex::default(),
             shown: Mutex::default(),
             starting: Mutex::new(Some(starting)),
         })
@@ -170,6 +173,11 @@ impl Session {
     /// Returns the session's breakpoints.
     pub fn breakpoints(&self) -> MutexGuard<'_, Breakpoints> {
         lock(&self.breakpoints)
+    }
+
+    /// Returns the tracepoints: number, location and query.
+    pub fn traces(&self) -> MutexGuard<'_, Vec<(i64, String, String)>> {
+        lock(&self.traces)
     }
 
     /// Returns true if the program has ended or the adapter's process has exited.

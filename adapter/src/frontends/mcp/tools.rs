@@ -52,7 +52,7 @@ fn schema_for<T: JsonSchema>() -> Value {
 }
 
 /// All tools, in the order of the listing.
-const TOOLS: [ToolInfo; 13] = [
+const TOOLS: [ToolInfo; 14] = [
     tool_info::<arguments::Launch>(
         "debug_launch",
         "Start a program under the debugger",
@@ -85,6 +85,15 @@ const TOOLS: [ToolInfo; 13] = [
         "Writes a message with values each time a line is reached, without stopping: one run \
          instead of many stops. debug_output has the messages; debug_breakpoint lists and removes \
          logpoints too.",
+        false,
+    ),
+    tool_info::<arguments::Trace>(
+        "debug_trace",
+        "Count, sum up or record at a line",
+        "Records at each hit of a line or function, without stopping and without slowing the \
+         program down: counts, sums, extremes, histograms by keys, or the last values. One run \
+         answers what would take a stop per hit. Works at any time; what was recorded can be \
+         read while the program runs, at a stop, and after its end.",
         false,
     ),
     tool_info::<arguments::Continue>(
@@ -202,6 +211,7 @@ impl Tools {
             "debug_attach" => self.attach(read(arguments)?).await,
             "debug_breakpoint" => self.session().await?.breakpoint(read(arguments)?).await,
             "debug_logpoint" => self.session().await?.logpoint(read(arguments)?).await,
+            "debug_trace" => self.session().await?.trace(read(arguments)?).await,
             "debug_continue" => {
                 let input: arguments::Continue = read(arguments)?;
                 if input.action == arguments::Action::Restart {
@@ -297,6 +307,7 @@ impl Tools {
         former.close(None).await;
         let session = Arc::new(Session::launch(&launch).await?);
         let mut text = session.restore(&former).await?;
+        text.push_str(&session.restore_traces(&former).await?);
         self.keep(&session).await?;
         let waited = session.first_stop(input.timeout).await?;
         text.push_str(
@@ -358,7 +369,7 @@ mod tests {
     #[test]
     fn every_tool_parameter_has_a_description() {
         let tools = list();
-        assert_eq!(tools.len(), 13);
+        assert_eq!(tools.len(), 14);
         for tool in tools {
             let (tool, schema) = (&tool["name"], &tool["inputSchema"]);
             assert_eq!(schema["type"], "object", "{tool}");

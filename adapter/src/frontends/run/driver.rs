@@ -15,6 +15,8 @@ pub struct Driver {
     events: UnboundedReceiver<Event>,
     /// Events that arrived before `initialized`.
     early: VecDeque<Event>,
+    /// Whether the program goes on after the session.
+    keeps_debuggee: bool,
 }
 
 impl Driver {
@@ -30,7 +32,13 @@ impl Driver {
             client: Client::connect(input, output, listener),
             events,
             early: VecDeque::new(),
+            keeps_debuggee: false,
         })
+    }
+
+    /// Lets the program go on after the session.
+    pub fn keep_debuggee(&mut self) {
+        self.keeps_debuggee = true;
     }
 
     /// Starts a launch or an attach, and waits until breakpoints can be set.
@@ -87,13 +95,13 @@ impl Driver {
         }
     }
 
-    /// Ends the session; its program ends with it.
+    /// Ends the session; its program ends with it, unless it is to be kept.
     ///
     /// # Errors
     /// The server has disconnected.
     pub async fn end(&self) -> Result<(), ClientError> {
         let terminate = DisconnectArguments {
-            terminate_debuggee: Some(true),
+            terminate_debuggee: Some(!self.keeps_debuggee),
             ..DisconnectArguments::default()
         };
         self.client.request::<Disconnect>(&terminate).await

@@ -4,6 +4,7 @@
 pub mod core;
 mod driver;
 mod report;
+pub mod trace;
 
 use crate::client::ClientError;
 use crate::protocol::{
@@ -68,6 +69,21 @@ enum Failure {
 fn serve_client(
     session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
 ) -> ExitCode {
+    serve_driven(session, service::serve)
+}
+
+/// Like [`serve_client`], for a client that ends the session itself when this process gets a signal
+/// to end.
+fn serve_client_to_its_end(
+    session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
+) -> ExitCode {
+    serve_driven(session, service::serve_to_its_end)
+}
+
+fn serve_driven(
+    session: impl AsyncFnOnce(&mut Driver) -> Result<u8, ClientError> + Send + 'static,
+    serve: impl FnOnce([Stream; 2]) -> Result<(), ServiceError>,
+) -> ExitCode {
     let (ours, theirs) = match UnixStream::pair() {
         Ok(ends) => ends,
         Err(error) => return complain(&error),
@@ -76,7 +92,7 @@ fn serve_client(
     let driver = thread::spawn(move || drive(session, ours));
     let end = Stream::both_of(theirs)
         .map_err(ServiceError::from)
-        .and_then(service::serve);
+        .and_then(serve);
     let driven = driver.join().unwrap_or(Err(Failure::Panicked));
     match (driven, end) {
         (Ok(code), _) => ExitCode::from(code),
@@ -114,6 +130,7 @@ fn drive(
 ) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
+        .enable_time()
         .build()?;
     runtime.block_on(async {
         let mut driver = Driver::connect(socket)?;

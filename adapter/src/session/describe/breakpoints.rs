@@ -70,6 +70,7 @@ fn problem(kind: ProblemKind) -> Option<BreakpointProblem> {
     match kind {
         ProblemKind::Condition | ProblemKind::HitCondition => Some(BreakpointProblem::Condition),
         ProblemKind::LogMessage => Some(BreakpointProblem::LogMessage),
+        ProblemKind::Trace => Some(BreakpointProblem::Trace),
         ProblemKind::NoCode => Some(BreakpointProblem::NoCode),
         ProblemKind::Searching => Some(BreakpointProblem::Searching),
         ProblemKind::Other => None,

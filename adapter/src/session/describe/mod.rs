@@ -3,9 +3,11 @@
 mod breakpoints;
 mod frames;
 mod locals;
+mod traces;
 mod values;
 
 pub use breakpoints::{describe_breakpoint, described};
 pub use frames::{LastSource, describe_frame, source_of};
 pub use locals::{Locals, named_variable, push};
+pub use traces::trace;
 pub use values::{BUCKET, RenderedValue, limits, limits_of, present, read_only, variable};

@@ -115,6 +115,9 @@ pub(super) fn uses(work: Work<'_>) -> Result<Uses, NotCompilable> {
             emitter.clobbers |= 1 << RECORD.0;
             store(&mut emitter, captured, RECORD);
         }
+        Work::Measure(_) => {
+            return Err("tracepoints are evaluated by the debugger on aarch64".into());
+        }
     }
     Ok(Uses {
         general: emitter.written,

@@ -7,7 +7,7 @@ mod captured;
 mod code;
 pub(crate) mod machine;
 mod programs;
-mod random;
+pub(crate) mod random;
 mod refused;
 #[cfg(target_arch = "x86_64")]
 mod scopes;

@@ -7,11 +7,13 @@ mod float;
 mod truth;
 
 use super::captured::{Captured, Kept};
+use super::code::Width;
 use super::set::{At, Limits, Uses, Work};
+use super::traced::{Measured, Number};
 use super::{Condition, NotCompilable, SavedRegisters};
 use emit::Emitter;
 use iced_x86::IcedError;
-use iced_x86::code_asm::{AsmRegister64, CodeAssembler, CodeLabel, ptr, rbx};
+use iced_x86::code_asm::{AsmRegister64, CodeAssembler, CodeLabel, ptr, qword_ptr, rbx, rsp};
 
 /// The registers of the set.
 pub(super) const LIMITS: Limits = Limits {
@@ -85,6 +87,41 @@ pub(crate) fn emit_captured(
     )
 }
 
+/// Emits code that stores a number's 64 bits at `at` bytes above the stack pointer, then falls through;
+/// on a deopt it jumps to `deopt`.
+///
+/// # Errors
+/// Those of the assembler; none is expected.
+pub(crate) fn emit_measured(
+    measured: &Measured,
+    asm: &mut CodeAssembler,
+    saved: &SavedRegisters,
+    at: i32,
+    deopt: CodeLabel,
+) -> Result<(), IcedError> {
+    let to = Exits {
+        yes: deopt,
+        no: deopt,
+        deopt,
+    };
+    let mut emitter = Emitter::new(asm, saved, to, measured.uses.general);
+    measure(&mut emitter, measured, at)
+}
+
+fn measure(emitter: &mut Emitter<'_>, measured: &Measured, at: i32) -> emit::Done {
+    match &measured.number {
+        Number::Int(int) => {
+            emitter.int(int, At::START)?;
+            emitter.store(At::START, ptr(rsp + at), Width::WORD)
+        }
+        Number::Float(float) => {
+            emitter.float(float, At::START)?;
+            let from = emitter.vector(At::START);
+            emitter.asm.movsd_2(qword_ptr(rsp + at), from)
+        }
+    }
+}
+
 fn store(emitter: &mut Emitter<'_>, captured: &Captured, record: AsmRegister64) -> emit::Done {
     match &captured.kept {
         Kept::Words(words, size) => {
@@ -118,6 +155,7 @@ pub(super) fn uses(work: Work<'_>) -> Result<Uses, NotCompilable> {
                 emitter.clobbers |= emit::bit_of(rbx);
                 store(&mut emitter, captured, rbx)?;
             }
+            Work::Measure(measured) => measure(&mut emitter, measured, 0)?,
         }
         Ok(Uses {
             general: emitter.written,

@@ -68,7 +68,9 @@ impl Debugger {
             let Some(condition) = self.stops.breakpoints.condition(id) else {
                 continue;
             };
-            if self.stops.breakpoints.lacks_names_at(id, addr) {
+            let breakpoints = &self.stops.breakpoints;
+            let is_exit = breakpoints.exit_at(id, addr).is_some();
+            if is_exit || breakpoints.lacks_names_at(id, addr) {
                 continue;
             }
             let hidden = self.stops.breakpoints.hidden(id, addr);

@@ -59,9 +59,14 @@ impl Debugger {
         {
             return Ok(false);
         }
+        if let Some(exit) = addr.and_then(|addr| self.stops.breakpoints.exit_at(id, addr)) {
+            self.record_exit(id, thread, exit);
+            return Ok(false);
+        }
         let hidden = addr.map_or(0, |addr| self.stops.breakpoints.hidden(id, addr));
         let condition = breakpoint.program.condition.clone();
         let message = breakpoint.program.message.clone();
+        let trace = breakpoint.program.trace.clone();
         if let Some(condition) = condition {
             let answer = match (answer, addr) {
                 (Some(answer), _) => answer,
@@ -88,6 +93,9 @@ impl Debugger {
                 Error::eval(format!("condition `{text}`: {error}"))
             })?;
             if !holds {
+                if let Some(addr) = addr {
+                    self.forget_call(id, thread, addr);
+                }
                 return Ok(false);
             }
         }
@@ -97,9 +105,10 @@ impl Debugger {
             return Ok(false);
         }
         self.disable_if_once(id);
-        match message {
-            Some(message) => self.emit_log_message(thread, hidden, &message),
-            None => return Ok(true),
+        match (trace, message) {
+            (Some(query), _) => self.record_hit(id, thread, addr, hidden, &query),
+            (None, Some(message)) => self.emit_log_message(thread, hidden, &message),
+            (None, None) => return Ok(true),
         }
         Ok(false)
     }

@@ -83,7 +83,7 @@ impl Debugger {
         self.change_breakpoints(ids, gone)
     }
 
-    fn change_breakpoints(
+    pub(crate) fn change_breakpoints(
         &mut self,
         ids: Vec<BreakpointId>,
         gone: Vec<BreakpointId>,
@@ -93,6 +93,7 @@ impl Debugger {
             self.inferior.remove_sites_of(Owner::User(id));
         }
         self.end_changed_jumps();
+        self.update_traces();
         for id in &ids {
             if self.stops.breakpoints.lacks_evaluation_note(*id) {
                 self.forget_refused_jumps(*id);
@@ -162,7 +163,13 @@ impl Debugger {
     }
 
     /// Binds a breakpoint to locations. Returns whether its locations or its message changed.
-    fn bind_to(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
+    fn bind_to(&mut self, id: BreakpointId, resolved: Resolved) -> bool {
+        let changed = self.bind_places(id, resolved);
+        self.bind_exits(id);
+        changed
+    }
+
+    fn bind_places(&mut self, id: BreakpointId, mut resolved: Resolved) -> bool {
         let state = self.state();
         if !resolved.choosers.is_empty() {
             resolved.bound.extend(self.chosen(&resolved.choosers));
@@ -250,7 +257,9 @@ impl Debugger {
     pub(crate) fn bind_functions(&mut self) {
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
-            let bound = self.stops.breakpoints.functions.contains(&id) && self.bind(id);
+            let breakpoints = &self.stops.breakpoints;
+            let mut named = breakpoints.functions.iter().chain(&breakpoints.tracepoints);
+            let bound = named.any(|it| *it == id) && self.bind(id);
             if self.check_names(id) || bound {
                 self.emit(Event::BreakpointChanged(id));
             }

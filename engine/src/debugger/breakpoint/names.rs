@@ -34,6 +34,10 @@ impl Debugger {
                 expressions.push(("log message", expression));
             }
         }
+        if let Some(query) = &breakpoint.program.trace {
+            let subjects = query.subjects();
+            expressions.extend(subjects.filter_map(|it| Some(("tracepoint", it.expression()?))));
+        }
         let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
         let places = &breakpoint.bound[..breakpoint.bound.len().min(MAX_LOCATIONS)];
         let places = places.iter().filter(|_| !expressions.is_empty());

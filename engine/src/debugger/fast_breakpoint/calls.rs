@@ -44,7 +44,7 @@ impl Debugger {
         let latest = patches.latest.values();
         let counting = latest
             .filter_map(|start| patches.all.get(start))
-            .filter(|it| it.counter.is_some() || it.message.is_some());
+            .filter(|it| it.counter.is_some() || it.message.is_some() || it.traces);
         let sites: Vec<(LoadAddr, _)> = counting.map(|it| (it.site, it.breakpoint)).collect();
         for (addr, id) in sites {
             self.inferior.end_jump_at(addr);

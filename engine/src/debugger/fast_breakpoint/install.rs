@@ -2,6 +2,7 @@
 
 use crate::arch::{MAX_INSTRUCTION_BYTES, MAX_JUMP_BYTES};
 use crate::compile::{Captured, CodeScope, Condition};
+use crate::debugger::trace::SiteTrace;
 use crate::debugger::{Debugger, State};
 use crate::expr::Expression;
 use crate::ids::BreakpointId;
@@ -29,6 +30,12 @@ impl Debugger {
             return;
         };
         let id = *id;
+        // After the first hit, or after the first call that has returned.
+        let query = self.stops.breakpoints.trace(id);
+        let is_exit = || self.stops.breakpoints.exit_at(id, addr).is_some();
+        if query.is_some_and(|query| !query.records_calls() || is_exit()) {
+            site.hasten_jump();
+        }
         if !site.has_jump() && site.is_jump_due() && self.may_make_jump() {
             self.inferior.jumps.making = true;
             let room = self.inferior.jumps.room();
@@ -74,12 +81,15 @@ impl Debugger {
             return Err(why.into());
         }
         let (condition, hit) = self.stops.breakpoints.in_process_check(id)?;
-        let places = match hit {
-            Some(_) => self.stops.breakpoints.bound_addresses(id),
-            None => vec![addr],
+        let query = self.stops.breakpoints.trace(id);
+        let places = match (hit, &query) {
+            (Some(_), _) => self.stops.breakpoints.bound_addresses(id),
+            (None, Some(query)) if query.records_calls() => self.sites_with(id, addr),
+            (None, _) => vec![addr],
         };
         let segments = self.stops.breakpoints.message(id);
-        if self.inferior.jumps.called_through && (hit.is_some() || segments.is_some()) {
+        let records = hit.is_some() || segments.is_some() || query.is_some();
+        if self.inferior.jumps.called_through && records {
             return Err(crate::inferior::jump_patch::calls::CALLED_THROUGH.into());
         }
         if let Some(segments) = segments.filter(|_| logs_in_process(hit)) {
@@ -114,7 +124,13 @@ impl Debugger {
                     .ok_or("no memory left for code near it")?;
                 count = Some(Count { at, hit });
             }
-            ready.push(self.prepare(site, id, condition.as_deref(), count)?);
+            let trace = match &query {
+                Some(query) => Some(self.site_trace(thread, site, id, query)?),
+                None => None,
+            };
+            let decides = trace.as_ref().is_none_or(SiteTrace::has_condition);
+            let condition = condition.as_deref().filter(|_| decides);
+            ready.push(self.prepare(site, id, condition, count, trace.as_ref())?);
         }
         let jumps = self.inferior.lay_jumps(thread, &ready)?;
         self.with_world_stopped(thread, |this, world| {
@@ -157,6 +173,7 @@ impl Debugger {
                     }
                 }
             }
+            this.tell_calls_outside(id);
             for patch in ready {
                 let start = patch.trampoline.start;
                 this.inferior.jumps.latest.insert(patch.site, start);
@@ -174,6 +191,7 @@ impl Debugger {
         id: BreakpointId,
         condition: Option<&Expression>,
         count: Option<Count>,
+        trace: Option<&SiteTrace>,
     ) -> Result<JumpPatch, Refusal> {
         let owners = self.inferior.sites.get(site).map(|it| it.owners());
         if owners != Some(&[Owner::User(id)]) {
@@ -189,11 +207,13 @@ impl Debugger {
         {
             return Err(Refusal::passing("another breakpoint is too close"));
         }
+        let thread = self.inferior.jumps.thread_number.flatten();
         let scope = CodeScope::at(
             &self.images.modules,
             site,
             self.stops.breakpoints.hidden(id, site),
-        );
+        )
+        .with_thread_number(thread);
         let condition = condition
             .map(|condition| Condition::compile(condition, &scope))
             .transpose()
@@ -208,6 +228,9 @@ impl Debugger {
         };
         let ring = self.inferior.jumps.ring.as_ref().map(|ring| ring.at);
         let then = match (count, &message, ring) {
+            _ if let Some(trace) = trace => {
+                HitAction::Trace(trace.area().tracing(thread, trace.moment()))
+            }
             (count, Some(message), Some(ring)) => HitAction::Say {
                 message,
                 ring,
@@ -239,6 +262,7 @@ impl Debugger {
             window,
             counter: count.map(|count| count.at),
             message,
+            traces: trace.is_some(),
             options: self
                 .stops
                 .breakpoints

@@ -33,24 +33,50 @@ impl FrameScope<'_> {
     /// Returns whether the caller of that number (0: the frame itself) is a function of that name;
     /// without a number, whether any caller is, the frame itself included.
     pub(super) fn is_called_from(&self, typed: &str, number: Option<usize>) -> bool {
-        let Some(place) = self.frame else {
-            return false;
-        };
-        let mut skip = place.inner;
         let mut seen = 0;
         let mut found = false;
-        // Returns true to end the visit.
-        let mut visit = |name: &str| {
+        self.visit_callers(&mut |name| {
             let wanted = number.is_none_or(|number| number == seen);
             found = wanted && dwarf::name_matches(name, typed);
             let is_last = number == Some(seen);
             seen += 1;
             found || is_last
+        });
+        found
+    }
+
+    /// Returns the names of the functions on the stack, innermost first, at most `most`.
+    pub(crate) fn callers(&self, most: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        self.visit_callers(&mut |name| {
+            names.push(if name.is_empty() { "??" } else { name }.to_owned());
+            names.len() >= most
+        });
+        names
+    }
+
+    /// Returns the name of the function whose code this is, of which calls may be inlined in it.
+    pub(crate) fn function_with_code(&self) -> Option<String> {
+        let place = self.frame?;
+        let mut last = None;
+        self.visit_calls(place.physical.address, 0, &mut |name| {
+            last = Some(name.to_owned());
+            false
+        });
+        last
+    }
+
+    /// Visits the names of the functions on the stack, innermost first; `visit` returns true to end
+    /// that.
+    fn visit_callers(&self, visit: &mut dyn FnMut(&str) -> bool) {
+        let Some(place) = self.frame else {
+            return;
         };
+        let mut skip = place.inner;
         let mut address = place.physical.address;
         let mut registers = place.physical.registers.clone();
         for _ in 0..MAX_FRAMES {
-            if self.visit_calls(address, skip, &mut visit) || self.is_cancelled() {
+            if self.visit_calls(address, skip, visit) || self.is_cancelled() {
                 break;
             }
             skip = 0;
@@ -62,7 +88,6 @@ impl FrameScope<'_> {
                 None => break,
             }
         }
-        found
     }
 
     /// Visits the names of the calls in a machine frame, innermost first. Returns true if `visit`

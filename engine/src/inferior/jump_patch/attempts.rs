@@ -40,6 +40,13 @@ impl Attempts {
         true
     }
 
+    /// Makes the first attempt due at the next hit.
+    pub fn hasten(&mut self) {
+        if self.left.is_some() && self.interval == FIRST {
+            self.left = Some(1);
+        }
+    }
+
     /// Keeps the trap for good: the obstacle is permanent.
     pub fn give_up(&mut self) {
         self.left = None;

@@ -50,6 +50,7 @@ pub(crate) mod install;
 pub(crate) mod log_ring;
 mod put;
 pub(crate) mod recover;
+pub(crate) mod trace_area;
 pub(crate) mod trampoline;
 pub(crate) mod window;
 mod x86_64;
@@ -93,6 +94,8 @@ pub(crate) struct JumpPatch {
     pub(crate) counter: Option<LoadAddr>,
     /// The log message of a hit.
     pub(crate) message: Option<Message>,
+    /// Whether a hit is recorded for a tracepoint.
+    pub(crate) traces: bool,
     /// The breakpoint's options when this was compiled.
     pub(crate) options: BreakpointOptions,
 }
@@ -107,6 +110,10 @@ pub struct JumpPatches {
     pub(crate) latest: BTreeMap<LoadAddr, LoadAddr>,
     /// The log messages.
     pub(crate) ring: Option<Ring>,
+    /// The memory of tracepoints: addresses and sizes.
+    pub(crate) trace_areas: Vec<(LoadAddr, u64)>,
+    /// Offset from the thread pointer to the thread's number, once that was searched.
+    pub(crate) thread_number: Option<Option<i32>>,
     /// Whether conditions call functions while other threads run. Sites with counters or messages
     /// keep their traps then, where such calls can be distinguished from the program.
     pub(crate) called_through: bool,
@@ -221,6 +228,7 @@ impl JumpPatches {
         let all = self.regions.iter();
         all.map(|region| (region.start, REGION + COUNTERS))
             .chain(self.ring.iter().map(|ring| (ring.at, log_ring::LEN)))
+            .chain(self.trace_areas.iter().copied())
             .chain(self.springboards.pages().map(|page| (page, PAGE)))
             .collect()
     }

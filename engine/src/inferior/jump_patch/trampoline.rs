@@ -3,10 +3,11 @@
 //! would be without it ([`Trampoline::state`]).
 
 use super::log_ring::{MAX_RECORD_VALUE_BYTES, Message};
+use super::trace_area::Layout;
 use super::window::PatchedRange;
 use super::{aarch64, x86_64};
 use crate::arch::Arch;
-use crate::compile::Condition;
+use crate::compile::{Condition, Measured, Traced};
 use crate::ids::HitCondition;
 use crate::os::{Backend, RegisterSet};
 use dwarf::{LoadAddr, Register};
@@ -42,6 +43,44 @@ pub enum HitAction<'a> {
         ring: LoadAddr,
         count: Option<Count>,
     },
+    /// Add the hit to the tables of a tracepoint, and write its record.
+    Trace(Tracing<'a>),
+}
+
+/// What a tracepoint records at a hit, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracing<'a> {
+    /// The compiled query.
+    pub traced: &'a Traced,
+    /// The layout of the memory.
+    pub layout: &'a Layout,
+    /// Its address.
+    pub area: LoadAddr,
+    /// Where the thread's number is: at this offset in bytes from the thread pointer.
+    pub thread: Option<i32>,
+    /// Whether a call begins or ends.
+    pub moment: Moment<'a>,
+}
+
+/// What happens at a site of a tracepoint.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// A hit, which is recorded.
+    Hit,
+    /// A call begins, in the frame at this address: its values are kept until it returns.
+    Enter(&'a Measured),
+    /// The call in the frame at this address returns, and is recorded.
+    Leave(&'a Measured),
+}
+
+impl<'a> Moment<'a> {
+    /// Returns the address of the frame of a call.
+    pub fn frame(self) -> Option<&'a Measured> {
+        match self {
+            Moment::Hit => None,
+            Moment::Enter(frame) | Moment::Leave(frame) => Some(frame),
+        }
+    }
 }
 
 /// The state of a thread that is about to execute an instruction of a trampoline.

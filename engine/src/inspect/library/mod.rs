@@ -22,7 +22,7 @@ pub use elements::elements;
 pub use method::Method;
 pub use method::referent as referent_type;
 pub use method::{function, has, method, names, truth};
-pub use number::Wanted;
+pub use number::{Wanted, number};
 pub use text::{is_narrow, text_of, unit_type};
 pub use written::{
     held_place, is_assignable, is_atomic, is_never_zero, is_optional, is_string, optional_parts,

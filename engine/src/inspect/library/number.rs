@@ -22,7 +22,7 @@ pub(super) fn integer(target: &dyn Target, value: &Value) -> Result<Int, Error> 
 }
 
 /// Returns a number, an enumerator or an address, through references; `None`: it is something else.
-pub(super) fn number(target: &dyn Target, value: &Value) -> Result<Option<Number>, Error> {
+pub fn number(target: &dyn Target, value: &Value) -> Result<Option<Number>, Error> {
     let value = plain(target, value)?;
     let scalar = match value.ty.shape() {
         Shape::Scalar(Scalar {

@@ -20,11 +20,13 @@ pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
 
 use crate::expr::Expression;
+use crate::expr::query::Query;
 use crate::ids::BreakpointId;
 pub use crate::ids::BreakpointOptions;
 use crate::ids::CodeName;
 use crate::ids::HitCondition;
 use crate::ids::ModuleId;
+use crate::ids::error::Error;
 use crate::images::indexer::Indexer;
 pub use condition::Segment;
 use problem::Problem;
@@ -127,11 +129,21 @@ pub(crate) struct BoundLocation {
     pub shown: Option<SourceLocation>,
 }
 
+/// An instruction by which calls of a function return.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Exit {
+    pub addr: LoadAddr,
+    /// The location at the function's entry.
+    pub entry: LoadAddr,
+    pub module: ModuleId,
+}
+
 /// A condition and a message, parsed in the language of the location; parsed again on each bind.
 #[derive(Default)]
 pub(crate) struct CompiledOptions {
     pub(crate) condition: Option<Rc<Expression>>,
     pub(crate) message: Option<Rc<[Segment]>>,
+    pub(crate) trace: Option<Rc<Query>>,
 }
 
 /// How the locations of a breakpoint are searched, and the result.
@@ -151,6 +163,8 @@ pub(crate) struct Breakpoint {
     /// Whether it has stopped once, as its hit condition demands.
     pub(crate) spent: bool,
     pub(crate) bound: Vec<BoundLocation>,
+    /// Where calls of its functions return, if they are recorded.
+    pub(crate) exits: Vec<Exit>,
     /// Locations at which names of its condition or message are unknown, unlike at others: it is
     /// not hit there.
     pub(crate) lacking: Vec<LoadAddr>,
@@ -176,6 +190,7 @@ impl Breakpoint {
             hits: 0,
             spent: false,
             bound: Vec::new(),
+            exits: Vec::new(),
             lacking: Vec::new(),
             failure: None,
             pending: None,
@@ -212,7 +227,33 @@ impl Breakpoint {
             }
         }
         let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-        if let Some(condition) = text(&self.options.condition) {
+        let mut filter = None;
+        if let Some(trace) = &self.options.trace {
+            let others = [&self.options.log_message, &self.options.hit_condition];
+            let query = match others.into_iter().any(|it| text(it).is_some()) {
+                true => Err(Error::eval(TRACES_ONLY)),
+                false => Query::parse(trace, language),
+            };
+            match query {
+                Ok(query) if query.records_calls() && !matches!(self.spec, Spec::Function(_)) => {
+                    let text = format!("tracepoint: {CALLS_ONLY}");
+                    self.failure = Some(Problem::new(ProblemKind::Trace, text));
+                }
+                Ok(query) => {
+                    filter.clone_from(&query.filter);
+                    self.program.trace = Some(Rc::new(query));
+                }
+                Err(error) => {
+                    let text = format!("tracepoint: {error}");
+                    self.failure = Some(Problem::new(ProblemKind::Trace, text));
+                }
+            }
+        }
+        let condition = match (text(&self.options.condition), filter) {
+            (Some(condition), Some(filter)) => Some(format!("({condition}) && ({filter})")),
+            (condition, filter) => condition.or(filter),
+        };
+        if let Some(condition) = condition {
             match condition::parse(&condition, language) {
                 Ok(expression) => self.program.condition = Some(Rc::new(expression)),
                 Err(error) => {
@@ -301,6 +342,8 @@ pub struct Breakpoints {
     pub(crate) functions: Vec<BreakpointId>,
     pub(crate) instructions: Vec<BreakpointId>,
     pub(crate) data: Vec<BreakpointId>,
+    /// Tracepoints that belong to no set of the client.
+    pub(crate) tracepoints: Vec<BreakpointId>,
     pub(crate) freshness: freshness::Checked,
 }
 
@@ -311,6 +354,7 @@ impl Breakpoints {
         for (id, breakpoint) in &mut self.all {
             let before = breakpoint.bound.len();
             breakpoint.bound.retain(|bound| bound.module != gone);
+            breakpoint.exits.retain(|exit| exit.module != gone);
             if breakpoint.bound.is_empty() && before > 0 {
                 breakpoint.pending = Some(NO_LOCATION_YET.into());
                 unbound.push(*id);
@@ -335,6 +379,7 @@ impl Breakpoints {
                 ended.push(*id);
             }
             breakpoint.bound.clear();
+            breakpoint.exits.clear();
             breakpoint.lacking.clear();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
         }
@@ -346,6 +391,7 @@ impl Breakpoints {
     pub fn reset_for_restart(&mut self) -> Vec<BreakpointId> {
         for breakpoint in self.all.values_mut() {
             breakpoint.bound.clear();
+            breakpoint.exits.clear();
             breakpoint.lacking.clear();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
             breakpoint.hits = 0;
@@ -372,7 +418,8 @@ impl Breakpoints {
     /// Returns whether locations of function breakpoints are being searched that the program must
     /// not pass.
     pub fn await_places(&self, indexer: &Indexer) -> bool {
-        let breakpoints = self.functions.iter().filter_map(|id| self.all.get(id));
+        let functions = self.functions.iter().chain(&self.tracepoints);
+        let breakpoints = functions.filter_map(|id| self.all.get(id));
         breakpoints
             .filter(|breakpoint| breakpoint.failure.is_none())
             .any(|breakpoint| match &breakpoint.search {
@@ -384,7 +431,7 @@ impl Breakpoints {
     /// Ends the wait for these searches. Returns the breakpoints that the program waited for.
     pub fn pass_by(&mut self, indexer: &Indexer) -> Vec<BreakpointId> {
         let mut passed = Vec::new();
-        for id in &self.functions {
+        for id in self.functions.iter().chain(&self.tracepoints) {
             if let Some(breakpoint) = self.all.get_mut(id)
                 && let Search::Function(named) = &mut breakpoint.search
                 && named.is_awaited(indexer)
@@ -429,6 +476,23 @@ impl Breakpoints {
     /// Returns a breakpoint's log message.
     pub fn message(&self, id: BreakpointId) -> Option<Rc<[Segment]>> {
         self.all.get(&id)?.program.message.clone()
+    }
+
+    /// Returns the exit of a tracepoint's function at an address.
+    pub(crate) fn exit_at(&self, id: BreakpointId, addr: LoadAddr) -> Option<Exit> {
+        let exits = &self.all.get(&id)?.exits;
+        exits.iter().find(|exit| exit.addr == addr).copied()
+    }
+
+    /// Returns what a tracepoint records.
+    pub fn trace(&self, id: BreakpointId) -> Option<Rc<Query>> {
+        self.all.get(&id)?.program.trace.clone()
+    }
+
+    /// Returns all tracepoints, and what they record.
+    pub(crate) fn traces(&self) -> impl Iterator<Item = (BreakpointId, Rc<Query>)> {
+        let all = self.all.iter();
+        all.filter_map(|(id, it)| Some((*id, it.program.trace.clone()?)))
     }
 
     /// Returns the addresses that a breakpoint is bound to.
@@ -516,6 +580,10 @@ impl Breakpoints {
 }
 
 const PROGRAM_REPLACED: &str = "the process executed another program; set the breakpoint again";
+
+const CALLS_ONLY: &str = "`elapsed` and `returned` are of calls: set it on a function";
+const TRACES_ONLY: &str =
+    "it has no log message and no hit condition; write `where` for a condition";
 
 const NO_LOCATION_YET: &str = "pending: not found in a loaded module";
 

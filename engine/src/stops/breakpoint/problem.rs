@@ -9,6 +9,8 @@ pub enum ProblemKind {
     HitCondition,
     /// The log message is invalid.
     LogMessage,
+    /// What a tracepoint is to record is invalid.
+    Trace,
     /// The line has no code.
     NoCode,
     /// Debug info is being searched; the result is an event.

@@ -5,6 +5,10 @@ pub(super) mod function_code;
 mod jump_table;
 pub(super) mod layout;
 pub(super) mod springboard;
+pub(super) mod trace;
+mod trace_call;
+#[cfg(test)]
+mod trace_tests;
 pub(super) mod trampoline;
 #[cfg(test)]
 mod trampoline_tests;

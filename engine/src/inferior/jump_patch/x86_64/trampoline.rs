@@ -2,18 +2,21 @@
 
 use super::super::log_ring;
 use super::super::trampoline::{
-    CannotRelocate, HitAction, Saved, SavedState, Trampoline, TrampolineState,
+    CannotRelocate, HitAction, Moment, Saved, SavedState, Tracing, Trampoline, TrampolineState,
 };
 use super::super::window::PatchedRange;
+use super::trace::{self, TRACING, Values};
+use super::trace_call::Slots;
 use crate::arch::x86_64::{self, own};
-use crate::compile::x86_64::{Exits, emit_captured, emit_condition};
-use crate::compile::{Captured, Condition, SavedRegisters};
+use crate::compile::x86_64::{Exits, emit_captured, emit_condition, emit_measured};
+use crate::compile::{Captured, Condition, KeyPart, Measured, SavedRegisters, Traced};
 use crate::ids::HitCondition;
 use dwarf::register::x86_64::RFLAGS;
 use dwarf::{LoadAddr, Register};
 use iced_x86::code_asm::{
-    AsmRegister64, AsmRegisterXmm, CodeAssembler, CodeLabel, dword_ptr, ecx, edx, ptr, r8, r9, r10,
-    r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2, xmm3,
+    AsmRegister64, AsmRegisterXmm, CodeAssembler, CodeLabel, dword_ptr, ecx, edx, ptr, qword_ptr,
+    r8, r9, r10, r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2,
+    xmm3,
 };
 use iced_x86::{BlockEncoderOptions, IcedError};
 use std::collections::BTreeSet;
@@ -145,6 +148,86 @@ impl Builder {
         Ok(())
     }
 
+    /// Emits code that records a hit or a call of a tracepoint, or keeps what is known at a call's
+    /// entry; it falls through. `none`: the call that returns is not recorded.
+    fn trace(
+        &mut self,
+        tracing: Tracing<'_>,
+        values: Values,
+        saved: &SavedRegisters,
+        (none, deopt): (CodeLabel, CodeLabel),
+    ) -> Result<(), IcedError> {
+        let Tracing {
+            traced,
+            layout,
+            area,
+            thread,
+            moment,
+        } = tracing;
+        let frame = values.numbers + values.size;
+        if let Some(address) = moment.frame() {
+            emit_measured(address, &mut self.asm, saved, frame, deopt)?;
+        }
+        if let Moment::Leave(_) = moment {
+            let slots = self.slots(tracing);
+            slots.fetch(&mut self.asm, (traced, values), frame, (none, deopt))?;
+            for number in &traced.late.returned_numbers {
+                let at = values.numbers + 8 * *number as i32;
+                emit_measured(&traced.measured[*number], &mut self.asm, saved, at, deopt)?;
+            }
+            for index in &traced.late.returned_values {
+                self.asm.mov(rbx, ptr(rsp) + values.slot(*index))?;
+                emit_captured(&traced.captured[*index], &mut self.asm, saved, rbx, deopt)?;
+            }
+            self.evaluating();
+            slots.complete(&mut self.asm, (traced, values), frame)?;
+        } else {
+            self.measure(traced, values, saved, deopt)?;
+            self.evaluating();
+        }
+        match moment {
+            Moment::Enter(_) => self.slots(tracing).enter(&mut self.asm, values, frame),
+            _ => trace::emit(&mut self.asm, traced, layout, area, values, thread),
+        }
+    }
+
+    fn slots(&self, tracing: Tracing<'_>) -> Slots {
+        Slots {
+            area: tracing.area,
+            calls: tracing.layout.calls.unwrap_or_default(),
+        }
+    }
+
+    /// Emits code that stores the values of a tracepoint on the stack.
+    fn measure(
+        &mut self,
+        traced: &Traced,
+        values: Values,
+        saved: &SavedRegisters,
+        deopt: CodeLabel,
+    ) -> Result<(), IcedError> {
+        for (number, measured) in traced.measured.iter().enumerate() {
+            let at = values.numbers + 8 * number as i32;
+            emit_measured(measured, &mut self.asm, saved, at, deopt)?;
+        }
+        self.asm.lea(rbx, ptr(rsp) + values.captured)?;
+        let parts = traced.tables.iter().flat_map(|table| &table.parts);
+        let parts = parts.map(Some).chain(std::iter::repeat(None));
+        for ((index, captured), part) in traced.captured.iter().enumerate().zip(parts) {
+            self.asm.mov(ptr(rsp) + values.slot(index), rbx)?;
+            if let Some(KeyPart::Words { from, count }) = part {
+                // Bytes that the value does not have belong to the key, too.
+                for word in 0..*count {
+                    let place = qword_ptr(rbx) + (from + 8 * word) as i32;
+                    self.asm.mov(place, 0)?;
+                }
+            }
+            emit_captured(captured, &mut self.asm, saved, rbx, deopt)?;
+        }
+        let end = values.slot(traced.captured.len());
+        self.asm.mov(ptr(rsp) + end, rbx)
+    }
+
     fn restore_vectors(&mut self) -> Result<(), IcedError> {
         if self.kept.vectors {
             for (index, register) in VECTORS.into_iter().enumerate() {
@@ -164,14 +247,15 @@ pub fn build(
     condition: Option<&Condition>,
     then: HitAction<'_>,
 ) -> Result<Trampoline, CannotRelocate> {
-    let (count, say) = match then {
-        HitAction::Stop => (None, None),
-        HitAction::Count(count) => (Some(count), None),
+    let (count, say, tracing) = match then {
+        HitAction::Stop => (None, None, None),
+        HitAction::Count(count) => (Some(count), None, None),
         HitAction::Say {
             message,
             ring,
             count,
-        } => (count, Some((message, ring))),
+        } => (count, Some((message, ring)), None),
+        HitAction::Trace(tracing) => (None, None, Some(tracing)),
     };
     let mut used: BTreeSet<u16> = BTreeSet::new();
     used.extend(
@@ -187,6 +271,12 @@ pub fn build(
         used.extend(SAYING.map(|it| it.0));
         let values = message.values().flat_map(Captured::clobbers);
         used.extend(values.map(|it| it.0));
+    }
+    if let Some(tracing) = tracing {
+        used.extend(TRACING.map(|it| it.0));
+        used.extend(tracing.traced.clobbers().map(|it| it.0));
+        let frame = tracing.moment.frame().into_iter();
+        used.extend(frame.flat_map(Measured::clobbers).map(|it| it.0));
     }
     let general: Vec<Register> = used.iter().copied().map(Register).collect();
     let mut it = Builder {
@@ -209,10 +299,21 @@ pub fn build(
     it.kept.saved += 1;
     let pushed = it.kept;
     let vectors = condition.is_some_and(Condition::uses_vectors)
-        || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors));
-    // Vector registers, then the values of the message.
+        || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors))
+        || tracing.is_some_and(|it| it.traced.uses_vectors());
+    // Vector registers, then the values of the message or of the tracepoint.
     let values = if vectors { VECTOR_AREA } else { 0 };
-    let area = values + say.map_or(0, |(message, _)| message.size() as i32);
+    let traced = tracing.map(|it| (it, Values::above(values, it.traced)));
+    let area = values
+        + say.map_or(0, |(message, _)| message.size() as i32)
+        + traced.map_or(0, |(tracing, values)| {
+            let of_call = if tracing.moment.frame().is_some() {
+                16
+            } else {
+                0
+            };
+            values.size + of_call
+        });
     it.take(area)?;
     it.evaluating();
     it.kept.depth += area;
@@ -240,6 +341,12 @@ pub fn build(
         for value in message.values() {
             emit_captured(value, &mut it.asm, &saved, rbx, deopt)?;
         }
+    }
+    if let Some((tracing, values)) = traced {
+        saved.written = used.iter().fold(0, |all, number| all | 1 << number);
+        it.trace(tracing, values, &saved, (no, deopt))?;
+        it.restore_vectors()?;
+        it.asm.jmp(leave)?;
     }
     let mut stop = None;
     if count.is_some() || say.is_some() {
@@ -277,6 +384,15 @@ pub fn build(
     let deopts = it.asm.instructions().len();
     it.asm.int3()?;
     it.asm.set_label(&mut no)?;
+    if let Some((tracing, values)) = traced
+        && let Moment::Enter(frame) = tracing.moment
+        && condition.is_some()
+    {
+        it.asm.nop()?;
+        let at = values.numbers + values.size;
+        emit_measured(frame, &mut it.asm, &saved, at, deopt)?;
+        it.slots(tracing).forget(&mut it.asm, at)?;
+    }
     it.restore_vectors()?;
     it.asm.nop()?;
     it.evaluating();

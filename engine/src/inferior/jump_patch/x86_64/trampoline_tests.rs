@@ -32,7 +32,7 @@ const FLAGS: u64 = 0xcd5;
 
 /// A program's registers and red zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Seen {
+pub(super) struct Seen {
     general: Vec<u64>,
     flags: u64,
     vectors: Vec<u64>,
@@ -41,18 +41,18 @@ struct Seen {
 }
 
 /// Code at a site: the instructions that a jump covers, and more.
-type Code = fn(&mut CodeAssembler, u64) -> Result<(), IcedError>;
+pub(super) type Code = fn(&mut CodeAssembler, u64) -> Result<(), IcedError>;
 
 /// The result of a run.
-struct Run {
-    seen: Seen,
-    traps: usize,
+pub(super) struct Run {
+    pub seen: Seen,
+    pub traps: usize,
     /// Whether the last trap was the one for a deopt, or the one for hits that stop.
     is_evaluated_outside: bool,
     stopped: bool,
 }
 
-fn machine() -> Machine {
+pub(super) fn machine() -> Machine {
     let mut machine = Machine::new(Language::C);
     for (number, value) in machine.general.iter_mut().enumerate() {
         if number != SP {
@@ -84,13 +84,13 @@ fn machine() -> Machine {
     machine
 }
 
-fn condition(machine: &Machine, text: &str) -> Condition {
+pub(super) fn condition(machine: &Machine, text: &str) -> Condition {
     let expression = Expression::parse(text, machine.language).expect("an expression");
     Condition::compile(&expression, machine).expect("a condition")
 }
 
 /// Runs code with the machine's registers, through a trampoline if there is a condition.
-fn run(
+pub(super) fn run(
     machine: &Machine,
     code: Code,
     question: Option<(Option<&Condition>, HitAction<'_>)>,
@@ -261,7 +261,7 @@ fn there(addr: u64) -> MemoryOperand {
 }
 
 /// Code whose first instructions are of all kinds that a jump may cover.
-const CODES: [(&str, Code); 12] = [
+pub(super) const CODES: [(&str, Code); 12] = [
     ("plain", |asm, _| {
         asm.add(rax, 5)?;
         asm.mov(qword_ptr(rsp - 8), rcx)

@@ -1,0 +1,183 @@
+//! Tracepoints: `stillpoint/addTrace`, `stillpoint/traces` and `stillpoint/removeTrace`. These requests
+//! are not in the specification.
+
+use serde::{Deserialize, Serialize};
+
+/// The field `trace` of a breakpoint in `setBreakpoints`: it records, and does not stop.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceQuery {
+    /// What to record: values and aggregates, as in `count(), max(n) by kind where n > 3`.
+    pub query: String,
+}
+
+/// Arguments of `stillpoint/addTrace`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct AddTraceArguments {
+    /// Where: `FILE:LINE`, or a function.
+    pub location: String,
+    /// What to record.
+    pub query: String,
+}
+
+/// Arguments of `stillpoint/removeTrace`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoveTraceArguments {
+    /// The tracepoint.
+    pub id: i64,
+}
+
+/// Arguments of `stillpoint/traces`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TracesArguments {
+    /// The tracepoint; missing: all.
+    pub id: Option<i64>,
+    /// Maximum number of rows of each table, 20 if missing.
+    pub rows: Option<i64>,
+    /// Maximum number of records, the last ones; 20 if missing.
+    pub records: Option<i64>,
+}
+
+/// The response to `stillpoint/traces`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Traces {
+    /// The tracepoints, in the order in which they were set.
+    pub traces: Vec<Trace>,
+}
+
+/// A tracepoint, and what it has recorded.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Trace {
+    /// The id of its breakpoint.
+    pub id: i64,
+    /// What it records.
+    pub query: String,
+    /// Where it is, as `FILE:LINE` or an address, if it is anywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The path of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The line in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    /// Whether it can be hit.
+    pub verified: bool,
+    /// Whether debug info is still being searched for its location.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_searching: bool,
+    /// Why not, or a remark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The number of recorded hits.
+    pub hits: u64,
+    /// How long ago it was set.
+    pub seconds: f64,
+    /// Its tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TraceTable>,
+    /// The expressions whose values each record has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<String>,
+    /// The last records, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<TraceRecord>,
+    /// The number of all records so far.
+    pub all_records: u64,
+    /// Calls that have begun and not returned: they are in progress, or have ended otherwise.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unreturned: u64,
+    /// Hits whose values could not be computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<TraceFailures>,
+}
+
+/// A table of a tracepoint.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceTable {
+    /// The names of its keys.
+    pub keys: Vec<String>,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Its rows, those with the most hits first.
+    pub rows: Vec<TraceRow>,
+    /// Hits of keys without a row, since there are too many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<TraceRow>,
+    /// The number of rows that exist.
+    pub all_rows: u64,
+}
+
+/// A row of a table.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceRow {
+    /// The text of each key.
+    pub keys: Vec<String>,
+    /// The number of its hits.
+    pub hits: u64,
+    /// The columns.
+    pub cells: Vec<TraceCell>,
+}
+
+/// The value of a column.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceCell {
+    /// Its text; empty if there is no value, or a histogram.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// The number, rounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<f64>,
+    /// The buckets from the first to the last that has values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<TraceBucket>,
+}
+
+/// A bucket of a histogram. Below 0, the bound that is nearer to 0 is `from`.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceBucket {
+    /// The bound that is in it; missing: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<f64>,
+    /// The bound that is not in it; missing: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<f64>,
+    /// The number of values in it.
+    pub count: u64,
+}
+
+/// A record.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceRecord {
+    /// When the hit was, in seconds since the tracepoint was set.
+    pub time: f64,
+    /// The id of the thread; missing: unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    /// The text of each value.
+    pub values: Vec<String>,
+}
+
+/// Hits whose values could not be computed.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceFailures {
+    /// Their number.
+    pub hits: u64,
+    /// The last reason.
+    pub message: String,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

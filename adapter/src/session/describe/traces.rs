@@ -1,0 +1,159 @@
+//! What tracepoints have recorded, in the client's form.
+
+use crate::protocol::{
+    Trace, TraceBucket, TraceCell, TraceFailures, TraceRecord, TraceRow, TraceTable,
+};
+use crate::session::Session;
+use engine::{
+    BreakpointId, BreakpointInfo, Cell, Histogram, Number, ProblemKind, Record, Row, TableReport,
+};
+
+/// Returns a tracepoint with at most `rows` rows of each table and the last `records` records; `None`:
+/// there is no such tracepoint.
+pub fn trace(
+    session: &mut Session,
+    id: BreakpointId,
+    rows: usize,
+    records: usize,
+) -> Option<Trace> {
+    let report = session.debugger.trace_report(id, rows, records)?;
+    let info = session.debugger.breakpoint(id);
+    let place = info.as_ref().and_then(|info| info.place.as_ref());
+    let source = place.and_then(|place| place.source.as_ref());
+    let path = source.and_then(|(path, ..)| session.sources.of(path, &session.client).path);
+    let line = source.map(|(_, line, _)| *line);
+    let location = match (source, place) {
+        (Some((path, line, _)), _) => {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            Some(format!("{}:{line}", name.to_string_lossy()))
+        }
+        (None, Some(place)) => Some(place.address.to_string()),
+        (None, None) => None,
+    };
+    Some(Trace {
+        id: i64::from(id.0),
+        query: report.query,
+        location,
+        path,
+        line: line.map(|line| session.client.line_out(line)),
+        verified: info.as_ref().is_some_and(|info| info.verified),
+        is_searching: info.as_ref().is_some_and(is_searching),
+        message: info.and_then(|info| info.message),
+        hits: report.hits,
+        seconds: report.age.as_secs_f64(),
+        tables: report.tables.iter().map(table).collect(),
+        recorded: report.recorded,
+        records: report.records.into_iter().map(record).collect(),
+        all_records: report.all_records,
+        unreturned: report.unreturned,
+        failed: report
+            .failed
+            .map(|(hits, message)| TraceFailures { hits, message }),
+    })
+}
+
+fn is_searching(info: &BreakpointInfo) -> bool {
+    !info.verified && info.problem == Some(ProblemKind::Searching)
+}
+
+fn table(table: &TableReport) -> TraceTable {
+    TraceTable {
+        keys: table.keys.clone(),
+        columns: table.columns.clone(),
+        rows: table.rows.iter().map(row).collect(),
+        others: table.others.as_ref().map(row),
+        all_rows: table.all_rows as u64,
+    }
+}
+
+fn row(row: &Row) -> TraceRow {
+    TraceRow {
+        keys: row.keys.clone(),
+        hits: row.hits,
+        cells: row.cells.iter().map(cell).collect(),
+    }
+}
+
+fn cell(cell: &Cell) -> TraceCell {
+    match cell {
+        Cell::Count(count) => number(count.to_string(), *count as f64),
+        Cell::Number(None) | Cell::Mean(_, 0) => TraceCell::default(),
+        Cell::Number(Some(Number::Float(float))) => number(short(*float), *float),
+        Cell::Number(Some(value)) => number(value.to_string(), value.to_f64()),
+        Cell::Mean(sum, count) => {
+            let mean = sum.to_f64() / *count as f64;
+            number(short(mean), mean)
+        }
+        Cell::Histogram(histogram) => TraceCell {
+            histogram: buckets(histogram),
+            ..TraceCell::default()
+        },
+    }
+}
+
+fn number(text: String, number: f64) -> TraceCell {
+    TraceCell {
+        text,
+        // JSON has no other numbers.
+        number: number.is_finite().then_some(number),
+        histogram: Vec::new(),
+    }
+}
+
+/// Returns a float with at most six digits, or in scientific notation.
+fn short(float: f64) -> String {
+    const DIGITS: i32 = 6;
+    let size = float.abs();
+    if size != 0.0 && !(1e-4..1e15).contains(&size) || !size.is_finite() {
+        return format!("{float:.5e}")
+            .replace("inf", "infinity")
+            .replace("NaN", "nan");
+    }
+    let before = if size < 1.0 {
+        0
+    } else {
+        size.log10() as i32 + 1
+    };
+    let places = (DIGITS - before).max(0) as usize;
+    let text = format!("{float:.places$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+fn buckets(histogram: &Histogram) -> Vec<TraceBucket> {
+    let buckets = histogram.buckets().into_iter();
+    buckets
+        .map(|(from, to, count)| TraceBucket { from, to, count })
+        .collect()
+}
+
+fn record(record: Record) -> TraceRecord {
+    TraceRecord {
+        time: record.time.as_secs_f64(),
+        thread_id: record.thread.map(|thread| i64::from(thread.0)),
+        values: record.values,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_short() {
+        for (float, text) in [
+            (0.0, "0"),
+            (41.0, "41"),
+            (1.0 / 3.0, "0.333333"),
+            (123_456_789.0, "123456789"),
+            (1234.5678, "1234.57"),
+            (-2.5, "-2.5"),
+            (1e-9, "1.00000e-9"),
+            (f64::INFINITY, "infinity"),
+        ] {
+            assert_eq!(short(float), text);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Tracepoints that are in no set of breakpoints, and what all of them have recorded.
+
+use crate::protocol::{RequestError, Trace, TracesArguments};
+use crate::session::Session;
+use crate::session::breakpoints::debug_info_path;
+use crate::session::describe::trace;
+use engine::{BreakpointId, TracePlace};
+
+/// Default and maximum number of rows and of records.
+const DEFAULT_AND_MOST: (i64, i64) = (20, 16_384);
+
+/// Sets a tracepoint at `FILE:LINE` or on a function. A wrong query, or a location without code, is no
+/// error: the tracepoint says why it cannot be hit.
+///
+/// # Errors
+/// The location is empty.
+pub fn add(session: &mut Session, location: &str, query: String) -> Result<Trace, RequestError> {
+    let location = location.trim();
+    if location.is_empty() {
+        let text = "`location` is missing: FILE:LINE or a function";
+        return Err(RequestError::Arguments(text.to_owned()));
+    }
+    let line = location.rsplit_once(':').and_then(|(file, line)| {
+        let is_file = !file.is_empty() && !file.ends_with(':');
+        Some((file, line.parse().ok()?)).filter(|_| is_file)
+    });
+    let place = match line {
+        Some((file, line)) => TracePlace::Line(debug_info_path(session, file), line),
+        None => TracePlace::Function(location.to_owned()),
+    };
+    let id = session.debugger.add_tracepoint(place, query.clone());
+    if let Some(trace) = trace(session, id, 0, 0) {
+        return Ok(trace);
+    }
+    let info = session.debugger.breakpoint(id);
+    Ok(Trace {
+        id: i64::from(id.0),
+        query,
+        message: info.and_then(|info| info.message),
+        ..Trace::default()
+    })
+}
+
+/// Removes a tracepoint that was set by [`add`].
+///
+/// # Errors
+/// There is no such tracepoint.
+pub fn remove(session: &mut Session, id: i64) -> Result<(), RequestError> {
+    let known = u32::try_from(id).ok().map(BreakpointId);
+    match known.is_some_and(|id| session.debugger.remove_tracepoint(id)) {
+        true => Ok(()),
+        false => Err(no_trace(id)),
+    }
+}
+
+/// Returns what tracepoints have recorded.
+///
+/// # Errors
+/// There is no tracepoint of the wanted number.
+pub fn read(
+    session: &mut Session,
+    arguments: &TracesArguments,
+) -> Result<Vec<Trace>, RequestError> {
+    let (default, most) = DEFAULT_AND_MOST;
+    let number = |given: Option<i64>| given.unwrap_or(default).clamp(0, most) as usize;
+    let (rows, records) = (number(arguments.rows), number(arguments.records));
+    let ids = match arguments.id {
+        None => session.debugger.traces(),
+        Some(id) => vec![BreakpointId(u32::try_from(id).map_err(|_| no_trace(id))?)],
+    };
+    let mut traces = Vec::new();
+    for id in ids {
+        traces.extend(trace(session, id, rows, records));
+    }
+    match arguments.id {
+        Some(id) if traces.is_empty() => Err(no_trace(id)),
+        _ => Ok(traces),
+    }
+}
+
+fn no_trace(id: i64) -> RequestError {
+    RequestError::Other(format!("there is no tracepoint {id}"))
+}

@@ -1,0 +1,327 @@
+//! Calls of traced functions: from the entry of the function to the instruction by which it returns.
+//!
+//! A call is identified by its thread, its function and the address of its frame. One that ends
+//! otherwise (an exception, `longjmp`) is forgotten when another has the same frame.
+
+use crate::debugger::Debugger;
+use crate::expr::query::{Query, Source, Subject};
+use crate::ids::error::Error;
+use crate::ids::{BreakpointId, ThreadId};
+use crate::images::body;
+use crate::inferior::jump_patch::log_ring::LogTarget;
+use crate::inferior::site::Owner;
+use crate::inspect::abi;
+use crate::inspect::library;
+use crate::inspect::value::{self, Limits, Target, Ty, Value, scalar};
+use crate::os::ticks;
+use crate::stops::breakpoint::Exit;
+use crate::stops::trace::{Addition, Number, Record, number, record_values};
+use dwarf::LoadAddr;
+
+/// Maximum number of calls that the debugger knows as not returned.
+const MAX_ENTERED: usize = 1 << 16;
+
+/// A call in progress.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Activation {
+    pub thread: ThreadId,
+    /// The location at the function's entry.
+    pub entry: LoadAddr,
+    /// The address of the frame.
+    pub frame: LoadAddr,
+}
+
+/// What is known of a call since its entry.
+pub(crate) struct Entered {
+    pub ticks: u64,
+    /// The text of each key and each recorded value, in order; `None`: known at the return.
+    pub texts: Vec<Option<String>>,
+    /// The number of each column that has one, likewise.
+    pub numbers: Vec<Option<Number>>,
+}
+
+/// What is known of a call at its return.
+struct Left {
+    nanoseconds: u64,
+    text: String,
+    number: Result<Number, Error>,
+}
+
+impl Debugger {
+    /// Finds where the functions of a tracepoint return, if it records calls, and sets sites there.
+    pub(crate) fn bind_exits(&mut self, id: BreakpointId) {
+        let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
+            return;
+        };
+        let records_calls = |query: &std::rc::Rc<Query>| query.records_calls();
+        if !breakpoint.program.trace.as_ref().is_some_and(records_calls) {
+            return;
+        }
+        let mut inlined = 0;
+        for place in breakpoint.bound.clone() {
+            if breakpoint.exits.iter().any(|exit| exit.entry == place.addr) {
+                continue;
+            }
+            let Some(loaded) = self.images.modules.at(place.addr) else {
+                continue;
+            };
+            let addr = loaded.bias.file(place.addr);
+            let Some(function) = loaded.module.function_at(addr) else {
+                continue;
+            };
+            // The place of a function with code is where its body begins.
+            let begins = [body::passed_once, body::passed_by_each_call];
+            if !begins
+                .iter()
+                .any(|begin| begin(&loaded.module, &function) == addr)
+            {
+                inlined += 1;
+                continue;
+            }
+            for exit in body::exits(&loaded.module, &function) {
+                let addr = loaded.bias.load(exit);
+                if self.inferior.add_site(addr, Owner::User(id)) {
+                    breakpoint.exits.push(Exit {
+                        addr,
+                        entry: place.addr,
+                        module: place.module,
+                    });
+                }
+            }
+        }
+        if inlined > 0 {
+            let text = format!("{inlined} inlined copies are not traced: they have no return");
+            breakpoint.note = Some(text);
+        }
+    }
+
+    /// Keeps what is known of a call at its entry.
+    pub(super) fn enter_call(
+        &mut self,
+        id: BreakpointId,
+        activation: Activation,
+        entered: Entered,
+    ) {
+        if let Some(state) = self.traces.0.get_mut(&id) {
+            if state.entered.len() >= MAX_ENTERED {
+                state.entered.clear();
+                state
+                    .collected
+                    .fail("too many calls that have not returned".to_owned());
+            }
+            state.entered.insert(activation, entered);
+            self.tell_calls_outside(id);
+        }
+    }
+
+    /// Lets the program know how many calls of each function only the debugger knows.
+    pub(crate) fn tell_calls_outside(&self, id: BreakpointId) {
+        let Some(state) = self.traces.get(id) else {
+            return;
+        };
+        for area in &state.areas {
+            let of_it = |call: &&Activation| call.entry == area.site;
+            let calls = state.entered.keys().filter(of_it).count();
+            area.set_calls_outside(calls as u64);
+        }
+    }
+
+    /// Takes a call that the program knows as being in progress.
+    fn call_in_program(
+        &self,
+        id: BreakpointId,
+        query: &Query,
+        activation: Activation,
+    ) -> Option<Entered> {
+        let state = self.traces.get(id)?;
+        let mut areas = state.areas.iter().rev();
+        let area = areas.find(|area| area.site == activation.entry)?;
+        let (ticks, values) = area.take_call(activation.frame)?;
+        let target = LogTarget {
+            memory: self.inferior.memory(),
+            modules: &self.images.modules,
+        };
+        let mut captured = area.traced.captured.iter().zip(&values.captured);
+        let mut text = |subject: &Subject| {
+            let (one, bytes) = match subject.value {
+                Source::Function => return Some(area.function.clone()),
+                _ => captured.next()?,
+            };
+            let subject = std::slice::from_ref(subject);
+            let name = (subject, area.function.as_str());
+            let text = record_values(bytes, std::iter::once(one), name, &target).pop();
+            text.filter(|_| !subject[0].is_late())
+        };
+        let keys = query.tables.iter().flat_map(|table| &table.keys);
+        let texts = keys.chain(&query.record).map(&mut text).collect();
+        let columns = area
+            .traced
+            .tables
+            .iter()
+            .zip(&query.tables)
+            .flat_map(|(traced, table)| {
+                let valued = table.columns.iter().zip(&traced.columns);
+                valued.filter_map(|(column, traced)| Some((column.value.as_ref()?, traced)))
+            });
+        let numbers = columns.map(|(subject, column)| {
+            let bits = values.numbers.get(column.number).copied().unwrap_or(0);
+            (!subject.is_late()).then(|| number(column.kind, bits))
+        });
+        Some(Entered {
+            ticks,
+            texts,
+            numbers: numbers.collect(),
+        })
+    }
+
+    /// Forgets a call whose frame another call has now, which is not recorded.
+    pub(crate) fn forget_call(&mut self, id: BreakpointId, thread: ThreadId, entry: LoadAddr) {
+        let is_empty =
+            |traces: &super::Traces| traces.get(id).is_none_or(|it| it.entered.is_empty());
+        if !is_empty(&self.traces)
+            && let Some(frame) = self.frame_address(thread)
+            && let Some(state) = self.traces.0.get_mut(&id)
+        {
+            state.entered.remove(&Activation {
+                thread,
+                entry,
+                frame,
+            });
+        }
+    }
+
+    /// Returns the address of the frame of a thread that has hit a site.
+    pub(super) fn frame_address(&mut self, thread: ThreadId) -> Option<LoadAddr> {
+        let (address, registers) = self.innermost(thread).ok()?;
+        let frame = self.physical_frame(address, registers, 0);
+        self.cfa_of(&frame).ok()
+    }
+
+    /// Records a call that is about to return.
+    pub(crate) fn record_exit(&mut self, id: BreakpointId, thread: ThreadId, exit: Exit) {
+        let now = ticks();
+        let (Some(query), Some(frame)) =
+            (self.stops.breakpoints.trace(id), self.frame_address(thread))
+        else {
+            return;
+        };
+        let activation = Activation {
+            thread,
+            entry: exit.entry,
+            frame,
+        };
+        let state = self.traces.0.get_mut(&id);
+        let entered = state.and_then(|state| state.entered.remove(&activation));
+        self.tell_calls_outside(id);
+        let entered = entered.or_else(|| self.call_in_program(id, &query, activation));
+        let Some(entered) = entered else {
+            return;
+        };
+        let needs_value = query
+            .subjects()
+            .any(|it| matches!(it.value, Source::Returned));
+        let returned = match needs_value {
+            true => self.returned_text(thread, exit),
+            false => Ok((String::new(), Err(Error::eval("not needed")))),
+        };
+        let Some(state) = self.traces.0.get_mut(&id) else {
+            return;
+        };
+        let left = match returned {
+            Ok((text, number)) => Left {
+                nanoseconds: super::nanoseconds(now.saturating_sub(entered.ticks)),
+                text,
+                number,
+            },
+            Err(error) => return state.collected.fail(format!("`returned`: {error}")),
+        };
+        match complete(&query, entered, &left) {
+            Ok((additions, record)) => {
+                state.collected.add(&query, additions);
+                if !record.is_empty() {
+                    state.collected.record(Record {
+                        time: state.clock.at.elapsed(),
+                        thread: Some(thread),
+                        values: record,
+                    });
+                }
+            }
+            Err(error) => state.collected.fail(error.to_string()),
+        }
+    }
+
+    /// Returns the value that a call is about to return, as text and as a number.
+    fn returned_text(
+        &mut self,
+        thread: ThreadId,
+        exit: Exit,
+    ) -> Result<(String, Result<Number, Error>), Error> {
+        let loaded = self.images.modules.at(exit.entry).ok_or(Error::NoProcess)?;
+        let function = loaded.module.function_at(loaded.bias.file(exit.entry));
+        let function = function.ok_or_else(|| Error::eval("its function is unknown"))?;
+        let ty = function.return_type;
+        let ty = ty.ok_or_else(|| Error::eval("the function returns nothing"))?;
+        let ty = Ty::dwarf(&loaded.module, loaded.bias, ty);
+        let (_, registers) = self.innermost(thread)?;
+        let arch = self.inferior.arch;
+        let os = self.inferior.os();
+        let st0 = || arch.float_stack_top(&os.extended_registers(thread)?);
+        let value = abi::returned(&ty, function.language, &registers, &st0, None);
+        let value = value.ok_or_else(|| Error::eval("where it is, is unknown"))?;
+        self.in_hit_frame(thread, 0, |context| {
+            let target: &dyn Target = context;
+            let mut text = String::new();
+            value::write(target, &value, &Limits::default(), &mut text);
+            Ok((text, number_in(target, &value)))
+        })
+    }
+}
+
+/// Returns the number in a value.
+pub(super) fn number_in(target: &dyn Target, value: &Value) -> Result<Number, Error> {
+    match library::number(target, value)? {
+        Some(scalar::Number::Int(int)) => Ok(Number::Int(int.value())),
+        Some(scalar::Number::Float(float)) => Ok(Number::Float(float)),
+        None => Err(Error::eval(format!(
+            "a `{}` is not a number",
+            value.ty.name()
+        ))),
+    }
+}
+
+/// Returns what a call adds to each table, and the values of its record.
+fn complete(
+    query: &Query,
+    entered: Entered,
+    left: &Left,
+) -> Result<(Vec<Addition>, Vec<String>), Error> {
+    let (mut texts, mut numbers) = (entered.texts.into_iter(), entered.numbers.into_iter());
+    let mut text = |subject: &Subject| match texts.next().flatten() {
+        Some(text) => text,
+        None if matches!(subject.value, Source::Elapsed) => left.nanoseconds.to_string(),
+        None => left.text.clone(),
+    };
+    let mut additions = Vec::new();
+    for table in &query.tables {
+        let keys = table.keys.iter().map(&mut text).collect();
+        let mut columns = Vec::new();
+        for column in &table.columns {
+            columns.push(match &column.value {
+                None => None,
+                Some(subject) => Some(match numbers.next().flatten() {
+                    Some(number) => number,
+                    None if matches!(subject.value, Source::Elapsed) => {
+                        Number::Int(i128::from(left.nanoseconds))
+                    }
+                    None => left.number.clone()?,
+                }),
+            });
+        }
+        additions.push(Addition {
+            keys,
+            numbers: columns,
+        });
+    }
+    let record = query.record.iter().map(text).collect();
+    Ok((additions, record))
+}

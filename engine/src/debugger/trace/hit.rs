@@ -1,0 +1,147 @@
+//! A hit of a tracepoint that the debugger evaluates.
+
+use super::call::{Activation, Entered, number_in};
+use crate::debugger::Debugger;
+use crate::debugger::frame::FrameScope;
+use crate::expr::query::{Query, Source, Subject};
+use crate::expr::{EvalContext, Purpose};
+use crate::ids::error::Error;
+use crate::ids::{BreakpointId, ThreadId};
+use crate::inspect::value::{self, Limits};
+use crate::os::ticks;
+use crate::stops::trace::{Addition, Number, Record};
+use dwarf::LoadAddr;
+
+impl Debugger {
+    /// Records a hit of a tracepoint at `addr`, evaluated in the frame of a stopped thread without its
+    /// `hidden` inlined calls. If calls are recorded, that is done when the call returns.
+    pub(crate) fn record_hit(
+        &mut self,
+        id: BreakpointId,
+        thread: ThreadId,
+        addr: Option<LoadAddr>,
+        hidden: usize,
+        query: &Query,
+    ) {
+        let values = self.in_hit_frame(thread, hidden, |context| entered(query, context));
+        let frame = match query.records_calls() {
+            true => self.frame_address(thread),
+            false => None,
+        };
+        self.update_traces();
+        let Some(state) = self.traces.0.get_mut(&id) else {
+            return;
+        };
+        match (values, frame, addr) {
+            (Ok(entered), Some(frame), Some(entry)) => {
+                let activation = Activation {
+                    thread,
+                    entry,
+                    frame,
+                };
+                self.enter_call(id, activation, entered);
+            }
+            (Ok(_), ..) if query.records_calls() => {
+                state
+                    .collected
+                    .fail("the address of the frame is unknown".to_owned());
+            }
+            (Ok(entered), ..) => {
+                let (additions, record) = complete(query, entered);
+                state.collected.add(query, additions);
+                if !record.is_empty() {
+                    state.collected.record(Record {
+                        time: state.clock.at.elapsed(),
+                        thread: Some(thread),
+                        values: record,
+                    });
+                }
+            }
+            (Err(error), ..) => state.collected.fail(error.to_string()),
+        }
+    }
+}
+
+/// Returns what is known at a hit: everything, unless calls are recorded.
+fn entered(query: &Query, context: &mut FrameScope<'_>) -> Result<Entered, Error> {
+    let is_call = query.records_calls();
+    let mut entered = Entered {
+        ticks: ticks(),
+        texts: Vec::new(),
+        numbers: Vec::new(),
+    };
+    for table in &query.tables {
+        for key in &table.keys {
+            entered.texts.push(text_of(key, is_call, context)?);
+        }
+        for subject in table.columns.iter().filter_map(|it| it.value.as_ref()) {
+            entered.numbers.push(number_of(subject, context)?);
+        }
+    }
+    for subject in &query.record {
+        entered.texts.push(text_of(subject, is_call, context)?);
+    }
+    Ok(entered)
+}
+
+/// Returns what a hit adds to each table, and the values of its record.
+fn complete(query: &Query, entered: Entered) -> (Vec<Addition>, Vec<String>) {
+    let mut texts = entered.texts.into_iter().flatten();
+    let mut numbers = entered.numbers.into_iter();
+    let tables = query.tables.iter();
+    let additions = tables.map(|table| Addition {
+        keys: texts.by_ref().take(table.keys.len()).collect(),
+        numbers: (table.columns.iter())
+            .map(|column| column.value.as_ref().and_then(|_| numbers.next().flatten()))
+            .collect(),
+    });
+    let additions = additions.collect();
+    (additions, texts.collect())
+}
+
+/// Returns a value's text; `None` if it is known only when the call returns.
+fn text_of(
+    subject: &Subject,
+    is_call: bool,
+    context: &mut FrameScope<'_>,
+) -> Result<Option<String>, Error> {
+    let expression = match &subject.value {
+        Source::Expression(expression) => expression,
+        Source::Stack(frames) => return Ok(Some(context.callers(*frames).join(" ← "))),
+        Source::Function => {
+            // Only a function with code of its own returns.
+            let name = match is_call {
+                true => context.function_with_code(),
+                false => context.callers(1).pop(),
+            };
+            return Ok(Some(name.unwrap_or_else(|| "??".to_owned())));
+        }
+        Source::Elapsed | Source::Returned => return Ok(None),
+    };
+    let value = expression.evaluate(context, Purpose::Look);
+    let value = value.map_err(|error| in_subject(subject, &error))?;
+    let limits = Limits {
+        numbers: expression.numbers().unwrap_or_default(),
+        ..Limits::default()
+    };
+    let mut text = String::new();
+    value::write(context.as_target(), &value, &limits, &mut text);
+    Ok(Some(text))
+}
+
+/// Returns a value's number; `None` if it is known only when the call returns.
+fn number_of(subject: &Subject, context: &mut FrameScope<'_>) -> Result<Option<Number>, Error> {
+    let Some(expression) = subject.expression() else {
+        return Ok(None);
+    };
+    let value = expression.evaluate(context, Purpose::Look);
+    let value = value.map_err(|error| in_subject(subject, &error))?;
+    let number = number_in(context.as_target(), &value);
+    number
+        .map(Some)
+        .map_err(|error| in_subject(subject, &error))
+}
+
+fn in_subject(subject: &Subject, error: &Error) -> Error {
+    Error::eval(format!("`{}`: {error}", subject.text))
+}

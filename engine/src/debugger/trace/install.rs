@@ -1,0 +1,169 @@
+//! The program's own memory for what a tracepoint records, and the code that records it.
+
+use crate::arch::Arch;
+use crate::compile::{
+    Calls, CodeScope, Measured, NotCompilable, RuntimeLocation, RuntimeValue, Traced,
+};
+use crate::debugger::Debugger;
+use crate::expr::check::scalar;
+use crate::expr::query::Query;
+use crate::ids::{BreakpointId, ThreadId};
+use crate::inferior::jump_patch::install::Refusal;
+use crate::inferior::jump_patch::trace_area::{Layout, TraceArea};
+use crate::inferior::jump_patch::trampoline::Moment;
+use crate::inspect::abi::{self, Class, Returning};
+use crate::inspect::value::Ty;
+use dwarf::LoadAddr;
+use std::rc::Rc;
+
+/// What the code at a site of a tracepoint is to do.
+pub(crate) struct SiteTrace {
+    area: Rc<TraceArea>,
+    /// The address of the frame, and whether the call returns here.
+    call: Option<(Measured, bool)>,
+}
+
+impl SiteTrace {
+    pub fn area(&self) -> &TraceArea {
+        &self.area
+    }
+
+    /// Returns what happens at the site.
+    pub fn moment(&self) -> Moment<'_> {
+        match &self.call {
+            None => Moment::Hit,
+            Some((frame, false)) => Moment::Enter(frame),
+            Some((frame, true)) => Moment::Leave(frame),
+        }
+    }
+
+    /// Returns whether a condition decides here.
+    pub fn has_condition(&self) -> bool {
+        !matches!(self.call, Some((_, true)))
+    }
+}
+
+impl Debugger {
+    /// Returns the sites that get their jumps together: a call that has begun in the program returns
+    /// there, too.
+    pub(crate) fn sites_with(&self, id: BreakpointId, addr: LoadAddr) -> Vec<LoadAddr> {
+        let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
+            return Vec::new();
+        };
+        let of_exit = breakpoint.exits.iter().find(|exit| exit.addr == addr);
+        let entry = of_exit.map_or(addr, |exit| exit.entry);
+        let exits = breakpoint.exits.iter().filter(|exit| exit.entry == entry);
+        [entry]
+            .into_iter()
+            .chain(exits.map(|exit| exit.addr))
+            .collect()
+    }
+
+    /// Compiles a tracepoint's query at a site, and makes the program map the memory for it. Memory
+    /// that the location has already is used again.
+    pub(crate) fn site_trace(
+        &mut self,
+        thread: ThreadId,
+        site: LoadAddr,
+        id: BreakpointId,
+        query: &Query,
+    ) -> Result<SiteTrace, Refusal> {
+        let exit = self.stops.breakpoints.exit_at(id, site);
+        let entry = exit.map_or(site, |exit| exit.entry);
+        let area = self.trace_area(thread, entry, id, query)?;
+        let call = match query.records_calls() {
+            true => Some((self.frame_address_at(site)?, exit.is_some())),
+            false => None,
+        };
+        Ok(SiteTrace { area, call })
+    }
+
+    fn frame_address_at(&self, site: LoadAddr) -> Result<Measured, Refusal> {
+        let loaded = self.images.modules.at(site).ok_or("its code is unknown")?;
+        let place = loaded.module.frame_address_at(loaded.bias.file(site));
+        let place = place.ok_or("the address of the frame is unknown there")?;
+        let scope = CodeScope::at(&self.images.modules, site, 0);
+        let frame = Measured::frame_address(place, &scope);
+        Ok(frame.map_err(|why| why.to_string())?)
+    }
+
+    fn trace_area(
+        &mut self,
+        thread: ThreadId,
+        entry: LoadAddr,
+        id: BreakpointId,
+        query: &Query,
+    ) -> Result<Rc<TraceArea>, Refusal> {
+        let number = self.inferior.thread_number_offset(thread);
+        let hidden = self.stops.breakpoints.hidden(id, entry);
+        let scope = CodeScope::at(&self.images.modules, entry, hidden).with_thread_number(number);
+        let calls = query.records_calls().then(|| Calls {
+            returned: self.returned_at(entry),
+        });
+        let traced = Traced::compile(query, calls.as_ref(), &scope);
+        let traced = traced.map_err(|why| why.to_string())?;
+        let layout = Layout::of(&traced, query.keep);
+        let function = self.function_name_at(entry, hidden, query.records_calls());
+        self.update_traces();
+        let state = self.traces.0.get_mut(&id);
+        let state = state.ok_or("the tracepoint was removed")?;
+        let areas = &self.inferior.jumps.trace_areas;
+        let is_there = |area: &&Rc<TraceArea>| {
+            area.site == entry && area.layout == layout && areas.iter().any(|it| it.0 == area.at)
+        };
+        if let Some(area) = state.areas.iter().find(is_there) {
+            return Ok(area.clone());
+        }
+        let (at, shared) = self.inferior.map_shared(thread, entry, layout.len)?;
+        self.inferior.jumps.trace_areas.push((at, layout.len));
+        let area = TraceArea::new((entry, function), traced, layout, at, shared);
+        let area = Rc::new(area);
+        state.areas.push(area.clone());
+        Ok(area)
+    }
+
+    /// Returns the name of the function at an address, as hits there have it.
+    fn function_name_at(&self, addr: LoadAddr, hidden: usize, is_call: bool) -> String {
+        let name = || {
+            let loaded = self.images.modules.at(addr)?;
+            let addr = loaded.bias.file(addr);
+            let function = loaded.module.function_at(addr)?;
+            let frames = function.frames_at(addr);
+            let frame = match is_call {
+                true => frames.last(),
+                false => frames.get(hidden),
+            };
+            frame.map(|frame| frame.name.to_owned())
+        };
+        name().unwrap_or_else(|| "??".to_owned())
+    }
+
+    /// Returns the value of the function at an address where it returns, if that is one register.
+    fn returned_at(&self, entry: LoadAddr) -> Result<RuntimeValue, NotCompilable> {
+        let loaded = self.images.modules.at(entry).ok_or("its code is unknown")?;
+        let function = loaded.module.function_at(loaded.bias.file(entry));
+        let function = function.ok_or("its function is unknown")?;
+        let ty = function.return_type.ok_or("the function returns nothing")?;
+        let ty = Ty::dwarf(&loaded.module, loaded.bias, ty);
+        let arch: Arch = self.inferior.arch;
+        let returning = match scalar(&ty) {
+            Some(_) => abi::returning(arch, &ty, function.language),
+            None => Returning::Unknown,
+        };
+        let place = match &returning {
+            Returning::Registers(parts) => match &parts[..] {
+                [part] if part.class == Class::Integer => {
+                    let register = arch.convention().integer_results.first();
+                    register.map(|register| RuntimeLocation::Register(*register, 0))
+                }
+                [part] if part.class == Class::Vector => Some(RuntimeLocation::Vector(0, 0)),
+                _ => None,
+            },
+            _ => None,
+        };
+        match place {
+            Some(place) => Ok(RuntimeValue::new(ty, place)),
+            None => Err("what the function returns is not in one register".into()),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Tracepoints: what is recorded at their hits, by the debugger or by the program itself, and the
+//! report of both.
+
+mod call;
+mod hit;
+mod install;
+
+pub(crate) use install::SiteTrace;
+
+use crate::debugger::Debugger;
+use crate::expr::query::Query;
+use crate::ids::{BreakpointId, BreakpointOptions};
+use crate::inferior::jump_patch::log_ring::LogTarget;
+use crate::inferior::jump_patch::trace_area::TraceArea;
+use crate::os::{nanoseconds_per_tick, ticks};
+use crate::stops::breakpoint::Spec;
+use crate::stops::trace::{Collected, Record, TraceReport, columns, record_values};
+use call::{Activation, Entered};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// What all tracepoints have recorded.
+#[derive(Default)]
+pub(crate) struct Traces(BTreeMap<BreakpointId, TraceState>);
+
+/// What a tracepoint has recorded.
+struct TraceState {
+    /// The text of its query.
+    text: String,
+    query: Rc<Query>,
+    /// The hits that the debugger has evaluated.
+    collected: Collected,
+    /// What the program records at each of its locations. Their memory outlives the process.
+    areas: Vec<Rc<TraceArea>>,
+    /// Calls that have not returned, and whose entry the debugger has evaluated.
+    entered: FxHashMap<Activation, Entered>,
+    clock: Clock,
+}
+
+/// Converts the processor's clock to the time since a moment.
+struct Clock {
+    ticks: u64,
+    at: Instant,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock {
+            ticks: ticks(),
+            at: Instant::now(),
+        }
+    }
+
+    /// Returns how long after the start the clock had this value.
+    fn time(&self, at: u64) -> Duration {
+        Duration::from_nanos(nanoseconds(at.saturating_sub(self.ticks)))
+    }
+}
+
+/// Returns the nanoseconds in which the processor's clock advances by this much.
+fn nanoseconds(ticks: u64) -> u64 {
+    (ticks as f64 * nanoseconds_per_tick()) as u64
+}
+
+impl Traces {
+    fn get(&self, id: BreakpointId) -> Option<&TraceState> {
+        self.0.get(&id)
+    }
+}
+
+/// Where a tracepoint is set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TracePlace {
+    /// On a line of a source file.
+    Line(PathBuf, u32),
+    /// At the entry of a function, by its name or a pattern `/regular expression/`.
+    Function(String),
+}
+
+impl Debugger {
+    /// Sets a tracepoint that belongs to no set of breakpoints: it stays until it is removed. Returns
+    /// its number, which [`Debugger::breakpoint`] knows.
+    pub fn add_tracepoint(&mut self, place: TracePlace, query: String) -> BreakpointId {
+        let spec = match place {
+            TracePlace::Line(source, line) => Spec::Line {
+                source,
+                line,
+                column: None,
+            },
+            TracePlace::Function(name) => Spec::Function(name),
+        };
+        let options = BreakpointOptions {
+            trace: Some(query),
+            ..BreakpointOptions::default()
+        };
+        let (ids, _) = self
+            .stops
+            .breakpoints
+            .replace(Vec::new(), vec![(spec, options)]);
+        self.stops.breakpoints.tracepoints.extend(&ids);
+        self.change_breakpoints(ids.clone(), Vec::new());
+        ids[0]
+    }
+
+    /// Removes such a tracepoint, and what it has recorded. Returns false if there is none of that
+    /// number.
+    pub fn remove_tracepoint(&mut self, id: BreakpointId) -> bool {
+        let tracepoints = &mut self.stops.breakpoints.tracepoints;
+        let Some(at) = tracepoints.iter().position(|it| *it == id) else {
+            return false;
+        };
+        tracepoints.remove(at);
+        self.change_breakpoints(Vec::new(), vec![id]);
+        true
+    }
+
+    /// Returns whether a breakpoint is a tracepoint that belongs to no set.
+    pub fn is_own_tracepoint(&self, id: BreakpointId) -> bool {
+        self.stops.breakpoints.tracepoints.contains(&id)
+    }
+
+    /// Returns the tracepoints, in the order in which they were set.
+    pub fn traces(&self) -> Vec<BreakpointId> {
+        self.traces.0.keys().copied().collect()
+    }
+
+    /// Returns what a tracepoint has recorded so far, also while the program runs and after its end:
+    /// at most `rows` rows of each table, those with the most hits, and the last `records` records.
+    /// The numbers of a row may be of different moments while threads run.
+    pub fn trace_report(
+        &self,
+        id: BreakpointId,
+        rows: usize,
+        records: usize,
+    ) -> Option<TraceReport> {
+        let state = self.traces.get(id)?;
+        let query = &state.query;
+        let mut collected = state.collected.clone();
+        let target = LogTarget {
+            memory: self.inferior.memory(),
+            modules: &self.images.modules,
+        };
+        for area in &state.areas {
+            let traced = &area.traced;
+            let tables = traced.tables.iter().zip(&area.layout.tables).enumerate();
+            for (number, (table, layout)) in tables {
+                let subjects = query.tables.get(number).map_or(&[][..], |it| &it.keys);
+                for row in area.rows(layout) {
+                    let cells = columns(&row, table.columns.iter());
+                    let keys = match &row.keys {
+                        Some(bytes) => {
+                            let captured = traced.captured[table.keys.clone()].iter();
+                            let name = &area.function;
+                            Some(record_values(bytes, captured, (subjects, name), &target))
+                        }
+                        // There is nothing to find a row by: the only key is the function.
+                        None if table.keys.is_empty() => {
+                            let functions = subjects.iter().map(|_| area.function.clone());
+                            Some(functions.collect())
+                        }
+                        None => None,
+                    };
+                    collected.merge(query, number, keys, row.hits, cells);
+                }
+            }
+            let (records, all) = area.records();
+            let records = records.into_iter().map(|record| {
+                let captured = traced.captured[traced.record.clone()].iter();
+                Record {
+                    time: state.clock.time(record.ticks),
+                    thread: Some(record.thread).filter(|thread| thread.0 > 0),
+                    values: record_values(
+                        &record.values,
+                        captured,
+                        (&query.record, &area.function),
+                        &target,
+                    ),
+                }
+            });
+            collected.merge_records(records.collect(), all);
+        }
+        let mut report = collected.report(query, rows, records);
+        report.query.clone_from(&state.text);
+        report.age = state.clock.at.elapsed();
+        let in_program = state.areas.iter().map(|area| area.calls_in_progress());
+        report.unreturned = state.entered.len() as u64 + in_program.sum::<u64>();
+        Some(report)
+    }
+
+    /// Starts to record for new and changed tracepoints, and drops what was recorded for those that
+    /// are gone.
+    pub(crate) fn update_traces(&mut self) {
+        let breakpoints = &self.stops.breakpoints;
+        self.traces.0.retain(|id, state| {
+            let options = breakpoints.options(*id);
+            options.is_some_and(|it| it.trace.as_deref() == Some(&state.text))
+        });
+        for (id, query) in breakpoints.traces() {
+            let Some(text) = breakpoints.options(id).and_then(|it| it.trace.clone()) else {
+                continue;
+            };
+            self.traces.0.entry(id).or_insert_with(|| TraceState {
+                text,
+                collected: Collected::new(&query),
+                query,
+                areas: Vec::new(),
+                entered: FxHashMap::default(),
+                clock: Clock::start(),
+            });
+        }
+    }
+
+    /// Drops what was recorded, for another run of the program.
+    pub(crate) fn restart_traces(&mut self) {
+        self.traces.0.clear();
+        self.update_traces();
+    }
+}

@@ -1,0 +1,410 @@
+//! The memory in which the program itself keeps what tracepoints record: tables of rows, and a ring of
+//! the last records. It is shared with the debugger, so what it holds is read while the program runs,
+//! and after its end.
+//!
+//! A row is found by the hash of its keys, which is never 0; a row whose hash is 0 is free. It is
+//! taken by one atomic exchange, and never freed. Hits whose keys find no row are in the row behind
+//! the last one, without keys. A record is written by the thread that has made the first word of its
+//! slot odd, and is complete when that word is even.
+
+use super::trampoline::{Moment, Tracing};
+use super::x86_64::trace::Values;
+use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
+use crate::expr::query::{Aggregate, Scale};
+use crate::ids::ThreadId;
+use crate::os::Shared;
+use dwarf::LoadAddr;
+
+/// Offset of the number of records begun.
+pub const RECORDS_BEGUN: i32 = 0;
+/// Offset of the number of calls in progress whose entry the debugger has evaluated: while there are
+/// any, a return of an unknown call traps.
+pub const CALLS_OUTSIDE: i32 = 8;
+/// Offsets in the slot of a call in progress: the address of its frame, 0 if the slot is free.
+pub const CALL_FRAME: i32 = 0;
+/// The processor's clock at its entry.
+pub const CALL_TICKS: i32 = 8;
+/// The address at which its values were on the stack.
+pub const CALL_BASE: i32 = 16;
+/// Its values.
+pub const CALL_VALUES: i32 = 24;
+/// The number of slots for calls in progress, as a power of two.
+pub const CALLS_LOG2: u32 = 10;
+/// Slots in which a call may be, from the one on that the address of its frame determines.
+pub const CALL_PROBES: u32 = 4;
+/// Multiplier of hashes: odd, so that no two words have the same product (the golden ratio).
+pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Offset of the first table.
+const TABLES: u64 = 64;
+/// Offsets in a row: the hash of its keys.
+pub const HASH: i32 = 0;
+/// The number of its hits.
+pub const HITS: i32 = 8;
+/// The size of its keys in bytes, written last of what is written when the row is taken.
+pub const KEY_LEN: i32 = 16;
+/// The first column; behind the last one are the keys.
+pub const COLUMNS: i32 = 24;
+/// Offsets in the slot of a record: twice the record's number, plus 2; less than that by one while it is
+/// written.
+pub const NUMBER: i32 = 0;
+/// The processor's clock.
+pub const TICKS: i32 = 8;
+/// The thread's number.
+pub const THREAD: i32 = 16;
+/// The size of the values in bytes.
+pub const SIZE: i32 = 24;
+/// The values.
+pub const VALUES: i32 = 32;
+/// Maximum size of a table in bytes.
+const MAX_TABLE_BYTES: u64 = 4 << 20;
+/// Maximum number of rows, and the minimum, as powers of two.
+const MAX_ROWS_LOG2: u32 = 14;
+const MIN_ROWS_LOG2: u32 = 6;
+/// Maximum size of a ring in bytes.
+const MAX_RING_BYTES: u64 = 32 << 20;
+/// Buckets of a histogram of integers: 0; those above, by the position of the highest bit; those below.
+pub const INT_BUCKETS: i32 = 129;
+/// Buckets of a histogram of floats: 0; those above, by their exponent, as far as they are not the
+/// first or last; those below.
+pub const FLOAT_BUCKETS: i32 = 257;
+/// Exponents of floats that have a bucket of their own are from minus this up to this minus 1.
+pub const EXPONENTS: i32 = 64;
+
+/// Where everything is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// The tables.
+    pub tables: Vec<TableLayout>,
+    /// The ring.
+    pub ring: Option<RingLayout>,
+    /// Offset and size of the slots for calls in progress, if calls are recorded.
+    pub calls: Option<(u64, u64)>,
+    /// The size of all in bytes.
+    pub len: u64,
+}
+
+/// A table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableLayout {
+    /// Offset of the first row.
+    pub offset: u64,
+    /// Size of a row in bytes.
+    pub stride: u64,
+    /// The number of rows with keys, as a power of two; `None`: there is one row, without keys.
+    pub rows_log2: Option<u32>,
+    /// The columns and the offset of each one in a row.
+    pub columns: Vec<(TracedColumn, i32)>,
+    /// Offset of the keys in a row.
+    pub keys: i32,
+}
+
+/// A ring of records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RingLayout {
+    /// Offset of the first slot.
+    pub offset: u64,
+    /// Size of a slot in bytes.
+    pub slot: u64,
+    /// The number of slots, a power of two.
+    pub count: u64,
+}
+
+impl Layout {
+    /// Returns the layout for a compiled query that keeps `keep` records.
+    pub fn of(traced: &Traced, keep: usize) -> Layout {
+        let mut at = TABLES;
+        let tables = (traced.tables.iter())
+            .map(|table| {
+                let table = TableLayout::of(table, at);
+                at = table.end();
+                table
+            })
+            .collect();
+        let ring = (!traced.record.is_empty()).then(|| {
+            let slot = VALUES as u64 + traced.record_bytes() as u64;
+            let most = (MAX_RING_BYTES / slot).max(1);
+            let most = 1 << most.ilog2();
+            let count = (keep.max(1) as u64).next_power_of_two().min(most);
+            RingLayout {
+                offset: at,
+                slot,
+                count,
+            }
+        });
+        let end = ring
+            .as_ref()
+            .map_or(at, |ring| ring.offset + ring.slot * ring.count);
+        let calls = (!traced.late.is_empty()).then(|| {
+            let slot = CALL_VALUES as u64 + Values::above(0, traced).size as u64;
+            (end, slot.next_multiple_of(8))
+        });
+        let end = calls.map_or(end, |(offset, slot)| offset + (slot << CALLS_LOG2));
+        Layout {
+            tables,
+            ring,
+            calls,
+            len: end.next_multiple_of(1 << 12),
+        }
+    }
+}
+
+impl TableLayout {
+    fn of(table: &TracedTable, offset: u64) -> TableLayout {
+        let mut at = COLUMNS;
+        let mut columns = Vec::new();
+        for column in &table.columns {
+            columns.push((*column, at));
+            at += 8 * words(*column);
+        }
+        let stride = at as u64 + table.key_bytes as u64;
+        let rows_log2 = (!table.keys.is_empty()).then(|| {
+            (MAX_TABLE_BYTES / stride)
+                .max(1)
+                .ilog2()
+                .clamp(MIN_ROWS_LOG2, MAX_ROWS_LOG2)
+        });
+        TableLayout {
+            offset,
+            stride,
+            rows_log2,
+            columns,
+            keys: at,
+        }
+    }
+
+    /// Returns the number of rows with keys.
+    fn keyed(&self) -> u64 {
+        self.rows_log2.map_or(0, |log2| 1 << log2)
+    }
+
+    fn end(&self) -> u64 {
+        self.offset + (self.keyed() + 1) * self.stride
+    }
+
+    /// Returns the offset of the row without keys.
+    pub fn others(&self) -> u64 {
+        self.offset + self.keyed() * self.stride
+    }
+}
+
+/// Returns the number of words of a column.
+fn words(column: TracedColumn) -> i32 {
+    match column.aggregate {
+        Aggregate::Count => 0,
+        Aggregate::Sum | Aggregate::Mean => 2,
+        Aggregate::Least | Aggregate::Greatest => 1,
+        Aggregate::Histogram(Scale::Log2) if column.kind == NumberKind::Float => FLOAT_BUCKETS,
+        Aggregate::Histogram(Scale::Log2) => INT_BUCKETS,
+        Aggregate::Histogram(Scale::Linear { from, to, step }) => {
+            Scale::buckets(from, to, step) as i32 + 2
+        }
+    }
+}
+
+/// What a site records, and where.
+pub struct TraceArea {
+    /// The location.
+    pub site: LoadAddr,
+    /// The name of its function.
+    pub function: String,
+    /// The query as it was compiled.
+    pub traced: Traced,
+    /// Where everything is.
+    pub layout: Layout,
+    /// The address of the memory in the program.
+    pub at: LoadAddr,
+    shared: Shared,
+}
+
+/// The values of a call in progress.
+pub struct CallValues {
+    /// The numbers.
+    pub numbers: Vec<u64>,
+    /// The bytes of each captured value.
+    pub captured: Vec<Vec<u8>>,
+}
+
+/// A row as it was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RawRow {
+    /// The captured keys; `None`: hits whose keys found no row, or there are no keys.
+    pub keys: Option<Vec<u8>>,
+    /// The number of its hits.
+    pub hits: u64,
+    /// The words of each column.
+    pub columns: Vec<Vec<u64>>,
+}
+
+/// A record as it was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RawRecord {
+    /// Its number, from 0.
+    pub number: u64,
+    /// The processor's clock.
+    pub ticks: u64,
+    /// Its thread; 0: unknown.
+    pub thread: ThreadId,
+    /// The captured values.
+    pub values: Vec<u8>,
+}
+
+impl TraceArea {
+    /// Returns the area at an address of the program, prepared for the first hit. The memory is
+    /// zeroed.
+    pub fn new(
+        (site, function): (LoadAddr, String),
+        traced: Traced,
+        layout: Layout,
+        at: LoadAddr,
+        shared: Shared,
+    ) -> TraceArea {
+        for table in &layout.tables {
+            for (column, offset) in &table.columns {
+                let first = match column.aggregate {
+                    Aggregate::Least => i64::MAX,
+                    Aggregate::Greatest => i64::MIN,
+                    _ => continue,
+                };
+                for row in 0..=table.keyed() {
+                    let place = table.offset + row * table.stride + *offset as u64;
+                    shared.set_word(place as usize, first as u64);
+                }
+            }
+        }
+        TraceArea {
+            site,
+            function,
+            traced,
+            layout,
+            at,
+            shared,
+        }
+    }
+
+    /// Returns what is to be recorded at a site. `thread`: where a thread's number is.
+    pub fn tracing<'a>(&'a self, thread: Option<i32>, moment: Moment<'a>) -> Tracing<'a> {
+        Tracing {
+            traced: &self.traced,
+            layout: &self.layout,
+            area: self.at,
+            thread,
+            moment,
+        }
+    }
+
+    /// Sets the number of calls in progress that only the debugger knows.
+    pub fn set_calls_outside(&self, calls: u64) {
+        self.shared.set_word(CALLS_OUTSIDE as usize, calls);
+    }
+
+    /// Returns the number of calls in progress that the program knows, with those that ended otherwise
+    /// than by a return.
+    pub fn calls_in_progress(&self) -> u64 {
+        let slots = self.layout.calls.into_iter().flat_map(|(offset, slot)| {
+            (0..1 << CALLS_LOG2).map(move |number: u64| offset + number * slot)
+        });
+        slots
+            .filter(|slot| self.shared.word(*slot as usize) != 0)
+            .count() as u64
+    }
+
+    /// Takes the call of a frame out of those in progress: the clock at its entry, and its values.
+    pub fn take_call(&self, frame: LoadAddr) -> Option<(u64, CallValues)> {
+        let (offset, slot) = self.layout.calls?;
+        let hash = (frame.0 >> 4).wrapping_mul(MULTIPLIER) >> (64 - CALLS_LOG2);
+        let mut probes = (0..u64::from(CALL_PROBES)).map(|probe| {
+            let number = (hash + probe) & ((1 << CALLS_LOG2) - 1);
+            offset + number * slot
+        });
+        let word = |at: u64| self.shared.word(at as usize);
+        let at = probes.find(|at| word(*at) == frame.0)?;
+        let places = Values::above(0, &self.traced);
+        let values = at + CALL_VALUES as u64;
+        let base = word(at + CALL_BASE as u64);
+        let numbers = (0..self.traced.measured.len() as u64).map(|nth| word(values + 8 * nth));
+        let captured = (0..self.traced.captured.len()).map(|index| {
+            let bound = |index| word(values + places.slot(index) as u64).wrapping_sub(base);
+            let [from, to] = [bound(index), bound(index + 1)].map(|it| it.min(places.size as u64));
+            let words = (from..to).step_by(8);
+            words
+                .flat_map(|at| word(values + at).to_le_bytes())
+                .collect()
+        });
+        let call = (
+            word(at + CALL_TICKS as u64),
+            CallValues {
+                numbers: numbers.collect(),
+                captured: captured.collect(),
+            },
+        );
+        self.shared.set_word(at as usize, 0);
+        Some(call)
+    }
+
+    /// Reads the rows of a table that have hits.
+    pub fn rows(&self, table: &TableLayout) -> Vec<RawRow> {
+        let word = |at: u64| self.shared.word(at as usize);
+        let mut rows = Vec::new();
+        for number in 0..=table.keyed() {
+            let row = table.offset + number * table.stride;
+            let hits = word(row + HITS as u64);
+            if hits == 0 {
+                continue;
+            }
+            let is_keyed = number < table.keyed();
+            let keys = is_keyed.then(|| {
+                let most = table.stride - table.keys as u64;
+                let len = word(row + KEY_LEN as u64).min(most);
+                let words = (0..len).step_by(8);
+                words
+                    .flat_map(|at| word(row + table.keys as u64 + at).to_le_bytes())
+                    .collect()
+            });
+            let columns = table.columns.iter().map(|(column, offset)| {
+                let words = 0..words(*column) as u64;
+                words
+                    .map(|at| word(row + *offset as u64 + 8 * at))
+                    .collect()
+            });
+            rows.push(RawRow {
+                keys,
+                hits,
+                columns: columns.collect(),
+            });
+        }
+        rows
+    }
+
+    /// Reads the complete records, in their order. Returns also the number of all that were begun.
+    pub fn records(&self) -> (Vec<RawRecord>, u64) {
+        let Some(ring) = &self.layout.ring else {
+            return (Vec::new(), 0);
+        };
+        let word = |at: u64| self.shared.word(at as usize);
+        let mut records = Vec::new();
+        for slot in 0..ring.count {
+            let place = ring.offset + slot * ring.slot;
+            let number = word(place + NUMBER as u64);
+            if number == 0 || number % 2 == 1 {
+                continue;
+            }
+            let most = ring.slot - VALUES as u64;
+            let size = word(place + SIZE as u64).min(most);
+            let values = (0..size).step_by(8);
+            let record = RawRecord {
+                number: number / 2 - 1,
+                ticks: word(place + TICKS as u64),
+                thread: ThreadId(word(place + THREAD as u64) as i32),
+                values: values
+                    .flat_map(|at| word(place + VALUES as u64 + at).to_le_bytes())
+                    .collect(),
+            };
+            // It was not overwritten meanwhile.
+            if word(place + NUMBER as u64) == number {
+                records.push(record);
+            }
+        }
+        records.sort_unstable_by_key(|record| record.number);
+        (records, word(RECORDS_BEGUN as u64))
+    }
+}

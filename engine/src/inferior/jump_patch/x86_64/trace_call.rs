@@ -1,0 +1,196 @@
+//! Code at the entry of a traced function and where it returns: the values of a call are kept in a slot
+//! from one to the other. A slot belongs to the call whose frame has the address in it, so only the
+//! thread of that frame writes it.
+
+use super::super::trace_area::{
+    CALL_BASE, CALL_FRAME, CALL_PROBES, CALL_TICKS, CALL_VALUES, CALLS_LOG2, CALLS_OUTSIDE,
+    MULTIPLIER,
+};
+use super::trace::Values;
+use crate::compile::Traced;
+use crate::os::nanoseconds_per_tick;
+use dwarf::LoadAddr;
+use iced_x86::IcedError;
+use iced_x86::code_asm::{
+    CodeAssembler, CodeLabel, edx, ptr, qword_ptr, r8, r9, r10, rax, rcx, rdi, rdx, rsi, rsp,
+};
+
+type Done = Result<(), IcedError>;
+
+/// Where calls in progress are.
+#[derive(Clone, Copy)]
+pub(super) struct Slots {
+    /// The memory of the tracepoint.
+    pub area: LoadAddr,
+    /// Offset of the first slot, and the size of each.
+    pub calls: (u64, u64),
+}
+
+impl Slots {
+    /// Emits code that leaves the slot of the frame whose address is in `rdi` in `rcx`, or jumps to
+    /// `none`.
+    fn find(self, asm: &mut CodeAssembler, none: CodeLabel) -> Done {
+        let (mut again, mut found) = (asm.create_label(), asm.create_label());
+        self.begin(asm)?;
+        asm.set_label(&mut again)?;
+        self.slot(asm)?;
+        asm.cmp(qword_ptr(rcx) + CALL_FRAME, rdi)?;
+        asm.je(found)?;
+        asm.inc(r10)?;
+        asm.dec(edx)?;
+        asm.jne(again)?;
+        asm.jmp(none)?;
+        asm.set_label(&mut found)?;
+        asm.zero_bytes()
+    }
+
+    /// Emits code that takes a free slot for that frame.
+    fn take(self, asm: &mut CodeAssembler, none: CodeLabel) -> Done {
+        let (mut again, mut found) = (asm.create_label(), asm.create_label());
+        self.begin(asm)?;
+        asm.set_label(&mut again)?;
+        self.slot(asm)?;
+        asm.xor(rax, rax)?;
+        asm.lock().cmpxchg(qword_ptr(rcx) + CALL_FRAME, rdi)?;
+        asm.je(found)?;
+        asm.inc(r10)?;
+        asm.dec(edx)?;
+        asm.jne(again)?;
+        asm.jmp(none)?;
+        asm.set_label(&mut found)?;
+        asm.zero_bytes()
+    }
+
+    /// Leaves the number of the first slot in `r10`, and the number of probes in `edx`.
+    fn begin(self, asm: &mut CodeAssembler) -> Done {
+        asm.mov(r10, rdi)?;
+        asm.shr(r10, 4_u32)?;
+        asm.mov(r9, MULTIPLIER)?;
+        asm.imul_2(r10, r9)?;
+        asm.shr(r10, 64 - CALLS_LOG2)?;
+        asm.mov(r8, (self.area + self.calls.0).0)?;
+        asm.mov(edx, CALL_PROBES)
+    }
+
+    /// Leaves the address of a slot in `rcx`.
+    fn slot(self, asm: &mut CodeAssembler) -> Done {
+        asm.and(r10, (1_i32 << CALLS_LOG2) - 1)?;
+        asm.imul_3(rcx, r10, self.calls.1 as i32)?;
+        asm.add(rcx, r8)
+    }
+
+    /// Emits code that keeps the values of a call whose frame's address is `frame` bytes above the stack
+    /// pointer; it falls through. If there is no slot, the call is not recorded.
+    pub fn enter(self, asm: &mut CodeAssembler, values: Values, frame: i32) -> Done {
+        let (mut free, mut known) = (asm.create_label(), asm.create_label());
+        let mut end = asm.create_label();
+        asm.mov(rdi, ptr(rsp) + frame)?;
+        self.find(asm, free)?;
+        asm.jmp(known)?;
+        asm.set_label(&mut free)?;
+        asm.nop()?;
+        self.take(asm, end)?;
+        asm.set_label(&mut known)?;
+        copy(asm, values.size, |asm, at| {
+            asm.mov(rax, ptr(rsp) + (values.numbers + at))?;
+            asm.mov(ptr(rcx) + (CALL_VALUES + at), rax)
+        })?;
+        asm.lea(rax, ptr(rsp) + values.numbers)?;
+        asm.mov(ptr(rcx) + CALL_BASE, rax)?;
+        asm.rdtsc()?;
+        asm.shl(rdx, 32_u32)?;
+        asm.or(rax, rdx)?;
+        asm.mov(ptr(rcx) + CALL_TICKS, rax)?;
+        asm.set_label(&mut end)?;
+        asm.zero_bytes()
+    }
+
+    /// Emits code that forgets a call which had the frame before; it falls through.
+    pub fn forget(self, asm: &mut CodeAssembler, frame: i32) -> Done {
+        let mut end = asm.create_label();
+        asm.mov(rdi, ptr(rsp) + frame)?;
+        self.find(asm, end)?;
+        asm.xor(edx, edx)?;
+        asm.mov(ptr(rcx) + CALL_FRAME, rdx)?;
+        asm.set_label(&mut end)?;
+        asm.zero_bytes()
+    }
+
+    /// Emits code that fetches the values of the call that returns to where they were at its entry, and
+    /// its duration so far in ticks to `frame`; the slot's address is behind that. It jumps to `deopt`
+    /// if only the debugger may know the call, and to `none` if it is not recorded.
+    pub fn fetch(
+        self,
+        asm: &mut CodeAssembler,
+        (traced, values): (&Traced, Values),
+        frame: i32,
+        (none, deopt): (CodeLabel, CodeLabel),
+    ) -> Done {
+        let (mut unknown, mut found) = (asm.create_label(), asm.create_label());
+        asm.rdtsc()?;
+        asm.shl(rdx, 32_u32)?;
+        asm.or(rax, rdx)?;
+        asm.mov(rsi, rax)?;
+        asm.mov(rdi, ptr(rsp) + frame)?;
+        self.find(asm, unknown)?;
+        asm.jmp(found)?;
+        asm.set_label(&mut unknown)?;
+        asm.mov(rax, self.area.0)?;
+        asm.cmp(qword_ptr(rax) + CALLS_OUTSIDE, 0)?;
+        asm.jne(deopt)?;
+        asm.jmp(none)?;
+        asm.set_label(&mut found)?;
+        asm.sub(rsi, ptr(rcx) + CALL_TICKS)?;
+        asm.mov(ptr(rsp) + frame, rsi)?;
+        asm.mov(ptr(rsp) + (frame + 8), rcx)?;
+        copy(asm, values.size, |asm, at| {
+            asm.mov(rax, ptr(rcx) + (CALL_VALUES + at))?;
+            asm.mov(ptr(rsp) + (values.numbers + at), rax)
+        })?;
+        // The captured values are elsewhere on the stack now.
+        asm.lea(rdx, ptr(rsp) + values.numbers)?;
+        asm.sub(rdx, ptr(rcx) + CALL_BASE)?;
+        for index in 0..=traced.captured.len() {
+            asm.add(ptr(rsp) + values.slot(index), rdx)?;
+        }
+        Ok(())
+    }
+
+    /// Emits code that frees the slot of the fetched call, and stores its duration in nanoseconds where
+    /// it is wanted; it falls through.
+    pub fn complete(
+        self,
+        asm: &mut CodeAssembler,
+        (traced, values): (&Traced, Values),
+        frame: i32,
+    ) -> Done {
+        asm.mov(rcx, ptr(rsp) + (frame + 8))?;
+        asm.mov(rax, ptr(rsp) + frame)?;
+        asm.xor(edx, edx)?;
+        asm.mov(ptr(rcx) + CALL_FRAME, rdx)?;
+        let rate = nanoseconds_per_tick() * f64::from(1_u32 << 31) * 2.0;
+        asm.mov(rcx, rate as u64)?;
+        asm.mul(rcx)?;
+        asm.shrd(rax, rdx, 32_u32)?;
+        for number in &traced.late.elapsed_numbers {
+            asm.mov(ptr(rsp) + (values.numbers + 8 * *number as i32), rax)?;
+        }
+        for index in &traced.late.elapsed_values {
+            asm.mov(rcx, ptr(rsp) + values.slot(*index))?;
+            asm.mov(ptr(rcx), rax)?;
+        }
+        Ok(())
+    }
+}
+
+/// Emits code that copies whole words.
+fn copy(
+    asm: &mut CodeAssembler,
+    size: i32,
+    mut word: impl FnMut(&mut CodeAssembler, i32) -> Done,
+) -> Done {
+    for at in (0..size).step_by(8) {
+        word(asm, at)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! Tables and records that trampolines write, run by this process, against the same computed here.
+
+#![cfg(target_arch = "x86_64")]
+
+use super::super::trace_area::{Layout, TraceArea};
+use super::super::trampoline::{HitAction, Moment};
+use super::trampoline_tests::{CODES, condition, machine, run};
+use crate::compile::Traced;
+use crate::compile::tests::machine::{At, Machine};
+use crate::compile::tests::random::Random;
+use crate::expr::query::Query;
+use crate::os::own_code;
+use dwarf::LoadAddr;
+use std::collections::BTreeMap;
+
+struct Case {
+    area: TraceArea,
+    _map: memmap2::MmapRaw,
+}
+
+impl Case {
+    fn new(machine: &Machine, text: &str) -> Case {
+        let query = Query::parse(text, machine.language).expect("a query");
+        let traced = Traced::compile(&query, None, machine).expect("a compiled query");
+        let layout = Layout::of(&traced, query.keep);
+        let (shared, at, map) = own_code::shared(layout.len as usize);
+        let at = LoadAddr(at);
+        Case {
+            area: TraceArea::new((LoadAddr(0), String::new()), traced, layout, at, shared),
+            _map: map,
+        }
+    }
+
+    fn action(&self) -> HitAction<'_> {
+        HitAction::Trace(self.area.tracing(None, Moment::Hit))
+    }
+
+    /// The rows of a table by the first word of their keys.
+    fn rows(&self, table: usize) -> BTreeMap<u64, (u64, Vec<Vec<u64>>)> {
+        let rows = self.area.rows(&self.area.layout.tables[table]).into_iter();
+        rows.map(|row| {
+            let key = row
+                .keys
+                .and_then(|keys| Some(u64::from_le_bytes(*keys.first_chunk()?)));
+            (key.unwrap_or(0), (row.hits, row.columns))
+        })
+        .collect()
+    }
+}
+
+/// The number in the order of signed integers in which extremes are kept.
+fn in_order(float: f64) -> i64 {
+    let bits = float.to_bits() as i64;
+    bits ^ (bits >> 63) & i64::MAX
+}
+
+#[test]
+fn the_program_is_not_changed() {
+    for (name, code) in CODES {
+        let mut machine = machine();
+        machine.set(At::Register(5), 7, 8);
+        let case = Case::new(
+            &machine,
+            "count(), sum(a), sum(x), min(x), max(a), hist(i), hist(y), hist(i, 0, 20, 5), \
+             x, s, a by i, s",
+        );
+        let alone = run(&machine, code, None).seen;
+        let (yes, no) = (condition(&machine, "y < 0"), condition(&machine, "y > 0"));
+        for condition in [None, Some(&yes), Some(&no)] {
+            let with = run(&machine, code, Some((condition, case.action())));
+            assert_eq!((with.seen, with.traps), (alone.clone(), 0), "{name}");
+        }
+        let rows = case.rows(0);
+        assert_eq!(rows.len(), 1, "{name}");
+        let (hits, columns) = &rows[&7];
+        assert_eq!(*hits, 2, "{name}");
+        let a = machine.general[0];
+        let sum = 2 * i128::from(a as i64);
+        assert_eq!(columns[1], [sum as u64, (sum >> 64) as u64], "{name}");
+        assert_eq!(columns[2][0], 5f64.to_bits(), "{name}");
+        assert_eq!(columns[3], [in_order(2.5) as u64], "{name}");
+        assert_eq!(columns[4], [a], "{name}");
+        // 7 has three bits, -0.25 the exponent -2; 5 to 9 is the second of four buckets.
+        assert_eq!(
+            (columns[5][3], columns[5].iter().sum::<u64>()),
+            (2, 2),
+            "{name}"
+        );
+        let bucket = 64 + 1 - 2 + 128;
+        assert_eq!(
+            (columns[6][bucket], columns[6].iter().sum::<u64>()),
+            (2, 2),
+            "{name}"
+        );
+        assert_eq!(columns[7], [0, 0, 2, 0, 0, 0], "{name}");
+        let (records, all) = case.area.records();
+        assert_eq!((records.len(), all), (2, 2), "{name}");
+        assert_eq!(records[1].number, 1);
+        assert_eq!(&records[1].values[..8], &2.5f64.to_le_bytes());
+        assert!(records[0].ticks <= records[1].ticks);
+    }
+}
+
+#[test]
+fn tables_hold_what_was_added() {
+    let (_, code) = CODES[0];
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut machine = machine();
+    let case = Case::new(
+        &machine,
+        "sum(a), min(a), max(a), sum(x), min(x), max(x), hist(a), hist(x), hist(a, -50, 50, 7) by i",
+    );
+    let mut numbers: BTreeMap<u64, Vec<(i64, f64)>> = BTreeMap::new();
+    for _ in 0..600 {
+        let key = random.next() % 9;
+        let a = match random.next() % 4 {
+            0 => random.next() as i64,
+            1 => [0, 1, -1, i64::MIN, i64::MAX][random.next() as usize % 5],
+            _ => (random.next() % 140) as i64 - 70,
+        };
+        let x = match random.next() % 4 {
+            0 => f64::from_bits(random.next()),
+            1 => {
+                [0.0, -0.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE][random.next() as usize % 5]
+            }
+            _ => (random.next() as i64 >> 20) as f64 / 1e6,
+        };
+        machine.set(At::Register(5), u128::from(key), 8);
+        machine.set(At::Register(0), u128::from(a as u64), 8);
+        machine.set(At::Vector(2), u128::from(x.to_bits()), 16);
+        assert_eq!(run(&machine, code, Some((None, case.action()))).traps, 0);
+        numbers.entry(key).or_default().push((a, x));
+    }
+    let rows = case.rows(0);
+    assert_eq!(rows.len(), numbers.len());
+    for (key, added) in &numbers {
+        let (hits, columns) = &rows[key];
+        assert_eq!(*hits, added.len() as u64);
+        let ints = || added.iter().map(|it| it.0);
+        let floats = || added.iter().map(|it| it.1);
+        let sum: i128 = ints().map(i128::from).sum();
+        assert_eq!(columns[0], [sum as u64, (sum >> 64) as u64]);
+        assert_eq!(Some(columns[1][0] as i64), ints().min());
+        assert_eq!(Some(columns[2][0] as i64), ints().max());
+        let sum = floats().fold(0.0, |sum, it| sum + it);
+        let there = f64::from_bits(columns[3][0]);
+        assert!(
+            there == sum || there.is_nan() && sum.is_nan(),
+            "{there} {sum}"
+        );
+        let in_orders = || floats().filter(|it| !it.is_nan()).map(in_order);
+        assert_eq!(columns[4][0] as i64, in_orders().min().unwrap_or(i64::MAX));
+        assert_eq!(columns[5][0] as i64, in_orders().max().unwrap_or(i64::MIN));
+        let mut buckets = vec![0u64; 129];
+        for it in ints() {
+            let bits = 64 - it.unsigned_abs().leading_zeros() as usize;
+            buckets[if it < 0 { 64 + bits } else { bits }] += 1;
+        }
+        assert_eq!(columns[6], buckets);
+        let mut buckets = vec![0u64; 257];
+        for it in floats() {
+            let exponent = ((it.to_bits() >> 52 & 0x7ff) as i64 - 1023).clamp(-64, 63);
+            let bucket = match it == 0.0 || it.is_nan() {
+                true => 0,
+                false => (exponent + 65) as usize + if it < 0.0 { 128 } else { 0 },
+            };
+            buckets[bucket] += 1;
+        }
+        assert_eq!(columns[7], buckets);
+        let mut buckets = vec![0u64; 17];
+        for it in ints() {
+            let bucket = match it {
+                ..-50 => 0,
+                50.. => 16,
+                it => (it + 50) as usize / 7 + 1,
+            };
+            buckets[bucket] += 1;
+        }
+        assert_eq!(columns[8], buckets);
+    }
+}
+
+#[test]
+fn texts_are_keys_by_what_they_say() {
+    let (_, code) = CODES[0];
+    let mut machine = machine();
+    let case = Case::new(&machine, "count(), distinct(i) by s");
+    let texts = [c"red", c"red", c"green", c"", c"redder"];
+    let copies: Vec<std::ffi::CString> = texts.iter().map(|it| (*it).to_owned()).collect();
+    for (number, text) in copies.iter().enumerate() {
+        machine.set(At::Register(3), text.as_ptr() as u128, 8);
+        machine.set(At::Register(5), number as u128 / 2, 8);
+        assert_eq!(run(&machine, code, Some((None, case.action()))).traps, 0);
+    }
+    let mut hits: Vec<u64> = (case.area.rows(&case.area.layout.tables[0]).iter())
+        .map(|it| it.hits)
+        .collect();
+    hits.sort_unstable();
+    assert_eq!(hits, [1, 1, 1, 2]);
+    assert_eq!(case.area.rows(&case.area.layout.tables[1]).len(), 4);
+    // No text, and one that is too long for a key: the debugger evaluates that hit.
+    machine.set(At::Register(3), 0, 8);
+    assert_eq!(run(&machine, code, Some((None, case.action()))).traps, 0);
+    let long = std::ffi::CString::new("long ".repeat(40)).expect("no zero");
+    machine.set(At::Register(3), long.as_ptr() as u128, 8);
+    let outside = run(&machine, code, Some((None, case.action())));
+    assert_eq!(outside.traps, 1);
+    assert_eq!(case.area.rows(&case.area.layout.tables[0]).len(), 5);
+}
+
+#[test]
+fn further_keys_share_the_last_row_and_old_records_are_overwritten() {
+    let (_, code) = CODES[0];
+    let mut machine = machine();
+    // Rows of more than 4 KiB: there are few of them.
+    let case = Case::new(
+        &machine,
+        "hist(i, 0, 25600, 100), hist(a, 0, 25600, 100), hist(x), a by i keep 8",
+    );
+    let rows = 1 << case.area.layout.tables[0].rows_log2.expect("keys");
+    let hits = 2 * rows;
+    for number in 0..hits {
+        machine.set(At::Register(5), number, 8);
+        machine.set(At::Register(0), number * 3, 8);
+        assert_eq!(run(&machine, code, Some((None, case.action()))).traps, 0);
+    }
+    let found = case.area.rows(&case.area.layout.tables[0]);
+    let all: u64 = found.iter().map(|row| row.hits).sum();
+    assert_eq!(all, hits as u64);
+    let others = found
+        .iter()
+        .find(|row| row.keys.is_none())
+        .expect("hits without a row");
+    assert!(
+        others.hits >= rows as u64 && found.len() as u128 > rows / 2,
+        "{}",
+        found.len()
+    );
+    let (records, all) = case.area.records();
+    assert_eq!(all, hits as u64);
+    let numbers: Vec<u64> = records.iter().map(|it| it.number).collect();
+    assert_eq!(numbers, (hits as u64 - 8..hits as u64).collect::<Vec<_>>());
+    let last: Vec<u64> = (records.iter())
+        .map(|it| u64::from_le_bytes(*it.values.first_chunk().expect("a word")))
+        .collect();
+    assert_eq!(last, numbers.iter().map(|it| it * 3).collect::<Vec<_>>());
+}

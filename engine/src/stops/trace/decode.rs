@@ -1,0 +1,111 @@
+//! Rows and records in the program's memory, as values and texts.
+
+use super::{Cell, Histogram, Number};
+use crate::compile::{Captured, NumberKind, TracedColumn};
+use crate::expr::query::{Aggregate, Scale, Source, Subject};
+pub(super) use crate::inferior::jump_patch::trace_area::EXPONENTS;
+use crate::inferior::jump_patch::trace_area::{FLOAT_BUCKETS, INT_BUCKETS, RawRow};
+use crate::inspect::value::{Limits, Target};
+
+/// Returns the cells of a row.
+pub(crate) fn columns<'a>(
+    row: &RawRow,
+    columns: impl Iterator<Item = &'a TracedColumn>,
+) -> Vec<Cell> {
+    let words = row.columns.iter();
+    columns
+        .zip(words)
+        .map(|(column, words)| cell(*column, row.hits, words))
+        .collect()
+}
+
+fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
+    let sum = || match (column.kind, words) {
+        (NumberKind::Float, [bits, ..]) => Number::Float(f64::from_bits(*bits)),
+        (_, [low, high, ..]) => Number::Int((u128::from(*low) | u128::from(*high) << 64) as i128),
+        _ => Number::Int(0),
+    };
+    match column.aggregate {
+        Aggregate::Count => Cell::Count(hits),
+        Aggregate::Sum => Cell::Number(Some(sum())),
+        Aggregate::Mean => Cell::Mean(sum(), hits),
+        Aggregate::Least | Aggregate::Greatest => {
+            let empty = match column.aggregate {
+                Aggregate::Least => i64::MAX,
+                _ => i64::MIN,
+            };
+            let ordered = words.first().copied().unwrap_or(0) as i64;
+            // A float that is this number is not a number. An integer may be it, but there is a hit.
+            let is_empty = ordered == empty && column.kind == NumberKind::Float;
+            Cell::Number((!is_empty).then(|| number_in_order(column.kind, ordered)))
+        }
+        Aggregate::Histogram(scale) => {
+            let mut histogram = Histogram::new(scale);
+            let is_float = column.kind == NumberKind::Float;
+            let buckets = if is_float { FLOAT_BUCKETS } else { INT_BUCKETS };
+            for (bucket, count) in (0..).zip(words).filter(|(_, count)| **count > 0) {
+                let bucket = match scale {
+                    // Those of negative numbers are behind the others.
+                    Scale::Log2 if bucket > buckets / 2 => buckets / 2 - bucket,
+                    _ => bucket,
+                };
+                histogram.add_bucket(bucket, *count, is_float);
+            }
+            Cell::Histogram(histogram)
+        }
+    }
+}
+
+/// Returns the number of these bits.
+pub(crate) fn number(kind: NumberKind, bits: u64) -> Number {
+    match kind {
+        NumberKind::Signed => Number::Int(i128::from(bits as i64)),
+        NumberKind::Unsigned => Number::Int(i128::from(bits)),
+        NumberKind::Float => Number::Float(f64::from_bits(bits)),
+    }
+}
+
+/// Returns the number that is at this place in the order of all numbers of its kind.
+fn number_in_order(kind: NumberKind, ordered: i64) -> Number {
+    match kind {
+        NumberKind::Signed => Number::Int(i128::from(ordered)),
+        NumberKind::Unsigned => Number::Int(i128::from(ordered as u64 ^ 1 << 63)),
+        NumberKind::Float => {
+            let bits = ordered ^ (ordered >> 63) & i64::MAX;
+            Number::Float(f64::from_bits(bits as u64))
+        }
+    }
+}
+
+/// Returns the texts of values: captured ones, and the name of the function.
+pub(crate) fn record_values<'a>(
+    values: &[u8],
+    captured: impl Iterator<Item = &'a Captured>,
+    (subjects, function): (&[Subject], &str),
+    target: &dyn Target,
+) -> Vec<String> {
+    let mut rest = Some(values);
+    let mut texts = Vec::new();
+    let mut captured = captured;
+    for subject in subjects {
+        if matches!(subject.value, Source::Function) {
+            texts.push(function.to_owned());
+            continue;
+        }
+        let Some(captured) = captured.next() else {
+            break;
+        };
+        let numbers = subject.expression().and_then(|it| it.numbers());
+        let limits = Limits {
+            numbers: numbers.unwrap_or_default(),
+            ..Limits::default()
+        };
+        let mut text = String::new();
+        rest = rest.and_then(|rest| captured.format_values(rest, target, &limits, &mut text));
+        if rest.is_none() {
+            text = "<overwritten by the program>".to_owned();
+        }
+        texts.push(text);
+    }
+    texts
+}

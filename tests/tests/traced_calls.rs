@@ -1,0 +1,168 @@
+//! Tracepoints that record calls: durations and returned values of functions.
+
+use serde_json::{Value, json};
+use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
+
+/// All ways to compile it.
+fn everywhere() -> Vec<Fixture> {
+    [Compiler::Gcc, Compiler::Clang]
+        .into_iter()
+        .flat_map(|compiler| ["0", "1", "2"].map(|level| Flags::new(compiler).optimized(level)))
+        .filter_map(|flags| Fixture::build("cpp/traced_calls.cpp", flags))
+        .collect()
+}
+
+/// Runs the fixture to its end with a tracepoint on functions, and returns what that has recorded.
+fn traced(fixture: &Fixture, args: &[&str], location: &str, query: &str) -> (DapClient, Value) {
+    let mut client = DapClient::stopped_with(fixture, "begun", json!({"args": args}));
+    client.set_breakpoints(fixture, &[]);
+    let set = json!({"location": location, "query": query});
+    let set = client.request_ok("stillpoint/addTrace", set);
+    assert_eq!(set["verified"], true, "{set}");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    let body = client.request_ok("stillpoint/traces", json!({"rows": 1000, "records": 1000}));
+    let trace = body["traces"][0].clone();
+    (client, trace)
+}
+
+/// What the program has counted of a function: calls that returned, and the sum of what they returned.
+fn printed(client: &DapClient, name: &str) -> (u64, f64) {
+    let output = client.output("stdout");
+    let line = output
+        .lines()
+        .find(|line| line.starts_with(&format!("{name} ")));
+    let mut words = line
+        .unwrap_or_else(|| panic!("no {name} in {output}"))
+        .split(' ')
+        .skip(1);
+    let mut number = || {
+        words
+            .next()
+            .expect("a number")
+            .parse::<f64>()
+            .expect("a number")
+    };
+    (number() as u64, number())
+}
+
+#[track_caller]
+fn compare(client: &DapClient, trace: &Value, names: &[&str]) {
+    assert_eq!(trace["failed"], Value::Null, "{trace}");
+    let rows = trace["tables"][0]["rows"].as_array().expect("rows");
+    for name in names {
+        let (calls, sum) = printed(client, name);
+        let of_it = |row: &&Value| {
+            let key = row["keys"][0].as_str().expect("a key");
+            key.split('(').next().expect("a name").ends_with(name)
+        };
+        let row = rows
+            .iter()
+            .find(of_it)
+            .unwrap_or_else(|| panic!("no {name}: {trace:#}"));
+        assert_eq!(row["hits"], calls, "{name}: {trace:#}");
+        let number = |column: usize| row["cells"][column]["number"].as_f64().expect("a number");
+        if *name != "tail" {
+            assert!(
+                (number(1) - sum).abs() < 0.01,
+                "{name}: {} {sum}",
+                number(1)
+            );
+        }
+        assert!(number(2) >= 0.0 && number(3) >= number(2), "{trace:#}");
+    }
+}
+
+const QUERY: &str = "count(), sum(returned), min(elapsed), max(elapsed) by function";
+
+#[test]
+fn returns_are_what_the_program_did() {
+    for fixture in everywhere() {
+        let pattern = "/^shop::(fib|throws|several|half|tail)\\b/";
+        let (client, trace) = traced(&fixture, &["120", "1"], pattern, QUERY);
+        compare(
+            &client,
+            &trace,
+            &["fib", "throws", "several", "half", "tail"],
+        );
+        client.disconnect();
+    }
+}
+
+#[test]
+fn durations_are_those_of_calls() {
+    let fixture = Fixture::of("cpp/traced_calls.cpp");
+    let query = "count(), min(elapsed), elapsed by function";
+    let (client, trace) = traced(&fixture, &["1"], "shop::slow", query);
+    let least = trace["tables"][0]["rows"][0]["cells"][1]["number"].as_f64();
+    let least = least.expect("a duration");
+    assert!((5e6..5e9).contains(&least), "{trace}");
+    assert_eq!(trace["hits"], 3);
+    for record in trace["records"].as_array().expect("records") {
+        let nanoseconds: f64 = record["values"][0]
+            .as_str()
+            .expect("a text")
+            .parse()
+            .expect("a number");
+        assert!(nanoseconds >= least, "{record}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn conditions_are_those_of_the_entry() {
+    let fixture = Fixture::of("cpp/traced_calls.cpp");
+    let query = "count(), sum(n), elapsed, returned where n > 100";
+    let (client, trace) = traced(&fixture, &["121", "1"], "shop::half", query);
+    let row = &trace["tables"][0]["rows"][0];
+    assert_eq!(row["hits"], 20);
+    assert_eq!(row["cells"][1]["text"], "2210");
+    let values: Vec<&str> = (trace["records"].as_array().expect("records").iter())
+        .map(|record| record["values"][1].as_str().expect("a text"))
+        .collect();
+    assert_eq!(values[0], "50.5");
+    assert_eq!(values.len(), 20);
+    client.disconnect();
+}
+
+/// A breakpoint at the entry takes the jumps away while calls are in progress, and its removal brings
+/// them back: one end of such a call is evaluated by the program, the other by the debugger.
+#[test]
+fn either_end_of_a_call_may_be_evaluated_by_the_debugger() {
+    let fixture = Fixture::of("cpp/traced_calls.cpp");
+    let args = json!({"args": ["150000", "2"]});
+    let mut client = DapClient::stopped_with(&fixture, "begun", args);
+    client.set_breakpoints(&fixture, &[]);
+    let set = json!({"location": "shop::fib", "query": QUERY});
+    client.request_ok("stillpoint/addTrace", set);
+    client.continue_();
+    let mut deepest = 0;
+    for _ in 0..12 {
+        client.pause();
+        client.set_breakpoints(&fixture, &["fib"]);
+        for _ in 0..3 {
+            client.continue_();
+            client.expect_stopped("breakpoint");
+            let names = client.function_names();
+            deepest = deepest.max(names.iter().filter(|name| name.contains("fib")).count());
+        }
+        client.set_breakpoints(&fixture, &[]);
+        client.continue_();
+    }
+    assert_eq!(client.expect_exit(), 0);
+    assert!(deepest > 1, "no call was in progress");
+    let body = client.request_ok("stillpoint/traces", json!({}));
+    compare(&client, &body["traces"][0], &["fib"]);
+    client.disconnect();
+}
+
+#[test]
+fn lines_have_no_calls() {
+    let fixture = Fixture::of("cpp/traced_calls.cpp");
+    let mut client = DapClient::stopped_at(&fixture, "begun");
+    let trace = json!({"trace": {"query": "mean(elapsed)"}});
+    let set = client.set_breakpoints_with(&fixture, vec![("end", trace)]);
+    let message = set[0]["message"].as_str().expect("a message");
+    assert!(message.contains("set it on a function"), "{message}");
+    client.disconnect();
+}

@@ -1,0 +1,138 @@
+//! `stillpoint trace`: tables and records of a program that it starts or attaches to.
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+use stillpoint_tests::process::{self, Debuggee};
+use stillpoint_tests::{Fixture, command};
+
+fn started(arguments: &[&str]) -> std::process::Child {
+    let mut trace = command();
+    trace.arg("trace").args(arguments);
+    trace
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    trace.spawn().expect("stillpoint starts")
+}
+
+fn output(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = started(arguments).wait_with_output().expect("its output");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+fn place(fixture: &Fixture) -> String {
+    format!("traces.c:{}", fixture.line("handle"))
+}
+
+#[test]
+fn a_program_is_traced_to_its_end() {
+    let fixture = Fixture::of("c/traces.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let place = place(&fixture);
+    let (code, shown, errors) = output(&[
+        &place,
+        "count()",
+        "max(order->n)",
+        "by order->kind",
+        "--",
+        program,
+        "5000",
+    ]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+    for part in [
+        ": count(), max(order->n) by order->kind; 5,000 hits in ",
+        "\n  order->kind  count  max(order->n)\n",
+        "\n  APPLE        ",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
+fn records_are_printed_as_lines() {
+    let fixture = Fixture::of("c/traces.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let (code, shown, _) = output(&["handle", "order->n", "order->who", "--", program, "40"]);
+    assert_eq!(code, Some(0));
+    let records: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.contains("order->n = "))
+        .collect();
+    assert_eq!(records.len(), 40, "{shown}");
+    assert!(
+        records
+            .iter()
+            .all(|line| line.contains(" thread ") && line.contains(" s "))
+    );
+}
+
+#[test]
+fn json_has_an_object_per_line() {
+    let fixture = Fixture::of("c/traces.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let (code, shown, _) = output(&["--json", "handle", "--", program, "77", "2"]);
+    assert_eq!(code, Some(0));
+    let lines = shown
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let mut lines = lines.filter(|it: &Value| it["event"] == "summary");
+    let last = lines.next_back().expect("a summary");
+    assert_eq!(last["traces"][0]["hits"], 154, "{last}");
+}
+
+#[test]
+fn an_attached_process_goes_on_after_an_interrupt() {
+    let fixture = Fixture::of("c/traces.c");
+    let program = Debuggee::start(&fixture, &["4000000000", "2", "alive"]);
+    program.read_line();
+    let before = process::text_bytes(program.pid(), &fixture.program);
+    let pid = program.pid().to_string();
+    let mut trace = started(&[
+        "--json",
+        "--every",
+        "0.05",
+        "--pid",
+        &pid,
+        &place(&fixture),
+        "count()",
+    ]);
+    let mut lines = BufReader::new(trace.stdout.take().expect("piped")).lines();
+    let hits = |line: &str| -> u64 {
+        let event: Value = serde_json::from_str(line).expect("JSON");
+        event["traces"][0]["hits"].as_u64().unwrap_or(0)
+    };
+    let mut line = || lines.next().expect("a line").expect("UTF-8");
+    while hits(&line()) < 100_000 {}
+    process::send_signal(trace.id() as i32, Signal::SIGINT);
+    let last = std::iter::from_fn(|| Some(line()))
+        .find(|line| line.contains("\"summary\""))
+        .expect("a summary");
+    assert!(hits(&last) > 100_000, "{last}");
+    assert!(process::wait_for(&mut trace).success());
+    program.expect_running();
+    assert!(process::text_bytes(program.pid(), &fixture.program) == before);
+}
+
+#[test]
+fn mistakes_are_said() {
+    let fixture = Fixture::of("c/traces.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let (_, _, errors) = output(&["handle", "sum()", "--", program, "1"]);
+    assert!(errors.contains("`sum` takes one value"), "{errors}");
+    let (_, _, errors) = output(&["nowhere_at_all", "--", program, "1"]);
+    assert!(errors.contains("nowhere_at_all: "), "{errors}");
+    let both = output(&["handle", "--pid", "1", "--", program]);
+    assert!(
+        both.0 != Some(0) && both.2.contains("cannot be used with"),
+        "{both:?}"
+    );
+    let neither: Output = Command::output(command().args(["trace", "handle"])).expect("its output");
+    assert!(!neither.status.success());
+}
