@@ -64,7 +64,8 @@ pub use names::{Declaration, Macro, Method, VisiblePaths, VisibleVariable};
 pub use naming::{Coroutine, name_matches};
 pub use types::{
     ArrayType, BaseType, Bitfield, Composite, CompositeKind, Encoding, Enumeration, Enumerator,
-    Inheritance, Member, MemberOffset, Subroutine, Type, TypeId, TypeKind, Variant, VariantPart,
+    Inheritance, Member, MemberOffset, Subroutine, SwiftType, Type, TypeId, TypeKind, Variant,
+    VariantPart,
 };
 pub use unwind::{
     CfaLocation, FrameAddress, HeuristicUnwind, ModuleMap, RegisterOffset, ReturnAddress, Unwinder,

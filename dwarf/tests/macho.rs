@@ -676,6 +676,57 @@ fn a_bundle_of_another_build_is_refused() {
     assert_eq!(module.debug_file(), Some(&*at.with_file_name("renamed")));
 }
 
+#[test]
+fn sources_are_where_the_bundle_says() {
+    if !has_tools(&BUNDLE_TOOLS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for flags in [&["-O0", "-gdwarf-4"][..], &["-O0", "-gdwarf-5"]] {
+        let built = program(&root.join("build"), "arm64", &SOURCES, flags, &[]);
+        make_bundle(&built.path);
+        let text = asked("llvm-dwarfdump", &["--uuid"], &built.path);
+        let uuid = text.split_whitespace().nth(1).unwrap();
+        let list = built.path.with_extension("dSYM");
+        let list = list.join(format!("Contents/Resources/{uuid}.plist"));
+        // The checkout was moved since the build.
+        let moved = root.join("moved");
+        std::fs::rename(&built.folder, &moved).unwrap();
+        let program = moved.join("program");
+        let list = moved.join(list.strip_prefix(&built.folder).unwrap());
+        let path = |name: &str| {
+            Module::open(&program)
+                .unwrap()
+                .find_sources(Path::new(name))
+        };
+        let there = moved.join("pair.c");
+        assert_eq!(path(there.to_str().unwrap()), []);
+        let entry = format!(
+            "<key>{}</key><string>{}</string>",
+            built.folder.display(),
+            moved.display()
+        );
+        let text = format!(
+            "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>DBGVersion</key><string>3</string>\
+             <key>DBGSourcePathRemapping</key><dict>{entry}</dict></dict></plist>"
+        );
+        std::fs::write(&list, text).unwrap();
+        let module = Module::from_bytes(&program, std::fs::read(&program).unwrap()).unwrap();
+        let [file] = &module.find_sources(&there)[..] else {
+            panic!("{:?}", module.source_files());
+        };
+        assert_eq!(file.path, there);
+        // Lines are found by that path, and addresses have it.
+        let [place, ..] = &module.line_locations(file, 6)[..] else {
+            panic!("no line 6");
+        };
+        let row = module.row_at(place.addr).and_then(|row| row.location);
+        assert_eq!(row.map(|it| it.file.path.clone()), Some(there.clone()));
+        std::fs::remove_dir_all(&moved).unwrap();
+    }
+}
+
 /// What a compiler says of C's types, by the macros that it defines.
 fn c_types_for(target: &str) -> CTypes {
     let clang = Command::new(tool("clang").expect("a compiler that was looked for"))

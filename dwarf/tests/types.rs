@@ -24,7 +24,7 @@ fn composite(ty: &Type) -> &Composite {
 fn bytes(offset: &MemberOffset) -> u64 {
     match offset {
         MemberOffset::Bytes(bytes) => *bytes,
-        MemberOffset::Expression(_) => panic!("an expression"),
+        other => panic!("{other:?}"),
     }
 }
 

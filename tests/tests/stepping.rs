@@ -478,3 +478,61 @@ fn statement_steps_need_the_setting() {
         );
     }
 }
+
+#[test]
+fn into_a_message_enters_its_method() {
+    for flags in matrix("c/sends.c") {
+        // A runtime sends messages of its own on the way: `initialize`.
+        let steps = [
+            (Continue, "slow"),
+            (StepIn, "add"),
+            (StepOut, "slow"),
+            (Next, "fast"),
+            (StepIn, "add"),
+            (StepOut, "fast"),
+            (Next, "nil"),
+            (StepIn, "hidden"),
+            (StepIn, "caller"),
+            // The method has no source, and what it calls is not what the line sends.
+            (StepIn, "nested"),
+            (StepIn, "twice"),
+            (StepIn, "add"),
+            (StepOut, "twice"),
+            (StepOut, "nested"),
+            (Next, "made"),
+            (StepIn, "init"),
+            (StepOut, "made"),
+            (Next, "last"),
+            (Next, "print"),
+        ];
+        run_with("c/sends.c", flags, &["slow"], &steps);
+    }
+}
+
+#[test]
+fn into_a_message_of_a_tail_call_enters_its_method() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("2");
+        let steps = [(Continue, "tail"), (StepIn, "add")];
+        run_with("c/sends.c", flags, &["tail"], &steps);
+    }
+}
+
+#[test]
+fn over_a_message_stays_in_its_function() {
+    for flags in matrix("c/sends.c") {
+        let steps = [
+            (Continue, "slow"),
+            (Next, "fast"),
+            (Next, "nil"),
+            (Next, "hidden"),
+            (Next, "caller"),
+            (Next, "nested"),
+            (Next, "made"),
+            (Next, "last"),
+            (Next, "print"),
+            (Next, "end"),
+        ];
+        run_with("c/sends.c", flags, &["slow"], &steps);
+    }
+}

@@ -126,7 +126,8 @@ impl Entries {
 /// Maps `DW_LANG_*` (DWARF 5 table 7.17 and its later registry).
 fn language_of(language: u16) -> Language {
     match language {
-        0x04 | 0x19 | 0x1a | 0x21 | 0x2a | 0x2b | 0x3a => Language::Cpp,
+        // Objective-C++ (0x11) is C++ with more, as Objective-C is C.
+        0x04 | 0x11 | 0x19 | 0x1a | 0x21 | 0x2a | 0x2b | 0x3a => Language::Cpp,
         0x1c => Language::Rust,
         _ => Language::C,
     }

@@ -6,6 +6,7 @@ pub(crate) mod sources;
 
 use crate::entries::units::{Entries, Unit};
 use crate::file::macho::debug_map::DebugMap;
+use crate::file::macho::moved_sources::MovedSources;
 use crate::file::object::Image;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::error::Error;
@@ -46,7 +47,7 @@ impl DebugInfo {
         folder: Option<&Path>,
     ) -> Option<DebugInfo> {
         let entries = Entries::open(image, holder, supplementary, folder)?;
-        Some(DebugInfo::new(entries))
+        Some(DebugInfo::new(entries, MovedSources::of(holder)))
     }
 
     /// The debug info in the object files that the debug map of an image lists.
@@ -54,13 +55,14 @@ impl DebugInfo {
     /// # Errors
     /// The image cannot be read.
     pub(crate) fn of_map(image: &Image, map: DebugMap) -> Result<DebugInfo, Error> {
-        Entries::of_map(image, map).map(DebugInfo::new)
+        let entries = Entries::of_map(image, map)?;
+        Ok(DebugInfo::new(entries, MovedSources::default()))
     }
 
-    fn new(entries: Entries) -> DebugInfo {
+    fn new(entries: Entries, moved: MovedSources) -> DebugInfo {
         let units = entries.unit_count() as usize;
         DebugInfo {
-            sources: Sources::new(entries.file_count()),
+            sources: Sources::new(entries.file_count(), moved),
             entries,
             unit_programs: std::iter::repeat_with(OnceLock::new).take(units).collect(),
             part_programs: RwLock::default(),

@@ -4,6 +4,7 @@
 use crate::entries::budget::SectionBytesRead;
 use crate::entries::unit_file::UnitFile;
 use crate::entries::units::Unit;
+use crate::file::macho::moved_sources::MovedSources;
 use crate::ids::addr::FileAddr;
 use crate::ids::source::{LineLocation, SourceFile, SourceLocation};
 use crate::lines::DebugInfo;
@@ -24,6 +25,7 @@ pub(crate) struct Sources {
     programs: Box<[Programs]>,
     files: RwLock<FxHashMap<PathBuf, Arc<SourceFile>>>,
     canonical: RwLock<FxHashMap<PathBuf, Option<PathBuf>>>,
+    moved: MovedSources,
     /// Programs that mention a file, by the file's path.
     mentions: RwLock<FxHashMap<PathBuf, Arc<Vec<Mention>>>>,
 }
@@ -48,12 +50,13 @@ struct Mention {
 
 impl Sources {
     /// Caches for units in a number of files.
-    pub(crate) fn new(files: u32) -> Sources {
+    pub(crate) fn new(files: u32, moved: MovedSources) -> Sources {
         let programs = std::iter::repeat_with(Programs::default).take(files as usize);
         Sources {
             programs: programs.collect(),
             files: RwLock::default(),
             canonical: RwLock::default(),
+            moved,
             mentions: RwLock::default(),
         }
     }
@@ -63,8 +66,9 @@ impl Sources {
         self.programs.get(file as usize)
     }
 
-    /// Returns the one `SourceFile` for a path; units that mention it share it.
+    /// Returns the one `SourceFile` for a path in the debug info; units that mention it share it.
     pub(crate) fn intern(&self, path: PathBuf, md5: Option<[u8; 16]>) -> Arc<SourceFile> {
+        let path = self.moved.find(path);
         if let Some(file) = self
             .files
             .read()

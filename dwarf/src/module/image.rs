@@ -131,14 +131,19 @@ impl Module {
     /// Returns which kind of symbols the image has.
     pub fn symbol_status(&self) -> SymbolStatus {
         let holder = self.holder();
-        let has_objects = || self.objects().is_some_and(Objects::are_there);
-        if holder.has_section(".debug_info") || has_objects() {
+        if self.has_debug_info() {
             SymbolStatus::DebugInfo
         } else if symbol_table::has_symbols(holder) || symbol_table::has_symbols(&self.image) {
             SymbolStatus::SymbolsOnly
         } else {
             SymbolStatus::Stripped
         }
+    }
+
+    /// Returns whether there is debug info: in the image, a file of its own, or object files.
+    pub(crate) fn has_debug_info(&self) -> bool {
+        let has_objects = || self.objects().is_some_and(Objects::are_there);
+        self.holder().has_section(".debug_info") || has_objects()
     }
 
     /// Returns the separate file with the debug info, if there is one.

@@ -11,7 +11,7 @@ use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::names::inlined::inlined_entries;
 use crate::naming::parameters::Parameters;
-use crate::naming::{Key, NameQuery, components};
+use crate::naming::{Key, MethodQuery, NameQuery, components};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -32,6 +32,12 @@ pub(super) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
             || symbol.name.starts_with('_')
                 && cpp_or_rust_name(symbol.name).is_some_and(|readable| query.matches(&readable))
     });
+    // A selector alone may be the name of a C function, too.
+    if let Some(method) = MethodQuery::new(name)
+        && !method.is_plain()
+    {
+        symbols.extend(methods_of_objc(module, &method));
+    }
     if let Some(typed) = query.parameters() {
         let fit = |symbol: &Symbol| symbol_has_parameters(symbol.name, typed);
         // `main()` matches any `main`, as it does in the debug info.
@@ -93,6 +99,31 @@ pub(super) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
     found.sort_by_key(|function| (function.entry, function.id));
     found.dedup_by_key(|function| function.entry);
     found
+}
+
+/// Returns the symbols of methods of Objective-C. Their names in the debug info are those of the symbols.
+fn methods_of_objc(module: &Module, method: &MethodQuery) -> Vec<Symbol> {
+    // Other systems' symbols encode such names.
+    if !module.is_of_apple() {
+        return Vec::new();
+    }
+    let mut symbols = module.functions_spelled_with(method.selector());
+    symbols.retain(|symbol| method.matches(symbol.name));
+    symbols
+}
+
+/// Adds the methods of Objective-C with debug info that a name means.
+pub(super) fn add_methods_of_objc(module: &Module, name: &str, found: &mut Vec<Arc<Function>>) {
+    let Some(method) = MethodQuery::new(name) else {
+        return;
+    };
+    for symbol in methods_of_objc(module, &method) {
+        if let Some(function) = module.function_at(symbol.addr)
+            && !found.iter().any(|known| known.entry == function.entry)
+        {
+            found.push(function);
+        }
+    }
 }
 
 /// Returns whether a query means an entry. The scopes around an entry are known only by a scan of its

@@ -45,18 +45,21 @@ impl Module {
         if let Some(known) = places.get(name) {
             return Some(Arc::clone(known));
         }
-        (!self.holder().has_section(".debug_info")).then(Arc::default)
+        (!self.has_debug_info()).then(Arc::default)
     }
 
     /// Finds the functions of a name: those of [`Module::functions_named`] and
-    /// [`Module::inlined_named`], and the bodies of async functions. This may take long: call it on
+    /// [`Module::inlined_named`], the bodies of async functions, and methods of Objective-C, also by
+    /// their selector. This may take long: call it on
     /// a background thread. [`Module::function_places`] returns the cached result.
     pub fn find_function(&self, name: &str) -> Arc<FunctionPlaces> {
         if let Some(known) = self.function_places(name) {
             return known;
         }
+        let mut named = functions::functions_named(self, name);
+        functions::add_methods_of_objc(self, name, &mut named);
         let places = Arc::new(FunctionPlaces {
-            functions: functions::functions_named(self, name),
+            functions: named,
             inlined: functions::inlined_named(self, name),
             async_bodies: functions::async_bodies(self, name),
             inlined_async_bodies: functions::inlined_async_bodies(self, name),

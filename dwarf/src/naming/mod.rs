@@ -1,8 +1,9 @@
 //! Names: how entries are named ([`qualified_name`]), names that a user typed ([`query`]) with their
-//! parameter lists ([`parameters`]), and the keys of the name index (`key`).
+//! parameter lists ([`parameters`]), methods of Objective-C ([`objc`]), and the keys of the name index (`key`).
 
 mod arguments;
 mod key;
+mod objc;
 pub(crate) mod parameters;
 mod path;
 mod qualified_name;
@@ -10,6 +11,7 @@ mod query;
 mod simple_template_names;
 
 pub(crate) use key::{Key, key, table_key};
+pub(crate) use objc::MethodQuery;
 pub(crate) use path::{component_matches, components, squeeze, without_arguments};
 pub use qualified_name::Coroutine;
 pub(crate) use qualified_name::MAX_NESTING;

@@ -2,10 +2,12 @@
 
 mod read;
 pub(crate) mod read_composite;
+mod swift;
 
 use crate::ids::DieRef;
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
+pub use swift::SwiftType;
 
 /// A type of one module, by its debug info entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -169,6 +171,10 @@ pub struct Composite {
     pub by_address: Option<bool>,
     /// Whether it is the class of a C++ lambda, which has no name but can be called.
     pub closure: bool,
+    /// Whether it is a class of Objective-C (`DW_AT_APPLE_runtime_class`).
+    pub is_objc_class: bool,
+    /// The mangled name, if it is a type of Swift: see [`SwiftType::parse`].
+    pub swift_name: Option<&'static str>,
 }
 
 /// A base class.
@@ -190,6 +196,9 @@ pub enum MemberOffset {
     /// A DWARF expression that computes the member's address from the object's (virtual bases): see
     /// `Module::locate_member`.
     Expression(DieRef),
+    /// Decided when the program starts, for a class of Objective-C whose bases may have grown: the
+    /// runtime's list of instance variables has it.
+    AtRuntime,
 }
 
 /// A data member.

@@ -6,6 +6,8 @@ use crate::entries::units::{Entry, MAX_HOPS, Unit, Value, flag};
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
+use crate::types::read_composite::is_language;
+use crate::types::swift::SwiftType;
 use crate::types::{
     ArrayType, BaseType, Encoding, Enumeration, Enumerator, ExtensionSlot, Subroutine, Type,
     TypeId, TypeKind,
@@ -48,6 +50,19 @@ impl DebugInfo {
                 TypeKind::Array(self.read_array(unit, &entry, needed()?)?)
             }
             gimli::DW_TAG_structure_type
+                if let Some(SwiftType::Scalar(name, encoding, size)) =
+                    self.swift_name(unit, &entry).and_then(SwiftType::parse) =>
+            {
+                // An opaque struct, of which its name says everything.
+                return Ok(Type {
+                    id,
+                    name: name.to_owned(),
+                    size: Some(u64::from(size)),
+                    kind: TypeKind::Base(BaseType { encoding }),
+                    extension: ExtensionSlot::default(),
+                });
+            }
+            gimli::DW_TAG_structure_type
             | gimli::DW_TAG_class_type
             | gimli::DW_TAG_interface_type
             | gimli::DW_TAG_union_type => {
@@ -80,6 +95,18 @@ impl DebugInfo {
         })
     }
 
+    /// Returns the mangled name of a type of Swift. Types of generic ones and tuples have no other.
+    pub(super) fn swift_name(&self, unit: &Unit, entry: &Entry) -> Option<&'static str> {
+        let language = entry.attr_value(gimli::DW_AT_APPLE_runtime_class)?;
+        if !is_language(language, &[gimli::DW_LANG_Swift]) {
+            return None;
+        }
+        let own = || std::str::from_utf8(self.own_name(unit, entry)?).ok();
+        let mangled = |name: &&str| name.starts_with("$s") || name.starts_with("$S");
+        let linkage = self.linkage_name(unit, entry).filter(mangled);
+        linkage.or_else(|| own().filter(mangled))
+    }
+
     fn type_name(&self, unit: &Unit, entry: &Entry) -> String {
         let name = self.own_name(unit, entry);
         match entry.tag() {
@@ -91,6 +118,11 @@ impl DebugInfo {
                 .map(|name| String::from_utf8_lossy(name).into_owned())
                 .unwrap_or_default(),
             gimli::DW_TAG_subprogram => String::new(),
+            gimli::DW_TAG_structure_type
+                if let Some(swift) = self.swift_name(unit, entry).and_then(SwiftType::parse) =>
+            {
+                swift.name()
+            }
             _ if unit.language == Language::Rust
                 && name.is_some_and(|name| {
                     // `&str`, `(i32, u8)`, `[u8]`, `dyn Trait` need no qualification, though rustc

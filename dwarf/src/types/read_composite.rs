@@ -44,6 +44,10 @@ impl DebugInfo {
                 _ => None,
             },
             closure: false,
+            is_objc_class: entry
+                .attr_value(gimli::DW_AT_APPLE_runtime_class)
+                .is_some_and(is_objc),
+            swift_name: self.swift_name(unit, entry),
         };
         let unnamed = !entry.has_attr(gimli::DW_AT_name);
         let Some(mut children) = Children::of(unit, entry)? else {
@@ -53,7 +57,7 @@ impl DebugInfo {
             let mut bytes = size_of::<Member>();
             match child.tag() {
                 gimli::DW_TAG_member => {
-                    let Some(member) = self.read_member(unit, child) else {
+                    let Some(mut member) = self.read_member(unit, child) else {
                         continue;
                     };
                     bytes += member.name.len();
@@ -61,6 +65,10 @@ impl DebugInfo {
                     if flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration) {
                         composite.statics.push(member);
                     } else {
+                        if composite.is_objc_class {
+                            // The compiler writes 0, or the part of a byte that a bit-field is in.
+                            member.offset = MemberOffset::AtRuntime;
+                        }
                         composite.polymorphic |= member.name.starts_with("_vptr");
                         composite.members.push(member);
                     }
@@ -221,7 +229,7 @@ impl DebugInfo {
         let size = udata(&entry.attr_value(gimli::DW_AT_bit_size)?)?;
         let byte = match offset {
             MemberOffset::Bytes(bytes) => bytes.checked_mul(8)?,
-            MemberOffset::Expression(_) => return None,
+            MemberOffset::Expression(_) | MemberOffset::AtRuntime => return None,
         };
         // Since version 4: offset from the start of the object, or of the member's storage if a
         // byte offset is present, too (DWARF 5 §5.7.6).
@@ -324,6 +332,23 @@ impl DebugInfo {
             variants,
         }))
     }
+}
+
+/// Returns whether a `DW_LANG_*` is that of Objective-C, with or without C++.
+fn is_objc(language: Value) -> bool {
+    is_language(
+        language,
+        &[gimli::DW_LANG_ObjC, gimli::DW_LANG_ObjC_plus_plus],
+    )
+}
+
+/// Returns whether the value of an attribute is one of these `DW_LANG_*`.
+pub(super) fn is_language(language: Value, all: &[gimli::DwLang]) -> bool {
+    let number = match language {
+        Value::Language(language) => Some(u64::from(language.0)),
+        other => udata(&other),
+    };
+    number.is_some_and(|it| all.iter().any(|language| u64::from(language.0) == it))
 }
 
 fn member_offset(unit: &Unit, entry: &Entry) -> MemberOffset {

@@ -245,7 +245,7 @@ fn type_text(module: &Module, ty: Option<TypeId>, depth: usize) -> String {
             for member in composite.members.iter().chain(&composite.statics) {
                 let offset = match &member.offset {
                     MemberOffset::Bytes(bytes) => *bytes as i64,
-                    MemberOffset::Expression(_) => -1,
+                    MemberOffset::Expression(_) | MemberOffset::AtRuntime => -1,
                 };
                 let ty = inner(Some(member.ty));
                 let _ = write!(text, "{offset} {} {:?} {ty}; ", member.name, member.bits);

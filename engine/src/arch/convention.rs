@@ -149,6 +149,11 @@ impl Arch {
         in_set!(self, set => set::convention::thread_pointer(registers))
     }
 
+    /// Returns the address of the thread-specific data of a thread of Apple's systems.
+    pub(crate) fn thread_data_of_apple(self, registers: &Registers) -> Option<u64> {
+        in_set!(self, set => set::convention::thread_data_of_apple(registers))
+    }
+
     /// Returns the address of a thread's copy of the program's thread-local storage, which is next
     /// to the thread pointer (ELF Handling For Thread-Local Storage, section 3).
     pub(crate) fn tls_of_program(self, thread: u64, template: TlsTemplate) -> u64 {

@@ -5,6 +5,7 @@ use super::suggest::method_names;
 use super::tree::{Kind, Node};
 use super::{EvalContext, Purpose, lex, parse, types};
 use crate::inspect::value::{Shape, Value, members};
+use crate::inspect::visualize::objc::class::is_instance;
 use crate::inspect::visualize::{self, View};
 use dwarf::Language;
 use std::ops::Range;
@@ -147,10 +148,14 @@ fn of_value(context: &dyn EvalContext, value: &Value, found: &mut Vec<Completion
 fn of_own_object(context: &dyn EvalContext, found: &mut Vec<Completion>) {
     let own = match context.language() {
         Language::Cpp => "this",
+        // In a method of Objective-C.
+        Language::C => "self",
         // Rust's members need `self.`.
-        Language::Rust | Language::C => return,
+        Language::Rust => return,
     };
-    if let Ok(Some(object)) = context.variable(own) {
+    if let Ok(Some(object)) = context.variable(own)
+        && (own == "this" || is_instance(&object.ty))
+    {
         let mut members = Vec::new();
         of_value(context, &object, &mut members);
         members.retain(|it| it.kind == CompletionKind::Member);

@@ -1,7 +1,7 @@
-//! Thread-local storage, by the data that glibc provides for thread libraries
-//! (`_thread_db_*`).
+//! Thread-local storage: by the data that glibc provides for thread libraries (`_thread_db_*`), and by the
+//! descriptors that macOS's dynamic loader fills in.
 
-use crate::arch::TlsTemplate;
+use crate::arch::{Arch, TlsTemplate};
 use crate::ids::error::Error;
 use crate::images::modules::{Loaded, Modules};
 use dwarf::{LoadAddr, Memory, Registers};
@@ -78,6 +78,53 @@ pub(crate) fn block(
     }
 }
 
+/// Maximum plausible key of thread-specific data of macOS.
+const MAX_KEY: u64 = 1 << 16;
+
+/// Returns the address of a thread's copy of the variable that a descriptor of macOS describes (dyld's
+/// `ThreadLocalVariables.h`): a function, a key of thread-specific data and an offset in what the thread
+/// has under that key. The function reads the same when the program refers to the variable.
+///
+/// # Errors
+/// The thread has none yet, or its data is not found.
+pub(crate) fn described(
+    arch: Arch,
+    memory: &dyn Memory,
+    registers: &Registers,
+    descriptor: LoadAddr,
+) -> Result<LoadAddr, Error> {
+    let unknown = |what: &str| Error::Unsupported(format!("thread-local storage: {what}"));
+    let read = |addr: u64| {
+        memory
+            .read_uint(LoadAddr(addr), 8)
+            .map_err(|_| unknown("cannot read the loader's data"))
+    };
+    let (second, third) = (
+        read(descriptor.0.wrapping_add(8))?,
+        read(descriptor.0.wrapping_add(16))?,
+    );
+    // Since macOS 15, key and offset share a word, and the size of the initial contents is in the upper
+    // half of the next one. Before that each has a word, and no offset is that large.
+    let (key, offset) = match third >> 32 {
+        0 => (second, third),
+        _ => (second & 0xffff_ffff, second >> 32),
+    };
+    if key == 0 {
+        // The loader has not prepared the image, or key and offset are those of the linker.
+        return Err(no_storage());
+    }
+    if key > MAX_KEY {
+        return Err(unknown("a descriptor of an unknown release of macOS"));
+    }
+    let data = arch
+        .thread_data_of_apple(registers)
+        .ok_or_else(|| unknown("unknown thread pointer"))?;
+    match read(data.wrapping_add(key * 8))? {
+        0 => Err(no_storage()),
+        block => Ok(LoadAddr(block.wrapping_add(offset))),
+    }
+}
+
 fn no_storage() -> Error {
     Error::Unsupported("not allocated in this thread yet".into())
 }
@@ -117,5 +164,77 @@ impl Glibc {
             pointer: words("_thread_db_dtv_t_pointer_val")?.1,
             counter: words("_thread_db_dtv_t_counter")?.1,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwarf::register::aarch64::TPIDRRO;
+    use dwarf::register::x86_64::GS_BASE;
+    use dwarf::{Machine, Unreadable};
+
+    /// Words by address.
+    struct Words(&'static [(u64, u64)]);
+
+    impl Memory for Words {
+        fn read(&self, addr: LoadAddr, buffer: &mut [u8]) -> Result<(), Unreadable> {
+            let len = buffer.len();
+            let found = self.0.iter().find(|(at, _)| *at == addr.0 && len == 8);
+            let (_, word) = found.ok_or(Unreadable { addr, len })?;
+            buffer.copy_from_slice(&word.to_le_bytes());
+            Ok(())
+        }
+    }
+
+    fn address(words: &'static [(u64, u64)]) -> Result<u64, String> {
+        let mut found = Vec::new();
+        for (arch, machine, register, number) in [
+            (Arch::X86_64, Machine::X86_64, GS_BASE, 0x7000),
+            // With the number of a processor.
+            (Arch::Aarch64, Machine::Aarch64, TPIDRRO, 0x7005),
+        ] {
+            let mut registers = Registers::new(machine);
+            registers.set(register, number);
+            let at = described(arch, &Words(words), &registers, LoadAddr(0x1000));
+            found.push(at.map(|at| at.0).map_err(|error| error.to_string()));
+        }
+        assert_eq!(found[0], found[1]);
+        found.swap_remove(0)
+    }
+
+    #[test]
+    fn descriptors_of_macos_have_a_key_and_an_offset() {
+        const SLOT: (u64, u64) = (0x7000 + 8 * 300, 0x9000);
+        let of_words = address(&[(0x1008, 300), (0x1010, 24), SLOT]);
+        assert_eq!(of_words, Ok(0x9018));
+        let packed = address(&[
+            (0x1008, 300 | 24 << 32),
+            (0x1010, 0x40 << 32 | 0xffff_ff00),
+            SLOT,
+        ]);
+        assert_eq!(packed, Ok(0x9018));
+        // The offset is 0.
+        let first = address(&[(0x1008, 300), (0x1010, 0x40 << 32), SLOT]);
+        assert_eq!(first, Ok(0x9000));
+    }
+
+    #[test]
+    fn storage_that_is_not_there_is_an_error() {
+        let unused = "not allocated in this thread yet";
+        for (words, part) in [
+            (&[(0x1008, 300), (0x1010, 24), (0x7960, 0)][..], unused),
+            // As the linker writes it.
+            (&[(0x1008, 0), (0x1010, 24)], unused),
+            (
+                &[(0x1008, 1 << 20), (0x1010, 24)],
+                "unknown release of macOS",
+            ),
+            (&[(0x1008, 300)], "cannot read"),
+            (&[(0x1008, 300), (0x1010, 24)], "cannot read"),
+        ] {
+            let error = address(words).expect_err("no address");
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

@@ -105,7 +105,7 @@ fn files(bundle: &Path, name: Option<&OsStr>) -> Vec<PathBuf> {
 }
 
 /// Returns a UUID as text: hexadecimal digits in groups of 8, 4, 4, 4 and 12.
-fn uuid_text(uuid: &[u8]) -> String {
+pub(super) fn uuid_text(uuid: &[u8]) -> String {
     let mut text = String::new();
     for (at, byte) in uuid.iter().enumerate() {
         if [4, 6, 8, 10].contains(&at) {

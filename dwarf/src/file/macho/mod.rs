@@ -6,6 +6,7 @@ pub(crate) mod companion;
 pub(crate) mod debug_map;
 mod exports;
 pub(crate) mod in_memory;
+pub(crate) mod moved_sources;
 pub(crate) mod object_file;
 pub(crate) mod placement;
 mod section_names;

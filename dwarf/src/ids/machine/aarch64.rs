@@ -6,7 +6,7 @@ use super::{
 };
 use crate::ids::register::Register;
 use crate::ids::register::aarch64::{
-    CALLEE_SAVED, NAMES, PC, SIGNATURE_MASK, SP, TPIDR, V0, X29, X30,
+    CALLEE_SAVED, NAMES, PC, SIGNATURE_MASK, SP, TPIDR, TPIDRRO, V0, X29, X30,
 };
 
 pub(super) static FACTS: MachineFacts = MachineFacts {
@@ -19,7 +19,7 @@ pub(super) static FACTS: MachineFacts = MachineFacts {
     signature_mask: Some(SIGNATURE_MASK),
     first_vector: V0,
     callee_saved: CALLEE_SAVED,
-    of_thread: &[TPIDR, SIGNATURE_MASK],
+    of_thread: &[TPIDRRO, TPIDR, SIGNATURE_MASK],
     register_names: NAMES,
     thread_locals_by_symbol: true,
     c_types: CTypes {

@@ -15,6 +15,8 @@ pub const PC: Register = Register(32);
 pub const PSTATE: Register = Register(33);
 /// Whether the return address is signed (RA_SIGN_STATE): of call frame information only.
 pub const RA_SIGN_STATE: Register = Register(34);
+/// `tpidrro_el0`, the thread pointer that only the kernel writes.
+pub const TPIDRRO: Register = Register(35);
 /// `tpidr_el0`, the thread pointer.
 pub const TPIDR: Register = Register(36);
 /// The bits of a return address that are a pointer authentication code, as the kernel says

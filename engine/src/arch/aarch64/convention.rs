@@ -9,7 +9,7 @@ use super::INSTRUCTION_BYTES;
 use super::decode::read;
 use super::encoding::{Condition, Kind, LINK, Width};
 use super::extended;
-use dwarf::register::aarch64::{PSTATE, TPIDR, V0, X30};
+use dwarf::register::aarch64::{PSTATE, TPIDR, TPIDRRO, V0, X30};
 use dwarf::{LoadAddr, Memory, Register, Registers};
 
 /// `x8`, which has the address of a result in memory, and the number of a system call.
@@ -103,6 +103,11 @@ pub fn return_slot(_: u64) -> Option<LoadAddr> {
 
 pub fn thread_pointer(registers: &Registers) -> Option<u64> {
     registers.get(TPIDR)
+}
+
+/// The number of the processor may be in the lowest bits.
+pub fn thread_data_of_apple(registers: &Registers) -> Option<u64> {
+    registers.get(TPIDRRO).map(|it| it & !7)
 }
 
 /// TLS variant I: the program's block begins above a header of two words at the thread pointer.

@@ -57,6 +57,10 @@ pub fn thread_pointer(_: &Registers) -> Option<u64> {
     None
 }
 
+pub fn thread_data_of_apple(_: &Registers) -> Option<u64> {
+    None
+}
+
 /// Variant I: it begins above a header at the thread pointer.
 pub fn tls_of_program(thread: u64, template: TlsTemplate) -> u64 {
     const HEADER: u64 = 16;

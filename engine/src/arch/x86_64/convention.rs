@@ -6,7 +6,7 @@ use super::super::convention::{
 };
 use super::super::{ExtendedRegisters, RegisterFile};
 use super::decode::read;
-use dwarf::register::x86_64::{FS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
+use dwarf::register::x86_64::{FS_BASE, GS_BASE, RAX, RBX, RCX, RDI, RDX, RFLAGS, RSI};
 use dwarf::{LoadAddr, Memory, Register, Registers};
 use iced_x86::Mnemonic;
 
@@ -99,6 +99,10 @@ pub fn return_slot(sp: u64) -> Option<LoadAddr> {
 
 pub fn thread_pointer(registers: &Registers) -> Option<u64> {
     registers.get(FS_BASE)
+}
+
+pub fn thread_data_of_apple(registers: &Registers) -> Option<u64> {
+    registers.get(GS_BASE)
 }
 
 /// TLS variant II: the program's block ends at the thread pointer.

@@ -1,6 +1,7 @@
 //! A frame as a context of expressions.
 
 use super::FrameScope;
+use super::variables::is_given;
 use crate::arch::Arch;
 use crate::expr::{Call, EvalContext, InlinedFunction, ResolvedFunction};
 use crate::ids::error::Error;
@@ -81,7 +82,7 @@ impl EvalContext for FrameScope<'_> {
             .into_iter()
             .rev()
             .flat_map(|scope| &scope.variables)
-            .filter(|variable| !variable.artificial || variable.name == "this")
+            .filter(|variable| !variable.artificial || is_given(&variable.name))
             .filter(|variable| !variable.name.is_empty())
             .map(|variable| variable.name.clone())
             .collect();

@@ -72,8 +72,8 @@ impl FrameScope<'_> {
         let locate = |context: &FrameContext<'_>| module.locate(variable, context);
         let (located, registers, key) =
             self.in_context(module, bias, variable.kind, at, |context| {
-                let tls = |offset| match self.thread_storage(bias) {
-                    Ok(block) => Some(block + offset),
+                let tls = |offset| match self.thread_local(bias, offset) {
+                    Ok(address) => Some(address),
                     Err(error) => {
                         let _ = no_storage.set(error);
                         None
@@ -131,10 +131,26 @@ impl FrameScope<'_> {
             pc,
             bias,
             function,
-            tls: &|offset| Some(self.thread_storage(bias).ok()? + offset),
+            tls: &|offset| self.thread_local(bias, offset).ok(),
             caller: &caller,
         });
         (result, registers, key)
+    }
+
+    /// Returns the address of this thread's copy of a thread-local variable of an image, by the number
+    /// that its location has.
+    fn thread_local(&self, bias: LoadBias, number: u64) -> Result<LoadAddr, Error> {
+        let mut images = self.modules.loaded.iter();
+        let image = images.find(|loaded| loaded.bias == bias);
+        match image.zip(self.frame) {
+            Some((image, place)) if image.module.is_of_apple() => {
+                let descriptor = bias.load(dwarf::FileAddr(number));
+                let registers = &place.physical.registers;
+                let arch = self.modules.arch();
+                crate::images::tls::described(arch, &self.memory, registers, descriptor)
+            }
+            _ => Ok(self.thread_storage(bias)? + number),
+        }
     }
 
     /// Returns the address of this thread's copy of an image's thread-local variables.

@@ -7,6 +7,12 @@ use dwarf::{TypeId, Variable, VariableKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// Returns whether a variable that the compiler made is one that programs name: a method's object, and
+/// in Objective-C its selector.
+pub(super) fn is_given(name: &str) -> bool {
+    matches!(name, "this" | "self" | "_cmd")
+}
+
 impl FrameScope<'_> {
     /// Returns arguments and locals, innermost scope last; the name of a shadowed one says where it
     /// was declared.
@@ -41,7 +47,7 @@ impl FrameScope<'_> {
                 }
                 let shown = match variable.artificial {
                     _ if variable.name.is_empty() => false,
-                    true => variable.name == "this" || lambda::stands_for_capture(variable, scope),
+                    true => is_given(&variable.name) || lambda::stands_for_capture(variable, scope),
                     false => true,
                 };
                 let known = || named.iter().any(|it| it.name == variable.name);

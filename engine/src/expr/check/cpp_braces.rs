@@ -215,7 +215,7 @@ impl Checker<'_> {
             let at = match (at, bits) {
                 (_, Some(_)) => offset,
                 (MemberOffset::Bytes(bytes), None) => offset.wrapping_add(*bytes),
-                (MemberOffset::Expression(_), None) => {
+                (MemberOffset::Expression(_) | MemberOffset::AtRuntime, None) => {
                     let why = "a part of it has no fixed place";
                     return Err(wrong(not_made(class, why), &values.node.span));
                 }
@@ -266,7 +266,7 @@ impl Checker<'_> {
             let place = match (place, bits) {
                 (_, Some(_)) => offset,
                 (MemberOffset::Bytes(bytes), None) => offset.wrapping_add(*bytes),
-                (MemberOffset::Expression(_), None) => {
+                (MemberOffset::Expression(_) | MemberOffset::AtRuntime, None) => {
                     let why = "a part of it has no fixed place";
                     return Err(wrong(not_made(class, why), &node.span));
                 }

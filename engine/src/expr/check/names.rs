@@ -12,6 +12,7 @@ use crate::inspect::value::base_path::BaseLookup;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::scalar::bits_of;
 use crate::inspect::value::{PointerKind, Shape, Value, members};
+use crate::inspect::visualize::objc::class::{is_class, is_instance};
 use dwarf::Language;
 
 impl Checker<'_> {
@@ -25,6 +26,9 @@ impl Checker<'_> {
             && name != "this"
             && let Some(found) = self.own_member("this", name, node)?
         {
+            return Ok(found);
+        }
+        if let Some(found) = self.instance_variable(name, node)? {
             return Ok(found);
         }
         if let Some((scope, last)) = split_last(name).filter(|_| self.language == Language::Cpp)
@@ -72,6 +76,24 @@ impl Checker<'_> {
                 };
                 variant.ok_or_else(|| Stop::Wrong(self.scope.unknown_name(node)))
             }
+        }
+    }
+
+    /// Checks the bare name of an instance variable in a method of Objective-C.
+    fn instance_variable<'t>(
+        &self,
+        name: &str,
+        node: &'t Node,
+    ) -> Result<Option<Expr<'t>>, Stop<'t>> {
+        if self.language == Language::Rust || name == "self" {
+            return Ok(None);
+        }
+        let Some(object) = self.variable(Storage::Local, "self", node)? else {
+            return Ok(None);
+        };
+        match is_instance(&object.ty) {
+            true => self.own_member("self", name, node),
+            false => Ok(None),
         }
     }
 
@@ -128,7 +150,9 @@ impl Checker<'_> {
         };
         for _ in 0..DEREFERENCES {
             object = match object.ty.shape() {
-                Shape::Pointer(to, kind) if own == "this" || kind != PointerKind::Raw => {
+                Shape::Pointer(to, kind)
+                    if own == "this" || kind != PointerKind::Raw || is_class(&to) =>
+                {
                     Expr::new(Kind::Deref(Box::new(object)), to, node)
                 }
                 _ => break,

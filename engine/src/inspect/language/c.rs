@@ -107,6 +107,10 @@ fn declare(ty: &Ty, inner: String, language: Language, depth: usize) -> String {
                         wrap(&format!("{}::*", class.name()), &inner, &member),
                     )
                 }
+                // Classes of Objective-C and types of Swift are named without a keyword.
+                TypeKind::Composite(it) if it.is_objc_class || it.swift_name.is_some() => {
+                    join(&readable(&dwarf.ty.name, language), &inner)
+                }
                 TypeKind::Composite(composite) => named(match composite.kind {
                     CompositeKind::Struct => "struct",
                     CompositeKind::Class => "class",

@@ -80,6 +80,7 @@ fn of_synthetic(ty: &Synthetic) -> Contents {
         | Synthetic::Place(..)
         | Synthetic::Const(_)
         | Synthetic::ConstPointer(_)
+        | Synthetic::ObjcId
         | Synthetic::Unsized(_) => Contents::Tuple(Vec::new()),
     }
 }

@@ -98,7 +98,7 @@ pub fn offset(way: &Way) -> Option<u64> {
         let base = part.base().filter(|it| !it.is_virtual)?;
         match base.offset {
             MemberOffset::Bytes(bytes) => Some(sum.wrapping_add(bytes)),
-            MemberOffset::Expression(_) => None,
+            MemberOffset::Expression(_) | MemberOffset::AtRuntime => None,
         }
     })
 }

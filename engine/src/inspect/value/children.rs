@@ -9,7 +9,7 @@ use super::{
     Child, ChildPath, Limits, PointerKind, Shape, Target, Ty, Value, ValueLocation, present,
 };
 use crate::ids::error::Error;
-use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View};
+use crate::inspect::visualize::{self, Collection, CollectionKind, Item, View, objc};
 use dwarf::{Language, LoadAddr};
 use std::ops::Range;
 use std::sync::Arc;
@@ -144,6 +144,30 @@ fn inside(
                 value = visualize::in_truth(target, next);
             }
             Shape::Pointer(of, PointerKind::Raw) => {
+                if objc::concerns(&value.ty, &of)
+                    && let Some(object) = objc::Object::of(target, &value)
+                {
+                    match objc::view(target, &value) {
+                        None if object.is_in_pointer() => return Ok(ChildSource::Nothing),
+                        None => {}
+                        Some(view) => {
+                            raw.get_or_insert_with(|| Value {
+                                raw: true,
+                                ..value.clone()
+                            });
+                            return Ok(match view {
+                                View::Collection(collection) => ChildSource::Items(collection),
+                                _ => ChildSource::Nothing,
+                            });
+                        }
+                    }
+                    // `id` says nothing about what it points to.
+                    if matches!(of, Ty::Void)
+                        && let Some(whole) = object.described(target)
+                    {
+                        return Ok(ChildSource::Pointee(whole));
+                    }
+                }
                 let of_shape = of.shape();
                 if matches!(of_shape, Shape::Void | Shape::Function) || value.raw(target)? == 0 {
                     return Ok(ChildSource::Nothing);

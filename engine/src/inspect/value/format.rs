@@ -13,7 +13,7 @@ use crate::arch::Arch;
 use crate::ids::error::Error;
 use crate::inspect::abi::MemberPointer;
 use crate::inspect::library;
-use crate::inspect::visualize;
+use crate::inspect::visualize::{self, objc};
 use dwarf::{Language, LoadAddr, Symbol};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -235,10 +235,21 @@ impl Writer<'_> {
             }
             Shape::Pointer(of, PointerKind::Raw) => {
                 let addr = LoadAddr(value.raw(self.target)? as u64);
+                let mut remark = None;
+                if objc::concerns(&value.ty, &of) {
+                    if let Some(view) = objc::view(self.target, value) {
+                        return self.view(view, value.ty.language(), depth);
+                    }
+                    remark = objc::remark(self.target, value);
+                }
                 if self.object(addr, &of, depth) {
                     return Ok(());
                 }
                 self.address(addr, &of);
+                if let Some(remark) = remark {
+                    let _ = write!(self.out, " {remark}");
+                    return Ok(());
+                }
                 if value.ty.language() != Language::Rust {
                     self.pointed_text(addr, &of);
                     self.pointed_class(addr, of);

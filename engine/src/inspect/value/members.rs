@@ -5,6 +5,7 @@ use super::path::{self, Lookup};
 use super::types::DwarfTy;
 use super::{Shape, Target, Ty, Value, ValueLocation};
 use crate::ids::error::Error;
+use crate::inspect::visualize::objc;
 use dwarf::{
     Bitfield, Composite, FileAddr, FrameContext, Inheritance, Location, Member, MemberOffset,
     Registers, Variant,
@@ -38,6 +39,18 @@ pub fn member(
     member: &Member,
 ) -> Result<Value, Error> {
     let of = ty.related(member.ty);
+    if matches!(member.offset, MemberOffset::AtRuntime) {
+        let place = objc::class::place_of_variable(target, object, &ty.ty.name, &member.name)?;
+        let mut value = Value::new(of, place);
+        value.bits = member.bits.and_then(|bits| {
+            // A part of a byte, at the place of that.
+            (1..=120).contains(&bits.size).then_some(Bits {
+                offset: (bits.offset % 8) as u8,
+                size: bits.size as u8,
+            })
+        });
+        return Ok(value);
+    }
     if let Some(Bitfield { offset, size }) = member.bits {
         let mut value = Value::new(of, object.place.offset(offset / 8));
         if size == 0 || size > 120 {
@@ -80,6 +93,7 @@ fn place_at(
 ) -> Result<ValueLocation, Error> {
     match offset {
         MemberOffset::Bytes(bytes) => Ok(object.place.offset(*bytes)),
+        MemberOffset::AtRuntime => Err(Error::Unsupported("a member without a place".into())),
         MemberOffset::Expression(entry) => {
             let ValueLocation::Memory(addr, _) = object.place else {
                 return Err(Error::OptimizedOut);

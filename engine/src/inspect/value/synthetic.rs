@@ -46,6 +46,8 @@ pub enum Synthetic {
     Place(Ty, bool),
     /// A type of C or C++ whose values must not be changed.
     Const(Ty),
+    /// `id` of Objective-C: a pointer to any object.
+    ObjcId,
 }
 
 /// The type of a function.
@@ -93,6 +95,7 @@ impl Synthetic {
             | Synthetic::Place(..)
             | Synthetic::Const(_) => c::spell_synthetic(self, self.language()).into(),
             Synthetic::Open => "_".into(),
+            Synthetic::ObjcId => "id".into(),
             Synthetic::Tuple(parts) => {
                 let names: Vec<Arc<str>> = parts.iter().map(Ty::name).collect();
                 match &names[..] {
@@ -125,6 +128,7 @@ impl Synthetic {
             Synthetic::Text(_, language) => *language,
             Synthetic::MemberPointer(..) | Synthetic::Place(..) => Language::Cpp,
             Synthetic::Const(of) => of.language(),
+            Synthetic::ObjcId => Language::C,
             Synthetic::Function(function) => {
                 let mut types = function.parameters.iter().chain([&function.returns]);
                 match types.any(|it| it.language() == Language::Cpp) {
@@ -141,7 +145,8 @@ impl Synthetic {
         match self {
             Synthetic::Reference(_)
             | Synthetic::MutableReference(_)
-            | Synthetic::ConstPointer(_) => Some(8),
+            | Synthetic::ConstPointer(_)
+            | Synthetic::ObjcId => Some(8),
             Synthetic::Unsized(reference) => reference.size(),
             Synthetic::Slice(_) | Synthetic::Str => Some(16),
             // That of `String`: as a part of another value it is a reference to the text.
@@ -554,6 +559,7 @@ pub fn view(target: &dyn Target, value: &Value, ty: &Synthetic) -> Result<View, 
         | Synthetic::Unsized(_)
         | Synthetic::Text(..)
         | Synthetic::Open
+        | Synthetic::ObjcId
         | Synthetic::Function(_)
         | Synthetic::MemberPointer(..)
         | Synthetic::Place(..)

@@ -340,6 +340,7 @@ impl Ty {
                     Shape::Pointer(of.clone(), PointerKind::Owned)
                 }
                 Synthetic::ConstPointer(of) => Shape::Pointer(of.clone(), PointerKind::Raw),
+                Synthetic::ObjcId => Shape::Pointer(Ty::Void, PointerKind::Raw),
                 Synthetic::Unsized(reference) => reference.shape(),
                 Synthetic::Tuple(parts) if parts.is_empty() => Shape::Unit,
                 Synthetic::Text(..) => Shape::Text,

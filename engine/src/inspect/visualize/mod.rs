@@ -7,8 +7,10 @@
 pub mod calendar;
 pub mod libcxx;
 pub mod libstdcxx;
+pub mod objc;
 pub mod rust_std;
 pub mod standard;
+pub mod swift;
 
 use crate::ids::error::Error;
 use crate::inspect::value::synthetic;
@@ -225,7 +227,7 @@ impl Collection {
     }
 }
 
-/// The visualizers of Rust's types; those of C++ are in tables of their own. The first match wins.
+/// The visualizers of Rust's types and Swift's; those of C++ are in tables of their own. The first match wins.
 static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::Fat,
     &rust_std::Dynamic,
@@ -254,6 +256,7 @@ static REGISTRY: &[&dyn Visualizer] = &[
     &rust_std::TIMES,
     &rust_std::ADDRESSES,
     &rust_std::ADDRESS_KINDS,
+    &swift::Swift,
 ];
 
 /// Returns the visualizer of a type.
@@ -286,9 +289,13 @@ pub fn view(target: &dyn Target, value: &Value) -> Option<View> {
     }
 }
 
-/// Returns the whole object of a base, as determined by its vtable; else the value.
+/// Returns the whole object of a base, as determined by its vtable or its class in Objective-C; else
+/// the value.
 pub fn in_truth(target: &dyn Target, value: Value) -> Value {
-    standard::callable::whole_object(target, &value).unwrap_or(value)
+    let whole = standard::callable::whole_object(target, &value);
+    whole
+        .or_else(|| objc::whole_object(target, &value))
+        .unwrap_or(value)
 }
 
 /// Returns a member that must exist.

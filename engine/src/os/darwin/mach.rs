@@ -219,6 +219,8 @@ pub trait Mach {
     ) -> Result<()>;
     /// `thread_info(THREAD_IDENTIFIER_INFO)`: a number that no other thread of the system has had.
     fn thread_info_identifier(&self, thread: Port) -> Result<u64>;
+    /// The same: the thread's handle, which is the address of its thread-specific data.
+    fn thread_info_handle(&self, thread: Port) -> Result<u64>;
     /// `thread_info(THREAD_EXTENDED_INFO)`: the name that the program gave it.
     fn thread_info_name(&self, thread: Port) -> Result<String>;
 

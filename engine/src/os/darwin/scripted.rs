@@ -270,6 +270,10 @@ impl Mach for Scripted {
         Ok(u64::from(thread.0) * 1000)
     }
 
+    fn thread_info_handle(&self, thread: Port) -> Result<u64> {
+        Ok(u64::from(thread.0) << 32)
+    }
+
     fn thread_info_name(&self, _: Port) -> Result<String> {
         Ok(String::new())
     }

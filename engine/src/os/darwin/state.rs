@@ -190,6 +190,11 @@ impl<M: Platform> ThreadState for DarwinBackend<M> {
                 registers.set(separate.register, value);
             }
         }
+        if let Some(register) = Self::abi().handle
+            && let Ok(handle) = self.mach.thread_info_handle(self.threads.get(thread)?.port)
+        {
+            registers.set(register, handle);
+        }
         Some(registers)
     }
 

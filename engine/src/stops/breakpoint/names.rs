@@ -13,6 +13,7 @@ use crate::images::modules::Modules;
 use crate::images::names::is_c_library_variable;
 use crate::inspect::value::path::{self, Lookup};
 use crate::inspect::value::{Shape, Ty};
+use crate::inspect::visualize::objc::class::is_instance;
 use dwarf::{CTypes, Language, Module};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -147,16 +148,17 @@ impl NameScope<'_> {
         let own = match language {
             Language::Cpp => "this",
             Language::Rust => "self",
-            Language::C => "",
+            // In a method of Objective-C.
+            Language::C => "self",
         };
         let object = match own {
-            "" => None,
-            own if own == name => return false,
+            own if own == name && language != Language::C => return false,
             own => match self.scope.local(own) {
                 Ok(object) => object,
                 Err(_) => return true,
             },
         };
+        let object = object.filter(|it| language != Language::C || is_instance(&it.ty));
         if object.is_some_and(|object| may_have_member(&object.ty, name)) {
             return true;
         }

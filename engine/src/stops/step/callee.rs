@@ -2,6 +2,7 @@
 //! functions that filtered code may call.
 
 use super::View;
+use super::dispatch::dispatcher;
 use crate::arch::{Arch, Flow, Instruction, Simulation, TargetSource};
 use crate::images::body;
 use crate::images::modules::{Loaded, Modules};
@@ -62,7 +63,20 @@ fn has_lines(loaded: &Loaded, function: &Function) -> bool {
 }
 
 /// Returns the final target of a stub (PLT entry, thunk).
-fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
+pub(super) fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
+    let target = stub_target(view, stub)?;
+    let loaded = view.modules.at(stub)?;
+    let inside = view.modules.at(target).is_some_and(|it| it.id == loaded.id);
+    let function = loaded.module.function_at(loaded.bias.file(target));
+    if inside && function.is_none() {
+        // Not bound yet: the jump leads back into the table, so look up the name.
+        return by_name(view.modules, stub);
+    }
+    Some(target)
+}
+
+/// Returns the address that a stub jumps to at present.
+pub(super) fn stub_target(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
     let mut at = stub;
     // A set whose jumps name no word loads the target into a register first.
     let mut simulation = Simulation::new(view.arch(), view.registers, view.memory);
@@ -72,15 +86,7 @@ fn behind_stub(view: &View<'_>, stub: LoadAddr) -> Option<LoadAddr> {
             Flow::Jump(_) | Flow::IndirectJump(_) => {
                 // Only targets that do not depend on unknown registers can be predicted.
                 let direct = instruction.direct_target();
-                let target = direct.or_else(|| simulation.target(&instruction))?;
-                let loaded = view.modules.at(stub)?;
-                let inside = view.modules.at(target).is_some_and(|it| it.id == loaded.id);
-                let function = loaded.module.function_at(loaded.bias.file(target));
-                if inside && function.is_none() {
-                    // Not bound yet: the jump leads back into the table, so look up the name.
-                    return by_name(view.modules, stub);
-                }
-                return Some(target);
+                return direct.or_else(|| simulation.target(&instruction));
             }
             Flow::Next => {
                 simulation.execute(&instruction);
@@ -246,14 +252,15 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
         straight.push(instruction);
         match instruction.flow {
             Flow::Call(target) => {
-                if !enter(target, &mut todo, &mut found) {
-                    // It may be passed functions to call.
+                if !enter(target, &mut todo, &mut found) || dispatcher(view, target).is_some() {
+                    // It may be passed functions to call, or an object whose method it calls.
                     found.indirect.push(at);
                 }
                 todo.push(next);
             }
             Flow::IndirectCall(_) => {
                 match view.arch().fixed_target(&straight, view.memory) {
+                    Some(target) if dispatcher(view, target).is_some() => found.indirect.push(at),
                     Some(target) => {
                         enter(target, &mut todo, &mut found);
                     }
@@ -269,6 +276,9 @@ fn search(view: &View<'_>, from: LoadAddr) -> ReachableCalls {
             Flow::ConditionalJump(target) => todo.extend([target, next]),
             Flow::IndirectJump(source) => {
                 match (view.arch().fixed_target(&straight, view.memory), source) {
+                    (Some(target), _) if dispatcher(view, target).is_some() => {
+                        found.indirect.push(at);
+                    }
                     (Some(target), _) => {
                         enter(target, &mut todo, &mut found);
                     }
@@ -311,7 +321,8 @@ pub fn given(view: &View<'_>) -> ReachableCalls {
     let arguments = view.arch().convention().integers.iter();
     let values = arguments.filter_map(|register| view.registers.get(*register));
     let mut found = ReachableCalls::default();
-    for target in values.map(LoadAddr) {
+    for value in values.map(LoadAddr) {
+        let target = code_of_block(view, value).unwrap_or(value);
         let own = |loaded: &Loaded| {
             let function = loaded.module.function_at(loaded.bias.file(target));
             let is_entry = function.is_some_and(|it| loaded.bias.load(it.entry) == target);
@@ -329,12 +340,20 @@ pub fn given(view: &View<'_>) -> ReachableCalls {
     found
 }
 
-/// Returns whether a function only creates the future of an `async fn`: its visible body runs when
-/// that is polled.
-pub(super) fn makes_a_future(view: &View<'_>, target: LoadAddr) -> bool {
-    let made = function_at(view, target).and_then(|(loaded, function)| {
-        let made = loaded.module.ty(function.return_type?).ok()?;
-        Some(made.name.contains("{async_fn_env#"))
-    });
-    made.unwrap_or(false)
+/// Returns the code of a block, a closure of C and Objective-C, at an address: clang names the function.
+fn code_of_block(view: &View<'_>, block: LoadAddr) -> Option<LoadAddr> {
+    /// Offset of `invoke` (Clang's Block-ABI-Apple).
+    const INVOKE: u64 = 16;
+    if view
+        .modules
+        .at(block)
+        .is_some_and(|it| it.is_of_the_system())
+    {
+        return None;
+    }
+    let invoke = LoadAddr(block.0.checked_add(INVOKE)?);
+    let code = LoadAddr(view.memory.read_uint(invoke, 8).ok()?);
+    let loaded = view.modules.at(code)?;
+    let function = loaded.module.function_at(loaded.bias.file(code))?;
+    function.name.contains("_block_invoke").then_some(code)
 }

@@ -3,7 +3,9 @@
 
 pub(crate) mod callee;
 pub(crate) mod coroutine;
+mod dispatch;
 pub(crate) mod filter;
+mod into;
 pub(crate) mod region;
 pub(crate) mod start;
 mod step_end;

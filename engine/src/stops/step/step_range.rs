@@ -1,14 +1,14 @@
 //! A step over or into, by lines: runs to the exits of the line or to what it calls, until another
 //! line begins in the same frame, or the frame is left.
 
-use super::callee::{Code, ReachableCalls, body_of, function_at, given, makes_a_future, reach};
+use super::callee::{Code, ReachableCalls, body_of, reach};
 use super::coroutine::Coroutine;
+use super::dispatch::Sending;
 use super::filter::StepFilters;
 use super::region::{Loop, Region};
 use super::start::{Start, inlined_at};
 use super::{Plan, Target, Verdict, View};
 use crate::arch::Instruction;
-use crate::inspect::inlined::calls_at_body;
 use dwarf::{FrameAddress, LoadAddr};
 
 /// How a step handles calls.
@@ -36,17 +36,19 @@ pub struct StepRange {
     /// it.
     pub(super) filtered: bool,
     phase: Phase,
-    region: Region,
+    pub(super) region: Region,
     /// Whether the region is the first one of the step: nothing was passed before it.
     is_first: bool,
     /// The loop that has begun a new pass during the step.
     begun: Option<Loop>,
     /// The functions to stop in, and the indirect calls to examine.
-    wanted: ReachableCalls,
+    pub(super) wanted: ReachableCalls,
+    /// The message that a call of the line is sending.
+    pub(super) sending: Option<Sending>,
     /// The frame's return address.
     out: Option<Target>,
     /// The stack pointer at the beginning of the step.
-    sp: u64,
+    pub(super) sp: u64,
     /// The future whose body this is.
     pub(super) coroutine: Option<Coroutine>,
     /// Whether another column of the line ends the step.
@@ -106,6 +108,7 @@ impl StepRange {
             is_first: true,
             begun: None,
             wanted: ReachableCalls::default(),
+            sending: None,
             out: None,
             sp: 0,
             coroutine: None,
@@ -147,7 +150,7 @@ impl StepRange {
     }
 
     /// Plans how to leave the region from the pc.
-    fn leave(&mut self, view: &View<'_>) -> Verdict {
+    pub(super) fn leave(&mut self, view: &View<'_>) -> Verdict {
         let begun = self.region.passes.begun_at(view.registers.pc());
         self.leave_within(view, begun)
     }
@@ -158,6 +161,7 @@ impl StepRange {
         self.find_region(view);
         self.is_first = false;
         self.wanted = self.wanted_by_calls(view);
+        self.sending = None;
         self.phase = Phase::Leaving;
         if self.wanted.indirect.contains(&view.registers.pc()) {
             // A trap at the pc itself would not be hit.
@@ -186,9 +190,10 @@ impl StepRange {
     }
 
     /// Runs to the first of this phase's targets.
-    fn run_on(&self, view: &View<'_>) -> Verdict {
+    pub(super) fn run_on(&self, view: &View<'_>) -> Verdict {
         let mut targets: Vec<LoadAddr> = self.wanted.bodies.clone();
         targets.extend(&self.wanted.indirect);
+        targets.extend(self.sending.iter().flat_map(Sending::jumps));
         let language = Some(self.start.function.language);
         let mut calls = true;
         match &self.phase {
@@ -218,44 +223,8 @@ impl StepRange {
         view.run_to(&targets, self.out, language.filter(|_| calls))
     }
 
-    /// Returns the functions that the calls of the region may enter.
-    fn wanted_by_calls(&self, view: &View<'_>) -> ReachableCalls {
-        let mut wanted = ReachableCalls::default();
-        match self.mode {
-            Mode::Over => {}
-            Mode::IntoCall(at) => wanted.indirect.push(at),
-            Mode::IntoInlined(at, _) => wanted.indirect.push(at),
-            Mode::Into => {
-                for call in &self.region.calls {
-                    let call_to = &call.instruction;
-                    let direct = call_to.direct_target();
-                    match direct.or_else(|| call_to.fixed_target(view.memory)) {
-                        Some(target) => self.want(view, target, call.at, &mut wanted),
-                        None => wanted.indirect.push(call.at),
-                    }
-                }
-            }
-        }
-        wanted
-    }
-
-    /// Adds the functions that a call at `at` of `target` may enter.
-    fn want(&self, view: &View<'_>, target: LoadAddr, at: LoadAddr, wanted: &mut ReachableCalls) {
-        if let Some(body) = body_of(view, target, self.filtered) {
-            if !makes_a_future(view, target) {
-                wanted.bodies.push(body);
-            }
-            return;
-        }
-        wanted.add(&reach(view, target));
-        if function_at(view, target).is_none_or(|(loaded, _)| loaded.is_of_the_system()) {
-            // Only its arguments, at the call, reveal more.
-            wanted.indirect.push(at);
-        }
-    }
-
     /// Returns whether the thread is in a frame called by the step's frame.
-    fn is_deeper(&self, view: &View<'_>) -> bool {
+    pub(super) fn is_deeper(&self, view: &View<'_>) -> bool {
         let sp = view.registers.sp();
         if sp >= self.sp {
             return false;
@@ -345,7 +314,7 @@ impl StepRange {
     }
 
     /// Starts again in another frame.
-    fn restart(&mut self, view: &View<'_>, start: Start) {
+    pub(super) fn restart(&mut self, view: &View<'_>, start: Start) {
         self.start = start;
         self.mode = Mode::Into;
         self.sp = view.registers.sp();
@@ -396,6 +365,7 @@ impl StepRange {
         let entry = self.start.bias.load(self.start.function.entry);
         wanted.bodies.extend(body_of(view, entry, true));
         self.wanted = wanted;
+        self.sending = None;
         self.phase = Phase::Through(back);
         self.run_on(view)
     }
@@ -412,8 +382,11 @@ impl StepRange {
         }
         self.phase = Phase::InTailCall;
         self.wanted = ReachableCalls::default();
+        self.sending = None;
         if self.mode != Mode::Over {
             let pc = view.registers.pc();
+            let back = view.arch().return_at_entry(view.registers, view.memory);
+            self.sending = back.and_then(|back| Sending::of(view, pc, back.into()));
             let mut wanted = ReachableCalls::default();
             self.want(view, pc, pc, &mut wanted);
             wanted.indirect.retain(|at| *at != pc);
@@ -421,61 +394,6 @@ impl StepRange {
                 return self.enter(view);
             }
             self.wanted = wanted;
-        }
-        self.run_on(view)
-    }
-
-    /// Handles an arrival at the body of a function to enter: it is shown as itself, although its
-    /// first line may be that of an inlined call.
-    fn enter(&mut self, view: &View<'_>) -> Verdict {
-        let pc = view.registers.pc();
-        let Some(start) = Start::at(view.modules, pc, 0) else {
-            return Verdict::Done { hidden: 0 };
-        };
-        let is_async_fn = start.function.coroutine == Some(dwarf::Coroutine::AsyncFn);
-        if is_async_fn && start.inlined.is_empty() {
-            // It begins with the dispatch to its suspension point, or with its first line.
-            self.restart(view, start);
-            self.mode = Mode::Over;
-            return self.leave(view);
-        }
-        let hidden = calls_at_body(&start.function, start.bias.file(pc));
-        Verdict::Done { hidden }
-    }
-
-    /// Handles an arrival at a call to examine.
-    fn at_call(&mut self, view: &View<'_>) -> Verdict {
-        let pc = view.registers.pc();
-        if let Mode::IntoInlined(at, hidden) = self.mode
-            && at == pc
-        {
-            return match self.is_deeper(view) {
-                true => Verdict::KeepRunning,
-                false => Verdict::Done { hidden },
-            };
-        }
-        let instruction = view.arch().read(view.memory, pc);
-        let target = instruction.and_then(|it| it.target(view.registers, view.memory));
-        let Some(target) = target else {
-            return Verdict::KeepRunning;
-        };
-        let mut wanted = ReachableCalls::default();
-        if self.mode == Mode::IntoCall(pc) {
-            if self.is_deeper(view) {
-                return Verdict::KeepRunning;
-            }
-            wanted.bodies.extend(body_of(view, target, false));
-            self.wanted = wanted;
-            return self.run_on(view);
-        }
-        self.want(view, target, pc, &mut wanted);
-        if wanted.bodies.is_empty() {
-            wanted.add(&given(view));
-        }
-        let before = self.wanted.bodies.len() + self.wanted.indirect.len();
-        self.wanted.add(&wanted);
-        if self.wanted.bodies.len() + self.wanted.indirect.len() == before {
-            return Verdict::KeepRunning;
         }
         self.run_on(view)
     }
@@ -565,6 +483,10 @@ impl Plan for StepRange {
         }
         if self.wanted.indirect.contains(&pc) {
             return self.at_call(view);
+        }
+        let mut sending = self.sending.iter();
+        if sending.any(|it| it.jumps().contains(&pc)) {
+            return self.at_send(view);
         }
         if matches!(self.phase, Phase::Through(_) | Phase::InTailCall) {
             return Verdict::KeepRunning;

@@ -288,3 +288,52 @@ fn c() {
         all(program, &names);
     }
 }
+
+#[test]
+fn objc() {
+    if let Some(program) = super::objc::start(&[]) {
+        let names = [
+            "anything",
+            "named",
+            "base",
+            "class",
+            "hidden_object",
+            "constant",
+            "wide",
+            "inlined",
+            "pascal",
+            "longer",
+            "bridged",
+            "short_text",
+            "tagged",
+            "five",
+            "real",
+            "array",
+            "inline_array",
+            "endless",
+            "alone",
+            "map",
+        ];
+        all(program, &names);
+    }
+}
+
+#[test]
+fn swift() {
+    if let Some(program) = super::swift::start() {
+        let names = [
+            "small",
+            "native",
+            "bridged",
+            "wild",
+            "object",
+            "numbers",
+            "words",
+            "some_int",
+            "some_string",
+            "some_object",
+            "a_point",
+        ];
+        all(program, &names);
+    }
+}

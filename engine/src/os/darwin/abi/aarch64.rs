@@ -12,11 +12,12 @@ use crate::os::darwin::flavors::arm64::{DEBUG_STATE64, NEON_STATE64, THREAD_STAT
 use crate::os::darwin::flavors::code::{ARM_BREAKPOINT, ARM_DA_DEBUG};
 use crate::os::registers::{RegisterLayout, Word};
 use dwarf::Register;
-use dwarf::register::aarch64::{PC, PSTATE, SP};
+use dwarf::register::aarch64::{PC, PSTATE, SP, TPIDRRO};
 
-/// x0 to x30, the stack pointer, the pc; then `cpsr`, whose other half are flags of the kernel.
+/// x0 to x30, the stack pointer, the pc; then `cpsr`, whose other half are flags of the kernel; the address
+/// of the thread's own data.
 const WORDS: &[Word] = &{
-    let mut words = [Word::System; 34];
+    let mut words = [Word::System; 35];
     let mut number = 0;
     while number < 31 {
         words[number as usize] = Word::Register(Register(number));
@@ -25,6 +26,7 @@ const WORDS: &[Word] = &{
     words[31] = Word::Register(SP);
     words[32] = Word::Register(PC);
     words[33] = Word::Register(PSTATE);
+    words[34] = Word::Separate(TPIDRRO);
     words
 };
 
@@ -93,6 +95,7 @@ pub const ABI: DarwinAbi = DarwinAbi {
     registers: RegisterLayout::new(Arch::Aarch64, WORDS, PC, SP),
     flavor: THREAD_STATE64,
     separate: &[],
+    handle: Some(TPIDRRO),
     vectors: &[VectorState {
         flavor: NEON_STATE64,
         area,

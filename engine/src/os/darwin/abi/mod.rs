@@ -21,6 +21,8 @@ pub struct DarwinAbi {
     pub flavor: Flavor,
     /// Registers of other states.
     pub separate: &'static [SeparateRegister],
+    /// The register whose value is the thread's handle, if no state has it.
+    pub handle: Option<Register>,
     /// The floating-point and vector registers, the state with most first.
     pub vectors: &'static [VectorState],
     /// The flavor of the state with debug registers.

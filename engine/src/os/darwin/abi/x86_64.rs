@@ -132,6 +132,7 @@ fn trap_cause(trapped: &Trapped<'_>) -> Option<TrapCause> {
 pub const ABI: DarwinAbi = DarwinAbi {
     registers: RegisterLayout::new(Arch::X86_64, WORDS, RIP, RSP),
     flavor: THREAD_STATE64,
+    handle: None,
     separate: &[SeparateRegister {
         flavor: THREAD_FULL_STATE64,
         word: thread::GS_BASE / 4,

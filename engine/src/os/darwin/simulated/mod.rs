@@ -187,6 +187,11 @@ impl Mach for Simulated {
         u64::try_from(tid.0).map_err(|_| KernReturn::FAILURE)
     }
 
+    fn thread_info_handle(&self, thread: Port) -> Result<u64> {
+        let tid = self.with(|it| it.tid_of(thread))?;
+        states::gs_base(tid)
+    }
+
     fn thread_info_name(&self, thread: Port) -> Result<String> {
         let (tid, pid) = self.with(|it| Ok((it.tid_of(thread)?, it.pid_of_thread(thread)?)))?;
         Ok(procfs::thread_name(pid, tid.0))

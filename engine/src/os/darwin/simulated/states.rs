@@ -69,6 +69,7 @@ const ORIG_RAX: usize = 15;
 const PC: usize = 16;
 const FLAGS: usize = 18;
 const FS_BASE_WORD: usize = 21;
+const GS_BASE_WORD: usize = 22;
 /// Where the words of `x86_thread_full_state64_t` are in that.
 const FULL: [usize; 25] = [
     RAX, 5, 11, 12, 14, 13, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, PC, FLAGS, 17, 25, 26, 23, 24, 20, 22,
@@ -167,6 +168,11 @@ fn size_of_vectors(flavor: i32) -> usize {
         AVX512_STATE => AVX512_STATE64.bytes(),
         _ => AVX_STATE64.bytes(),
     }
+}
+
+/// Returns the base of `gs`, which programs of macOS have the thread's own data at.
+pub fn gs_base(tid: ThreadId) -> Result<u64> {
+    Ok(read_registers(tid)?[GS_BASE_WORD])
 }
 
 /// Reads a state of a stopped thread.

@@ -336,6 +336,11 @@ impl Mach for System {
         Ok(info.thread_id)
     }
 
+    fn thread_info_handle(&self, thread: Port) -> Result<u64> {
+        let info: thread_identifier_info = thread_info(thread, THREAD_IDENTIFIER_INFO)?;
+        Ok(info.thread_handle)
+    }
+
     fn thread_info_name(&self, thread: Port) -> Result<String> {
         let info: thread_extended_info = thread_info(thread, THREAD_EXTENDED_INFO)?;
         Ok(processes::text(&info.pth_name))

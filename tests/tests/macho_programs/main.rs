@@ -4,116 +4,13 @@
 //!
 //! `tests/darwin.sh simulated` runs this with the debugger that it is for.
 
+mod built;
+mod objects;
+
+use built::{breakpoint, build, build_own, expect_line, line};
 use serde_json::json;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command};
-use stillpoint_tests::process::Debuggee;
-use stillpoint_tests::{DapClient, Fixture, repository};
-use tempfile::TempDir;
-
-/// A program and its library, built with the same flags.
-struct Built {
-    folder: TempDir,
-    loader: Fixture,
-}
-
-fn source(name: &str) -> PathBuf {
-    let folder = repository().join("tests/darwin/programs");
-    folder.join(name).canonicalize().expect("a source")
-}
-
-/// Returns the number of the line with a mark.
-fn line(name: &str, mark: &str) -> u64 {
-    let text = std::fs::read_to_string(source(name)).expect("a source");
-    let end = format!("// {mark}");
-    let at = text.lines().position(|line| line.ends_with(&end));
-    at.unwrap_or_else(|| panic!("no mark {mark}")) as u64 + 1
-}
-
-/// Returns the path of one of llvm's tools, of the newest release.
-fn tool(name: &str) -> PathBuf {
-    let releases = (11..30).rev();
-    let mut paths = releases.map(|it| PathBuf::from(format!("/usr/lib/llvm-{it}/bin/{name}")));
-    let found = paths.find(|path| path.exists());
-    found.unwrap_or_else(|| PathBuf::from(name))
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().expect("a command that starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {errors}");
-}
-
-const LIBRARY: &str = "--- !tapi-tbd
-tbd-version: 4
-targets: [ x86_64-macos ]
-install-name: '/usr/lib/libSystem.B.dylib'
-exports:
-  - targets: [ x86_64-macos ]
-    symbols: [ dyld_stub_binder ]
-...
-";
-
-fn build(flags: &[&str]) -> Built {
-    let folder = tempfile::tempdir().expect("a folder");
-    let library = folder.path().join("libSystem.tbd");
-    std::fs::write(&library, LIBRARY).expect("written");
-    for (name, output, link) in [
-        ("walk.c", "walk", ["-e", "_program"].as_slice()),
-        ("late.c", "liblate.dylib", &["-dylib"]),
-    ] {
-        let object = folder.path().join(name).with_extension("o");
-        let mut compile = Command::new("clang");
-        compile.args(["-target", "x86_64-apple-macos10.15", "-c", "-g"]);
-        compile.args(["-fno-stack-protector"]).args(flags);
-        run(compile.arg(source(name)).arg("-o").arg(&object));
-        // For this release there is nothing that the loader would have to relocate.
-        let mut linker = Command::new(tool("ld64.lld"));
-        linker.args(["-arch", "x86_64", "-platform_version"]);
-        linker.args(["macos", "10.15", "10.15"]).args(link);
-        let image = folder.path().join(output);
-        run(linker.arg("-o").arg(&image).arg(&object).arg(&library));
-    }
-    let loader = Fixture::of("darwin/loader.c");
-    Built { folder, loader }
-}
-
-impl Built {
-    fn path(&self, name: &str) -> String {
-        let path = self.folder.path().join(name);
-        path.to_str().expect("a path of ASCII").to_owned()
-    }
-
-    /// Starts the program up to its entry.
-    fn start(&self) -> (Debuggee, ChildStdin) {
-        self.start_with(&[])
-    }
-
-    fn start_with(&self, further: &[&str]) -> (Debuggee, ChildStdin) {
-        let images = [self.path("walk"), self.path("liblate.dylib")];
-        let mut arguments: Vec<&str> = images.iter().map(String::as_str).collect();
-        arguments.extend(further);
-        let (debuggee, input) = Debuggee::start_with_input(&self.loader, &arguments);
-        assert_eq!(debuggee.read_line(), "ready");
-        (debuggee, input)
-    }
-}
-
-fn breakpoint(client: &mut DapClient, name: &str, breakpoints: serde_json::Value) -> bool {
-    let path = source(name);
-    let path = path.to_str().expect("a path of ASCII");
-    let breakpoints = breakpoints.as_array().expect("a list").clone();
-    let set = client.set_source_breakpoints(path, breakpoints);
-    set.iter().all(|it| it["verified"] == true)
-}
-
-fn expect_line(client: &mut DapClient, name: &str, mark: &str) {
-    let frame = client.top_frame();
-    let path = frame["source"]["path"].as_str().map(Path::new);
-    assert_eq!(path, Some(source(name).as_path()), "{frame}");
-    assert_eq!(frame["line"], line(name, mark), "{frame}");
-}
+use stillpoint_tests::DapClient;
 
 #[test]
 #[ignore = "run by `tests/darwin.sh simulated`"]
@@ -251,5 +148,34 @@ fn a_library_without_a_file() {
         assert_eq!(client.function_names()[0], "program", "{flags:?}");
         client.disconnect();
         assert_eq!(debuggee.read_line(), "result 68");
+    }
+}
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn thread_local_variables() {
+    // With the descriptors of older and of later releases.
+    for flags in [&["-gdwarf-4"][..], &["-gdwarf-5", "-DPACKED"]] {
+        let built = build_own(flags);
+        let (debuggee, mut input) = built.start();
+        let mut client = DapClient::spawn();
+        client.attach(debuggee.pid(), json!({}));
+        let at = json!([{"line": line("own.c", "begin")}, {"line": line("own.c", "end")}]);
+        assert!(breakpoint(&mut client, "own.c", at), "bound");
+        client.configure();
+        input.write_all(b"x").expect("it waits");
+        client.expect_stopped("breakpoint");
+        let error = client.try_evaluate("own").expect_err("no storage yet");
+        assert!(
+            error.contains("not allocated in this thread yet"),
+            "{error}"
+        );
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        expect_line(&mut client, "own.c", "end");
+        assert_eq!(client.evaluate("own"), "7", "{flags:?}");
+        assert_eq!(client.evaluate("further"), "47", "{flags:?}");
+        client.disconnect();
+        assert_eq!(debuggee.read_line(), "result 47");
     }
 }
