@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod call_trace;
 mod client;
 mod config;
 mod console;

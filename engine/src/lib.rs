@@ -19,7 +19,7 @@ mod stops;
 
 pub use debugger::disassembly::{Disassembled, Flavor, Listing, Wanted};
 pub use debugger::stack::{Frame, FrameKind, Stack};
-pub use debugger::step::GotoTarget;
+pub use debugger::step::{Activation, GotoTarget};
 pub use debugger::trace::TracePlace;
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,

@@ -78,6 +78,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("stackTrace", &["threadId"]),
     ("stillpoint/context", &[]),
     ("stillpoint/stacks", &[]),
+    ("stillpoint/traceCall", &["function"]),
     ("stillpoint/addTrace", &["location", "query"]),
     ("stillpoint/removeTrace", &["id"]),
     ("stillpoint/traces", &[]),

@@ -20,6 +20,7 @@ fn tools_describe_themselves() {
         "debug_logpoint",
         "debug_trace",
         "debug_continue",
+        "debug_trace_call",
         "debug_stack",
         "debug_variables",
         "debug_read",

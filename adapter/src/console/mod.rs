@@ -2,6 +2,7 @@
 //! letter is a command; anything else is an expression. Each command has a line in [`COMMANDS`].
 
 mod addresses;
+mod call_trace;
 mod help;
 mod memory;
 mod modules;
@@ -62,6 +63,7 @@ static COMMANDS: &[Command] = &[
     stacks::BACKTRACE,
     stacks::REGISTERS,
     stacks::ABANDON,
+    call_trace::TRACE_CALL,
     addresses::MAPS,
     memory::MEMORY,
     memory::DISASSEMBLY,

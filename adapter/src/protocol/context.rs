@@ -161,6 +161,34 @@ pub struct ContextWait {
     pub owner: i64,
 }
 
+/// Arguments of `stillpoint/traceCall`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceCallArguments {
+    /// The function, as a function breakpoint names it.
+    pub function: String,
+    /// The number of the call, counted from now; missing: the next one, or the present one if the
+    /// program is stopped at its beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hit: Option<u64>,
+    /// Instead of `hit`: the first call for which this expression is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// How many levels of calls below it are recorded line by line; 0 if missing, 5 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u64>,
+    /// Maximum length of the text in bytes; 4000 if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// The response to `stillpoint/traceCall`, after the call.
+#[derive(Serialize, Deserialize, Debug, Default, Clone)]
+pub struct TracedCall {
+    /// The call: arguments, lines with changes, calls, result.
+    pub text: String,
+}
+
 /// Arguments of `stillpoint/stacks`.
 #[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]

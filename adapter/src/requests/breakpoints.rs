@@ -13,7 +13,7 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::breakpoints::set_source;
 use crate::session::describe::described;
-use crate::session::main_stop;
+use crate::session::own_breakpoints;
 use engine::{BreakpointOptions, CodeName, LoadAddr};
 use std::path::Path;
 
@@ -215,7 +215,7 @@ impl Request for SetFunctionBreakpoints {
         if session.settings.no_debug {
             return Ok(switched_off(wanted.len()));
         }
-        let infos = main_stop::set_functions(session, wanted);
+        let infos = own_breakpoints::set_functions(session, wanted);
         Ok(described(session, &infos))
     }
 }

@@ -12,6 +12,7 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::describe::described;
 use crate::session::handles::thread_id;
+use crate::session::own_breakpoints;
 use engine::{ExceptionBreakpoint, ExceptionFilter, Signal, ThreadId};
 use std::fmt::Write;
 
@@ -129,7 +130,7 @@ impl Request for SetExceptionBreakpoints {
             return Ok(switched_off(wanted.len()));
         }
         let known: Vec<ExceptionBreakpoint> = wanted.iter().flatten().cloned().collect();
-        let infos = session.debugger.set_exception_breakpoints(&known);
+        let infos = own_breakpoints::set_exceptions(session, known);
         let mut set = described(session, &infos).breakpoints.into_iter();
         let breakpoints = wanted.into_iter().map(|wanted| match wanted {
             Ok(_) => set.next().unwrap_or_default(),

@@ -9,6 +9,7 @@ use crate::requests::stepping::step_into_target;
 use crate::requests::{Effect, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::call_trace;
 use crate::session::debuginfod;
 use crate::session::handles::thread_id;
 use engine::{Granularity, ResumeScope, State, StepKind};
@@ -55,6 +56,7 @@ impl Request for Pause {
             State::Held => session.settings.stop_on_entry = true,
             _ => {
                 let thread = thread_id(arguments.thread_id)?;
+                call_trace::end_soon(session, "paused");
                 session.debugger.interrupt(thread)?;
             }
         }

@@ -5,6 +5,7 @@ use crate::protocol::{CancelArguments, Capabilities, InitializeArguments};
 use crate::requests::{self, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
+use crate::session::call_trace;
 use crate::session::progress;
 use crate::session::startup;
 use crate::sources::{Client, PathFormat};
@@ -77,6 +78,7 @@ impl Request for Cancel {
         if let Some(id) = arguments.progress_id {
             progress::cancel(session, &id);
         }
+        call_trace::check_cancelled(session);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The requests, one file per topic.
 
 mod breakpoints;
+mod call_trace;
 mod completions;
 mod context;
 mod data_breakpoints;
@@ -25,6 +26,7 @@ mod traces;
 mod variables;
 
 pub use breakpoints::*;
+pub use call_trace::TraceCall;
 pub use completions::*;
 pub use context::*;
 pub use data_breakpoints::*;

@@ -144,6 +144,7 @@ pub static ROUTES: &[Route] = &[
     route::<StackTrace>(),
     route::<Context>(),
     route::<Stacks>(),
+    route::<TraceCall>(),
     route::<AddTrace>(),
     route::<RemoveTrace>(),
     route::<ReadTraces>(),

@@ -12,7 +12,7 @@ use crate::requests::{self, Disconnect, Effect, Request as _, ResponseTiming, Ro
 use crate::server::codec::FrameError;
 use crate::server::{CancelFlag, Inbound, Intake, Refusal};
 use crate::session::reports::Report;
-use crate::session::{Session, children, debuginfod, prefetch, progress, startup};
+use crate::session::{Session, call_trace, children, debuginfod, prefetch, progress, startup};
 use engine::{Event, ExitStatus, Wait};
 use serde_json::Value;
 use std::any::Any;
@@ -105,7 +105,11 @@ impl Service<'_> {
     fn sleep(&mut self) -> Result<(), ServiceError> {
         let session = &mut self.session;
         session.debugger.hold_output(session.is_client_slow());
-        let deadlines = [startup::deadline(session), progress::deadline(session)];
+        let deadlines = [
+            startup::deadline(session),
+            progress::deadline(session),
+            call_trace::deadline(session),
+        ];
         let rest = session.joined_due();
         let deadline = deadlines.into_iter().chain([rest]).flatten().min();
         let woken = self.wait(deadline, self.intake.wait_descriptor());
@@ -132,6 +136,10 @@ impl Service<'_> {
             }
         }
         progress::advance(&mut self.session);
+        if call_trace::check_time(&mut self.session) {
+            self.end_trace();
+            self.take_deferred();
+        }
         Ok(())
     }
 
@@ -164,18 +172,36 @@ impl Service<'_> {
     }
 
     fn on_event(&mut self, event: Event) {
-        match event {
-            Event::CallEnded => {
-                if let Some((request, flag)) = self.session.deferred.take_evaluation() {
-                    let route = requests::find(&request.command);
-                    self.request(route, request, flag);
-                }
-            }
-            event => startup::on_event(&mut self.session, event),
+        match call_trace::on_event(&mut self.session, event) {
+            Some(Event::CallEnded) => self.repeat_evaluation(),
+            Some(event) => startup::on_event(&mut self.session, event),
+            None => {}
         }
-        // No evaluation is pending any more: its call has ended, or was abandoned.
+        self.end_trace();
+        self.take_deferred();
+    }
+
+    /// Returns the text of a trace that has ended to the request that waits for it.
+    fn end_trace(&mut self) {
+        if self.session.call_trace.has_ended() {
+            self.repeat_evaluation();
+            self.session.call_trace.forget_result();
+        }
+    }
+
+    /// Handles deferred requests, unless an evaluation is pending: its call may have ended, or was
+    /// abandoned.
+    fn take_deferred(&mut self) {
         while let Some((request, flag, weight)) = self.session.deferred.pop() {
             self.receive(Inbound::Request(request, flag, weight));
+        }
+    }
+
+    /// Handles the request again that waited for a call, or for the trace of one.
+    fn repeat_evaluation(&mut self) {
+        if let Some((request, flag)) = self.session.deferred.take_evaluation() {
+            let route = requests::find(&request.command);
+            self.request(route, request, flag);
         }
     }
 

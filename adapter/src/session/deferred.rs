@@ -4,6 +4,7 @@
 use crate::protocol::Request;
 use crate::server::{CancelFlag, InFlightBytes};
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 /// A request that arrived during the call. Its weight counts until it is handled, for backpressure.
 pub type Queued = (Request, CancelFlag, InFlightBytes);
@@ -29,6 +30,12 @@ impl Deferred {
     /// Defers a request.
     pub fn push(&mut self, queued: Queued) {
         self.queue.push_back(queued);
+    }
+
+    /// Returns whether the client has cancelled the evaluation that waits.
+    pub fn is_cancelled(&self) -> bool {
+        let evaluation = self.evaluation.as_ref();
+        evaluation.is_some_and(|(_, flag)| flag.load(Ordering::Relaxed))
     }
 
     /// Takes the evaluation whose call has ended.

@@ -2,6 +2,7 @@
 
 use crate::protocol::RequestError;
 use crate::session::Session;
+use crate::session::call_trace::CallTrace;
 use crate::session::children::Children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::startup;
@@ -15,6 +16,7 @@ impl Session {
         for request in self.deferred.take_all() {
             self.respond(request.seq, &request.command, Err(RequestError::Cancelled));
         }
+        self.call_trace = CallTrace::default();
         self.debuginfod = Debuginfod::default();
         self.children = Children::default();
         if terminate {

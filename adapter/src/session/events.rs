@@ -9,7 +9,7 @@ use crate::protocol::{
 use crate::session::Session;
 use crate::session::children;
 use crate::session::debuginfod::Debuginfod;
-use crate::session::main_stop;
+use crate::session::own_breakpoints;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
     SymbolStatus, ThreadId, Value,
@@ -44,7 +44,7 @@ pub fn report(session: &mut Session, event: Event) {
         Event::ModuleUnloaded(id) => module_unloaded(session, id),
         // The client does not know these.
         Event::BreakpointChanged(id)
-            if session.main_stop.is(id) || session.debugger.is_own_tracepoint(id) => {}
+            if session.own_breakpoints.has(id) || session.debugger.is_own_tracepoint(id) => {}
         Event::BreakpointChanged(id) => breakpoint_changed(session, id),
         Event::BreakpointRemoved(id, why) => breakpoint_removed(session, id, why),
         Event::Output { stream, bytes } => output(session, stream, &bytes),
@@ -240,7 +240,7 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Goto => ("goto", Vec::new(), None, None),
         StopReason::Restart => ("restart", Vec::new(), None, None),
         StopReason::Pause => ("pause", Vec::new(), None, None),
-        StopReason::Breakpoint(ids) => match main_stop::hit(session, ids) {
+        StopReason::Breakpoint(ids) => match own_breakpoints::hit(session, ids) {
             (ids, true) if ids.is_empty() => ("entry", ids, None, None),
             (ids, _) => (session.breakpoints.reason(&ids), ids, None, None),
         },

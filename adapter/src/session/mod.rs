@@ -2,6 +2,7 @@
 //! responses and reports of other threads. The session thread owns all of it.
 
 pub mod breakpoints;
+pub mod call_trace;
 pub mod children;
 mod client_io;
 pub mod core_file;
@@ -13,11 +14,11 @@ pub mod events;
 pub mod handles;
 pub mod handover;
 pub mod history;
-pub mod main_stop;
 pub mod memory_views;
 
 pub mod opening;
 pub mod output_joiner;
+pub mod own_breakpoints;
 pub mod prefetch;
 pub mod progress;
 pub mod reports;
@@ -32,6 +33,7 @@ use crate::protocol::{InvalidatedEventBody, RequestError};
 use crate::server::{CancelFlag, Outbox};
 use crate::sources::{self, Client, CodeSources, Sources};
 use breakpoints::Breakpoints;
+use call_trace::CallTrace;
 use children::Children;
 use debuginfod::Debuginfod;
 use deferred::Deferred;
@@ -39,9 +41,9 @@ use engine::{Debugger, Signal, State, ThreadId};
 use events::ReportedState;
 use handles::Handles;
 use history::History;
-use main_stop::MainStop;
 use memory_views::MemoryViews;
 use output_joiner::OutputJoiner;
+use own_breakpoints::OwnBreakpoints;
 use prefetch::Prefetch;
 use progress::Progress;
 use reports::{Inbox, Report};
@@ -89,8 +91,10 @@ pub struct Session {
     pub reported: ReportedState,
     /// Earlier stops, output and variables.
     pub history: History,
-    /// The breakpoint of `stopAtMain`.
-    pub main_stop: MainStop,
+    /// Breakpoints of the session itself.
+    pub own_breakpoints: OwnBreakpoints,
+    /// The call that is being traced.
+    pub call_trace: CallTrace,
     /// Long work in progress.
     pub progress: Progress,
     /// Child processes on offer to sessions of their own.
@@ -130,7 +134,8 @@ impl Session {
             startup: Startup::default(),
             reported: ReportedState::default(),
             history: History::default(),
-            main_stop: MainStop::default(),
+            own_breakpoints: OwnBreakpoints::default(),
+            call_trace: CallTrace::default(),
             progress: Progress::default(),
             children: Children::default(),
             debuginfod: Debuginfod::default(),

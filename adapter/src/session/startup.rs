@@ -10,8 +10,8 @@ use crate::protocol::{ProcessEventStartMethod, Response};
 use crate::session::Session;
 use crate::session::core_file::Unpacking;
 use crate::session::events;
-use crate::session::main_stop;
 use crate::session::opening::Opening;
+use crate::session::own_breakpoints;
 use crate::session::reports::LauncherEvent;
 use crate::session::terminal::Rendezvous;
 use engine::{Event, ExitStatus, Signal, State};
@@ -294,7 +294,7 @@ pub fn advance(session: &mut Session) {
         events::announce(session);
         let stop = session.settings.stop_on_entry;
         if session.settings.stop_at_main && !session.settings.no_debug {
-            main_stop::arm(session);
+            own_breakpoints::arm_main(session);
         }
         match session.debugger.release(stop) {
             // A core file stops where it is.

@@ -186,6 +186,14 @@ impl Debugger {
     /// Makes a value available to expressions: as `$1` if it is the first one, and as `$_` until
     /// the next one. Small values, and parts that are not in memory, keep their present bytes.
     pub fn remember_result(&mut self, value: &Value) {
+        self.views.results.truncate(MAX_RESULTS - 1);
+        let kept = self.with_present_bytes(value);
+        self.views.results.push(kept);
+    }
+
+    /// Returns a value that keeps its present bytes if it has at most 16: also when its variable is
+    /// gone, it is the same number, or points to the same object.
+    pub fn with_present_bytes(&self, value: &Value) -> Value {
         let mut kept = value.clone();
         if let (ValueLocation::Memory(addr, None), Some(size @ 1..=16)) =
             (&value.place, value.ty.size())
@@ -195,8 +203,7 @@ impl Debugger {
             few[..bytes.len()].copy_from_slice(&bytes);
             kept.place = ValueLocation::Memory(*addr, Some((few, bytes.len() as u8)));
         }
-        self.views.results.truncate(MAX_RESULTS - 1);
-        self.views.results.push(kept);
+        kept
     }
 
     /// Returns the completions at byte `at` of an unfinished expression, and the range of bytes

@@ -188,6 +188,29 @@ pub struct Continue {
     /// Show addresses, which may differ from run to run, instead of 0x….
     #[serde(default)]
     pub addresses: bool,
+    /// Where the program should stop: a function's name or "FILE:LINE". If it stops elsewhere, or
+    /// not, the reply begins with that.
+    pub expect: Option<String>,
+}
+
+/// Arguments of `debug_trace_call`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TraceCall {
+    /// The function, as for debug_breakpoint; it may be in a library that is not loaded yet.
+    pub function: String,
+    /// Which of its calls, counted from now (3: the third); the next one if missing, or the present
+    /// one if the program is stopped at its beginning.
+    pub hit: Option<u64>,
+    /// Instead of `hit`: the first call for which this expression is true (`n > 3`).
+    pub condition: Option<String>,
+    /// How many levels of the functions that it calls are shown line by line (0, at most 5). Their
+    /// arguments and results are shown in any case.
+    pub depth: Option<u64>,
+    /// Maximum length of the reply in bytes (4000).
+    pub limit: Option<u64>,
+    /// After how many seconds the program is paused (60); the reply then has what was seen so far.
+    pub timeout: Option<f64>,
 }
 
 /// Actions of `debug_continue`.

@@ -5,6 +5,7 @@ mod agent_breakpoint;
 mod arguments;
 mod breakpoints;
 mod error;
+mod expect;
 mod inspect;
 mod link;
 mod output;

@@ -1,11 +1,14 @@
 //! Resuming the program, and reporting the stop that follows.
 
-use super::arguments::{Action, Continue, seconds};
+use super::arguments::{Action, Continue, TraceCall, seconds};
 use super::error::ToolError;
+use super::expect;
 use super::link::Phase;
 use super::session::Session;
 use super::text;
-use crate::protocol::{ContextArguments, StepArguments, StepInArguments, ThreadArguments};
+use crate::protocol::{
+    ContextArguments, StepArguments, StepInArguments, ThreadArguments, TraceCallArguments,
+};
 use crate::requests::{self, Next, Pause, StepIn, StepOut};
 use std::time::Duration;
 
@@ -114,6 +117,46 @@ impl Session {
         }
     }
 
+    /// Runs to a call and through it, and returns its text.
+    ///
+    /// # Errors
+    /// The program has ended, or the adapter refused it.
+    pub async fn trace_call(&self, input: TraceCall) -> Result<String, ToolError> {
+        let phase = self.link.state().phase.clone();
+        match &phase {
+            Phase::Ended(how) => return Err(ToolError::ended(how)),
+            Phase::Lost => return Err(ToolError::lost()),
+            Phase::Held | Phase::Running | Phase::Stopped => {}
+        }
+        let arguments = TraceCallArguments {
+            function: input.function,
+            hit: input.hit,
+            condition: input.condition,
+            depth: input.depth,
+            limit: input.limit,
+        };
+        let mut traced = self.link.send::<requests::TraceCall>(&arguments)?;
+        if phase == Phase::Held {
+            self.resume_from_start().await?;
+        }
+        let limit = seconds(input.timeout, 60.0);
+        let traced = match tokio::time::timeout(limit, &mut traced).await {
+            Ok(traced) => traced,
+            Err(_) => {
+                let thread = thread(self.thread_id(None)?);
+                self.link.request::<Pause>(&thread).await?;
+                traced.await
+            }
+        };
+        let mut text = traced
+            .map_err(|error| ToolError::from(error).or_code("CANNOT_TRACE"))?
+            .text;
+        self.forget_shown_frame();
+        self.remove_temporary().await?;
+        self.add_changes(&mut text);
+        Ok(text)
+    }
+
     /// Formats the result of waiting.
     ///
     /// # Errors
@@ -123,21 +166,32 @@ impl Session {
         waited: WaitResult,
         budget: Option<i64>,
         addresses: bool,
+        expected: Option<&str>,
     ) -> Result<String, ToolError> {
         let mut text = match waited {
-            WaitResult::Stopped => match self.format_stop(budget, addresses).await {
+            WaitResult::Stopped => match self.format_stop(budget, addresses, expected).await {
                 Err(error) if error.code == "NOT_STOPPED" => {
                     "running (stopped, then resumed by another call)\n".to_owned()
                 }
                 state => state?,
             },
             WaitResult::Running(limit) => format!(
-                "running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} keeps waiting, {{\"action\": \"pause\"}} stops it; debug_output has its output\n",
+                "{}running (no stop within {} seconds)\ndebug_continue {{\"action\": \"wait\"}} keeps waiting, {{\"action\": \"pause\"}} stops it; debug_output has its output\n",
+                expect::missed(expected, "the program is running"),
                 limit.as_secs_f64()
             ),
-            WaitResult::Ended(how) => self.format_end(&how, budget),
+            WaitResult::Ended(how) => {
+                let missed = expect::missed(expected, "the program has ended");
+                missed + &self.format_end(&how, budget)
+            }
             WaitResult::Lost => return Err(ToolError::lost()),
         };
+        self.add_changes(&mut text);
+        Ok(text)
+    }
+
+    /// Adds the breakpoints that have changed since the last reply.
+    fn add_changes(&self, text: &mut String) {
         let changes = self.take_changes();
         if !changes.is_empty() {
             text.push_str("changed breakpoints:\n");
@@ -145,10 +199,14 @@ impl Session {
                 text.push_str(&format!("  {line}\n"));
             }
         }
-        Ok(text)
     }
 
-    async fn format_stop(&self, budget: Option<i64>, addresses: bool) -> Result<String, ToolError> {
+    async fn format_stop(
+        &self,
+        budget: Option<i64>,
+        addresses: bool,
+        expected: Option<&str>,
+    ) -> Result<String, ToolError> {
         let arguments = ContextArguments {
             budget,
             addresses,
@@ -157,7 +215,8 @@ impl Session {
         let context = self.link.request::<requests::Context>(&arguments).await?;
         self.record_shown_frame(&context);
         let names = self.names(&context.hit_breakpoint_ids);
-        let text = text::stop(&context, &names, &mut self.link.state());
+        let stop = text::stop(&context, &names, &mut self.link.state());
+        let text = expect::elsewhere(expected, &context) + &stop;
         self.remove_temporary().await?;
         Ok(text)
     }

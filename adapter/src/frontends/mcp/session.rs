@@ -191,6 +191,11 @@ impl Session {
         *lock(&self.shown) = (context.thread_id, level);
     }
 
+    /// Forgets which frame a report showed: the next tool begins where the program is.
+    pub fn forget_shown_frame(&self) {
+        *lock(&self.shown) = (0, 0);
+    }
+
     /// Checks that the program is stopped.
     ///
     /// # Errors

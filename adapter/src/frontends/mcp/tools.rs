@@ -52,7 +52,7 @@ fn schema_for<T: JsonSchema>() -> Value {
 }
 
 /// All tools, in the order of the listing.
-const TOOLS: [ToolInfo; 13] = [
+const TOOLS: [ToolInfo; 14] = [
     tool_info::<arguments::Launch>(
         "debug_launch",
         "Start a program under the debugger",
@@ -104,6 +104,16 @@ const TOOLS: [ToolInfo; 13] = [
          breakpoints. The reply describes the stop: reason, source around the line, arguments and \
          locals, changes, stack, new output, other threads. If nothing stops within `timeout`, \
          the reply is that the program is running; if it has ended, its exit code or signal.",
+        false,
+    ),
+    tool_info::<arguments::TraceCall>(
+        "debug_trace_call",
+        "One whole call of a function, as one text",
+        "Runs to a call of a function and through it, and replies with the whole call: arguments, \
+         each line with the variables that it changed (loops folded), the calls that it makes \
+         with arguments and results, exceptions, the result, and what it changed through \
+         pointers. Instead of many steps. The program is then stopped in the caller, or at what \
+         came first: a breakpoint, a crash, the end.",
         false,
     ),
     tool_info::<arguments::Stack>(
@@ -210,8 +220,12 @@ impl Tools {
                 let session = self.session().await?;
                 let stops = session.run_action(&input).await?;
                 let waited = session.wait(stops, Session::stop_timeout(&input)).await;
-                session.report(waited, input.budget, input.addresses).await
+                let expected = input.expect.as_deref();
+                session
+                    .report(waited, input.budget, input.addresses, expected)
+                    .await
             }
+            "debug_trace_call" => self.session().await?.trace_call(read(arguments)?).await,
             "debug_stack" => self.session().await?.stack(read(arguments)?).await,
             "debug_variables" => self.session().await?.variables(read(arguments)?).await,
             "debug_read" => self.session().await?.read(read(arguments)?).await,
@@ -278,7 +292,7 @@ impl Tools {
             }
         }
         let waited = session.first_stop(input.timeout).await?;
-        text.push_str(&session.report(waited, input.budget, false).await?);
+        text.push_str(&session.report(waited, input.budget, false, None).await?);
         Ok(text)
     }
 
@@ -298,7 +312,12 @@ impl Tools {
         let waited = session.first_stop(input.timeout).await?;
         text.push_str(
             &session
-                .report(waited, input.budget, input.addresses)
+                .report(
+                    waited,
+                    input.budget,
+                    input.addresses,
+                    input.expect.as_deref(),
+                )
                 .await?,
         );
         Ok(text)
@@ -313,7 +332,7 @@ impl Tools {
             Ok(_) => self.keep(&session).await?,
         }
         let waited = waited.map_err(|error| error.or_code("ATTACH_FAILED"))?;
-        session.report(waited, input.budget, false).await
+        session.report(waited, input.budget, false, None).await
     }
 
     /// Makes a session the current one.
@@ -350,7 +369,7 @@ mod tests {
     #[test]
     fn every_tool_parameter_has_a_description() {
         let tools = list();
-        assert_eq!(tools.len(), 13);
+        assert_eq!(tools.len(), 14);
         for tool in tools {
             let (tool, schema) = (&tool["name"], &tool["inputSchema"]);
             assert_eq!(schema["type"], "object", "{tool}");

@@ -14,6 +14,15 @@ use std::sync::Arc;
 /// Maximum number of frames of filtered code that are searched for a frame to return to.
 pub(crate) const MAX_FRAMES: usize = 256;
 
+/// What a return of the step's frame to its caller means for the step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AtReturn {
+    /// The step ends if the filters show the caller's code, and runs through it otherwise.
+    Filters,
+    /// The step ends at the return address, and the stop has the return value.
+    Ends,
+}
+
 impl Debugger {
     /// Starts a step; [`StopReason::Step`] follows, or another stop that comes first.
     ///
@@ -25,6 +34,19 @@ impl Debugger {
         kind: StepKind,
         granularity: Granularity,
         scope: ResumeScope,
+    ) -> Result<(), Error> {
+        self.step_until(thread, kind, granularity, scope, AtReturn::Filters)
+    }
+
+    /// Like [`Debugger::step`], where `at_return` says what a return of the frame means for a step
+    /// over or into.
+    pub(super) fn step_until(
+        &mut self,
+        thread: ThreadId,
+        kind: StepKind,
+        granularity: Granularity,
+        scope: ResumeScope,
+        at_return: AtReturn,
     ) -> Result<(), Error> {
         self.can_run()?;
         self.stopped_thread(thread)?;
@@ -79,8 +101,11 @@ impl Debugger {
                             _ => Mode::Over,
                         };
                         let statements = granularity == Granularity::Statement;
-                        let (plan, verdict) =
+                        let (mut plan, verdict) =
                             StepRange::begin(start, mode, out, coroutine, statements, &view);
+                        if at_return == AtReturn::Ends {
+                            plan.end_at_return();
+                        }
                         (Box::new(plan), verdict)
                     }
                     // The frame has no lines: the next line is the caller's.
@@ -95,7 +120,7 @@ impl Debugger {
                 }
             }
         };
-        let leaves = kind == StepKind::Out && start_is_outermost;
+        let leaves = (kind == StepKind::Out && start_is_outermost) || at_return == AtReturn::Ends;
         let returning = out.filter(|_| leaves);
         let returning = returning.and_then(|out| self.returning(thread, out.addr));
         self.begin_step((thread, scope), plan, verdict);

@@ -6,8 +6,10 @@ mod coroutine;
 mod goto;
 mod restart;
 mod targets;
+mod traced;
 
 pub use goto::GotoTarget;
+pub use traced::Activation;
 
 use crate::debugger::{Debugger, ResumeScope, Shown, Vote};
 use crate::ids::ThreadId;

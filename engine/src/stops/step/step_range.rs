@@ -53,6 +53,8 @@ pub struct StepRange {
     pub(super) coroutine: Option<Coroutine>,
     /// Whether another column of the line ends the step.
     pub(super) statements: bool,
+    /// Whether a return of the frame ends the step in any code, also where filters apply.
+    ends_at_return: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,7 +113,13 @@ impl StepRange {
             sp: 0,
             coroutine: None,
             statements: false,
+            ends_at_return: false,
         }
+    }
+
+    /// Makes a return of the frame end the step, whatever the filters say of the caller.
+    pub fn end_at_return(&mut self) {
+        self.ends_at_return = true;
     }
 
     /// Returns the region of `start` from the pc on, including inlined calls.
@@ -271,6 +279,9 @@ impl StepRange {
         if self.coroutine.is_some_and(|it| it.is_waiting(view)) {
             self.phase = Phase::Waiting;
             return self.run_on(view);
+        }
+        if self.ends_at_return {
+            return Verdict::Done { hidden: 0 };
         }
         let pc = view.registers.pc();
         let call = pc - 1;
