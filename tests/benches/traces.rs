@@ -1,10 +1,11 @@
 //! What tracepoints cost and how many hits a second they record, on one thread:
 //!
-//!     cargo bench -p stillpoint-tests --bench traces [-- --gdb] [-- --lldb]
+//!     cargo bench -p stillpoint-tests --bench traces [-- --gdb --lldb --bpftrace]
 //!
 //! Each figure is the median of [`RUNS`] runs. The time of the same loop without a tracepoint is
 //! subtracted, so a figure is what the tracepoint adds to a hit. With `--gdb` and `--lldb`, log messages
-//! of these debuggers follow, which are the nearest that they have.
+//! of these debuggers follow, which are the nearest that they have, and with `--bpftrace` a count by
+//! uprobes of the kernel, at the entry of a function, and at its entry and return.
 
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
@@ -16,6 +17,9 @@ const RUNS: usize = 5;
 const HITS: u64 = 10_000_000;
 /// Those of a run of another debugger.
 const FEWER: [u64; 2] = [200, 1_200];
+
+/// Those of a run of bpftrace, which starts slowly.
+const OF_THE_KERNEL: [u64; 2] = [100_000, 1_100_000];
 
 /// What is measured: a name, where, and what is recorded.
 const KINDS: [(&str, &str, &str); 8] = [
@@ -60,6 +64,25 @@ fn main() {
             "{added:>8.2} ns  {name} ({:.0} M hits/s)",
             HITS as f64 / with / 1e6
         );
+    }
+    if std::env::args().any(|argument| argument == "--bpftrace") {
+        for (what, probe) in [
+            (
+                "a count by bpftrace",
+                "uprobe:PROGRAM:handle { @ = count(); }",
+            ),
+            (
+                "entry and return of a call by bpftrace",
+                "uprobe:PROGRAM:handle { @at[tid] = nsecs; } uretprobe:PROGRAM:handle { @ = avg(nsecs - @at[tid]); }",
+            ),
+        ] {
+            let each = median(|| {
+                let [few, more] = OF_THE_KERNEL.map(|hits| traced_by_kernel(&fixture, probe, hits));
+                let hits = OF_THE_KERNEL[1] - OF_THE_KERNEL[0];
+                more.saturating_sub(few).as_secs_f64() / hits as f64
+            });
+            println!("{:>8.0} ns  {what}", 1e9 * each);
+        }
     }
     for (flag, debugger) in [("--gdb", Other::Gdb), ("--lldb", Other::Lldb)] {
         if std::env::args().any(|argument| argument == flag) {
@@ -106,6 +129,18 @@ fn took(fixture: &Fixture, trace: Option<(&str, &str)>) -> Duration {
     }
     client.disconnect();
     took
+}
+
+/// How long bpftrace takes for a run with this number of hits.
+fn traced_by_kernel(fixture: &Fixture, probe: &str, hits: u64) -> Duration {
+    let program = fixture.program.to_str().expect("UTF-8");
+    let mut command = Command::new("bpftrace");
+    command.args(["-e", &probe.replace("PROGRAM", program)]);
+    command.args(["-c", &format!("{program} {hits}")]);
+    let begun = Instant::now();
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    assert!(status.expect("bpftrace runs").success());
+    begun.elapsed()
 }
 
 #[derive(Clone, Copy, Debug)]
