@@ -126,6 +126,7 @@ fn conditions_are_those_of_the_entry() {
 }
 
 /// The addresses of the instructions by which a function returns.
+#[cfg(target_arch = "x86_64")]
 fn returns_of(client: &mut DapClient, function: &str) -> Vec<String> {
     let pointer = client.evaluate(&format!("(void *)&{function}"));
     let address = pointer.split(' ').next().expect("an address");
@@ -149,6 +150,7 @@ fn returns_of(client: &mut DapClient, function: &str) -> Vec<String> {
 
 /// A breakpoint at the entry or at the return takes the jumps away while calls are in progress, and its removal brings
 /// them back: one end of such a call is evaluated by the program, the other by the debugger.
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn either_end_of_a_call_may_be_evaluated_by_the_debugger() {
     let fixture = Fixture::of("cpp/traced_calls.cpp");

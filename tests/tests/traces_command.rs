@@ -109,12 +109,12 @@ fn an_attached_process_goes_on_after_an_interrupt() {
         event["traces"][0]["hits"].as_u64().unwrap_or(0)
     };
     let mut line = || lines.next().expect("a line").expect("UTF-8");
-    while hits(&line()) < 100_000 {}
+    while hits(&line()) < 2_000 {}
     process::send_signal(trace.id() as i32, Signal::SIGINT);
     let last = std::iter::from_fn(|| Some(line()))
         .find(|line| line.contains("\"summary\""))
         .expect("a summary");
-    assert!(hits(&last) > 100_000, "{last}");
+    assert!(hits(&last) >= 2_000, "{last}");
     assert!(process::wait_for(&mut trace).success());
     program.expect_running();
     assert!(process::text_bytes(program.pid(), &fixture.program) == before);
