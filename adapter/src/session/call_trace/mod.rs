@@ -57,7 +57,7 @@ struct Inside {
     thread: ThreadId,
     /// How calls are stepped: into them, so that they are listed, or over them.
     calls: StepKind,
-    /// Whether the function has debug info, so that a return is told from an exception.
+    /// Whether the function has debug info: only then does a return differ from an exception.
     has_info: bool,
     recorder: Recorder,
     began: Instant,

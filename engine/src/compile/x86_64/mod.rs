@@ -34,6 +34,15 @@ pub(crate) struct Exits {
 }
 
 impl Exits {
+    /// Returns the targets of code that computes no truth value.
+    fn only(deopt: CodeLabel) -> Exits {
+        Exits {
+            yes: deopt,
+            no: deopt,
+            deopt,
+        }
+    }
+
     /// Creates the labels.
     pub(crate) fn new(asm: &mut CodeAssembler) -> Exits {
         Exits {
@@ -74,11 +83,7 @@ pub(crate) fn emit_captured(
     record: AsmRegister64,
     deopt: CodeLabel,
 ) -> Result<(), IcedError> {
-    let to = Exits {
-        yes: deopt,
-        no: deopt,
-        deopt,
-    };
+    let to = Exits::only(deopt);
     let clobbers = captured.uses.general | emit::bit_of(record);
     store(
         &mut Emitter::new(asm, saved, to, clobbers),
@@ -99,11 +104,7 @@ pub(crate) fn emit_measured(
     at: i32,
     deopt: CodeLabel,
 ) -> Result<(), IcedError> {
-    let to = Exits {
-        yes: deopt,
-        no: deopt,
-        deopt,
-    };
+    let to = Exits::only(deopt);
     let mut emitter = Emitter::new(asm, saved, to, measured.uses.general);
     measure(&mut emitter, measured, at)
 }

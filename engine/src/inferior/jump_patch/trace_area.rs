@@ -8,7 +8,6 @@
 //! slot odd, and is complete when that word is even.
 
 use super::trampoline::{Moment, Tracing};
-use super::x86_64::trace::Values;
 use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
 use crate::ids::ThreadId;
@@ -201,6 +200,38 @@ fn words(column: TracedColumn) -> i32 {
     }
 }
 
+/// Offsets to a hit's values on the stack.
+#[derive(Clone, Copy)]
+pub struct Values {
+    /// The numbers, a word each.
+    pub numbers: i32,
+    /// The address of each captured value, then that of the end.
+    pub slots: i32,
+    /// The first captured value.
+    pub captured: i32,
+    /// The size of all in bytes.
+    pub size: i32,
+}
+
+impl Values {
+    /// Returns the places of the values above `at` bytes.
+    pub fn above(at: i32, traced: &Traced) -> Values {
+        let slots = at + 8 * traced.measured.len() as i32;
+        let captured = slots + 8 * (traced.captured.len() as i32 + 1);
+        Values {
+            numbers: at,
+            slots,
+            captured,
+            size: captured + traced.captured_bytes() as i32 - at,
+        }
+    }
+
+    /// Returns the place of the address of a captured value, or of the end.
+    pub fn slot(self, index: usize) -> i32 {
+        self.slots + 8 * index as i32
+    }
+}
+
 /// What a site records, and where.
 pub struct TraceArea {
     /// The location.
@@ -281,7 +312,7 @@ impl TraceArea {
         }
     }
 
-    /// Returns what is to be recorded at a site. `thread`: where a thread's number is.
+    /// Returns what the code at a site records. `thread`: the place of a thread's number.
     pub fn tracing<'a>(&'a self, thread: Option<i32>, moment: Moment<'a>) -> Tracing<'a> {
         Tracing {
             traced: &self.traced,

@@ -148,7 +148,7 @@ impl Cell {
     /// Adds what another cell of the same column has.
     fn merge(&mut self, aggregate: Aggregate, other: Cell) {
         match (self, other) {
-            (Cell::Count(count), Cell::Count(more)) => *count += more,
+            (Cell::Count(count), Cell::Count(more)) => *count = count.saturating_add(more),
             (Cell::Number(number), Cell::Number(more)) => {
                 *number = match (*number, more) {
                     (Some(a), Some(b)) => Some(match aggregate {
@@ -161,7 +161,7 @@ impl Cell {
             }
             (Cell::Mean(sum, count), Cell::Mean(more, values)) => {
                 *sum = if *count == 0 { more } else { sum.plus(more) };
-                *count += values;
+                *count = count.saturating_add(values);
             }
             (Cell::Histogram(histogram), Cell::Histogram(more)) => histogram.merge(&more),
             _ => {}
@@ -185,7 +185,8 @@ impl Rows {
             }
             _ => self.others.get_or_insert_with(none),
         };
-        row.0 += hits;
+        // The program's memory may hold anything.
+        row.0 = row.0.saturating_add(hits);
         for ((cell, more), column) in row.1.iter_mut().zip(cells).zip(&table.columns) {
             cell.merge(column.aggregate, more);
         }
@@ -242,7 +243,7 @@ impl Collected {
 
     /// Adds records that were kept elsewhere, of `all` that were written.
     pub fn merge_records(&mut self, records: Vec<Record>, all: u64) {
-        self.all_records += all;
+        self.all_records = self.all_records.saturating_add(all);
         self.records.extend(records);
         self.records
             .make_contiguous()
@@ -265,7 +266,7 @@ impl Collected {
         let hits = tables.first().map_or(self.all_records, |_| {
             let first = self.tables.first().into_iter();
             let rows = first.flat_map(|rows| rows.by_keys.values().chain(&rows.others));
-            rows.map(|(hits, _)| hits).sum()
+            rows.fold(0_u64, |all, (hits, _)| all.saturating_add(*hits))
         });
         let skipped = self.records.len().saturating_sub(records);
         TraceReport {

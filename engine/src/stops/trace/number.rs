@@ -112,7 +112,8 @@ impl Histogram {
     /// Adds values of a bucket: of a linear scale from 0 on, the first one below all others.
     pub(super) fn add_bucket(&mut self, bucket: i32, count: u64, is_float: bool) {
         self.is_float = is_float;
-        *self.counts.entry(bucket).or_default() += count;
+        let counted = self.counts.entry(bucket).or_default();
+        *counted = counted.saturating_add(count);
     }
 
     pub(super) fn merge(&mut self, other: &Histogram) {

@@ -5,7 +5,7 @@ pub(super) mod function_code;
 mod jump_table;
 pub(super) mod layout;
 pub(super) mod springboard;
-pub(super) mod trace;
+mod trace;
 mod trace_call;
 #[cfg(test)]
 mod trace_tests;

@@ -5,7 +5,7 @@
 
 use super::super::trace_area::{
     EXPONENTS, FLOAT_BUCKETS, HASH, HITS, KEY_LEN, Layout, MULTIPLIER, NUMBER, RECORDS_BEGUN,
-    RingLayout, SIZE, THREAD, TICKS, TableLayout, VALUES,
+    RingLayout, SIZE, THREAD, TICKS, TableLayout, VALUES, Values,
 };
 use crate::compile::{KeyPart, NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
@@ -36,38 +36,6 @@ const PROBES: u32 = 16;
 const SIGN: u64 = 1 << 63;
 
 type Done = Result<(), IcedError>;
-
-/// Offsets from the stack pointer to a hit's values.
-#[derive(Clone, Copy)]
-pub struct Values {
-    /// The numbers, a word each.
-    pub numbers: i32,
-    /// The address of each captured value, then that of the end.
-    pub slots: i32,
-    /// The first captured value.
-    pub captured: i32,
-    /// The size of all in bytes.
-    pub size: i32,
-}
-
-impl Values {
-    /// Returns the places of the values above `at` bytes.
-    pub(in super::super) fn above(at: i32, traced: &Traced) -> Values {
-        let slots = at + 8 * traced.measured.len() as i32;
-        let captured = slots + 8 * (traced.captured.len() as i32 + 1);
-        Values {
-            numbers: at,
-            slots,
-            captured,
-            size: captured + traced.captured_bytes() as i32 - at,
-        }
-    }
-
-    /// Returns the place of the address of a captured value, or of the end.
-    pub fn slot(self, index: usize) -> i32 {
-        self.slots + 8 * index as i32
-    }
-}
 
 /// Where a thread's number is: above the thread pointer (`fs`).
 pub(super) type ThreadNumber = Option<i32>;

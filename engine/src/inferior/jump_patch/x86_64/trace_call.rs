@@ -4,9 +4,8 @@
 
 use super::super::trace_area::{
     CALL_BASE, CALL_FRAME, CALL_PROBES, CALL_TICKS, CALL_VALUES, CALLS_LOG2, CALLS_OUTSIDE,
-    MULTIPLIER,
+    MULTIPLIER, Values,
 };
-use super::trace::Values;
 use crate::compile::Traced;
 use crate::os::nanoseconds_per_tick;
 use dwarf::LoadAddr;
@@ -30,28 +29,29 @@ impl Slots {
     /// Emits code that leaves the slot of the frame whose address is in `rdi` in `rcx`, or jumps to
     /// `none`.
     fn find(self, asm: &mut CodeAssembler, none: CodeLabel) -> Done {
-        let (mut again, mut found) = (asm.create_label(), asm.create_label());
-        self.begin(asm)?;
-        asm.set_label(&mut again)?;
-        self.slot(asm)?;
-        asm.cmp(qword_ptr(rcx) + CALL_FRAME, rdi)?;
-        asm.je(found)?;
-        asm.inc(r10)?;
-        asm.dec(edx)?;
-        asm.jne(again)?;
-        asm.jmp(none)?;
-        asm.set_label(&mut found)?;
-        asm.zero_bytes()
+        self.search(asm, none, |asm| asm.cmp(qword_ptr(rcx) + CALL_FRAME, rdi))
     }
 
     /// Emits code that takes a free slot for that frame.
     fn take(self, asm: &mut CodeAssembler, none: CodeLabel) -> Done {
+        self.search(asm, none, |asm| {
+            asm.xor(rax, rax)?;
+            asm.lock().cmpxchg(qword_ptr(rcx) + CALL_FRAME, rdi)
+        })
+    }
+
+    /// Emits code that tests one slot after the other until the test says equal.
+    fn search(
+        self,
+        asm: &mut CodeAssembler,
+        none: CodeLabel,
+        test: impl Fn(&mut CodeAssembler) -> Done,
+    ) -> Done {
         let (mut again, mut found) = (asm.create_label(), asm.create_label());
         self.begin(asm)?;
         asm.set_label(&mut again)?;
         self.slot(asm)?;
-        asm.xor(rax, rax)?;
-        asm.lock().cmpxchg(qword_ptr(rcx) + CALL_FRAME, rdi)?;
+        test(asm)?;
         asm.je(found)?;
         asm.inc(r10)?;
         asm.dec(edx)?;

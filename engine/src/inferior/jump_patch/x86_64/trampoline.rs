@@ -1,11 +1,12 @@
 //! Trampolines of x86-64.
 
 use super::super::log_ring;
+use super::super::trace_area::Values;
 use super::super::trampoline::{
     CannotRelocate, HitAction, Moment, Saved, SavedState, Tracing, Trampoline, TrampolineState,
 };
 use super::super::window::PatchedRange;
-use super::trace::{self, TRACING, Values};
+use super::trace::{self, TRACING};
 use super::trace_call::Slots;
 use crate::arch::x86_64::{self, own};
 use crate::compile::x86_64::{Exits, emit_captured, emit_condition, emit_measured};
