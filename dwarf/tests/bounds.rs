@@ -274,6 +274,7 @@ fn the_corpus_of_the_fuzz_targets() {
         ("cfi", targets::cfi),
         ("names_cache", targets::names_cache),
         ("object", targets::object),
+        ("property_list", targets::property_list),
     ];
     for (name, target) in targets {
         let inputs = std::fs::read_dir(corpus.join(name)).expect(name);

@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
 if [ ${#targets[@]} = 0 ]; then
-    targets=(line info location cfi names_cache object)
+    targets=(line info location cfi names_cache object property_list)
 fi
 
 out=${CARGO_TARGET_DIR:-../../target}/fuzz

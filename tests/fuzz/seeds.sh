@@ -9,7 +9,7 @@ mark='-=8<=-'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-mkdir -p "$corpus"/{line,info,location,cfi,names_cache,object}
+mkdir -p "$corpus"/{line,info,location,cfi,names_cache,object,property_list}
 
 cat >seed.cpp <<'END'
 namespace ns {
@@ -245,4 +245,14 @@ word='\x0b\0\0\0\x02\0\0\0'
 printf "\x20\x02\x02\x01\x01%s$word$word$word$word$word" "$mark" >"$corpus/names_cache/tables"
 printf "\xff\x20\xff\0\xff%s$word$word" "$mark" >"$corpus/names_cache/counts"
 printf '%sstillpoint.nam.2' "$mark" >"$corpus/names_cache/magic"
+
+# A list of moved sources, in both formats.
+python3 - "$corpus/property_list" <<'END'
+import plistlib, sys
+it = {"DBGVersion": "3", "DBGBuildSourcePath": "/b", "DBGSourcePath": "~/\u00e9",
+    "DBGSourcePathRemapping": {"/src": "/s\u00e9\U0001f600", "./": "/w"}, "many": ["x"] * 20, "n": 2, "t": True}
+for name, kind in ("binary", plistlib.FMT_BINARY), ("xml", plistlib.FMT_XML):
+    with open(sys.argv[1] + "/" + name, "wb") as file:
+        plistlib.dump(it, file, fmt=kind)
+END
 du -sh "$corpus"/*

@@ -1,6 +1,7 @@
 //! The bundle with an image's debug info (`NAME.dSYM`), which `dsymutil` makes.
 
 use super::Wanted;
+use super::property_list::Value;
 use crate::file::mapping;
 use crate::file::object::Image;
 use crate::ids::error::Error;
@@ -17,16 +18,28 @@ const MAX_FILES: usize = 64;
 /// In the home directory, the files with debug info by the UUIDs of their images: where Apple's
 /// DebugSymbols framework keeps those that it has found.
 const BY_UUID: &str = "Library/SymbolCache/dsyms/uuids";
+/// In the home directory, the preferences of that framework.
+const PREFERENCES: &str = "Library/Preferences/com.apple.DebugSymbols.plist";
+/// Their key with more folders that have files by UUIDs, as that of `BY_UUID` has: a path or several.
+const FOLDERS_BY_UUID: &str = "DBGFileMappedPaths";
+/// Maximum size of the preferences in bytes.
+const MAX_PREFERENCES: u64 = 1 << 20;
+/// Maximum number of these folders.
+const MAX_FOLDERS_BY_UUID: usize = 64;
 
 /// Looks for the debug info of an image: in bundles beside the image and the folders that it is in,
-/// then by its UUID below `home`. A file of another build is an error in `rejected`.
+/// then by its UUID below `home` and in the folders that the preferences there name. A file of another build is an error in `rejected`.
 pub(crate) fn find(image: &Image, home: Option<&Path>, rejected: &mut Vec<Error>) -> Option<Image> {
     let uuid = image.build_id?;
     let name = image.path.file_name();
     let beside = bundles(&image.path).into_iter();
     let beside = beside.flat_map(|bundle| files(&bundle, name));
-    let kept = home.map(|home| home.join(BY_UUID).join(uuid_path(uuid)));
-    for file in beside.chain(kept.filter(|file| file.is_file())) {
+    let kept = home.into_iter().flat_map(|home| {
+        let folders = [home.join(BY_UUID)].into_iter();
+        folders.chain(preferred_folders(home))
+    });
+    let kept = kept.flat_map(|folder| entry(&folder.join(uuid_path(uuid)), name));
+    for file in beside.chain(kept) {
         match open(&file, image) {
             Ok(found) => return Some(found),
             Err(error) => rejected.push(error),
@@ -102,6 +115,52 @@ fn files(bundle: &Path, name: Option<&OsStr>) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
     files.sort_by_key(|path| (path.file_name() != name, path.clone()));
     files
+}
+
+/// Returns the files that an entry of a folder by UUIDs stands for: the file itself, or those of a
+/// bundle. Most entries are links to them.
+fn entry(path: &Path, name: Option<&OsStr>) -> Vec<PathBuf> {
+    match path.is_file() {
+        true => vec![path.to_owned()],
+        false => files(path, name),
+    }
+}
+
+/// Returns the folders with files by UUIDs that the preferences name.
+fn preferred_folders(home: &Path) -> Vec<PathBuf> {
+    let path = home.join(PREFERENCES);
+    if !path.is_file() {
+        return Vec::new();
+    }
+    let read = mapping::read_regular(&path, MAX_PREFERENCES).map_err(|error| error.to_string());
+    let folders = match read.and_then(|bytes| Value::parse(&bytes)) {
+        Ok(mut preferences) => preferences.remove(FOLDERS_BY_UUID),
+        Err(error) => {
+            let preferences = path.display();
+            tracing::info!(%preferences, error, "no folders with debug info by UUID");
+            None
+        }
+    };
+    let folders = match folders {
+        Some(Value::Array(folders)) => folders,
+        Some(folder) => vec![folder],
+        None => Vec::new(),
+    };
+    let folders = folders.iter().filter_map(Value::text);
+    let folders = folders.map(|folder| from_home(Path::new(folder), Some(home)));
+    folders.take(MAX_FOLDERS_BY_UUID).collect()
+}
+
+pub(super) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
+}
+
+/// Returns a path, which may begin with `~`.
+pub(super) fn from_home(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    }
 }
 
 /// Returns a UUID as text: hexadecimal digits in groups of 8, 4, 4, 4 and 12.

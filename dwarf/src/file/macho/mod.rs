@@ -9,6 +9,7 @@ pub(crate) mod in_memory;
 pub(crate) mod moved_sources;
 pub(crate) mod object_file;
 pub(crate) mod placement;
+mod property_list;
 mod section_names;
 pub(crate) mod symbols;
 mod universal;

@@ -1,11 +1,10 @@
 //! Where the sources of a program are, if that is not where they were built: the list in its bundle,
 //! `NAME.dSYM/Contents/Resources/UUID.plist` (LLDB's "Symbols on macOS").
 
-use super::companion::uuid_text;
+use super::companion::{from_home, home, uuid_text};
+use super::property_list::Value;
 use crate::file::mapping;
 use crate::file::object::Image;
-use quick_xml::Reader;
-use quick_xml::events::{BytesRef, Event};
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a list in bytes.
@@ -57,10 +56,6 @@ impl MovedSources {
     }
 }
 
-fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from)
-}
-
 /// Returns where a file in a bundle has its list.
 fn list_of(file: &Image) -> Option<PathBuf> {
     file.macho()?;
@@ -72,7 +67,7 @@ fn list_of(file: &Image) -> Option<PathBuf> {
     is_bundle.then(|| resources.join(format!("{uuid}.plist")))
 }
 
-/// What a list says.
+/// What a list says, a property list.
 #[derive(Default, Debug)]
 struct List {
     version: u32,
@@ -82,65 +77,30 @@ struct List {
 }
 
 impl List {
-    /// Parses a property list, as XML.
-    fn parse(text: &[u8]) -> Result<List, String> {
-        if text.starts_with(b"bplist") {
-            return Err("a binary property list; convert it by plutil -convert xml1".to_owned());
-        }
-        let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
-        let mut reader = Reader::from_str(text);
-        let mut list = List::default();
-        // The last key of the outermost dictionary and of one in it, and how deep the reader is.
-        let mut keys = [String::new(), String::new()];
-        let mut depth = 0usize;
-        let mut value = String::new();
-        loop {
-            match reader.read_event().map_err(|error| error.to_string())? {
-                Event::Start(tag) => match tag.name().as_ref() {
-                    "dict" | "array" => depth = depth.saturating_add(1),
-                    _ => value.clear(),
-                },
-                Event::Text(text) => value.push_str(&text),
-                Event::CData(text) => value.push_str(&text),
-                Event::GeneralRef(name) => value.push(character(&name)?),
-                Event::End(tag) => {
-                    let [outer, inner] = &mut keys;
-                    match (tag.name().as_ref(), depth) {
-                        ("dict" | "array", _) => depth = depth.saturating_sub(1),
-                        ("key", 1) => *outer = std::mem::take(&mut value),
-                        ("key", 2) => *inner = std::mem::take(&mut value),
-                        ("string" | "integer", 1) => list.set(outer, std::mem::take(&mut value)),
-                        ("string", 2) if outer == "DBGSourcePathRemapping" => {
-                            if list.remapping.len() < MAX_FOLDERS {
-                                let pair = (std::mem::take(inner), std::mem::take(&mut value));
-                                list.remapping.push(pair);
-                            }
-                        }
-                        _ => value.clear(),
-                    }
+    fn parse(bytes: &[u8]) -> Result<List, String> {
+        let values = Value::parse(bytes)?;
+        let text = |key| values.get(key).and_then(Value::text).map(str::to_owned);
+        let version = values.get("DBGVersion").and_then(Value::integer);
+        let mut remapping = Vec::new();
+        if let Some(Value::Dictionary(pairs)) = values.get("DBGSourcePathRemapping") {
+            for (from, to) in pairs.iter().take(MAX_FOLDERS) {
+                if let Some(to) = to.text() {
+                    remapping.push((from.clone(), to.to_owned()));
                 }
-                Event::Eof => return Ok(list),
-                _ => {}
             }
         }
-    }
-
-    fn set(&mut self, key: &str, value: String) {
-        match key {
-            "DBGVersion" => self.version = value.trim().parse().unwrap_or(0),
-            "DBGBuildSourcePath" => self.build = Some(value),
-            "DBGSourcePath" => self.source = Some(value),
-            _ => {}
-        }
+        Ok(List {
+            version: version.and_then(|it| it.try_into().ok()).unwrap_or(0),
+            build: text("DBGBuildSourcePath"),
+            source: text("DBGSourcePath"),
+            remapping,
+        })
     }
 
     fn folders(self, home: Option<&Path>) -> MovedSources {
         let mut folders = Vec::new();
         let mut add = |from: &Path, to: &Path| {
-            let to = match (to.strip_prefix("~"), home) {
-                (Ok(rest), Some(home)) => home.join(rest),
-                _ => to.to_owned(),
-            };
+            let to = from_home(to, home);
             // `./` is how relative paths begin.
             let from: PathBuf = from
                 .components()
@@ -169,21 +129,6 @@ impl List {
         folders.sort_by_key(|(from, _)| std::cmp::Reverse(from.components().count()));
         MovedSources { folders }
     }
-}
-
-/// Returns the character that a reference stands for.
-fn character(name: &BytesRef<'_>) -> Result<char, String> {
-    if let Some(char) = name.resolve_char_ref().map_err(|error| error.to_string())? {
-        return Ok(char);
-    }
-    Ok(match &**name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        _ => return Err("an unknown entity".to_owned()),
-    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod line;
 mod location;
 mod names_cache;
 mod object;
+mod property_list;
 
 pub use cfi::cfi;
 pub use info::info;
@@ -18,6 +19,7 @@ pub use line::line;
 pub use location::location;
 pub use names_cache::names_cache;
 pub use object::object;
+pub use property_list::property_list;
 
 use dwarf::{LoadAddr, Machine, Memory, Register, Registers, Unreadable};
 use std::path::Path;
