@@ -13,7 +13,7 @@ async def main(stillpoint, program, place):
         hello = await session.initialize()
         print(hello.server_info.name, hello.server_info.version, hello.protocol_version)
         tools = (await session.list_tools()).tools
-        assert len(tools) == 12, [tool.name for tool in tools]
+        assert len(tools) == 14, [tool.name for tool in tools]
 
         async def call(tool, words, fails=False, **arguments):
             result = await session.call_tool(tool, arguments)
@@ -25,6 +25,7 @@ async def main(stillpoint, program, place):
 
         await call("debug_stack", ["NO_SESSION"], fails=True)
         await call("debug_launch", ["stop 1: breakpoint 1", "i = 0"], program=program, breakpoints=[place])
+        await call("debug_trace", ["no hits yet"], action="add", location=place, query="i, count() by i")
         await call("debug_continue", ["changed since stop 1", "i: 0 -> 1"])
         await call("debug_breakpoint", ["NO_CODE_AT_LINE"], fails=True, location="loop.c:4000")
         await call("debug_breakpoint", ["removed 1"], action="remove", id=1)
@@ -35,6 +36,7 @@ async def main(stillpoint, program, place):
         await call("debug_write", ["i: 1 -> 4"], location="i", value="4")
         await call("debug_evaluate", ["i * 2 = 8"], expression="i * 2")
         await call("debug_continue", ["ended: exit code 0"])
+        await call("debug_trace", ["1 hit", "i = 1"])
         await call("debug_output", ["12\n"], stream="stdout")
         await call("debug_stop", ["ended"])
 

@@ -36,6 +36,7 @@ pub fn text(trace: &Trace, budget: usize, style: Style) -> String {
         let shown = trace.records.len() as u64;
         let which = match trace.all_records > shown {
             true => format!("the last {shown} of {} records", grouped(trace.all_records)),
+            false if shown == 1 => "1 record".to_owned(),
             false => format!("{shown} records"),
         };
         let _ = write!(text, "\n{which}:");
