@@ -172,3 +172,22 @@ fn line_of_only_an_inlined_call_can_stop() {
         }
     }
 }
+
+#[test]
+fn a_statement_without_code_on_one_path_stops_on_each() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        for level in ["0", "1", "2", "3"] {
+            let flags = Flags::new(compiler).optimized(level);
+            let Some(fixture) = Fixture::build("c/two_paths.c", flags) else {
+                continue;
+            };
+            for args in [&[][..], &["7"], &["0"]] {
+                let mut client = DapClient::stopped_with(&fixture, "reset", json!({"args": args}));
+                client.expect_line(&fixture, "reset");
+                client.continue_();
+                assert_eq!(client.expect_exit(), 0, "{flags:?} {args:?}");
+                client.disconnect();
+            }
+        }
+    }
+}

@@ -76,6 +76,20 @@ pub(super) fn line_locations(
     found
 }
 
+/// Returns the marks of a line without code, with the function instances that they are in.
+pub(super) fn marks_of_line(
+    module: &Module,
+    info: &DebugInfo,
+    file: &SourceFile,
+    line: u32,
+) -> Vec<LineLocation> {
+    let mut marks = info.line_hits(file, line).shadowed;
+    for mark in &mut marks {
+        (_, mark.instance) = instance_at(module, mark.addr);
+    }
+    marks
+}
+
 impl Module {
     /// Returns the source position to show for `addr`. For code of line 0 (for example, several
     /// branches merged into one call) it is that of the nearest row before it in the same function

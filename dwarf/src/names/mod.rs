@@ -94,6 +94,15 @@ impl Module {
             .unwrap_or_default()
     }
 
+    /// Returns the is_stmt addresses of exactly `line` in `file` that have no code of the line, since a
+    /// row of another line follows at the same address: the line is marked there, and on another
+    /// path of the function it may have code.
+    pub fn marks_of_line(&self, file: &SourceFile, line: u32) -> Vec<LineLocation> {
+        self.info()
+            .map(|info| lines::marks_of_line(self, info, file, line))
+            .unwrap_or_default()
+    }
+
     /// Returns variables of static storage by name (bare or qualified), those of the unit that
     /// covers `near` first.
     pub fn statics_named(&self, name: &str, near: Option<FileAddr>) -> Vec<Variable> {

@@ -50,6 +50,32 @@ pub fn first_reached(
     kept
 }
 
+/// Returns those of `marks` that execution reaches without passing one of `entered`, nor another mark
+/// first, and from which no path leads to one of `entered`.
+pub fn on_other_paths(
+    (arch, code): (Arch, &[(FileAddr, Vec<u8>)]),
+    entry: FileAddr,
+    entered: &[FileAddr],
+    marks: &[FileAddr],
+    returns: impl FnMut(Callee) -> bool,
+) -> Vec<FileAddr> {
+    let marks: Vec<FileAddr> = (marks.iter().copied())
+        .filter(|mark| !entered.contains(mark))
+        .collect();
+    if marks.is_empty() {
+        return marks;
+    }
+    let graph = Graph::new(arch, code, returns);
+    let none = FxHashSet::default();
+    let is_apart = |mark: &FileAddr| {
+        let others = marks.iter().filter(|other| *other != mark);
+        let walls: FxHashSet<u64> = entered.iter().chain(others).map(|it| it.0).collect();
+        graph.reaches(entry.0, mark.0, &walls)
+            && !entered.iter().any(|at| graph.leads(mark.0, at.0, &none))
+    };
+    marks.iter().copied().filter(is_apart).collect()
+}
+
 /// Returns the addresses to stop at, so that every execution of a line's code stops once. The code
 /// begins at `first`, and execution also jumps into it, to `inner`, without passing any of
 /// `entered` (all addresses where the line is entered, including `first`).

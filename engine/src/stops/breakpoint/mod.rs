@@ -10,6 +10,7 @@ pub(crate) mod instruction;
 pub(crate) mod locations;
 pub(crate) mod names;
 pub(crate) mod new_images;
+mod other_paths;
 pub(crate) mod pattern;
 pub(crate) mod problem;
 pub(crate) mod resolve;

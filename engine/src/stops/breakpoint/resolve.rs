@@ -6,6 +6,7 @@ use super::depth::{Line, declaration, depth_of};
 use super::indirect::Chooser;
 use super::inlined::calls_on_line;
 use super::locations::{instance, places_on};
+use super::other_paths::on_other_paths;
 use super::problem::{Problem, ProblemKind};
 use super::sources::{Files, files_of, no_such_source};
 use crate::arch::Arch;
@@ -146,7 +147,13 @@ fn bind_all(
         let (_, instance) = depth_at(module, location.addr, line);
         location.instance = instance.unwrap_or(location.instance);
     }
-    let entered = first_of_each_instance(module, locations);
+    let mut entered = first_of_each_instance(module, locations);
+    let mut marked = module.marks_of_line(file, line.line);
+    for mark in &mut marked {
+        let (_, instance) = depth_at(module, mark.addr, line);
+        mark.instance = instance.unwrap_or(mark.instance);
+    }
+    entered.extend(on_other_paths(module, &entered, marked));
     let mut bound = Vec::new();
     let mut begun_below = Vec::new();
     let entered = with_entries_inside(module, entered, |addr| depth_at(module, addr, line).1);
@@ -397,7 +404,7 @@ fn end_of_line(module: &Module, location: &LineLocation) -> FileAddr {
 }
 
 /// Returns a predicate whether a callee ever returns, as far as is known; results are memoized.
-fn returns_in(module: &Module) -> impl FnMut(Callee) -> bool + '_ {
+pub(super) fn returns_in(module: &Module) -> impl FnMut(Callee) -> bool + '_ {
     let mut known = FxHashMap::default();
     move |callee| {
         let known = known.entry(callee);
