@@ -218,6 +218,25 @@ fn the_last_records_are_kept_in_order() {
 }
 
 #[test]
+fn queries_are_in_the_language_of_the_location() {
+    let fixture = Fixture::of("rust/jump_patch_logs.rs");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["1000"]}));
+    let query = "count(), max(i as u8 as u64) by text where i as u32 >= 10";
+    let set = json!({"trace": {"query": query}});
+    client.set_breakpoints_with(&fixture, vec![("say", set)]);
+    client.configure();
+    assert_eq!(client.expect_exit(), 0);
+    let found = trace(&mut client);
+    for text in ["\"one\"", "\"\"", "\"three\""] {
+        let row = row(&found["tables"][0], text);
+        let most = &row["cells"][1]["text"];
+        assert_eq!((&row["hits"], most), (&json!(330), &json!("255")));
+    }
+    client.disconnect();
+}
+
+#[test]
 fn clients_that_send_only_log_messages_set_tracepoints() {
     let fixture = Fixture::of("c/traces.c");
     let mut client = DapClient::spawn();

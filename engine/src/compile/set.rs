@@ -80,6 +80,19 @@ pub(super) fn limits(arch: Arch) -> Limits {
     }
 }
 
+/// Checks that programs of a set can record for tracepoints.
+///
+/// # Errors
+/// The debugger records.
+pub(super) fn check_tracing(arch: Arch) -> Result<(), NotCompilable> {
+    match arch {
+        Arch::X86_64 => Ok(()),
+        Arch::Aarch64 => Err("programs on aarch64 do not record for tracepoints".into()),
+        #[cfg(test)]
+        Arch::Fixed => Err("no code is generated for this set".into()),
+    }
+}
+
 /// Returns the registers that the code for `work` may write.
 ///
 /// # Errors

@@ -211,6 +211,7 @@ impl Traced {
         calls: Option<&Calls>,
         scope: &dyn Scope,
     ) -> Result<Traced, NotCompilable> {
+        set::check_tracing(scope.arch())?;
         let mut traced = Traced {
             measured: Vec::new(),
             captured: Vec::new(),

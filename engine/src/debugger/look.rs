@@ -107,11 +107,8 @@ impl Debugger {
     pub fn returned(&mut self, frame: FrameKey) -> Option<Named> {
         let (function, ty) = self.returned_from(frame)?;
         let thread = frame.thread;
-        let (_, registers) = self.innermost(thread).ok()?;
-        let arch = self.inferior.arch;
-        let st0 = || arch.float_stack_top(&self.inferior.os().extended_registers(thread)?);
         let language = function.function.language;
-        let value = abi::returned(&ty, language, &registers, &st0, function.place)?;
+        let value = self.value_returned(thread, &ty, language, function.place)?;
         Some(Named {
             name: format!("{}()", function.function.name),
             expression: None,
@@ -119,6 +116,21 @@ impl Debugger {
             is_parameter: false,
             declaration: function.function.declaration.clone(),
         })
+    }
+
+    /// Returns the value of a type in the registers of a thread that returns from a function, or has just
+    /// returned. `place`: where a result in memory is, if no register tells it.
+    pub(crate) fn value_returned(
+        &mut self,
+        thread: ThreadId,
+        ty: &Ty,
+        language: dwarf::Language,
+        place: Option<dwarf::LoadAddr>,
+    ) -> Option<Value> {
+        let (_, registers) = self.innermost(thread).ok()?;
+        let arch = self.inferior.arch;
+        let st0 = || arch.float_stack_top(&self.inferior.os().extended_registers(thread)?);
+        abi::returned(ty, language, &registers, &st0, place)
     }
 
     /// Returns a group of a frame's registers, as far as they are known.

@@ -165,6 +165,8 @@ impl Debugger {
     /// Binds a breakpoint to locations. Returns whether its locations or its message changed.
     fn bind_to(&mut self, id: BreakpointId, resolved: Resolved) -> bool {
         let changed = self.bind_places(id, resolved);
+        // The language of the first location may have made its query valid.
+        self.update_traces();
         self.bind_exits(id);
         changed
     }

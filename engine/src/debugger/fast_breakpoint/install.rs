@@ -173,7 +173,8 @@ impl Debugger {
                     }
                 }
             }
-            this.tell_calls_outside(id);
+            let entry = this.stops.breakpoints.exit_at(id, addr);
+            this.tell_calls_outside(id, entry.map_or(addr, |exit| exit.entry));
             for patch in ready {
                 let start = patch.trampoline.start;
                 this.inferior.jumps.latest.insert(patch.site, start);

@@ -10,13 +10,13 @@ use crate::ids::{BreakpointId, ThreadId};
 use crate::images::body;
 use crate::inferior::jump_patch::log_ring::LogTarget;
 use crate::inferior::site::Owner;
-use crate::inspect::abi;
 use crate::inspect::library;
 use crate::inspect::value::{self, Limits, Target, Ty, Value, scalar};
 use crate::os::ticks;
 use crate::stops::breakpoint::Exit;
-use crate::stops::trace::{Addition, Number, Record, number, record_values};
+use crate::stops::trace::{Addition, Number, number, record_values};
 use dwarf::LoadAddr;
+use rustc_hash::FxHashSet;
 
 /// Maximum number of calls that the debugger knows as not returned.
 const MAX_ENTERED: usize = 1 << 16;
@@ -41,10 +41,21 @@ pub(crate) struct Entered {
 }
 
 /// What is known of a call at its return.
-struct Left {
+pub(super) struct Left {
     nanoseconds: u64,
     text: String,
     number: Result<Number, Error>,
+}
+
+impl Left {
+    /// Returns what is known of a hit that is no call.
+    pub fn nothing() -> Left {
+        Left {
+            nanoseconds: 0,
+            text: String::new(),
+            number: Err(Error::eval("no call is recorded")),
+        }
+    }
 }
 
 impl Debugger {
@@ -58,8 +69,9 @@ impl Debugger {
             return;
         }
         let mut inlined = 0;
-        for place in breakpoint.bound.clone() {
-            if breakpoint.exits.iter().any(|exit| exit.entry == place.addr) {
+        let known: FxHashSet<LoadAddr> = breakpoint.exits.values().map(|it| it.entry).collect();
+        for place in &breakpoint.bound {
+            if known.contains(&place.addr) {
                 continue;
             }
             let Some(loaded) = self.images.modules.at(place.addr) else {
@@ -81,11 +93,8 @@ impl Debugger {
             for exit in body::exits(&loaded.module, &function) {
                 let addr = loaded.bias.load(exit);
                 if self.inferior.add_site(addr, Owner::User(id)) {
-                    breakpoint.exits.push(Exit {
-                        addr,
-                        entry: place.addr,
-                        module: place.module,
-                    });
+                    let (entry, module) = (place.addr, place.module);
+                    breakpoint.exits.insert(addr, Exit { entry, module });
                 }
             }
         }
@@ -110,19 +119,18 @@ impl Debugger {
                     .fail("too many calls that have not returned".to_owned());
             }
             state.entered.insert(activation, entered);
-            self.tell_calls_outside(id);
+            self.tell_calls_outside(id, activation.entry);
         }
     }
 
-    /// Lets the program know how many calls of each function only the debugger knows.
-    pub(crate) fn tell_calls_outside(&self, id: BreakpointId) {
+    /// Lets the program know how many calls of a function only the debugger knows.
+    pub(crate) fn tell_calls_outside(&self, id: BreakpointId, entry: LoadAddr) {
         let Some(state) = self.traces.get(id) else {
             return;
         };
-        for area in &state.areas {
-            let of_it = |call: &&Activation| call.entry == area.site;
-            let calls = state.entered.keys().filter(of_it).count();
-            area.set_calls_outside(calls as u64);
+        for area in state.areas.iter().filter(|area| area.site == entry) {
+            let calls = state.entered.keys().filter(|call| call.entry == entry);
+            area.set_calls_outside(calls.count() as u64);
         }
     }
 
@@ -212,7 +220,7 @@ impl Debugger {
         };
         let state = self.traces.0.get_mut(&id);
         let entered = state.and_then(|state| state.entered.remove(&activation));
-        self.tell_calls_outside(id);
+        self.tell_calls_outside(id, exit.entry);
         let entered = entered.or_else(|| self.call_in_program(id, &query, activation));
         let Some(entered) = entered else {
             return;
@@ -236,16 +244,7 @@ impl Debugger {
             Err(error) => return state.collected.fail(format!("`returned`: {error}")),
         };
         match complete(&query, entered, &left) {
-            Ok((additions, record)) => {
-                state.collected.add(&query, additions);
-                if !record.is_empty() {
-                    state.collected.record(Record {
-                        time: state.clock.at.elapsed(),
-                        thread: Some(thread),
-                        values: record,
-                    });
-                }
-            }
+            Ok(values) => state.add(&query, thread, values),
             Err(error) => state.collected.fail(error.to_string()),
         }
     }
@@ -262,11 +261,7 @@ impl Debugger {
         let ty = function.return_type;
         let ty = ty.ok_or_else(|| Error::eval("the function returns nothing"))?;
         let ty = Ty::dwarf(&loaded.module, loaded.bias, ty);
-        let (_, registers) = self.innermost(thread)?;
-        let arch = self.inferior.arch;
-        let os = self.inferior.os();
-        let st0 = || arch.float_stack_top(&os.extended_registers(thread)?);
-        let value = abi::returned(&ty, function.language, &registers, &st0, None);
+        let value = self.value_returned(thread, &ty, function.language, None);
         let value = value.ok_or_else(|| Error::eval("where it is, is unknown"))?;
         self.in_hit_frame(thread, 0, |context| {
             let target: &dyn Target = context;
@@ -289,8 +284,8 @@ pub(super) fn number_in(target: &dyn Target, value: &Value) -> Result<Number, Er
     }
 }
 
-/// Returns what a call adds to each table, and the values of its record.
-fn complete(
+/// Returns what a hit or a call adds to each table, and the values of its record.
+pub(super) fn complete(
     query: &Query,
     entered: Entered,
     left: &Left,

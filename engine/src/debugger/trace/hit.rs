@@ -1,6 +1,6 @@
 //! A hit of a tracepoint that the debugger evaluates.
 
-use super::call::{Activation, Entered, number_in};
+use super::call::{Activation, Entered, Left, complete, number_in};
 use crate::debugger::Debugger;
 use crate::debugger::frame::FrameScope;
 use crate::expr::query::{Query, Source, Subject};
@@ -9,7 +9,7 @@ use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inspect::value::{self, Limits};
 use crate::os::ticks;
-use crate::stops::trace::{Addition, Number, Record};
+use crate::stops::trace::Number;
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -28,7 +28,6 @@ impl Debugger {
             true => self.frame_address(thread),
             false => None,
         };
-        self.update_traces();
         let Some(state) = self.traces.0.get_mut(&id) else {
             return;
         };
@@ -46,17 +45,10 @@ impl Debugger {
                     .collected
                     .fail("the address of the frame is unknown".to_owned());
             }
-            (Ok(entered), ..) => {
-                let (additions, record) = complete(query, entered);
-                state.collected.add(query, additions);
-                if !record.is_empty() {
-                    state.collected.record(Record {
-                        time: state.clock.at.elapsed(),
-                        thread: Some(thread),
-                        values: record,
-                    });
-                }
-            }
+            (Ok(entered), ..) => match complete(query, entered, &Left::nothing()) {
+                Ok(values) => state.add(query, thread, values),
+                Err(error) => state.collected.fail(error.to_string()),
+            },
             (Err(error), ..) => state.collected.fail(error.to_string()),
         }
     }
@@ -82,21 +74,6 @@ fn entered(query: &Query, context: &mut FrameScope<'_>) -> Result<Entered, Error
         entered.texts.push(text_of(subject, is_call, context)?);
     }
     Ok(entered)
-}
-
-/// Returns what a hit adds to each table, and the values of its record.
-fn complete(query: &Query, entered: Entered) -> (Vec<Addition>, Vec<String>) {
-    let mut texts = entered.texts.into_iter().flatten();
-    let mut numbers = entered.numbers.into_iter();
-    let tables = query.tables.iter();
-    let additions = tables.map(|table| Addition {
-        keys: texts.by_ref().take(table.keys.len()).collect(),
-        numbers: (table.columns.iter())
-            .map(|column| column.value.as_ref().and_then(|_| numbers.next().flatten()))
-            .collect(),
-    });
-    let additions = additions.collect();
-    (additions, texts.collect())
 }
 
 /// Returns a value's text; `None` if it is known only when the call returns.

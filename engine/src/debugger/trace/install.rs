@@ -50,12 +50,12 @@ impl Debugger {
         let Some(breakpoint) = self.stops.breakpoints.all.get(&id) else {
             return Vec::new();
         };
-        let of_exit = breakpoint.exits.iter().find(|exit| exit.addr == addr);
-        let entry = of_exit.map_or(addr, |exit| exit.entry);
-        let exits = breakpoint.exits.iter().filter(|exit| exit.entry == entry);
+        let entry = breakpoint.exits.get(&addr).map_or(addr, |exit| exit.entry);
+        let exits = breakpoint.exits.iter();
+        let exits = exits.filter(|(_, exit)| exit.entry == entry);
         [entry]
             .into_iter()
-            .chain(exits.map(|exit| exit.addr))
+            .chain(exits.map(|(addr, _)| *addr))
             .collect()
     }
 
@@ -104,7 +104,6 @@ impl Debugger {
         let traced = traced.map_err(|why| why.to_string())?;
         let layout = Layout::of(&traced, query.keep);
         let function = self.function_name_at(entry, hidden, query.records_calls());
-        self.update_traces();
         let state = self.traces.0.get_mut(&id);
         let state = state.ok_or("the tracepoint was removed")?;
         let areas = &self.inferior.jumps.trace_areas;

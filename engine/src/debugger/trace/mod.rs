@@ -9,12 +9,12 @@ pub(crate) use install::SiteTrace;
 
 use crate::debugger::Debugger;
 use crate::expr::query::Query;
-use crate::ids::{BreakpointId, BreakpointOptions};
+use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
 use crate::inferior::jump_patch::log_ring::LogTarget;
 use crate::inferior::jump_patch::trace_area::TraceArea;
 use crate::os::{nanoseconds_per_tick, ticks};
 use crate::stops::breakpoint::Spec;
-use crate::stops::trace::{Collected, Record, TraceReport, columns, record_values};
+use crate::stops::trace::{Addition, Collected, Record, TraceReport, columns, record_values};
 use call::{Activation, Entered};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -63,6 +63,25 @@ impl Clock {
 /// Returns the nanoseconds in which the processor's clock advances by this much.
 fn nanoseconds(ticks: u64) -> u64 {
     (ticks as f64 * nanoseconds_per_tick()) as u64
+}
+
+impl TraceState {
+    /// Adds what a hit or a call adds to each table, and its record, if there are values for one.
+    fn add(
+        &mut self,
+        query: &Query,
+        thread: ThreadId,
+        (additions, record): (Vec<Addition>, Vec<String>),
+    ) {
+        self.collected.add(query, additions);
+        if !record.is_empty() {
+            self.collected.record(Record {
+                time: self.clock.at.elapsed(),
+                thread: Some(thread),
+                values: record,
+            });
+        }
+    }
 }
 
 impl Traces {

@@ -133,7 +133,6 @@ pub(crate) struct BoundLocation {
 /// An instruction by which calls of a function return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Exit {
-    pub addr: LoadAddr,
     /// The location at the function's entry.
     pub entry: LoadAddr,
     pub module: ModuleId,
@@ -165,7 +164,7 @@ pub(crate) struct Breakpoint {
     pub(crate) spent: bool,
     pub(crate) bound: Vec<BoundLocation>,
     /// Where calls of its functions return, if they are recorded.
-    pub(crate) exits: Vec<Exit>,
+    pub(crate) exits: BTreeMap<LoadAddr, Exit>,
     /// Locations at which names of its condition or message are unknown, unlike at others: it is
     /// not hit there.
     pub(crate) lacking: Vec<LoadAddr>,
@@ -191,7 +190,7 @@ impl Breakpoint {
             hits: 0,
             spent: false,
             bound: Vec::new(),
-            exits: Vec::new(),
+            exits: BTreeMap::new(),
             lacking: Vec::new(),
             failure: None,
             pending: None,
@@ -355,7 +354,7 @@ impl Breakpoints {
         for (id, breakpoint) in &mut self.all {
             let before = breakpoint.bound.len();
             breakpoint.bound.retain(|bound| bound.module != gone);
-            breakpoint.exits.retain(|exit| exit.module != gone);
+            breakpoint.exits.retain(|_, exit| exit.module != gone);
             if breakpoint.bound.is_empty() && before > 0 {
                 breakpoint.pending = Some(NO_LOCATION_YET.into());
                 unbound.push(*id);
@@ -481,8 +480,7 @@ impl Breakpoints {
 
     /// Returns the exit of a tracepoint's function at an address.
     pub(crate) fn exit_at(&self, id: BreakpointId, addr: LoadAddr) -> Option<Exit> {
-        let exits = &self.all.get(&id)?.exits;
-        exits.iter().find(|exit| exit.addr == addr).copied()
+        self.all.get(&id)?.exits.get(&addr).copied()
     }
 
     /// Returns what a tracepoint records.
