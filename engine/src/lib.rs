@@ -23,7 +23,7 @@ pub use debugger::step::{Activation, GotoTarget};
 pub use debugger::trace::TracePlace;
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
-    ResumeScope, State, StepKind, SymbolInfo, ThreadInfo, Wait,
+    ResumeScope, State, StepKind, SymbolInfo, ThreadInfo, Wait, Waiting,
 };
 pub use dwarf::{
     Language, LoadAddr, SourceFile, SourceLocation, SymbolKind, SymbolStatus, finish_cache_writes,

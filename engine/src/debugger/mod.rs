@@ -18,7 +18,6 @@ mod life;
 mod loader;
 pub(crate) mod look;
 mod memory;
-mod mutex_wait;
 pub(crate) mod outbox;
 mod post_mortem;
 mod report;
@@ -33,6 +32,7 @@ pub mod trace;
 mod types;
 mod unsent;
 mod wait;
+mod waits;
 
 mod world;
 
@@ -42,10 +42,10 @@ use find::ProcessWatch;
 pub use inspect::{LineCode, NamesStatus, SymbolInfo};
 pub use look::Evaluated;
 pub use memory::Extent;
-pub use mutex_wait::MutexWait;
 pub(crate) use report::OUTPUT_DRAIN_LIMIT;
 pub(crate) use threads::ThreadState;
 pub use types::{Granularity, RegisterGroup, ResumeScope, StepKind, ThreadInfo, Wait};
+pub use waits::{MutexWait, Waiting};
 
 use crate::debugger::stack::{TailCalls, ThreadStack};
 use crate::ids::ThreadId;

@@ -52,8 +52,8 @@ pub use post_mortem::{Core, CoreFile};
 pub use processes::{MappedFile, Mapping, Processes};
 pub use registers::{ExtendedPart, ExtendedReader, RegisterSet};
 pub use safekeeping::{Duty, GuardedPatch, Safekeeping};
-pub(crate) use system_call::FutexWait;
 pub use system_call::SystemCall;
+pub(crate) use system_call::{BlockingCall, FutexWait};
 pub use thread_state::{Block, SignalData, SignalMask, ThreadState, TrapCause};
 pub use ticks::{nanoseconds_per_tick, ticks};
 pub use unix::{

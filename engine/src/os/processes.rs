@@ -26,6 +26,10 @@ pub trait Processes {
     fn program_named(&self, pid: i32, name: &str) -> Option<PathBuf>;
     /// Returns a thread's name, empty if it is gone.
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String;
+    /// Returns what the system links an open file of a process to: a path, or `pipe:[NUMBER]`.
+    fn open_file(&self, _pid: i32, _descriptor: i32) -> Option<String> {
+        None
+    }
     /// Returns the process that a thread belongs to.
     fn process_of(&self, thread: ThreadId) -> Option<i32>;
     /// Returns whether the creation of a process by the debuggee is an event. If not, a child that has

@@ -12,6 +12,21 @@ pub(crate) struct FutexWait {
     pub expected: Option<u32>,
 }
 
+/// A system call that blocks its thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockingCall {
+    /// Input or output of a file, by its descriptor.
+    File(i32),
+    /// Until one of several files is ready.
+    Readiness,
+    /// For some time.
+    Time,
+    /// Until a child process ends or stops.
+    Child,
+    /// Until a signal arrives.
+    Signal,
+}
+
 /// System calls that the debugger makes the debuggee execute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SystemCall {

@@ -35,6 +35,10 @@ impl Processes for LinuxBackend {
         procfs::thread_name(pid, thread.0)
     }
 
+    fn open_file(&self, pid: i32, descriptor: i32) -> Option<String> {
+        procfs::open_file(pid, descriptor)
+    }
+
     fn process_of(&self, thread: ThreadId) -> Option<i32> {
         procfs::status_number(thread.0, "Tgid")
     }

@@ -147,6 +147,12 @@ pub fn thread_name(pid: i32, tid: i32) -> String {
         .unwrap_or_default()
 }
 
+/// Returns what a descriptor of a process is linked to.
+pub fn open_file(pid: i32, descriptor: i32) -> Option<String> {
+    let target = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+    Some(target.to_string_lossy().into_owned())
+}
+
 /// Returns all processes.
 pub fn processes() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {

@@ -2,6 +2,7 @@
 //! calls (`asm-generic/unistd.h`).
 
 use super::super::registers::{RegisterLayout, Word};
+use super::super::system_call::BlockingCall;
 use super::{ExtendedSet, FindSet, LinuxAbi, Restart, SeparateRegister, SystemCalls};
 use crate::arch::Arch;
 use crate::arch::aarch64::extended::is_scalable;
@@ -92,6 +93,27 @@ pub static ABI: LinuxAbi = LinuxAbi {
             212, // recvmsg
             206, // sendto
             211, // sendmsg
+        ],
+        blocking: &[
+            (63, BlockingCall::File(0)),    // read
+            (65, BlockingCall::File(0)),    // readv
+            (64, BlockingCall::File(0)),    // write
+            (207, BlockingCall::File(0)),   // recvfrom
+            (212, BlockingCall::File(0)),   // recvmsg
+            (202, BlockingCall::File(0)),   // accept
+            (242, BlockingCall::File(0)),   // accept4
+            (203, BlockingCall::File(0)),   // connect
+            (32, BlockingCall::File(0)),    // flock
+            (73, BlockingCall::Readiness),  // ppoll
+            (72, BlockingCall::Readiness),  // pselect6
+            (22, BlockingCall::Readiness),  // epoll_pwait
+            (441, BlockingCall::Readiness), // epoll_pwait2
+            (101, BlockingCall::Time),      // nanosleep
+            (115, BlockingCall::Time),      // clock_nanosleep
+            (260, BlockingCall::Child),     // wait4
+            (95, BlockingCall::Child),      // waitid
+            (133, BlockingCall::Signal),    // rt_sigsuspend
+            (137, BlockingCall::Signal),    // rt_sigtimedwait
         ],
     },
     extended: Some(ExtendedSet {

@@ -1,7 +1,7 @@
 //! System calls as a thread's registers show them, before and while they are made.
 
 use super::super::registers::RegisterSet;
-use super::super::system_call::{FutexWait, SystemCall};
+use super::super::system_call::{BlockingCall, FutexWait, SystemCall};
 use dwarf::{LoadAddr, Register};
 
 /// How an architecture's programs make system calls, and the numbers of some.
@@ -23,6 +23,9 @@ pub struct SystemCalls {
     /// Calls that fail with EINTR when their thread is stopped (signal(7), "Interruption of system
     /// calls by stop signals"); the kernel restarts all others.
     pub interrupted_by_stops: &'static [u64],
+    /// Calls that block, with what for; the descriptor of [`BlockingCall::File`] is their first
+    /// argument.
+    pub blocking: &'static [(u64, BlockingCall)],
 }
 
 /// How the kernel restarts a system call that a stop has interrupted.
@@ -218,6 +221,24 @@ impl RegisterSet {
         let word = LoadAddr(argument(0)?);
         Some(FutexWait { word, expected })
     }
+
+    /// Returns the blocking system call that a stopped thread is in. Where the kernel restarts calls by
+    /// moving the thread back, those whose first argument is a small number are not recognized: it
+    /// looks like a result.
+    pub(crate) fn blocking_call(&self) -> Option<BlockingCall> {
+        let calls = self.calls();
+        let current = self.current_call().filter(|_| self.will_restart_call())?;
+        let (_, call) = calls
+            .blocking
+            .iter()
+            .find(|(number, _)| *number == current)?;
+        Some(match call {
+            BlockingCall::File(_) => {
+                BlockingCall::File(self.get(*calls.arguments.first()?)? as i32)
+            }
+            other => *other,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -334,6 +355,19 @@ mod tests {
         assert_eq!(set.futex_wait(), None, "it has returned");
     }
 
+    #[test]
+    fn blocking_calls_are_recognized_while_they_block() {
+        let calls = &of(Arch::X86_64).calls;
+        let (read, _) = calls.blocking[0];
+        let mut set = in_call(Arch::X86_64, read, -RESTARTS.0);
+        set.set(calls.arguments[0], 7);
+        assert_eq!(set.blocking_call(), Some(BlockingCall::File(7)));
+        set.set(calls.result, 3);
+        assert_eq!(set.blocking_call(), None, "it has returned");
+        let other = in_call(Arch::X86_64, calls.map, -RESTARTS.0);
+        assert_eq!(other.blocking_call(), None);
+    }
+
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[test]
     fn numbers_are_those_of_this_machine() {
@@ -367,6 +401,35 @@ mod tests {
         let interrupted = calls.interrupted_by_stops.iter().zip(interrupted);
         for (ours, number) in numbers.into_iter().chain(interrupted.map(|(a, b)| (*a, b))) {
             assert_eq!(ours, number as u64);
+        }
+        let blocking = [
+            libc::SYS_read,
+            libc::SYS_readv,
+            libc::SYS_write,
+            libc::SYS_recvfrom,
+            libc::SYS_recvmsg,
+            libc::SYS_accept,
+            libc::SYS_accept4,
+            libc::SYS_connect,
+            libc::SYS_flock,
+            libc::SYS_poll,
+            libc::SYS_ppoll,
+            libc::SYS_select,
+            libc::SYS_pselect6,
+            libc::SYS_epoll_wait,
+            libc::SYS_epoll_pwait,
+            libc::SYS_epoll_pwait2,
+            libc::SYS_nanosleep,
+            libc::SYS_clock_nanosleep,
+            libc::SYS_wait4,
+            libc::SYS_waitid,
+            libc::SYS_pause,
+            libc::SYS_rt_sigsuspend,
+            libc::SYS_rt_sigtimedwait,
+        ];
+        assert_eq!(blocking.len(), calls.blocking.len());
+        for ((ours, _), number) in calls.blocking.iter().zip(blocking) {
+            assert_eq!(*ours, number as u64);
         }
         let flags = libc::PROT_READ | libc::PROT_WRITE << 4 | libc::PROT_EXEC << 8;
         assert_eq!(flags as u64, PROT_READ | PROT_WRITE << 4 | PROT_EXEC << 8);

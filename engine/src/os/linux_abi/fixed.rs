@@ -54,6 +54,7 @@ pub static ABI: LinuxAbi = LinuxAbi {
         futex: 98,
         restart: Restart::ByResult,
         interrupted_by_stops: &[22],
+        blocking: &[],
     },
     extended: None,
     separate: &[],

@@ -1,6 +1,7 @@
 //! x86-64: `user_regs_struct` (`arch/x86/include/asm/user_64.h`) and `syscall_64.tbl`.
 
 use super::super::registers::{RegisterLayout, Word};
+use super::super::system_call::BlockingCall;
 use super::{ExtendedSet, LinuxAbi, Restart, SystemCalls};
 use crate::arch::Arch;
 use dwarf::Register;
@@ -83,6 +84,31 @@ pub static ABI: LinuxAbi = LinuxAbi {
             47,  // recvmsg
             44,  // sendto
             46,  // sendmsg
+        ],
+        blocking: &[
+            (0, BlockingCall::File(0)),     // read
+            (19, BlockingCall::File(0)),    // readv
+            (1, BlockingCall::File(0)),     // write
+            (45, BlockingCall::File(0)),    // recvfrom
+            (47, BlockingCall::File(0)),    // recvmsg
+            (43, BlockingCall::File(0)),    // accept
+            (288, BlockingCall::File(0)),   // accept4
+            (42, BlockingCall::File(0)),    // connect
+            (73, BlockingCall::File(0)),    // flock
+            (7, BlockingCall::Readiness),   // poll
+            (271, BlockingCall::Readiness), // ppoll
+            (23, BlockingCall::Readiness),  // select
+            (270, BlockingCall::Readiness), // pselect6
+            (232, BlockingCall::Readiness), // epoll_wait
+            (281, BlockingCall::Readiness), // epoll_pwait
+            (441, BlockingCall::Readiness), // epoll_pwait2
+            (35, BlockingCall::Time),       // nanosleep
+            (230, BlockingCall::Time),      // clock_nanosleep
+            (61, BlockingCall::Child),      // wait4
+            (247, BlockingCall::Child),     // waitid
+            (34, BlockingCall::Signal),     // pause
+            (130, BlockingCall::Signal),    // rt_sigsuspend
+            (128, BlockingCall::Signal),    // rt_sigtimedwait
         ],
     },
     extended: Some(ExtendedSet {

@@ -1,9 +1,9 @@
-//! Threads that wait for each other: the owner of a mutex that a stopped thread waits for.
+//! What a stopped thread waits for: a mutex and its owner, the end of a thread, input, time.
 
 use super::Debugger;
 use crate::ids::ThreadId;
-use crate::os::FutexWait;
-use dwarf::LoadAddr;
+use crate::os::{BlockingCall, FutexWait};
+use dwarf::{LoadAddr, Memory};
 
 /// A mutex that a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +12,28 @@ pub struct MutexWait {
     pub mutex: LoadAddr,
     /// The thread that holds it.
     pub owner: ThreadId,
+}
+
+/// What a thread waits for in the kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    /// A mutex whose owner is known.
+    Mutex(MutexWait),
+    /// The end of another thread of the process (`pthread_join`).
+    EndOf(ThreadId),
+    /// A change of this word by another thread: a condition variable, or a lock that does not store
+    /// its owner.
+    Word(LoadAddr),
+    /// A file: its path, or what it is (`a pipe`).
+    File(String),
+    /// One of several files to become ready (`poll`, `epoll_wait`, `select`).
+    Readiness,
+    /// An amount of time.
+    Time,
+    /// A child process.
+    Child,
+    /// A signal.
+    Signal,
 }
 
 /// Mask of the thread's id in the word of a robust or priority-inheriting mutex (`FUTEX_TID_MASK`).
@@ -24,6 +46,43 @@ const CONTENDED: u32 = 2;
 const KINDS: u32 = 0x3ff;
 
 impl Debugger {
+    /// Returns what a stopped thread waits for; `None` if it does not wait, or for something else.
+    pub fn waiting(&mut self, thread: ThreadId) -> Option<Waiting> {
+        self.stopped_thread(thread).ok()?;
+        let registers = self.inferior.registers(thread)?;
+        if let Some(wait) = registers.futex_wait() {
+            return Some(match self.mutex_wait(thread) {
+                Some(mutex) => Waiting::Mutex(mutex),
+                None => match self.thread_waited_for(thread, wait) {
+                    Some(other) => Waiting::EndOf(other),
+                    None => Waiting::Word(wait.word),
+                },
+            });
+        }
+        Some(match registers.blocking_call()? {
+            BlockingCall::File(descriptor) => {
+                let process = self.inferior.process.as_ref()?;
+                let target = self.inferior.os().open_file(process.pid, descriptor);
+                Waiting::File(file_name(descriptor, target))
+            }
+            BlockingCall::Readiness => Waiting::Readiness,
+            BlockingCall::Time => Waiting::Time,
+            BlockingCall::Child => Waiting::Child,
+            BlockingCall::Signal => Waiting::Signal,
+        })
+    }
+
+    /// Returns the thread whose end a thread waits for: the kernel clears the word with a thread's id
+    /// when that ends (`CLONE_CHILD_CLEARTID`), and `pthread_join` waits for that.
+    fn thread_waited_for(&self, thread: ThreadId, wait: FutexWait) -> Option<ThreadId> {
+        let other = ThreadId(i32::try_from(wait.expected?).ok()?);
+        let process = self.inferior.process.as_ref()?;
+        let mut word = [0; 4];
+        self.inferior.memory().read(wait.word, &mut word).ok()?;
+        let is_id = i32::from_le_bytes(word) == other.0;
+        (is_id && other != thread && process.threads.contains_key(&other)).then_some(other)
+    }
+
     /// Returns the mutex that a stopped thread waits for, and its owner. Works for
     /// `pthread_mutex_t` (also under C++'s `std::mutex`), which stores the owner's id; `None` for
     /// locks that do not, such as Rust's.
@@ -46,6 +105,18 @@ impl Debugger {
             mutex: wait.word,
             owner,
         })
+    }
+}
+
+/// Describes an open file by what `/proc` links it to, without numbers that differ in each run.
+fn file_name(descriptor: i32, target: Option<String>) -> String {
+    match target.as_deref() {
+        Some(target) if target.starts_with("pipe:") => format!("a pipe (descriptor {descriptor})"),
+        Some(target) if target.starts_with("socket:") => {
+            format!("a socket (descriptor {descriptor})")
+        }
+        Some(target) if target.starts_with('/') => target.to_owned(),
+        _ => format!("descriptor {descriptor}"),
     }
 }
 
