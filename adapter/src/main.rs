@@ -85,6 +85,9 @@ struct Mcp {
     /// Write a log to this file; STILLPOINT_LOG sets its level (`info` if unset)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Which tools are listed; all can be called
+    #[arg(long, value_enum, default_value_t)]
+    tools: mcp::ToolSet,
 }
 
 #[derive(Args)]
@@ -132,7 +135,7 @@ fn main() -> ExitCode {
         }
         Command::Mcp(options) => {
             log::start(options.log.as_deref());
-            mcp::mcp()
+            mcp::mcp(options.tools)
         }
         Command::Demo => {
             log::start(None);

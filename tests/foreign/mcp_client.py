@@ -8,12 +8,12 @@ from mcp.client.stdio import stdio_client
 
 
 async def main(stillpoint, program, place):
-    server = StdioServerParameters(command=stillpoint, args=["mcp"])
+    server = StdioServerParameters(command=stillpoint, args=["mcp", "--tools", "all"])
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         hello = await session.initialize()
         print(hello.server_info.name, hello.server_info.version, hello.protocol_version)
         tools = (await session.list_tools()).tools
-        assert len(tools) == 14, [tool.name for tool in tools]
+        assert len(tools) == 17, [tool.name for tool in tools]
 
         async def call(tool, words, fails=False, **arguments):
             result = await session.call_tool(tool, arguments)

@@ -26,8 +26,14 @@ pub struct Agent {
 impl Agent {
     /// Starts a server and initializes the protocol.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with arguments and initializes the protocol.
+    pub fn start_with(arguments: &[&str]) -> Self {
         let mut server = command()
             .arg("mcp")
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -78,6 +78,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("stackTrace", &["threadId"]),
     ("stillpoint/context", &[]),
     ("stillpoint/stacks", &[]),
+    ("stillpoint/explain", &["threadId"]),
+    ("stillpoint/search", &["wanted"]),
     ("stillpoint/traceCall", &["function"]),
     ("stillpoint/addTrace", &["location", "query"]),
     ("stillpoint/removeTrace", &["id"]),
@@ -107,7 +109,7 @@ fn wrong_types_in_every_request() {
         "source" => json!({"path": "x.c"}),
         "breakpoints" => json!([]),
         "name" | "value" | "expression" | "text" | "memoryReference" | "data" | "location"
-        | "query" => json!("0"),
+        | "query" | "wanted" => json!("0"),
         "settings" => json!({}),
         _ => json!(1),
     };

@@ -3,33 +3,11 @@
 use serde_json::json;
 use stillpoint_tests::{Agent, Compiler, Fixture, Flags, assert_contains, core_of, line_of};
 
-#[test]
-fn tools_describe_themselves() {
-    let mut agent = Agent::start();
+/// Returns the names of the listed tools, after a look at their descriptions.
+fn listed(agent: &mut Agent) -> Vec<String> {
     let id = agent.send("tools/list", json!({}));
     let answer = agent.answer(id);
     let tools = answer["result"]["tools"].as_array().expect("tools");
-    let names: Vec<&str> = tools
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    let all = [
-        "debug_launch",
-        "debug_attach",
-        "debug_breakpoint",
-        "debug_logpoint",
-        "debug_trace",
-        "debug_continue",
-        "debug_trace_call",
-        "debug_stack",
-        "debug_variables",
-        "debug_read",
-        "debug_write",
-        "debug_evaluate",
-        "debug_output",
-        "debug_stop",
-    ];
-    assert_eq!(names, all);
     for tool in tools {
         assert!(
             tool["description"]
@@ -44,6 +22,44 @@ fn tools_describe_themselves() {
             assert!(text.is_some(), "{}: {name} says nothing", tool["name"]);
         }
     }
+    let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn tools_describe_themselves() {
+    let mut agent = Agent::start_with(&["--tools", "all"]);
+    let all = [
+        "debug_launch",
+        "debug_attach",
+        "debug_test",
+        "debug_breakpoint",
+        "debug_logpoint",
+        "debug_trace",
+        "debug_continue",
+        "debug_trace_call",
+        "debug_explain",
+        "debug_stack",
+        "debug_variables",
+        "debug_read",
+        "debug_write",
+        "debug_evaluate",
+        "debug_search",
+        "debug_output",
+        "debug_stop",
+    ];
+    assert_eq!(listed(&mut agent), all);
+    agent.leave();
+}
+
+#[test]
+fn few_tools_are_listed_and_all_can_be_called() {
+    let mut agent = Agent::start();
+    let few = listed(&mut agent);
+    assert_eq!(few.len(), 13, "{few:?}");
+    assert!(!few.iter().any(|name| name == "debug_search"), "{few:?}");
+    let search = json!({"wanted": "1"});
+    agent.fail("debug_search", search, "NO_SESSION");
     agent.leave();
 }
 

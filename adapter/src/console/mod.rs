@@ -3,6 +3,7 @@
 
 mod addresses;
 mod call_trace;
+mod explain;
 mod help;
 mod memory;
 mod modules;
@@ -63,6 +64,8 @@ static COMMANDS: &[Command] = &[
     stacks::BACKTRACE,
     stacks::REGISTERS,
     stacks::ABANDON,
+    explain::EXPLAIN,
+    explain::FIND,
     call_trace::TRACE_CALL,
     addresses::MAPS,
     memory::MEMORY,

@@ -3,6 +3,8 @@
 
 mod budget;
 mod difference;
+pub mod explain;
+pub mod search;
 mod source;
 mod stack;
 mod stacks;

@@ -10,6 +10,7 @@ mod envelope;
 mod error;
 mod events;
 mod exceptions;
+mod explain;
 mod lenient;
 mod memory;
 mod parse;
@@ -28,6 +29,7 @@ pub use envelope::{
 pub use error::{ErrorKind, Handled, RequestError};
 pub use events::*;
 pub use exceptions::*;
+pub use explain::*;
 pub use lenient::read_arguments;
 pub use memory::*;
 pub use parse::{from_json, from_value};

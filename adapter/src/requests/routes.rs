@@ -144,6 +144,8 @@ pub static ROUTES: &[Route] = &[
     route::<StackTrace>(),
     route::<Context>(),
     route::<Stacks>(),
+    route::<Explain>(),
+    route::<Search>(),
     route::<TraceCall>(),
     route::<AddTrace>(),
     route::<RemoveTrace>(),

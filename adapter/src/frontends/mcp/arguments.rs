@@ -237,6 +237,81 @@ pub enum Action {
     Restart,
 }
 
+/// Arguments of `debug_test`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Test {
+    /// Name of the test, or a part of it that no other test has. For pytest, FILE::NAME.
+    pub name: String,
+    /// "cargo", "ctest", "gtest" (GoogleTest), "catch2", "pytest"; if missing, from `dir`.
+    pub framework: Option<Framework>,
+    /// Folder of the cargo package or workspace, the CMake build folder, or the working directory;
+    /// that of this server if missing.
+    pub dir: Option<String>,
+    /// With gtest and catch2: the test's executable. With pytest: the interpreter (python3).
+    pub program: Option<String>,
+    /// Further arguments: of cargo test (`-p`, `--features`), of cmake --build, or of the program.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Breakpoints to set first, as in debug_launch. The failure of the test stops it anyway.
+    #[serde(default)]
+    pub breakpoints: Vec<FirstBreakpoint>,
+    /// How many seconds the test may run (30). Then it is paused, and the reply says where it hangs.
+    pub timeout: Option<f64>,
+    /// About how many characters the reply may have (6000).
+    pub budget: Option<i64>,
+    /// Further launch settings of Stillpoint, as in debug_launch.
+    #[serde(default)]
+    pub settings: Map<String, Value>,
+}
+
+/// Test frameworks.
+#[derive(Deserialize, JsonSchema, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Framework {
+    /// Rust's.
+    Cargo,
+    /// CMake's.
+    Ctest,
+    /// GoogleTest.
+    Gtest,
+    /// Catch2.
+    Catch2,
+    /// Python's.
+    Pytest,
+}
+
+/// Arguments of `debug_explain`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Explain {
+    /// The thread of a stopped program, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+    /// Show addresses, which may differ from run to run, instead of 0x….
+    #[serde(default)]
+    pub addresses: bool,
+}
+
+/// Arguments of `debug_search`.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Search {
+    /// What to find: a number (`42`), part of a string in quotes (`"abc"`), a word (also the name
+    /// of an enumerator), or an address in hex (pointers to it, and the object at it).
+    pub wanted: String,
+    /// The frame whose variables the search begins with, by its level; the one of the last stop if
+    /// missing.
+    pub frame: Option<u32>,
+    /// The thread, by its number; the one that stopped last if missing.
+    pub thread: Option<usize>,
+    /// Maximum number of results (20).
+    pub limit: Option<u64>,
+    /// Show addresses, which may differ from run to run, instead of 0x….
+    #[serde(default)]
+    pub addresses: bool,
+}
+
 /// Arguments of `debug_stack`.
 #[derive(Deserialize, JsonSchema, Debug, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -6,12 +6,14 @@ mod arguments;
 mod breakpoints;
 mod error;
 mod expect;
+mod explain;
 mod inspect;
 mod link;
 mod output;
 mod protocol;
 mod run;
 mod session;
+mod test_run;
 mod text;
 mod tools;
 mod traces;
@@ -28,19 +30,21 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use tools::Tools;
 
+pub use tools::ToolSet;
+
 /// Maximum length of a message, in bytes.
 const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 /// Grace period for calls that still run when the client closes its stream.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the client on stdin and stdout until it disconnects. The debuggee ends with it.
-pub fn mcp() -> ExitCode {
+pub fn mcp(tools: ToolSet) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let served = match runtime {
         Ok(runtime) => {
-            let served = runtime.block_on(serve());
+            let served = runtime.block_on(serve(tools));
             // Reading from stdin may block for ever; the process ends without it.
             runtime.shutdown_background();
             served
@@ -56,19 +60,19 @@ pub fn mcp() -> ExitCode {
     }
 }
 
-async fn serve() -> Result<(), String> {
+async fn serve(set: ToolSet) -> Result<(), String> {
     let tools = Arc::new(Tools::default());
-    let served = converse(&tools).await;
+    let served = converse(&tools, set).await;
     tools.close().await;
     served
 }
 
 /// Handles the client's messages until it closes its stream. Calls run side by side.
-async fn converse(tools: &Arc<Tools>) -> Result<(), String> {
+async fn converse(tools: &Arc<Tools>, set: ToolSet) -> Result<(), String> {
     let mut input = BufReader::new(tokio::io::stdin());
     let (replies, queue) = unbounded_channel();
     let writer = tokio::spawn(write(queue));
-    let mut protocol = Protocol::default();
+    let mut protocol = Protocol::with(set);
     let mut calls = JoinSet::new();
     let mut running: Vec<(Value, AbortHandle)> = Vec::new();
     loop {

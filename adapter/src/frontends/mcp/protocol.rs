@@ -3,17 +3,20 @@
 //! A client either begins with `initialize`, or, since version 2026-07-28, sends the version with
 //! each request; it may call `server/discover` first. Replies to the latter name their kind.
 
-use super::tools;
+use super::tools::{self, ToolSet};
 use serde_json::{Map, Value, json};
 
 /// What clients may tell their models about the server.
-const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Typical use: debug_launch with \
-                            `breakpoints`, read the stop in the reply, then debug_continue \
-                            (step-over, step-into, step-out, run-to) until the cause is found. \
-                            Each reply has source, variables, changes, stack and output, so that \
-                            no further call is needed to inspect the stop. For many hits of one \
-                            location, use debug_logpoint or a condition instead of many stops. \
-                            Errors begin with a code and name the remedy.";
+const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Ask one question that separates \
+                            two hypotheses, instead of stepping through the program. A failing \
+                            test: debug_test. A crash: debug_launch with `breakpoints: []`, then \
+                            debug_explain. A hang: the same, debug_explain while it runs. A wrong \
+                            result: debug_trace_call of the function that returns it, or debug_trace \
+                            where a value is made (`max(n) by kind`, `n where n < 0`). Stops \
+                            (debug_breakpoint with a condition, debug_continue) are for what is left. \
+                            Each reply has source, variables, changes, stack and output, so that no \
+                            further call is needed to inspect a stop. Errors begin with a code and \
+                            name the remedy.";
 
 /// The supported versions that begin with `initialize`, oldest first.
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -44,6 +47,8 @@ enum Handshake {
 #[derive(Debug, Default)]
 pub struct Protocol {
     handshake: Handshake,
+    /// The tools that it lists.
+    tools: ToolSet,
 }
 
 /// What a message leads to.
@@ -83,6 +88,14 @@ impl Call {
 }
 
 impl Protocol {
+    /// Creates the state before the first message of a client, which sees the tools of a set.
+    pub fn with(tools: ToolSet) -> Self {
+        Self {
+            tools,
+            ..Self::default()
+        }
+    }
+
     /// Returns true once the client has sent a valid first request.
     pub fn has_begun(&self) -> bool {
         self.handshake != Handshake::Awaited
@@ -160,7 +173,7 @@ impl Protocol {
                 "cacheScope": "private",
                 "_meta": {SERVER_KEY: server_info()},
             })),
-            ("tools/list", _) => Ok(list("tools", tools::list(), self.handshake)),
+            ("tools/list", _) => Ok(list("tools", tools::list(self.tools), self.handshake)),
             // Some clients request these lists of every server.
             ("prompts/list", _) => Ok(list("prompts", Vec::new(), self.handshake)),
             ("resources/list", _) => Ok(list("resources", Vec::new(), self.handshake)),

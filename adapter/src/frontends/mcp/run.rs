@@ -248,7 +248,8 @@ impl Session {
     }
 }
 
-fn thread(thread_id: i64) -> ThreadArguments {
+/// Returns the arguments of a request for a thread.
+pub fn thread(thread_id: i64) -> ThreadArguments {
     ThreadArguments {
         thread_id,
         ..ThreadArguments::default()

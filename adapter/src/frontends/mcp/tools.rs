@@ -25,6 +25,17 @@ struct ToolInfo {
     schema: fn() -> Value,
     /// Whether it changes neither the program nor the session.
     reads_only: bool,
+    set: ToolSet,
+}
+
+/// Which tools a listing has. All can be called.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ToolSet {
+    /// Those that most tasks need.
+    #[default]
+    Few,
+    /// All.
+    All,
 }
 
 const fn tool_info<T: JsonSchema + 'static>(
@@ -32,6 +43,7 @@ const fn tool_info<T: JsonSchema + 'static>(
     title: &'static str,
     about: &'static str,
     reads_only: bool,
+    set: ToolSet,
 ) -> ToolInfo {
     ToolInfo {
         name,
@@ -39,6 +51,7 @@ const fn tool_info<T: JsonSchema + 'static>(
         about,
         schema: schema_for::<T>,
         reads_only,
+        set,
     }
 }
 
@@ -52,7 +65,7 @@ fn schema_for<T: JsonSchema>() -> Value {
 }
 
 /// All tools, in the order of the listing.
-const TOOLS: [ToolInfo; 14] = [
+const TOOLS: [ToolInfo; 17] = [
     tool_info::<arguments::Launch>(
         "debug_launch",
         "Start a program under the debugger",
@@ -62,6 +75,7 @@ const TOOLS: [ToolInfo; 14] = [
          debug_continue. One program at a time; debug_stop or the end of this server ends it. \
          Crashes, panics and uncaught exceptions always stop it.",
         false,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Attach>(
         "debug_attach",
@@ -69,6 +83,17 @@ const TOOLS: [ToolInfo; 14] = [
         "Stops a running process and describes the stop, or opens the core file of a crashed one \
          (for inspection only).",
         false,
+        ToolSet::Few,
+    ),
+    tool_info::<arguments::Test>(
+        "debug_test",
+        "Run one test under the debugger",
+        "Builds and runs one test of cargo, ctest, GoogleTest, Catch2 or pytest under the debugger. \
+         It stops where the test fails (panic, failed assertion, crash), and the reply describes \
+         that stop. A test that runs longer than `timeout` is paused, and the reply says where it \
+         hangs.",
+        false,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Breakpoint>(
         "debug_breakpoint",
@@ -78,6 +103,7 @@ const TOOLS: [ToolInfo; 14] = [
          at any time. A line without code is an error that names valid lines; an invalid \
          condition is an error, too.",
         false,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Logpoint>(
         "debug_logpoint",
@@ -86,6 +112,7 @@ const TOOLS: [ToolInfo; 14] = [
          instead of many stops. debug_output has the messages; debug_breakpoint lists and removes \
          logpoints too.",
         false,
+        ToolSet::All,
     ),
     tool_info::<arguments::Trace>(
         "debug_trace",
@@ -95,6 +122,7 @@ const TOOLS: [ToolInfo; 14] = [
          answers what would take a stop per hit. Works at any time; what was recorded can be \
          read while the program runs, at a stop, and after its end.",
         false,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Continue>(
         "debug_continue",
@@ -105,6 +133,7 @@ const TOOLS: [ToolInfo; 14] = [
          locals, changes, stack, new output, other threads. If nothing stops within `timeout`, \
          the reply is that the program is running; if it has ended, its exit code or signal.",
         false,
+        ToolSet::Few,
     ),
     tool_info::<arguments::TraceCall>(
         "debug_trace_call",
@@ -115,6 +144,17 @@ const TOOLS: [ToolInfo; 14] = [
          pointers. Instead of many steps. The program is then stopped in the caller, or at what \
          came first: a breakpoint, a crash, the end.",
         false,
+        ToolSet::Few,
+    ),
+    tool_info::<arguments::Explain>(
+        "debug_explain",
+        "Why it crashed or hangs",
+        "Explains a stop or a hang in one reply: what has happened, the lines of the stack with the \
+         values that they use, what each thread waits for and at which lock, and threads that wait \
+         for each other. A running program is paused first; if a thread computes, it is looked at \
+         several times, and the reply says in which loop it is and what changes there.",
+        false,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Stack>(
         "debug_stack",
@@ -123,6 +163,7 @@ const TOOLS: [ToolInfo; 14] = [
          locations; with `all`, all their stacks, and the owner of a mutex that a thread waits \
          for. Other tools take levels and thread numbers as `frame` and `thread`.",
         true,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Variables>(
         "debug_variables",
@@ -130,12 +171,14 @@ const TOOLS: [ToolInfo; 14] = [
         "Arguments and locals of a frame, globals, registers; or the members or elements of a \
          value by an expression. Long lists come in parts (`start`, `count`).",
         true,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Read>(
         "debug_read",
         "Read bytes of memory",
         "The bytes of a variable or of memory at an address, in hex and as characters.",
         true,
+        ToolSet::All,
     ),
     tool_info::<arguments::Write>(
         "debug_write",
@@ -143,6 +186,7 @@ const TOOLS: [ToolInfo; 14] = [
         "Changes a local, a global, a member, a register or memory at an address; the reply has \
          the previous and the new value.",
         false,
+        ToolSet::All,
     ),
     tool_info::<arguments::Evaluate>(
         "debug_evaluate",
@@ -150,6 +194,15 @@ const TOOLS: [ToolInfo; 14] = [
         "The value of an expression in the language of the program, at a frame. Containers, \
          strings and enums are shown in readable form; functions of the program may be called.",
         false,
+        ToolSet::Few,
+    ),
+    tool_info::<arguments::Search>(
+        "debug_search",
+        "Find a value in reach of a frame",
+        "Finds a number, a text or an address in the variables of a frame and in what these point \
+         to and contain, and returns expressions for it: where else is this value?",
+        true,
+        ToolSet::All,
     ),
     tool_info::<arguments::Output>(
         "debug_output",
@@ -157,6 +210,7 @@ const TOOLS: [ToolInfo; 14] = [
         "The last output of the program and the debugger, or what followed a cursor of an earlier \
          reply. Works at any time, also after the program's end.",
         true,
+        ToolSet::Few,
     ),
     tool_info::<arguments::Stop>(
         "debug_stop",
@@ -164,11 +218,12 @@ const TOOLS: [ToolInfo; 14] = [
         "Ends the session: a launched program is killed, an attached one is detached; with \
          `detach`, either is detached.",
         false,
+        ToolSet::Few,
     ),
 ];
 
-/// Returns the descriptions of all tools, as the protocol has them.
-pub fn list() -> Vec<Value> {
+/// Returns the descriptions of the tools of a set, as the protocol has them.
+pub fn list(set: ToolSet) -> Vec<Value> {
     let describe = |tool: &ToolInfo| {
         json!({
             "name": tool.name,
@@ -178,7 +233,10 @@ pub fn list() -> Vec<Value> {
             "annotations": {"readOnlyHint": tool.reads_only, "openWorldHint": false},
         })
     };
-    TOOLS.iter().map(describe).collect()
+    let listed = TOOLS
+        .iter()
+        .filter(|tool| set == ToolSet::All || tool.set == ToolSet::Few);
+    listed.map(describe).collect()
 }
 
 /// Checks that a tool of this name exists; the error is the nearest existing name.
@@ -226,6 +284,9 @@ impl Tools {
                     .await
             }
             "debug_trace_call" => self.session().await?.trace_call(read(arguments)?).await,
+            "debug_test" => self.test(read(arguments)?).await,
+            "debug_explain" => self.session().await?.explain(read(arguments)?).await,
+            "debug_search" => self.session().await?.search(read(arguments)?).await,
             "debug_stack" => self.session().await?.stack(read(arguments)?).await,
             "debug_variables" => self.session().await?.variables(read(arguments)?).await,
             "debug_read" => self.session().await?.read(read(arguments)?).await,
@@ -250,7 +311,7 @@ impl Tools {
     }
 
     /// Makes room for a session: closes the current one if its program has ended.
-    async fn begin(&self) -> Result<(), ToolError> {
+    pub(super) async fn begin(&self) -> Result<(), ToolError> {
         let mut session = self.session.lock().await;
         match session.as_ref() {
             Some(running) if !running.has_ended() => Err(ToolError::new(
@@ -271,8 +332,7 @@ impl Tools {
 
     async fn launch(&self, input: arguments::Launch) -> Result<String, ToolError> {
         self.begin().await?;
-        let session = Arc::new(Session::launch(&input).await?);
-        self.keep(&session).await?;
+        let session = self.start(&input).await?;
         let Some(places) = &input.breakpoints else {
             return Ok(format!(
                 "{} is held before its first instruction; set breakpoints, then call \
@@ -294,6 +354,13 @@ impl Tools {
         let waited = session.first_stop(input.timeout).await?;
         text.push_str(&session.report(waited, input.budget, false, None).await?);
         Ok(text)
+    }
+
+    /// Launches a program as the current session, held at its start.
+    pub(super) async fn start(&self, input: &arguments::Launch) -> Result<Arc<Session>, ToolError> {
+        let session = Arc::new(Session::launch(input).await?);
+        self.keep(&session).await?;
+        Ok(session)
     }
 
     /// Launches the program of the session again, with its current breakpoints.
@@ -368,8 +435,9 @@ mod tests {
 
     #[test]
     fn every_tool_parameter_has_a_description() {
-        let tools = list();
-        assert_eq!(tools.len(), 14);
+        let tools = list(ToolSet::All);
+        assert_eq!(tools.len(), TOOLS.len());
+        assert!(list(ToolSet::Few).len() < tools.len());
         for tool in tools {
             let (tool, schema) = (&tool["name"], &tool["inputSchema"]);
             assert_eq!(schema["type"], "object", "{tool}");

@@ -1,11 +1,11 @@
 //! The `setVariable` request.
 
 use super::MAX_VARIABLES;
-use super::children::child_expression;
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, SetVariableArguments, SetVariableResponse};
 use crate::requests::Request;
 use crate::session::Session;
+use crate::session::describe::child_expression;
 use crate::session::describe::{RenderedValue, limits};
 use crate::session::handles::{Container, Opened};
 use crate::session::memory_views::memory_changed;

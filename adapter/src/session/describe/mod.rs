@@ -1,12 +1,14 @@
 //! Breakpoints, frames and values in the client's form.
 
 mod breakpoints;
+mod expressions;
 mod frames;
 mod locals;
 mod traces;
 mod values;
 
 pub use breakpoints::{describe_breakpoint, described};
+pub use expressions::{atom, child_expression};
 pub use frames::{LastSource, describe_frame, source_of};
 pub use locals::{Locals, named_variable, push};
 pub use traces::trace;

@@ -1,0 +1,206 @@
+//! `stillpoint mcp`: why a program crashed or hangs, where a value is, and tests of frameworks.
+
+use serde_json::json;
+use std::fs;
+use stillpoint_tests::{Agent, Fixture, assert_contains};
+
+const HANGS: &str = "c/hangs.c";
+
+/// Starts a way to hang, and lets it run until it must hang.
+fn hanging(how: &str) -> Agent {
+    let fixture = Fixture::of(HANGS);
+    let mut agent = Agent::start();
+    let program = fixture.program.to_string_lossy().into_owned();
+    let started = agent.call(
+        "debug_launch",
+        json!({"program": program, "args": [how], "breakpoints": [], "timeout": 0.5}),
+    );
+    assert_contains(&started, &["running (no stop within 0.5 seconds)"]);
+    agent
+}
+
+#[test]
+fn crash_is_explained_with_the_values_that_it_used() {
+    let fixture = Fixture::of(HANGS);
+    let mut agent = Agent::start();
+    let program = fixture.program.to_string_lossy().into_owned();
+    let stop = json!({"program": program, "args": ["crash"], "breakpoints": []});
+    assert_contains(&agent.call("debug_launch", stop), &["SIGSEGV"]);
+    let explained = agent.call("debug_explain", json!({}));
+    let (crash, call) = (
+        Fixture::of(HANGS).line("crash"),
+        Fixture::of(HANGS).line("call"),
+    );
+    assert_eq!(
+        explained,
+        format!(
+            "read of address 0x0: `node->next->value`, but `node->next` is null\n\
+             in thread 1:\n  \
+             #0 last, hangs.c:{crash}\n     {crash}  while (node->next->value < limit) {{ //@ crash\n       \
+             node = → #1 {{value = 7, next = 0x0}}\n       node->next = 0x0\n       \
+             node->next->value = <cannot read 4 bytes of memory at 0x0>\n       limit = 100\n  \
+             #1 main, hangs.c:{call}\n     {call}  return last(&begin, 100); //@ call\n       \
+             begin = {{value = 5, next = → #1}}\n"
+        )
+    );
+}
+
+#[test]
+fn deadlock_names_its_locks_and_threads() {
+    let mut agent = hanging("deadlock");
+    let explained = agent.call("debug_explain", json!({}));
+    let lock = Fixture::of(HANGS).line("lock");
+    let sleep = Fixture::of(HANGS).line("sleep");
+    assert_contains(
+        &explained,
+        &[
+            "it was running, and is paused now; all its threads wait\n",
+            "waits for the end of a thread: thread 2",
+            "deadlock: thread 2 waits for thread 3 waits for thread 2\n",
+            "thread 2 \"hangs\" waits for mutex `to->lock`, held by thread 3",
+            "thread 3 \"hangs\" waits for mutex `to->lock`, held by thread 2",
+            &format!("transfer, hangs.c:{lock}\n"),
+            "{owner = 0x… \"bob\", balance = 50, lock = {...}}",
+            "threads 4, 5 \"hangs\" wait for time to pass",
+            &format!("(idle, hangs.c:{sleep})"),
+        ],
+    );
+    // It stays stopped, and the same text is returned for the same state.
+    let again = agent.call("debug_explain", json!({"thread": 2}));
+    assert_eq!(again, agent.call("debug_explain", json!({"thread": 2})));
+    assert!(
+        again.starts_with("thread 2 \"hangs\" waits for mutex"),
+        "{again}"
+    );
+}
+
+#[test]
+fn endless_loop_is_found_with_what_changes_in_it() {
+    let mut agent = hanging("loop");
+    let explained = agent.call("debug_explain", json!({}));
+    assert_contains(
+        &explained,
+        &[
+            "it was running, and is paused now\n",
+            "thread was always in collatz (line ",
+            "\n  changed meanwhile: n, steps\n",
+            "\n  unchanged: limit = 1000\n",
+        ],
+    );
+    // It can be resumed, and looked at again.
+    agent.call("debug_continue", json!({"timeout": 0.05}));
+    assert_contains(&agent.call("debug_explain", json!({})), &["collatz"]);
+}
+
+#[test]
+fn read_of_an_empty_pipe_is_a_wait() {
+    let mut agent = hanging("pipe");
+    let explained = agent.call("debug_explain", json!({}));
+    // On aarch64, a stopped call with a small first argument looks like one that has returned.
+    let expected = match cfg!(target_arch = "aarch64") {
+        true => "read_pipe, hangs.c:",
+        false => "thread 1 \"hangs\" waits for a pipe (descriptor ",
+    };
+    let read = format!("read_pipe, hangs.c:{}\n", Fixture::of(HANGS).line("read"));
+    assert_contains(&explained, &[expected, &read]);
+}
+
+#[test]
+fn values_are_found_through_pointers_and_containers() {
+    let fixture = Fixture::of("cpp/reach.cpp");
+    let (mut agent, _) = Agent::at(&fixture, "look");
+    let mut search = |wanted: &str| agent.call("debug_search", json!({"wanted": wanted}));
+    assert_contains(
+        &search("4711"),
+        &["wanted->weight = 4711  (int)\n", " (all in reach)\n"],
+    );
+    let pears = search("Pear");
+    assert_contains(&pears, &["wanted->kind = Pear  (Kind)\n", "2 found in "]);
+    let text = search("\"williams\"");
+    assert_contains(&text, &["name = \"the williams one\"", "1 found in "]);
+    assert_contains(&search("2.5"), &["shop.prices[1] = 2.5  (double)\n"]);
+    assert_contains(&search("braeburnx"), &["0 found in "]);
+    // Each expression that is found is one.
+    let found = search("230");
+    let expression = found.split(" = ").next().expect("an expression").to_owned();
+    let value = agent.call("debug_evaluate", json!({"expression": expression}));
+    assert_contains(&value, &["= 230  (int)"]);
+    // An object is found by its address, as are pointers to it.
+    let arguments = json!({"expression": "wanted", "addresses": true});
+    let shown = agent.call("debug_evaluate", arguments);
+    let address = shown.split("0x").nth(1).expect("an address");
+    let address: String = address
+        .chars()
+        .take_while(char::is_ascii_hexdigit)
+        .collect();
+    let arguments = json!({"wanted": format!("0x{address}")});
+    let places = agent.call("debug_search", arguments);
+    assert_contains(&places, &["wanted = →", "other = →"]);
+    let nothing = agent.fail("debug_search", json!({"wanted": " "}), "BAD_ARGUMENTS");
+    assert_contains(&nothing, &["`wanted` is empty"]);
+}
+
+#[test]
+fn cargo_test_stops_where_it_fails_or_hangs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    fs::create_dir(root.join("src")).expect("a folder");
+    fs::write(
+        root.join("Cargo.toml"),
+        "[package]\nname = \"scales\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+    )
+    .expect("written");
+    fs::write(
+        root.join("src/lib.rs"),
+        "pub fn weigh(grams: &[u32]) -> u32 {\n    let mut sum = 0;\n    for gram in &grams[1..] {\n        \
+         sum += gram;\n    }\n    sum\n}\n#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    \
+         fn one_is_weighed() {\n        let sum = weigh(&[5]);\n        assert_eq!(sum, 5);\n    }\n    \
+         #[test]\n    fn nothing_is_added() {\n        assert_eq!(weigh(&[0]), 0);\n    }\n    #[test]\n    \
+         fn scale_settles() {\n        let mut swing = 8u64;\n        while swing > 0 {\n            \
+         swing = swing / 2 + 1;\n        }\n    }\n}\n",
+    )
+    .expect("written");
+    let dir = root.to_string_lossy().into_owned();
+    let mut agent = Agent::start();
+    let failed = agent.call("debug_test", json!({"name": "one_is_weighed", "dir": dir}));
+    assert_contains(
+        &failed,
+        &[
+            "tests::one_is_weighed --exact",
+            "assertion `left == right` failed",
+            "scales::tests::one_is_weighed() at ",
+            "sum = 0",
+        ],
+    );
+    agent.call("debug_stop", json!({}));
+    let passed = agent.call("debug_test", json!({"name": "nothing", "dir": dir}));
+    assert_contains(&passed, &["the test has passed\n", "1 passed"]);
+    let hung = agent.call(
+        "debug_test",
+        json!({"name": "scale_settles", "dir": dir, "timeout": 1}),
+    );
+    assert_contains(
+        &hung,
+        &[
+            "the test still runs after 1 seconds\n",
+            "scale_settles",
+            "swing",
+        ],
+    );
+    agent.call("debug_stop", json!({}));
+    let missing = agent.fail(
+        "debug_test",
+        json!({"name": "gone", "dir": dir}),
+        "NO_SUCH_TEST",
+    );
+    assert_contains(&missing, &["tests::one_is_weighed"]);
+    let nowhere = agent.fail("debug_test", json!({"name": "x", "dir": "/"}), "NO_TESTS");
+    assert_contains(&nowhere, &["set `dir`"]);
+    fs::write(root.join("src/lib.rs"), "fn broken( {").expect("written");
+    let broken = agent.fail(
+        "debug_test",
+        json!({"name": "x", "dir": dir}),
+        "BUILD_FAILED",
+    );
+    assert_contains(&broken, &["src/lib.rs"]);
+}
