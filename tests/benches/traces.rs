@@ -43,6 +43,11 @@ const KINDS: [(&str, &str, &str); 8] = [
         "count(), mean(elapsed)",
     ),
     (
+        "the same by the path of calls",
+        "function",
+        "count(), mean(elapsed) by call_path",
+    ),
+    (
         "the same by an argument",
         "function",
         "count(), mean(elapsed) by order->kind",

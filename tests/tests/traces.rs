@@ -376,3 +376,40 @@ fn command(client: &mut DapClient, line: &str) -> String {
     let answer = client.request_ok("evaluate", arguments);
     answer["result"].as_str().expect("a text").to_owned()
 }
+
+/// Recursion, calls ended by `longjmp`, arguments on the stack, threads: against the program's own
+/// counts.
+#[test]
+fn paths_are_those_of_the_program() {
+    let fixtures = [Compiler::Gcc, Compiler::Clang]
+        .into_iter()
+        .flat_map(|compiler| ["0", "2"].map(|level| Flags::new(compiler).optimized(level)))
+        .filter_map(|flags| Fixture::build("c/call_paths.c", flags));
+    // Some calls are evaluated by the debugger in each.
+    let queries = [
+        "count(), sum(elapsed) by call_path",
+        "count() by call_path where $thread_name != \"\"",
+    ];
+    for (fixture, query) in fixtures.flat_map(|it| queries.map(|query| (it.clone(), query))) {
+        let mut client = DapClient::spawn();
+        let rounds = if query.contains("where") { "2" } else { "200" };
+        client.launch(&fixture, json!({"args": ["3"], "env": {"ROUNDS": rounds}}));
+        let wanted = json!({"location": "/^[abc]$/", "query": query});
+        client.request_ok("stillpoint/addTrace", wanted);
+        client.set_breakpoints(&fixture, &["end"]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        let traces = client.request_ok("stillpoint/traces", json!({"rows": 100_000}));
+        let rows = traces["traces"][0]["tables"][0]["rows"].as_array();
+        let mut found: Vec<String> = (rows.expect("rows").iter())
+            .map(|row| format!("{} {}", row["hits"], row["keys"][0].as_str().unwrap_or("")))
+            .collect();
+        let output = client.output("stdout");
+        let mut printed: Vec<&str> = output.lines().collect();
+        found.sort();
+        printed.sort_unstable();
+        assert!(printed.len() > 10, "{output}");
+        assert_eq!(found, printed, "{query} {:?}", fixture.program);
+        client.disconnect();
+    }
+}

@@ -36,13 +36,15 @@ pub(crate) struct Traced {
     pub(crate) late: Late,
 }
 
-/// What is known when a call returns: indices of numbers and of captured values.
+/// What the query's own code does not compute at the entry: indices of numbers and of captured values.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Late {
     pub(crate) elapsed_numbers: Vec<usize>,
     pub(crate) elapsed_values: Vec<usize>,
     pub(crate) returned_numbers: Vec<usize>,
     pub(crate) returned_values: Vec<usize>,
+    /// The calls in progress: known at the entry, from what the program keeps.
+    pub(crate) path_values: Vec<usize>,
 }
 
 impl Late {
@@ -53,6 +55,7 @@ impl Late {
             &self.elapsed_values,
             &self.returned_numbers,
             &self.returned_values,
+            &self.path_values,
         ];
         all.iter().all(|it| it.is_empty())
     }
@@ -258,6 +261,10 @@ impl Traced {
                 self.late.returned_values.push(index);
                 Captured::of_word(&returned(calls)?, scope)?
             }
+            Source::CallPath | Source::CallDepth => {
+                self.late.path_values.push(index);
+                Captured::of_word(&nothing(), scope)?
+            }
             _ => Captured::compile(expression_of(subject)?, scope)?,
         };
         self.captured.push(captured);
@@ -415,7 +422,11 @@ fn expression_of(subject: &Subject) -> Result<&Expression, NotCompilable> {
     match &subject.value {
         Source::Expression(expression) => Ok(expression),
         Source::Stack(_) => Err("the debugger unwinds the stack".into()),
-        Source::Function | Source::Elapsed | Source::Returned => Err(NotCompilable(format!(
+        Source::Function
+        | Source::Elapsed
+        | Source::Returned
+        | Source::CallPath
+        | Source::CallDepth => Err(NotCompilable(format!(
             "`{}` is known only to the debugger",
             subject.text
         ))),

@@ -70,7 +70,11 @@ impl Debugger {
     /// Moves the inferior's notices to the queue. Called before an event is added, so that all
     /// events are in the order in which they occurred.
     fn take_notices(&mut self) {
-        let notices = self.inferior.notices.drain(..);
-        self.client.events.extend(notices.map(Event::from));
+        for notice in std::mem::take(&mut self.inferior.notices) {
+            if let Notice::ThreadExited(thread) = notice {
+                self.forget_paths(thread);
+            }
+            self.client.events.push_back(notice.into());
+        }
     }
 }

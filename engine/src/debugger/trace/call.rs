@@ -157,7 +157,8 @@ impl Debugger {
             };
             let subject = std::slice::from_ref(subject);
             let name = (subject, area.function.as_str());
-            let text = record_values(bytes, std::iter::once(one), name, &target).pop();
+            let one = std::iter::once(one);
+            let text = record_values(bytes, one, name, area.paths(), &target).pop();
             text.filter(|_| !subject[0].is_late())
         };
         let keys = query.tables.iter().flat_map(|table| &table.keys);
@@ -218,6 +219,7 @@ impl Debugger {
             entry: exit.entry,
             frame,
         };
+        self.leave_path(id, thread, frame);
         let state = self.traces.0.get_mut(&id);
         let entered = state.and_then(|state| state.entered.remove(&activation));
         self.tell_calls_outside(id, exit.entry);

@@ -9,7 +9,7 @@ use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inspect::value::{self, Limits};
 use crate::os::ticks;
-use crate::stops::trace::Number;
+use crate::stops::trace::{Number, path_text};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -23,11 +23,17 @@ impl Debugger {
         hidden: usize,
         query: &Query,
     ) {
-        let values = self.in_hit_frame(thread, hidden, |context| entered(query, context));
         let frame = match query.records_calls() {
             true => self.frame_address(thread),
             false => None,
         };
+        let path = match (frame, addr) {
+            (Some(frame), Some(entry)) if query.records_paths() => {
+                self.enter_path(id, thread, (entry, frame))
+            }
+            _ => Vec::new(),
+        };
+        let values = self.in_hit_frame(thread, hidden, |context| entered(query, &path, context));
         let Some(state) = self.traces.0.get_mut(&id) else {
             return;
         };
@@ -55,7 +61,7 @@ impl Debugger {
 }
 
 /// Returns what is known at a hit: everything, unless calls are recorded.
-fn entered(query: &Query, context: &mut FrameScope<'_>) -> Result<Entered, Error> {
+fn entered(query: &Query, path: &[String], context: &mut FrameScope<'_>) -> Result<Entered, Error> {
     let is_call = query.records_calls();
     let mut entered = Entered {
         ticks: ticks(),
@@ -64,14 +70,16 @@ fn entered(query: &Query, context: &mut FrameScope<'_>) -> Result<Entered, Error
     };
     for table in &query.tables {
         for key in &table.keys {
-            entered.texts.push(text_of(key, is_call, context)?);
+            entered.texts.push(text_of(key, (is_call, path), context)?);
         }
         for subject in table.columns.iter().filter_map(|it| it.value.as_ref()) {
             entered.numbers.push(number_of(subject, context)?);
         }
     }
     for subject in &query.record {
-        entered.texts.push(text_of(subject, is_call, context)?);
+        entered
+            .texts
+            .push(text_of(subject, (is_call, path), context)?);
     }
     Ok(entered)
 }
@@ -79,7 +87,7 @@ fn entered(query: &Query, context: &mut FrameScope<'_>) -> Result<Entered, Error
 /// Returns a value's text; `None` if it is known only when the call returns.
 fn text_of(
     subject: &Subject,
-    is_call: bool,
+    (is_call, path): (bool, &[String]),
     context: &mut FrameScope<'_>,
 ) -> Result<Option<String>, Error> {
     let expression = match &subject.value {
@@ -93,6 +101,7 @@ fn text_of(
             };
             return Ok(Some(name.unwrap_or_else(|| "??".to_owned())));
         }
+        Source::CallPath | Source::CallDepth => return Ok(Some(path_text(subject, path))),
         Source::Elapsed | Source::Returned => return Ok(None),
     };
     let value = expression.evaluate(context, Purpose::Look);

@@ -8,6 +8,7 @@ use crate::debugger::Debugger;
 use crate::expr::check::scalar;
 use crate::expr::query::Query;
 use crate::ids::{BreakpointId, ThreadId};
+use crate::inferior::jump_patch::call_paths::PathSite;
 use crate::inferior::jump_patch::install::Refusal;
 use crate::inferior::jump_patch::trace_area::{Layout, TraceArea};
 use crate::inferior::jump_patch::trampoline::Moment;
@@ -104,6 +105,18 @@ impl Debugger {
         let traced = traced.map_err(|why| why.to_string())?;
         let layout = Layout::of(&traced, query.keep);
         let function = self.function_name_at(entry, hidden, query.records_calls());
+        let paths = match query.records_paths() {
+            true if number.is_none() => return Err("the thread's number is not found".into()),
+            true => {
+                let paths = self.call_paths(id, thread, entry);
+                let paths = paths.ok_or("the tracepoint was removed")?;
+                let at = paths.at.ok_or("cannot map shared memory in the program")?;
+                let site = paths.site(entry, || function.clone());
+                let site = site.ok_or("the tracepoint has too many functions")?;
+                Some((paths, PathSite { at, site }))
+            }
+            false => None,
+        };
         let state = self.traces.0.get_mut(&id);
         let state = state.ok_or("the tracepoint was removed")?;
         let areas = &self.inferior.jumps.trace_areas;
@@ -116,13 +129,13 @@ impl Debugger {
         let (at, shared) = self.inferior.map_shared(thread, entry, layout.len)?;
         self.inferior.jumps.trace_areas.push((at, layout.len));
         let area = TraceArea::new((entry, function), traced, layout, at, shared);
-        let area = Rc::new(area);
+        let area = Rc::new(area.with_paths(paths));
         state.areas.push(area.clone());
         Ok(area)
     }
 
     /// Returns the name of the function at an address, as hits there have it.
-    fn function_name_at(&self, addr: LoadAddr, hidden: usize, is_call: bool) -> String {
+    pub(super) fn function_name_at(&self, addr: LoadAddr, hidden: usize, is_call: bool) -> String {
         let name = || {
             let loaded = self.images.modules.at(addr)?;
             let addr = loaded.bias.file(addr);

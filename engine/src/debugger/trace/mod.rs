@@ -4,12 +4,14 @@
 mod call;
 mod hit;
 mod install;
+mod path;
 
 pub(crate) use install::SiteTrace;
 
 use crate::debugger::Debugger;
 use crate::expr::query::Query;
 use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
+use crate::inferior::jump_patch::call_paths::CallPaths;
 use crate::inferior::jump_patch::log_ring::LogTarget;
 use crate::inferior::jump_patch::trace_area::TraceArea;
 use crate::os::{nanoseconds_per_tick, ticks};
@@ -37,6 +39,8 @@ struct TraceState {
     areas: Vec<Rc<TraceArea>>,
     /// Calls that have not returned, and whose entry the debugger has evaluated.
     entered: FxHashMap<Activation, Entered>,
+    /// The paths of calls, once one was recorded in this process.
+    paths: Option<Rc<CallPaths>>,
     clock: Clock,
 }
 
@@ -173,7 +177,8 @@ impl Debugger {
                         Some(bytes) => {
                             let captured = traced.captured[table.keys.clone()].iter();
                             let name = &area.function;
-                            Some(record_values(bytes, captured, (subjects, name), &target))
+                            let site = (subjects, name.as_str());
+                            Some(record_values(bytes, captured, site, area.paths(), &target))
                         }
                         // There is nothing to find a row by: the only key is the function.
                         None if table.keys.is_empty() => {
@@ -195,6 +200,7 @@ impl Debugger {
                         &record.values,
                         captured,
                         (&query.record, &area.function),
+                        area.paths(),
                         &target,
                     ),
                 }
@@ -227,6 +233,7 @@ impl Debugger {
                 query,
                 areas: Vec::new(),
                 entered: FxHashMap::default(),
+                paths: None,
                 clock: Clock::start(),
             });
         }

@@ -112,6 +112,10 @@ pub enum Source {
     Elapsed,
     /// The value that a call returned.
     Returned,
+    /// The calls in progress that are traced, outermost first, to the call itself.
+    CallPath,
+    /// Their number, without the call itself.
+    CallDepth,
 }
 
 impl Scale {
@@ -134,6 +138,11 @@ impl Subject {
     pub fn is_late(&self) -> bool {
         matches!(self.value, Source::Elapsed | Source::Returned)
     }
+
+    /// Returns whether the value is one of the calls in progress.
+    pub fn is_path(&self) -> bool {
+        matches!(self.value, Source::CallPath | Source::CallDepth)
+    }
 }
 
 impl Query {
@@ -151,7 +160,12 @@ impl Query {
 
     /// Returns whether calls are recorded, when they return, rather than hits.
     pub fn records_calls(&self) -> bool {
-        self.subjects().any(Subject::is_late)
+        self.subjects().any(|it| it.is_late() || it.is_path())
+    }
+
+    /// Returns whether the calls in progress are recorded.
+    pub fn records_paths(&self) -> bool {
+        self.subjects().any(Subject::is_path)
     }
 
     /// Parses a query whose expressions are in the syntax of `language`.
@@ -262,8 +276,8 @@ impl Parser {
     fn column(&self, aggregate: Aggregate, value: &str) -> Result<Item, Error> {
         let value = self.subject(value)?;
         match value.value {
-            Source::Stack(_) | Source::Function => {
-                let text = format!("`{}` is not a number; use it as a key", value.text);
+            Source::Stack(_) | Source::Function | Source::CallPath | Source::CallDepth => {
+                let text = format!("`{}` cannot be added up; use it as a key", value.text);
                 Err(Error::eval(text))
             }
             Source::Expression(_) | Source::Elapsed | Source::Returned => {
@@ -338,6 +352,8 @@ impl Parser {
             _ if text == "function" => Source::Function,
             _ if text == "elapsed" => Source::Elapsed,
             _ if text == "returned" => Source::Returned,
+            _ if text == "call_path" => Source::CallPath,
+            _ if text == "call_depth" => Source::CallDepth,
             _ => {
                 let text = if text == "thread" { "$thread" } else { text };
                 let expression = Expression::parse(text, self.language);
@@ -433,6 +449,8 @@ mod tests {
             .collect();
         assert_eq!(keys, [false, true]);
         assert!(!parse("mean((elapsed)) by (function)").records_calls());
+        let query = parse("count() by call_path");
+        assert!(query.records_calls() && query.records_paths());
     }
 
     #[test]
@@ -446,7 +464,7 @@ mod tests {
             ("x by", "a key is missing"),
             ("count() where", "a condition is missing"),
             ("a,,b", "a value is missing"),
-            ("sum(stack)", "not a number"),
+            ("sum(stack)", "cannot be added up"),
             ("x keep many", "`many` is not a number"),
             ("f(", "`f(`"),
             ("x +", "`x +`"),

@@ -43,6 +43,7 @@
 
 mod aarch64;
 mod attempts;
+pub(crate) mod call_paths;
 pub(crate) mod calls;
 mod coverage;
 pub(crate) mod drain;

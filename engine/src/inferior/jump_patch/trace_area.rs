@@ -7,12 +7,14 @@
 //! the last one, without keys. A record is written by the thread that has made the first word of its
 //! slot odd, and is complete when that word is even.
 
+use super::call_paths::{CallPaths, PathSite};
 use super::trampoline::{Moment, Tracing};
 use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
 use crate::ids::ThreadId;
 use crate::os::Shared;
 use dwarf::LoadAddr;
+use std::rc::Rc;
 
 /// Offset of the number of records begun.
 pub const RECORDS_BEGUN: i32 = 0;
@@ -244,6 +246,8 @@ pub struct TraceArea {
     pub layout: Layout,
     /// The address of the memory in the program.
     pub at: LoadAddr,
+    /// The paths of calls, if they are recorded, and the site in them.
+    pub paths: Option<(Rc<CallPaths>, PathSite)>,
     shared: Shared,
 }
 
@@ -308,8 +312,19 @@ impl TraceArea {
             traced,
             layout,
             at,
+            paths: None,
             shared,
         }
+    }
+
+    /// Adds the paths of calls that the site's code keeps.
+    pub fn with_paths(self, paths: Option<(Rc<CallPaths>, PathSite)>) -> TraceArea {
+        TraceArea { paths, ..self }
+    }
+
+    /// Returns the paths of calls, if they are recorded.
+    pub fn paths(&self) -> Option<&CallPaths> {
+        self.paths.as_ref().map(|(paths, _)| &**paths)
     }
 
     /// Returns what the code at a site records. `thread`: the place of a thread's number.
@@ -319,6 +334,7 @@ impl TraceArea {
             layout: &self.layout,
             area: self.at,
             thread,
+            paths: self.paths.as_ref().map(|(_, site)| *site),
             moment,
         }
     }

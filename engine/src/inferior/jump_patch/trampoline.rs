@@ -2,6 +2,7 @@
 //! continues with the relocated instructions, or traps. A thread in it is shown where the program
 //! would be without it ([`Trampoline::state`]).
 
+use super::call_paths::PathSite;
 use super::log_ring::{MAX_RECORD_VALUE_BYTES, Message};
 use super::trace_area::Layout;
 use super::window::PatchedRange;
@@ -58,6 +59,8 @@ pub struct Tracing<'a> {
     pub area: LoadAddr,
     /// Where the thread's number is: at this offset in bytes from the thread pointer.
     pub thread: Option<i32>,
+    /// The paths of calls, if they are recorded: it is known then where the thread's number is.
+    pub paths: Option<PathSite>,
     /// Whether a call begins or ends.
     pub moment: Moment<'a>,
 }

@@ -24,6 +24,15 @@ impl Shared {
         Ok(Self { map })
     }
 
+    /// Maps zeroed memory of this process alone.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub fn private(len: usize) -> io::Result<Self> {
+        let map = MmapOptions::new().len(len).map_anon()?;
+        Ok(Self { map: map.into() })
+    }
+
     fn at(&self, offset: usize) -> Option<&AtomicU64> {
         let fits = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.map.len();
         // SAFETY: inside the mapping, which lives as long as self, and aligned as mappings are; all
@@ -35,6 +44,15 @@ impl Shared {
     pub fn word(&self, offset: usize) -> u64 {
         let word = self.at(offset);
         word.map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    /// Replaces a word if it has the value `from`. Returns whether it had.
+    pub fn exchange(&self, offset: usize, from: u64, to: u64) -> bool {
+        let word = self.at(offset);
+        word.is_some_and(|word| {
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            word.compare_exchange(from, to, order.0, order.1).is_ok()
+        })
     }
 
     /// Stores a word (release).

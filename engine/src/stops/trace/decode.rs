@@ -3,9 +3,13 @@
 use super::{Cell, Histogram, Number};
 use crate::compile::{Captured, NumberKind, TracedColumn};
 use crate::expr::query::{Aggregate, Scale, Source, Subject};
+use crate::inferior::jump_patch::call_paths::CallPaths;
 pub(super) use crate::inferior::jump_patch::trace_area::EXPONENTS;
 use crate::inferior::jump_patch::trace_area::{FLOAT_BUCKETS, INT_BUCKETS, RawRow};
 use crate::inspect::value::{Limits, Target};
+
+/// What stands between the functions of a path.
+const PATH_SEPARATOR: &str = " → ";
 
 /// Returns the cells of a row.
 pub(crate) fn columns<'a>(
@@ -77,11 +81,22 @@ fn number_in_order(kind: NumberKind, ordered: i64) -> Number {
     }
 }
 
+/// Returns the text of a path, or its depth. `names`: its functions, outermost first; none if there is
+/// no room for the path.
+pub(crate) fn path_text(subject: &Subject, names: &[String]) -> String {
+    match subject.value {
+        Source::CallDepth => names.len().saturating_sub(1).to_string(),
+        _ if names.is_empty() => "(others)".to_owned(),
+        _ => names.join(PATH_SEPARATOR),
+    }
+}
+
 /// Returns the texts of values: captured ones, and the name of the function.
 pub(crate) fn record_values<'a>(
     values: &[u8],
     captured: impl Iterator<Item = &'a Captured>,
     (subjects, function): (&[Subject], &str),
+    paths: Option<&CallPaths>,
     target: &dyn Target,
 ) -> Vec<String> {
     let mut rest = Some(values);
@@ -95,6 +110,14 @@ pub(crate) fn record_values<'a>(
         let Some(captured) = captured.next() else {
             break;
         };
+        if subject.is_path() {
+            let word = rest.and_then(<[u8]>::split_first_chunk);
+            rest = word.map(|(_, rest)| rest);
+            let path = word.map_or(0, |(word, _)| u64::from_le_bytes(*word));
+            let names = paths.map(|paths| paths.names(path)).unwrap_or_default();
+            texts.push(path_text(subject, &names));
+            continue;
+        }
         let numbers = subject.expression().and_then(|it| it.numbers());
         let limits = Limits {
             numbers: numbers.unwrap_or_default(),

@@ -5,18 +5,19 @@
 mod decode;
 mod number;
 
-pub(crate) use decode::{columns, number, record_values};
+pub(crate) use decode::{columns, number, path_text, record_values};
 pub use number::{Histogram, Number};
 
-use crate::expr::query::{Aggregate, Query, Scale, Subject, Table};
+use crate::expr::query::{Aggregate, Query, Scale, Source, Subject, Table};
 use crate::ids::ThreadId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Maximum number of rows of a table that the debugger keeps; hits of further keys are in one row.
 const MAX_ROWS: usize = 1 << 14;
-/// Maximum size in bytes of a key's text.
+/// Maximum size in bytes of a key's text, and of one that names many functions.
 const MAX_KEY: usize = 512;
+const MAX_STACK_KEY: usize = 16 << 10;
 
 /// What a tracepoint has recorded.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -178,8 +179,8 @@ impl Rows {
         let is_full = self.by_keys.len() >= MAX_ROWS;
         let row = match keys {
             Some(mut keys) if !is_full || self.by_keys.contains_key(&keys) => {
-                for key in &mut keys {
-                    shorten(key);
+                for (key, subject) in keys.iter_mut().zip(&table.keys) {
+                    shorten(key, subject);
                 }
                 self.by_keys.entry(keys).or_insert_with(none)
             }
@@ -324,9 +325,13 @@ fn title(aggregate: Aggregate, value: Option<&Subject>) -> String {
     }
 }
 
-fn shorten(key: &mut String) {
-    if key.len() > MAX_KEY {
-        key.truncate(key.floor_char_boundary(MAX_KEY));
+fn shorten(key: &mut String, subject: &Subject) {
+    let most = match subject.value {
+        Source::Stack(_) | Source::CallPath => MAX_STACK_KEY,
+        _ => MAX_KEY,
+    };
+    if key.len() > most {
+        key.truncate(key.floor_char_boundary(most));
         key.push('…');
     }
 }

@@ -7,6 +7,7 @@ pub(super) mod layout;
 pub(super) mod springboard;
 mod trace;
 mod trace_call;
+mod trace_path;
 #[cfg(test)]
 mod trace_tests;
 pub(super) mod trampoline;

@@ -8,6 +8,7 @@ use super::super::trampoline::{
 use super::super::window::PatchedRange;
 use super::trace::{self, TRACING};
 use super::trace_call::Slots;
+use super::trace_path::Paths;
 use crate::arch::x86_64::{self, own};
 use crate::compile::x86_64::{Exits, emit_captured, emit_condition, emit_measured};
 use crate::compile::{Captured, Condition, KeyPart, Measured, SavedRegisters, Traced};
@@ -164,12 +165,20 @@ impl Builder {
             area,
             thread,
             moment,
+            ..
         } = tracing;
         let frame = values.numbers + values.size;
         if let Some(address) = moment.frame() {
             emit_measured(address, &mut self.asm, saved, frame, deopt)?;
         }
+        let paths = match (tracing.paths, thread) {
+            (Some(site), Some(thread)) => Some(Paths { site, thread }),
+            _ => None,
+        };
         if let Moment::Leave(_) = moment {
+            if let Some(paths) = paths {
+                paths.leave(&mut self.asm, frame)?;
+            }
             let slots = self.slots(tracing);
             slots.fetch(&mut self.asm, (traced, values), frame, (none, deopt))?;
             for number in &traced.late.returned_numbers {
@@ -187,7 +196,16 @@ impl Builder {
             self.evaluating();
         }
         match moment {
-            Moment::Enter(_) => self.slots(tracing).enter(&mut self.asm, values, frame),
+            Moment::Enter(_) => {
+                if let Some(paths) = paths {
+                    paths.enter(&mut self.asm, frame)?;
+                }
+                for index in &traced.late.path_values {
+                    self.asm.mov(rcx, ptr(rsp) + values.slot(*index))?;
+                    self.asm.mov(ptr(rcx), rax)?;
+                }
+                self.slots(tracing).enter(&mut self.asm, values, frame)
+            }
             _ => trace::emit(&mut self.asm, traced, layout, area, values, thread),
         }
     }
