@@ -22,7 +22,7 @@ const FEWER: [u64; 2] = [200, 1_200];
 const OF_THE_KERNEL: [u64; 2] = [100_000, 1_100_000];
 
 /// What is measured: a name, where, and what is recorded.
-const KINDS: [(&str, &str, &str); 8] = [
+const KINDS: [(&str, &str, &str); 9] = [
     ("a false condition", "line", "count() where order->n > 5000"),
     ("count()", "line", "count()"),
     ("count() by an enumerator", "line", "count() by order->kind"),

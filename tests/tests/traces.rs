@@ -413,3 +413,52 @@ fn paths_are_those_of_the_program() {
         client.disconnect();
     }
 }
+
+/// Each function's own arguments, and results where there are any.
+#[test]
+fn calls_are_recorded_with_arguments_and_results() {
+    for level in ["0", "2"] {
+        let flags = Flags::new(Compiler::Clang).optimized(level);
+        let Some(fixture) = Fixture::build("c/call_paths.c", flags) else {
+            continue;
+        };
+        let mut client = DapClient::spawn();
+        client.launch(&fixture, json!({"args": ["1"], "env": {"ROUNDS": "60"}}));
+        let query = "function, arguments, returned, call_depth keep 100000";
+        let wanted = json!({"location": "/^(b|c|end)$/", "query": query});
+        client.request_ok("stillpoint/addTrace", wanted);
+        let lines = client.set_breakpoints(&fixture, &["over"]);
+        assert_eq!(lines[0]["verified"], true, "{lines:?}");
+        client.configure();
+        client.expect_stopped("breakpoint");
+        let traces = client.request_ok("stillpoint/traces", json!({"records": 100_000}));
+        let trace = &traces["traces"][0];
+        assert_eq!(trace["failed"], Value::Null, "{trace}");
+        let records = trace["records"].as_array().expect("records");
+        let records: Vec<Vec<&str>> = (records.iter())
+            .map(|record| record["values"].as_array().expect("values"))
+            .map(|values| values.iter().filter_map(Value::as_str).collect())
+            .collect();
+        let output = client.output("stdout");
+        let printed = |name: &str| -> usize {
+            let lines = output.lines().filter(|line| line.ends_with(name));
+            lines
+                .map(|line| line.split(' ').next().and_then(|it| it.parse().ok()))
+                .map(|count: Option<usize>| count.expect("a count"))
+                .sum()
+        };
+        let of = |name: &str| -> Vec<&Vec<&str>> {
+            records.iter().filter(|record| record[0] == name).collect()
+        };
+        assert!(printed("b") > 10, "{output}");
+        assert_eq!((of("b").len(), of("c").len()), (printed("b"), printed("c")));
+        for b in of("b") {
+            let wanted = "x1 = 1, x2 = 2, x3 = 3, x4 = 4, x5 = 5, x6 = 6, x7 = 7, x8 = 8";
+            assert!(b[1].ends_with(wanted), "{b:?}");
+            assert!(b[2].parse::<i32>().is_ok_and(|it| it >= 36), "{b:?}");
+        }
+        assert!(of("c").iter().any(|c| c[3] != "0"));
+        assert_eq!(*of("end")[0], ["end", "", "nothing", "0"]);
+        client.disconnect();
+    }
+}

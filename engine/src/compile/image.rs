@@ -71,6 +71,28 @@ impl<'a> CodeScope<'a> {
         variables.map(|variable| variable.name.clone()).collect()
     }
 
+    /// Returns the function's language, and the names of those of its parameters whose places are known
+    /// here.
+    pub(crate) fn parameters(&self) -> (Language, Vec<String>) {
+        let (Some(loaded), Some(function)) = (self.here(), &self.function) else {
+            return (Language::C, Vec::new());
+        };
+        let frames = function.frames_at(loaded.bias.file(self.pc));
+        let outermost = frames
+            .get(self.depth)
+            .and_then(|frame| frame.scopes.first());
+        let variables = outermost.map_or(&[][..], |scope| &scope.variables);
+        let is_known = |variable: &&Variable| {
+            variable.kind == VariableKind::Parameter
+                && !variable.artificial
+                && !variable.name.is_empty()
+                && matches!(self.local(&variable.name), Ok(Some(_)))
+        };
+        let names = variables.iter().filter(is_known);
+        let names = names.map(|variable| variable.name.clone()).collect();
+        (self.language(), names)
+    }
+
     /// Returns the functions with a name that are visible here.
     pub(crate) fn functions_named(&self, name: &str) -> Vec<ResolvedFunction> {
         let place = self.place();

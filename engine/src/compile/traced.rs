@@ -423,6 +423,7 @@ fn expression_of(subject: &Subject) -> Result<&Expression, NotCompilable> {
         Source::Expression(expression) => Ok(expression),
         Source::Stack(_) => Err("the debugger unwinds the stack".into()),
         Source::Function
+        | Source::Arguments
         | Source::Elapsed
         | Source::Returned
         | Source::CallPath

@@ -109,6 +109,7 @@ impl Debugger {
         for loaded in self.images.modules.clear() {
             self.emit(Event::ModuleUnloaded(loaded.id));
         }
+        self.forget_trace_sites();
         for id in self.stops.breakpoints.unbind_all() {
             self.emit(Event::BreakpointChanged(id));
         }

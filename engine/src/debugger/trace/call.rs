@@ -223,7 +223,12 @@ impl Debugger {
         let state = self.traces.0.get_mut(&id);
         let entered = state.and_then(|state| state.entered.remove(&activation));
         self.tell_calls_outside(id, exit.entry);
-        let entered = entered.or_else(|| self.call_in_program(id, &query, activation));
+        let hidden = self.stops.breakpoints.hidden(id, exit.entry);
+        let Some(site) = self.site_query(id, exit.entry, hidden, &query) else {
+            return;
+        };
+        let query = &site.query;
+        let entered = entered.or_else(|| self.call_in_program(id, query, activation));
         let Some(entered) = entered else {
             return;
         };
@@ -245,8 +250,8 @@ impl Debugger {
             },
             Err(error) => return state.collected.fail(format!("`returned`: {error}")),
         };
-        match complete(&query, entered, &left) {
-            Ok(values) => state.add(&query, thread, values),
+        match complete(query, entered, &left) {
+            Ok(values) => state.add(&site, thread, values),
             Err(error) => state.collected.fail(error.to_string()),
         }
     }

@@ -23,6 +23,11 @@ impl Debugger {
         hidden: usize,
         query: &Query,
     ) {
+        let site = addr.and_then(|addr| self.site_query(id, addr, hidden, query));
+        let Some(site) = site else {
+            return;
+        };
+        let own = &site.query;
         let frame = match query.records_calls() {
             true => self.frame_address(thread),
             false => None,
@@ -33,7 +38,7 @@ impl Debugger {
             }
             _ => Vec::new(),
         };
-        let values = self.in_hit_frame(thread, hidden, |context| entered(query, &path, context));
+        let values = self.in_hit_frame(thread, hidden, |context| entered(own, &path, context));
         let Some(state) = self.traces.0.get_mut(&id) else {
             return;
         };
@@ -51,8 +56,8 @@ impl Debugger {
                     .collected
                     .fail("the address of the frame is unknown".to_owned());
             }
-            (Ok(entered), ..) => match complete(query, entered, &Left::nothing()) {
-                Ok(values) => state.add(query, thread, values),
+            (Ok(entered), ..) => match complete(own, entered, &Left::nothing()) {
+                Ok(values) => state.add(&site, thread, values),
                 Err(error) => state.collected.fail(error.to_string()),
             },
             (Err(error), ..) => state.collected.fail(error.to_string()),
@@ -102,7 +107,8 @@ fn text_of(
             return Ok(Some(name.unwrap_or_else(|| "??".to_owned())));
         }
         Source::CallPath | Source::CallDepth => return Ok(Some(path_text(subject, path))),
-        Source::Elapsed | Source::Returned => return Ok(None),
+        // At a site, each parameter is a value of its own.
+        Source::Elapsed | Source::Returned | Source::Arguments => return Ok(None),
     };
     let value = expression.evaluate(context, Purpose::Look);
     let value = value.map_err(|error| in_subject(subject, &error))?;

@@ -6,7 +6,7 @@ use crate::compile::{
 };
 use crate::debugger::Debugger;
 use crate::expr::check::scalar;
-use crate::expr::query::Query;
+use crate::expr::query::{Query, SiteQuery};
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::jump_patch::call_paths::PathSite;
 use crate::inferior::jump_patch::install::Refusal;
@@ -14,7 +14,7 @@ use crate::inferior::jump_patch::trace_area::{Layout, TraceArea};
 use crate::inferior::jump_patch::trampoline::Moment;
 use crate::inspect::abi::{self, Class, Returning};
 use crate::inspect::value::Ty;
-use dwarf::LoadAddr;
+use dwarf::{LoadAddr, TypeId};
 use std::rc::Rc;
 
 /// What the code at a site of a tracepoint is to do.
@@ -97,6 +97,9 @@ impl Debugger {
     ) -> Result<Rc<TraceArea>, Refusal> {
         let number = self.inferior.thread_number_offset(thread);
         let hidden = self.stops.breakpoints.hidden(id, entry);
+        let own = self.site_query(id, entry, hidden, query);
+        let own = own.ok_or("the tracepoint was removed")?;
+        let query = &own.query;
         let scope = CodeScope::at(&self.images.modules, entry, hidden).with_thread_number(number);
         let calls = query.records_calls().then(|| Calls {
             returned: self.returned_at(entry),
@@ -121,17 +124,48 @@ impl Debugger {
         let state = state.ok_or("the tracepoint was removed")?;
         let areas = &self.inferior.jumps.trace_areas;
         let is_there = |area: &&Rc<TraceArea>| {
-            area.site == entry && area.layout == layout && areas.iter().any(|it| it.0 == area.at)
+            area.site == entry
+                && Rc::ptr_eq(&area.query, &own)
+                && area.layout == layout
+                && areas.iter().any(|it| it.0 == area.at)
         };
         if let Some(area) = state.areas.iter().find(is_there) {
             return Ok(area.clone());
         }
         let (at, shared) = self.inferior.map_shared(thread, entry, layout.len)?;
         self.inferior.jumps.trace_areas.push((at, layout.len));
-        let area = TraceArea::new((entry, function), traced, layout, at, shared);
+        let area = TraceArea::new((entry, function), (own, traced), layout, at, shared);
         let area = Rc::new(area.with_paths(paths));
         state.areas.push(area.clone());
         Ok(area)
+    }
+
+    /// Returns a tracepoint's query at a site; `None` if the tracepoint was removed.
+    pub(super) fn site_query(
+        &mut self,
+        id: BreakpointId,
+        entry: LoadAddr,
+        hidden: usize,
+        query: &Query,
+    ) -> Option<Rc<SiteQuery>> {
+        if let Some(known) = self.traces.get(id)?.sites.get(&entry) {
+            return Some(known.clone());
+        }
+        let scope = CodeScope::at(&self.images.modules, entry, hidden);
+        let (language, parameters) = scope.parameters();
+        let is_returning = self.return_type_at(entry).is_none_or(|it| it.is_some());
+        let own = Rc::new(SiteQuery::new(query, &parameters, is_returning, language));
+        let state = self.traces.0.get_mut(&id)?;
+        state.sites.insert(entry, own.clone());
+        Some(own)
+    }
+
+    /// Returns the type that the function at an address returns, if any; `None`: the function is
+    /// unknown.
+    fn return_type_at(&self, entry: LoadAddr) -> Option<Option<TypeId>> {
+        let loaded = self.images.modules.at(entry)?;
+        let function = loaded.module.function_at(loaded.bias.file(entry))?;
+        Some(function.return_type)
     }
 
     /// Returns the name of the function at an address, as hits there have it.

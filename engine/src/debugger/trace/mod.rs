@@ -9,7 +9,7 @@ mod path;
 pub(crate) use install::SiteTrace;
 
 use crate::debugger::Debugger;
-use crate::expr::query::Query;
+use crate::expr::query::{Query, SiteQuery};
 use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
 use crate::inferior::jump_patch::call_paths::CallPaths;
 use crate::inferior::jump_patch::log_ring::LogTarget;
@@ -18,6 +18,7 @@ use crate::os::{nanoseconds_per_tick, ticks};
 use crate::stops::breakpoint::Spec;
 use crate::stops::trace::{Addition, Collected, Record, TraceReport, columns, record_values};
 use call::{Activation, Entered};
+use dwarf::LoadAddr;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,6 +40,8 @@ struct TraceState {
     areas: Vec<Rc<TraceArea>>,
     /// Calls that have not returned, and whose entry the debugger has evaluated.
     entered: FxHashMap<Activation, Entered>,
+    /// The query at each site that was hit.
+    sites: FxHashMap<LoadAddr, Rc<SiteQuery>>,
     /// The paths of calls, once one was recorded in this process.
     paths: Option<Rc<CallPaths>>,
     clock: Clock,
@@ -73,11 +76,13 @@ impl TraceState {
     /// Adds what a hit or a call adds to each table, and its record, if there are values for one.
     fn add(
         &mut self,
-        query: &Query,
+        site: &SiteQuery,
         thread: ThreadId,
         (additions, record): (Vec<Addition>, Vec<String>),
     ) {
-        self.collected.add(query, additions);
+        let query = self.query.clone();
+        self.collected.add(&query, additions);
+        let record = site.regroup(&query.record, record);
         if !record.is_empty() {
             self.collected.record(Record {
                 time: self.clock.at.elapsed(),
@@ -193,16 +198,13 @@ impl Debugger {
             let (records, all) = area.records();
             let records = records.into_iter().map(|record| {
                 let captured = traced.captured[traced.record.clone()].iter();
+                let own = &area.query.query.record;
+                let site = (&own[..], area.function.as_str());
+                let values = record_values(&record.values, captured, site, area.paths(), &target);
                 Record {
                     time: state.clock.time(record.ticks),
                     thread: Some(record.thread).filter(|thread| thread.0 > 0),
-                    values: record_values(
-                        &record.values,
-                        captured,
-                        (&query.record, &area.function),
-                        area.paths(),
-                        &target,
-                    ),
+                    values: area.query.regroup(&query.record, values),
                 }
             });
             collected.merge_records(records.collect(), all);
@@ -233,9 +235,18 @@ impl Debugger {
                 query,
                 areas: Vec::new(),
                 entered: FxHashMap::default(),
+                sites: FxHashMap::default(),
                 paths: None,
                 clock: Clock::start(),
             });
+        }
+    }
+
+    /// Drops what is known of the sites of tracepoints, for another program.
+    pub(crate) fn forget_trace_sites(&mut self) {
+        for state in self.traces.0.values_mut() {
+            state.sites.clear();
+            state.paths = None;
         }
     }
 

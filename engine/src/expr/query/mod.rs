@@ -5,7 +5,10 @@
 //! `keep N` (records that are kept). Each aggregate that needs rows of its own, as `distinct` does,
 //! is a table of its own.
 
+mod at_site;
 mod split;
+
+pub use at_site::SiteQuery;
 
 use super::Expression;
 use crate::ids::error::Error;
@@ -108,6 +111,8 @@ pub enum Source {
     Stack(usize),
     /// The name of the function.
     Function,
+    /// The names and values of the function's parameters.
+    Arguments,
     /// How long a call took, from the entry of the function to its return, in nanoseconds.
     Elapsed,
     /// The value that a call returned.
@@ -137,6 +142,11 @@ impl Subject {
     /// Returns whether the value is known only when the call returns.
     pub fn is_late(&self) -> bool {
         matches!(self.value, Source::Elapsed | Source::Returned)
+    }
+
+    /// Returns whether these are several values, which differ by function.
+    pub fn is_list(&self) -> bool {
+        matches!(self.value, Source::Arguments)
     }
 
     /// Returns whether the value is one of the calls in progress.
@@ -183,6 +193,9 @@ impl Query {
         let keys: Vec<Subject> = (parts.keys.iter())
             .map(|key| parser.subject(key))
             .collect::<Result<_, _>>()?;
+        if let Some(key) = keys.iter().find(|it| it.is_list()) {
+            return Err(only_recorded(key));
+        }
         let mut query = Query {
             tables: Vec::new(),
             record: Vec::new(),
@@ -216,6 +229,9 @@ impl Query {
                 shown: None,
             });
         }
+        if let Some((value, _)) = own.iter().find(|it| it.0.is_list()) {
+            return Err(only_recorded(value));
+        }
         for (subject, shown) in own {
             query.tables.push(Table {
                 keys: keys.iter().cloned().chain([subject]).collect(),
@@ -231,6 +247,13 @@ impl Query {
         }
         Ok(query)
     }
+}
+
+fn only_recorded(value: &Subject) -> Error {
+    let text = &value.text;
+    Error::eval(format!(
+        "`{text}` are several values; they are only recorded, not a key or a number"
+    ))
 }
 
 enum Item {
@@ -276,6 +299,7 @@ impl Parser {
     fn column(&self, aggregate: Aggregate, value: &str) -> Result<Item, Error> {
         let value = self.subject(value)?;
         match value.value {
+            Source::Arguments => Err(only_recorded(&value)),
             Source::Stack(_) | Source::Function | Source::CallPath | Source::CallDepth => {
                 let text = format!("`{}` cannot be added up; use it as a key", value.text);
                 Err(Error::eval(text))
@@ -350,6 +374,7 @@ impl Parser {
             }
             _ if text == "stack" => Source::Stack(STACK),
             _ if text == "function" => Source::Function,
+            _ if text == "arguments" => Source::Arguments,
             _ if text == "elapsed" => Source::Elapsed,
             _ if text == "returned" => Source::Returned,
             _ if text == "call_path" => Source::CallPath,
@@ -464,6 +489,9 @@ mod tests {
             ("x by", "a key is missing"),
             ("count() where", "a condition is missing"),
             ("a,,b", "a value is missing"),
+            ("sum(arguments)", "only recorded"),
+            ("count() by arguments", "only recorded"),
+            ("distinct(arguments)", "only recorded"),
             ("sum(stack)", "cannot be added up"),
             ("x keep many", "`many` is not a number"),
             ("f(", "`f(`"),

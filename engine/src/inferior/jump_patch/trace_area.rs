@@ -10,7 +10,7 @@
 use super::call_paths::{CallPaths, PathSite};
 use super::trampoline::{Moment, Tracing};
 use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
-use crate::expr::query::{Aggregate, Scale};
+use crate::expr::query::{Aggregate, Scale, SiteQuery};
 use crate::ids::ThreadId;
 use crate::os::Shared;
 use dwarf::LoadAddr;
@@ -240,6 +240,8 @@ pub struct TraceArea {
     pub site: LoadAddr,
     /// The name of its function.
     pub function: String,
+    /// The query at the location.
+    pub query: Rc<SiteQuery>,
     /// The query as it was compiled.
     pub traced: Traced,
     /// Where everything is.
@@ -288,7 +290,7 @@ impl TraceArea {
     /// zeroed.
     pub fn new(
         (site, function): (LoadAddr, String),
-        traced: Traced,
+        (query, traced): (Rc<SiteQuery>, Traced),
         layout: Layout,
         at: LoadAddr,
         shared: Shared,
@@ -309,6 +311,7 @@ impl TraceArea {
         TraceArea {
             site,
             function,
+            query,
             traced,
             layout,
             at,

@@ -8,10 +8,11 @@ use super::trampoline_tests::{CODES, condition, machine, run};
 use crate::compile::Traced;
 use crate::compile::tests::machine::{At, Machine};
 use crate::compile::tests::random::Random;
-use crate::expr::query::Query;
+use crate::expr::query::{Query, SiteQuery};
 use crate::os::own_code;
 use dwarf::LoadAddr;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 struct Case {
     area: TraceArea,
@@ -25,8 +26,10 @@ impl Case {
         let layout = Layout::of(&traced, query.keep);
         let (shared, at, map) = own_code::shared(layout.len as usize);
         let at = LoadAddr(at);
+        let query = Rc::new(SiteQuery::new(&query, &[], true, machine.language));
+        let site = (LoadAddr(0), String::new());
         Case {
-            area: TraceArea::new((LoadAddr(0), String::new()), traced, layout, at, shared),
+            area: TraceArea::new(site, (query, traced), layout, at, shared),
             _map: map,
         }
     }
