@@ -52,4 +52,6 @@ pub use stops::breakpoint::{
 pub use stops::event::{Event, Stop, StopReason};
 pub use stops::exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
 pub use stops::step::{StepFilters, StepTarget};
-pub use stops::trace::{Cell, Histogram, Number, Record, Row, TableReport, TraceReport};
+pub use stops::trace::{
+    Cell, Histogram, Number, PATH_SEPARATOR, Record, Row, STACK_SEPARATOR, TableReport, TraceReport,
+};

@@ -136,3 +136,97 @@ fn mistakes_are_said() {
     let neither: Output = Command::output(command().args(["trace", "handle"])).expect("its output");
     assert!(!neither.status.success());
 }
+
+/// The tree, the flame graph and the timeline of the same run.
+#[test]
+fn calls_are_a_tree_a_flame_graph_and_a_timeline() {
+    let fixture = Fixture::of("c/call_paths.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (flame, timeline) = (file("flame.svg"), file("timeline.json"));
+    let calls = ["--calls", "?", "--flame", &flame, "--perfetto", &timeline];
+    let (code, shown, errors) = output(&[&calls[..], &["--", program, "1"]].concat());
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "{shown}");
+    let printed: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
+        .collect();
+    let calls_of = |path: &str| {
+        let line = printed
+            .iter()
+            .find(|line| line.split_once(' ').is_some_and(|it| it.1 == path));
+        line.and_then(|line| line.split(' ').next())
+            .expect("a path")
+    };
+    // Below `a` is `b`, with as many calls as the program counts.
+    let tree: Vec<Vec<&str>> = (shown.lines())
+        .skip_while(|line| !line.contains("self  function"))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let indent = |name: &str, depth: usize| {
+        shown
+            .lines()
+            .filter(|line| line.ends_with(&format!("  {}{name}", "  ".repeat(depth))))
+            .count()
+    };
+    assert!(
+        tree.iter()
+            .any(|line| line.first() == Some(&calls_of("a")) && line.last() == Some(&"a"))
+    );
+    assert!(indent("b", 1) >= 1, "{shown}");
+
+    let svg = std::fs::read_to_string(&flame).expect("a flame graph");
+    assert!(
+        svg.starts_with("<?xml") && svg.contains("<title>a ("),
+        "{svg}"
+    );
+
+    let timeline = std::fs::read(&timeline).expect("a timeline");
+    let timeline: Value = serde_json::from_slice(&timeline).expect("JSON");
+    let events = timeline["traceEvents"].as_array().expect("events");
+    let all: usize = printed
+        .iter()
+        .filter_map(|line| line.split(' ').next()?.parse::<usize>().ok())
+        .sum();
+    assert_eq!(events.len(), all);
+    let span = |event: &Value| {
+        let time = |name: &str| event[name].as_f64().expect("a time");
+        (time("ts"), time("ts") + time("dur"))
+    };
+    // Of each thread, calls are inside of each other or apart.
+    for (index, one) in events.iter().enumerate() {
+        for other in events[index + 1..]
+            .iter()
+            .take(30)
+            .filter(|it| it["tid"] == one["tid"])
+        {
+            let ((a, b), (c, d)) = (span(one), span(other));
+            let apart = b <= c + 1.0 || d <= a + 1.0;
+            let inside = (c <= a + 1.0 && b <= d + 1.0) || (a <= c + 1.0 && d <= b + 1.0);
+            assert!(apart || inside, "{one} {other}");
+        }
+    }
+
+    let (code, _, errors) = output(&["--calls", "?", "n > 3", "--", program]);
+    assert_eq!(code, Some(2));
+    assert!(
+        errors.contains("only `where CONDITION` may follow"),
+        "{errors}"
+    );
+    let nowhere = [
+        "--calls",
+        "?",
+        "--flame",
+        "/no/such/folder.svg",
+        "--",
+        program,
+        "1",
+    ];
+    let (code, _, errors) = output(&nowhere);
+    assert_eq!(code, Some(1));
+    assert!(
+        errors.contains("cannot write /no/such/folder.svg"),
+        "{errors}"
+    );
+}

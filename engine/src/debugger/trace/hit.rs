@@ -9,7 +9,7 @@ use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inspect::value::{self, Limits};
 use crate::os::ticks;
-use crate::stops::trace::{Number, path_text};
+use crate::stops::trace::{Number, STACK_SEPARATOR, path_text};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -23,6 +23,7 @@ impl Debugger {
         hidden: usize,
         query: &Query,
     ) {
+        let now = ticks();
         let site = addr.and_then(|addr| self.site_query(id, addr, hidden, query));
         let Some(site) = site else {
             return;
@@ -57,7 +58,7 @@ impl Debugger {
                     .fail("the address of the frame is unknown".to_owned());
             }
             (Ok(entered), ..) => match complete(own, entered, &Left::nothing()) {
-                Ok(values) => state.add(&site, thread, values),
+                Ok(values) => state.add(&site, (thread, now), values),
                 Err(error) => state.collected.fail(error.to_string()),
             },
             (Err(error), ..) => state.collected.fail(error.to_string()),
@@ -97,7 +98,7 @@ fn text_of(
 ) -> Result<Option<String>, Error> {
     let expression = match &subject.value {
         Source::Expression(expression) => expression,
-        Source::Stack(frames) => return Ok(Some(context.callers(*frames).join(" ← "))),
+        Source::Stack(frames) => return Ok(Some(context.callers(*frames).join(STACK_SEPARATOR))),
         Source::Function => {
             // Only a function with code of its own returns.
             let name = match is_call {

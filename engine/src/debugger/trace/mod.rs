@@ -74,10 +74,11 @@ fn nanoseconds(ticks: u64) -> u64 {
 
 impl TraceState {
     /// Adds what a hit or a call adds to each table, and its record, if there are values for one.
+    /// `ticks`: the processor's clock at the hit, or at the return of the call.
     fn add(
         &mut self,
         site: &SiteQuery,
-        thread: ThreadId,
+        (thread, ticks): (ThreadId, u64),
         (additions, record): (Vec<Addition>, Vec<String>),
     ) {
         let query = self.query.clone();
@@ -85,7 +86,7 @@ impl TraceState {
         let record = site.regroup(&query.record, record);
         if !record.is_empty() {
             self.collected.record(Record {
-                time: self.clock.at.elapsed(),
+                time: self.clock.time(ticks),
                 thread: Some(thread),
                 values: record,
             });

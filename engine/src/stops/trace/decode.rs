@@ -8,8 +8,10 @@ pub(super) use crate::inferior::jump_patch::trace_area::EXPONENTS;
 use crate::inferior::jump_patch::trace_area::{FLOAT_BUCKETS, INT_BUCKETS, RawRow};
 use crate::inspect::value::{Limits, Target};
 
+/// What stands between the functions of a stack that is a key.
+pub const STACK_SEPARATOR: &str = " ← ";
 /// What stands between the functions of a path.
-const PATH_SEPARATOR: &str = " → ";
+pub const PATH_SEPARATOR: &str = " → ";
 
 /// Returns the cells of a row.
 pub(crate) fn columns<'a>(

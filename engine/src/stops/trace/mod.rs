@@ -5,6 +5,7 @@
 mod decode;
 mod number;
 
+pub use decode::{PATH_SEPARATOR, STACK_SEPARATOR};
 pub(crate) use decode::{columns, number, path_text, record_values};
 pub use number::{Histogram, Number};
 

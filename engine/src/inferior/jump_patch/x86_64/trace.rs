@@ -40,6 +40,15 @@ type Done = Result<(), IcedError>;
 /// Where a thread's number is: above the thread pointer (`fs`).
 pub(super) type ThreadNumber = Option<i32>;
 
+/// The time of a record.
+#[derive(Clone, Copy)]
+pub(super) enum Clock {
+    /// The present.
+    Now,
+    /// The value of the processor's clock this many bytes above the stack pointer.
+    Kept(i32),
+}
+
 /// Emits the code; it falls through.
 pub(super) fn emit(
     asm: &mut CodeAssembler,
@@ -47,14 +56,14 @@ pub(super) fn emit(
     layout: &Layout,
     area: LoadAddr,
     values: Values,
-    thread: ThreadNumber,
+    (thread, clock): (ThreadNumber, Clock),
 ) -> Done {
     let mut tracer = Tracer { asm, area, values };
     for (table, layout) in traced.tables.iter().zip(&layout.tables) {
         tracer.table(table, layout)?;
     }
     match &layout.ring {
-        Some(ring) => tracer.record(traced.record.clone(), ring, thread),
+        Some(ring) => tracer.record(traced.record.clone(), ring, (thread, clock)),
         None => Ok(()),
     }
 }
@@ -359,7 +368,12 @@ impl Tracer<'_> {
     }
 
     /// Writes a record, unless another thread is writing its slot: then it is lost.
-    fn record(&mut self, captured: Range<usize>, ring: &RingLayout, thread: ThreadNumber) -> Done {
+    fn record(
+        &mut self,
+        captured: Range<usize>,
+        ring: &RingLayout,
+        (thread, clock): (ThreadNumber, Clock),
+    ) -> Done {
         let mut end = self.asm.create_label();
         self.asm.mov(r8, self.area.0)?;
         self.asm.mov(edx, 1)?;
@@ -376,9 +390,14 @@ impl Tracer<'_> {
         self.asm.lea(rsi, ptr(rdi + rdi) + 1)?;
         self.asm.lock().cmpxchg(ptr(rcx) + NUMBER, rsi)?;
         self.asm.jne(end)?;
-        self.asm.rdtsc()?;
-        self.asm.shl(rdx, 32_u32)?;
-        self.asm.or(rax, rdx)?;
+        match clock {
+            Clock::Now => {
+                self.asm.rdtsc()?;
+                self.asm.shl(rdx, 32_u32)?;
+                self.asm.or(rax, rdx)?;
+            }
+            Clock::Kept(at) => self.asm.mov(rax, ptr(rsp) + at)?,
+        }
         self.asm.mov(ptr(rcx) + TICKS, rax)?;
         match thread {
             Some(at) => self.asm.mov(eax, dword_ptr(at).fs())?,

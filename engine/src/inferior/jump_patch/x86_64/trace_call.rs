@@ -14,6 +14,11 @@ use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, edx, ptr, qword_ptr, r8, r9, r10, rax, rcx, rdi, rdx, rsi, rsp,
 };
 
+/// Size in bytes of what is kept of a call on the stack, from the address of its frame on.
+pub(super) const CALL_BYTES: i32 = 24;
+/// Offset in it of the processor's clock at the return.
+pub(super) const RETURN_TICKS: i32 = 16;
+
 type Done = Result<(), IcedError>;
 
 /// Where calls in progress are.
@@ -117,7 +122,8 @@ impl Slots {
     }
 
     /// Emits code that fetches the values of the call that returns to where they were at its entry, and
-    /// its duration so far in ticks to `frame`; the slot's address is behind that. It jumps to `deopt`
+    /// its duration so far in ticks to `frame`; behind that are the slot's address and the clock at the
+    /// return ([`RETURN_TICKS`]). It jumps to `deopt`
     /// if only the debugger may know the call, and to `none` if it is not recorded.
     pub fn fetch(
         self,
@@ -131,6 +137,7 @@ impl Slots {
         asm.shl(rdx, 32_u32)?;
         asm.or(rax, rdx)?;
         asm.mov(rsi, rax)?;
+        asm.mov(ptr(rsp) + (frame + RETURN_TICKS), rax)?;
         asm.mov(rdi, ptr(rsp) + frame)?;
         self.find(asm, unknown)?;
         asm.jmp(found)?;

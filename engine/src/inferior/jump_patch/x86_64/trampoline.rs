@@ -6,8 +6,8 @@ use super::super::trampoline::{
     CannotRelocate, HitAction, Moment, Saved, SavedState, Tracing, Trampoline, TrampolineState,
 };
 use super::super::window::PatchedRange;
-use super::trace::{self, TRACING};
-use super::trace_call::Slots;
+use super::trace::{self, Clock, TRACING};
+use super::trace_call::{CALL_BYTES, RETURN_TICKS, Slots};
 use super::trace_path::Paths;
 use crate::arch::x86_64::{self, own};
 use crate::compile::x86_64::{Exits, emit_captured, emit_condition, emit_measured};
@@ -206,7 +206,14 @@ impl Builder {
                 }
                 self.slots(tracing).enter(&mut self.asm, values, frame)
             }
-            _ => trace::emit(&mut self.asm, traced, layout, area, values, thread),
+            Moment::Hit => {
+                let of = (thread, Clock::Now);
+                trace::emit(&mut self.asm, traced, layout, area, values, of)
+            }
+            Moment::Leave(_) => {
+                let of = (thread, Clock::Kept(frame + RETURN_TICKS));
+                trace::emit(&mut self.asm, traced, layout, area, values, of)
+            }
         }
     }
 
@@ -326,12 +333,8 @@ pub fn build(
     let area = values
         + say.map_or(0, |(message, _)| message.size() as i32)
         + traced.map_or(0, |(tracing, values)| {
-            let of_call = if tracing.moment.frame().is_some() {
-                16
-            } else {
-                0
-            };
-            values.size + of_call
+            let is_call = tracing.moment.frame().is_some();
+            values.size + if is_call { CALL_BYTES } else { 0 }
         });
     it.take(area)?;
     it.evaluating();

@@ -1,16 +1,19 @@
 //! `stillpoint trace`: records values and aggregates of a program at a line or a function, and prints
 //! them while the program runs and at the end.
 
+mod files;
+mod printer;
+
 use super::driver::Driver;
 use super::report::StopReport;
-use super::{print, print_json, print_report, settings, show_output};
+use super::{print_report, settings, show_output};
 use crate::client::ClientError;
-use crate::context::traces::{self, Style};
 use crate::protocol::{AddTraceArguments, Event, ThreadArguments, Trace, TracesArguments};
 use crate::requests::{AddTrace, Attach, Continue, Launch, ReadTraces};
 use clap::Args;
+use printer::Printer;
 use serde_json::json;
-use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
@@ -19,10 +22,14 @@ use tokio::time::{MissedTickBehavior, interval};
 const TICK: Duration = Duration::from_millis(100);
 /// Records that are read at once; of more in one tick, the first ones are not printed.
 const MAX_RECORDS: i64 = 4096;
-/// Maximum size of what is printed of a tracepoint's tables, in bytes.
-const MAX_BYTES: usize = 1 << 20;
-/// Maximum number of lines that are drawn again and again.
-const MAX_LINES: usize = 40;
+/// What is recorded of calls: their tree.
+const CALLS: &str = "count(), sum(elapsed), max(elapsed) by call_path";
+/// What is recorded for a flame graph of hits.
+const STACKS: &str = "count() by stack(64)";
+/// Rows of a tree, and of what is written to files.
+const MAX_ROWS: u32 = 1 << 14;
+/// Records that are written to a file: the last ones.
+const FILE_RECORDS: i64 = 200_000;
 
 /// Options of `stillpoint trace`.
 #[derive(Args, Debug)]
@@ -43,29 +50,101 @@ pub struct Options {
     /// The number of rows to print of each table
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub rows: u32,
-    /// Where to record
-    #[arg(value_name = "FILE:LINE|FUNCTION")]
-    pub place: String,
-    /// What to record: values, or aggregates such as `count() by d->kind`; without any, hits are
-    /// counted
-    #[arg(value_name = "EXPRESSION")]
-    pub query: Vec<String>,
+    /// Print the calls of all functions that match, as a tree with times: `shop::*`, or a regular
+    /// expression between slashes. What may follow is `where CONDITION`
+    #[arg(long, value_name = "PATTERN")]
+    pub calls: Option<String>,
+    /// Write a flame graph: of the stacks at the place's hits, or of the times of `--calls`
+    #[arg(long, value_name = "FILE.svg")]
+    pub flame: Option<PathBuf>,
+    /// Write the records, or the calls of `--calls`, as a timeline for Perfetto (ui.perfetto.dev)
+    #[arg(long, value_name = "FILE.json")]
+    pub perfetto: Option<PathBuf>,
+    /// Where to record, `FILE:LINE` or a function (not with `--calls`), then what: values, or
+    /// aggregates such as `count() by d->kind`; without any, hits are counted
+    #[arg(value_name = "PLACE|EXPRESSION", required_unless_present = "calls")]
+    pub what: Vec<String>,
     /// The program to run, and its arguments
     #[arg(value_name = "PROGRAM", last = true)]
     pub command: Vec<String>,
 }
 
+impl Options {
+    /// Returns where to record, and what.
+    ///
+    /// # Errors
+    /// The arguments contradict each other.
+    fn tracepoint(&self) -> Result<AddTraceArguments, String> {
+        let (location, rest) = match &self.calls {
+            Some(pattern) => (pattern_of(pattern), &self.what[..]),
+            None => {
+                let (place, rest) = self.what.split_first().ok_or("a place is missing")?;
+                (place.clone(), rest)
+            }
+        };
+        let own = query_of(rest);
+        let fixed = match (&self.calls, &self.flame) {
+            (Some(_), _) => Some(CALLS),
+            (None, Some(_)) => Some(STACKS),
+            (None, None) => None,
+        };
+        let mut query = match fixed {
+            None => own,
+            Some(fixed) if own.is_empty() => fixed.to_owned(),
+            Some(fixed) if own.starts_with("where ") => format!("{fixed} {own}"),
+            Some(fixed) => {
+                return Err(format!(
+                    "`{own}` cannot be recorded here, since `{fixed}` is; only `where CONDITION` \
+                     may follow"
+                ));
+            }
+        };
+        if self.perfetto.is_some() && self.calls.is_some() {
+            query = format!("function, elapsed, arguments, returned, {query} keep {FILE_RECORDS}");
+        }
+        Ok(AddTraceArguments { location, query })
+    }
+}
+
+/// Returns the regular expression of a pattern with `*` and `?`, unless it is one.
+fn pattern_of(pattern: &str) -> String {
+    if pattern.len() > 1 && pattern.starts_with('/') && pattern.ends_with('/') {
+        return pattern.to_owned();
+    }
+    let mut expression = String::from("/^");
+    for char in pattern.chars() {
+        match char {
+            '*' => expression.push_str(".*"),
+            '?' => expression.push('.'),
+            _ if char.is_alphanumeric() || matches!(char, '_' | ':' | ' ' | ',') => {
+                expression.push(char);
+            }
+            _ => expression.extend(['\\', char]),
+        }
+    }
+    expression.push_str("$/");
+    expression
+}
+
 /// Traces a program. Returns its exit code if it was started and has ended.
 pub fn trace(options: Options) -> ExitCode {
+    let wanted = match options.tracepoint() {
+        Ok(wanted) => wanted,
+        Err(why) => {
+            eprintln!("stillpoint: {why}");
+            return ExitCode::from(2);
+        }
+    };
     super::serve_client_to_its_end(async move |driver: &mut Driver| {
         let mut printer = Printer::new(&options);
-        session(driver, &options, &mut printer).await
+        session(driver, &options, &wanted, &mut printer).await
     })
 }
 
 async fn session(
     driver: &mut Driver,
     options: &Options,
+    wanted: &AddTraceArguments,
     printer: &mut Printer,
 ) -> Result<u8, ClientError> {
     let starting = match options.pid {
@@ -83,14 +162,10 @@ async fn session(
             driver.start::<Launch>(&settings(launch)).await?
         }
     };
-    let wanted = AddTraceArguments {
-        location: options.place.clone(),
-        query: query_of(&options.query),
-    };
-    let set = driver.client.request::<AddTrace>(&wanted).await?;
+    let set = driver.client.request::<AddTrace>(wanted).await?;
     if !set.verified && !set.is_searching {
         let why = set.message.as_deref().unwrap_or("not found yet");
-        eprintln!("stillpoint: {}: {why}", options.place);
+        eprintln!("stillpoint: {}: {why}", wanted.location);
     }
     driver.run_started(starting).await?;
 
@@ -128,21 +203,29 @@ async fn session(
                     break;
                 }
                 if printer.is_due() {
-                    let read = read(driver, options).await?;
+                    let read = read(driver, options, MAX_RECORDS).await?;
                     printer.show(&read, options, false);
                 }
             }
         }
     }
-    let last = read(driver, options).await?;
+    let records = match options.perfetto {
+        Some(_) => FILE_RECORDS,
+        None => MAX_RECORDS,
+    };
+    let last = read(driver, options, records).await?;
     for trace in last
         .iter()
         .filter(|it| !it.verified && it.hits == 0 && set.is_searching)
     {
         let why = trace.message.as_deref().unwrap_or("not found");
-        eprintln!("stillpoint: {}: {why}", options.place);
+        eprintln!("stillpoint: {}: {why}", wanted.location);
     }
     printer.show(&last, options, true);
+    if let Err(why) = files::write(&last, options) {
+        eprintln!("stillpoint: {why}");
+        code = code.max(1);
+    }
     Ok(if options.pid.is_some() { 0 } else { code })
 }
 
@@ -167,112 +250,17 @@ fn query_of(arguments: &[String]) -> String {
     query
 }
 
-async fn read(driver: &Driver, options: &Options) -> Result<Vec<Trace>, ClientError> {
+async fn read(driver: &Driver, options: &Options, records: i64) -> Result<Vec<Trace>, ClientError> {
+    let rows = match (&options.calls, &options.flame) {
+        (None, None) => options.rows,
+        _ => MAX_ROWS,
+    };
     let wanted = TracesArguments {
         id: None,
-        rows: Some(i64::from(options.rows)),
-        records: Some(MAX_RECORDS),
+        rows: Some(i64::from(rows)),
+        records: Some(records),
     };
     Ok(driver.client.request::<ReadTraces>(&wanted).await?.traces)
-}
-
-/// What is printed when. On a terminal the tables are drawn over the former ones.
-struct Printer {
-    every: Option<Duration>,
-    shown_at: Instant,
-    /// Whether former tables can be erased.
-    redraws: bool,
-    /// The number of lines of the former tables.
-    drawn: usize,
-    /// Records that were printed.
-    records: u64,
-    /// The number of hits when they were printed last, for the rate.
-    before: Option<(Instant, u64)>,
-}
-
-impl Printer {
-    fn new(options: &Options) -> Printer {
-        let redraws = io::stdout().is_terminal() && !options.json;
-        let every = options
-            .every
-            .and_then(|it| Duration::try_from_secs_f64(it).ok());
-        Printer {
-            every: every.or(redraws.then_some(Duration::from_secs(1))),
-            shown_at: Instant::now(),
-            redraws,
-            drawn: 0,
-            records: 0,
-            before: None,
-        }
-    }
-
-    fn is_due(&self) -> bool {
-        self.every
-            .is_some_and(|every| self.shown_at.elapsed() >= every)
-    }
-
-    /// Erases what can be drawn again.
-    fn erase(&mut self) {
-        if self.drawn > 0 {
-            // Up to the first line of it, and clears from there on.
-            print(&format!("\x1b[{}A\x1b[J", self.drawn));
-            self.drawn = 0;
-        }
-    }
-
-    fn show(&mut self, traces: &[Trace], options: &Options, is_last: bool) {
-        self.shown_at = Instant::now();
-        if options.json {
-            let event = if is_last { "summary" } else { "traces" };
-            print_json(&json!({"event": event, "traces": traces}));
-            return;
-        }
-        self.erase();
-        for trace in traces {
-            self.show_records(trace);
-            let tables = Trace {
-                records: Vec::new(),
-                ..trace.clone()
-            };
-            let mut text = traces::text(&tables, MAX_BYTES, Style::Timed);
-            if let Some(rate) = self.rate(trace.hits).filter(|_| !is_last) {
-                text.push_str(&format!("\n  now {} hits per s", traces::grouped(rate)));
-            }
-            if self.redraws && !is_last {
-                let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
-                self.drawn += lines.len();
-                text = lines.join("\n");
-            }
-            print(&format!("{text}\n"));
-        }
-    }
-
-    /// Prints the records since the last time, as far as they are still there.
-    fn show_records(&mut self, trace: &Trace) {
-        let new = trace.all_records.saturating_sub(self.records);
-        let there = (trace.records.len() as u64).min(new);
-        if new > there {
-            print(&format!(
-                "({} records are lost)\n",
-                traces::grouped(new - there)
-            ));
-        }
-        let skipped = trace.records.len() - there as usize;
-        for record in trace.records.iter().skip(skipped) {
-            print(&format!(
-                "{}\n",
-                traces::record_text(trace, record, Style::Timed)
-            ));
-        }
-        self.records = trace.all_records;
-    }
-
-    fn rate(&mut self, hits: u64) -> Option<u64> {
-        let before = self.before.replace((Instant::now(), hits));
-        let (at, former) = before?;
-        let seconds = at.elapsed().as_secs_f64();
-        Some((hits.saturating_sub(former) as f64 / seconds.max(1e-3)) as u64)
-    }
 }
 
 #[cfg(test)]
@@ -289,5 +277,12 @@ mod tests {
         assert_eq!(query(&["x", "count() by k"]), "x, count() by k");
         assert_eq!(query(&["count()", "by", "k", "j"]), "count() by k, j");
         assert_eq!(query(&["x", "where n > 3"]), "x where n > 3");
+    }
+
+    #[test]
+    fn patterns_become_regular_expressions() {
+        assert_eq!(pattern_of("shop::*"), "/^shop::.*$/");
+        assert_eq!(pattern_of("f?(int)"), "/^f.\\(int\\)$/");
+        assert_eq!(pattern_of("/a|b/"), "/a|b/");
     }
 }

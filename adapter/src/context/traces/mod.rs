@@ -1,0 +1,195 @@
+//! What tracepoints have recorded, as text: tables, histograms and records.
+
+mod numbers;
+mod table;
+pub mod tree;
+
+pub use numbers::grouped;
+
+use crate::protocol::{Trace, TraceRecord};
+use numbers::rounded;
+use std::fmt::Write;
+
+/// The remark on a tracepoint that needs none.
+const IN_PROGRAM: &str = "evaluated in the program";
+
+/// Whether times and rates are shown: without, the text is the same for the same records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// With times, rates and threads.
+    Timed,
+    /// Without.
+    Untimed,
+}
+
+/// Returns a tracepoint as text, of at most `budget` bytes.
+pub fn text(trace: &Trace, budget: usize, style: Style) -> String {
+    let mut text = head(trace, style);
+    for table in trace
+        .tables
+        .iter()
+        .filter(|it| !it.rows.is_empty() || it.others.is_some())
+    {
+        text.push('\n');
+        text.push_str(&match tree::is_tree(table) {
+            true => tree::text(table),
+            false => table::text(table),
+        });
+    }
+    if !trace.records.is_empty() {
+        let shown = trace.records.len() as u64;
+        let which = match trace.all_records > shown {
+            true => format!("the last {shown} of {} records", grouped(trace.all_records)),
+            false if shown == 1 => "1 record".to_owned(),
+            false => format!("{shown} records"),
+        };
+        let _ = write!(text, "\n{which}:");
+        for record in &trace.records {
+            let _ = write!(text, "\n  {}", record_text(trace, record, style));
+        }
+    }
+    limited(text, budget)
+}
+
+/// Returns the first line of a tracepoint's text: where, what, how many hits.
+pub fn head(trace: &Trace, style: Style) -> String {
+    let place = trace.location.as_deref().unwrap_or("nowhere yet");
+    let mut text = format!("tracepoint {} at {place}: {}", trace.id, trace.query.trim());
+    match trace.hits {
+        0 => text.push_str("; no hits yet"),
+        1 => text.push_str("; 1 hit"),
+        hits if style == Style::Untimed => {
+            let _ = write!(text, "; {} hits", grouped(hits));
+        }
+        hits => {
+            let rate = hits as f64 / trace.seconds.max(1e-9);
+            let _ = write!(
+                text,
+                "; {} hits in {} s ({} per s)",
+                grouped(hits),
+                rounded(trace.seconds),
+                grouped(rate as u64)
+            );
+        }
+    }
+    if let Some(message) = &trace.message
+        && message != IN_PROGRAM
+    {
+        let _ = write!(text, "\n  {message}");
+    }
+    if trace.unreturned > 0 {
+        let calls = match trace.unreturned {
+            1 => "1 call has".to_owned(),
+            calls => format!("{} calls have", grouped(calls)),
+        };
+        let _ = write!(text, "\n  {calls} not returned, or ended otherwise");
+    }
+    if let Some(failed) = &trace.failed {
+        let _ = write!(
+            text,
+            "\n  {} hits are missing: {}",
+            grouped(failed.hits),
+            failed.message
+        );
+    }
+    text
+}
+
+/// Returns a record on one line.
+pub fn record_text(trace: &Trace, record: &TraceRecord, style: Style) -> String {
+    let mut parts = Vec::new();
+    if style == Style::Timed {
+        parts.push(format!("{:.6} s", record.time));
+        parts.extend(record.thread_id.map(|thread| format!("thread {thread}")));
+    }
+    let values = trace.recorded.iter().zip(&record.values);
+    parts.extend(values.map(|(name, value)| format!("{name} = {value}")));
+    parts.join("  ")
+}
+
+/// Cuts a text off at a line so that it has at most `budget` bytes.
+fn limited(mut text: String, budget: usize) -> String {
+    if text.len() > budget {
+        let end = text.floor_char_boundary(budget.saturating_sub(16));
+        let end = text[..end].rfind('\n').unwrap_or(end);
+        text.truncate(end);
+        text.push_str("\n… (cut off)");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{TraceBucket, TraceCell, TraceRow, TraceTable};
+
+    fn row(key: &str, count: u64, histogram: Vec<TraceBucket>) -> TraceRow {
+        TraceRow {
+            keys: vec![key.to_owned()],
+            hits: count,
+            cells: vec![
+                TraceCell {
+                    text: count.to_string(),
+                    ..TraceCell::default()
+                },
+                TraceCell {
+                    histogram,
+                    ..TraceCell::default()
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn tables_and_histograms_are_readable() {
+        let bucket = |from, to, count| TraceBucket {
+            from: Some(from),
+            to: Some(to),
+            count,
+        };
+        let trace = Trace {
+            id: 3,
+            query: "count(), hist(n) by kind".to_owned(),
+            location: Some("shop.c:41".to_owned()),
+            verified: true,
+            hits: 1_234_567,
+            seconds: 2.0,
+            tables: vec![TraceTable {
+                keys: vec!["kind".to_owned()],
+                columns: vec!["count".to_owned(), "hist(n)".to_owned()],
+                rows: vec![
+                    row(
+                        "APPLE",
+                        1_234_560,
+                        vec![bucket(0.0, 1.0, 4), bucket(1.0, 2.0, 8)],
+                    ),
+                    row("PEAR", 7, Vec::new()),
+                ],
+                others: None,
+                all_rows: 5,
+            }],
+            ..Trace::default()
+        };
+        let shown = text(&trace, 4000, Style::Timed);
+        let lines: Vec<&str> = shown.lines().collect();
+        let bars = ["█".repeat(20), "█".repeat(40)];
+        assert_eq!(
+            lines,
+            [
+                "tracepoint 3 at shop.c:41: count(), hist(n) by kind; 1,234,567 hits in 2 s \
+                 (617,283 per s)",
+                "  kind       count",
+                "  APPLE  1,234,560",
+                "  PEAR           7",
+                "  (3 more rows)",
+                "  hist(n) kind = APPLE:",
+                &format!("         0              4 {}", bars[0]),
+                &format!("    [1, 2)              8 {}", bars[1]),
+                "  hist(n) kind = PEAR:",
+            ]
+        );
+        assert!(text(&trace, 120, Style::Timed).len() <= 120);
+        let untimed = head(&trace, Style::Untimed);
+        assert!(untimed.ends_with("by kind; 1,234,567 hits"), "{untimed}");
+    }
+}

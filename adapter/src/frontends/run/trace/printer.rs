@@ -1,0 +1,115 @@
+//! What `stillpoint trace` prints.
+
+use super::Options;
+use crate::context::traces::{self, Style};
+use crate::frontends::run::{print, print_json};
+use crate::protocol::Trace;
+use serde_json::json;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+/// Maximum size of what is printed of a tracepoint's tables, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+/// Maximum number of lines that are drawn again and again.
+const MAX_LINES: usize = 40;
+
+/// What is printed when. On a terminal the tables are drawn over the former ones.
+pub(super) struct Printer {
+    every: Option<Duration>,
+    shown_at: Instant,
+    /// Whether former tables can be erased.
+    redraws: bool,
+    /// The number of lines of the former tables.
+    drawn: usize,
+    /// Records that were printed.
+    records: u64,
+    /// The number of hits when they were printed last, for the rate.
+    before: Option<(Instant, u64)>,
+}
+
+impl Printer {
+    pub(super) fn new(options: &Options) -> Printer {
+        let redraws = io::stdout().is_terminal() && !options.json;
+        let every = options
+            .every
+            .and_then(|it| Duration::try_from_secs_f64(it).ok());
+        Printer {
+            every: every.or(redraws.then_some(Duration::from_secs(1))),
+            shown_at: Instant::now(),
+            redraws,
+            drawn: 0,
+            records: 0,
+            before: None,
+        }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        self.every
+            .is_some_and(|every| self.shown_at.elapsed() >= every)
+    }
+
+    /// Erases what can be drawn again.
+    pub(super) fn erase(&mut self) {
+        if self.drawn > 0 {
+            // Up to the first line of it, and clears from there on.
+            print(&format!("\x1b[{}A\x1b[J", self.drawn));
+            self.drawn = 0;
+        }
+    }
+
+    pub(super) fn show(&mut self, traces: &[Trace], options: &Options, is_last: bool) {
+        self.shown_at = Instant::now();
+        if options.json {
+            let event = if is_last { "summary" } else { "traces" };
+            print_json(&json!({"event": event, "traces": traces}));
+            return;
+        }
+        self.erase();
+        for trace in traces {
+            if options.perfetto.is_none() {
+                self.show_records(trace);
+            }
+            let tables = Trace {
+                records: Vec::new(),
+                ..trace.clone()
+            };
+            let mut text = traces::text(&tables, MAX_BYTES, Style::Timed);
+            if let Some(rate) = self.rate(trace.hits).filter(|_| !is_last) {
+                text.push_str(&format!("\n  now {} hits per s", traces::grouped(rate)));
+            }
+            if self.redraws && !is_last {
+                let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
+                self.drawn += lines.len();
+                text = lines.join("\n");
+            }
+            print(&format!("{text}\n"));
+        }
+    }
+
+    /// Prints the records since the last time, as far as they are still there.
+    fn show_records(&mut self, trace: &Trace) {
+        let new = trace.all_records.saturating_sub(self.records);
+        let there = (trace.records.len() as u64).min(new);
+        if new > there {
+            print(&format!(
+                "({} records are lost)\n",
+                traces::grouped(new - there)
+            ));
+        }
+        let skipped = trace.records.len() - there as usize;
+        for record in trace.records.iter().skip(skipped) {
+            print(&format!(
+                "{}\n",
+                traces::record_text(trace, record, Style::Timed)
+            ));
+        }
+        self.records = trace.all_records;
+    }
+
+    fn rate(&mut self, hits: u64) -> Option<u64> {
+        let before = self.before.replace((Instant::now(), hits));
+        let (at, former) = before?;
+        let seconds = at.elapsed().as_secs_f64();
+        Some((hits.saturating_sub(former) as f64 / seconds.max(1e-3)) as u64)
+    }
+}
