@@ -106,7 +106,9 @@ impl Debugger {
         });
         let traced = Traced::compile(query, calls.as_ref(), &scope);
         let traced = traced.map_err(|why| why.to_string())?;
-        let layout = Layout::of(&traced, query.keep);
+        let breakpoint = self.stops.breakpoints.all.get(&id);
+        let sites = breakpoint.map_or(1, |it| it.bound.len());
+        let layout = Layout::of(&traced, query.keep, sites);
         let function = self.function_name_at(entry, hidden, query.records_calls());
         let paths = match query.records_paths() {
             true if number.is_none() => return Err("the thread's number is not found".into()),

@@ -56,13 +56,15 @@ pub const THREAD: i32 = 16;
 pub const SIZE: i32 = 24;
 /// The values.
 pub const VALUES: i32 = 32;
-/// Maximum size of a table in bytes.
+/// Maximum size of a table in bytes, and of that table at all sites of a tracepoint.
 const MAX_TABLE_BYTES: u64 = 4 << 20;
+const MAX_TABLES_BYTES: u64 = 128 << 20;
 /// Maximum number of rows, and the minimum, as powers of two.
 const MAX_ROWS_LOG2: u32 = 14;
 const MIN_ROWS_LOG2: u32 = 6;
-/// Maximum size of a ring in bytes.
+/// Maximum size of a ring in bytes, and of the rings at all sites of a tracepoint.
 const MAX_RING_BYTES: u64 = 32 << 20;
+const MAX_RINGS_BYTES: u64 = 256 << 20;
 /// Buckets of a histogram of integers: 0; those above, by the position of the highest bit; those below.
 pub const INT_BUCKETS: i32 = 129;
 /// Buckets of a histogram of floats: 0; those above, by their exponent, as far as they are not the
@@ -111,19 +113,20 @@ pub struct RingLayout {
 }
 
 impl Layout {
-    /// Returns the layout for a compiled query that keeps `keep` records.
-    pub fn of(traced: &Traced, keep: usize) -> Layout {
+    /// Returns the layout for a compiled query that keeps `keep` records, at one of `sites` sites.
+    pub fn of(traced: &Traced, keep: usize, sites: usize) -> Layout {
+        let share = |each: u64, all: u64| each.min(all / (sites as u64).max(1));
         let mut at = TABLES;
         let tables = (traced.tables.iter())
             .map(|table| {
-                let table = TableLayout::of(table, at);
+                let table = TableLayout::of(table, at, share(MAX_TABLE_BYTES, MAX_TABLES_BYTES));
                 at = table.end();
                 table
             })
             .collect();
         let ring = (!traced.record.is_empty()).then(|| {
             let slot = VALUES as u64 + traced.record_bytes() as u64;
-            let most = (MAX_RING_BYTES / slot).max(1);
+            let most = (share(MAX_RING_BYTES, MAX_RINGS_BYTES) / slot).max(1);
             let most = 1 << most.ilog2();
             let count = (keep.max(1) as u64).next_power_of_two().min(most);
             RingLayout {
@@ -150,7 +153,7 @@ impl Layout {
 }
 
 impl TableLayout {
-    fn of(table: &TracedTable, offset: u64) -> TableLayout {
+    fn of(table: &TracedTable, offset: u64, most_bytes: u64) -> TableLayout {
         let mut at = COLUMNS;
         let mut columns = Vec::new();
         for column in &table.columns {
@@ -159,7 +162,7 @@ impl TableLayout {
         }
         let stride = at as u64 + table.key_bytes as u64;
         let rows_log2 = (!table.keys.is_empty()).then(|| {
-            (MAX_TABLE_BYTES / stride)
+            (most_bytes / stride)
                 .max(1)
                 .ilog2()
                 .clamp(MIN_ROWS_LOG2, MAX_ROWS_LOG2)

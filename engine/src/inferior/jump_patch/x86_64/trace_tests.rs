@@ -23,7 +23,7 @@ impl Case {
     fn new(machine: &Machine, text: &str) -> Case {
         let query = Query::parse(text, machine.language).expect("a query");
         let traced = Traced::compile(&query, None, machine).expect("a compiled query");
-        let layout = Layout::of(&traced, query.keep);
+        let layout = Layout::of(&traced, query.keep, 1);
         let (shared, at, map) = own_code::shared(layout.len as usize);
         let at = LoadAddr(at);
         let query = Rc::new(SiteQuery::new(&query, &[], true, machine.language));
