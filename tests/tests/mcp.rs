@@ -38,6 +38,7 @@ fn tools_describe_themselves() {
         "debug_trace",
         "debug_continue",
         "debug_trace_call",
+        "debug_calls",
         "debug_explain",
         "debug_stack",
         "debug_variables",
@@ -56,7 +57,7 @@ fn tools_describe_themselves() {
 fn few_tools_are_listed_and_all_can_be_called() {
     let mut agent = Agent::start();
     let few = listed(&mut agent);
-    assert_eq!(few.len(), 13, "{few:?}");
+    assert_eq!(few.len(), 14, "{few:?}");
     assert!(!few.iter().any(|name| name == "debug_search"), "{few:?}");
     let search = json!({"wanted": "1"});
     agent.fail("debug_search", search, "NO_SESSION");

@@ -2,6 +2,7 @@
 //! the report of a stop in `stillpoint mcp`.
 
 mod budget;
+pub mod calls;
 mod difference;
 pub mod explain;
 pub mod search;

@@ -4,6 +4,7 @@
 mod agent_breakpoint;
 mod arguments;
 mod breakpoints;
+mod calls;
 mod error;
 mod expect;
 mod explain;

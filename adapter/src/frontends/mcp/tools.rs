@@ -1,6 +1,7 @@
 //! The table of tools: name, description, arguments, implementation.
 
 use super::arguments;
+use super::calls;
 use super::error::ToolError;
 use super::run::WaitResult;
 use super::session::Session;
@@ -65,7 +66,7 @@ fn schema_for<T: JsonSchema>() -> Value {
 }
 
 /// All tools, in the order of the listing.
-const TOOLS: [ToolInfo; 17] = [
+const TOOLS: [ToolInfo; 18] = [
     tool_info::<arguments::Launch>(
         "debug_launch",
         "Start a program under the debugger",
@@ -143,6 +144,16 @@ const TOOLS: [ToolInfo; 17] = [
          with arguments and results, exceptions, the result, and what it changed through \
          pointers. Instead of many steps. The program is then stopped in the caller, or at what \
          came first: a breakpoint, a crash, the end.",
+        false,
+        ToolSet::Few,
+    ),
+    tool_info::<calls::Calls>(
+        "debug_calls",
+        "History of calls: arguments and results",
+        "Records all calls of some functions (a name or a pattern such as `shop::*`) with arguments, \
+         results and nesting while the program runs at full speed, and queries that history: which \
+         calls returned -1, which had n > 3, how often each result. Works at any time, also after a \
+         crash.",
         false,
         ToolSet::Few,
     ),
@@ -284,6 +295,7 @@ impl Tools {
                     .await
             }
             "debug_trace_call" => self.session().await?.trace_call(read(arguments)?).await,
+            "debug_calls" => self.session().await?.calls(read(arguments)?).await,
             "debug_test" => self.test(read(arguments)?).await,
             "debug_explain" => self.session().await?.explain(read(arguments)?).await,
             "debug_search" => self.session().await?.search(read(arguments)?).await,

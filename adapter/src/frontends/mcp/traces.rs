@@ -57,7 +57,7 @@ impl Session {
     }
 
     /// Sets a tracepoint, and returns its state.
-    async fn add_trace(&self, location: &str, query: &str) -> Result<String, ToolError> {
+    pub(super) async fn add_trace(&self, location: &str, query: &str) -> Result<String, ToolError> {
         let arguments = AddTraceArguments {
             location: location.to_owned(),
             query: query.to_owned(),

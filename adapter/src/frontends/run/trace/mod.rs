@@ -8,6 +8,7 @@ use super::driver::Driver;
 use super::report::StopReport;
 use super::{print_report, settings, show_output};
 use crate::client::ClientError;
+use crate::context::calls::pattern;
 use crate::protocol::{AddTraceArguments, Event, ThreadArguments, Trace, TracesArguments};
 use crate::requests::{AddTrace, Attach, Continue, Launch, ReadTraces};
 use clap::Args;
@@ -76,7 +77,7 @@ impl Options {
     /// The arguments contradict each other.
     fn tracepoint(&self) -> Result<AddTraceArguments, String> {
         let (location, rest) = match &self.calls {
-            Some(pattern) => (pattern_of(pattern), &self.what[..]),
+            Some(wanted) => (pattern(wanted), &self.what[..]),
             None => {
                 let (place, rest) = self.what.split_first().ok_or("a place is missing")?;
                 (place.clone(), rest)
@@ -104,26 +105,6 @@ impl Options {
         }
         Ok(AddTraceArguments { location, query })
     }
-}
-
-/// Returns the regular expression of a pattern with `*` and `?`, unless it is one.
-fn pattern_of(pattern: &str) -> String {
-    if pattern.len() > 1 && pattern.starts_with('/') && pattern.ends_with('/') {
-        return pattern.to_owned();
-    }
-    let mut expression = String::from("/^");
-    for char in pattern.chars() {
-        match char {
-            '*' => expression.push_str(".*"),
-            '?' => expression.push('.'),
-            _ if char.is_alphanumeric() || matches!(char, '_' | ':' | ' ' | ',') => {
-                expression.push(char);
-            }
-            _ => expression.extend(['\\', char]),
-        }
-    }
-    expression.push_str("$/");
-    expression
 }
 
 /// Traces a program. Returns its exit code if it was started and has ended.
@@ -277,12 +258,5 @@ mod tests {
         assert_eq!(query(&["x", "count() by k"]), "x, count() by k");
         assert_eq!(query(&["count()", "by", "k", "j"]), "count() by k, j");
         assert_eq!(query(&["x", "where n > 3"]), "x where n > 3");
-    }
-
-    #[test]
-    fn patterns_become_regular_expressions() {
-        assert_eq!(pattern_of("shop::*"), "/^shop::.*$/");
-        assert_eq!(pattern_of("f?(int)"), "/^f.\\(int\\)$/");
-        assert_eq!(pattern_of("/a|b/"), "/a|b/");
     }
 }
