@@ -442,8 +442,17 @@ fn pages() -> Vec<PathBuf> {
     .map(|name| repository().join(name).with_extension("md"))
     .into();
     pages.push(repository().join("vscode-extension/README.md"));
-    let manual = fs::read_dir(repository().join("docs")).expect("docs");
-    pages.extend(manual.map(|entry| entry.expect("a page").path()));
+    let mut folders = vec![repository().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.extension() {
+                _ if path.is_dir() => folders.push(path),
+                Some(extension) if extension == "md" => pages.push(path),
+                _ => {}
+            }
+        }
+    }
     pages
 }
 
