@@ -1,6 +1,7 @@
 //! Formats stops, stacks and threads as text for agents.
 
 use super::link::SessionState;
+use super::output::Plain;
 use crate::protocol::{Context, ContextFrame, ContextThread, VariableKind};
 use serde_json::json;
 use std::fmt::Write;
@@ -61,7 +62,7 @@ pub fn stop(context: &Context, names: &[String], state: &mut SessionState) -> St
                 context.omitted.output
             );
         }
-        for line in context.output.lines() {
+        for line in Plain::default().next(&context.output).lines() {
             let _ = writeln!(text, "  {line}");
         }
     }
@@ -352,7 +353,7 @@ mod tests {
                     ..ContextFrame::default()
                 },
             ],
-            output: "hello\n".to_owned(),
+            output: "\x1b[1;31mhello\n".to_owned(),
             waits_for: Some(ContextWait {
                 mutex: None,
                 owner: 4712,

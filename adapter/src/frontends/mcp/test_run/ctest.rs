@@ -22,7 +22,17 @@ pub async fn plan(input: &Test, folder: &Path) -> Result<Plan, ToolError> {
     let listing = build::run(folder, "ctest", &["--show-only=json-v1"]).await?;
     let tests = tests(&listing.stdout, folder);
     let (_, plan) = select(&tests, &input.name)?;
-    Ok(plan.clone())
+    let mut plan = plan.clone();
+    if is_catch(Path::new(&plan.program)) {
+        plan.args.push("--break".to_owned());
+    }
+    Ok(plan)
+}
+
+/// Returns whether an executable is one of Catch2: it has the name of an option that all of these have.
+fn is_catch(program: &Path) -> bool {
+    let bytes = std::fs::read(program).unwrap_or_default();
+    memchr::memmem::find(&bytes, b"--libidentify").is_some()
 }
 
 /// Returns the tests in ctest's listing (cmake's manual, ctest(1), "Show as JSON Object Model").
@@ -60,6 +70,19 @@ fn tests(listing: &str, folder: &Path) -> Vec<(String, Plan)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn executables_of_catch_are_recognized_by_their_options() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let of = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("a file");
+            is_catch(&path)
+        };
+        assert!(of("catch", b"\x7fELF\0--reporter\0--libidentify\0"));
+        assert!(!of("other", b"\x7fELF\0--reporter\0"));
+        assert!(!is_catch(&folder.path().join("missing")));
+    }
 
     #[test]
     fn command_folder_and_environment_are_those_of_the_listing() {

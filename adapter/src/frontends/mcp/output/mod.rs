@@ -1,6 +1,9 @@
 //! The program's output, which can be read on from any position.
 
+mod plain;
+
 use crate::protocol::OutputCategory;
+pub use plain::Plain;
 
 /// Maximum number of bytes kept; older output is dropped.
 const MAX_KEPT_BYTES: usize = 1 << 20;
@@ -13,6 +16,8 @@ pub struct Output {
     size: usize,
     /// Total number of bytes ever written: the cursor behind the last byte.
     end: u64,
+    /// What removes control sequences from the program's streams.
+    plain: [Plain; 2],
 }
 
 /// A run of text of one stream.
@@ -58,8 +63,13 @@ pub struct OutputRange {
 }
 
 impl Output {
-    /// Appends a text.
+    /// Appends a text, without control sequences of terminals.
     pub fn push(&mut self, stream: Stream, text: &str) {
+        let text = &match stream {
+            Stream::Stdout => self.plain[0].next(text),
+            Stream::Stderr => self.plain[1].next(text),
+            Stream::Console => text.to_owned(),
+        };
         match self.parts.last_mut() {
             Some(last) if last.stream == stream && last.text.len() < MAX_KEPT_BYTES / 16 => {
                 last.text.push_str(text);
