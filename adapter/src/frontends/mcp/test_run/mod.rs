@@ -93,7 +93,7 @@ async fn plan(input: &Test) -> Result<Plan, ToolError> {
         Framework::Cargo => cargo::plan(input, folder).await,
         Framework::Ctest => ctest::plan(input, folder).await,
         Framework::Gtest | Framework::Catch2 => of_program(input, framework),
-        Framework::Pytest => Ok(of_python(input)),
+        Framework::Pytest => of_python(input, folder).await,
     }
 }
 
@@ -144,17 +144,27 @@ fn of_program(input: &Test, framework: Framework) -> Result<Plan, ToolError> {
 }
 
 /// Returns the command of a test of pytest, whose native code is debugged.
-fn of_python(input: &Test) -> Plan {
-    let python = input.program.clone();
+///
+/// # Errors
+/// There is no interpreter.
+async fn of_python(input: &Test, folder: &Path) -> Result<Plan, ToolError> {
+    let named = input.program.as_deref().unwrap_or("python3");
+    // What is called so may be a script that starts the interpreter.
+    let script = ["-c", "import sys; print(sys.executable)"];
+    let asked = build::run(folder, named, &script).await?;
+    let python = asked.stdout.trim();
+    if !asked.success || python.is_empty() {
+        return Err(build::failed(&format!("{}{}", asked.stdout, asked.stderr)));
+    }
     let mut args = ["-m", "pytest", "-x", "-s"].map(str::to_owned).to_vec();
     args.push(input.name.clone());
     args.extend(input.args.iter().cloned());
-    Plan {
-        program: python.unwrap_or_else(|| "python3".to_owned()),
+    Ok(Plan {
+        program: python.to_owned(),
         args,
         cwd: input.dir.clone(),
-        env: BTreeMap::from([("PYTHONFAULTHANDLER".to_owned(), String::new())]),
-    }
+        env: BTreeMap::new(),
+    })
 }
 
 #[cfg(test)]
