@@ -88,6 +88,10 @@ struct Mcp {
     /// Which tools are listed; all can be called
     #[arg(long, value_enum, default_value_t)]
     tools: mcp::ToolSet,
+    /// Look on at another client's session, at the socket that `:join` in its console shows; nothing
+    /// is changed or resumed
+    #[arg(long, value_name = "SOCKET", conflicts_with = "tools")]
+    join: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -135,7 +139,7 @@ fn main() -> ExitCode {
         }
         Command::Mcp(options) => {
             log::start(options.log.as_deref());
-            mcp::mcp(options.tools)
+            mcp::mcp(options.tools, options.join)
         }
         Command::Demo => {
             log::start(None);

@@ -5,6 +5,7 @@ mod addresses;
 mod call_trace;
 mod explain;
 mod help;
+mod join;
 mod memory;
 mod modules;
 mod settings;
@@ -76,6 +77,7 @@ static COMMANDS: &[Command] = &[
     modules::SYMBOLS,
     signals::SIGNALS,
     traces::TRACE,
+    join::JOIN,
     settings::SET,
 ];
 

@@ -145,10 +145,17 @@ enum ListenerSocket {
 }
 
 /// A socket in a folder; removed when dropped.
-struct SocketFile {
+pub(super) struct SocketFile {
     path: PathBuf,
     /// A temporary folder that is removed with it.
     _folder: Option<TempDir>,
+}
+
+impl SocketFile {
+    /// Returns its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Drop for SocketFile {
@@ -167,13 +174,9 @@ impl ListenerSocket {
                 return Ok((door, Some(token)));
             }
             ListenAddress::Path(path) => (path.clone(), None),
-            ListenAddress::RuntimeFolder => runtime_path()?,
+            ListenAddress::RuntimeFolder => runtime_path("")?,
         };
-        let listener = unix(&path)?;
-        let file = SocketFile {
-            path: std::path::absolute(path)?,
-            _folder: folder,
-        };
+        let (listener, file) = socket_at(path, folder)?;
         Ok((ListenerSocket::Unix(listener, file), how.token.clone()))
     }
 
@@ -247,9 +250,27 @@ fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Returns the default path of the socket, and the folder to remove with it.
-fn runtime_path() -> io::Result<(PathBuf, Option<TempDir>)> {
-    let name = format!("stillpoint-{}.sock", std::process::id());
+/// Listens on a Unix socket for this user only, in the folder for such.
+///
+/// # Errors
+/// There is no folder that only this user can write to.
+pub(super) fn private_socket(purpose: &str) -> io::Result<(UnixListener, SocketFile)> {
+    let (path, folder) = runtime_path(&format!("{purpose}-"))?;
+    socket_at(path, folder)
+}
+
+fn socket_at(path: PathBuf, folder: Option<TempDir>) -> io::Result<(UnixListener, SocketFile)> {
+    let listener = unix(&path)?;
+    let file = SocketFile {
+        path: std::path::absolute(path)?,
+        _folder: folder,
+    };
+    Ok((listener, file))
+}
+
+/// Returns the default path of a socket, and the folder to remove with it.
+fn runtime_path(purpose: &str) -> io::Result<(PathBuf, Option<TempDir>)> {
+    let name = format!("stillpoint-{purpose}{}.sock", std::process::id());
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     match runtime.filter(|folder| folder.is_absolute() && folder.is_dir()) {
         Some(folder) => {

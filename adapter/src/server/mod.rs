@@ -3,6 +3,7 @@
 
 pub mod codec;
 mod greeting;
+mod guests;
 mod intake;
 mod listen;
 mod outbox;
@@ -10,6 +11,7 @@ pub mod stream;
 mod token;
 
 pub use greeting::{Refusal, greet};
+pub use guests::{Guest, GuestDoor};
 pub use intake::Intake;
 pub use listen::{ListenAddress, ListenerOptions, admitted, listen, required_authentication};
 pub use outbox::Outbox;

@@ -1,6 +1,7 @@
 //! The loop of a session: it handles the client's messages, the debuggee's events and reports of
 //! other threads one at a time, and blocks in one place, `Debugger::wait`.
 
+mod guests;
 mod reports;
 mod serve;
 
@@ -12,7 +13,9 @@ use crate::requests::{self, Disconnect, Effect, Request as _, ResponseTiming, Ro
 use crate::server::codec::FrameError;
 use crate::server::{CancelFlag, Inbound, Intake, Refusal};
 use crate::session::reports::Report;
-use crate::session::{Session, call_trace, children, debuginfod, prefetch, progress, startup};
+use crate::session::{
+    self, Session, call_trace, children, debuginfod, prefetch, progress, startup,
+};
 use engine::{Event, ExitStatus, Wait};
 use serde_json::Value;
 use std::any::Any;
@@ -85,6 +88,7 @@ impl Service<'_> {
                 }
             }
             debuginfod::advance(&mut self.session);
+            self.serve_guests();
         }
         // Messages after the end get a response, too. Only this thread reads them.
         self.intake.end();
@@ -291,7 +295,14 @@ impl Service<'_> {
             (Ok(_), Some(route), _) if route.response == ResponseTiming::AfterConfiguration => {
                 session.startup.respond_later(seq, route.command);
             }
-            (handled, ..) => session.respond(seq, &command, handled),
+            (handled, route, _) => {
+                let resumes = route.is_some_and(|route| route.effect == Effect::Runs);
+                let has_resumed = resumes && handled.is_ok();
+                session.respond(seq, &command, handled);
+                if has_resumed {
+                    session::guests::resumed(session);
+                }
+            }
         }
         if std::mem::take(&mut session.variables_changed) && session.client.invalidated {
             let areas = &["variables"];

@@ -1,7 +1,9 @@
 //! Dispatches reports of other threads.
 
 use crate::session::reports::Report;
-use crate::session::{Session, children, core_file, debuginfod, opening, settings, startup};
+use crate::session::{
+    Session, children, core_file, debuginfod, guests, opening, settings, startup,
+};
 
 /// Dispatches a report to its handler.
 pub fn on_report(session: &mut Session, report: Report) {
@@ -12,6 +14,7 @@ pub fn on_report(session: &mut Session, report: Report) {
         Report::Terminal(report) => return startup::on_report(session, report),
         Report::RustSources(folder) => return session.on_rust_sources(folder),
         Report::Child(report) => return children::on_report(session, report),
+        Report::Guest(socket) => return guests::arrived(session, socket),
         Report::DebugFile(report) => return debuginfod::on_report(session, report),
         Report::Settings(changes) => {
             if let Err(mistake) = settings::change(session, changes) {

@@ -49,6 +49,7 @@ impl Session {
             Ok(body) => drop(self.outbox.send(&Outgoing::Event { event, body }, None)),
             Err(error) => tracing::error!(event, %error, "cannot write an event"),
         }
+        self.guests.event(event, body);
     }
 
     fn join_output(&mut self, category: OutputCategory, text: String) {

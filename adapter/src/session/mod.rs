@@ -11,6 +11,7 @@ pub mod deferred;
 pub mod describe;
 mod ending;
 pub mod events;
+pub mod guests;
 pub mod handles;
 pub mod handover;
 pub mod history;
@@ -39,6 +40,7 @@ use debuginfod::Debuginfod;
 use deferred::Deferred;
 use engine::{Debugger, Signal, State, ThreadId};
 use events::ReportedState;
+use guests::Guests;
 use handles::Handles;
 use history::History;
 use memory_views::MemoryViews;
@@ -105,6 +107,8 @@ pub struct Session {
     pub prefetch: Prefetch,
     /// Whether a request has changed a variable: others may share its memory.
     pub variables_changed: bool,
+    /// Clients that look on.
+    pub guests: Guests,
     /// The queue for reports of other threads.
     pub inbox: Inbox,
     outbox: Outbox,
@@ -138,6 +142,7 @@ impl Session {
             call_trace: CallTrace::default(),
             progress: Progress::default(),
             children: Children::default(),
+            guests: Guests::default(),
             debuginfod: Debuginfod::default(),
             prefetch: Prefetch::default(),
             variables_changed: false,

@@ -3,6 +3,7 @@
 use crate::server;
 use engine::{CoreFile, Error, Handover, OpenStdio};
 use serde_json::{Map, Value};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub enum Report {
     DebugFile(FetchResult),
     /// The result of unpacking a core file.
     Core(UnpackResult),
+    /// A client that looks on has connected.
+    Guest(OwnedFd),
     /// The result of opening the files of a program's standard streams.
     Stdio(OpenResult),
 }

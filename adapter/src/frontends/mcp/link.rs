@@ -12,9 +12,12 @@ use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
@@ -139,7 +142,7 @@ impl Listener for Observer {
     }
 }
 
-/// An adapter process.
+/// A connection to an adapter: a process of ours, or that of another client.
 pub struct Link {
     client: Client,
     state: Arc<Mutex<SessionState>>,
@@ -161,23 +164,40 @@ impl Link {
         let missing = || io::Error::other("cannot open pipes");
         let stdin = OwnedFd::from(child.stdin.take().ok_or_else(missing)?);
         let stdout = OwnedFd::from(child.stdout.take().ok_or_else(missing)?);
+        Ok(Self {
+            child: Mutex::new(Some(child)),
+            ..Self::over(
+                pipe::Receiver::from_owned_fd(stdout)?,
+                pipe::Sender::from_owned_fd(stdin)?,
+            )
+        })
+    }
+
+    /// Connects to the session of another client, which lets others look on at a socket.
+    ///
+    /// # Errors
+    /// There is no such socket, or its session is over.
+    pub async fn join(socket: &Path) -> io::Result<Self> {
+        let (input, output) = UnixStream::connect(socket).await?.into_split();
+        Ok(Self::over(input, output))
+    }
+
+    fn over(
+        input: impl AsyncRead + Unpin + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> Self {
         let state = Arc::new(Mutex::new(SessionState::default()));
         let (sender, changes) = watch::channel(0_u64);
         let observer = Observer {
             state: Arc::clone(&state),
             changes: sender,
         };
-        let client = Client::connect(
-            pipe::Receiver::from_owned_fd(stdout)?,
-            pipe::Sender::from_owned_fd(stdin)?,
-            observer,
-        );
-        Ok(Self {
-            client,
+        Self {
+            client: Client::connect(input, output, observer),
             state,
             changes,
-            child: Mutex::new(Some(child)),
-        })
+            child: Mutex::new(None),
+        }
     }
 
     /// Returns the state so far.

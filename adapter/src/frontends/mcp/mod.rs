@@ -22,6 +22,7 @@ mod traces;
 use protocol::{Action, Protocol};
 use serde_json::Value;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,14 +39,15 @@ const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 /// Grace period for calls that still run when the client closes its stream.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves the client on stdin and stdout until it disconnects. The debuggee ends with it.
-pub fn mcp(tools: ToolSet) -> ExitCode {
+/// Serves the client on stdin and stdout until it disconnects. The debuggee ends with it. `join`: the
+/// socket of another client's session, which is only looked at.
+pub fn mcp(tools: ToolSet, join: Option<PathBuf>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let served = match runtime {
         Ok(runtime) => {
-            let served = runtime.block_on(serve(tools));
+            let served = runtime.block_on(serve(tools, join));
             // Reading from stdin may block for ever; the process ends without it.
             runtime.shutdown_background();
             served
@@ -61,8 +63,12 @@ pub fn mcp(tools: ToolSet) -> ExitCode {
     }
 }
 
-async fn serve(set: ToolSet) -> Result<(), String> {
-    let tools = Arc::new(Tools::default());
+async fn serve(set: ToolSet, join: Option<PathBuf>) -> Result<(), String> {
+    let (tools, set) = match join {
+        Some(socket) => (Tools::joining(socket), ToolSet::Looking),
+        None => (Tools::default(), set),
+    };
+    let tools = Arc::new(tools);
     let served = converse(&tools, set).await;
     tools.close().await;
     served

@@ -11,11 +11,14 @@ use crate::protocol::{
 };
 use crate::requests::{self, ConfigurationDone, Initialize, Request, StackTrace, Stacks};
 use serde_json::{Map, Value, json};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Timeout of a launch or attach.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// Timeout of joining another client's session.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A debug session.
 pub struct Session {
@@ -85,6 +88,35 @@ impl Session {
         session.map_err(|error| error.or_code("ATTACH_FAILED"))
     }
 
+    /// Joins the session of another client, to look on.
+    ///
+    /// # Errors
+    /// There is no session at this socket.
+    pub async fn join(socket: &Path) -> Result<Self, ToolError> {
+        let failed = |why: String| {
+            let socket = socket.display();
+            ToolError::new(
+                "CANNOT_JOIN",
+                format!(
+                    "cannot join a session at {socket}: {why}; `:join` in its console opens one"
+                ),
+            )
+        };
+        let link = Link::join(socket).await;
+        let link = link.map_err(|error| failed(error.to_string()))?;
+        let client = InitializeArguments {
+            client_id: Some("stillpoint-mcp".to_owned()),
+            adapter_id: Some("stillpoint".to_owned()),
+            ..InitializeArguments::default()
+        };
+        link.request::<Initialize>(&client).await?;
+        let is_there = link.wait(JOIN_TIMEOUT, |state| state.initialized).await;
+        if !is_there {
+            return Err(failed("it does not answer".to_owned()));
+        }
+        Ok(Self::over(link, Vec::new(), "the joined session"))
+    }
+
     async fn start<R>(
         settings: Value,
         more: &Map<String, Value>,
@@ -137,6 +169,13 @@ impl Session {
             return Err(failure.map_or_else(late, ToolError::from));
         }
         Ok(Self {
+            starting: Mutex::new(Some(starting)),
+            ..Self::over(link, usual_filters, program)
+        })
+    }
+
+    fn over(link: Link, usual_filters: Vec<String>, program: &str) -> Self {
+        Self {
             link,
             usual_filters,
             program: program.to_owned(),
@@ -144,8 +183,8 @@ impl Session {
             breakpoints: Mutex::default(),
             traces: Mutex::default(),
             shown: Mutex::default(),
-            starting: Mutex::new(Some(starting)),
-        })
+            starting: Mutex::default(),
+        }
     }
 
     /// Resumes the program that was held at its start; has no effect later.

@@ -3,12 +3,14 @@
 use super::arguments;
 use super::calls;
 use super::error::ToolError;
+use super::link::Phase;
 use super::run::WaitResult;
 use super::session::Session;
 use crate::protocol;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -16,7 +18,23 @@ use tokio::sync::Mutex;
 #[derive(Default)]
 pub struct Tools {
     session: Mutex<Option<Arc<Session>>>,
+    /// The socket of another client's session, which is only looked at.
+    joined: Option<PathBuf>,
 }
+
+/// The tools that only look.
+const LOOKING: [&str; 10] = [
+    "debug_trace",
+    "debug_continue",
+    "debug_calls",
+    "debug_explain",
+    "debug_stack",
+    "debug_variables",
+    "debug_read",
+    "debug_evaluate",
+    "debug_search",
+    "debug_output",
+];
 
 /// A tool's description for clients.
 struct ToolInfo {
@@ -37,6 +55,9 @@ pub enum ToolSet {
     Few,
     /// All.
     All,
+    /// Those for another client's session.
+    #[value(skip)]
+    Looking,
 }
 
 const fn tool_info<T: JsonSchema + 'static>(
@@ -244,9 +265,11 @@ pub fn list(set: ToolSet) -> Vec<Value> {
             "annotations": {"readOnlyHint": tool.reads_only, "openWorldHint": false},
         })
     };
-    let listed = TOOLS
-        .iter()
-        .filter(|tool| set == ToolSet::All || tool.set == ToolSet::Few);
+    let listed = TOOLS.iter().filter(|tool| match set {
+        ToolSet::All => true,
+        ToolSet::Few => tool.set == ToolSet::Few,
+        ToolSet::Looking => LOOKING.contains(&tool.name),
+    });
     listed.map(describe).collect()
 }
 
@@ -266,6 +289,14 @@ fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolErr
 }
 
 impl Tools {
+    /// Returns the tools for the session of another client, which is joined by the first call.
+    pub fn joining(socket: PathBuf) -> Tools {
+        Tools {
+            joined: Some(socket),
+            ..Tools::default()
+        }
+    }
+
     /// Runs a tool and returns its text.
     ///
     /// # Errors
@@ -275,6 +306,14 @@ impl Tools {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<String, ToolError> {
+        if self.joined.is_some() && !LOOKING.contains(&name) {
+            return Err(ToolError::new(
+                "LOOKS_ON",
+                format!(
+                    "{name} is not available: the session is another client's, and only looked at"
+                ),
+            ));
+        }
         match name {
             "debug_launch" => self.launch(read(arguments)?).await,
             "debug_attach" => self.attach(read(arguments)?).await,
@@ -318,7 +357,14 @@ impl Tools {
     }
 
     async fn session(&self) -> Result<Arc<Session>, ToolError> {
-        let session = self.session.lock().await;
+        let mut session = self.session.lock().await;
+        if let Some(socket) = &self.joined
+            && session
+                .as_ref()
+                .is_none_or(|it| it.link.state().phase == Phase::Lost)
+        {
+            *session = Some(Arc::new(Session::join(socket).await?));
+        }
         session.clone().ok_or_else(ToolError::no_session)
     }
 
