@@ -10,9 +10,6 @@ use crate::protocol::{Trace, TraceRecord};
 use numbers::rounded;
 use std::fmt::Write;
 
-/// The remark on a tracepoint that needs none.
-const IN_PROGRAM: &str = "evaluated in the program";
-
 /// Whether times and rates are shown: without, the text is the same for the same records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
@@ -72,9 +69,7 @@ pub fn head(trace: &Trace, style: Style) -> String {
             );
         }
     }
-    if let Some(message) = &trace.message
-        && message != IN_PROGRAM
-    {
+    if let Some(message) = &trace.message {
         let _ = write!(text, "\n  {message}");
     }
     if trace.unreturned > 0 {

@@ -38,7 +38,10 @@ pub fn trace(
         line: line.map(|line| session.client.line_out(line)),
         verified: info.as_ref().is_some_and(|info| info.verified),
         is_searching: info.as_ref().is_some_and(is_searching),
-        message: info.and_then(|info| info.message),
+        // This is what to expect of a tracepoint.
+        message: info
+            .filter(|info| !info.is_in_program)
+            .and_then(|info| info.message),
         hits: report.hits,
         seconds: report.age.as_secs_f64(),
         tables: report.tables.iter().map(table).collect(),

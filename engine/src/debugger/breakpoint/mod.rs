@@ -95,7 +95,7 @@ impl Debugger {
         self.end_changed_jumps();
         self.update_traces();
         for id in &ids {
-            if self.stops.breakpoints.lacks_evaluation_note(*id) {
+            if self.stops.breakpoints.lacks_evaluation(*id) {
                 self.forget_refused_jumps(*id);
             }
             let unbound = self

@@ -3,12 +3,8 @@
 
 use crate::debugger::Debugger;
 pub(crate) use crate::inferior::jump_patch::calls::{CALLED_THROUGH, Counted};
+use crate::stops::breakpoint::evaluation::Evaluation;
 use dwarf::LoadAddr;
-
-/// Returns the message of a breakpoint that has to trap at each hit.
-pub(super) fn by_debugger(why: &str) -> String {
-    format!("evaluated by the debugger, some µs per hit: {why}")
-}
 
 impl Debugger {
     /// Saves the hit counters before one thread makes a call; pending messages are drained.
@@ -51,8 +47,9 @@ impl Debugger {
             if let Some(site) = self.inferior.sites.get(addr) {
                 site.keep_trap();
             }
-            let note = by_debugger(CALLED_THROUGH);
-            if self.stops.breakpoints.set_evaluation_note(id, note) {
+            let evaluation = Evaluation::ByDebugger(CALLED_THROUGH.to_owned());
+            let breakpoints = &mut self.stops.breakpoints;
+            if breakpoints.set_evaluation(id, addr, evaluation) {
                 self.emit(crate::stops::event::Event::BreakpointChanged(id));
             }
         }

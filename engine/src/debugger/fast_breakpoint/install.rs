@@ -16,6 +16,7 @@ pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Tramp
 use crate::inferior::jump_patch::window::{PatchedRange, UNKNOWN_FUNCTION, UNWRITABLE_MEMORY};
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::Segment;
+use crate::stops::breakpoint::evaluation::Evaluation;
 use crate::stops::event::Event;
 use dwarf::LoadAddr;
 
@@ -44,17 +45,18 @@ impl Debugger {
                 self.inferior.jumps.give_back(&room);
             }
             self.inferior.jumps.making = false;
-            let note = match outcome {
-                Ok(()) => "evaluated in the program".to_owned(),
+            let evaluation = match outcome {
+                Ok(()) => Evaluation::InProgram,
                 Err(Refusal { why, is_lasting }) => {
                     tracing::info!(%addr, why, is_lasting, "a breakpoint stays on its trap");
                     if let Some(site) = self.inferior.sites.get(addr).filter(|_| is_lasting) {
                         site.keep_trap();
                     }
-                    super::calls::by_debugger(&why)
+                    Evaluation::ByDebugger(why.to_string())
                 }
             };
-            if self.stops.breakpoints.set_evaluation_note(id, note) {
+            let breakpoints = &mut self.stops.breakpoints;
+            if breakpoints.set_evaluation(id, addr, evaluation) {
                 self.emit(Event::BreakpointChanged(id));
             }
         }

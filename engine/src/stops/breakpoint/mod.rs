@@ -2,6 +2,7 @@
 
 pub(crate) mod condition;
 mod depth;
+pub(crate) mod evaluation;
 pub(crate) mod freshness;
 pub(crate) mod function;
 pub(crate) mod indirect;
@@ -17,6 +18,7 @@ pub(crate) mod resolve;
 pub(crate) mod sources;
 pub(crate) mod watch;
 
+use evaluation::{Evaluation, Evaluations};
 pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
 
@@ -92,6 +94,8 @@ pub struct BreakpointInfo {
     pub failed: bool,
     /// Why it is not verified, or a remark.
     pub message: Option<String>,
+    /// Whether the remark is only that the program evaluates the hits.
+    pub is_in_program: bool,
     /// The kind of the problem, if it is not verified; [`ProblemKind::Searching`] also if only
     /// names are being searched.
     pub problem: Option<ProblemKind>,
@@ -174,8 +178,8 @@ pub(crate) struct Breakpoint {
     pub(crate) pending: Option<Problem>,
     /// A remark on a bound breakpoint.
     pub(crate) note: Option<String>,
-    /// A remark whether the program or the debugger evaluates its hits, once that is decided.
-    evaluation_note: Option<String>,
+    /// Whether the program or the debugger evaluates its hits, as far as that is decided.
+    evaluations: Evaluations,
     pub(crate) search: Search,
 }
 
@@ -195,7 +199,7 @@ impl Breakpoint {
             failure: None,
             pending: None,
             note: None,
-            evaluation_note: None,
+            evaluations: Evaluations::default(),
             search: Search::Line,
         };
         breakpoint.set_options(options);
@@ -206,7 +210,7 @@ impl Breakpoint {
         self.options = options;
         self.hits = 0;
         self.spent = false;
-        self.evaluation_note = None;
+        self.evaluations = Evaluations::default();
         self.parse(self.bound.first().map(|bound| bound.language));
     }
 
@@ -315,15 +319,20 @@ impl Breakpoint {
                 Some(problem) => Some(problem.text.clone()),
                 None if !verified => None,
                 None => {
+                    let evaluation = self.evaluations.remark();
                     let notes = [
                         self.note.as_deref(),
-                        self.evaluation_note.as_deref(),
+                        evaluation.as_deref(),
                         self.names.problem(),
                     ];
                     let notes: Vec<&str> = notes.into_iter().flatten().collect();
                     (!notes.is_empty()).then(|| notes.join("; "))
                 }
             },
+            is_in_program: problem.is_none()
+                && self.evaluations.all_in_program()
+                && self.note.is_none()
+                && self.names.problem().is_none(),
             place: self.shown_place().map(|bound| ResolvedLocation {
                 source: bound.source.clone(),
                 address: bound.addr,
@@ -450,19 +459,29 @@ impl Breakpoints {
         condition.filter(|_| breakpoint.failure.is_none()).cloned()
     }
 
-    /// Returns true until [`Self::set_evaluation_note`] has noted, for the current options, whether
-    /// the program or the debugger evaluates this breakpoint.
-    pub fn lacks_evaluation_note(&self, id: BreakpointId) -> bool {
+    /// Returns true until [`Self::set_evaluation`] has noted, for the current options, whether the
+    /// program or the debugger evaluates this breakpoint.
+    pub fn lacks_evaluation(&self, id: BreakpointId) -> bool {
         self.all
             .get(&id)
-            .is_some_and(|it| it.evaluation_note.is_none())
+            .is_some_and(|it| it.evaluations.is_empty())
     }
 
-    /// Notes whether the program or the debugger evaluates the hits of a breakpoint. Returns true
-    /// if the note is new.
-    pub fn set_evaluation_note(&mut self, id: BreakpointId, note: String) -> bool {
-        let breakpoint = self.all.get_mut(&id);
-        breakpoint.is_some_and(|it| it.evaluation_note.replace(note.clone()) != Some(note))
+    /// Notes whether the program or the debugger evaluates the hits of a breakpoint at an address.
+    /// Returns true if that is new.
+    pub fn set_evaluation(
+        &mut self,
+        id: BreakpointId,
+        addr: LoadAddr,
+        evaluation: Evaluation,
+    ) -> bool {
+        let Some(breakpoint) = self.all.get_mut(&id) else {
+            return false;
+        };
+        // A function's entry stands for the instructions by which it returns.
+        let exit = breakpoint.exits.get(&addr);
+        let place = exit.map_or(addr, |exit| exit.entry);
+        breakpoint.evaluations.set(place, evaluation)
     }
 
     /// Returns the number of inlined calls at `addr` inside the frame that a breakpoint was

@@ -319,6 +319,7 @@ impl Exceptions {
                 (None, true) => None,
                 (None, false) => pending(),
             },
+            is_in_program: false,
             place: None,
             bound_addresses: places,
         })

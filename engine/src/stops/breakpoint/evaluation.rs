@@ -1,0 +1,101 @@
+//! Whether the program or the debugger evaluates the hits of a breakpoint, at each of its places.
+
+use dwarf::LoadAddr;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// What evaluates the hits at a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Evaluation {
+    /// Code in the program.
+    InProgram,
+    /// The debugger at a trap, and why.
+    ByDebugger(String),
+}
+
+/// What is known of the places so far.
+#[derive(Default)]
+pub struct Evaluations {
+    places: BTreeMap<LoadAddr, Evaluation>,
+    /// How often each reason holds.
+    reasons: BTreeMap<String, usize>,
+}
+
+impl Evaluations {
+    /// Sets what evaluates the hits at a place. Returns whether that is new.
+    pub fn set(&mut self, at: LoadAddr, evaluation: Evaluation) -> bool {
+        if let Evaluation::ByDebugger(why) = &evaluation {
+            *self.reasons.entry(why.clone()).or_default() += 1;
+        }
+        let before = self.places.insert(at, evaluation.clone());
+        if let Some(Evaluation::ByDebugger(why)) = &before
+            && let Entry::Occupied(mut count) = self.reasons.entry(why.clone())
+        {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        before != Some(evaluation)
+    }
+
+    /// Returns true until something is known.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Returns whether all places that were hit are evaluated in the program.
+    pub fn all_in_program(&self) -> bool {
+        !self.places.is_empty() && self.reasons.is_empty()
+    }
+
+    /// Returns a remark for users; `None` if nothing is known yet.
+    pub fn remark(&self) -> Option<String> {
+        let by_debugger: usize = self.reasons.values().sum();
+        let all = self.places.len();
+        let frequent = self.reasons.iter().max_by_key(|(_, count)| **count);
+        let Some((why, count)) = frequent else {
+            return (all > 0).then(|| "evaluated in the program".to_owned());
+        };
+        let mut text = String::from("evaluated by the debugger, some µs per hit");
+        if by_debugger < all {
+            text.push_str(&format!(", at {by_debugger} of {all} places"));
+        }
+        text.push_str(&format!(": {why}"));
+        let others = by_debugger - count;
+        if others > 0 {
+            text.push_str(&format!("; for other reasons at {others} places"));
+        }
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remark_names_the_most_frequent_reason() {
+        let mut all = Evaluations::default();
+        assert_eq!(all.remark(), None);
+        assert!(all.set(LoadAddr(1), Evaluation::InProgram));
+        assert!(!all.set(LoadAddr(1), Evaluation::InProgram));
+        assert_eq!(all.remark().as_deref(), Some("evaluated in the program"));
+        let why = |why: &str| Evaluation::ByDebugger(why.to_owned());
+        all.set(LoadAddr(2), why("no room"));
+        all.set(LoadAddr(3), why("no room"));
+        all.set(LoadAddr(4), why("unknown"));
+        let text = "evaluated by the debugger, some µs per hit, at 3 of 4 places: no room; for other \
+                    reasons at 1 places";
+        assert_eq!(all.remark().as_deref(), Some(text));
+        assert!(!all.all_in_program());
+        for place in 1..=4 {
+            all.set(LoadAddr(place), Evaluation::InProgram);
+        }
+        assert!(all.all_in_program());
+        let mut one = Evaluations::default();
+        one.set(LoadAddr(2), why("no room"));
+        let text = "evaluated by the debugger, some µs per hit: no room";
+        assert_eq!(one.remark().as_deref(), Some(text));
+    }
+}
