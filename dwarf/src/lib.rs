@@ -40,7 +40,7 @@ mod naming;
 mod types;
 mod unwind;
 
-pub use file::demangle::{demangle, demangle_function};
+pub use file::demangle::{demangle, demangle_function, demangle_short};
 pub use file::disk_cache::finish_cache_writes;
 pub use file::mapping::{
     MappedFile, map_file, mapped_at, open_regular, read_regular, truncated_files,

@@ -1,5 +1,6 @@
 //! Demangled names of symbols, bounded in time and length.
 
+use crate::file::swift::{self, Shown as SwiftShown};
 use std::borrow::Cow;
 
 /// Maximum length of a symbol to demangle: the time can grow faster than the length.
@@ -9,8 +10,8 @@ const MAX_RECURSION: u32 = 96;
 /// Maximum length of a demangled C++ name: substitutions can expand a short symbol to a huge name.
 const MAX_READABLE: usize = 1 << 16;
 
-/// Demangles Rust (legacy and v0) and Itanium C++ symbols. Other symbols, and those that exceed a
-/// limit, are returned unchanged.
+/// Demangles Rust (legacy and v0), Itanium C++ and Swift symbols. Other symbols, and those that exceed a
+/// limit, are returned unchanged. Names of Swift are complete: `main.Stop.area(of: Swift.Int) -> Swift.Int`.
 pub fn demangle(symbol: &str) -> Cow<'_, str> {
     if symbol.len() > MAX_SYMBOL {
         return Cow::Borrowed(symbol);
@@ -25,12 +26,32 @@ pub fn demangle(symbol: &str) -> Cow<'_, str> {
     {
         return Cow::Owned(name);
     }
-    Cow::Borrowed(symbol)
+    swift_name(symbol, SwiftShown::Full).map_or(Cow::Borrowed(symbol), Cow::Owned)
+}
+
+/// Demangles a symbol like [`demangle`], as a stack shows it: a name of Swift without modules and types,
+/// `Stop.area(of:)`.
+pub fn demangle_short(symbol: &str) -> Cow<'_, str> {
+    match swift_name(symbol, SwiftShown::Short) {
+        Some(name) => Cow::Owned(name),
+        None => demangle(symbol),
+    }
+}
+
+/// Returns the name of a Swift symbol; `None` for others, and for those that exceed a limit.
+pub(crate) fn swift_name(symbol: &str, shown: SwiftShown) -> Option<String> {
+    if symbol.len() > MAX_SYMBOL {
+        return None;
+    }
+    swift::demangle(symbol, shown)
 }
 
 /// Demangles a function's symbol like [`demangle`], without the return type, which C++ encodes for
-/// templates only.
+/// templates only, and for Swift without all types.
 pub fn demangle_function(symbol: &str) -> Cow<'_, str> {
+    if let Some(name) = swift_name(symbol, SwiftShown::Path) {
+        return Cow::Owned(name);
+    }
     let readable = demangle(symbol);
     if readable == symbol || !symbol.starts_with("_Z") || rust_path(symbol).is_some() {
         return readable;

@@ -9,6 +9,7 @@ pub(crate) mod macho;
 pub(crate) mod mapping;
 pub(crate) mod object;
 pub(crate) mod sections;
+pub(crate) mod swift;
 pub(crate) mod symbol_table;
 
 /// The reader type everywhere: mapped bytes live as long as the process.

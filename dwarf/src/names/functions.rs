@@ -1,8 +1,9 @@
 //! Functions by name: in the debug info, or by their symbols.
 
 use crate::entries::units::{Entry, Unit};
-use crate::file::demangle::{cpp_function_name, demangle, rust_path};
+use crate::file::demangle::{cpp_function_name, demangle, rust_path, swift_name};
 use crate::file::elf::versions::Versioned;
+use crate::file::swift::{self, Shown};
 use crate::functions::Function;
 use crate::ids::addr::{AddrRange, FileAddr};
 use crate::ids::symbol::{Symbol, SymbolKind};
@@ -11,7 +12,7 @@ use crate::lines::DebugInfo;
 use crate::module::Module;
 use crate::names::inlined::inlined_entries;
 use crate::naming::parameters::Parameters;
-use crate::naming::{Key, MethodQuery, NameQuery, components};
+use crate::naming::{Key, MethodQuery, NameQuery, SwiftQuery, components};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -22,11 +23,20 @@ pub(super) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
     }
     let query = NameQuery::new(name);
     let base = query.base();
+    let of_swift = SwiftQuery::new(name);
+    let is_path_of_swift = base.contains('.') && of_swift.is_some();
     let mut symbols = if is_spelled(base) {
         module.functions_spelled_with(base)
+    } else if is_path_of_swift {
+        // The name of a symbol, or nothing of C++ and Rust.
+        let named = module.symbol_table().named(name);
+        named
+            .filter(|symbol| symbol.kind == SymbolKind::Function)
+            .collect()
     } else {
         module.functions_by_symbol()
     };
+    let spelled: Vec<Symbol> = symbols.iter().filter(is_of_swift).copied().collect();
     symbols.retain(|symbol| {
         symbol.name == name
             || symbol.name.starts_with('_')
@@ -45,6 +55,13 @@ pub(super) fn function_symbols(module: &Module, name: &str) -> Vec<Symbol> {
             symbols.retain(fit);
         }
     }
+    if let Some(query) = of_swift {
+        // A search for a name of C or C++ need not look at the symbols twice.
+        let is_other = spelled.is_empty() && !symbols.is_empty();
+        if !is_other {
+            symbols.extend(functions_of_swift(module, &query, base, spelled));
+        }
+    }
     symbols
 }
 
@@ -55,7 +72,14 @@ fn is_spelled(base: &str) -> bool {
     bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !base.is_empty()
 }
 
+fn is_of_swift(symbol: &&Symbol) -> bool {
+    swift::is_mangled(symbol.name)
+}
+
 fn cpp_or_rust_name(symbol: &str) -> Option<String> {
+    if swift::is_mangled(symbol) {
+        return None;
+    }
     let readable = demangle(symbol);
     if readable == symbol {
         return None;
@@ -99,6 +123,42 @@ pub(super) fn functions_named(module: &Module, name: &str) -> Vec<Arc<Function>>
     found.sort_by_key(|function| (function.entry, function.id));
     found.dedup_by_key(|function| function.entry);
     found
+}
+
+/// Returns the symbols of functions of Swift; `spelled` are those that contain `base`. A symbol may contain a
+/// name in parts, so others are searched, too.
+fn functions_of_swift(
+    module: &Module,
+    query: &SwiftQuery,
+    base: &str,
+    spelled: Vec<Symbol>,
+) -> Vec<Symbol> {
+    let mut symbols = match query.word() {
+        Some(word) if word == base => spelled,
+        Some(word) => module.functions_spelled_with(word),
+        None => module.functions_by_symbol(),
+    };
+    symbols.retain(|symbol| is_of_swift(&symbol));
+    let matching = symbols.into_par_iter().filter(|symbol| {
+        let readable = swift_name(symbol.name, Shown::Path);
+        readable.is_some_and(|readable| query.matches(&readable))
+    });
+    matching.collect()
+}
+
+/// Adds the functions of Swift with debug info that a path or a name with labels means. The index of the debug
+/// info has them by their names alone.
+pub(super) fn add_functions_of_swift(module: &Module, name: &str, found: &mut Vec<Arc<Function>>) {
+    let Some(query) = SwiftQuery::new(name).filter(|query| !query.is_plain()) else {
+        return;
+    };
+    for symbol in functions_of_swift(module, &query, "", Vec::new()) {
+        if let Some(function) = module.function_at(symbol.addr)
+            && !found.iter().any(|known| known.entry == function.entry)
+        {
+            found.push(function);
+        }
+    }
 }
 
 /// Returns the symbols of methods of Objective-C. Their names in the debug info are those of the symbols.

@@ -58,6 +58,7 @@ impl Module {
         }
         let mut named = functions::functions_named(self, name);
         functions::add_methods_of_objc(self, name, &mut named);
+        functions::add_functions_of_swift(self, name, &mut named);
         let places = Arc::new(FunctionPlaces {
             functions: named,
             inlined: functions::inlined_named(self, name),
@@ -73,7 +74,8 @@ impl Module {
     }
 
     /// Returns the function symbols whose demangled name is `name` or ends in `::name`, or whose
-    /// raw name is `name`; for `name@version` and `name@@version`, those exported with the version.
+    /// raw name is `name`; those of Swift whose path ends in `.name`, with the labels if `name` has some; for
+    /// `name@version` and `name@@version`, those exported with the version.
     pub fn function_symbols(&self, name: &str) -> Vec<Symbol> {
         functions::function_symbols(self, name)
     }

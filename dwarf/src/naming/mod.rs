@@ -1,5 +1,6 @@
 //! Names: how entries are named ([`qualified_name`]), names that a user typed ([`query`]) with their
-//! parameter lists ([`parameters`]), methods of Objective-C ([`objc`]), and the keys of the name index (`key`).
+//! parameter lists ([`parameters`]), methods of Objective-C ([`objc`]), functions of Swift
+//! ([`swift`]), and the keys of the name index (`key`).
 
 mod arguments;
 mod key;
@@ -9,6 +10,7 @@ mod path;
 mod qualified_name;
 mod query;
 mod simple_template_names;
+mod swift;
 
 pub(crate) use key::{Key, key, table_key};
 pub(crate) use objc::MethodQuery;
@@ -17,3 +19,4 @@ pub use qualified_name::Coroutine;
 pub(crate) use qualified_name::MAX_NESTING;
 pub(crate) use query::NameQuery;
 pub use query::name_matches;
+pub(crate) use swift::SwiftQuery;

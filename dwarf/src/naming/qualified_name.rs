@@ -1,7 +1,8 @@
 //! Qualified names of entries, as they are displayed and matched.
 
 use crate::entries::units::{Entry, MAX_HOPS, MAX_NAME, Unit};
-use crate::file::demangle::{cpp_function_name, demangle, rust_path};
+use crate::file::demangle::{cpp_function_name, demangle, rust_path, swift_name};
+use crate::file::swift::Shown;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
 use crate::naming::simple_template_names::ArgumentBudget;
@@ -42,6 +43,17 @@ impl DebugInfo {
 
     /// Like `qualified_name`, for an entry that is already read.
     pub(crate) fn qualified_name_of(&self, unit: &Unit, entry: &Entry) -> String {
+        // Swift's names of functions leave out the labels, and its scopes are not those of C++.
+        if unit.language == Language::C
+            && matches!(
+                entry.tag(),
+                gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine
+            )
+            && let Some(symbol) = self.linkage_name(unit, entry)
+            && let Some(name) = swift_name(symbol, Shown::Short)
+        {
+            return name;
+        }
         let mut name = String::new();
         self.write_name(unit, entry, None, 0, &ArgumentBudget::default(), &mut name);
         // rustc names the namespace of an implementation `{impl#0}`; the symbol has its type and

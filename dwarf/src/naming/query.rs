@@ -1,5 +1,6 @@
 //! Names that a user typed, and which qualified names they match.
 
+use crate::naming::SwiftQuery;
 use crate::naming::key::{Key, key};
 use crate::naming::parameters::Parameters;
 use crate::naming::path::{
@@ -15,10 +16,12 @@ pub(crate) struct NameQuery {
 }
 
 /// Returns whether a function with that qualified name matches a name that a user typed: equal, or
-/// a suffix by whole components, without regard to parameters.
+/// a suffix by whole components, without regard to parameters. Names of Swift have components that dots
+/// separate, and labels.
 pub fn name_matches(qualified: &str, typed: &str) -> bool {
     let query = NameQuery::new(typed);
     !query.components.is_empty() && query.matches(qualified)
+        || SwiftQuery::new(typed).is_some_and(|query| query.matches(qualified))
 }
 
 impl NameQuery {

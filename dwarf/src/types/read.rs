@@ -3,6 +3,8 @@
 use crate::entries::children::Children;
 use crate::entries::constant::{has_dynamic_bound, integer, subrange_count, udata};
 use crate::entries::units::{Entry, MAX_HOPS, Unit, Value, flag};
+use crate::file::demangle::swift_name;
+use crate::file::swift::Shown;
 use crate::ids::error::Error;
 use crate::ids::{DieRef, Language};
 use crate::lines::DebugInfo;
@@ -122,6 +124,11 @@ impl DebugInfo {
                 if let Some(swift) = self.swift_name(unit, entry).and_then(SwiftType::parse) =>
             {
                 swift.name()
+            }
+            _ if let Some(mangled) = self.swift_name(unit, entry)
+                && let Some(name) = swift_name(mangled, Shown::Type) =>
+            {
+                name
             }
             _ if unit.language == Language::Rust
                 && name.is_some_and(|name| {
