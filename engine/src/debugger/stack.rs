@@ -538,7 +538,7 @@ impl Debugger {
             frame.language = Some(function.language);
             frame.optimized = function.optimized;
         } else if let Some(symbol) = loaded.module.symbol_at(addr) {
-            frame.name = dwarf::demangle(symbol.name).into_owned();
+            frame.name = dwarf::demangle_short(symbol.name).into_owned();
             frame.location = loaded.module.row_at(addr).and_then(|row| row.location);
         }
         if physical.is_tail_call && frame.kind == FrameKind::Function {

@@ -19,7 +19,7 @@ impl CodeName {
     /// Returns a name for display: the demangled symbol, or the address.
     pub fn label(&self) -> String {
         match &self.symbol {
-            Some(symbol) => dwarf::demangle(symbol).into_owned(),
+            Some(symbol) => dwarf::demangle_short(symbol).into_owned(),
             None => format!("{:#x}", self.start),
         }
     }

@@ -57,7 +57,7 @@ impl<'a> Names<'a> {
     }
 
     fn demangled(&mut self, addr: LoadAddr, name: &str) -> Arc<str> {
-        let demangled = || dwarf::demangle(name).into_owned().into();
+        let demangled = || dwarf::demangle_short(name).into_owned().into();
         Arc::clone(self.known.entry(addr).or_insert_with(demangled))
     }
 }

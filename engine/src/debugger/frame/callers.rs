@@ -108,7 +108,7 @@ impl FrameScope<'_> {
                 frames.iter().skip(skip).any(|frame| visit(frame.name))
             }
             None => match loaded.module.symbol_at(addr) {
-                Some(symbol) => visit(&dwarf::demangle(symbol.name)),
+                Some(symbol) => visit(&dwarf::demangle_short(symbol.name)),
                 None => visit(""),
             },
         }
