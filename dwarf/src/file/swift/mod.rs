@@ -1,5 +1,5 @@
 //! Names of Swift, demangled as by `swift demangle`: mangled by Swift 4 (`_T0`, `$S`), 5 and later (`$s`), and for
-//! embedded systems (`$e`).
+//! embedded systems (`$e`); classes in the runtime of Objective-C (`_TtC`).
 //!
 //! The operators of a mangled name are read into a tree, and the tree is printed. What is read is text of a file,
 //! so the tree, its depth and the text are bounded.
@@ -8,6 +8,7 @@ mod node;
 mod parse;
 mod print;
 mod punycode;
+mod runtime_class;
 #[cfg(test)]
 mod tests;
 
@@ -67,7 +68,12 @@ pub(crate) fn demangle(symbol: &str, shown: Shown) -> Option<String> {
 }
 
 fn demangle_nested(symbol: &str, shown: Shown, nested: usize) -> Option<String> {
-    let (start, mangled) = mangled(symbol)?;
-    let (tree, root) = parse::parse(start, mangled)?;
+    let (tree, root) = match symbol.strip_prefix("_Tt") {
+        Some(mangled) => runtime_class::parse(mangled)?,
+        None => {
+            let (start, mangled) = mangled(symbol)?;
+            parse::parse(start, mangled)?
+        }
+    };
     print::print(&tree, root, shown, nested)
 }

@@ -138,6 +138,37 @@ fn each_part_of_a_name_is_bounded() {
     }
 }
 
+#[test]
+fn classes_of_the_runtime_have_old_names() {
+    for (mangled, full, short) in [
+        ("_TtC4main4Stop", "main.Stop", "Stop"),
+        ("_TtCV4main5Outer5Inner", "main.Outer.Inner", "Outer.Inner"),
+        ("_TtCs12_SwiftObject", "Swift._SwiftObject", "_SwiftObject"),
+        ("_TtC4mainP4_ABC4Stop", "main.(Stop in _ABC)", "Stop"),
+        ("_TtC4mainX12vergenza_JFa", "main.vergüenza", "vergüenza"),
+        ("_TtP4main1P_", "main.P", "P"),
+    ] {
+        assert_eq!(demangle(mangled, Shown::Full).as_deref(), Some(full));
+        assert_eq!(demangle(mangled, Shown::Short).as_deref(), Some(short));
+    }
+    let deep = format!("_Tt{}4main{}", "C".repeat(1000), "1a".repeat(1000));
+    for mangled in [
+        "_Tt",
+        "_TtC",
+        "_TtC4main",
+        "_TtC4main4",
+        "_TtC4main99a",
+        "_TtC4main4Stop_",
+        "_TtP4main1P",
+        "_Tt4main",
+        "_TtGC4main3BoxSi_",
+        "_TtC4maiñ4Stop",
+        &deep,
+    ] {
+        assert_eq!(demangle(mangled, Shown::Full), None, "{mangled}");
+    }
+}
+
 /// Threads that read symbols have stacks of 2 MiB, and callers of their own.
 #[test]
 fn a_deep_name_takes_little_stack() {

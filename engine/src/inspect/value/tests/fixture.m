@@ -37,6 +37,9 @@ __attribute__((objc_root_class)) @interface NSObject { Class isa; }
 - (id)self { return self; }
 @end
 @implementation Hidden @end
+// A class of Swift.
+__attribute__((objc_root_class, objc_runtime_name("_TtC4main4Stop"))) @interface Stop { Class isa; } @end
+@implementation Stop @end
 
 #define CLASS(name) \
     __attribute__((objc_root_class)) @interface name { Class isa; } @end @implementation name @end
@@ -62,6 +65,7 @@ struct layout { struct layout *isa, *base; void *cache[2]; uintptr_t data; };
 OF(Point); OF(Named); OF(Hidden); OF(__NSCFString); OF(NSTaggedPointerString); OF(__NSCFNumber);
 OF(NSConstantIntegerNumber); OF(NSConstantDoubleNumber); OF(NSConstantFloatNumber); OF(NSConstantArray);
 OF(NSConstantDictionary); OF(__NSArrayI); OF(__NSArrayM); OF(__NSDictionary0); OF(__NSSingleObjectArrayI);
+extern struct layout Stop_class __asm("OBJC_CLASS_$__TtC4main4Stop");
 #define OFFSET(name, of) extern long of __asm("OBJC_IVAR_$_" name)
 OFFSET("Point.x", offset_of_x); OFFSET("Point.y", offset_of_y); OFFSET("Point.low", offset_of_low);
 OFFSET("Point.high", offset_of_high); OFFSET("Named.name", offset_of_name); OFFSET("Named.other", offset_of_other);
@@ -85,7 +89,8 @@ enum { GROWN = 24 };
 static char point_memory[64], named_memory[64], packed_memory[64];
 Point *point, *packed, *none, *wild = (Point *)0x1231, *far = (Point *)0x123456789ab0;
 Named *named;
-id anything, hidden_object, mutable_array, outside;
+id anything, hidden_object, mutable_array, outside, swift_object;
+static struct { void *isa; long rest; } stop_memory;
 Point *base;
 Class class;
 
@@ -151,6 +156,7 @@ int main(void) {
     Hidden_class.data = (uintptr_t)&extended;
     anything = (id)named, base = named, class = (Class)&Named_class;
     hidden_memory.isa = &Hidden_class, hidden_object = (id)&hidden_memory;
+    stop_memory.isa = &Stop_class, swift_object = (id)&stop_memory;
     array_m_memory.isa = &__NSArrayM_class, mutable_array = (id)&array_m_memory;
     inline_memory.isa = pascal_memory.isa = mutable_memory.isa = &__NSCFString_class;
     long_memory.isa = broken_memory.isa = &__NSCFString_class;

@@ -32,6 +32,7 @@ fn objects_show_the_class_that_they_are_of() {
             ("anything", "~ (Named)"),
             ("base", "~ (Named)"),
             ("hidden_object", "~ (Hidden)"),
+            ("swift_object", "~ (Stop)"),
             // Its layout is Foundation's own.
             ("mutable_array", "~ (__NSArrayM)"),
             // An object that the pointer itself holds.

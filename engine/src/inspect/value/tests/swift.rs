@@ -70,6 +70,9 @@ fn unknown_layouts_are_not_made_up() {
     let Some(mut program) = start() else { return };
     program.check(&[
         ("color_of", "<the layout of Color is not in the debug info>"),
-        ("pair", "<the layout of $sSi_SftD is not in the debug info>"),
+        (
+            "pair",
+            "<the layout of (Int, Float) is not in the debug info>",
+        ),
     ]);
 }

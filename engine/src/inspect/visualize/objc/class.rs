@@ -5,6 +5,7 @@ use crate::ids::error::Error;
 use crate::inspect::value::{Shape, Target, Ty, Value, ValueLocation, text};
 use crate::inspect::visualize::standard::callable::type_named;
 use dwarf::{LoadAddr, LoadBias, Module};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The bits of an address; above them, pointers of the runtime carry signatures and flags.
@@ -110,6 +111,11 @@ impl Class {
                 .map_or(ADDRESS, |it| it & ADDRESS),
         };
         Class::at(target, LoadAddr(isa & mask))
+    }
+
+    /// Returns the name for display. Swift mangles those of its classes.
+    pub fn readable(&self) -> Cow<'_, str> {
+        dwarf::demangle_short(&self.name)
     }
 
     /// Returns this class and those above it.

@@ -217,7 +217,7 @@ pub fn remark(target: &dyn Target, value: &Value) -> Option<String> {
         match &*of.ty.name {
             "objc_class" => {
                 let class = Class::at(target, at)?;
-                return Some(format!("[{} class]", class.name));
+                return Some(format!("[{} class]", class.readable()));
             }
             "objc_selector" => return class::selector(target, at).map(|it| format!("\"{it}\"")),
             _ => {}
@@ -227,10 +227,10 @@ pub fn remark(target: &dyn Target, value: &Value) -> Option<String> {
     let class = Object::of(target, value)?.class;
     if class.is_meta {
         let class = Class::at(target, LoadAddr(value.raw(target).ok()? as u64))?;
-        return Some(format!("[{} class]", class.name));
+        return Some(format!("[{} class]", class.readable()));
     }
     let is_known = matches!(of.strip(), Ty::Dwarf(of) if of.ty.name == class.name);
-    (!is_known).then(|| format!("({})", class.name))
+    (!is_known).then(|| format!("({})", class.readable()))
 }
 
 /// Returns an object with the type of its own class; `None` if the value has it, or the debug info does
