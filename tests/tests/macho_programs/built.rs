@@ -118,6 +118,19 @@ pub fn build_own(flags: &[&str]) -> Built {
     }
 }
 
+/// Builds `swift.c`.
+pub fn build_swift(flags: &[&str]) -> Built {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = [&["-O0"], flags].concat();
+    compile(folder.path(), "swift.c", "swift.o", &flags);
+    link(folder.path(), "swift", &["swift.o"], &["-e", "_program"]);
+    Built {
+        folder,
+        images: &["swift"],
+        loader: Fixture::of("darwin/loader.c"),
+    }
+}
+
 impl Built {
     fn path(&self, name: &str) -> String {
         let path = self.folder.path().join(name);

@@ -7,7 +7,7 @@
 mod built;
 mod objects;
 
-use built::{breakpoint, build, build_own, expect_line, line};
+use built::{breakpoint, build, build_own, build_swift, expect_line, line};
 use serde_json::json;
 use std::io::Write;
 use stillpoint_tests::DapClient;
@@ -177,5 +177,34 @@ fn thread_local_variables() {
         assert_eq!(client.evaluate("further"), "47", "{flags:?}");
         client.disconnect();
         assert_eq!(debuggee.read_line(), "result 47");
+    }
+}
+
+#[test]
+#[ignore = "run by `tests/darwin.sh simulated`"]
+fn names_of_swift() {
+    // With debug info in the object file, and without.
+    for flags in [&["-g"][..], &[]] {
+        let built = build_swift(flags);
+        for name in ["Stop.area(of:)", "area", "main.Stop.area"] {
+            let (debuggee, mut input) = built.start();
+            let mut client = DapClient::spawn();
+            client.attach(debuggee.pid(), json!({}));
+            client.set_function_breakpoints(&[name]);
+            client.configure();
+            input.write_all(b"x").expect("it waits");
+            client.expect_stopped("function breakpoint");
+            let stack = client.function_names();
+            let expected = [
+                "Stop.area(of:)",
+                "Stop.total.getter",
+                "closure #1 in run(_:)",
+                "run(_:)",
+                "program",
+            ];
+            assert_eq!(stack[..5], expected, "{name}, {flags:?}");
+            client.disconnect();
+            assert_eq!(debuggee.read_line(), "result 13");
+        }
     }
 }
