@@ -275,6 +275,7 @@ fn the_corpus_of_the_fuzz_targets() {
         ("names_cache", targets::names_cache),
         ("object", targets::object),
         ("property_list", targets::property_list),
+        ("swift_name", targets::swift_name),
     ];
     for (name, target) in targets {
         let inputs = std::fs::read_dir(corpus.join(name)).expect(name);

@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 seconds=${1:-600}
 targets=("${@:2}")
 if [ ${#targets[@]} = 0 ]; then
-    targets=(line info location cfi names_cache object property_list)
+    targets=(line info location cfi names_cache object property_list swift_name)
 fi
 
 out=${CARGO_TARGET_DIR:-../../target}/fuzz
@@ -35,7 +35,7 @@ for target in "${targets[@]}"; do
     edges=0
     # Images stay mapped for the life of a process, so one process does not try all of them.
     case $target in
-    line | location | cfi) runs=200000 ;;
+    line | location | cfi | swift_name) runs=200000 ;;
     *) runs=40000 ;;
     esac
     while left=$((end - SECONDS)) && [ "$left" -gt 0 ]; do

@@ -9,7 +9,7 @@ mark='-=8<=-'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-mkdir -p "$corpus"/{line,info,location,cfi,names_cache,object,property_list}
+mkdir -p "$corpus"/{line,info,location,cfi,names_cache,object,property_list,swift_name}
 
 cat >seed.cpp <<'END'
 namespace ns {
@@ -254,5 +254,28 @@ it = {"DBGVersion": "3", "DBGBuildSourcePath": "/b", "DBGSourcePath": "~/\u00e9"
 for name, kind in ("binary", plistlib.FMT_BINARY), ("xml", plistlib.FMT_XML):
     with open(sys.argv[1] + "/" + name, "wb") as file:
         plistlib.dump(it, file, fmt=kind)
+END
+# Mangled names of Swift, each with a name that a user typed.
+while read -r name mangled typed; do
+    printf '%s%s%s' "$mangled" "$mark" "$typed" >"$corpus/swift_name/$name"
+done <<'END'
+method 4main4StopV4area2ofS2i_tF Stop.area(of:)
+getter 4main4StopV4areaSivg main.Stop.area.getter
+operator 4main4StopV2eeoiySbAC_ACtFZ Stop.==
+closure 4main1fyySaySiG_SDySSSiGtFySiXEfU_ f
+generic 4main1fyyxAA1PRzlF f(_:)
+private 4main3foo4_ABCLLyyF foo()
+local 4main1fyyF3FooL_V3baryyF bar
+punycode 4main0012vergenza_JFayyF vergüenza
+words 4main11StopVisitorC06rotateC02byS2i_tF rotateVisitor
+thunk S2SSbIegxxd_S2SSbIegnnd_TR thunk
+witness 4main1SVyxGAA1PA2aERzlWP S
+specialized 4main1fyyF1a1bTf3pfpg_n f
+nested 4main1fyyF013B4main1gyyFTf3pf_n g
+existential 4main1fyyAA1P_pSi1AAaCPRts_XPSgF f
+opaque 4test3fooV4blahyAA1SV1fQryFQOy_Qo_AHF blah
+substituted xq_s5Error_pIegnrzo_xq_sAA_pIegnrzo_r0_lTR x
+swift4 _T04main4StopV4areaSiSi2of_tF area(of:)
+embedded $e4main4StopV4area2ofS2i_tF area
 END
 du -sh "$corpus"/*

@@ -12,6 +12,7 @@ mod location;
 mod names_cache;
 mod object;
 mod property_list;
+mod swift_name;
 
 pub use cfi::cfi;
 pub use info::info;
@@ -20,6 +21,7 @@ pub use location::location;
 pub use names_cache::names_cache;
 pub use object::object;
 pub use property_list::property_list;
+pub use swift_name::swift_name;
 
 use dwarf::{LoadAddr, Machine, Memory, Register, Registers, Unreadable};
 use std::path::Path;
