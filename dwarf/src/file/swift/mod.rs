@@ -1,8 +1,11 @@
-//! Names of Swift, demangled as by `swift demangle`: mangled by Swift 4 (`_T0`, `$S`), 5 and later (`$s`), and for
-//! embedded systems (`$e`); classes in the runtime of Objective-C (`_TtC`).
+//! Names of Swift, demangled as by `swift demangle`: mangled by Swift 4 (`_T0`, `$S`), by 5 and later (`$s`), and
+//! for embedded systems (`$e`); classes in the runtime of Objective-C (`_TtC`).
 //!
 //! The operators of a mangled name are read into a tree, and the tree is printed. What is read is text of a file,
 //! so the tree, its depth and the text are bounded.
+//!
+//! `swift demangle` is followed but where it is wrong: it leaves out the separators of captured types, `each` of some
+//! packs, and the names of some initializers; and it shows the parts of a malformed name side by side.
 
 mod node;
 mod parse;

@@ -1,5 +1,5 @@
-//! Names that Swift gives its classes in the runtime of Objective-C, as Swift 3 mangled them: `_TtCV4main5Outer5Inner`
-//! is a class `Inner` in a struct `Outer`. Of Swift 3 these are the only names that are still in use.
+//! Names that Swift gives its classes in the runtime of Objective-C, as Swift 3 mangled them:
+//! `_TtCV4main5Outer5Inner` is a class `Inner` in a struct `Outer`. Of Swift 3 no other names are still in use.
 
 use super::node::{Id, Kind, Tree};
 use super::punycode;

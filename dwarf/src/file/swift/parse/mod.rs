@@ -1,5 +1,5 @@
-//! Mangled names read as a tree. The operators are those of Swift's docs/ABI/Mangling.rst: each takes its operands from a
-//! stack and puts its result there.
+//! Mangled names read as a tree. The operators are those of Swift's docs/ABI/Mangling.rst: each takes its operands
+//! from a stack and puts its result there.
 
 mod autodiff;
 mod conformance;
