@@ -101,6 +101,10 @@ fn sessions_end_before_the_next_one() {
             json!({"program": fixture.program}),
             "SESSION_ACTIVE",
         );
+        agent.call(
+            "debug_launch",
+            json!({"program": fixture.program, "args": [code], "replace": true}),
+        );
         assert_eq!(
             agent.call("debug_continue", json!({})),
             format!("ended: exit code {code}\n")

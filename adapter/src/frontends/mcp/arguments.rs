@@ -35,6 +35,10 @@ pub struct Launch {
     pub breakpoints: Option<Vec<FirstBreakpoint>>,
     /// With `breakpoints`: how many seconds to wait for the first stop (30).
     pub timeout: Option<f64>,
+    /// End the present session first, as debug_stop does; without it, a session whose program has
+    /// not ended is an error.
+    #[serde(default)]
+    pub replace: bool,
     /// About how many characters the reply may have (6000).
     pub budget: Option<i64>,
     /// Further launch settings of Stillpoint: sourceMap, signals, stepFilters, followFork,

@@ -375,7 +375,7 @@ impl Tools {
             Some(running) if !running.has_ended() => Err(ToolError::new(
                 "SESSION_ACTIVE",
                 format!(
-                    "already debugging {}; call debug_stop first",
+                    "already debugging {}; call debug_stop first, or debug_launch with `replace`",
                     running.program
                 ),
             )),
@@ -389,6 +389,9 @@ impl Tools {
     }
 
     async fn launch(&self, input: arguments::Launch) -> Result<String, ToolError> {
+        if input.replace {
+            self.close().await;
+        }
         self.begin().await?;
         let session = self.start(&input).await?;
         let Some(places) = &input.breakpoints else {
