@@ -28,7 +28,13 @@ fn agents_set_read_and_remove_tracepoints() {
     agent.fail("debug_trace", nowhere, "NO_SUCH_PLACE");
 
     let runs = |agent: &mut Agent| {
-        agent.call("debug_continue", json!({}));
+        let ended = agent.call("debug_continue", json!({}));
+        let recorded = [
+            "ended: exit code 0",
+            "  APPLE  ",
+            "the last 3 of 1,200 records:",
+        ];
+        assert_contains(&ended, &recorded);
         agent.call("debug_trace", json!({}))
     };
     let first = runs(&mut agent);

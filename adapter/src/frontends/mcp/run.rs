@@ -182,7 +182,7 @@ impl Session {
             ),
             WaitResult::Ended(how) => {
                 let missed = expect::missed(expected, "the program has ended");
-                missed + &self.format_end(&how, budget)
+                missed + &self.format_end(&how, budget) + &self.recorded().await
             }
             WaitResult::Lost => return Err(ToolError::lost()),
         };

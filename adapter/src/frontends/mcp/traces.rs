@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Default size of a reply in bytes.
 const BUDGET: usize = 4000;
+/// Size of what the report of the program's end has of all tracepoints, in bytes.
+const END_BUDGET: usize = 2000;
 /// How long to wait for a search for a function before it is reported as unfinished.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between two looks whether it has ended.
@@ -43,17 +45,38 @@ impl Session {
                     rows: input.rows,
                     records: input.records,
                 };
-                let read = self.link.request::<ReadTraces>(&arguments).await;
-                let read = read.map_err(|error| error.or_code("NO_SUCH_TRACEPOINT"))?;
-                if read.traces.is_empty() {
-                    return Ok("no tracepoints\n".to_owned());
-                }
-                let budget = super::inspect::budget(input.budget, BUDGET) / read.traces.len();
-                let texts = read.traces.iter();
-                let texts = texts.map(|it| traces::text(it, budget, Style::Untimed) + "\n");
-                Ok(texts.collect())
+                let budget = super::inspect::budget(input.budget, BUDGET);
+                let read = self.read_traces(&arguments, budget).await;
+                let text = read.map_err(|error| error.or_code("NO_SUCH_TRACEPOINT"))?;
+                Ok(match text.is_empty() {
+                    true => "no tracepoints\n".to_owned(),
+                    false => text,
+                })
             }
         }
+    }
+
+    /// Returns what the tracepoints have recorded, for the report of the program's end; empty if
+    /// there are none, or if that cannot be read any more.
+    pub async fn recorded(&self) -> String {
+        if self.traces().is_empty() {
+            return String::new();
+        }
+        let all = TracesArguments::default();
+        let read = self.read_traces(&all, END_BUDGET).await;
+        read.unwrap_or_default()
+    }
+
+    async fn read_traces(
+        &self,
+        arguments: &TracesArguments,
+        budget: usize,
+    ) -> Result<String, ToolError> {
+        let read = self.link.request::<ReadTraces>(arguments).await?;
+        let budget = budget / read.traces.len().max(1);
+        let texts = read.traces.iter();
+        let texts = texts.map(|it| traces::text(it, budget, Style::Untimed) + "\n");
+        Ok(texts.collect())
     }
 
     /// Sets a tracepoint, and returns its state.
