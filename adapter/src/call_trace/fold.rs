@@ -8,6 +8,8 @@ use std::hash::{Hash, Hasher};
 
 /// The first iterations that are kept whatever they execute.
 const FIRST_ITERATIONS: u64 = 2;
+/// Loops of at most so many iterations keep all of them.
+const SHORT_LOOP: u64 = 8;
 /// Maximum number of iterations kept because no earlier one executed the same lines.
 const MAX_OTHER_PATHS: usize = 6;
 /// Maximum number of variables whose range a loop keeps.
@@ -31,6 +33,8 @@ struct OpenLoop {
     lines: HashSet<Line>,
     /// The sequences of lines of complete iterations.
     paths: HashSet<u64>,
+    /// Iterations that are kept only if the loop remains short.
+    while_short: Vec<(u64, Vec<Node>)>,
     current: Vec<Node>,
 }
 
@@ -140,6 +144,7 @@ impl OpenLoop {
             },
             lines: HashSet::default(),
             paths: HashSet::default(),
+            while_short: Vec::new(),
             current: first,
         };
         open.complete();
@@ -159,9 +164,13 @@ impl OpenLoop {
             }
             self.lines.insert(line);
         });
+        let former = self.folded.last.take();
+        match number <= SHORT_LOOP {
+            true => self.while_short.extend(former),
+            false => self.while_short.clear(),
+        }
         if number <= FIRST_ITERATIONS || is_new {
             self.folded.kept.push((number, nodes));
-            self.folded.last = None;
         } else {
             self.folded.last = Some((number, nodes));
         }
@@ -183,6 +192,8 @@ impl OpenLoop {
                 self.folded.rest = nodes;
             }
         }
+        self.folded.kept.append(&mut self.while_short);
+        self.folded.kept.sort_by_key(|(number, _)| *number);
         let mut all = vec![Node::Loop(self.folded)];
         all.extend(after);
         all

@@ -119,13 +119,13 @@ fn iteration_on_another_path_is_kept() {
 
 #[test]
 fn nested_loop_is_folded_inside_its_iteration() {
-    let inner = [3].into_iter().chain([5, 7].repeat(4)).chain([5]);
+    let inner = [3].into_iter().chain([5, 7].repeat(10)).chain([5]);
     let outer: Vec<u32> = inner.collect();
-    let lines = [1].into_iter().chain(outer.repeat(5)).chain([3, 9]);
-    let inner = "3 4*(1: 5 7 | 2: 5 7 | last 4: 5 7)+5";
+    let lines = [1].into_iter().chain(outer.repeat(9)).chain([3, 9]);
+    let inner = "3 10*(1: 5 7 | 2: 5 7 | last 10: 5 7)+5";
     assert_eq!(
         written(&folded(lines)),
-        format!("1 5*(1: {inner} | 2: {inner} | last 5: {inner})+3 9")
+        format!("1 9*(1: {inner} | 2: {inner} | last 9: {inner})+3 9")
     );
 }
 
@@ -135,8 +135,24 @@ fn loops_in_sequence_stay_apart() {
     let lines = lines.chain([10, 11].repeat(3)).chain([10, 12]);
     assert_eq!(
         written(&folded(lines)),
-        "3*(1: 5 7 | 2: 5 7 | last 3: 5 7)+5 4*(1: 10 11 | 2: 10 11 | last 4: 10 11)+10 12"
+        "3*(1: 5 7 | 2: 5 7 | last 3: 5 7)+5 4*(1: 10 11 | 2: 10 11 | 3: 10 11 | last 4: 10 11)+10 12"
     );
+}
+
+#[test]
+fn short_loop_keeps_all_iterations() {
+    let kept = |count: usize| {
+        let nodes = folded([5, 7].repeat(count).into_iter().chain([5, 9]));
+        match nodes.first() {
+            Some(Node::Loop(found)) => {
+                let kept = found.kept.iter().chain(&found.last);
+                kept.map(|(number, _)| *number).collect::<Vec<_>>()
+            }
+            other => panic!("no loop: {other:?}"),
+        }
+    };
+    assert_eq!(kept(8), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(kept(9), [1, 2, 9]);
 }
 
 #[test]
