@@ -75,6 +75,22 @@ fn deadlock_names_its_locks_and_threads() {
 }
 
 #[test]
+fn threads_at_a_condition_are_shown_once_with_their_callers() {
+    let mut agent = hanging("condition");
+    let explained = agent.call("debug_explain", json!({}));
+    let fixture = Fixture::of(HANGS);
+    assert_contains(
+        &explained,
+        &[
+            "threads 2, 3 \"hangs\" wait for another thread, at a lock or a condition, in ",
+            &format!("await_order, hangs.c:{}\n", fixture.line("condition")),
+            &format!("cook, hangs.c:{}\n", fixture.line("condition_caller")),
+        ],
+    );
+    assert_eq!(explained.matches("await_order").count(), 2, "{explained}");
+}
+
+#[test]
 fn endless_loop_is_found_with_what_changes_in_it() {
     let mut agent = hanging("loop");
     let explained = agent.call("debug_explain", json!({}));

@@ -21,8 +21,11 @@ use std::collections::BTreeMap;
 /// Maximum number of threads examined, and of entries for threads.
 const MAX_THREADS: usize = 256;
 const MAX_ENTRIES: usize = 16;
-/// Number of frames shown of the explained thread, and of one in a deadlock.
+/// Number of frames shown of the explained thread, and of one that waits for another thread.
 const FRAMES: (usize, usize) = (3, 2);
+/// Maximum number of threads shown with their lines because they wait at a lock whose owner is
+/// unknown.
+const MAX_AT_LOCKS: usize = 4;
 /// Maximum number of values of a line.
 const MAX_VALUES: usize = 8;
 /// Maximum length of a value and of a source line in bytes.
@@ -55,25 +58,36 @@ pub fn explain(
     }
     let deadlock = deadlock(&waits);
     let mut entries: Vec<ExplainedThread> = Vec::new();
+    let mut at_locks = 0;
     for it in threads {
         if session.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
+        let wait = waits.get(&it.id);
         let count = match (it.id == thread, deadlock.contains(&it.id)) {
             (true, _) => FRAMES.0,
             (false, true) => FRAMES.1,
             (false, false) => 0,
         };
-        let wait = waits.get(&it.id);
-        let Some(entry) = thread_entry(session, it.id, it.name, wait, count, arguments.addresses)
-        else {
+        let describe = |session: &mut Session, name: String, count: usize| {
+            thread_entry(session, it.id, name, wait, count, arguments.addresses)
+        };
+        let Some(entry) = describe(session, it.name.clone(), count) else {
             continue;
         };
         let same = entries.iter_mut().find(|other| is_same(other, &entry));
-        match same.filter(|_| count == 0) {
-            Some(other) => other.others.push(entry.thread_id),
-            None => entries.push(entry),
+        if let Some(other) = same.filter(|_| count == 0) {
+            other.others.push(entry.thread_id);
+            continue;
         }
+        // No owner tells where the lock was taken: the callers may.
+        let is_at_lock = count == 0 && matches!(wait, Some(Waiting::Word(_)));
+        if is_at_lock && at_locks < MAX_AT_LOCKS {
+            at_locks += 1;
+            entries.extend(describe(session, it.name, FRAMES.1));
+            continue;
+        }
+        entries.push(entry);
     }
     let in_deadlock =
         |it: &ExplainedThread| deadlock.iter().any(|id| i64::from(id.0) == it.thread_id);

@@ -31,9 +31,9 @@ pub fn text(explanation: &Explanation, mut number: impl FnMut(i64) -> String) ->
     let mut heading = "other threads:\n";
     for thread in threads {
         text.push_str(std::mem::take(&mut heading));
-        let is_in_deadlock = explanation.deadlock.contains(&thread.thread_id);
-        text.push_str(&line_of(thread, &mut number, !is_in_deadlock));
-        if is_in_deadlock {
+        let has_lines = thread.frames.iter().any(|frame| !frame.source.is_empty());
+        text.push_str(&line_of(thread, &mut number, !has_lines));
+        if has_lines {
             push_frames(&mut text, &thread.frames);
         }
     }
