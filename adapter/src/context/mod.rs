@@ -97,6 +97,7 @@ pub fn gather(
         let (kept, cost) = budget::fitting(&entries, allowed, stack::cost);
         let omitted = entries.drain(kept..);
         context.omitted.frames = omitted.map(|entry| entry.folded.max(1)).sum();
+        context.omitted.deeper_frames = frames.len() >= MAX_FRAMES.0;
         cost
     });
     context.stack = entries;

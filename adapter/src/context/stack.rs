@@ -117,8 +117,9 @@ fn arguments(session: &mut Session, frame: &Frame, addresses: bool) -> Option<St
     Some(text)
 }
 
-/// Folds runs of two or more frames of libraries into one entry each, except for the innermost
-/// frame and the frame at level `shown`.
+/// Folds runs of two or more frames of libraries into one entry each, and frames of a recursion at
+/// the same line with the same arguments after the first two, except for the innermost frame and the
+/// frame at level `shown`.
 pub fn fold(
     session: &mut Session,
     frames: &[Frame],
@@ -156,11 +157,77 @@ pub fn fold(
         }
         entries.push(entry);
     }
-    entries
+    fold_recursion(entries, shown)
+}
+
+/// Folds entries that differ in nothing but their levels, after the first two of a run, if that
+/// leaves out more than one.
+fn fold_recursion(entries: Vec<ContextFrame>, shown: Option<usize>) -> Vec<ContextFrame> {
+    let is_repeated = |one: &ContextFrame, other: &ContextFrame| {
+        let key = |it: &ContextFrame| (it.path.clone(), it.line, it.arguments.clone());
+        other.folded == 0
+            && other.line.is_some()
+            && one.name == other.name
+            && key(one) == key(other)
+    };
+    let is_shown = |it: &ContextFrame| Some(it.level) == shown.map(|level| level as u64);
+    let mut folded: Vec<ContextFrame> = Vec::new();
+    let mut rest = entries.as_slice();
+    while let Some(first) = rest.first() {
+        let same = rest
+            .iter()
+            .take_while(|it| is_repeated(first, it) && !is_shown(it))
+            .count();
+        let (now, later) = rest.split_at(same.max(1));
+        rest = later;
+        match now {
+            [one, two, third, _, ..] => folded.extend([
+                one.clone(),
+                two.clone(),
+                ContextFrame {
+                    folded: now.len() as u64 - 2,
+                    ..third.clone()
+                },
+            ]),
+            _ => folded.extend_from_slice(now),
+        }
+    }
+    folded
 }
 
 /// Returns the size of an entry in bytes.
 pub fn cost(frame: &ContextFrame) -> usize {
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     frame.name.len() + length(&frame.arguments) + length(&frame.path) + 12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recursion_with_the_same_arguments_is_folded() {
+        let frame = |level: u64, line: i64, arguments: &str| ContextFrame {
+            level,
+            frame_id: 100 + level as i64,
+            name: "depth".to_owned(),
+            path: Some("/src/depth.c".to_owned()),
+            line: Some(line),
+            arguments: Some(arguments.to_owned()),
+            ..ContextFrame::default()
+        };
+        let written = |frames: &[ContextFrame], shown: Option<usize>| {
+            let folded = fold_recursion(frames.to_vec(), shown);
+            let folded = folded.iter().map(|it| (it.level, it.folded));
+            folded.collect::<Vec<_>>()
+        };
+        let mut frames = vec![frame(0, 5, "n=1")];
+        frames.extend((1..9).map(|level| frame(level, 9, "n=1")));
+        frames.extend((9..12).map(|level| frame(level, 9, "n=2")));
+        let whole = [(0, 0), (1, 0), (2, 0), (3, 6), (9, 0), (10, 0), (11, 0)];
+        assert_eq!(written(&frames, None), whole);
+        // The frame that is shown stays a frame of its own.
+        let around = [(1, 0), (2, 0), (3, 3), (6, 0), (7, 0), (8, 0), (9, 0)];
+        assert_eq!(written(&frames, Some(6))[1..8], around);
+    }
 }

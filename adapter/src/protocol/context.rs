@@ -81,7 +81,8 @@ pub struct ContextFrame {
     /// The frame's line, in the client's numbering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
-    /// Number of folded library frames; 0 if this is a single frame.
+    /// Number of folded frames: of libraries, or, if there is a line, of a recursion that repeats
+    /// the frame before; 0 if this is a single frame.
     #[serde(skip_serializing_if = "is_zero")]
     pub folded: u64,
     /// Values of the arguments, if the function is the program's own: `i=2, name="bob"`.
@@ -250,9 +251,12 @@ pub struct Omitted {
     /// Changed variables.
     #[serde(skip_serializing_if = "is_zero")]
     pub changes: u64,
-    /// Frames that were read (there may be more); `stackTrace` returns them.
+    /// Frames that were read; `stackTrace` returns them.
     #[serde(skip_serializing_if = "is_zero")]
     pub frames: u64,
+    /// Whether there may be frames beyond those that were read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deeper_frames: bool,
     /// Bytes at the start of the output.
     #[serde(skip_serializing_if = "is_zero")]
     pub output: u64,

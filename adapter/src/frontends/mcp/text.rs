@@ -131,6 +131,13 @@ pub fn stack(frames: &[ContextFrame], home: Option<&str>) -> String {
     for frame in frames {
         let _ = match frame.folded {
             0 => writeln!(text, "  {}", frame_line(frame, home)),
+            count if frame.line.is_some() => writeln!(
+                text,
+                "  … #{} to #{}: {count} more calls of {} at this line with these arguments",
+                frame.level,
+                frame.level + count - 1,
+                frame.name
+            ),
             count => writeln!(
                 text,
                 "  … #{} to #{}: {count} frames of libraries ({})",
@@ -205,16 +212,14 @@ pub fn deadlock(waits: &[(i64, i64)], state: &mut SessionState) -> String {
 fn stack_of(text: &mut String, context: &Context, home: Option<&str>) {
     text.push_str("stack:\n");
     text.push_str(&stack(&context.stack, home));
-    if context.omitted.frames > 0 {
-        let start = context.stack.last();
-        let start = start.map_or(0, |last| last.level + last.folded.max(1));
-        let call = json!({"start": start});
-        let _ = writeln!(
-            text,
-            "  … {} more: debug_stack {call}",
-            context.omitted.frames
-        );
-    }
+    let start = context.stack.last();
+    let start = start.map_or(0, |last| last.level + last.folded.max(1));
+    let call = json!({"start": start});
+    let _ = match (context.omitted.frames, context.omitted.deeper_frames) {
+        (0, false) => Ok(()),
+        (0, true) => writeln!(text, "  … deeper frames: debug_stack {call}"),
+        (count, _) => writeln!(text, "  … {count} more: debug_stack {call}"),
+    };
 }
 
 fn threads(text: &mut String, context: &Context, home: Option<&str>, state: &mut SessionState) {
