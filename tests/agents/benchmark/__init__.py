@@ -1,0 +1,1 @@
+"""The agents' benchmark: bugs, servers, and what was seen of a cause."""

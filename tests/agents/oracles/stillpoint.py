@@ -1,0 +1,129 @@
+"""What `stillpoint mcp` is asked."""
+
+NAME = "stillpoint"
+
+
+def command(tools):
+    """The command of the server; `tools` names what was found or installed."""
+    return [tools["stillpoint"], "mcp"]
+
+
+def environment(_):
+    """Variables that the server needs."""
+    return {}
+
+
+def held(bug, **more):
+    """Starts the program, which is held before its first instruction."""
+    return "debug_launch", {"program": str(bug.program), **more}
+
+
+def again(bug):
+    """Starts the program again in place of the one that has crashed, hangs or is stopped."""
+    return held(bug, replace=True)
+
+
+def run(bug, **more):
+    """Runs the program to its crash, or until it must hang."""
+    timeout = {"timeout": 1} if bug.hangs else {}
+    return held(bug, breakpoints=[], **timeout, **more)
+
+
+def explained(bug):
+    """A crash or a hang, explained."""
+    yield run(bug)
+    yield "debug_explain", {}
+
+
+def traced(function, **how):
+    """One call of a function, told whole."""
+    def script(bug):
+        yield held(bug)
+        yield "debug_trace_call", {"function": function, **how}
+    return script
+
+
+def crashed_then_traced(function, **how):
+    """A crash, and then the call that made what it used."""
+    def script(bug):
+        yield run(bug)
+        yield again(bug)
+        yield "debug_trace_call", {"function": function, **how}
+    return script
+
+
+def unterminated(bug):
+    """Which record is not added, and how it was filled."""
+    yield held(bug)
+    yield "debug_trace_call", {"function": "add", "condition": "record->amount == 900"}
+    yield again(bug)
+    yield "debug_trace_call", {"function": "fill", "condition": "amount == 900"}
+
+
+def lock_kept(bug):
+    """The holder of the lock, and the call that kept it: that of the job that was rejected."""
+    yield from explained(bug)
+    yield again(bug)
+    yield "debug_trace_call", {"function": "submit", "condition": "job->priority < 0"}
+
+
+def endless(bug):
+    """The timer that is fired again and again, where it is armed."""
+    yield from explained(bug)
+    yield "debug_continue", {"action": "run-to", "to": "wheel.c:%d" % bug.line("if (timer->period != 1) {")}
+
+
+def not_overridden(bug):
+    """Whether the override runs, and what runs instead."""
+    yield held(bug, breakpoints=["Bulky::cost"])
+    yield held(bug)
+    yield "debug_trace_call", {"function": "total", "depth": 1}
+
+
+def loaded_twice(bug):
+    """Which threads load the registry."""
+    yield held(bug, breakpoints=["Registry::load"])
+    yield "debug_continue", {}
+    yield "debug_evaluate", {"expression": "Registry::instance_"}
+
+
+def moved_bytes(bug):
+    """Whether the buffer grows while handles to it exist."""
+    line = bug.line("Word { bytes: self.bytes[begin..].as_ptr()")
+    yield held(bug)
+    yield "debug_trace", {"action": "add", "location": f"arena.rs:{line}", "query": "begin, self.bytes.capacity()"}
+    yield "debug_continue", {}
+
+
+SCRIPTS = {
+    "01-unit-lookup": crashed_then_traced("find_unit", condition="name[0] == 'k'"),
+    "02-ring-buffer": traced("ring_drop_below"),
+    "03-tag-copy": unterminated,
+    "04-bank-deadlock": explained,
+    "05-letter-count": traced("hash"),
+    "06-frame-sum": traced("frame_ticks"),
+    "07-lru-evict": crashed_then_traced("evict"),
+    "08-retry-policy": traced("read_policy"),
+    "09-matrix-product": traced("cell", condition="row == 1 && matrix->columns == 3"),
+    "10-job-queue": lock_kept,
+    "11-timer-wheel": endless,
+    "12-port-setting": traced("read_listener"),
+    "13-json-depth": explained,
+    "14-event-bus": traced("Bus::publish"),
+    "15-retry-lambda": traced("Scheduler::run", depth=1),
+    "16-session-log": traced("Registry::open"),
+    "17-shipping-cost": not_overridden,
+    "18-shared-buffer": crashed_then_traced("longest", depth=1),
+    "19-header-view": traced("parse"),
+    "20-price-cache": traced("Prices::price", condition="customer.level == 0 && amount == 10"),
+    "21-lazy-registry": loaded_twice,
+    "22-missed-wakeup": explained,
+    "23-normalize": traced("Series::operator/="),
+    "24-country-table": crashed_then_traced("read_orders"),
+    "25-version-search": explained,
+    "26-observer-cell": explained,
+    "27-page-range": explained,
+    "28-cache-lock": explained,
+    "29-merge-ranges": traced("ranges::merge"),
+    "30-arena-handle": moved_bytes,
+}
