@@ -4,6 +4,6 @@ A script is a generator: it yields a call, and gets its answer. It ends early wh
 The rules are in README.md.
 """
 
-from . import stillpoint
+from . import gdb_mcp, mcp_debugger, stillpoint
 
-SERVERS = {oracle.NAME: oracle for oracle in (stillpoint,)}
+SERVERS = {oracle.NAME: oracle for oracle in (stillpoint, gdb_mcp, mcp_debugger)}
