@@ -34,14 +34,30 @@ pub fn chains(line: &str) -> Vec<Vec<String>> {
         rest = rest.get(len..).unwrap_or("");
         // The member of something that is no variable, as of a call's result.
         if !after_member && !chain.is_empty() && !chains.contains(&chain) {
-            chains.push(chain);
+            let indexes = indexes(chain.last().map_or("", String::as_str));
+            if chain != ["NULL"] {
+                chains.push(chain);
+            }
+            for index in indexes {
+                if !chains.contains(&index) {
+                    chains.push(index);
+                }
+            }
         }
         after_member = false;
-        if chains.len() == MAX_EXPRESSIONS {
+        if chains.len() >= MAX_EXPRESSIONS {
             break;
         }
     }
+    chains.truncate(MAX_EXPRESSIONS);
     chains
+}
+
+/// Returns what the indexes of an expression name: `i` of `items[i].price`.
+fn indexes(expression: &str) -> Vec<Vec<String>> {
+    let inner = expression.split('[').skip(1);
+    let inner = inner.filter_map(|part| part.split_once(']'));
+    inner.flat_map(|(index, _)| chains(index)).collect()
 }
 
 /// Returns the length of the number at the start of a text, with its suffix. `0..n` begins a range.
@@ -161,9 +177,13 @@ mod tests {
         );
         assert_eq!(
             all("total += items[i].price * 2u;"),
-            "total; items items[i] items[i].price"
+            "total; items items[i] items[i].price; i"
         );
         assert_eq!(all("free(list->head);"), "list list->head");
+        assert_eq!(
+            all("grid[row + 1][at.x] = i[NULL];"),
+            "grid grid[row + 1] grid[row + 1][at.x]; row; at at.x; i i[NULL]"
+        );
         assert_eq!(
             all("let x = self.map.get(&key).unwrap();"),
             "let; x; self self.map; key"
