@@ -46,6 +46,29 @@ fn crash_is_explained_with_the_values_that_it_used() {
 }
 
 #[test]
+fn program_is_launched_explained_and_traced_in_a_call() {
+    let fixture = Fixture::of(HANGS);
+    let mut agent = Agent::start();
+    let with = |how: &str| json!({"program": fixture.program, "args": [how], "timeout": 0.5});
+    let crash = agent.call("debug_explain", with("crash"));
+    let call = format!("main, hangs.c:{}\n", fixture.line("call"));
+    assert_contains(&crash, &["`node->next` is null\nin thread 1:\n", &call]);
+    // The session before it is replaced.
+    let hang = agent.call("debug_explain", with("deadlock"));
+    assert_contains(&hang, &["it was running", "deadlock: thread 2 waits for"]);
+    let traced = json!({"program": fixture.program, "args": ["crash"], "function": "last"});
+    let text = agent.call("debug_trace_call", traced);
+    assert_contains(&text, &["call of last, ", "limit=100"]);
+    let ends = Fixture::of("c/exit_code.c");
+    let ends = json!({"program": ends.program, "args": ["3"]});
+    assert_eq!(agent.call("debug_explain", ends), "ended: exit code 3\n");
+    let alone = agent.fail("debug_explain", json!({"args": ["3"]}), "BAD_ARGUMENTS");
+    assert_contains(&alone, &["`program`, which is missing"]);
+    let gone = json!({"program": "/no/such/program", "function": "main"});
+    agent.fail("debug_trace_call", gone, "START_FAILED");
+}
+
+#[test]
 fn deadlock_names_its_locks_and_threads() {
     let mut agent = hanging("deadlock");
     let explained = agent.call("debug_explain", json!({}));

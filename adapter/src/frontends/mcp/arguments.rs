@@ -13,7 +13,7 @@ pub fn seconds(given: Option<f64>, usual: f64) -> std::time::Duration {
 }
 
 /// Arguments of `debug_launch`.
-#[derive(Deserialize, JsonSchema, Debug, Clone)]
+#[derive(Deserialize, JsonSchema, Debug, Clone, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Launch {
     /// Path of the executable. Compile it with -g; -O0 or -Og keeps all variables.
@@ -215,6 +215,11 @@ pub struct TraceCall {
     pub limit: Option<u64>,
     /// After how many seconds the program is paused (60); the reply then has what was seen so far.
     pub timeout: Option<f64>,
+    /// Launch this program first, in place of the present session, as debug_launch does.
+    pub program: Option<String>,
+    /// With `program`: its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
 }
 
 /// Actions of `debug_continue`.
@@ -292,6 +297,14 @@ pub enum Framework {
 pub struct Explain {
     /// The thread of a stopped program, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
+    /// Launch this program first, in place of the present session, and run it until it crashes or
+    /// `timeout` is over.
+    pub program: Option<String>,
+    /// With `program`: its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// With `program`: after how many seconds it hangs (10).
+    pub timeout: Option<f64>,
     /// Show addresses, which may differ from run to run, instead of 0x….
     #[serde(default)]
     pub addresses: bool,

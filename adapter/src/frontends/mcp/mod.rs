@@ -8,6 +8,7 @@ mod calls;
 mod error;
 mod expect;
 mod explain;
+mod fresh;
 mod inspect;
 mod link;
 mod output;

@@ -164,7 +164,7 @@ const TOOLS: [ToolInfo; 18] = [
          each line with the variables that it changed (loops folded), the calls that it makes \
          with arguments and results, exceptions, the result, and what it changed through \
          pointers. Instead of many steps. The program is then stopped in the caller, or at what \
-         came first: a breakpoint, a crash, the end.",
+         came first: a breakpoint, a crash, the end. With `program`, no debug_launch is needed.",
         false,
         ToolSet::Few,
     ),
@@ -184,7 +184,8 @@ const TOOLS: [ToolInfo; 18] = [
         "Explains a stop or a hang in one reply: what has happened, the lines of the stack with the \
          values that they use, what each thread waits for and at which lock, and threads that wait \
          for each other. A running program is paused first; if a thread computes, it is looked at \
-         several times, and the reply says in which loop it is and what changes there.",
+         several times, and the reply says in which loop it is and what changes there. With \
+         `program`, that program is launched and run until it crashes or hangs.",
         false,
         ToolSet::Few,
     ),
@@ -306,13 +307,8 @@ impl Tools {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<String, ToolError> {
-        if self.joined.is_some() && !LOOKING.contains(&name) {
-            return Err(ToolError::new(
-                "LOOKS_ON",
-                format!(
-                    "{name} is not available: the session is another client's, and only looked at"
-                ),
-            ));
+        if !LOOKING.contains(&name) {
+            self.may_act(name)?;
         }
         match name {
             "debug_launch" => self.launch(read(arguments)?).await,
@@ -333,10 +329,10 @@ impl Tools {
                     .report(waited, input.budget, input.addresses, expected)
                     .await
             }
-            "debug_trace_call" => self.session().await?.trace_call(read(arguments)?).await,
+            "debug_trace_call" => self.trace_call(read(arguments)?).await,
             "debug_calls" => self.session().await?.calls(read(arguments)?).await,
             "debug_test" => self.test(read(arguments)?).await,
-            "debug_explain" => self.session().await?.explain(read(arguments)?).await,
+            "debug_explain" => self.explain(read(arguments)?).await,
             "debug_search" => self.session().await?.search(read(arguments)?).await,
             "debug_stack" => self.session().await?.stack(read(arguments)?).await,
             "debug_variables" => self.session().await?.variables(read(arguments)?).await,
@@ -356,7 +352,7 @@ impl Tools {
         }
     }
 
-    async fn session(&self) -> Result<Arc<Session>, ToolError> {
+    pub(super) async fn session(&self) -> Result<Arc<Session>, ToolError> {
         let mut session = self.session.lock().await;
         if let Some(socket) = &self.joined
             && session
@@ -417,8 +413,20 @@ impl Tools {
         Ok(text)
     }
 
+    /// Refuses what is more than looking at another client's session.
+    fn may_act(&self, what: &str) -> Result<(), ToolError> {
+        match self.joined {
+            None => Ok(()),
+            Some(_) => Err(ToolError::new(
+                "LOOKS_ON",
+                format!("{what} is not available: the session is another client's, and only looked at"),
+            )),
+        }
+    }
+
     /// Launches a program as the current session, held at its start.
     pub(super) async fn start(&self, input: &arguments::Launch) -> Result<Arc<Session>, ToolError> {
+        self.may_act("a launch")?;
         let session = Arc::new(Session::launch(input).await?);
         self.keep(&session).await?;
         Ok(session)
