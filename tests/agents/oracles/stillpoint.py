@@ -14,70 +14,57 @@ def environment(_):
 
 
 def held(bug, **more):
-    """Starts the program, which is held before its first instruction."""
+    """Starts the program, which is held before its first instruction unless it has `breakpoints`."""
     return "debug_launch", {"program": str(bug.program), **more}
 
 
-def again(bug):
-    """Starts the program again in place of the one that has crashed, hangs or is stopped."""
-    return held(bug, replace=True)
-
-
-def run(bug, **more):
-    """Runs the program to its crash, or until it must hang."""
+def explain(bug):
+    """Runs the program until it crashes or hangs, explained."""
     timeout = {"timeout": 1} if bug.hangs else {}
-    return held(bug, breakpoints=[], **timeout, **more)
+    return "debug_explain", {"program": str(bug.program), **timeout}
+
+
+def trace_call(bug, function, **how):
+    """One call of a function of a fresh program, told whole."""
+    return "debug_trace_call", {"program": str(bug.program), "function": function, **how}
 
 
 def explained(bug):
-    """A crash or a hang, explained."""
-    yield run(bug)
-    yield "debug_explain", {}
+    """A crash or a hang."""
+    yield explain(bug)
 
 
 def traced(function, **how):
-    """One call of a function, told whole."""
+    """A wrong result: one call."""
     def script(bug):
-        yield held(bug)
-        yield "debug_trace_call", {"function": function, **how}
+        yield trace_call(bug, function, **how)
     return script
 
 
-def crashed_then_traced(function, **how):
-    """A crash, and then the call that made what it used."""
+def explained_then_traced(function, **how):
+    """A crash or a hang, and then the call that made what it met."""
     def script(bug):
-        yield run(bug)
-        yield again(bug)
-        yield "debug_trace_call", {"function": function, **how}
+        yield explain(bug)
+        yield trace_call(bug, function, **how)
     return script
 
 
 def unterminated(bug):
     """Which record is not added, and how it was filled."""
-    yield held(bug)
-    yield "debug_trace_call", {"function": "add", "condition": "record->amount == 900"}
-    yield again(bug)
-    yield "debug_trace_call", {"function": "fill", "condition": "amount == 900"}
-
-
-def lock_kept(bug):
-    """The holder of the lock, and the call that kept it: that of the job that was rejected."""
-    yield from explained(bug)
-    yield again(bug)
-    yield "debug_trace_call", {"function": "submit", "condition": "job->priority < 0"}
+    yield trace_call(bug, "add", condition="record->amount == 900")
+    yield trace_call(bug, "fill", condition="amount == 900")
 
 
 def endless(bug):
     """The timer that is fired again and again, where it is armed."""
-    yield from explained(bug)
+    yield explain(bug)
     yield "debug_continue", {"action": "run-to", "to": "wheel.c:%d" % bug.line("if (timer->period != 1) {")}
 
 
 def not_overridden(bug):
     """Whether the override runs, and what runs instead."""
     yield held(bug, breakpoints=["Bulky::cost"])
-    yield held(bug)
-    yield "debug_trace_call", {"function": "total", "depth": 1}
+    yield trace_call(bug, "total", depth=1)
 
 
 def loaded_twice(bug):
@@ -96,16 +83,16 @@ def moved_bytes(bug):
 
 
 SCRIPTS = {
-    "01-unit-lookup": crashed_then_traced("find_unit", condition="name[0] == 'k'"),
+    "01-unit-lookup": explained_then_traced("find_unit", condition="name[0] == 'k'"),
     "02-ring-buffer": traced("ring_drop_below"),
     "03-tag-copy": unterminated,
     "04-bank-deadlock": explained,
     "05-letter-count": traced("hash"),
     "06-frame-sum": traced("frame_ticks"),
-    "07-lru-evict": crashed_then_traced("evict"),
+    "07-lru-evict": explained_then_traced("evict"),
     "08-retry-policy": traced("read_policy"),
     "09-matrix-product": traced("cell", condition="row == 1 && matrix->columns == 3"),
-    "10-job-queue": lock_kept,
+    "10-job-queue": explained_then_traced("submit", condition="job->priority < 0"),
     "11-timer-wheel": endless,
     "12-port-setting": traced("read_listener"),
     "13-json-depth": explained,
@@ -113,13 +100,13 @@ SCRIPTS = {
     "15-retry-lambda": traced("Scheduler::run", depth=1),
     "16-session-log": traced("Registry::open"),
     "17-shipping-cost": not_overridden,
-    "18-shared-buffer": crashed_then_traced("longest", depth=1),
+    "18-shared-buffer": explained_then_traced("longest", depth=1),
     "19-header-view": traced("parse"),
     "20-price-cache": traced("Prices::price", condition="customer.level == 0 && amount == 10"),
     "21-lazy-registry": loaded_twice,
     "22-missed-wakeup": explained,
     "23-normalize": traced("Series::operator/="),
-    "24-country-table": crashed_then_traced("read_orders"),
+    "24-country-table": explained_then_traced("read_orders"),
     "25-version-search": explained,
     "26-observer-cell": explained,
     "27-page-range": explained,
