@@ -8,7 +8,8 @@ use std::hash::{Hash, Hasher};
 
 /// The first iterations that are kept whatever they execute.
 const FIRST_ITERATIONS: u64 = 2;
-/// Loops of at most so many iterations keep all of them.
+/// Loops of at most so many iterations keep all of them, unless they are in a loop or contain one:
+/// the text of nested loops would be the product of their iterations.
 const SHORT_LOOP: u64 = 8;
 /// Maximum number of iterations kept because no earlier one executed the same lines.
 const MAX_OTHER_PATHS: usize = 6;
@@ -33,9 +34,19 @@ struct OpenLoop {
     lines: HashSet<Line>,
     /// The sequences of lines of complete iterations.
     paths: HashSet<u64>,
+    nesting: Nesting,
     /// Iterations that are kept only if the loop remains short.
     while_short: Vec<(u64, Vec<Node>)>,
     current: Vec<Node>,
+}
+
+/// Whether a loop is nested, as far as is known.
+#[derive(Debug, PartialEq, Eq)]
+enum Nesting {
+    /// It is in no loop and contains none.
+    None,
+    /// It is in an iteration of a loop, or contains one.
+    Nested,
 }
 
 /// Where the line that begins was executed before.
@@ -68,7 +79,13 @@ impl Folder {
                 self.leave_loops_inside(context.map_or(0, |it| it + 1));
                 let nodes = self.nodes();
                 let first = nodes.split_off(at.min(nodes.len()));
-                self.loops.push(OpenLoop::new(line, first));
+                // What follows a loop is in its last, incomplete iteration until it is known better.
+                let is_inside = |open: &OpenLoop| open.lines.contains(&line);
+                let nesting = match self.loops.last().is_some_and(is_inside) {
+                    true => Nesting::Nested,
+                    false => Nesting::None,
+                };
+                self.loops.push(OpenLoop::new(line, first, nesting));
             }
             Jump::Forward => {}
         }
@@ -131,7 +148,7 @@ impl Folder {
 
 impl OpenLoop {
     /// A loop whose first iteration executed `first`.
-    fn new(line: Line, first: Vec<Node>) -> Self {
+    fn new(line: Line, first: Vec<Node>, nesting: Nesting) -> Self {
         let mut open = Self {
             folded: Loop {
                 line,
@@ -144,6 +161,7 @@ impl OpenLoop {
             },
             lines: HashSet::default(),
             paths: HashSet::default(),
+            nesting,
             while_short: Vec::new(),
             current: first,
         };
@@ -165,7 +183,10 @@ impl OpenLoop {
             self.lines.insert(line);
         });
         let former = self.folded.last.take();
-        match number <= SHORT_LOOP {
+        if nodes.iter().any(|node| matches!(node, Node::Loop(_))) {
+            self.nesting = Nesting::Nested;
+        }
+        match number <= SHORT_LOOP && self.nesting == Nesting::None {
             true => self.while_short.extend(former),
             false => self.while_short.clear(),
         }

@@ -152,6 +152,13 @@ fn short_loop_keeps_all_iterations() {
         }
     };
     assert_eq!(kept(8), [1, 2, 3, 4, 5, 6, 7, 8]);
+    // Of a short loop of short loops, the text would be long.
+    let nested = [3, 5, 7, 5, 7, 5].repeat(6);
+    let inner = "3 2*(1: 5 7 | 2: 5 7)+5";
+    assert_eq!(
+        written(&folded(nested)),
+        format!("6*(1: {inner} | 2: {inner} | last 6: {inner})")
+    );
     assert_eq!(kept(9), [1, 2, 9]);
 }
 
