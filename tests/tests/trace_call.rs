@@ -457,6 +457,16 @@ fn exception_caught_inside_is_part_of_the_trace() {
 }
 
 #[test]
+fn function_that_a_library_calls_is_not_left_by_an_exception() {
+    let fixture = Fixture::of("cpp/trace_call.cpp");
+    let mut client = started(&fixture, &[]);
+    let text = trace(&mut client, json!({"function": "accept"}));
+    assert_contains(&text, &["→ Order::Order(", "returned 1\n"]);
+    assert!(!text.contains("left by an exception"), "{text}");
+    client.disconnect();
+}
+
+#[test]
 fn containers_change_by_elements() {
     let fixture = Fixture::of("cpp/trace_call.cpp");
     let mut client = started(&fixture, &[]);

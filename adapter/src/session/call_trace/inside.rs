@@ -5,7 +5,7 @@ use super::{Flow, Inside, MAX_LINES, MAX_TIME, Pending, Running, TIME_IS_UP};
 use crate::call_trace::{Frame, Outcome, Position, Recorder, Relation};
 use crate::session::{Session, own_breakpoints};
 use engine::{FrameKey, FrameKind, Granularity, Objects, ResumeScope, StepKind, ThreadId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 /// Frames searched for the one that threw an exception.
@@ -47,6 +47,7 @@ pub(super) fn begin(session: &mut Session, running: &mut Running, thread: Thread
         files: Vec::new(),
         objects,
         pending: None,
+        from_libraries: HashSet::new(),
         continues: false,
         thrown: None,
         thread_ended: None,
@@ -112,6 +113,9 @@ pub(super) fn advance(session: &mut Session, running: &mut Running) -> Flow {
             return step_out(session, thread);
         }
         Relation::Callee => {
+            if is_called_by_library(session, thread) {
+                inside.from_libraries.insert(position.frame);
+            }
             let frame = Frame {
                 name: top.name.clone(),
                 arguments: called_with(session, inside, top.key),
@@ -194,6 +198,13 @@ pub(super) fn on_throw(session: &mut Session, running: &mut Running) -> Flow {
     step_out(session, thread)
 }
 
+/// Returns whether a library has called the innermost function.
+fn is_called_by_library(session: &mut Session, thread: ThreadId) -> bool {
+    let stack = session.debugger.stack(thread, 0, Some(2));
+    let caller = stack.ok().and_then(|stack| stack.frames.into_iter().nth(1));
+    caller.is_some_and(|caller| session.debugger.is_library(&caller))
+}
+
 /// Returns the arguments of a function that the traced one calls.
 fn called_with(session: &mut Session, inside: &mut Inside, frame: FrameKey) -> String {
     observe::arguments(session, &mut inside.objects, frame, Targets::Numbers)
@@ -218,8 +229,10 @@ fn outcome(
     if first.frame != last.frame {
         return Outcome::Unwound;
     }
+    let is_from_library = inside.from_libraries.remove(&first.frame);
     if !session.debugger.is_returned(inside.thread) {
-        return match inside.has_info {
+        let may_have_returned = is_from_library && inside.thrown.is_none();
+        return match inside.has_info && !may_have_returned {
             true => Outcome::Unwound,
             // Nothing is known of its result.
             false => Outcome::Returned(None),

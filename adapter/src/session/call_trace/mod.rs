@@ -13,7 +13,7 @@ use engine::{
     BreakpointInfo, BreakpointOptions, Event, FunctionBreakpoint, Objects, ResumeScope, SourceFile,
     State, StepKind, Stop, StopReason, ThreadId,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,9 @@ struct Inside {
     objects: Objects,
     /// A call that is not traced, and is to return.
     pending: Option<Pending>,
+    /// The activations that a library has called, by their frames: they return to code that is not
+    /// stepped through, so that the return is not seen.
+    from_libraries: HashSet<u64>,
     /// Whether the present stop continues the line: after a call that it made.
     continues: bool,
     /// The last exception or panic.
