@@ -9,8 +9,9 @@ use std::fmt::Write;
 
 /// Maximum length of a source line in bytes.
 const MAX_SOURCE_BYTES: usize = 56;
-/// The column at which changes begin.
+/// The column at which changes begin behind source, and the blanks before them.
 const CHANGES_COLUMN: usize = 44;
+const BLANKS: usize = 3;
 /// Maximum number of variables whose range a loop shows.
 const MAX_RANGES: usize = 10;
 /// The indentation of a loop's lines.
@@ -206,15 +207,16 @@ impl Rendered<'_> {
 
     fn step(&mut self, step: &Step, indent: usize) {
         let mut text = format!("{:>5}", self.number(step.line));
+        let mut blanks = BLANKS;
         if self.detail.source
             && let Some(line) = self.source.lines.get(&step.line)
             && self.shown.insert(step.line)
         {
             let _ = write!(text, "  {}", cut(line, MAX_SOURCE_BYTES));
+            let width = text.chars().count() + indent;
+            blanks = CHANGES_COLUMN.saturating_sub(width).max(BLANKS);
         }
         if !step.changes.is_empty() {
-            let width = text.chars().count();
-            let blanks = CHANGES_COLUMN.saturating_sub(width + indent).max(3);
             let _ = write!(text, "{:blanks$}{}", "", changes(&step.changes));
         }
         self.row(indent, &text);
