@@ -50,17 +50,15 @@ SCRIPTS = {
         ("run", "bt full 2"),
         ("break find_unit if name[0] == 'k'", "run", *repeated(4, "next", "info locals"))),
     "02-ring-buffer": steps(
-        ("break ring_drop_below", "run", "print *ring", *repeated(5, "next"), "print *ring"),),
+        ("break ring.c:31", "run", "next", "print *ring"),),
     "03-tag-copy": steps(
         ("break add if record->amount == 900", "run", "print *record", *repeated(3, "next")),
         ("break fill if amount == 900", "run", "next", "print *record")),
     "04-bank-deadlock": steps(
-        (INTERRUPT, "run", "thread apply all bt"),
-        ("thread 2", "frame function transfer", "print *to", "up", "thread 3", "frame function transfer", "print *to",
-         "up")),
+        (INTERRUPT, "run", "thread apply all bt", "thread 2", "frame function transfer", "print *from", "print *to"),),
+    # The byte of the letter that is not counted.
     "05-letter-count": steps(
-        ("break hash", "run", "next", "next", *repeated(4, "next", "next", "print code", "next", "next", "next")),
-        repeated(3, "next", "next", "print code", "next", "next", "next")),
+        ("break letters.c:29 if (unsigned char)*at == 0xe9", "run", "next", "print code"),),
     "06-frame-sum": steps(
         ("break frame_ticks", "run", "print *frame", "next", "print ticks"),),
     "07-lru-evict": steps(
@@ -71,20 +69,16 @@ SCRIPTS = {
     "09-matrix-product": steps(
         ("break cell if row == 1 && matrix->columns == 3", "run", "info args", "print *matrix", "finish"),),
     "10-job-queue": steps(
-        (INTERRUPT, "run", "thread apply all bt"),
-        ("frame function main", "print queue", "print queue.lock"),
+        (INTERRUPT, "run", "thread apply all bt", "print queue"),
         ("break submit if job->priority < 0", "run", "print *job", *repeated(5, "next"))),
     "11-timer-wheel": steps(
-        (INTERRUPT, "run", "bt full 2"),
-        ("print *timer", "print *wheel", *repeated(8, "next"))),
+        (INTERRUPT, "run", "bt 3", "frame function fire_slot", "print *timer", "print *wheel", *repeated(8, "next")),),
     "12-port-setting": steps(
         ("break read_listener", "run", *repeated(3, "next"), "print *listener", "next", "print *listener"),),
     "13-json-depth": steps(
-        ("run", "bt 5"),
-        ("frame 1", "info locals", "print *reader", "frame 2", "info locals", "print *reader")),
+        ("run", "bt 3", "frame 2", "info locals", "print *reader"),),
     "14-event-bus": steps(
-        ("break Bus::publish", "run", *repeated(9, "next"), "print *it"),
-        (*repeated(4, "next"), "print *it", "print sent", *repeated(2, "next", "print *it"))),
+        ("break bus.cpp:30", "run", "print *it", "print sent", "next", "print *it"),),
     "15-retry-lambda": steps(
         ("break Scheduler::run", "run", "break scheduler.cpp:39", "continue", "print attempt", "print timeout",
          "bt 6"),),
@@ -96,25 +90,23 @@ SCRIPTS = {
         ("set print object on", "up", "print *parcel")),
     "18-shared-buffer": steps(
         ("run", "bt"),
-        ("frame function Buffer::~Buffer", "print *this"),
-        ("break Buffer::operator=", "run", "print *this", "print other", *repeated(4, "next"), "print *this")),
+        ("frame function Buffer::~Buffer", "print *this", "break Buffer::operator=", "run", "print *this",
+         *repeated(4, "next"), "print *this")),
     "19-header-view": steps(
-        ("break parse", "run", *repeated(14, "next"), "print headers"),
-        (*repeated(8, "next"), "print headers")),
+        ("break headers.cpp:33", "run", "continue", "next", "print headers"),),
     "20-price-cache": steps(
         ("break Prices::price if customer.level == 0 && amount == 10", "run", "info args", "next", "print key",
          "next", "print *known", *repeated(3, "next")),),
     "21-lazy-registry": steps(
         ("break Registry::load", "run", "bt 3", "continue", "bt 3", "print Registry::instance_"),),
     "22-missed-wakeup": steps(
-        (INTERRUPT, "run", "thread apply all bt"),
-        ("frame function Mailbox::take", "print letters_")),
+        (INTERRUPT, "run", "thread apply all bt", "frame function Mailbox::take", "print letters_"),),
     "23-normalize": steps(
         ("break Series::operator/=", "run", "info args", *repeated(3, "next", "info args")),),
     "24-country-table": steps(
         ("run", "bt"),
-        ("frame function Regions::of", "info args", "frame function sums", "info locals"),
-        ("break 22", "run", "continue", "continue", "print line", "next")),
+        ("frame function Regions::of", "info args", "break countries.cpp:22", "run", "continue", "continue",
+         "print line")),
     "25-version-search": steps(
         ("break rust_panic", "run", "bt"),
         ("frame 7", "info args", "info locals")),
@@ -128,6 +120,5 @@ SCRIPTS = {
     "29-merge-ranges": steps(
         ("break ranges.rs:24", "run", "print range", "print **last", "continue", "print range", "print **last"),),
     "30-arena-handle": steps(
-        ("break arena.rs:23", "run", "print *self"),
-        repeated(10, "continue", "print self.bytes.buf.inner.cap"),),
+        ("break arena.rs:23", "run", "print self.bytes.buf.inner.cap", "continue 8", "print self.bytes.buf.inner.cap"),),
 }
