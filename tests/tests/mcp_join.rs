@@ -38,6 +38,8 @@ fn an_agent_sees_what_its_human_sees() {
     // It changes nothing.
     agent.fail("debug_breakpoint", json!({"action": "list"}), "LOOKS_ON");
     agent.fail("debug_launch", json!({"program": "/bin/true"}), "LOOKS_ON");
+    let launch = json!({"program": fixture.program});
+    agent.fail("debug_explain", launch, "LOOKS_ON");
     let resumed = agent.fail("debug_continue", json!({}), "CANNOT_CONTINUE");
     assert_contains(&resumed, &["`continue` is not for a client that looks on"]);
     agent.fail(

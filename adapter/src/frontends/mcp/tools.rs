@@ -419,7 +419,9 @@ impl Tools {
             None => Ok(()),
             Some(_) => Err(ToolError::new(
                 "LOOKS_ON",
-                format!("{what} is not available: the session is another client's, and only looked at"),
+                format!(
+                    "{what} is not available: the session is another client's, and only looked at"
+                ),
             )),
         }
     }
