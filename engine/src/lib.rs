@@ -53,5 +53,6 @@ pub use stops::event::{Event, Stop, StopReason};
 pub use stops::exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
 pub use stops::step::{StepFilters, StepTarget};
 pub use stops::trace::{
-    Cell, Histogram, Number, PATH_SEPARATOR, Record, Row, STACK_SEPARATOR, TableReport, TraceReport,
+    Cell, ColumnKind, Histogram, KeyKind, Number, PATH_SEPARATOR, Record, Row, STACK_SEPARATOR,
+    TableReport, TraceReport,
 };

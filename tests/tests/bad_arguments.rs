@@ -84,6 +84,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("stillpoint/addTrace", &["location", "query"]),
     ("stillpoint/removeTrace", &["id"]),
     ("stillpoint/traces", &[]),
+    ("stillpoint/checkTrace", &["path", "line", "query"]),
+    ("stillpoint/functionSource", &["name"]),
     ("scopes", &["frameId"]),
     ("variables", &["variablesReference"]),
     ("setVariable", &["variablesReference", "name", "value"]),
@@ -109,7 +111,7 @@ fn wrong_types_in_every_request() {
         "source" => json!({"path": "x.c"}),
         "breakpoints" => json!([]),
         "name" | "value" | "expression" | "text" | "memoryReference" | "data" | "location"
-        | "query" | "wanted" => json!("0"),
+        | "query" | "wanted" | "path" => json!("0"),
         "settings" => json!({}),
         _ => json!(1),
     };

@@ -89,6 +89,23 @@ fn returns_are_what_the_program_did() {
     }
 }
 
+/// As an editor sets it: beside its other breakpoints, before the program starts.
+#[test]
+fn function_breakpoints_with_a_query_record_calls() {
+    let fixture = Fixture::of("cpp/traced_calls.cpp");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["120", "1"]}));
+    let condition = format!("{{:trace {QUERY}}}");
+    let breakpoint = json!({"name": "/^shop::(fib|half)\\b/", "condition": condition});
+    let set = json!({"breakpoints": [breakpoint]});
+    client.request_ok("setFunctionBreakpoints", set);
+    client.configure();
+    assert_eq!(client.expect_exit(), 0);
+    let body = client.request_ok("stillpoint/traces", json!({"rows": 1000}));
+    compare(&client, &body["traces"][0], &["fib", "half"]);
+    client.disconnect();
+}
+
 #[test]
 fn durations_are_those_of_calls() {
     let fixture = Fixture::of("cpp/traced_calls.cpp");

@@ -321,6 +321,102 @@ fn mistakes_are_said_when_it_is_set() {
     client.disconnect();
 }
 
+/// What an editor shows while a query is typed, without a tracepoint.
+#[test]
+fn a_query_is_checked_before_it_is_set() {
+    let fixture = Fixture::of("c/traces.c");
+    let mut client = DapClient::stopped_with(&fixture, "begun", json!({"args": ["50", "1"]}));
+    let check = |client: &mut DapClient, line: u64, query: &str| {
+        let arguments = json!({"path": fixture.source, "line": line, "query": query});
+        client.request_ok("stillpoint/checkTrace", arguments)["message"].clone()
+    };
+    let line = fixture.line("handle");
+    for (query, part) in [
+        ("sum()", "`sum` takes one value"),
+        ("order->m", "no member `m`"),
+        ("count() by ordr->kind", "did you mean `order`?"),
+        ("count() where order->n >", "order->n >"),
+        ("mean(elapsed)", "set it on a function"),
+    ] {
+        let message = check(&mut client, line, query);
+        let text = message.as_str().unwrap_or_default();
+        assert!(text.contains(part), "{query}: {message}");
+    }
+    for query in ["", "count() by order->kind", "order->n where order->n > 3"] {
+        assert_eq!(check(&mut client, line, query), Value::Null, "{query}");
+    }
+    let nowhere = check(&mut client, 100_000, "count()");
+    assert!(nowhere.is_string(), "{nowhere}");
+    // Nothing is set.
+    let traces = client.request_ok("stillpoint/traces", Value::Null);
+    assert_eq!(traces["traces"], json!([]));
+    client.disconnect();
+}
+
+#[test]
+fn the_end_sends_what_was_recorded_if_it_is_wanted() {
+    let fixture = Fixture::of("c/traces.c");
+    let mut client = traced(&fixture, &["3000", "1"], "count() by order->kind");
+    client.request_ok("stillpoint/traces", json!({"rows": 2, "atEnd": true}));
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.continue_();
+    let last = client.wait_event("stillpoint/traces");
+    let (trace, table) = (&last["traces"][0], &last["traces"][0]["tables"][0]);
+    assert_eq!(trace["hits"], 3000, "{last}");
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(2), "{last}");
+    assert_eq!(table["allRows"], 3);
+    client.expect_exit();
+    client.disconnect();
+
+    // The client ends the session while the program is stopped.
+    let mut client = traced(&fixture, &["3000", "1"], "count() by order->kind");
+    client.request_ok("stillpoint/traces", json!({"atEnd": true}));
+    client.configure();
+    client.expect_stopped("breakpoint");
+    client.request_ok("disconnect", json!({"terminateDebuggee": true}));
+    let last = client.wait_event("stillpoint/traces");
+    assert_eq!(last["traces"][0]["hits"], 3000, "{last}");
+}
+
+#[test]
+fn tables_say_what_their_keys_and_columns_are() {
+    let fixture = Fixture::of("c/traces.c");
+    let query = "max(order->n), hist(order->n) by stack(2), function, order->kind";
+    let mut client = traced(&fixture, &["50", "1"], query);
+    let calls = json!({"location": "handle", "query": "count(), mean(elapsed)"});
+    client.request_ok("stillpoint/addTrace", calls);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    let traces = client.request_ok("stillpoint/traces", Value::Null);
+    let table = &traces["traces"][0]["tables"][0];
+    assert_eq!(table["keyKinds"], json!(["stack", "function", "value"]));
+    let kinds = json!([
+        {"aggregate": "max", "value": "order->n"},
+        {"aggregate": "hist", "value": "order->n"},
+    ]);
+    assert_eq!(table["columnKinds"], kinds);
+    let kinds = json!([
+        {"aggregate": "count"},
+        {"aggregate": "mean", "value": "elapsed", "unit": "ns"},
+    ]);
+    assert_eq!(traces["traces"][1]["tables"][0]["columnKinds"], kinds);
+    // The functions of a stack have sources.
+    let stack = table["rows"][0]["keys"][0].as_str().expect("a stack");
+    let caller = stack.split(" ← ").nth(1).expect("a caller");
+    let source = client.request_ok("stillpoint/functionSource", json!({"name": caller}));
+    assert_eq!(source["path"], json!(fixture.source), "{caller}");
+    let text = std::fs::read_to_string(&fixture.source).expect("the source");
+    let head = text
+        .lines()
+        .position(|line| line.contains(&format!("{caller}(")));
+    let line = source["line"].as_u64().expect("a line");
+    assert!(line > head.expect("its head") as u64, "{source}");
+    let unknown = client.request_ok("stillpoint/functionSource", json!({"name": "no_such"}));
+    assert_eq!(unknown, json!({}));
+    client.disconnect();
+}
+
 /// A child has a copy of the code, and the same shared memory.
 #[test]
 fn children_record_nothing() {

@@ -1,5 +1,6 @@
-//! Tracepoints: `stillpoint/addTrace`, `stillpoint/traces` and `stillpoint/removeTrace`. These requests
-//! are not in the specification.
+//! Tracepoints: `stillpoint/addTrace`, `stillpoint/checkTrace`, `stillpoint/traces`,
+//! `stillpoint/removeTrace` and `stillpoint/functionSource`, and the event `stillpoint/traces`. They are
+//! not in the specification.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +40,54 @@ pub struct TracesArguments {
     pub rows: Option<i64>,
     /// Maximum number of records, the last ones; 20 if missing.
     pub records: Option<i64>,
+    /// Whether the event `stillpoint/traces` is sent, once, when the program or the session ends:
+    /// what all tracepoints have recorded then, with as many rows and records.
+    pub at_end: Option<bool>,
 }
 
-/// The response to `stillpoint/traces`.
+/// Arguments of `stillpoint/checkTrace`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckTraceArguments {
+    /// The path of the source.
+    pub path: String,
+    /// The line in it.
+    pub line: i64,
+    /// What to record.
+    pub query: String,
+}
+
+/// The response to `stillpoint/checkTrace`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CheckedTrace {
+    /// What is wrong with the query, or that the line has no code yet; missing: nothing is known to
+    /// be wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Arguments of `stillpoint/functionSource`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct FunctionSourceArguments {
+    /// The name of the function, as in a key that is a stack.
+    pub name: String,
+}
+
+/// The response to `stillpoint/functionSource`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FunctionSource {
+    /// The path of its source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The line at which its body begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+}
+
+/// The response to `stillpoint/traces`, and the body of the event to `stillpoint/traces`.
 #[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Traces {
@@ -103,8 +149,13 @@ pub struct Trace {
 pub struct TraceTable {
     /// The names of its keys.
     pub keys: Vec<String>,
+    /// What each key is: `value`, `function`, or `stack` (names of functions, innermost first, with
+    /// ` ← ` between).
+    pub key_kinds: Vec<String>,
     /// The names of its columns.
     pub columns: Vec<String>,
+    /// What each column is.
+    pub column_kinds: Vec<TraceColumn>,
     /// Its rows, those with the most hits first.
     pub rows: Vec<TraceRow>,
     /// Hits of keys without a row, since there are too many.
@@ -112,6 +163,20 @@ pub struct TraceTable {
     pub others: Option<TraceRow>,
     /// The number of rows that exist.
     pub all_rows: u64,
+}
+
+/// What a column of a table is.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceColumn {
+    /// What is computed: `count`, `sum`, `min`, `max`, `mean` or `hist`.
+    pub aggregate: String,
+    /// Of which expression; missing for `count`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The unit of the numbers, `ns`, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
 }
 
 /// A row of a table.

@@ -110,9 +110,9 @@ fn wanted(
     let line = client.line_in(breakpoint.line);
     let log_message = non_blank(breakpoint.log_message);
     let given = breakpoint.trace.map(|trace| trace.query);
-    let (trace, log_message) = match log_message.as_deref().and_then(trace_in_message) {
-        Some(query) if given.is_none() => (Some(query.to_owned()), None),
-        _ => (given, log_message),
+    let (trace, log_message) = match given {
+        None => trace_instead(log_message),
+        given => (given, log_message),
     };
     engine::SourceBreakpoint {
         line,
@@ -129,11 +129,18 @@ fn wanted(
     }
 }
 
-/// Returns the query of a tracepoint in a log message that is nothing else: `{:trace QUERY}`, for
-/// clients that can send only log messages. No expression begins with a single colon.
-fn trace_in_message(message: &str) -> Option<&str> {
-    let query = message.trim().strip_prefix("{:trace")?.strip_suffix('}')?;
-    (query.is_empty() || query.starts_with(char::is_whitespace)).then_some(query)
+/// Returns the query of a tracepoint if the log message of a breakpoint on a line, or the condition of
+/// one on a function, is nothing but `{:trace QUERY}`, else the text itself: for clients that can send
+/// nothing else. No expression begins with a single colon.
+fn trace_instead(text: Option<String>) -> (Option<String>, Option<String>) {
+    let query = text.as_deref().and_then(|text| {
+        let query = text.trim().strip_prefix("{:trace")?.strip_suffix('}')?;
+        (query.is_empty() || query.starts_with(char::is_whitespace)).then_some(query)
+    });
+    match query {
+        Some(query) => (Some(query.to_owned()), None),
+        None => (None, text),
+    }
 }
 
 /// Returns the text unless it is blank: editors send blank texts for empty fields.
@@ -203,13 +210,17 @@ impl Request for SetFunctionBreakpoints {
         let wanted: Vec<_> = arguments
             .breakpoints
             .into_iter()
-            .map(|breakpoint| engine::FunctionBreakpoint {
-                name: breakpoint.name,
-                options: BreakpointOptions {
-                    condition: non_blank(breakpoint.condition),
-                    hit_condition: non_blank(breakpoint.hit_condition),
-                    ..BreakpointOptions::default()
-                },
+            .map(|breakpoint| {
+                let (trace, condition) = trace_instead(non_blank(breakpoint.condition));
+                engine::FunctionBreakpoint {
+                    name: breakpoint.name,
+                    options: BreakpointOptions {
+                        condition,
+                        hit_condition: non_blank(breakpoint.hit_condition),
+                        trace,
+                        ..BreakpointOptions::default()
+                    },
+                }
             })
             .collect();
         if session.settings.no_debug {

@@ -150,6 +150,8 @@ pub static ROUTES: &[Route] = &[
     route::<AddTrace>(),
     route::<RemoveTrace>(),
     route::<ReadTraces>(),
+    route::<CheckTrace>(),
+    route::<FindFunction>(),
     route::<Scopes>(),
     route::<Variables>(),
     route::<SetVariable>(),

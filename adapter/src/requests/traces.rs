@@ -1,7 +1,8 @@
 //! Tracepoints: requests that are not in the specification.
 
 use crate::protocol::{
-    AddTraceArguments, RemoveTraceArguments, RequestError, Trace, Traces, TracesArguments,
+    AddTraceArguments, CheckTraceArguments, CheckedTrace, FunctionSource, FunctionSourceArguments,
+    RemoveTraceArguments, RequestError, Trace, Traces, TracesArguments,
 };
 use crate::requests::{Effect, Request};
 use crate::session::{RequiredState, Session, traces};
@@ -47,5 +48,41 @@ impl Request for ReadTraces {
     fn handle(session: &mut Session, arguments: TracesArguments) -> Result<Traces, RequestError> {
         let traces = traces::read(session, &arguments)?;
         Ok(Traces { traces })
+    }
+}
+
+/// Returns what is wrong with a query at a line, before a tracepoint is set.
+pub enum CheckTrace {}
+
+impl Request for CheckTrace {
+    const COMMAND: &'static str = "stillpoint/checkTrace";
+    const WHEN: RequiredState = RequiredState::Process;
+    const EFFECT: Effect = Effect::Reads;
+    type Arguments = CheckTraceArguments;
+    type Body = CheckedTrace;
+
+    fn handle(
+        session: &mut Session,
+        arguments: CheckTraceArguments,
+    ) -> Result<CheckedTrace, RequestError> {
+        Ok(traces::check(session, arguments))
+    }
+}
+
+/// Returns where a function is, for the names in a stack.
+pub enum FindFunction {}
+
+impl Request for FindFunction {
+    const COMMAND: &'static str = "stillpoint/functionSource";
+    const WHEN: RequiredState = RequiredState::Always;
+    const EFFECT: Effect = Effect::Reads;
+    type Arguments = FunctionSourceArguments;
+    type Body = FunctionSource;
+
+    fn handle(
+        session: &mut Session,
+        arguments: FunctionSourceArguments,
+    ) -> Result<FunctionSource, RequestError> {
+        Ok(traces::function_source(session, &arguments.name))
     }
 }

@@ -6,6 +6,7 @@ use crate::session::call_trace::CallTrace;
 use crate::session::children::Children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::startup;
+use crate::session::traces;
 
 impl Session {
     /// Terminates the debuggee or detaches from it; `None`: as it was started.
@@ -30,6 +31,7 @@ impl Session {
                 Err(error) => tracing::debug!(%error, "nothing to detach from"),
             }
         }
+        traces::report_at_end(self);
         self.handles.clear();
     }
 }

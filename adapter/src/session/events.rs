@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::session::children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::own_breakpoints;
+use crate::session::traces;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
     SymbolStatus, ThreadId, Value,
@@ -312,6 +313,7 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
             session.output(category, rest);
         }
     }
+    traces::report_at_end(session);
     session.handles.clear();
     session.debuginfod = Debuginfod::default();
     if status != ExitStatus::Detached {

@@ -97,6 +97,8 @@ pub struct Session {
     pub own_breakpoints: OwnBreakpoints,
     /// The call that is being traced.
     pub call_trace: CallTrace,
+    /// With how many rows and records the client wants to be sent traces at the end.
+    pub traces_at_end: Option<(usize, usize)>,
     /// Long work in progress.
     pub progress: Progress,
     /// Child processes on offer to sessions of their own.
@@ -140,6 +142,7 @@ impl Session {
             history: History::default(),
             own_breakpoints: OwnBreakpoints::default(),
             call_trace: CallTrace::default(),
+            traces_at_end: None,
             progress: Progress::default(),
             children: Children::default(),
             guests: Guests::default(),

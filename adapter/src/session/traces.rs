@@ -1,11 +1,15 @@
 //! Tracepoints that are in no set of breakpoints, and what all of them have recorded.
 
-use crate::protocol::{RequestError, Trace, TracesArguments};
+use crate::protocol::{
+    CheckTraceArguments, CheckedTrace, FunctionSource, RequestError, Trace, Traces, TracesArguments,
+};
 use crate::session::Session;
 use crate::session::breakpoints::debug_info_path;
 use crate::session::describe::trace;
 use engine::{BreakpointId, TracePlace};
 
+/// The event with what all tracepoints have recorded at the end.
+const EVENT: &str = "stillpoint/traces";
 /// Default and maximum number of rows and of records.
 const DEFAULT_AND_MOST: (i64, i64) = (20, 16_384);
 
@@ -68,6 +72,9 @@ pub fn read(
         None => session.debugger.traces(),
         Some(id) => vec![BreakpointId(u32::try_from(id).map_err(|_| no_trace(id))?)],
     };
+    if arguments.at_end == Some(true) {
+        session.traces_at_end = Some((rows, records));
+    }
     let mut traces = Vec::new();
     for id in ids {
         traces.extend(trace(session, id, rows, records));
@@ -75,6 +82,37 @@ pub fn read(
     match arguments.id {
         Some(id) if traces.is_empty() => Err(no_trace(id)),
         _ => Ok(traces),
+    }
+}
+
+/// Sends what all tracepoints have recorded, if the client has asked for it, once.
+pub fn report_at_end(session: &mut Session) {
+    let Some((rows, records)) = session.traces_at_end.take() else {
+        return;
+    };
+    let ids = session.debugger.traces().into_iter();
+    let traces = ids.filter_map(|id| trace(session, id, rows, records));
+    let traces = traces.collect();
+    session.event(EVENT, &Traces { traces });
+}
+
+/// Returns what is wrong with a query at a line.
+pub fn check(session: &mut Session, arguments: CheckTraceArguments) -> CheckedTrace {
+    let source = debug_info_path(session, &arguments.path);
+    let line = session.client.line_in(arguments.line);
+    CheckedTrace {
+        message: session.debugger.check_trace(&source, line, arguments.query),
+    }
+}
+
+/// Returns where a function is.
+pub fn function_source(session: &mut Session, name: &str) -> FunctionSource {
+    match session.debugger.function_source(name.trim()) {
+        Some((path, line, _)) => FunctionSource {
+            path: session.sources.of(&path, &session.client).path,
+            line: Some(session.client.line_out(line)),
+        },
+        None => FunctionSource::default(),
     }
 }
 

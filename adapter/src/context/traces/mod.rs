@@ -160,8 +160,8 @@ mod tests {
                     ),
                     row("PEAR", 7, Vec::new()),
                 ],
-                others: None,
                 all_rows: 5,
+                ..TraceTable::default()
             }],
             ..Trace::default()
         };

@@ -198,8 +198,8 @@ mod tests {
             keys: vec![KEY.to_owned()],
             columns: vec!["count".to_owned(), TOTAL.to_owned()],
             rows: rows.iter().map(row).collect(),
-            others: None,
             all_rows: rows.len() as u64 + 2,
+            ..TraceTable::default()
         }
     }
 

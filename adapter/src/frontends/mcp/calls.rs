@@ -55,12 +55,12 @@ impl Session {
         }
         let filter = Filter::parse(input.filter.as_deref().unwrap_or_default());
         let filter = filter.map_err(|error| ToolError::new("BAD_ARGUMENTS", error.to_string()))?;
-        let read = self.link.request::<ReadTraces>(&TracesArguments {
-            id: None,
+        let wanted = TracesArguments {
             rows: Some(0),
             records: Some(RECORDS),
-        });
-        let read = read.await?.traces;
+            ..TracesArguments::default()
+        };
+        let read = self.link.request::<ReadTraces>(&wanted).await?.traces;
         let Some(trace) = read.iter().rev().find(|trace| calls::is_history(trace)) else {
             let message = "no calls are recorded; set `functions`, then let the program run";
             return Err(ToolError::new("NO_CALLS", message));

@@ -44,6 +44,7 @@ impl Session {
                     id: input.id,
                     rows: input.rows,
                     records: input.records,
+                    ..TracesArguments::default()
                 };
                 let budget = super::inspect::budget(input.budget, BUDGET);
                 let read = self.read_traces(&arguments, budget).await;

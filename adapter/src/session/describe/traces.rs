@@ -1,11 +1,12 @@
 //! What tracepoints have recorded, in the client's form.
 
 use crate::protocol::{
-    Trace, TraceBucket, TraceCell, TraceFailures, TraceRecord, TraceRow, TraceTable,
+    Trace, TraceBucket, TraceCell, TraceColumn, TraceFailures, TraceRecord, TraceRow, TraceTable,
 };
 use crate::session::Session;
 use engine::{
-    BreakpointId, BreakpointInfo, Cell, Histogram, Number, ProblemKind, Record, Row, TableReport,
+    BreakpointId, BreakpointInfo, Cell, ColumnKind, Histogram, KeyKind, Number, ProblemKind,
+    Record, Row, TableReport,
 };
 
 /// Returns a tracepoint with at most `rows` rows of each table and the last `records` records; `None`:
@@ -62,10 +63,29 @@ fn is_searching(info: &BreakpointInfo) -> bool {
 fn table(table: &TableReport) -> TraceTable {
     TraceTable {
         keys: table.keys.clone(),
+        key_kinds: table.key_kinds.iter().map(key_kind).collect(),
         columns: table.columns.clone(),
+        column_kinds: table.column_kinds.iter().map(column).collect(),
         rows: table.rows.iter().map(row).collect(),
         others: table.others.as_ref().map(row),
         all_rows: table.all_rows as u64,
+    }
+}
+
+fn key_kind(kind: &KeyKind) -> String {
+    let name = match kind {
+        KeyKind::Value => "value",
+        KeyKind::Function => "function",
+        KeyKind::Stack => "stack",
+    };
+    name.to_owned()
+}
+
+fn column(kind: &ColumnKind) -> TraceColumn {
+    TraceColumn {
+        aggregate: kind.aggregate.to_owned(),
+        value: kind.value.clone(),
+        unit: kind.is_duration.then(|| "ns".to_owned()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::debugger::Debugger;
 use crate::ids::error::Error;
+use crate::stops::breakpoint::function::Named;
 use crate::stops::breakpoint::locations::places_on;
 use crate::stops::breakpoint::sources::files_of;
 use dwarf::SourceFile;
@@ -32,6 +33,15 @@ impl Debugger {
             }
         }
         Ok(sources.into_values().collect())
+    }
+
+    /// Returns the source, the line and the column (0: unknown) at which a breakpoint on a function
+    /// is set; of several functions of the name, the first one that has a source. Reads what is
+    /// known of the name without a search of all debug info.
+    pub fn function_source(&self, name: &str) -> Option<(PathBuf, u32, u32)> {
+        let resolved = Named::new(name).resolve(&self.images.modules);
+        let mut sources = resolved.bound.into_iter().map(|place| place.source);
+        sources.find_map(|source| source)
     }
 
     /// Returns those of [`Debugger::source_files`] that only system images have.

@@ -4,13 +4,47 @@
 use crate::compile::CodeScope;
 use crate::debugger::Debugger;
 use crate::expr::{Expression, Meaning};
-use crate::ids::BreakpointId;
+use crate::ids::{BreakpointId, BreakpointOptions};
+use crate::images::modules::Modules;
 use crate::inferior::site::Owner;
 pub(crate) use crate::stops::breakpoint::condition::Segment;
 use crate::stops::breakpoint::names::{MAX_LOCATIONS, NameScope, Names};
+use crate::stops::breakpoint::resolve::resolve;
+use crate::stops::breakpoint::{Breakpoint, Spec};
+use dwarf::{LoadAddr, Module};
 use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
 
 impl Debugger {
+    /// Returns what is wrong with a tracepoint's query at a line, or that the line has no code;
+    /// `None`: nothing is known to be wrong. Neither the breakpoints nor the program change.
+    pub fn check_trace(&self, source: &Path, line: u32, query: String) -> Option<String> {
+        let spec = Spec::Line {
+            source: source.to_path_buf(),
+            line,
+            column: None,
+        };
+        let options = BreakpointOptions {
+            trace: Some(query),
+            ..BreakpointOptions::default()
+        };
+        let mut breakpoint = Breakpoint::new(spec, options);
+        let resolved = resolve(source, line, None, &self.images.modules);
+        breakpoint.bound = resolved.bound;
+        breakpoint.parse(breakpoint.bound.first().map(|bound| bound.language));
+        let failure = breakpoint.failure.as_ref();
+        // A library that is loaded later may have the line.
+        let problem = failure.or(resolved.why.as_ref());
+        match problem {
+            Some(problem) => Some(problem.text.clone()),
+            None => match check(&breakpoint, &self.images.modules).names {
+                Names::Reading => None,
+                names => names.problem().map(str::to_owned),
+            },
+        }
+    }
+
     /// Checks the names in a breakpoint's condition and message at its locations, unless that has
     /// been done. Returns true if its message has changed.
     pub(crate) fn check_names(&mut self, id: BreakpointId) -> bool {
@@ -21,76 +55,18 @@ impl Debugger {
         if unbound || matches!(breakpoint.names, Names::Known) {
             return false;
         }
-        let mut expressions: Vec<(&str, &Expression)> = Vec::new();
-        expressions.extend(
-            breakpoint
-                .program
-                .condition
-                .iter()
-                .map(|it| ("condition", &**it)),
-        );
-        for segment in breakpoint.program.message.iter().flat_map(|it| it.iter()) {
-            if let Segment::Value(expression) = segment {
-                expressions.push(("log message", expression));
-            }
+        let Checked {
+            names,
+            lacking,
+            unread,
+        } = check(breakpoint, &self.images.modules);
+        for module in &unread {
+            let os = self.inferior.os();
+            self.images.indexer.prepare(module, || os.waker());
         }
-        if let Some(query) = &breakpoint.program.trace {
-            let subjects = query.subjects();
-            expressions.extend(subjects.filter_map(|it| Some(("tracepoint", it.expression()?))));
-        }
-        let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
-        let places = &breakpoint.bound[..breakpoint.bound.len().min(MAX_LOCATIONS)];
-        let places = places.iter().filter(|_| !expressions.is_empty());
-        let places: Vec<_> = places
-            .map(|place| {
-                let here = NameScope {
-                    modules: &self.images.modules,
-                    scope: CodeScope::at(&self.images.modules, place.addr, place.hidden),
-                    unread: RefCell::default(),
-                };
-                (place.addr, here)
-            })
-            .collect();
-        // A local variable of one location is meant, even if other locations might have a global
-        // variable of that name that is not known yet.
-        let mentioned = expressions
-            .iter()
-            .flat_map(|(_, expressions)| expressions.mentioned());
-        let locals: Vec<&str> = mentioned
-            .filter(|it| !matches!(it.what, Meaning::Register | Meaning::Type))
-            .map(|it| it.name)
-            .filter(|_| places.len() > 1)
-            .filter(|name| places.iter().any(|(_, here)| here.has_local(name)))
-            .collect();
-        for (addr, here) in places {
-            let wrong = expressions.iter().find_map(|(what, expressions)| {
-                here.lacks_local(what, expressions, &locals)
-                    .or_else(|| here.wrong_in(what, expressions))
-            });
-            let function = here.scope.function_name();
-            let unread = here.unread.into_inner();
-            for module in &unread {
-                let os = self.inferior.os();
-                self.images.indexer.prepare(module, || os.waker());
-            }
-            match wrong {
-                Some(wrong) => lacking.push((addr, function, wrong)),
-                None if !unread.is_empty() => unread_somewhere = true,
-                None => known = true,
-            }
-        }
-        let names = match lacking.first() {
-            Some((_, Some(function), wrong)) if known || unread_somewhere => {
-                Names::InPart(format!("not hit in `{function}`: {wrong}"))
-            }
-            Some((_, None, wrong)) if known || unread_somewhere => Names::InPart(wrong.clone()),
-            _ if unread_somewhere => Names::Reading,
-            Some((_, _, wrong)) => Names::Unknown(wrong.clone()),
-            None => Names::Known,
-        };
         // If no location has the names, the error is reported at a hit.
         let lacking = match names {
-            Names::InPart(_) => lacking.into_iter().map(|(addr, ..)| addr).collect(),
+            Names::InPart(_) => lacking,
             _ => Vec::new(),
         };
         let Some(breakpoint) = self.stops.breakpoints.all.get_mut(&id) else {
@@ -109,5 +85,88 @@ impl Debugger {
             }
         }
         changed
+    }
+}
+
+/// The result of the check of a breakpoint's names.
+struct Checked {
+    names: Names,
+    /// The locations that lack names.
+    lacking: Vec<LoadAddr>,
+    /// Images that would have to be indexed to know more.
+    unread: Vec<Arc<Module>>,
+}
+
+/// Checks the names in a breakpoint's condition, message and query at its locations.
+fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
+    let mut expressions: Vec<(&str, &Expression)> = Vec::new();
+    expressions.extend(
+        breakpoint
+            .program
+            .condition
+            .iter()
+            .map(|it| ("condition", &**it)),
+    );
+    for segment in breakpoint.program.message.iter().flat_map(|it| it.iter()) {
+        if let Segment::Value(expression) = segment {
+            expressions.push(("log message", expression));
+        }
+    }
+    if let Some(query) = &breakpoint.program.trace {
+        let subjects = query.subjects();
+        expressions.extend(subjects.filter_map(|it| Some(("tracepoint", it.expression()?))));
+    }
+    let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
+    let mut unread = Vec::new();
+    let places = &breakpoint.bound[..breakpoint.bound.len().min(MAX_LOCATIONS)];
+    let places = places.iter().filter(|_| !expressions.is_empty());
+    let places: Vec<_> = places
+        .map(|place| {
+            let here = NameScope {
+                modules,
+                scope: CodeScope::at(modules, place.addr, place.hidden),
+                unread: RefCell::default(),
+            };
+            (place.addr, here)
+        })
+        .collect();
+    // A local variable of one location is meant, even if other locations might have a global
+    // variable of that name that is not known yet.
+    let mentioned = expressions
+        .iter()
+        .flat_map(|(_, expressions)| expressions.mentioned());
+    let locals: Vec<&str> = mentioned
+        .filter(|it| !matches!(it.what, Meaning::Register | Meaning::Type))
+        .map(|it| it.name)
+        .filter(|_| places.len() > 1)
+        .filter(|name| places.iter().any(|(_, here)| here.has_local(name)))
+        .collect();
+    for (addr, here) in places {
+        let wrong = expressions.iter().find_map(|(what, expressions)| {
+            here.lacks_local(what, expressions, &locals)
+                .or_else(|| here.wrong_in(what, expressions))
+        });
+        let function = here.scope.function_name();
+        let unread_here = here.unread.into_inner();
+        match wrong {
+            Some(wrong) => lacking.push((addr, function, wrong)),
+            None if !unread_here.is_empty() => unread_somewhere = true,
+            None => known = true,
+        }
+        unread.extend(unread_here);
+    }
+    let names = match lacking.first() {
+        Some((_, Some(function), wrong)) if known || unread_somewhere => {
+            Names::InPart(format!("not hit in `{function}`: {wrong}"))
+        }
+        Some((_, None, wrong)) if known || unread_somewhere => Names::InPart(wrong.clone()),
+        _ if unread_somewhere => Names::Reading,
+        Some((_, _, wrong)) => Names::Unknown(wrong.clone()),
+        None => Names::Known,
+    };
+    Checked {
+        names,
+        lacking: lacking.into_iter().map(|(addr, ..)| addr).collect(),
+        unread,
     }
 }

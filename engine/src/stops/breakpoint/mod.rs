@@ -184,7 +184,7 @@ pub(crate) struct Breakpoint {
 }
 
 impl Breakpoint {
-    fn new(spec: Spec, options: BreakpointOptions) -> Self {
+    pub(crate) fn new(spec: Spec, options: BreakpointOptions) -> Self {
         let mut breakpoint = Self {
             spec,
             options: BreakpointOptions::default(),

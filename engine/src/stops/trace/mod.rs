@@ -9,7 +9,7 @@ pub use decode::{PATH_SEPARATOR, STACK_SEPARATOR};
 pub(crate) use decode::{columns, number, path_text, record_values};
 pub use number::{Histogram, Number};
 
-use crate::expr::query::{Aggregate, Query, Scale, Source, Subject, Table};
+use crate::expr::query::{Aggregate, Column, Query, Scale, Source, Subject, Table};
 use crate::ids::ThreadId;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -48,14 +48,40 @@ pub struct TraceReport {
 pub struct TableReport {
     /// The names of its keys.
     pub keys: Vec<String>,
+    /// What its keys are.
+    pub key_kinds: Vec<KeyKind>,
     /// The names of its columns.
     pub columns: Vec<String>,
+    /// What its columns are.
+    pub column_kinds: Vec<ColumnKind>,
     /// Its rows, those with the most hits first.
     pub rows: Vec<Row>,
     /// Hits of keys that have no row since there are too many.
     pub others: Option<Row>,
     /// The number of rows that exist; `rows` may have fewer.
     pub all_rows: usize,
+}
+
+/// What a key is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyKind {
+    /// A value.
+    Value,
+    /// The name of a function.
+    Function,
+    /// Names of functions, innermost first, with ` ← ` between.
+    Stack,
+}
+
+/// What a column is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ColumnKind {
+    /// What is computed: `count`, `sum`, `min`, `max`, `mean` or `hist`.
+    pub aggregate: &'static str,
+    /// Of which value; `count()` has none.
+    pub value: Option<String>,
+    /// Whether the value is a time in nanoseconds.
+    pub is_duration: bool,
 }
 
 /// A row of a table.
@@ -298,11 +324,9 @@ impl Rows {
         rows.truncate(most.min(table.shown.unwrap_or(usize::MAX)));
         TableReport {
             keys: table.keys.iter().map(|it| it.text.clone()).collect(),
-            columns: table
-                .columns
-                .iter()
-                .map(|it| title(it.aggregate, it.value.as_ref()))
-                .collect(),
+            key_kinds: table.keys.iter().map(key_kind).collect(),
+            columns: table.columns.iter().map(title).collect(),
+            column_kinds: table.columns.iter().map(column_kind).collect(),
             rows,
             others: self.others.as_ref().map(|cells| row(&[], cells)),
             all_rows,
@@ -310,19 +334,36 @@ impl Rows {
     }
 }
 
+fn key_kind(key: &Subject) -> KeyKind {
+    match key.value {
+        Source::Function => KeyKind::Function,
+        Source::Stack(_) => KeyKind::Stack,
+        _ => KeyKind::Value,
+    }
+}
+
+fn column_kind(column: &Column) -> ColumnKind {
+    let value = column.value.as_ref();
+    ColumnKind {
+        aggregate: match column.aggregate {
+            Aggregate::Count => "count",
+            Aggregate::Sum => "sum",
+            Aggregate::Least => "min",
+            Aggregate::Greatest => "max",
+            Aggregate::Mean => "mean",
+            Aggregate::Histogram(Scale::Log2 | Scale::Linear { .. }) => "hist",
+        },
+        value: value.map(|value| value.text.clone()),
+        is_duration: value.is_some_and(|value| matches!(value.value, Source::Elapsed)),
+    }
+}
+
 /// Returns the name of a column.
-fn title(aggregate: Aggregate, value: Option<&Subject>) -> String {
-    let name = match aggregate {
-        Aggregate::Count => "count",
-        Aggregate::Sum => "sum",
-        Aggregate::Least => "min",
-        Aggregate::Greatest => "max",
-        Aggregate::Mean => "mean",
-        Aggregate::Histogram(Scale::Log2 | Scale::Linear { .. }) => "hist",
-    };
-    match value {
-        Some(value) => format!("{name}({})", value.text),
-        None => name.to_owned(),
+fn title(column: &Column) -> String {
+    let kind = column_kind(column);
+    match kind.value {
+        Some(value) => format!("{}({value})", kind.aggregate),
+        None => kind.aggregate.to_owned(),
     }
 }
 

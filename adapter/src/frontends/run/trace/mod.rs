@@ -240,6 +240,7 @@ async fn read(driver: &Driver, options: &Options, records: i64) -> Result<Vec<Tr
         id: None,
         rows: Some(i64::from(rows)),
         records: Some(records),
+        ..TracesArguments::default()
     };
     Ok(driver.client.request::<ReadTraces>(&wanted).await?.traces)
 }
