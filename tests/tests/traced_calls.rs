@@ -102,7 +102,9 @@ fn function_breakpoints_with_a_query_record_calls() {
     client.configure();
     assert_eq!(client.expect_exit(), 0);
     let body = client.request_ok("stillpoint/traces", json!({"rows": 1000}));
-    compare(&client, &body["traces"][0], &["fib", "half"]);
+    let trace = &body["traces"][0];
+    assert_eq!(trace["function"], "/^shop::(fib|half)\\b/");
+    compare(&client, trace, &["fib", "half"]);
     client.disconnect();
 }
 

@@ -103,6 +103,9 @@ pub struct Trace {
     pub id: i64,
     /// What it records.
     pub query: String,
+    /// The function, or the pattern `/REGULAR EXPRESSION/`, that it was set on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// Where it is, as `FILE:LINE` or an address, if it is anywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,

@@ -34,6 +34,7 @@ pub fn trace(
     Some(Trace {
         id: i64::from(id.0),
         query: report.query,
+        function: report.function,
         location,
         path,
         line: line.map(|line| session.client.line_out(line)),

@@ -212,6 +212,11 @@ impl Debugger {
         }
         let mut report = collected.report(query, rows, records);
         report.query.clone_from(&state.text);
+        let breakpoint = self.stops.breakpoints.all.get(&id);
+        report.function = breakpoint.and_then(|breakpoint| match &breakpoint.spec {
+            Spec::Function(name) => Some(name.clone()),
+            _ => None,
+        });
         report.age = state.clock.at.elapsed();
         let in_program = state.areas.iter().map(|area| area.calls_in_progress());
         report.unreturned = state.entered.len() as u64 + in_program.sum::<u64>();

@@ -25,6 +25,8 @@ const MAX_STACK_KEY: usize = 16 << 10;
 pub struct TraceReport {
     /// The query.
     pub query: String,
+    /// The function, or the pattern of functions, that it was set on.
+    pub function: Option<String>,
     /// The number of hits that were recorded.
     pub hits: u64,
     /// The time since it was set.
