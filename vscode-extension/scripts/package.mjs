@@ -69,7 +69,7 @@ if (!process.argv.includes("--without-binary")) {
   run("strip", [binary], here);
   target.push("--target", "linux-x64");
 }
-for (const file of ["dist/extension.js", "images/icon.png", "README.md"]) {
+for (const file of ["dist/extension.js", "dist/panel.css", "dist/panel.js", "images/icon.png"]) {
   copy(path.join(here, file), file);
 }
 fs.writeFileSync(path.join(stage, "LICENSE.txt"), licence());
@@ -77,6 +77,9 @@ const { scripts, devDependencies, ...manifest } = JSON.parse(
   fs.readFileSync(path.join(here, "package.json"), "utf8"),
 );
 const url = repository();
+const readme = fs.readFileSync(path.join(here, "README.md"), "utf8");
+// The editor loads pictures from the repository only.
+fs.writeFileSync(path.join(stage, "README.md"), url ? readme : readme.replace(/^ *!\[.*\n\n?/gm, ""));
 if (url !== undefined) {
   manifest.repository = { type: "git", url };
 } else {

@@ -8,6 +8,7 @@ import { Builds } from "./builds";
 import * as commands from "./commands";
 import { Provider, TYPE } from "./configurations";
 import { type Message, type Rebuild, Relay } from "./relay";
+import { addTraces } from "./traces";
 
 class Factory implements vscode.DebugAdapterDescriptorFactory {
   constructor(
@@ -101,5 +102,6 @@ export function activate(context: vscode.ExtensionContext): void {
       vscode.DebugConfigurationProviderTriggerKind.Dynamic,
     ),
     ...commands.register(),
+    ...addTraces(context.extensionUri),
   );
 }

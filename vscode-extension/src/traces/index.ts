@@ -1,0 +1,14 @@
+// Tracepoints: set as breakpoints, read from the debugger, and shown in a view and a panel.
+
+import * as vscode from "vscode";
+import { register } from "./commands";
+import { Panels } from "./panel";
+import { Readings } from "./readings";
+import { showView } from "./view";
+
+/** Adds everything about tracepoints to the editor. */
+export function addTraces(extension: vscode.Uri): vscode.Disposable[] {
+  const readings = new Readings();
+  const panels = new Panels(extension, readings);
+  return [readings, panels, showView(readings), ...register(readings, panels)];
+}
