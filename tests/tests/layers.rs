@@ -388,12 +388,13 @@ fn words_of_sources() -> BTreeSet<String> {
     for folder in ["dwarf/src", "engine/src", "adapter/src", "tests"] {
         sources(&root().join(folder), &mut files);
     }
-    let extension = root().join("vscode-extension/src");
-    let extension = std::fs::read_dir(extension).expect("the extension");
     let stem = |path: PathBuf| path.file_stem().map(|stem| stem.display().to_string());
-    let mut words: BTreeSet<String> = extension
-        .filter_map(|entry| stem(entry.expect("an entry").path()))
-        .collect();
+    let mut words = BTreeSet::new();
+    for folder in ["", "traces", "panel"] {
+        let folder = root().join("vscode-extension/src").join(folder);
+        let extension = std::fs::read_dir(folder).expect("the extension");
+        words.extend(extension.filter_map(|entry| stem(entry.expect("an entry").path())));
+    }
     for path in files {
         let text = std::fs::read_to_string(&path).expect("a source");
         let lines = text

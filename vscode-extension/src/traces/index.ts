@@ -1,7 +1,9 @@
-// Tracepoints: set as breakpoints, read from the debugger, and shown in a view and a panel.
+// Tracepoints: set as breakpoints, read from the debugger, and shown in a view, a panel, and behind
+// their lines.
 
 import * as vscode from "vscode";
 import { register } from "./commands";
+import { decorate } from "./decorations";
 import { Panels } from "./panel";
 import { Readings } from "./readings";
 import { showView } from "./view";
@@ -10,5 +12,5 @@ import { showView } from "./view";
 export function addTraces(extension: vscode.Uri): vscode.Disposable[] {
   const readings = new Readings();
   const panels = new Panels(extension, readings);
-  return [readings, panels, showView(readings), ...register(readings, panels)];
+  return [readings, panels, showView(readings), decorate(readings), ...register(readings, panels)];
 }
