@@ -26,7 +26,7 @@ clients=(
     "nvim-dap|nvim-dap.sh|Neovim with nvim-dap: breakpoint, scopes, steps, REPL, terminate, the end"
     "helix|helix.sh|Helix in a terminal: breakpoint, variables, step, the end"
     "emacs|emacs.sh|Emacs with dape: breakpoint, scope and stack buffers, REPL, set, restart, the end"
-    "vscode|vscode/run.sh|VS Code in a browser: F5 with cargo and CMake, launch.json, attach, core file, non-stop, data breakpoint, disassembly"
+    "vscode|vscode/run.sh|VS Code in a browser: F5 with cargo and CMake, launch.json, attach, core file, non-stop, data breakpoint, disassembly, tracepoints"
 )
 
 wanted=("$@")

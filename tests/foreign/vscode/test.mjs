@@ -1,10 +1,12 @@
 // Drives VS Code as a person does. Started by run.sh, which names the parts: CODE_SERVER, BROWSER, VSIX,
-// WORK (with the folders `shop` of cargo and `workshop` of CMake), and perhaps SCREENSHOT.
+// WORK (with the folders `shop` of cargo, `workshop` of CMake and `market` of C), and perhaps SCREENSHOT and
+// PICTURES.
 
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { Editor, startServer } from "./editor.mjs";
 import * as shop from "./shop.mjs";
+import * as traces from "./traces.mjs";
 import * as workshop from "./workshop.mjs";
 
 const { BROWSER, WORK } = process.env;
@@ -39,6 +41,9 @@ try {
   if (has("workshop")) {
     const { all } = workshop;
     await inFolder(browser, address, "workshop", ...all);
+  }
+  if (has("market")) {
+    await inFolder(browser, address, "market", ...traces.all);
   }
   console.log("vscode: all went well");
 } finally {
