@@ -216,6 +216,8 @@ test("a tracepoint is a node with its groups", () => {
     /^█ · 12,408,113 hits/,
   );
   assert.equal(nodeOf(shown({})).description, shop.query);
+  const mistake = shown({ query: "sum()", message: "`sum` takes one value" });
+  assert.equal(nodeOf(mistake).description, "`sum` takes one value · sum()");
 });
 
 test("frames of a stack and records lead to their sources", () => {
@@ -274,7 +276,11 @@ test("a reading is found by the breakpoint's number, or by its place", () => {
   );
   assert.equal(recorded.find("c", { query: "count()", function: "serve" })?.id, 4);
   assert.equal(recorded.find("c", { query: "count()", function: "sell" }), undefined);
+  recorded.know("d", 4, "searching");
+  assert.deepEqual([recorded.knows("d"), recorded.message("d")], [true, "searching"]);
+  // Disabled, and enabled under another number.
   recorded.take([]);
+  assert.equal(recorded.knows("d"), false);
   assert.equal(recorded.find("b", place), undefined);
 });
 
@@ -440,7 +446,7 @@ test("the panel has tables, histograms by group, and the last records first", ()
   );
   assert.deepEqual([records?.rows[0][0][0].target, records?.note, hasData], [target, "7 earlier ones", true]);
   const none = model(shown({}));
-  assert.deepEqual([none.status, none.hasData], ["not hit yet: no program runs", false]);
+  assert.deepEqual([none.status, none.hasData], ["not hit yet", false]);
 });
 
 test("rates are a line from the first to the last, the highest at the top", () => {

@@ -85,7 +85,7 @@ export function register(readings: Readings, panels: Panels): vscode.Disposable[
       const found = await entry(line);
       return found && panels.open(found.key);
     },
-    export: async (line?: Line) => exportCsv(await entry(line)),
+    export: async (line?: Line) => exportCsv(readings, await entry(line)),
   };
   return Object.entries(all).map(([name, command]) =>
     vscode.commands.registerCommand(`stillpoint.traces.${name}`, command),

@@ -3,10 +3,11 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { type Part, parts } from "./csv";
-import type { Entry } from "./readings";
+import type { Entry, Readings } from "./readings";
 
 /** Asks which part is wanted, if there are several, and for a file. */
-export async function exportCsv(entry: Entry | undefined, name?: string): Promise<void> {
+export async function exportCsv(readings: Readings, shown: Entry | undefined, name?: string): Promise<void> {
+  const entry = shown && (await readings.whole(shown));
   const all = entry?.trace === undefined ? [] : parts(entry.trace, entry.history?.points() ?? []);
   if (entry === undefined || all.length === 0) {
     void vscode.window.showInformationMessage("Stillpoint: nothing has been recorded yet.");

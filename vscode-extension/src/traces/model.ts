@@ -68,7 +68,8 @@ export function model(shown: Shown): Model {
   const rates = history?.points() ?? [];
   const usual = { place, target, query, rates };
   if (trace === undefined) {
-    return { ...usual, status: "not hit yet: no program runs", tables: [], histograms: [], hasData: false };
+    const { message } = shown;
+    return { ...usual, status: "not hit yet", message, tables: [], histograms: [], hasData: false };
   }
   const rate = isRunning ? history?.rate() : undefined;
   const now = rate === undefined ? "" : `, ${numbers.perSecond(rate)}`;

@@ -37,6 +37,8 @@ export interface Shown {
   query: string;
   isEnabled: boolean;
   target?: Target;
+  /** Why it does not record. */
+  message?: string;
   /** What has been recorded; undefined: no program has run. */
   trace?: Trace;
   history?: History;
@@ -58,18 +60,20 @@ export function nodeOf(shown: Shown): Node {
     kind: "tracepoint",
     label: shown.place,
     description: describe(shown),
-    tooltip: [trace?.location ?? shown.place, query, trace?.message].filter(Boolean).join("\n"),
+    tooltip: [trace?.location ?? shown.place, query, trace?.message ?? shown.message]
+      .filter(Boolean)
+      .join("\n"),
     target: shown.target,
     children: trace === undefined ? [] : childrenOf(key, trace, shown.target),
   };
 }
 
-function describe({ trace, history, query, isRunning, isEnabled }: Shown): string {
+function describe({ trace, history, query, message, isRunning, isEnabled }: Shown): string {
   if (!isEnabled) {
     return `disabled · ${query}`;
   }
   if (trace === undefined) {
-    return query;
+    return message === undefined ? query : `${message} · ${query}`;
   }
   if (!trace.verified && trace.hits === 0 && trace.message !== undefined) {
     return `${trace.message} · ${query}`;

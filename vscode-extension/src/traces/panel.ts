@@ -93,7 +93,7 @@ export class Panels implements vscode.Disposable {
     if ("target" in request) {
       void goTo(request.target, this.readings.session());
     } else if ("part" in request) {
-      void exportCsv(this.entry(key), request.part);
+      void exportCsv(this.readings, this.entry(key), request.part);
     } else {
       this.send(key, panel);
     }

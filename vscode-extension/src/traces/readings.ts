@@ -17,12 +17,16 @@ const INTERVAL = 400;
 /** What a reading has at most of each tracepoint. */
 const MOST = { rows: 200, records: 500, atEnd: true };
 
+/** As many rows or records as the debugger returns. */
+const ALL = 16_384;
+
 /** A session, and what its tracepoints have recorded. */
 interface Run {
   session: vscode.DebugSession;
   recorded: Recorded;
   progress: Progress;
   isReading: boolean;
+  isStale: boolean;
   timer?: NodeJS.Timeout;
 }
 
@@ -57,7 +61,13 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
   }
 
   createDebugAdapterTracker(session: vscode.DebugSession): vscode.DebugAdapterTracker {
-    const run: Run = { session, recorded: new Recorded(), progress: "starting", isReading: false };
+    const run: Run = {
+      session,
+      recorded: new Recorded(),
+      progress: "starting",
+      isReading: false,
+      isStale: false,
+    };
     this.runs.set(session.id, run);
     this.last = run;
     this.changed.fire();
@@ -87,6 +97,7 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
         key,
         query,
         place,
+        message: run?.recorded.message(key),
         isEnabled: breakpoint.enabled,
         target: target ?? targetOf(trace),
       };
@@ -108,6 +119,20 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
       const history = entry.trace && run?.recorded.history(entry.trace.id);
       return { ...entry, history, isRunning };
     });
+  }
+
+  /** Reads all rows and records of a tracepoint, if its session is not over. */
+  async whole(entry: Entry): Promise<Entry> {
+    const session = this.session();
+    if (session === undefined || entry.trace === undefined) {
+      return entry;
+    }
+    const wanted = { id: entry.trace.id, rows: ALL, records: ALL };
+    const body = await session.customRequest(TRACES, wanted).then(
+      (body) => body,
+      () => undefined,
+    );
+    return { ...entry, trace: read(body)[0] ?? entry.trace };
   }
 
   /** Reads now, and again while the program runs and something is seen. */
@@ -150,6 +175,8 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
   private async read(run: Run): Promise<void> {
     clearTimeout(run.timer);
     if (run.progress === "over" || run.isReading) {
+      // What is being read may be older than a stop.
+      run.isStale = run.isReading;
       return;
     }
     run.isReading = true;
@@ -162,6 +189,11 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
     }
     run.isReading = false;
     this.changed.fire();
+    if (run.isStale) {
+      run.isStale = false;
+      void this.read(run);
+      return;
+    }
     if (run.progress === "running" && [...this.watchers].some((isSeen) => isSeen())) {
       clearTimeout(run.timer);
       run.timer = setTimeout(() => void this.read(run), INTERVAL);
@@ -172,9 +204,9 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
     for (const { key, breakpoint } of tracepoints()) {
       if (!run.recorded.knows(key) && breakpoint.enabled) {
         const known = await run.session.getDebugProtocolBreakpoint(breakpoint);
-        const id = (known as { id?: number } | undefined)?.id;
+        const { id, message } = (known ?? {}) as { id?: number; message?: string };
         if (id !== undefined) {
-          run.recorded.know(key, id);
+          run.recorded.know(key, id, message);
         }
       }
     }

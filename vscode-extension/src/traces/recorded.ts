@@ -17,6 +17,7 @@ export class Recorded {
   traces: Trace[] = [];
   private readonly histories = new Map<number, History>();
   private readonly ids = new Map<string, number>();
+  private readonly messages = new Map<string, string>();
 
   /** Takes a reading of all tracepoints. */
   take(traces: Trace[]): void {
@@ -25,6 +26,12 @@ export class Recorded {
     for (const id of this.histories.keys()) {
       if (!known.has(id)) {
         this.histories.delete(id);
+      }
+    }
+    for (const [key, id] of this.ids) {
+      // Disabled, perhaps: it gets another number when it is enabled.
+      if (!known.has(id)) {
+        this.ids.delete(key);
       }
     }
     for (const trace of traces) {
@@ -38,13 +45,24 @@ export class Recorded {
     return this.histories.get(id);
   }
 
-  /** Remembers the debugger's number of a breakpoint of the editor. */
-  know(key: string, id: number): void {
+  /** Remembers the debugger's number of a breakpoint of the editor, and what the debugger says of it. */
+  know(key: string, id: number, message?: string): void {
     this.ids.set(key, id);
+    if (message === undefined) {
+      this.messages.delete(key);
+    } else {
+      this.messages.set(key, message);
+    }
   }
 
+  /** Whether the number of a breakpoint is known, and it records. */
   knows(key: string): boolean {
-    return this.ids.has(key);
+    return this.traces.some(({ id }) => id === this.ids.get(key));
+  }
+
+  /** Why a breakpoint does not record, such as a mistake in its query. */
+  message(key: string): string | undefined {
+    return this.messages.get(key);
   }
 
   /** Returns the reading of a tracepoint of the editor; by its place, if its number is not known. */
