@@ -179,7 +179,7 @@ async function isToldOfMistakes(editor) {
     /last: order->n = \d+, order->customer = .*"(Ada|Grace|Linus|Margaret)"/.test(await behind(editor, line)),
   );
   say("a query is checked while it is typed, and records values");
-  await picture(page, "traces.png", 1400);
+  await picture(page, "traces.png", 1560);
 }
 
 async function opensPanel(editor) {
