@@ -112,7 +112,7 @@ async function showsMachineCode(editor) {
 async function stopsThreadsByThemselves(editor) {
   const { page } = editor;
   await editor.command("Stillpoint: Toggle Non-Stop");
-  await page.locator(".notification-toast", { hasText: "each thread stops by itself" }).waitFor();
+  await page.locator(".notification-toast", { hasText: "non-stop mode from the next session" }).waitFor();
   await editor.command("Notifications: Clear All Notifications");
   await page.locator(".pane-header", { hasText: "Call Stack" }).first().click();
   await editor.toggleBreakpoint(at(editor, "*jobs += 1;"));
@@ -129,7 +129,7 @@ async function stopsThreadsByThemselves(editor) {
   await editor.noSession();
   await editor.command("Remove All Breakpoints");
   await editor.command("Stillpoint: Toggle Non-Stop");
-  await page.locator(".notification-toast", { hasText: "all threads stop together" }).waitFor();
+  await page.locator(".notification-toast", { hasText: "all-stop mode from the next session" }).waitFor();
   await editor.command("Notifications: Clear All Notifications");
   await page.locator(".pane-header", { hasText: "Call Stack" }).first().click();
 }
