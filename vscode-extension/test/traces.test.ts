@@ -105,9 +105,21 @@ test("numbers are short, and exact where they fit", () => {
       [1, 2],
       [1, 300],
       [0, 0],
+      [1, 9999],
     ].map(([part, all]) => numbers.share(part, all)),
-    ["50 %", "0.3 %", "0 %"],
+    ["50 %", "0.3 %", "0 %", "< 0.1 %"],
   );
+});
+
+test("a key that is a text is shown without its address", () => {
+  const keys = ['0x559c22ea98bc "/index.html"', "0x10"];
+  const columns = { columns: ["count"], columnKinds: [{ aggregate: "count" }] };
+  const table = { keys: ["path", "p"], ...columns, rows: [{ keys, hits: 4, cells: [cell(4)] }], allRows: 1 };
+  const [trace] = read({ traces: [{ hits: 4, verified: true, tables: [table] }] });
+  assert.equal(summary(trace), '4 hits · "/index.html", 0x10 100 %');
+  const [node] = nodeOf(shown({ trace })).children;
+  assert.equal(node.label, '"/index.html", 0x10');
+  assert.match(node.tooltip ?? "", /^path: 0x559c22ea98bc /);
 });
 
 test("a sparkline has a block for each number, the highest is full", () => {

@@ -4,7 +4,7 @@ import { parts } from "./csv";
 import type { Point } from "./history";
 import type { Shown, Target } from "./nodes";
 import * as numbers from "./numbers";
-import { framesOf, type Row, type Table, type Trace } from "./reply";
+import { bare, framesOf, type Row, type Table, type Trace } from "./reply";
 import { merged, range } from "./statistics";
 import { hits } from "./summary";
 
@@ -105,7 +105,7 @@ function histogramsOf(table: Table, part: PartOf): Bars[] {
     const of = (row: Row) => row.cells[at]?.histogram ?? [];
     if (table.keys.length > 0 && table.rows.length <= HISTOGRAMS) {
       return table.rows.map((row) => ({
-        title: `${title}, ${row.keys.join(", ")}`,
+        title: `${title}, ${row.keys.map(bare).join(", ")}`,
         bars: barsOf(of(row), unit),
         part: own,
       }));
@@ -141,7 +141,7 @@ function gridOf(table: Table, all: number, part: PartOf): Grid[] {
   return [
     {
       title,
-      header: [...table.keys, "hits", "share", ...names],
+      header: [...table.keys, "hits", ...(table.keys.length > 0 ? ["share"] : []), ...names],
       rows,
       note: left > 0 ? `${numbers.grouped(left)} more rows` : undefined,
       part: part(title),
@@ -157,13 +157,14 @@ function rowOf(table: Table, row: Row, isPlain: boolean[], all: number): Text[][
       case "function":
         return [{ text: key, target: { function: key } }];
       default:
-        return [{ text: key }];
+        return [{ text: bare(key) }];
     }
   });
   const cells = row.cells
     .map(({ text, number }, at) => numbers.value(number, text, table.columnKinds[at]?.unit))
     .filter((_, at) => isPlain[at]);
-  const texts = [numbers.grouped(row.hits), numbers.share(row.hits, all), ...cells];
+  const shares = table.keys.length > 0 ? [numbers.share(row.hits, all)] : [];
+  const texts = [numbers.grouped(row.hits), ...shares, ...cells];
   return [...keys, ...texts.map((text) => [{ text }])];
 }
 

@@ -2,7 +2,7 @@
 
 import type { History } from "./history";
 import * as numbers from "./numbers";
-import { framesOf, type Row, type Table, type Trace } from "./reply";
+import { bare, framesOf, type Row, type Table, type Trace } from "./reply";
 import { range, statistics, type Statistic } from "./statistics";
 import { squeezed, sparkline } from "./sparkline";
 import { cut, hits, keyText } from "./summary";
@@ -148,7 +148,7 @@ function groupNodes(own: string, table: Table, all: number): Node[] {
 }
 
 function groupNode(own: string, table: Table, row: Row, all: number): Node {
-  const id = `${own}/${row.keys.join("\u0000")}`;
+  const id = `${own}/${row.keys.map(bare).join("\u0000")}`;
   const cells = row.cells.map(({ text, number, histogram }, at) => {
     const { aggregate, value, unit } = table.columnKinds[at] ?? { aggregate: "" };
     if (aggregate === "count") {

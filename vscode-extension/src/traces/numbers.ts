@@ -54,6 +54,9 @@ export function value(number: number | undefined, text: string, unit: string | u
 /** Returns a share in percent: `50 %`, `0.3 %`. */
 export function share(part: number, whole: number): string {
   const percent = whole === 0 ? 0 : (100 * part) / whole;
+  if (percent > 0 && percent < 0.05) {
+    return "< 0.1 %";
+  }
   const digits = percent >= 10 || percent === 0 ? 0 : 1;
   return `${percent.toFixed(digits)} %`;
 }

@@ -78,6 +78,9 @@ export interface TraceRecord {
 /** The names between the functions of a stack. */
 const CALLED_BY = " ← ";
 
+/** Returns a key without the address of its text: keys with the same text are one. */
+export const bare = (key: string): string => key.replace(/^0x[0-9a-f]+ (?=")/, "");
+
 /** Returns the functions of a key that is a stack, innermost first. */
 export const framesOf = (stack: string): string[] => stack.split(CALLED_BY);
 
