@@ -168,6 +168,7 @@ async function isToldOfMistakes(editor) {
   const { page } = editor;
   const line = at(editor, "if (order->n > 0)");
   await gutterMenu(editor, line, "Add Tracepoint");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "hist(order->n)" }).first().waitFor();
   await editor.pick("Write a query");
   await writes(editor, "ordr->n");
   const message = page.locator(".quick-input-widget .quick-input-message");

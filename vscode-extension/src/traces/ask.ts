@@ -39,10 +39,12 @@ type Item = vscode.QuickPickItem & { example?: Example };
 export async function askForQuery(text: string, check?: Check): Promise<string | undefined> {
   const found = examples(text);
   const wrong = await Promise.all(found.map(({ query }) => check?.(query)));
+  // The line has no code yet.
+  const isAllWrong = !wrong.includes(undefined);
   const items: Item[] = [
     { label: "$(edit) Write a query…", alwaysShow: true },
     ...found
-      .filter((_, at) => wrong[at] === undefined)
+      .filter((_, at) => wrong[at] === undefined || isAllWrong)
       .map((example) => ({ label: example.query, description: example.description, example })),
   ];
   const title = "Add Tracepoint";
@@ -57,13 +59,16 @@ export async function askForQuery(text: string, check?: Check): Promise<string |
 /** Asks for the text of a query. */
 export async function writeQuery(title: string, value: string, check?: Check): Promise<string | undefined> {
   let latest = 0;
-  const validateInput = async (query: string): Promise<string | undefined> => {
+  // A warning: a library that is loaded later may have what is missing.
+  const severity = vscode.InputBoxValidationSeverity.Warning;
+  const validateInput = async (query: string): Promise<vscode.InputBoxValidationMessage | undefined> => {
     const own = ++latest;
     if (check === undefined) {
       return undefined;
     }
     await new Promise((resolve) => setTimeout(resolve, QUIET));
-    return own === latest ? check(query) : undefined;
+    const message = own === latest ? await check(query) : undefined;
+    return message === undefined ? undefined : { message, severity };
   };
   return vscode.window.showInputBox({
     title,
