@@ -10,7 +10,7 @@ import { nodeOf, type Shown } from "../src/traces/nodes";
 import * as numbers from "../src/traces/numbers";
 import { after, type Progress } from "../src/traces/progress";
 import { Recorded } from "../src/traces/recorded";
-import { read } from "../src/traces/reply";
+import { functionsIn, read } from "../src/traces/reply";
 import { sparkline, squeezed } from "../src/traces/sparkline";
 import { range, statistics } from "../src/traces/statistics";
 import { summary } from "../src/traces/summary";
@@ -265,6 +265,7 @@ test("frames of a stack and records lead to their sources", () => {
     ["handle", "work", "main"].map((name) => ({ function: name })),
   );
   assert.equal(more.label, "39 more");
+  assert.deepEqual(functionsIn([trace, trace, shop]), ["handle", "work", "main"]);
   // The newest first.
   assert.deepEqual(
     records.children.map((it) => it.label),

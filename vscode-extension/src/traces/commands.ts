@@ -80,7 +80,7 @@ export function register(readings: Readings, panels: Panels): vscode.Disposable[
         readings.refresh();
       }
     },
-    goTo: async (line?: Line) => goTo(line?.node.target ?? (await entry(line))?.target, readings.session()),
+    goTo: async (line?: Line) => goTo(readings.placeOf(line?.node.target ?? (await entry(line))?.target)),
     open: async (line?: Line) => {
       const found = await entry(line);
       return found && panels.open(found.key);

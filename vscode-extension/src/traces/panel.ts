@@ -91,7 +91,7 @@ export class Panels implements vscode.Disposable {
   private answer(panel: vscode.WebviewPanel, request: Request): void {
     const key = this.keyOf(panel);
     if ("target" in request) {
-      void goTo(request.target, this.readings.session());
+      void goTo(this.readings.placeOf(request.target));
     } else if ("part" in request) {
       void exportCsv(this.readings, this.entry(key), request.part);
     } else {

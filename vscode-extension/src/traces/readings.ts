@@ -4,10 +4,10 @@
 import * as vscode from "vscode";
 import { TYPE } from "../configurations";
 import type { Message } from "../relay";
-import type { Place, Shown } from "./nodes";
+import type { Place, Shown, Target } from "./nodes";
 import { after, type Progress } from "./progress";
 import { Recorded } from "./recorded";
-import { read, type Trace } from "./reply";
+import { functionsIn, read, type Trace } from "./reply";
 import { type Tracepoint, tracepoints } from "./tracepoints";
 
 /** A custom request, and the event of the same body. */
@@ -17,6 +17,10 @@ const INTERVAL = 400;
 /** What a reading has at most of each tracepoint. */
 const MOST = { rows: 200, records: 500, atEnd: true };
 
+/** A custom request. */
+const FUNCTION = "stillpoint/functionSource";
+/** Functions of stacks whose sources are asked for at a reading, and in a session. */
+const FUNCTIONS = [32, 2000];
 /** As many rows or records as the debugger returns. */
 const ALL = 16_384;
 
@@ -27,6 +31,8 @@ interface Run {
   progress: Progress;
   isReading: boolean;
   isStale: boolean;
+  /** Where functions of stacks are; undefined: nowhere. */
+  functions: Map<string, Place | undefined>;
   timer?: NodeJS.Timeout;
 }
 
@@ -67,6 +73,7 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
       progress: "starting",
       isReading: false,
       isStale: false,
+      functions: new Map(),
     };
     this.runs.set(session.id, run);
     this.last = run;
@@ -119,6 +126,11 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
       const history = entry.trace && run?.recorded.history(entry.trace.id);
       return { ...entry, history, isRunning };
     });
+  }
+
+  /** Where a target is: also of a function, once it was read in a stack, and after the session's end. */
+  placeOf(target: Target | undefined): Place | undefined {
+    return target !== undefined && "function" in target ? this.run()?.functions.get(target.function) : target;
   }
 
   /** Reads all rows and records of a tracepoint, if its session is not over. */
@@ -184,6 +196,7 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
       const body = await run.session.customRequest(TRACES, MOST);
       run.recorded.take(read(body));
       await this.learnNumbers(run);
+      await this.findFunctions(run);
     } catch {
       // The session is about to end or to begin; its debugger may be an older one.
     }
@@ -209,6 +222,16 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
           run.recorded.know(key, id, message);
         }
       }
+    }
+  }
+
+  private async findFunctions(run: Run): Promise<void> {
+    const [atOnce, most] = FUNCTIONS;
+    const isNew = (name: string) => !run.functions.has(name);
+    const names = functionsIn(run.recorded.traces).filter(isNew).slice(0, atOnce);
+    for (const name of run.functions.size < most ? names : []) {
+      const { path, line } = (await run.session.customRequest(FUNCTION, { name })) ?? {};
+      run.functions.set(name, path === undefined ? undefined : { path, line });
     }
   }
 

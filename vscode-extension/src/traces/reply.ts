@@ -87,6 +87,19 @@ export const framesOf = (stack: string): string[] => stack.split(CALLED_BY);
 /** The remark on a tracepoint that is as it should be. */
 const USUAL = "evaluated in the program";
 
+/** Returns the functions that the keys of tracepoints name, each once. */
+export function functionsIn(traces: Trace[]): string[] {
+  const names = new Set<string>();
+  for (const { keyKinds, rows } of traces.flatMap(({ tables }) => tables)) {
+    keyKinds.forEach((kind, at) => {
+      if (kind !== "value") {
+        rows.flatMap(({ keys }) => framesOf(keys[at] ?? "")).forEach((name) => names.add(name));
+      }
+    });
+  }
+  return [...names];
+}
+
 /** Reads a body. Lists that are empty may be missing in it. */
 export function read(body: unknown): Trace[] {
   const all = (body as { traces?: Partial<Trace>[] } | undefined)?.traces ?? [];

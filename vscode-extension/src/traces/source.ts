@@ -1,56 +1,27 @@
 // Goes to the source of a tracepoint or of a function.
 
 import * as vscode from "vscode";
-import type { Target } from "./nodes";
+import type { Place } from "./nodes";
 
-/** A custom request. */
-const FUNCTION = "stillpoint/functionSource";
+/** The editor's command that opens a file; its arguments stay valid while a view is updated. */
+const OPEN = "vscode.open";
 
-/** Shows where a target is. A function is found by the debugger of the session. */
-export async function goTo(
-  target: Target | undefined,
-  session: vscode.DebugSession | undefined,
-): Promise<void> {
-  const place = await placeOf(target, session);
+/** Returns the command that shows a place, where its source is already seen, if it is. */
+export function commandTo({ path, line }: Place): vscode.Command {
+  const position = new vscode.Position(line - 1, 0);
+  const selection = new vscode.Range(position, position);
+  const isSource = ({ document }: vscode.TextEditor) => document.uri.fsPath === path;
+  const seen = vscode.window.visibleTextEditors.find(isSource)?.viewColumn;
+  const options: vscode.TextDocumentShowOptions = { selection, viewColumn: seen ?? vscode.ViewColumn.One };
+  return { command: OPEN, title: "Go to Source", arguments: [vscode.Uri.file(path), options] };
+}
+
+/** Shows a place. */
+export async function goTo(place: Place | undefined): Promise<void> {
   if (place === undefined) {
-    const name = target !== undefined && "function" in target ? `\`${target.function}\`` : "this place";
-    void vscode.window.showInformationMessage(`Stillpoint: no source of ${name} is known.`);
+    void vscode.window.showInformationMessage("Stillpoint: the source of this place is not known.");
     return;
   }
-  const position = new vscode.Position(place.line - 1, 0);
-  const selection = new vscode.Range(position, position);
-  const isSource = ({ document }: vscode.TextEditor) => document.uri.fsPath === place.path;
-  const viewColumn = vscode.window.visibleTextEditors.find(isSource)?.viewColumn;
-  const editor = await vscode.window.showTextDocument(vscode.Uri.file(place.path), {
-    selection,
-    viewColumn: viewColumn ?? vscode.ViewColumn.One,
-  });
-  editor.revealRange(selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-}
-
-async function placeOf(
-  target: Target | undefined,
-  session: vscode.DebugSession | undefined,
-): Promise<{ path: string; line: number } | undefined> {
-  if (target === undefined || !("function" in target)) {
-    return target;
-  }
-  const found = await session?.customRequest(FUNCTION, { name: target.function }).then(
-    (found) => found,
-    () => undefined,
-  );
-  return found?.path !== undefined && found.line !== undefined ? found : symbolOf(target.function);
-}
-
-/** Where another extension finds a function: the session may be over. */
-async function symbolOf(name: string): Promise<{ path: string; line: number } | undefined> {
-  const command = "vscode.executeWorkspaceSymbolProvider";
-  const bare =
-    name
-      .replace(/<.*|\(.*/, "")
-      .split("::")
-      .at(-1) ?? name;
-  const symbols = await vscode.commands.executeCommand<vscode.SymbolInformation[]>(command, bare);
-  const symbol = symbols?.find((symbol) => symbol.name.replace(/\(.*/, "") === bare);
-  return symbol && { path: symbol.location.uri.fsPath, line: symbol.location.range.start.line + 1 };
+  const { command, arguments: arguments_ = [] } = commandTo(place);
+  await vscode.commands.executeCommand(command, ...arguments_);
 }
