@@ -65,8 +65,10 @@ async function gutterMenu(editor, line, text) {
   });
   // A menu that has just opened takes no clicks.
   await until("the end of the menu", async () => {
-    await item.click({ timeout: 1000 }).catch(() => undefined);
-    return !(await item.isVisible());
+    await item.click({ timeout: 1000 });
+    // A second click would close what the first one opens.
+    await item.waitFor({ state: "hidden", timeout: 2000 });
+    return true;
   });
 }
 
