@@ -129,7 +129,7 @@ async function onlyTraces(editor) {
 }
 
 /** The page of a panel. */
-const panel = (page) => page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
+const panel = (page) => page.frameLocator("iframe.webview.ready:visible").frameLocator("#active-frame");
 
 async function seesNumbersWhileItRuns(editor) {
   const { page } = editor;
@@ -166,7 +166,7 @@ async function seesNumbersWhileItRuns(editor) {
 }
 
 /** The debugger checks what is typed. */
-async function isToldOfMistakes(editor) {
+async function checksQueries(editor) {
   const { page } = editor;
   const line = at(editor, "if (order->n > 0)");
   await gutterMenu(editor, line, "Add Tracepoint");
@@ -227,6 +227,14 @@ async function savesCsv(editor) {
   say("the panel's table is saved as CSV");
 }
 
+/** Waits until the cursor is at the beginning of a function. */
+const cursorIn = (editor, text) =>
+  until(`the cursor in ${text}`, async () => {
+    const status = await editor.page.locator("#status\\.editor\\.selection").textContent();
+    const line = Number(/Ln (\d+)/.exec(status)?.[1]);
+    return line > at(editor, text) && line < at(editor, text) + 4;
+  });
+
 /** From where a line is reached, and where that is. */
 async function followsStacks(editor) {
   const { page } = editor;
@@ -249,13 +257,13 @@ async function followsStacks(editor) {
   await opens("sell_outside ← main", /^main$/);
   // The last frames of this program are those of the C library.
   await row(page, /^main$/).click();
-  const head = at(editor, "int main(");
-  await until("the cursor in main", async () => {
-    const status = await page.locator("#status\\.editor\\.selection").textContent();
-    const at = Number(/Ln (\d+)/.exec(status)?.[1]);
-    return at > head && at < head + 4;
-  });
+  await cursorIn(editor, "int main(");
   say("an edited query shows stacks, and a frame leads to its function");
+  await row(page, `main.c:${line}`).hover();
+  await row(page, `main.c:${line}`).locator('[aria-label="Open Trace Panel"]').click();
+  await panel(page).locator(".grid .link", { hasText: "sell_outside" }).click();
+  await cursorIn(editor, "static void sell_outside(");
+  say("a frame in the panel does, too");
 }
 
 async function removesTracepoints(editor) {
@@ -319,7 +327,7 @@ async function keepsTheLastNumbers(editor) {
 export const all = [
   setsTracepoints,
   seesNumbersWhileItRuns,
-  isToldOfMistakes,
+  checksQueries,
   opensPanel,
   savesCsv,
   followsStacks,
