@@ -309,6 +309,20 @@ async function hidesNumbers(editor) {
   say("a setting hides what is behind the lines");
 }
 
+async function beginsAnew(editor) {
+  const { page } = editor;
+  const line = at(editor, "sold[order->kind] +=");
+  const before = number(await behind(editor, line));
+  await page.keyboard.press("Control+Shift+F5");
+  let first = 0;
+  await until("fewer hits", async () => {
+    first = number(await behind(editor, line));
+    return first > 0 && first < before;
+  });
+  await until("more hits again", async () => number(await behind(editor, line)) > first);
+  say("a restart begins anew");
+}
+
 async function keepsTheLastNumbers(editor) {
   const { page } = editor;
   const line = at(editor, "sold[order->kind] +=");
@@ -319,7 +333,10 @@ async function keepsTheLastNumbers(editor) {
   const said = await page.locator(".repl .monaco-list-row", { hasText: "orders:" }).first().textContent();
   const orders = Number(/(\d+) orders:/.exec(said)[1]);
   await until("the last number", async () => number(await behind(editor, line)) === orders);
-  assert.equal(number(await row(page, `main.c:${line}`).textContent()), orders);
+  await until("the same in the view", async () => {
+    return number(await row(page, `main.c:${line}`).textContent()) === orders;
+  });
+  await panel(page).locator(".rates .line").waitFor();
   say("after the end the numbers are exact and stay");
   fs.rmSync(path.join(editor.folder, "closed"));
 }
@@ -333,6 +350,7 @@ export const all = [
   followsStacks,
   removesTracepoints,
   timesCalls,
+  beginsAnew,
   keepsTheLastNumbers,
   hidesNumbers,
 ];

@@ -31,6 +31,8 @@ interface Run {
   progress: Progress;
   isReading: boolean;
   isStale: boolean;
+  /** Whether the debugger has sent the numbers of the end: a reading that arrives later is older. */
+  isFinal: boolean;
   /** Where functions of stacks are; undefined: nowhere. */
   functions: Map<string, Place | undefined>;
   timer?: NodeJS.Timeout;
@@ -73,6 +75,7 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
       progress: "starting",
       isReading: false,
       isStale: false,
+      isFinal: false,
       functions: new Map(),
     };
     this.runs.set(session.id, run);
@@ -171,11 +174,15 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
   private take(run: Run, message: Message): void {
     if (message.type === "event" && message.event === TRACES) {
       run.recorded.take(read(message.body));
+      run.isFinal = true;
       this.changed.fire();
       return;
     }
     const before = run.progress;
     run.progress = after(before, message);
+    if (run.progress === "running" && (before !== "running" || message.command === "restart")) {
+      run.isFinal = false;
+    }
     const isConfigured = message.type === "event" && message.event === "initialized";
     // The numbers of breakpoints are asked for while there is a session, and the end is ordered.
     if (isConfigured || run.progress !== before) {
@@ -194,7 +201,9 @@ export class Readings implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
     run.isReading = true;
     try {
       const body = await run.session.customRequest(TRACES, MOST);
-      run.recorded.take(read(body));
+      if (!run.isFinal) {
+        run.recorded.take(read(body));
+      }
       await this.learnNumbers(run);
       await this.findFunctions(run);
     } catch {
