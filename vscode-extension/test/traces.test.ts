@@ -10,7 +10,7 @@ import { nodeOf, type Shown } from "../src/traces/nodes";
 import * as numbers from "../src/traces/numbers";
 import { after, type Progress } from "../src/traces/progress";
 import { Recorded } from "../src/traces/recorded";
-import { functionsIn, read } from "../src/traces/reply";
+import { framesOf, functionsIn, read } from "../src/traces/reply";
 import { sparkline, squeezed } from "../src/traces/sparkline";
 import { range, statistics } from "../src/traces/statistics";
 import { summary } from "../src/traces/summary";
@@ -61,6 +61,12 @@ const shown = (more: Partial<Shown>): Shown => ({
   isEnabled: true,
   isRunning: true,
   ...more,
+});
+
+test("functions of stacks and paths are innermost first", () => {
+  assert.deepEqual(framesOf("inner ← outer"), ["inner", "outer"]);
+  assert.deepEqual(framesOf("outer → inner"), ["inner", "outer"]);
+  assert.deepEqual(framesOf("main"), ["main"]);
 });
 
 test("a query is a log message and comes back", () => {

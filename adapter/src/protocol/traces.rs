@@ -146,14 +146,17 @@ pub struct Trace {
     pub failed: Option<TraceFailures>,
 }
 
+/// The kind of a key that is a path of calls: names of functions, outermost first, with ` → ` between.
+pub const PATH_KEY: &str = "path";
+
 /// A table of a tracepoint.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TraceTable {
     /// The names of its keys.
     pub keys: Vec<String>,
-    /// What each key is: `value`, `function`, or `stack` (names of functions, innermost first, with
-    /// ` ← ` between).
+    /// What each key is: `value`, `function`, `stack` (names of functions, innermost first, with
+    /// ` ← ` between), or [`PATH_KEY`].
     pub key_kinds: Vec<String>,
     /// The names of its columns.
     pub columns: Vec<String>,

@@ -153,6 +153,7 @@ function rowOf(table: Table, row: Row, isPlain: boolean[], all: number): Text[][
   const keys = row.keys.map((key, at): Text[] => {
     switch (table.keyKinds[at]) {
       case "stack":
+      case "path":
         return framesOf(key).map((name) => ({ text: name, target: { function: name } }));
       case "function":
         return [{ text: key, target: { function: key } }];

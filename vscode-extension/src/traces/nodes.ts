@@ -2,7 +2,7 @@
 
 import type { History } from "./history";
 import * as numbers from "./numbers";
-import { bare, framesOf, type Row, type Table, type Trace } from "./reply";
+import { bare, framesOf, namesFunctions, type Row, type Table, type Trace } from "./reply";
 import { range, statistics, type Statistic } from "./statistics";
 import { squeezed, sparkline } from "./sparkline";
 import { cut, hits, keyText } from "./summary";
@@ -165,7 +165,7 @@ function groupNode(own: string, table: Table, row: Row, all: number): Node {
     return shown === "" ? "" : `${name} ${shown}`;
   });
   const head = `${hits(row.hits)} (${numbers.share(row.hits, all)})`;
-  const stack = table.keyKinds.indexOf("stack");
+  const stack = table.keyKinds.findIndex(namesFunctions);
   const frames = stack < 0 ? [] : framesOf(row.keys[stack] ?? "");
   const called = table.keyKinds.indexOf("function");
   return {

@@ -75,17 +75,20 @@ export interface TraceRecord {
   values: string[];
 }
 
-/** The names between the functions of a stack. */
+/** What stands between the functions of a stack, and of a path of calls. */
 const CALLED_BY = " ← ";
+const CALLS = " → ";
 
 /** Returns a key without the address of its text: keys with the same text are one. */
 export const bare = (key: string): string => key.replace(/^0x[0-9a-f]+ (?=")/, "");
 
-/** Returns the functions of a key that is a stack, innermost first. */
-export const framesOf = (stack: string): string[] => stack.split(CALLED_BY);
+/** Returns whether a key of this kind names several functions. */
+export const namesFunctions = (kind: string | undefined): boolean =>
+  kind === "stack" || kind === "path";
 
-/** The remark on a tracepoint that is as it should be. */
-const USUAL = "evaluated in the program";
+/** Returns the functions of a key that is a stack or a path of calls, innermost first. */
+export const framesOf = (key: string): string[] =>
+  key.includes(CALLS) ? key.split(CALLS).reverse() : key.split(CALLED_BY);
 
 /** Returns the functions that the keys of tracepoints name, each once. */
 export function functionsIn(traces: Trace[]): string[] {
@@ -108,7 +111,7 @@ export function read(body: unknown): Trace[] {
     id: trace.id ?? 0,
     query: (trace.query ?? "").trim(),
     verified: trace.verified ?? false,
-    message: trace.message === USUAL ? undefined : trace.message,
+    message: trace.message,
     hits: trace.hits ?? 0,
     seconds: trace.seconds ?? 0,
     tables: (trace.tables ?? []).map(table),

@@ -1,7 +1,7 @@
 // A tracepoint in one line, for the end of its source line. Independent of the editor.
 
 import * as numbers from "./numbers";
-import { bare, framesOf, type Table, type Trace } from "./reply";
+import { bare, framesOf, namesFunctions, type Table, type Trace } from "./reply";
 import { range, type Statistic, statistics } from "./statistics";
 
 /** Groups that are named in a line. */
@@ -74,7 +74,7 @@ function groups(table: Table, all: number): string {
 /** Returns the keys of a row as text; of a stack, the innermost function and its caller. */
 export function keyText(table: Table, keys: string[]): string {
   const texts = keys.map((key, at) =>
-    table.keyKinds[at] === "stack" ? framesOf(key).slice(0, 2).join(" ← ") : bare(key),
+    namesFunctions(table.keyKinds[at]) ? framesOf(key).slice(0, 2).join(" ← ") : bare(key),
   );
   return texts.join(", ");
 }

@@ -2,12 +2,10 @@
 
 use super::numbers::{duration, grouped};
 use super::table::{aligned, cell_text};
-use crate::protocol::{TraceCell, TraceRow, TraceTable};
+use crate::protocol::{PATH_KEY, TraceCell, TraceRow, TraceTable};
 use engine::PATH_SEPARATOR;
 use std::collections::BTreeMap;
 
-/// The key of such a table.
-const KEY: &str = "call_path";
 /// The column from which the time in the functions themselves is known.
 pub const TOTAL: &str = "sum(elapsed)";
 /// Maximum number of lines.
@@ -34,7 +32,7 @@ pub fn is_tree(table: &TraceTable) -> bool {
         .rows
         .iter()
         .any(|row| row.cells.iter().any(|cell| !cell.histogram.is_empty()));
-    matches!(&table.keys[..], [key] if key == KEY) && !has_histogram
+    matches!(&table.key_kinds[..], [kind] if kind == PATH_KEY) && !has_histogram
 }
 
 impl CallTree {
@@ -195,7 +193,8 @@ mod tests {
             ],
         };
         TraceTable {
-            keys: vec![KEY.to_owned()],
+            keys: vec!["call_path".to_owned()],
+            key_kinds: vec![PATH_KEY.to_owned()],
             columns: vec!["count".to_owned(), TOTAL.to_owned()],
             rows: rows.iter().map(row).collect(),
             all_rows: rows.len() as u64 + 2,

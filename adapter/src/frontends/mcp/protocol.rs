@@ -11,8 +11,8 @@ const INSTRUCTIONS: &str = "A native debugger for C, C++ and Rust. Ask one quest
                             two hypotheses, instead of stepping through the program. A failing \
                             test: debug_test. A crash or a hang: debug_explain with `program`. A \
                             wrong result: debug_trace_call, with `program`, of the function that \
-                            returns it, or debug_trace where a value is made (`max(n) by kind`, `n \
-                            where n < 0`). Stops \
+                            returns it; debug_calls for which of many calls; or debug_trace where a \
+                            value is made (`max(n) by kind`, `n where n < 0`). Stops \
                             (debug_breakpoint with a condition, debug_continue) are for what is left. \
                             Each reply has source, variables, changes, stack and output, so that no \
                             further call is needed to inspect a stop. Errors begin with a code and \

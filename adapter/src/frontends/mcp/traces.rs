@@ -3,6 +3,7 @@
 use super::arguments::{Trace, TraceAction};
 use super::error::ToolError;
 use super::session::Session;
+use crate::context::calls;
 use crate::context::traces::{self, Style};
 use crate::protocol::{self, AddTraceArguments, RemoveTraceArguments, TracesArguments};
 use crate::requests::{AddTrace, ReadTraces, RemoveTrace};
@@ -74,8 +75,11 @@ impl Session {
         budget: usize,
     ) -> Result<String, ToolError> {
         let read = self.link.request::<ReadTraces>(arguments).await?;
-        let budget = budget / read.traces.len().max(1);
-        let texts = read.traces.iter();
+        // Recorded calls are queried (`debug_calls`).
+        let asked = |it: &&protocol::Trace| arguments.id.is_some() || !calls::is_history(it);
+        let read: Vec<&protocol::Trace> = read.traces.iter().filter(asked).collect();
+        let budget = budget / read.len().max(1);
+        let texts = read.into_iter();
         let texts = texts.map(|it| traces::text(it, budget, Style::Untimed) + "\n");
         Ok(texts.collect())
     }

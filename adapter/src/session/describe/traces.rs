@@ -1,7 +1,8 @@
 //! What tracepoints have recorded, in the client's form.
 
 use crate::protocol::{
-    Trace, TraceBucket, TraceCell, TraceColumn, TraceFailures, TraceRecord, TraceRow, TraceTable,
+    PATH_KEY, Trace, TraceBucket, TraceCell, TraceColumn, TraceFailures, TraceRecord, TraceRow,
+    TraceTable,
 };
 use crate::session::Session;
 use engine::{
@@ -78,6 +79,7 @@ fn key_kind(kind: &KeyKind) -> String {
         KeyKind::Value => "value",
         KeyKind::Function => "function",
         KeyKind::Stack => "stack",
+        KeyKind::Path => PATH_KEY,
     };
     name.to_owned()
 }

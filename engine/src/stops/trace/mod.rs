@@ -71,8 +71,10 @@ pub enum KeyKind {
     Value,
     /// The name of a function.
     Function,
-    /// Names of functions, innermost first, with ` ← ` between.
+    /// Names of functions, innermost first, with [`STACK_SEPARATOR`] between.
     Stack,
+    /// Names of functions, outermost first, with [`PATH_SEPARATOR`] between.
+    Path,
 }
 
 /// What a column is.
@@ -340,6 +342,7 @@ fn key_kind(key: &Subject) -> KeyKind {
     match key.value {
         Source::Function => KeyKind::Function,
         Source::Stack(_) => KeyKind::Stack,
+        Source::CallPath => KeyKind::Path,
         _ => KeyKind::Value,
     }
 }
