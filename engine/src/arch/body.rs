@@ -1,4 +1,4 @@
-//! The start of a function's body according to its control flow. A compiler's mark after the
+//! The start of a function's body, and its ends, according to its control flow. A compiler's mark after the
 //! prologue may be jumped over, or be in a loop.
 
 use super::flow::Graph;
@@ -167,6 +167,37 @@ impl Code<'_> {
     }
 }
 
+/// Returns addresses in a function's code that each of its calls passes once before it returns: those of
+/// returns and of direct jumps that leave it, or of what restores the caller's registers before them, which
+/// has more room for a jump. Jumps through registers are not among them: most are those of jump tables.
+pub fn exits(code: &[Instruction], leaves: impl Fn(LoadAddr) -> bool) -> Vec<LoadAddr> {
+    let targets = code.iter().filter_map(Instruction::direct_target);
+    let targets: FxHashSet<LoadAddr> = targets.collect();
+    // Where a table of jumps leads is not known here.
+    let has_tables = (code.iter()).any(|it| matches!(it.flow, Flow::IndirectJump(_)));
+    let mut exits = Vec::new();
+    for (at, instruction) in code.iter().enumerate() {
+        let is_exit = match instruction.flow {
+            Flow::Return => true,
+            Flow::Jump(target) => leaves(target),
+            _ => false,
+        };
+        if !is_exit {
+            continue;
+        }
+        let mut first = instruction;
+        for before in code[..at].iter().rev() {
+            let leads_on = before.next() == first.addr && before.releases_frame();
+            if has_tables || !leads_on || targets.contains(&first.addr) {
+                break;
+            }
+            first = before;
+        }
+        exits.push(first.addr);
+    }
+    exits
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +218,33 @@ mod tests {
         };
         let body = passed_by_each_call(&code, FileAddr(0), FileAddr(marked));
         passed_once(&code, body).0
+    }
+
+    /// The exits of code at 0x100, which may jump to 0x1000 outside.
+    fn ends(code: &[u8]) -> Vec<u64> {
+        let decoded = Arch::X86_64.decode_all(code, LoadAddr(0x100));
+        let code: Vec<Instruction> = decoded.filter_map(Result::ok).collect();
+        let exits = exits(&code, |target| target.0 >= 0x1000);
+        exits.into_iter().map(|it| it.0 - 0x100).collect()
+    }
+
+    #[test]
+    fn exits_are_where_the_frame_is_released() {
+        // 0: test edi,edi; 2: je 10; 4: add rsp,8; 8: pop rbx; 9: pop rbp; 10: ret
+        // The jump passes the pops by.
+        let code = [0x85, 0xff, 0x74, 6, 0x48, 0x83, 0xc4, 8, 0x5b, 0x5d, 0xc3];
+        assert_eq!(ends(&code), [10]);
+        // It leads to their beginning.
+        let code = [0x85, 0xff, 0x74, 0, 0x48, 0x83, 0xc4, 8, 0x5b, 0x5d, 0xc3];
+        assert_eq!(ends(&code), [4]);
+        // 0: mov eax,ebx; 2: pop r12; 4: pop rax; 5: leave; 6: ret: `pop rax` changes the result.
+        assert_eq!(ends(&[0x89, 0xd8, 0x41, 0x5c, 0x58, 0xc9, 0xc3]), [5]);
+        // 0: pop rbx; 1: jmp 0x1000; 6: pop rbx; 7: jmp 6: the second stays in the function.
+        let code = [0x5b, 0xe9, 0xfa, 0x0e, 0, 0, 0x5b, 0xeb, 0xfd];
+        assert_eq!(ends(&code), [0]);
+        // 0: pop rbx; 1: ret; 2: jmp [rax*8]: a table may lead anywhere.
+        let code = [0x5b, 0xc3, 0xff, 0x24, 0xc5, 0, 0, 0, 0];
+        assert_eq!(ends(&code), [1]);
     }
 
     #[test]

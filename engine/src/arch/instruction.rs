@@ -184,6 +184,12 @@ impl Instruction {
         self.flow == Flow::Return
     }
 
+    /// Returns whether it does nothing but restore the caller's stack pointer or a register that belongs
+    /// to the caller: results are not changed.
+    pub fn releases_frame(&self) -> bool {
+        in_set_of!(self, set, code => set::decode::releases_frame(code))
+    }
+
     /// Returns the target of a direct jump or call.
     pub fn direct_target(&self) -> Option<LoadAddr> {
         match self.flow {

@@ -9,7 +9,7 @@
 //! there, too, so that such a step and a breakpoint make one stop.
 
 use crate::arch::body::{self, Body, Code};
-use crate::arch::{Arch, Flow, MAX_INSTRUCTION_BYTES};
+use crate::arch::{Arch, Instruction, MAX_INSTRUCTION_BYTES};
 use dwarf::{FileAddr, Function, LoadAddr, Module, SimpleLocation, VariableKind};
 
 /// Maximum number of bytes read of each part of a function.
@@ -79,8 +79,7 @@ fn in_code<T>(
     }))
 }
 
-/// Returns the instructions of a function by which its calls return: returns, and direct jumps to other
-/// functions. Jumps through registers are not among them: most are those of jump tables.
+/// Returns where calls of a function return: see [`body::exits`].
 pub fn exits(module: &Module, function: &Function) -> Vec<FileAddr> {
     let Some(arch) = Arch::of(module.machine()) else {
         return Vec::new();
@@ -94,12 +93,9 @@ pub fn exits(module: &Module, function: &Function) -> Vec<FileAddr> {
         let decoded = arch.decode_all(bytes, LoadAddr(start.0));
         decoded.filter_map(Result::ok)
     });
-    let exits = instructions.filter(|it| match it.flow {
-        Flow::Return => true,
-        Flow::Jump(target) => leaves(target),
-        _ => false,
-    });
-    exits.map(|it| FileAddr(it.addr.0)).collect()
+    let instructions: Vec<Instruction> = instructions.collect();
+    let exits = body::exits(&instructions, leaves);
+    exits.into_iter().map(|it| FileAddr(it.0)).collect()
 }
 
 /// Returns a function's code in parts, each with its first address.

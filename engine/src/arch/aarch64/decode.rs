@@ -95,6 +95,12 @@ pub fn target(code: &Decoded, registers: &impl RegisterFile, _: &dyn Memory) -> 
     }
 }
 
+/// Returns whether it does nothing but restore what belongs to the caller: not asked for, since every
+/// instruction has room for a jump.
+pub fn releases_frame(_: &Decoded) -> bool {
+    false
+}
+
 /// Returns whether a single step executes the whole instruction, promptly, and with the same
 /// effect. The store of an exclusive sequence fails after the step of its load; waits for events
 /// are hints, which may end at once.

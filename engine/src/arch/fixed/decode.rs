@@ -59,6 +59,10 @@ pub fn target(code: &Decoded, registers: &impl RegisterFile, _: &dyn Memory) -> 
     registers.get(code.register()).map(LoadAddr)
 }
 
+pub fn releases_frame(_: &Decoded) -> bool {
+    false
+}
+
 pub fn can_be_stepped(code: &Decoded) -> bool {
     !matches!(code.opcode(), TRAP | SYSTEM_CALL)
 }

@@ -101,6 +101,20 @@ fn target_source(code: &Decoded) -> TargetSource {
     }
 }
 
+/// Returns whether it does nothing but restore the stack pointer, or a register that calls preserve.
+pub fn releases_frame(code: &Decoded) -> bool {
+    use iced_x86::Register as R;
+    let (first, second) = (code.op0_register(), code.op1_register());
+    match code.mnemonic() {
+        Mnemonic::Pop => matches!(first, R::RBX | R::RBP | R::R12 | R::R13 | R::R14 | R::R15),
+        Mnemonic::Add => first == R::RSP && code.op1_kind() != OpKind::Register,
+        Mnemonic::Lea => first == R::RSP,
+        Mnemonic::Mov => first == R::RSP && second == R::RBP,
+        Mnemonic::Leave => true,
+        _ => false,
+    }
+}
+
 /// Returns whether it is a call, which pushes a return address.
 pub fn is_call(code: &Decoded) -> bool {
     matches!(
