@@ -3,8 +3,8 @@
 
 use super::super::window::{PatchRefusal, PatchedRange, UNKNOWN_FUNCTION};
 use super::function_code::FunctionCode;
-use crate::arch::Arch;
 use crate::arch::x86_64::{self, JUMP};
+use crate::arch::{Arch, Flow, Instruction as Decoded};
 use dwarf::LoadAddr;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 
@@ -40,9 +40,19 @@ pub fn at(
         length += instruction.len();
         instructions.push(decoded);
     }
-    let free = match from + length == run.bytes.len() {
-        true => length + run.padding,
-        false => length,
+    let last = instructions.last().map(|it: &Decoded| it.flow);
+    let leaves = matches!(
+        last,
+        Some(Flow::Return | Flow::Jump(_) | Flow::IndirectJump(_))
+    );
+    // A call returns behind itself.
+    let unreached = match leaves {
+        true => unreached_padding(&run.bytes[from + length..], site + length as u64, code),
+        false => 0,
+    };
+    let free = match from + length + unreached == run.bytes.len() {
+        true => length + unreached + run.padding,
+        false => length + unreached,
     };
     // Padding may contain another site, too.
     let next = others.iter().find(|other| **other > site);
@@ -58,6 +68,26 @@ pub fn at(
         overlapped_bytes: kept,
         jump_bytes: JUMP,
     })
+}
+
+/// Returns the number of bytes of padding at the start of code that nothing leads to: it aligns the next
+/// branch target.
+fn unreached_padding(bytes: &[u8], start: LoadAddr, code: &FunctionCode) -> usize {
+    if !code.targets_are_known() {
+        return 0;
+    }
+    let mut decoder = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE);
+    let mut len = 0;
+    while len < JUMP && decoder.can_decode() {
+        let instruction = decoder.decode();
+        let place = LoadAddr(instruction.ip())..LoadAddr(instruction.next_ip());
+        let is_entered = code.other_entry_into(place).is_some();
+        if instruction.mnemonic() != Mnemonic::Nop || is_entered {
+            break;
+        }
+        len += instruction.len();
+    }
+    len
 }
 
 /// Returns whether an instruction ends the control flow; fails if a jump at `site` cannot replace
