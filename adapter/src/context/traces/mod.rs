@@ -50,7 +50,7 @@ pub fn text(trace: &Trace, budget: usize, style: Style) -> String {
 
 /// Returns the first line of a tracepoint's text: where, what, how many hits.
 pub fn head(trace: &Trace, style: Style) -> String {
-    let place = trace.location.as_deref().unwrap_or("nowhere yet");
+    let place = place(trace).unwrap_or("nowhere yet");
     let mut text = format!("tracepoint {} at {place}: {}", trace.id, trace.query.trim());
     match trace.hits {
         0 => text.push_str("; no hits yet"),
@@ -88,6 +88,13 @@ pub fn head(trace: &Trace, style: Style) -> String {
         );
     }
     text
+}
+
+/// Returns where a tracepoint is: its location, or the pattern of its functions.
+pub fn place(trace: &Trace) -> Option<&str> {
+    let pattern = trace.function.as_deref();
+    let pattern = pattern.filter(|it| it.starts_with('/') && trace.verified);
+    pattern.or(trace.location.as_deref())
 }
 
 /// Returns a record on one line.

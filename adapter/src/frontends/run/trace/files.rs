@@ -2,6 +2,7 @@
 //! Perfetto and Chrome read.
 
 use super::Options;
+use crate::context::traces;
 use crate::context::traces::tree::{self, CallTree};
 use crate::protocol::{Trace, TraceRecord, TraceTable};
 use engine::STACK_SEPARATOR;
@@ -51,10 +52,9 @@ fn flame(trace: &Trace, file: &mut dyn Write) -> Result<(), String> {
         return Err("nothing was recorded".to_owned());
     }
     let mut options = flamegraph::Options::default();
-    options.title = trace
-        .location
-        .as_ref()
-        .map_or_else(|| "stillpoint trace".to_owned(), |place| place.clone());
+    options.title = traces::place(trace)
+        .unwrap_or("stillpoint trace")
+        .to_owned();
     let has_times = table.is_some_and(|it| it.columns.iter().any(|name| name == tree::TOTAL));
     options.count_name = if has_times { "ns" } else { "hits" }.to_owned();
     let lines = lines.iter().map(String::as_str);
@@ -89,7 +89,7 @@ fn event(trace: &Trace, record: &TraceRecord) -> Value {
         let found = values().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| value.as_str())
     };
-    let name = value("function").or(trace.location.as_deref());
+    let name = value("function").or_else(|| traces::place(trace));
     let end = record.time * 1e6;
     let shown = values().filter(|(name, _)| !matches!(&name[..], "function" | "elapsed"));
     let arguments: Map<String, Value> = shown
