@@ -60,7 +60,7 @@ pub fn arrived(session: &mut Session, socket: OwnedFd) {
     }
 }
 
-/// Tells a guest where the program is: what its own client has been told by events before.
+/// Sends a guest the events that describe the present state of the program.
 pub fn describe_state(session: &mut Session, guest: usize) {
     let thread = session.history.thread();
     let state = session.state();
@@ -94,7 +94,7 @@ pub fn describe_state(session: &mut Session, guest: usize) {
     }
 }
 
-/// Tells the guests that the program runs: a client knows this from the response to its own request.
+/// Sends the guests the event that the program runs: the session's client has the response to its request.
 pub fn resumed(session: &mut Session) {
     let continued = ContinuedEventBody {
         thread_id: session.history.thread().map_or(0, |it| it.0.into()),
