@@ -48,7 +48,7 @@ impl Session {
                     ..TracesArguments::default()
                 };
                 let budget = super::inspect::budget(input.budget, BUDGET);
-                let read = self.read_traces(&arguments, budget).await;
+                let read = self.read_traces(&arguments, budget, |_| true).await;
                 let text = read.map_err(|error| error.or_code("NO_SUCH_TRACEPOINT"))?;
                 Ok(match text.is_empty() {
                     true => "no tracepoints\n".to_owned(),
@@ -65,7 +65,9 @@ impl Session {
             return String::new();
         }
         let all = TracesArguments::default();
-        let read = self.read_traces(&all, END_BUDGET).await;
+        // Recorded calls are queried (`debug_calls`).
+        let is_shown = |trace: &protocol::Trace| !calls::is_history(trace);
+        let read = self.read_traces(&all, END_BUDGET, is_shown).await;
         read.unwrap_or_default()
     }
 
@@ -73,11 +75,11 @@ impl Session {
         &self,
         arguments: &TracesArguments,
         budget: usize,
+        is_shown: impl Fn(&protocol::Trace) -> bool,
     ) -> Result<String, ToolError> {
         let read = self.link.request::<ReadTraces>(arguments).await?;
-        // Recorded calls are queried (`debug_calls`).
-        let asked = |it: &&protocol::Trace| arguments.id.is_some() || !calls::is_history(it);
-        let read: Vec<&protocol::Trace> = read.traces.iter().filter(asked).collect();
+        let read = read.traces.iter().filter(|it| is_shown(it));
+        let read: Vec<&protocol::Trace> = read.collect();
         let budget = budget / read.len().max(1);
         let texts = read.into_iter();
         let texts = texts.map(|it| traces::text(it, budget, Style::Untimed) + "\n");

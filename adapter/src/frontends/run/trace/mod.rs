@@ -101,7 +101,10 @@ impl Options {
             }
         };
         if self.perfetto.is_some() && self.calls.is_some() {
-            query = format!("function, elapsed, arguments, returned, {query} keep {FILE_RECORDS}");
+            query = format!("function, elapsed, arguments, returned, {query}");
+        }
+        if self.perfetto.is_some() && !query.contains(" keep ") {
+            query.push_str(&format!(" keep {FILE_RECORDS}"));
         }
         Ok(AddTraceArguments { location, query })
     }
