@@ -25,7 +25,7 @@ fn path(pid: i32) -> String {
 
 /// Repeats a transfer at an offset until it has moved `len` bytes or fails. Returns the number of
 /// bytes moved.
-fn transfer(len: usize, mut part: impl FnMut(usize) -> io::Result<usize>) -> usize {
+pub(super) fn transfer(len: usize, mut part: impl FnMut(usize) -> io::Result<usize>) -> usize {
     let mut done = 0;
     while done < len {
         match part(done) {

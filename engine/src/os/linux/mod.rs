@@ -1,8 +1,11 @@
 //! Linux: ptrace(2) with PTRACE_SEIZE; one thread, which sleeps in one place.
 
+#[allow(dead_code, reason = "not every part has a caller besides the tests")]
+mod copy;
 mod duty;
 mod guardian;
 pub mod host;
+mod injection;
 pub(super) mod launch;
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
@@ -36,6 +39,7 @@ use super::{
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::ids::{OutputStream, Signal, ThreadId};
+use copy::Copies;
 use duty::Keeper;
 use guardian::Guardian;
 use memory::OpenMemory;
@@ -58,6 +62,8 @@ pub struct LinuxBackend {
     guarded: bool,
     /// Keepers of processes that are no longer traced, by pid.
     keepers: Vec<(i32, Keeper)>,
+    /// Copies of the debuggee, whose stops are not reported.
+    copies: Copies,
     outputs: Outputs,
     /// The system calls that threads were in when they were interrupted.
     pending_calls: BTreeMap<ThreadId, PendingCall>,
@@ -103,6 +109,7 @@ impl LinuxBackend {
             guardian: None,
             guarded: false,
             keepers: Vec::new(),
+            copies: Copies::default(),
             outputs: Outputs::default(),
             pending_calls: BTreeMap::new(),
             thread_bound: std::marker::PhantomData,
@@ -270,6 +277,9 @@ impl Backend for LinuxBackend {
             {
                 // A killed keeper: its pid may be reused.
                 self.keepers.retain(|(_, keeper)| keeper.pid != thread.0);
+                continue;
+            }
+            if self.copies.absorb(thread, status) {
                 continue;
             }
             self.unguard_if_ended(thread, status);

@@ -33,6 +33,7 @@ enum Order {
     Listen,
     Interrupt,
     Detach,
+    SetOptions,
 }
 
 fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
@@ -43,6 +44,7 @@ fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
         Order::Listen => libc::PTRACE_LISTEN,
         Order::Interrupt => libc::PTRACE_INTERRUPT,
         Order::Detach => libc::PTRACE_DETACH,
+        Order::SetOptions => libc::PTRACE_SETOPTIONS,
     };
     // SAFETY: `addr` and `data` are numbers for these requests.
     result(unsafe { libc::ptrace(request, tid, addr, data) })
@@ -74,6 +76,12 @@ pub fn seize(tid: i32, exit_kill: bool) -> io::Result<()> {
         0
     };
     order(Order::Seize, tid, 0, (OPTIONS | kill) as usize).map(drop)
+}
+
+/// PTRACE_SETOPTIONS: a stopped tracee dies with the tracer, whatever it was seized with.
+pub fn set_exit_kill(tid: ThreadId) -> io::Result<()> {
+    let options = (OPTIONS | libc::PTRACE_O_EXITKILL) as usize;
+    order(Order::SetOptions, tid.0, 0, options).map(drop)
 }
 
 /// PTRACE_CONT or PTRACE_SINGLESTEP.

@@ -143,6 +143,11 @@ impl RegisterSet {
             ),
             SystemCall::Unmap { addr, len } => (calls.unmap, [addr.0, len, 0, 0, 0, 0]),
         };
+        self.with_call(number, arguments, instruction)
+    }
+
+    fn with_call(&self, number: u64, arguments: [u64; 6], instruction: LoadAddr) -> RegisterSet {
+        let calls = self.calls();
         let mut set = self.outside_system_call();
         set.set(calls.number, number);
         for (register, argument) in calls.arguments.iter().zip(arguments) {
@@ -150,6 +155,24 @@ impl RegisterSet {
         }
         set.set_pc(instruction);
         set
+    }
+
+    /// Like [`RegisterSet::for_system_call`], with all registers that the call does not need at zero,
+    /// the stack pointer and the return address too: code that runs on after the call faults at its
+    /// next access to the stack or its return.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "Linux needs it"))]
+    pub(in crate::os) fn for_call_alone(
+        &self,
+        number: u64,
+        arguments: [u64; 6],
+        instruction: LoadAddr,
+    ) -> RegisterSet {
+        let mut set = *self;
+        for register in self.arch().general_registers() {
+            set.set(register, 0);
+        }
+        set.set_sp(0);
+        set.with_call(number, arguments, instruction)
     }
 
     /// Returns the same registers without the system call that the thread may be in, so that it is
@@ -267,6 +290,23 @@ mod tests {
             let current = abi.calls.current;
             let current = current.and_then(|index| set.system_word(index));
             assert_eq!(current.unwrap_or(u64::MAX), u64::MAX, "not restarted");
+        }
+    }
+
+    #[test]
+    fn lone_call_leaves_no_stack_and_no_return_address() {
+        for arch in Arch::ALL {
+            let abi = of(*arch);
+            let mut before = RegisterSet::zeroed_in(&abi.registers);
+            before.words_mut().fill(0x4000_1234);
+            let set = before.for_call_alone(abi.calls.close, [7; 6], LoadAddr(0x77));
+            assert_eq!(set.get(abi.calls.number), Some(abi.calls.close));
+            assert_eq!(set.get(abi.calls.arguments[5]), Some(7));
+            assert_eq!(set.pc(), LoadAddr(0x77));
+            assert_eq!(set.sp(), 0);
+            for register in arch.general_registers() {
+                assert_ne!(set.get(register), Some(0x4000_1234), "{register:?}");
+            }
         }
     }
 
