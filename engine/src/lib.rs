@@ -18,6 +18,7 @@ pub mod os;
 mod stops;
 
 pub use debugger::disassembly::{Disassembled, Flavor, Listing, Wanted};
+pub use debugger::past::PastStop;
 pub use debugger::stack::{Frame, FrameKind, Stack};
 pub use debugger::step::{Activation, GotoTarget};
 pub use debugger::trace::TracePlace;
@@ -51,6 +52,7 @@ pub use stops::breakpoint::{
 };
 pub use stops::event::{Event, Stop, StopReason};
 pub use stops::exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, SignalRule};
+pub use stops::past::{Motion, Way};
 pub use stops::step::{StepFilters, StepTarget};
 pub use stops::trace::{
     Cell, ColumnKind, Histogram, KeyKind, Number, PATH_SEPARATOR, Record, Row, STACK_SEPARATOR,

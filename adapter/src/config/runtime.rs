@@ -31,6 +31,7 @@ pub struct RuntimeSettings {
     command_prefix: Option<String>,
     disassembly_flavor: Flavor,
     hex: bool,
+    past_stops: Option<bool>,
 }
 
 /// The settings as the session uses them.
@@ -53,6 +54,8 @@ pub struct ResolvedSettings {
     pub command_prefix: String,
     /// The syntax of instructions.
     pub flavor: engine::Flavor,
+    /// Whether stops are kept, to be shown later.
+    pub past_stops: bool,
 }
 
 /// The documentation of one setting.
@@ -111,6 +114,7 @@ impl RuntimeSettings {
             "512",
             "maximum length of the text of a value, in bytes",
         ),
+        key("pastStops", "true", "keep earlier stops, to be shown later"),
         key("signals", "{}", "signal handling by name"),
         key(
             "sourceMap",
@@ -175,6 +179,7 @@ impl RuntimeSettings {
             },
             command_prefix: command_prefix(self.command_prefix.as_deref())?,
             flavor: self.disassembly_flavor.into(),
+            past_stops: self.past_stops.unwrap_or(true),
         })
     }
 }

@@ -8,6 +8,7 @@ mod help;
 mod join;
 mod memory;
 mod modules;
+mod past;
 mod settings;
 mod signals;
 mod stacks;
@@ -68,6 +69,7 @@ static COMMANDS: &[Command] = &[
     explain::EXPLAIN,
     explain::FIND,
     call_trace::TRACE_CALL,
+    past::PAST,
     addresses::MAPS,
     memory::MEMORY,
     memory::DISASSEMBLY,
@@ -80,6 +82,9 @@ static COMMANDS: &[Command] = &[
     join::JOIN,
     settings::SET,
 ];
+
+/// Commands that concern the process itself also while a past stop is shown.
+const OF_THE_PROCESS: [&str; 5] = ["set", "signals", "symbols", "trace", "trace-call"];
 
 /// Returns the command in a line of console input, without its prefix; `None` if the line is an
 /// expression.
@@ -113,7 +118,15 @@ pub fn run(
         frame,
         arguments,
     };
-    let text = (command.run)(&mut call)?;
+    let shown = match OF_THE_PROCESS.contains(&command.name) {
+        true => call.session.debugger.put_past_aside(),
+        false => None,
+    };
+    let text = (command.run)(&mut call);
+    if shown.is_some() {
+        call.session.debugger.show(shown)?;
+    }
+    let text = text?;
     Ok(match session.client.ansi_styling {
         true => text::with_marked_in_bold(&text),
         false => text,

@@ -5,6 +5,7 @@ mod budget;
 pub mod calls;
 mod difference;
 pub mod explain;
+pub mod past;
 pub mod search;
 mod source;
 mod stack;

@@ -24,10 +24,21 @@ pub struct CapabilitiesEventBody {
     pub capabilities: ChangedCapabilities,
 }
 
-/// Capabilities that a session may lose.
+/// Capabilities that a session may get or lose.
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedCapabilities {
+    #[serde(flatten)]
+    of_live: Option<LiveCapabilities>,
+    /// Whether a stop before the present one can be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supports_step_back: Option<bool>,
+}
+
+/// Capabilities that need a program which runs.
+#[derive(Serialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+struct LiveCapabilities {
     supports_set_variable: bool,
     supports_set_expression: bool,
     supports_goto_targets_request: bool,
@@ -41,7 +52,18 @@ pub struct ChangedCapabilities {
 impl ChangedCapabilities {
     /// Returns the capabilities for a core file, which can neither run nor change.
     pub fn of_core_file() -> Self {
-        Self::default()
+        Self {
+            of_live: Some(LiveCapabilities::default()),
+            supports_step_back: None,
+        }
+    }
+
+    /// Returns the capability to step back.
+    pub fn of_past(has_past: bool) -> Self {
+        Self {
+            of_live: None,
+            supports_step_back: Some(has_past),
+        }
     }
 }
 

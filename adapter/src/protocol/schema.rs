@@ -462,6 +462,9 @@ fn events() {
     let capabilities = ChangedCapabilities::of_core_file();
     let changed = CapabilitiesEventBody { capabilities };
     event(&schema, "CapabilitiesEvent", "capabilities", &changed);
+    let capabilities = ChangedCapabilities::of_past(true);
+    let changed = CapabilitiesEventBody { capabilities };
+    event(&schema, "CapabilitiesEvent", "capabilities", &changed);
     let module = Module {
         id: 1,
         name: "libc.so.6".to_owned(),

@@ -3,7 +3,7 @@
 use crate::call_trace::Wanted;
 use crate::protocol;
 use crate::protocol::RequestError;
-use crate::requests::Request;
+use crate::requests::{InThePast, Request};
 use crate::session::{RequiredState, Session, call_trace};
 
 /// Runs to a call and through it, and returns its lines, changes and result.
@@ -11,6 +11,7 @@ pub enum TraceCall {}
 
 impl Request for TraceCall {
     const COMMAND: &'static str = "stillpoint/traceCall";
+    const IN_THE_PAST: InThePast = InThePast::Leaves;
     // The text is returned also if the process has ended.
     const WHEN: RequiredState = RequiredState::Always;
     const DEFERRED_DURING_CALL: bool = true;

@@ -3,6 +3,7 @@
 
 use super::capabilities;
 use super::routes::ROUTES;
+use crate::protocol::ChangedCapabilities;
 use crate::protocol::schema::{response, schema};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,7 @@ const HEADING: &str = "## Unsupported parts of DAP";
 const REVERSE_REQUESTS: [&str; 2] = ["runInTerminal", "startDebugging"];
 
 /// Types of the schema with another name here; those from the `dap` crate have all fields.
-const RENAMED_TYPES: [(&str, &str); 10] = [
+const RENAMED_TYPES: [(&str, &str); 11] = [
     ("SetBreakpointsResponse", "BreakpointsResponse"),
     ("SetFunctionBreakpointsResponse", "BreakpointsResponse"),
     ("SetInstructionBreakpointsResponse", "BreakpointsResponse"),
@@ -27,12 +28,14 @@ const RENAMED_TYPES: [(&str, &str); 10] = [
     ("Message", "ErrorMessage"),
     ("NextArguments", "StepArguments"),
     ("StepOutArguments", "StepArguments"),
+    ("StepBackArguments", "StepArguments"),
 ];
 /// Read by code outside `protocol`: by several requests together, by the `dap` crate, or as
 /// settings.
-const READ_ELSEWHERE: [&str; 3] = [
+const READ_ELSEWHERE: [&str; 4] = [
     "ContinueArguments",
     "PauseArguments",
+    "ReverseContinueArguments",
     "LaunchRequestArguments.noDebug",
 ];
 
@@ -190,7 +193,14 @@ fn requests_and_capabilities_follow_the_schema() {
              docs/protocol.md under `{HEADING}`"
         );
     }
-    let offered = serde_json::to_value(capabilities()).expect("JSON");
+    let mut offered = serde_json::to_value(capabilities()).expect("JSON");
+    // Announced by an event, while it holds.
+    let later = serde_json::to_value(ChangedCapabilities::of_past(true)).expect("JSON");
+    let later = later.as_object().expect("an object").clone();
+    for (capability, is_there) in later {
+        assert_eq!(offered[&capability], Value::Null, "`{capability}`");
+        offered[&capability] = is_there;
+    }
     let known = &schema["definitions"]["Capabilities"]["properties"];
     let known = known.as_object().expect("properties");
     for capability in known.keys() {

@@ -5,7 +5,7 @@ use crate::protocol::RequestError;
 use crate::protocol::{
     Capabilities, CompletionItem, CompletionItemType, CompletionsArguments, CompletionsResponse,
 };
-use crate::requests::Request;
+use crate::requests::{InThePast, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
 use engine::expr::CompletionKind;
@@ -16,6 +16,7 @@ pub enum Completions {}
 
 impl Request for Completions {
     const COMMAND: &'static str = "completions";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     // Commands can be typed in any state.
     const WHEN: RequiredState = RequiredState::Always;
     const DEFERRED_DURING_CALL: bool = true;

@@ -4,7 +4,7 @@
 use crate::context;
 use crate::protocol;
 use crate::protocol::RequestError;
-use crate::requests::Request;
+use crate::requests::{InThePast, Request};
 use crate::session::Session;
 
 /// Returns why, where and with which variables the program has stopped.
@@ -12,6 +12,7 @@ pub enum Context {}
 
 impl Request for Context {
     const COMMAND: &'static str = "stillpoint/context";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = protocol::ContextArguments;
     type Body = protocol::Context;
 
@@ -28,6 +29,7 @@ pub enum Stacks {}
 
 impl Request for Stacks {
     const COMMAND: &'static str = "stillpoint/stacks";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = protocol::StacksArguments;
     type Body = protocol::Stacks;
 

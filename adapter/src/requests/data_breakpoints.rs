@@ -7,7 +7,7 @@ use crate::protocol::{
     BreakpointsResponse, Capabilities, DataAccessType, DataBreakpointInfoArguments,
     DataBreakpointInfoResponse, SetDataBreakpointsArguments,
 };
-use crate::requests::Request;
+use crate::requests::{InThePast, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::describe::described;
@@ -18,6 +18,7 @@ pub enum DataBreakpointInfo {}
 
 impl Request for DataBreakpointInfo {
     const COMMAND: &'static str = "dataBreakpointInfo";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     const WHEN: RequiredState = RequiredState::Process;
     type Arguments = DataBreakpointInfoArguments;
     type Body = DataBreakpointInfoResponse;

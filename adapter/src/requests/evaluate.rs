@@ -6,8 +6,8 @@ use crate::protocol::{
     Capabilities, EvaluateArguments, EvaluateResponse, SetExpressionArguments,
     SetExpressionResponse,
 };
-use crate::requests::Request;
 use crate::requests::variables::changed;
+use crate::requests::{InThePast, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::describe::{RenderedValue, limits};
@@ -18,6 +18,7 @@ pub enum Evaluate {}
 
 impl Request for Evaluate {
     const COMMAND: &'static str = "evaluate";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     const RETRY_AFTER_CALL: bool = true;
     // Some commands are allowed in any state.
     const WHEN: RequiredState = RequiredState::Always;
@@ -144,6 +145,7 @@ pub enum SetExpression {}
 
 impl Request for SetExpression {
     const COMMAND: &'static str = "setExpression";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = SetExpressionArguments;
     type Body = SetExpressionResponse;
 

@@ -6,13 +6,14 @@ use crate::protocol::{
     ThreadArguments,
 };
 use crate::requests::stepping::step_into_target;
-use crate::requests::{Effect, Request};
+use crate::requests::{Effect, InThePast, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::call_trace;
 use crate::session::debuginfod;
 use crate::session::handles::thread_id;
-use engine::{Granularity, ResumeScope, State, StepKind};
+use crate::session::past;
+use engine::{Granularity, ResumeScope, State, StepKind, Way};
 
 /// Resumes all threads; in non-stop mode, the thread in the arguments.
 pub enum Continue {}
@@ -27,8 +28,15 @@ impl Request for Continue {
         session: &mut Session,
         arguments: ThreadArguments,
     ) -> Result<ContinueResponse, RequestError> {
+        if session.debugger.is_in_past() {
+            past::go(session, Way::Forward)?;
+            return Ok(ContinueResponse {
+                all_threads_continued: true,
+            });
+        }
         session.debugger.can_run()?;
         debuginfod::before_resume(session);
+        past::leave(session);
         let thread = thread_id(arguments.thread_id)?;
         let scope = resume_scope(arguments.single_thread);
         let all_threads_continued = session.debugger.resume(thread, scope)?;
@@ -47,6 +55,7 @@ pub enum Pause {}
 
 impl Request for Pause {
     const COMMAND: &'static str = "pause";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     const WHEN: RequiredState = RequiredState::Process;
     type Arguments = ThreadArguments;
     type Body = ();
@@ -87,9 +96,13 @@ fn step(
             Granularity::Line
         }
     };
+    let thread = thread_id(arguments.thread_id)?;
+    if session.debugger.is_in_past() {
+        return past::go(session, Way::StepForward(thread));
+    }
     session.debugger.can_run()?;
     debuginfod::before_resume(session);
-    let thread = thread_id(arguments.thread_id)?;
+    past::leave(session);
     let scope = resume_scope(arguments.single_thread);
     session.debugger.step(thread, kind, granularity, scope)?;
     session.forget_thread_stop(thread);

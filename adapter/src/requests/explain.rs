@@ -4,7 +4,7 @@
 use crate::context;
 use crate::protocol;
 use crate::protocol::RequestError;
-use crate::requests::Request;
+use crate::requests::{InThePast, Request};
 use crate::session::Session;
 
 /// Explains the stop, and what the threads wait for.
@@ -12,6 +12,7 @@ pub enum Explain {}
 
 impl Request for Explain {
     const COMMAND: &'static str = "stillpoint/explain";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = protocol::ExplainArguments;
     type Body = protocol::Explanation;
 
@@ -28,6 +29,7 @@ pub enum Search {}
 
 impl Request for Search {
     const COMMAND: &'static str = "stillpoint/search";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = protocol::SearchArguments;
     type Body = protocol::SearchResult;
 

@@ -9,7 +9,7 @@ use crate::protocol::{
     Capabilities, DisconnectArguments, NoArguments, RawSettings, RunInTerminalRequestArguments,
     TerminateArguments,
 };
-use crate::requests::{Effect, Request, ResponseTiming};
+use crate::requests::{Effect, InThePast, Request, ResponseTiming};
 use crate::server::TOKEN_VARIABLE;
 use crate::session::RequiredState;
 use crate::session::Session;
@@ -320,6 +320,7 @@ pub enum Disconnect {}
 
 impl Request for Disconnect {
     const COMMAND: &'static str = "disconnect";
+    const IN_THE_PAST: InThePast = InThePast::Leaves;
     const BEFORE_INITIALIZE: bool = true;
     const WHEN: RequiredState = RequiredState::Always;
     type Arguments = DisconnectArguments;
@@ -341,6 +342,7 @@ pub enum Terminate {}
 
 impl Request for Terminate {
     const COMMAND: &'static str = "terminate";
+    const IN_THE_PAST: InThePast = InThePast::Leaves;
     const WHEN: RequiredState = RequiredState::Always;
     type Arguments = TerminateArguments;
     type Body = ();

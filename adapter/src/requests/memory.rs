@@ -6,7 +6,7 @@ use crate::protocol::{
     Body, Capabilities, ReadMemoryArguments, ReadMemoryResponse, WriteMemoryArguments,
     WriteMemoryResponse, base64,
 };
-use crate::requests::{Effect, Request};
+use crate::requests::{Effect, InThePast, Request};
 use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::memory_views::memory_changed;
@@ -106,6 +106,7 @@ pub enum WriteMemory {}
 
 impl Request for WriteMemory {
     const COMMAND: &'static str = "writeMemory";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     const WHEN: RequiredState = RequiredState::Process;
     type Arguments = WriteMemoryArguments;
     type Body = WriteMemoryResponse;

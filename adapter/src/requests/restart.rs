@@ -3,7 +3,7 @@
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, RestartArguments};
 use crate::requests::launch::StartPlan;
-use crate::requests::{Request, ResponseTiming};
+use crate::requests::{InThePast, Request, ResponseTiming};
 use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::events;
@@ -15,6 +15,7 @@ pub enum Restart {}
 
 impl Request for Restart {
     const COMMAND: &'static str = "restart";
+    const IN_THE_PAST: InThePast = InThePast::Leaves;
     const WHEN: RequiredState = RequiredState::Always;
     const RESPONSE: ResponseTiming = ResponseTiming::AfterConfiguration;
     type Arguments = RestartArguments;

@@ -30,6 +30,17 @@ pub enum Effect {
     Runs,
 }
 
+/// How a request is handled while a past stop is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InThePast {
+    /// It reads the stop that is shown, or says itself what is impossible there.
+    Shown,
+    /// It concerns the process itself, whatever stop is shown.
+    Present,
+    /// It ends the view of the past.
+    Leaves,
+}
+
 /// A request of the protocol; each is an uninhabited type.
 pub trait Request {
     /// Its name.
@@ -40,6 +51,11 @@ pub trait Request {
     const RESPONSE: ResponseTiming = ResponseTiming::AtOnce;
     /// Its effect on the debuggee.
     const EFFECT: Effect = Effect::Writes;
+    /// How it is handled while a past stop is shown.
+    const IN_THE_PAST: InThePast = match Self::EFFECT {
+        Effect::Reads | Effect::Runs => InThePast::Shown,
+        Effect::Writes => InThePast::Present,
+    };
     /// Whether it is deferred to the end of a running inferior call.
     const DEFERRED_DURING_CALL: bool = matches!(Self::WHEN, RequiredState::Stopped);
     /// Whether it is handled again after an inferior call that it started.
@@ -83,6 +99,8 @@ pub struct Route {
     /// See [`Request`].
     pub effect: Effect,
     /// See [`Request`].
+    pub in_the_past: InThePast,
+    /// See [`Request`].
     pub deferred_during_call: bool,
     /// See [`Request`].
     pub retry_after_call: bool,
@@ -99,6 +117,7 @@ const fn route<R: Request>() -> Route {
         when: R::WHEN,
         response: R::RESPONSE,
         effect: R::EFFECT,
+        in_the_past: R::IN_THE_PAST,
         deferred_during_call: R::DEFERRED_DURING_CALL,
         retry_after_call: R::RETRY_AFTER_CALL,
         before_initialize: R::BEFORE_INITIALIZE,
@@ -137,6 +156,11 @@ pub static ROUTES: &[Route] = &[
     route::<Next>(),
     route::<StepIn>(),
     route::<StepOut>(),
+    route::<StepBack>(),
+    route::<ReverseContinue>(),
+    route::<PastStops>(),
+    route::<VisitStop>(),
+    route::<PastChanges>(),
     route::<StepInTargets>(),
     route::<GotoTargets>(),
     route::<Goto>(),

@@ -5,8 +5,8 @@ use crate::protocol::{
     Capabilities, GotoArguments, GotoTarget, GotoTargetsArguments, GotoTargetsResponse,
     RestartFrameArguments, StepInTarget, StepInTargetsArguments, StepInTargetsResponse,
 };
-use crate::requests::Request;
 use crate::requests::breakpoints::key_of;
+use crate::requests::{InThePast, Request};
 use crate::session::Session;
 use crate::session::breakpoints::debug_info_path;
 use crate::session::debuginfod;
@@ -19,6 +19,7 @@ pub enum StepInTargets {}
 
 impl Request for StepInTargets {
     const COMMAND: &'static str = "stepInTargets";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = StepInTargetsArguments;
     type Body = StepInTargetsResponse;
 
@@ -69,6 +70,7 @@ pub enum GotoTargets {}
 
 impl Request for GotoTargets {
     const COMMAND: &'static str = "gotoTargets";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = GotoTargetsArguments;
     type Body = GotoTargetsResponse;
 
@@ -116,6 +118,7 @@ pub enum Goto {}
 
 impl Request for Goto {
     const COMMAND: &'static str = "goto";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = GotoArguments;
     type Body = ();
 
@@ -133,6 +136,7 @@ pub enum RestartFrame {}
 
 impl Request for RestartFrame {
     const COMMAND: &'static str = "restartFrame";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = RestartFrameArguments;
     type Body = ();
 

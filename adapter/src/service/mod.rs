@@ -9,12 +9,12 @@ pub use serve::{serve, serve_after, serve_to_its_end};
 
 use crate::protocol::{Handled, Malformed, Request, RequestError};
 use crate::protocol::{InvalidatedEventBody, Response};
-use crate::requests::{self, Disconnect, Effect, Request as _, ResponseTiming, Route};
+use crate::requests::{self, Disconnect, Effect, InThePast, Request as _, ResponseTiming, Route};
 use crate::server::codec::FrameError;
 use crate::server::{CancelFlag, Inbound, Intake, Refusal};
 use crate::session::reports::Report;
 use crate::session::{
-    self, Session, call_trace, children, debuginfod, prefetch, progress, startup,
+    self, Session, call_trace, children, debuginfod, past, prefetch, progress, startup,
 };
 use engine::{Event, ExitStatus, Wait};
 use serde_json::Value;
@@ -55,6 +55,8 @@ struct Service<'a> {
     intake: &'a Intake<Report>,
     /// When something was last sent to the client.
     last_sent: Option<Instant>,
+    /// When there was last something to do.
+    quiet_since: Instant,
 }
 
 impl Service<'_> {
@@ -79,7 +81,7 @@ impl Service<'_> {
                 Ok(inbound) => {
                     self.intake.begin();
                     self.receive(inbound);
-                    self.last_sent = Some(Instant::now());
+                    self.note_activity();
                 }
                 // The session holds a sender itself, so the queue is never disconnected.
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
@@ -115,10 +117,14 @@ impl Service<'_> {
             call_trace::deadline(session),
         ];
         let rest = session.joined_due();
-        let deadline = deadlines.into_iter().chain([rest]).flatten().min();
+        let keep = past::deadline(session, self.quiet_since);
+        let deadline = deadlines.into_iter().chain([rest, keep]).flatten().min();
         let woken = self.wait(deadline, self.intake.wait_descriptor());
         if rest.is_some_and(|due| due <= Instant::now()) && !matches!(woken, Ok(Wait::Event(_))) {
             self.session.flush_joined_output();
+        }
+        if matches!(woken, Ok(Wait::Deadline)) && keep.is_some_and(|due| due <= Instant::now()) {
+            past::keep(&mut self.session);
         }
         match woken {
             Ok(Wait::Woken) => {}
@@ -130,7 +136,7 @@ impl Service<'_> {
                 if let Err(panic) = handled {
                     tracing::error!(message = panic_text(&*panic), "cannot convert an event");
                 }
-                self.last_sent = Some(Instant::now());
+                self.note_activity();
             }
             Err(error) => {
                 let text = format!("The session failed: {error}\n");
@@ -145,6 +151,12 @@ impl Service<'_> {
             self.take_deferred();
         }
         Ok(())
+    }
+
+    fn note_activity(&mut self) {
+        let now = Instant::now();
+        self.last_sent = Some(now);
+        self.quiet_since = now;
     }
 
     /// Blocks until something happens; polls for a while first if the client has just been sent
@@ -321,6 +333,18 @@ impl Service<'_> {
 
 fn carry_out(session: &mut Session, route: &Route, arguments: Value) -> Handled {
     session.check(route.when)?;
+    let shown = match route.in_the_past {
+        InThePast::Shown => None,
+        InThePast::Present | InThePast::Leaves => session.debugger.put_past_aside(),
+    };
+    let handled = handle(session, route, arguments);
+    if route.in_the_past == InThePast::Present && shown.is_some() {
+        session.debugger.show(shown)?;
+    }
+    handled
+}
+
+fn handle(session: &mut Session, route: &Route, arguments: Value) -> Handled {
     catch_unwind(AssertUnwindSafe(|| (route.handle)(session, arguments))).unwrap_or_else(|panic| {
         Err(RequestError::Panic {
             command: route.command.to_owned(),

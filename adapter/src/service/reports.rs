@@ -5,8 +5,16 @@ use crate::session::{
     Session, children, core_file, debuginfod, guests, opening, settings, startup,
 };
 
-/// Dispatches a report to its handler.
+/// Dispatches a report to its handler. All concern the process itself, whatever stop is shown.
 pub fn on_report(session: &mut Session, report: Report) {
+    let shown = session.debugger.put_past_aside();
+    dispatch(session, report);
+    if let Err(error) = session.debugger.show(shown) {
+        tracing::warn!(%error, "the past stop is gone");
+    }
+}
+
+fn dispatch(session: &mut Session, report: Report) {
     let started = match report {
         Report::Core(report) => core_file::on_report(session, report),
         Report::Stdio(report) => opening::on_report(session, report),

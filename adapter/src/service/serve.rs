@@ -5,7 +5,7 @@ use crate::server::Connection;
 use crate::server::stream::Stream;
 use crate::session::Session;
 use engine::Debugger;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::bytes::BytesMut;
 
 /// Grace period for each part of the last messages to be written.
@@ -56,6 +56,7 @@ fn run(
         received: &received,
         intake: &intake,
         last_sent: None,
+        quiet_since: Instant::now(),
     };
     let end = service.run();
     // A client that no longer reads must not keep the process alive.

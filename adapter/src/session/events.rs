@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::session::children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::own_breakpoints;
+use crate::session::past;
 use crate::session::traces;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
@@ -235,9 +236,14 @@ fn stopped(session: &mut Session, stop: Stop) {
         session.event("continued", &body);
     }
     session.prefetch.stopped(&stop);
+    past::announce(session);
     let (reason, ids, description, text) = match stop.reason {
         StopReason::Entry => ("entry", Vec::new(), None, None),
         StopReason::Step => ("step", Vec::new(), None, None),
+        StopReason::Visit { number, is_present } => {
+            let (what, text) = past::describe_visit(session, number, is_present);
+            ("goto", Vec::new(), Some(what), Some(text))
+        }
         StopReason::Goto => ("goto", Vec::new(), None, None),
         StopReason::Restart => ("restart", Vec::new(), None, None),
         StopReason::Pause => ("pause", Vec::new(), None, None),

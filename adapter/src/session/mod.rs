@@ -20,6 +20,7 @@ pub mod memory_views;
 pub mod opening;
 pub mod output_joiner;
 pub mod own_breakpoints;
+pub mod past;
 pub mod prefetch;
 pub mod progress;
 pub mod reports;
@@ -109,6 +110,8 @@ pub struct Session {
     pub prefetch: Prefetch,
     /// Whether a request has changed a variable: others may share its memory.
     pub variables_changed: bool,
+    /// What the client was told of past stops.
+    pub past: past::ReportedPast,
     /// Clients that look on.
     pub guests: Guests,
     /// The queue for reports of other threads.
@@ -145,6 +148,7 @@ impl Session {
             traces_at_end: None,
             progress: Progress::default(),
             children: Children::default(),
+            past: past::ReportedPast::default(),
             guests: Guests::default(),
             debuginfod: Debuginfod::default(),
             prefetch: Prefetch::default(),

@@ -34,6 +34,8 @@ pub struct ActiveSettings {
     pub flavor: Flavor,
     /// Prefix of console commands; empty: there are none.
     pub command_prefix: String,
+    /// Whether stops are kept, to be shown later.
+    pub past_stops: bool,
 }
 
 impl Default for ActiveSettings {
@@ -49,6 +51,7 @@ impl Default for ActiveSettings {
             limits: Limits::default(),
             flavor: Flavor::default(),
             command_prefix: DEFAULT_PREFIX.to_owned(),
+            past_stops: true,
         }
     }
 }
@@ -104,5 +107,6 @@ pub fn apply(session: &mut Session, live: ResolvedSettings) -> SourceMap {
     session.settings.limits = live.limits;
     session.settings.flavor = live.flavor;
     session.settings.command_prefix = live.command_prefix;
+    session.settings.past_stops = live.past_stops;
     live.source_map
 }

@@ -11,6 +11,7 @@ impl Debugger {
     /// Kills the process and reaps it; no events follow. Does nothing without a process.
     pub fn kill(&mut self) {
         self.awaited = None;
+        self.restart_past();
         if self.is_post_mortem() {
             self.close_core();
         }

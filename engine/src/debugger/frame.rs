@@ -281,6 +281,9 @@ impl Target for FrameScope<'_> {
         if self.os.core().is_some() {
             return Err(Error::PostMortem("memory is read-only"));
         }
+        if self.os.shown_copy().is_some() {
+            return Err(Error::InThePast("memory is read-only"));
+        }
         match self.memory.write(addr, bytes) == bytes.len() {
             true => Ok(()),
             false => Err(Error::Unwritable {
@@ -293,6 +296,9 @@ impl Target for FrameScope<'_> {
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
         if self.os.core().is_some() {
             return Err(Error::PostMortem("registers are read-only"));
+        }
+        if self.os.shown_copy().is_some() {
+            return Err(Error::InThePast("registers are read-only"));
         }
         if place.level != 0 {
             return Err(Error::Unsupported(

@@ -50,6 +50,7 @@ impl Debugger {
             && (!open || Instant::now() >= patience)
         {
             process.ended = None;
+            self.restart_past();
             self.inferior.detach_unseen_children();
             let Some(process) = &mut self.inferior.process else {
                 return;
@@ -93,6 +94,7 @@ impl Debugger {
         let Some(was_launcher) = self.inferior.replace_program(thread, former) else {
             return;
         };
+        self.restart_past();
         self.threads.retain(|it, _| *it == thread);
         self.calls.conditions.retain(|it, _| *it == thread);
         if let Some(state) = self.threads.get_mut(&thread) {

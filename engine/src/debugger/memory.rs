@@ -89,9 +89,7 @@ impl Debugger {
         extent: Extent,
     ) -> Result<usize, Error> {
         let pid = self.process_with_memory()?;
-        if self.is_post_mortem() {
-            return Err(Error::PostMortem("memory is read-only"));
-        }
+        self.can_change("memory is read-only")?;
         if bytes.is_empty() {
             return Ok(0);
         }

@@ -19,6 +19,7 @@ mod loader;
 pub(crate) mod look;
 mod memory;
 pub(crate) mod outbox;
+pub mod past;
 mod post_mortem;
 mod report;
 mod run;
@@ -95,6 +96,8 @@ pub struct Debugger {
     launch: Option<Launch>,
     /// What tracepoints have recorded.
     traces: Traces,
+    /// The stops so far.
+    past: past::Past,
 }
 
 /// The images of the process, and the search for names in them.
@@ -200,6 +203,7 @@ impl Debugger {
             },
             launch: None,
             traces: Traces::default(),
+            past: past::Past::default(),
         }
     }
 
@@ -332,6 +336,7 @@ impl Debugger {
 impl Drop for Debugger {
     /// Removes all instrumentation from the process, for any end of the session.
     fn drop(&mut self) {
+        self.put_past_aside();
         if let Some(process) = &self.inferior.process {
             if process.launched {
                 self.kill();

@@ -57,10 +57,21 @@ impl Debugger {
     }
 
     /// # Errors
-    /// The process is a core file.
+    /// The process is a core file, or a past stop is shown.
     pub fn can_run(&self) -> Result<(), Error> {
         match self.is_post_mortem() {
             true => Err(Error::PostMortem("the program has ended and cannot be run")),
+            false if self.is_in_past() => Err(Error::InThePast("it cannot be run")),
+            false => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// The process is a core file, or a past stop is shown: `what` says what cannot be done.
+    pub(crate) fn can_change(&self, what: &'static str) -> Result<(), Error> {
+        match self.is_post_mortem() {
+            true => Err(Error::PostMortem(what)),
+            false if self.is_in_past() => Err(Error::InThePast(what)),
             false => Ok(()),
         }
     }

@@ -118,6 +118,7 @@ impl Debugger {
         abandoned: Option<Error>,
     ) {
         let all = !self.inferior.non_stop;
+        self.count_stop(thread, &reason);
         if let Some(process) = &mut self.inferior.process {
             process.current = thread;
             self.show_exception(thread, &reason);
@@ -135,10 +136,12 @@ impl Debugger {
     /// # Errors
     /// There is no process.
     pub(crate) fn detach_all(&mut self) -> Result<(), Error> {
+        self.put_past_aside();
         self.abort_call(Error::Cancelled);
         self.inferior.set_state(State::Stopped);
         self.stop_all();
         self.end_suspended_calls();
+        self.restart_past();
         if self.inferior.survives_debugger() {
             // The debugger may be killed while it detaches.
             self.inferior.make_all_safe_to_kill();

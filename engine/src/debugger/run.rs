@@ -44,6 +44,7 @@ impl Debugger {
 
     /// Drops all state that is valid for one stop only.
     pub(crate) fn clear_stop_state(&mut self) {
+        self.forget_present_stop();
         self.views.stacks.clear();
         for state in self.threads.values_mut() {
             state.forget_stop();

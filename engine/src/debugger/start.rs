@@ -136,6 +136,7 @@ impl Debugger {
         self.images.modules.clear();
         self.forget_watches();
         self.restart_traces();
+        self.restart_past();
         for id in self.stops.breakpoints.reset_for_restart() {
             self.emit(Event::BreakpointChanged(id));
         }

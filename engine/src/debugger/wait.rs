@@ -58,7 +58,7 @@ impl Debugger {
             self.look_for_process();
             self.inferior.reclaim_handovers();
             if self.images.indexer.poll_events() {
-                self.bind_functions();
+                self.in_present(Self::bind_functions);
             }
             if self.images.holding {
                 self.end_hold();

@@ -52,6 +52,12 @@ pub enum Error {
     /// A core file cannot be changed or run; the text names the request.
     #[error("this is a core file: {0}")]
     PostMortem(&'static str),
+    /// A past stop cannot be changed or run; the text says what was refused.
+    #[error("this is a past stop: {0}. `:past present` returns to the present one")]
+    InThePast(&'static str),
+    /// The past has no such stop; the text says why.
+    #[error("{0}")]
+    NoSuchPast(String),
     /// The operating system refused a call.
     #[error("{call} failed: {message}")]
     Os {

@@ -184,13 +184,22 @@ impl Inferior {
         }
     }
 
+    /// Finishes the system call that a stopped thread is in, and writes its changed registers: it can
+    /// make another one then. Returns false if the call blocks.
+    pub(super) fn end_system_call(&mut self, thread: ThreadId) -> bool {
+        let ended = self.finish_syscall(thread);
+        if ended {
+            self.write_registers(thread);
+        }
+        ended
+    }
+
     /// Executes a system call in a stopped thread, and restores its registers. Returns the result
     /// of the call; `None` if it could not be made.
     pub(crate) fn inject_syscall(&mut self, thread: ThreadId, call: SystemCall) -> Option<i64> {
-        if !self.finish_syscall(thread) {
+        if !self.end_system_call(thread) {
             return None;
         }
-        self.write_registers(thread);
         if let Some(result) = self.os.call_for(call) {
             return Some(result);
         }

@@ -52,7 +52,7 @@ impl Owner {
 type TrapBytes = [u8; MAX_BREAKPOINT_BYTES];
 
 /// An address that holds a trap instruction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Site {
     arch: Arch,
     /// The program's bytes under the trap. Updated when something writes there.
@@ -155,7 +155,7 @@ impl Site {
 }
 
 /// All sites of the process.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Sites {
     arch: Arch,
     sites: BTreeMap<LoadAddr, Site>,

@@ -2,6 +2,7 @@
 //! memory, queries, and the debugger's own end is in the traits that it includes.
 
 use super::address_space::AddressSpace;
+use super::copies::Copies;
 use super::event::{Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 use super::processes::Processes;
 use super::registers::ExtendedPart;
@@ -17,7 +18,7 @@ use std::time::Instant;
 /// Control of a process. All calls must come from the thread that created the backend. Calls about
 /// a thread that has vanished return `Ok` or a plain "gone" result: [`Backend::next_stop`] reports
 /// its end.
-pub trait Backend: ThreadState + AddressSpace + Processes + Safekeeping {
+pub trait Backend: ThreadState + AddressSpace + Processes + Safekeeping + Copies {
     /// Returns a handle that wakes [`Backend::wait`].
     fn waker(&self) -> Waker;
     /// Launches a program. Returns its pid; it is stopped before its first instruction.

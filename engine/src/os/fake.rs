@@ -297,6 +297,8 @@ impl Processes for Fake {
     }
 }
 
+impl super::Copies for Fake {}
+
 impl Safekeeping for Fake {
     fn guard(&self, _: LoadAddr, _: Option<GuardedPatch<'_>>) {}
 

@@ -2,6 +2,7 @@
 
 mod address_space;
 mod backend;
+mod copies;
 #[cfg(any(test, feature = "simulated-mach", target_os = "macos"))]
 #[cfg_attr(
     not(target_os = "macos"),
@@ -25,6 +26,7 @@ mod linux;
     allow(dead_code, reason = "core files need a part of it")
 )]
 mod linux_abi;
+mod past;
 mod post_mortem;
 mod processes;
 mod registers;
@@ -41,11 +43,13 @@ use linux as platform;
 
 pub use address_space::AddressSpace;
 pub use backend::Backend;
+pub use copies::{Copies, CopyId, MemoryUse};
 pub use event::{Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 #[cfg(all(test, target_os = "linux"))]
 pub use linux::own_child;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::own_code;
+pub(crate) use past::{PastView, Present, ThreadImage, ThreadImages};
 pub use platform::own::lower_thread_priority;
 pub use platform::{host, user_of_peer, user_of_unix_peer};
 pub use post_mortem::{Core, CoreFile};

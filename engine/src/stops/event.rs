@@ -125,4 +125,11 @@ pub enum StopReason {
     },
     /// A trap instruction of the program itself.
     Trap,
+    /// Another stop is shown ([`crate::Debugger::visit`]).
+    Visit {
+        /// The number of the stop.
+        number: u64,
+        /// Whether it is the present one: the program can run on from there.
+        is_present: bool,
+    },
 }

@@ -5,5 +5,6 @@ pub mod breakpoint;
 pub mod event;
 pub mod exception;
 pub(crate) mod fold;
+pub mod past;
 pub mod step;
 pub mod trace;

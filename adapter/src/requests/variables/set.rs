@@ -3,7 +3,7 @@
 use super::MAX_VARIABLES;
 use crate::protocol::RequestError;
 use crate::protocol::{Capabilities, SetVariableArguments, SetVariableResponse};
-use crate::requests::Request;
+use crate::requests::{InThePast, Request};
 use crate::session::Session;
 use crate::session::describe::child_expression;
 use crate::session::describe::{RenderedValue, limits};
@@ -16,6 +16,7 @@ pub enum SetVariable {}
 
 impl Request for SetVariable {
     const COMMAND: &'static str = "setVariable";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
     type Arguments = SetVariableArguments;
     type Body = SetVariableResponse;
 

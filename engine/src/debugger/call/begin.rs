@@ -20,9 +20,7 @@ impl Debugger {
         call: Call,
         purpose: Purpose,
     ) -> Result<(), Error> {
-        if self.is_post_mortem() {
-            return Err(Error::PostMortem("functions cannot be called"));
-        }
+        self.can_change("functions cannot be called")?;
         if self.calls.pending.is_some() {
             return refused("another call is in progress");
         }

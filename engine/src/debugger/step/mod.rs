@@ -38,6 +38,7 @@ impl Debugger {
             returning: None,
         });
         tracing::trace!(%thread, ?first, "a step begins");
+        self.note_step(thread);
         match self.behind_sequences(first) {
             // A target in a loop must not be hit at the pc itself: the thread makes one single step
             // first.

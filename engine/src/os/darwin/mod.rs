@@ -234,6 +234,9 @@ fn mach_error(call: &'static str, error: KernReturn) -> Error {
     }
 }
 
+/// The kernel has no copies of processes that a debugger can order.
+impl<M: Platform> super::Copies for DarwinBackend<M> {}
+
 impl<M: Platform> Backend for DarwinBackend<M> {
     fn waker(&self) -> Waker {
         self.waker.clone()

@@ -218,10 +218,9 @@ impl ProcessCopy {
             memory.read_at(&mut buffer[done..], addr.0.wrapping_add(done as u64))
         })
     }
-}
 
-impl Drop for ProcessCopy {
-    fn drop(&mut self) {
+    /// Ends it without waiting for that.
+    pub fn kill(&self) {
         let process = self.process.as_raw_fd();
         // SAFETY: integers, and no description of the signal.
         unsafe {
@@ -234,6 +233,12 @@ impl Drop for ProcessCopy {
                 0,
             );
         }
+    }
+}
+
+impl Drop for ProcessCopy {
+    fn drop(&mut self) {
+        self.kill();
         // ECHILD: its end was collected before.
         while self.copies.0.borrow().contains(&self.pid) {
             match ptrace::wait_blocking(self.pid) {

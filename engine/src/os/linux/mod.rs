@@ -17,6 +17,7 @@ pub mod own;
 pub mod own_child;
 #[cfg(test)]
 pub(crate) mod own_code;
+mod past;
 mod peer;
 mod processes;
 pub(super) mod procfs;
@@ -44,6 +45,7 @@ use duty::Keeper;
 use guardian::Guardian;
 use memory::OpenMemory;
 use nix::sys::time::TimeSpec;
+use past::PastCopies;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -64,6 +66,8 @@ pub struct LinuxBackend {
     keepers: Vec<(i32, Keeper)>,
     /// Copies of the debuggee, whose stops are not reported.
     copies: Copies,
+    /// Those for past stops.
+    past: PastCopies,
     outputs: Outputs,
     /// The system calls that threads were in when they were interrupted.
     pending_calls: BTreeMap<ThreadId, PendingCall>,
@@ -110,6 +114,7 @@ impl LinuxBackend {
             guarded: false,
             keepers: Vec::new(),
             copies: Copies::default(),
+            past: PastCopies::default(),
             outputs: Outputs::default(),
             pending_calls: BTreeMap::new(),
             thread_bound: std::marker::PhantomData,

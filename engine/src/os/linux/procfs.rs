@@ -219,6 +219,15 @@ pub fn status(pid: i32, field: &str) -> Option<String> {
     })
 }
 
+/// Returns a field of `/proc/meminfo`, in bytes.
+pub fn meminfo(field: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
+}
+
 /// Returns the first number in a field of `/proc/PID/status`.
 pub fn status_number(pid: i32, field: &str) -> Option<i32> {
     status(pid, field)?

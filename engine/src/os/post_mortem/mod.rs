@@ -232,6 +232,8 @@ impl Processes for PostMortem {
     }
 }
 
+impl super::Copies for PostMortem {}
+
 impl Safekeeping for PostMortem {
     fn guard(&self, _: LoadAddr, _: Option<GuardedPatch<'_>>) {}
 

@@ -154,6 +154,9 @@ pub struct Exception {
     pub(crate) subject: Option<Subject>,
 }
 
+/// What a stop shows: why each thread has stopped, and the value of `$exception`.
+pub(crate) type ShownExceptions = BTreeMap<ThreadId, (StopReason, Option<Subject>)>;
+
 /// A filter in force.
 pub(crate) struct Watched {
     pub(crate) filter: ExceptionFilter,
@@ -221,7 +224,7 @@ pub(crate) struct Exceptions {
     /// The value of `$exception` while a condition is evaluated.
     pub(crate) evaluated: Option<Subject>,
     /// The reasons of the threads' stops.
-    pub(crate) shown: BTreeMap<ThreadId, (StopReason, Option<Subject>)>,
+    pub(crate) shown: ShownExceptions,
     /// The end of the debuggee's stderr, kept while a sanitizer may write there.
     pub(crate) stderr: Vec<u8>,
 }

@@ -1,0 +1,94 @@
+//! Steps back, and past stops: the latter are requests that are not in the specification.
+
+use crate::context;
+use crate::protocol;
+use crate::protocol::{RequestError, StepArguments, ThreadArguments};
+use crate::requests::{Effect, InThePast, Request};
+use crate::session::handles::thread_id;
+use crate::session::{Session, past};
+use engine::Way;
+use serde::Deserialize;
+
+/// Goes back to where a thread's last step began.
+pub enum StepBack {}
+
+impl Request for StepBack {
+    const COMMAND: &'static str = "stepBack";
+    const EFFECT: Effect = Effect::Runs;
+    type Arguments = StepArguments;
+    type Body = ();
+
+    fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
+        past::go(session, Way::StepBack(thread_id(arguments.thread_id)?))
+    }
+}
+
+/// Goes back to the stop before.
+pub enum ReverseContinue {}
+
+impl Request for ReverseContinue {
+    const COMMAND: &'static str = "reverseContinue";
+    const EFFECT: Effect = Effect::Runs;
+    type Arguments = ThreadArguments;
+    type Body = ();
+
+    fn handle(session: &mut Session, _: ThreadArguments) -> Result<(), RequestError> {
+        past::go(session, Way::Back)
+    }
+}
+
+/// Arguments of `stillpoint/pastStops`: none.
+#[derive(Deserialize)]
+pub struct NoArguments {}
+
+/// Returns the stops that can be shown.
+pub enum PastStops {}
+
+impl Request for PastStops {
+    const COMMAND: &'static str = "stillpoint/pastStops";
+    const EFFECT: Effect = Effect::Reads;
+    type Arguments = NoArguments;
+    type Body = protocol::PastStops;
+
+    fn handle(session: &mut Session, _: NoArguments) -> Result<protocol::PastStops, RequestError> {
+        past::keep(session);
+        let stops = context::past::list(session);
+        Ok(protocol::PastStops { stops })
+    }
+}
+
+/// Shows a stop.
+pub enum VisitStop {}
+
+impl Request for VisitStop {
+    const COMMAND: &'static str = "stillpoint/visitStop";
+    const IN_THE_PAST: InThePast = InThePast::Shown;
+    type Arguments = protocol::VisitStopArguments;
+    type Body = ();
+
+    fn handle(
+        session: &mut Session,
+        arguments: protocol::VisitStopArguments,
+    ) -> Result<(), RequestError> {
+        let number = arguments.number.map(|number| number.unsigned_abs());
+        past::visit(session, number)
+    }
+}
+
+/// Returns what differs between two stops.
+pub enum PastChanges {}
+
+impl Request for PastChanges {
+    const COMMAND: &'static str = "stillpoint/pastChanges";
+    const EFFECT: Effect = Effect::Reads;
+    type Arguments = protocol::PastChangesArguments;
+    type Body = protocol::PastChanges;
+
+    fn handle(
+        session: &mut Session,
+        arguments: protocol::PastChangesArguments,
+    ) -> Result<protocol::PastChanges, RequestError> {
+        let to = arguments.to.map(i64::unsigned_abs);
+        context::past::changes(session, arguments.from.unsigned_abs(), to)
+    }
+}

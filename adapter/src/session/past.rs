@@ -1,0 +1,126 @@
+//! Past stops of the session: what keeps them, and what the client is told when one is shown.
+
+use super::Session;
+use crate::protocol::RequestError;
+use crate::protocol::{CapabilitiesEventBody, ChangedCapabilities};
+use engine::{Motion, PastStop, StopReason, Way};
+use std::time::{Duration, Instant};
+
+/// How long a client sends nothing once it has shown a stop.
+const QUIET: Duration = Duration::from_millis(20);
+
+/// What the client was told of past stops.
+#[derive(Debug, Default)]
+pub struct ReportedPast {
+    /// Whether it was told that it can step back.
+    is_announced: bool,
+    /// Whether it was told what a past stop is.
+    is_explained: bool,
+}
+
+/// Returns when to keep the present stop: once there was nothing to do for a while, as requests for a stop
+/// follow each other. `None`: it is kept, or not wanted.
+pub fn deadline(session: &Session, quiet_since: Instant) -> Option<Instant> {
+    let wanted = session.settings.past_stops && session.debugger.is_stop_to_be_kept();
+    wanted.then(|| quiet_since + QUIET)
+}
+
+/// Keeps the present stop for later, if past stops are wanted. To be called while nothing else is to be
+/// done.
+pub fn keep(session: &mut Session) {
+    if session.settings.past_stops {
+        session.debugger.keep_stop();
+    }
+}
+
+/// Keeps the present stop before the program is resumed, unless the stop was too short to be seen.
+pub fn leave(session: &mut Session) {
+    if session.settings.past_stops {
+        session.debugger.keep_stop_before_resume();
+    }
+}
+
+/// Goes to a neighbor of the stop that is shown.
+///
+/// # Errors
+/// There is none in that direction; the error says what to do instead.
+pub fn go(session: &mut Session, way: Way) -> Result<(), RequestError> {
+    session.debugger.go(way)?;
+    forget_shown(session);
+    Ok(())
+}
+
+/// Goes to a stop; `None`: the present one.
+///
+/// # Errors
+/// There is no such stop.
+pub fn visit(session: &mut Session, number: Option<u64>) -> Result<(), RequestError> {
+    session.debugger.visit(number)?;
+    forget_shown(session);
+    Ok(())
+}
+
+/// Drops what belongs to the stop that was shown.
+fn forget_shown(session: &mut Session) {
+    session.codes.forget_lines();
+    session.handles.clear();
+    session.prefetch.invalidate();
+}
+
+/// Sends the client whether it can step back, if that has changed.
+pub fn announce(session: &mut Session) {
+    let has_past = session.debugger.has_past();
+    if std::mem::replace(&mut session.past.is_announced, has_past) != has_past {
+        let capabilities = ChangedCapabilities::of_past(has_past);
+        session.event("capabilities", &CapabilitiesEventBody { capabilities });
+    }
+}
+
+/// Returns the reason of a visit for the event `stopped`, and its text.
+pub fn describe_visit(session: &mut Session, number: u64, is_present: bool) -> (String, String) {
+    if is_present {
+        let text = "the program is at this stop and runs on from here";
+        return ("Back in the present".to_owned(), text.to_owned());
+    }
+    let stops = session.debugger.past_stops();
+    let last = stops.last().map_or(number, |stop| stop.number);
+    let what = format!("Past stop {number} of {last}");
+    if !std::mem::replace(&mut session.past.is_explained, true) {
+        let prefix = &session.settings.command_prefix;
+        let text = format!(
+            "{what}: memory and registers are as they were. The program itself waits at stop {last}, \
+             unchanged. `{prefix}past present` returns there, `{prefix}past` lists the stops.\n"
+        );
+        session.important_note(&text);
+    }
+    let found = stops.iter().find(|stop| stop.number == number);
+    let reason = found.map_or_else(String::new, |stop| reason_of(&stop.reason));
+    (what, reason)
+}
+
+/// Returns how a stop was reached, in a word.
+pub fn motion_of(stop: &PastStop) -> &'static str {
+    match stop.reached_by {
+        Motion::Step(_) => "step",
+        Motion::Run => "run",
+    }
+}
+
+/// Returns the reason of a stop in a few words.
+pub fn reason_of(reason: &StopReason) -> String {
+    let text = match reason {
+        StopReason::Entry => "entry",
+        StopReason::Step => "step",
+        StopReason::Goto => "goto",
+        StopReason::Restart => "restart of a frame",
+        StopReason::Pause => "pause",
+        StopReason::Breakpoint(_) | StopReason::BreakpointError(..) => "breakpoint",
+        StopReason::CallEnded { .. } => "end of a call",
+        StopReason::Data(_, what) => return what.clone(),
+        StopReason::Signal { info, .. } => return info.signal.name().to_string(),
+        StopReason::Exception { .. } => "exception",
+        StopReason::Trap => "trap",
+        StopReason::Visit { .. } => "visit",
+    };
+    text.to_owned()
+}
