@@ -40,6 +40,7 @@ fn tools_describe_themselves() {
         "debug_trace_call",
         "debug_calls",
         "debug_explain",
+        "debug_past",
         "debug_stack",
         "debug_variables",
         "debug_read",

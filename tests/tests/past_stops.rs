@@ -3,8 +3,9 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::io::Write;
-use stillpoint_tests::process::{Debuggee, is_alive, send_signal, tracer_of};
-use stillpoint_tests::{DapClient, Fixture};
+use std::time::Duration;
+use stillpoint_tests::process::{Debuggee, ends_within, send_signal, tracer_of};
+use stillpoint_tests::{Agent, DapClient, Fixture, assert_contains};
 
 /// Goes to another stop by a request, and returns the event.
 fn go(client: &mut DapClient, request: &str) -> Value {
@@ -352,7 +353,9 @@ fn copies_die_with_the_debugger_and_the_attached_program_lives() {
         .split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         .collect();
-    assert!(copies.iter().all(|copy| !is_alive(*copy)), "{copies:?}");
+    for copy in copies {
+        assert!(ends_within(copy, Duration::from_secs(10)), "{copy}");
+    }
 }
 
 #[test]
@@ -399,4 +402,36 @@ fn a_restart_begins_without_a_past() {
     next(&mut client);
     go(&mut client, "stepBack");
     client.disconnect();
+}
+
+#[test]
+fn agents_look_back() {
+    let fixture = Fixture::of("c/past.c");
+    let (mut agent, _) = Agent::at(&fixture, "added");
+    for _ in 0..2 {
+        agent.call("debug_past", json!({}));
+        agent.call("debug_continue", json!({}));
+    }
+    let list = agent.call("debug_past", json!({}));
+    assert_contains(
+        &list,
+        &[
+            "*    3  breakpoint in add, past.c:",
+            "(present)",
+            "     1  breakpoint",
+        ],
+    );
+    let changes = agent.call("debug_past", json!({"since": 1}));
+    assert_contains(
+        &changes,
+        &["from stop 1 to stop 3:", "  counter: 1 → 6", "main:\n"],
+    );
+    let then = agent.call("debug_past", json!({"stop": 1}));
+    assert_contains(&then, &["Past stop 1 of 3", "value = 1"]);
+    let counter = agent.call("debug_evaluate", json!({"expression": "counter"}));
+    assert_contains(&counter, &["1"]);
+    let now = agent.call("debug_past", json!({"present": true}));
+    assert_contains(&now, &["value = 3"]);
+    agent.fail("debug_past", json!({"stop": 99}), "NO_SUCH_STOP");
+    agent.leave();
 }

@@ -7,7 +7,7 @@ use crate::requests::{Effect, InThePast, Request};
 use crate::session::handles::thread_id;
 use crate::session::{Session, past};
 use engine::Way;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Goes back to where a thread's last step began.
 pub enum StepBack {}
@@ -38,7 +38,7 @@ impl Request for ReverseContinue {
 }
 
 /// Arguments of `stillpoint/pastStops`: none.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct NoArguments {}
 
 /// Returns the stops that can be shown.

@@ -310,6 +310,19 @@ pub struct Explain {
     pub addresses: bool,
 }
 
+/// Arguments of `debug_past`.
+#[derive(Deserialize, JsonSchema, Debug, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Past {
+    /// Show this stop: stack, variables, memory and expressions are as they were.
+    pub stop: Option<i64>,
+    /// Return to the present stop.
+    #[serde(default)]
+    pub present: bool,
+    /// List the variables that have changed since this stop, until `stop` or the one that is shown.
+    pub since: Option<i64>,
+}
+
 /// Arguments of `debug_search`.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

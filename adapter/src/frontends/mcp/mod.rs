@@ -12,6 +12,7 @@ mod fresh;
 mod inspect;
 mod link;
 mod output;
+mod past;
 mod protocol;
 mod run;
 mod session;

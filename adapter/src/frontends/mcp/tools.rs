@@ -87,7 +87,7 @@ fn schema_for<T: JsonSchema>() -> Value {
 }
 
 /// All tools, in the order of the listing.
-const TOOLS: [ToolInfo; 18] = [
+const TOOLS: [ToolInfo; 19] = [
     tool_info::<arguments::Launch>(
         "debug_launch",
         "Start a program under the debugger",
@@ -188,6 +188,15 @@ const TOOLS: [ToolInfo; 18] = [
          `program`, that program is launched and run until it crashes or hangs.",
         false,
         ToolSet::Few,
+    ),
+    tool_info::<arguments::Past>(
+        "debug_past",
+        "Earlier stops, as they were",
+        "Lists the last stops of the program, shows one of them (stack, variables and memory of \
+         then, in all threads; nothing can be changed), or lists the variables that changed between \
+         two. Cheaper than to run again when the program went too far.",
+        false,
+        ToolSet::All,
     ),
     tool_info::<arguments::Stack>(
         "debug_stack",
@@ -333,6 +342,7 @@ impl Tools {
             "debug_calls" => self.session().await?.calls(read(arguments)?).await,
             "debug_test" => self.test(read(arguments)?).await,
             "debug_explain" => self.explain(read(arguments)?).await,
+            "debug_past" => self.session().await?.past(read(arguments)?).await,
             "debug_search" => self.session().await?.search(read(arguments)?).await,
             "debug_stack" => self.session().await?.stack(read(arguments)?).await,
             "debug_variables" => self.session().await?.variables(read(arguments)?).await,

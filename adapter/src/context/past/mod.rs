@@ -1,5 +1,9 @@
 //! Past stops as a list, and what differs between two of them.
 
+mod text;
+
+pub use text::{listed, told};
+
 use super::difference::change;
 use crate::protocol::{self, Change, FrameChanges, RequestError};
 use crate::session::Session;
