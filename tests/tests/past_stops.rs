@@ -435,3 +435,60 @@ fn agents_look_back() {
     agent.fail("debug_past", json!({"stop": 99}), "NO_SUCH_STOP");
     agent.leave();
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn calls_that_wait_are_not_disturbed() {
+    let fixture = Fixture::of("c/past_waits.c");
+    for mode in ["read", "sleep", "poll", "epoll", "condition"] {
+        let (debuggee, mut input) = Debuggee::start_with_input(&fixture, &[mode]);
+        assert_eq!(debuggee.read_line(), "ready", "{mode}");
+        let mut client = DapClient::spawn();
+        client.attach(debuggee.pid(), json!({"stopOnEntry": true}));
+        client.configure();
+        client.expect_stopped("entry");
+        for _ in 0..3 {
+            let count = stops(&mut client).len();
+            client.continue_();
+            client.pause();
+            assert_eq!(stops(&mut client).len(), count + 1, "{mode}");
+        }
+        go(&mut client, "reverseContinue");
+        visit(&mut client, None);
+        client.continue_();
+        input.write_all(b"x").expect("it reads");
+        assert_eq!(debuggee.read_line(), "done x", "{mode}");
+        client.wait_event("terminated");
+        client.disconnect();
+    }
+}
+
+#[test]
+fn a_fault_reaches_its_handler_as_it_was() {
+    let fixture = Fixture::of("c/past_waits.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["fault"]}));
+    client.configure();
+    for nth in 1..4 {
+        let event = client.expect_stopped("exception");
+        assert!(
+            event["text"]
+                .as_str()
+                .is_some_and(|text| text.contains("0x10")),
+            "{event}"
+        );
+        assert_eq!(stops(&mut client).len(), nth);
+        if nth == 3 {
+            let event = go(&mut client, "reverseContinue");
+            assert_eq!(event["text"], "SIGSEGV", "{event}");
+            assert_eq!(client.evaluate("faults"), "1");
+            let thread = client.thread();
+            let info = client.request_ok("exceptionInfo", json!({"threadId": thread}));
+            assert_eq!(info["exceptionId"], "SIGSEGV", "{info}");
+            visit(&mut client, None);
+        }
+        client.continue_();
+    }
+    assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("stdout"), "ready\ndone x\n");
+}

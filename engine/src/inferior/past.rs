@@ -62,9 +62,6 @@ impl Inferior {
             threads.insert(other, image);
         }
         let copied = self.os.copy_process(thread, instruction);
-        if let Some(state) = self.thread_mut(thread) {
-            state.point = StopPoint::Sigtrap;
-        }
         Ok(KeptProcess {
             copy: copied.map_err(NotKept::Ever)?,
             threads: Rc::new(threads),
@@ -112,11 +109,6 @@ impl Inferior {
             .next();
         let reaper = thread.and_then(|thread| Some((thread, self.ready_for_call(thread).ok()?)));
         self.os.end_copies(&copies, reaper);
-        if let Some((thread, _)) = reaper
-            && let Some(state) = self.thread_mut(thread)
-        {
-            state.point = StopPoint::Sigtrap;
-        }
     }
 
     /// Shows the process as it was at a past stop, with `current` as the thread of the stop. Nothing

@@ -20,8 +20,8 @@ pub struct MemoryUse {
 /// debugger. Pages are shared with it until the program writes to them.
 pub trait Copies {
     /// Makes a copy. `thread` must be stopped outside of system calls, all others must be stopped, too;
-    /// `instruction` is the address of a system call instruction. The thread's state is the same
-    /// afterwards, but its stop is that of a trap. Takes about 10 µs for each megabyte in memory.
+    /// `instruction` is the address of a system call instruction. The thread and its stop are the same
+    /// afterwards. Takes about 10 µs for each megabyte in memory.
     ///
     /// # Errors
     /// What stands against it, for the user.
