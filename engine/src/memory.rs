@@ -21,6 +21,8 @@ const MAX_CACHED_READ: usize = 16 * PAGE;
 pub struct PageCache {
     /// Number of changes of the process before these pages were read.
     changes: Cell<u64>,
+    /// Number of writes to the process that were not its own.
+    writes: Cell<u64>,
     /// By page address; `None`: some of the page cannot be read.
     pages: RefCell<FxHashMap<u64, Option<Box<[u8; PAGE]>>>>,
 }
@@ -32,6 +34,17 @@ impl PageCache {
             self.clear();
         }
         self
+    }
+
+    /// Records a write to the process that is not its own.
+    pub fn count_write(&self) {
+        self.writes.update(|writes| writes + 1);
+        self.clear();
+    }
+
+    /// Returns the number of writes to the process so far that were not its own.
+    pub fn writes(&self) -> u64 {
+        self.writes.get()
     }
 
     fn clear(&self) {
@@ -74,7 +87,7 @@ impl<'a> ProcessMemory<'a> {
     /// not be.
     pub fn write(&self, addr: LoadAddr, bytes: &[u8]) -> usize {
         if let Some(cache) = self.cache {
-            cache.clear();
+            cache.count_write();
         }
         self.patches.write(addr, bytes, self.os)
     }

@@ -48,8 +48,9 @@ struct PresentStop {
     reason: StopReason,
     reached_by: Motion,
     at: Instant,
-    /// Whether it was kept, or cannot be.
-    is_settled: bool,
+    /// The number of the debugger's writes to memory when it was kept, or was found to be impossible to
+    /// keep: the program is kept as it is left.
+    settled_at: Option<u64>,
 }
 
 struct KeptStop {
@@ -130,7 +131,7 @@ impl Debugger {
             reason: reason.clone(),
             reached_by: std::mem::take(&mut self.past.motion),
             at: Instant::now(),
-            is_settled: false,
+            settled_at: None,
         });
     }
 
@@ -164,7 +165,8 @@ impl Debugger {
         }
     }
 
-    /// Returns whether the program is at a stop that is to be kept, and that was not attempted.
+    /// Returns whether the program is at a stop that is to be kept, and that was not attempted since the
+    /// last change of memory by the debugger.
     pub fn is_stop_to_be_kept(&self) -> bool {
         let present = self.past.present.as_ref();
         let is_in_call = self.calls.pending.is_some()
@@ -172,7 +174,7 @@ impl Debugger {
                 .threads
                 .values()
                 .any(|state| !state.suspended.is_empty());
-        present.is_some_and(|stop| !stop.is_settled)
+        present.is_some_and(|stop| stop.settled_at != Some(self.inferior.writes()))
             && !is_in_call
             && self.past.shown.is_none()
             && !self.inferior.non_stop
@@ -187,8 +189,14 @@ impl Debugger {
         let Some(stop) = &mut self.past.present else {
             return;
         };
-        stop.is_settled = true;
+        stop.settled_at = Some(self.inferior.writes());
         let stop = stop.clone();
+        let former = self
+            .past
+            .kept
+            .pop_back_if(|it| it.stop.number == stop.number);
+        self.inferior
+            .end_kept(former.into_iter().map(|kept| kept.process));
         let memory = self.memory_use();
         match self.past.allowance.at_stop(memory) {
             Affordable::Copy { drop_all: false } => {}

@@ -439,7 +439,13 @@ impl Inferior {
     /// that could not be.
     pub(crate) fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> usize {
         self.note_change();
+        self.pages.count_write();
         self.sites.write(addr, bytes, &*self.os)
+    }
+
+    /// Returns the number of writes to memory by the debugger so far, without traps and jumps.
+    pub(crate) fn writes(&self) -> u64 {
+        self.pages.writes()
     }
 
     /// Returns a number that increases whenever the stack of a thread may be another one: the thread

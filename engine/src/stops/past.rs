@@ -91,8 +91,10 @@ pub(crate) fn is_worth_keeping(lasted: Duration) -> bool {
 
 /// A copy may take this long.
 const MAX_COST: Duration = Duration::from_millis(10);
-/// After this many copies that took longer, no more are made.
-const MAX_SLOW: u32 = 3;
+/// After this many copies in a row that took longer, no more are made.
+const MAX_SLOW: u32 = 5;
+/// Copies of programs with less memory take longer only because the machine is busy; in bytes.
+const MIN_SLOW: u64 = 100 << 20;
 /// A process with more memory is not copied even once; in bytes.
 const MAX_RESIDENT: u64 = 1 << 30;
 
@@ -139,7 +141,8 @@ impl Allowance {
 
     /// Records how long a copy took. Returns what to say if it was the last one.
     pub fn after(&mut self, cost: Duration, memory: Option<MemoryUse>) -> Option<String> {
-        self.slow = match cost > MAX_COST {
+        let is_large = memory.is_some_and(|memory| memory.resident >= MIN_SLOW);
+        self.slow = match cost > MAX_COST && is_large {
             true => self.slow + 1,
             false => 0,
         };
@@ -253,10 +256,13 @@ mod tests {
         );
         assert_eq!(allowance.at_stop(memory(100, 150)), Affordable::None);
         let (slow, quick) = (Duration::from_millis(15), Duration::from_millis(1));
-        for cost in [slow, slow, quick, slow, slow] {
+        for cost in [slow, slow, slow, slow, quick, slow, slow, slow, slow] {
             assert_eq!(allowance.after(cost, plenty), None);
         }
-        let why = allowance.after(slow, plenty).expect("three in a row");
+        let small = memory(20, 8000);
+        let busy = [slow; 9].map(|cost| Allowance::default().after(cost, small));
+        assert_eq!(busy, [const { None }; 9], "the machine is busy");
+        let why = allowance.after(slow, plenty).expect("five in a row");
         assert_eq!(why, "a copy of 100 MB takes 15 ms");
         assert_eq!(allowance.at_stop(plenty), Affordable::None, "said once");
         let large = Allowance::default().at_stop(memory(3000, 90_000));
