@@ -88,10 +88,10 @@ struct Mcp {
     /// Which tools are listed; all can be called
     #[arg(long, value_enum, default_value_t)]
     tools: mcp::ToolSet,
-    /// Look on at another client's session, at the socket that `:join` in its console shows; nothing
-    /// is changed or resumed
-    #[arg(long, value_name = "SOCKET", conflicts_with = "tools")]
-    join: Option<PathBuf>,
+    /// Look on at another client's session, at the socket that `:join` in its console shows, or
+    /// without a value at the newest session that allows it; nothing is changed or resumed
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, conflicts_with = "tools")]
+    join: Option<Option<PathBuf>>,
 }
 
 #[derive(Args)]

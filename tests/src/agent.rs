@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
@@ -31,13 +31,16 @@ impl Agent {
 
     /// Starts a server with arguments and initializes the protocol.
     pub fn start_with(arguments: &[&str]) -> Self {
-        let mut server = command()
-            .arg("mcp")
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("stillpoint starts");
+        Self::start_as(arguments, |_| {})
+    }
+
+    /// Like [`Agent::start_with`], with changes to the server's command.
+    pub fn start_as(arguments: &[&str], adjust: impl FnOnce(&mut Command)) -> Self {
+        let mut server = command();
+        server.arg("mcp").args(arguments);
+        server.stdin(Stdio::piped()).stdout(Stdio::piped());
+        adjust(&mut server);
+        let mut server = server.spawn().expect("stillpoint starts");
         let stdout = server.stdout.take().expect("piped");
         let (sender, messages) = mpsc::channel();
         thread::spawn(move || {

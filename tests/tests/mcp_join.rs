@@ -2,6 +2,7 @@
 //! nothing.
 
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use stillpoint_tests::{Agent, DapClient, Fixture, assert_contains};
 
@@ -96,4 +97,41 @@ fn a_socket_without_a_session_is_an_error() {
     let mut agent = Agent::start_with(&["--join", "/no/such.sock"]);
     let why = agent.fail("debug_stack", json!({}), "CANNOT_JOIN");
     assert_contains(&why, &["/no/such.sock", "`:join` in its console"]);
+}
+
+#[test]
+fn an_agent_joins_the_session_that_lets_it_in() {
+    let fixture = Fixture::of("c/loop.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = folder.path().join("runtime");
+    std::fs::create_dir(&runtime).expect("a folder");
+    std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o700)).expect("ours");
+    let begin = |settings| {
+        let mut client = DapClient::spawn_with(|command| {
+            command.env("XDG_RUNTIME_DIR", &runtime);
+        });
+        client.launch(&fixture, settings);
+        client.set_breakpoints(&fixture, &["body"]);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        client
+    };
+    let mut agent = Agent::start_as(&["--join"], |command| {
+        command
+            .env("XDG_RUNTIME_DIR", &runtime)
+            .env("TMPDIR", folder.path());
+    });
+    let private = begin(json!({}));
+    let why = agent.fail("debug_stack", json!({}), "CANNOT_JOIN");
+    assert_contains(&why, &["`:join`", "\"join\": true"]);
+    let open = begin(json!({"join": true}));
+    assert_contains(&agent.call("debug_variables", json!({})), &["i = 0"]);
+    private.disconnect();
+    assert_contains(&agent.call("debug_variables", json!({})), &["i = 0"]);
+    open.disconnect();
+    // The next one, as soon as there is one.
+    let next = begin(json!({"join": true}));
+    assert_contains(&agent.call("debug_variables", json!({})), &["i = 0"]);
+    next.disconnect();
+    agent.leave();
 }

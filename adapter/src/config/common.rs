@@ -21,6 +21,7 @@ pub struct Common {
     symbol_cache: SymbolCache,
     non_stop: bool,
     debuginfod: bool,
+    join: bool,
 }
 
 /// The settings as the session uses them.
@@ -37,6 +38,8 @@ pub struct CommonPlan {
     pub non_stop: bool,
     /// Whether to fetch missing debug info from debuginfod.
     pub debuginfod: bool,
+    /// Whether other clients may look on from the start.
+    pub join: bool,
 }
 
 impl Common {
@@ -54,6 +57,7 @@ impl Common {
         "symbolCache",
         "nonStop",
         "debuginfod",
+        "join",
     ];
 
     /// Returns the core file to open and its executable, if one is set.
@@ -78,6 +82,7 @@ impl Common {
             symbol_cache: self.symbol_cache.clone(),
             non_stop: self.non_stop,
             debuginfod: self.debuginfod,
+            join: self.join,
         })
     }
 }

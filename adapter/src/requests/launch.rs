@@ -15,6 +15,7 @@ use crate::session::RequiredState;
 use crate::session::Session;
 use crate::session::core_file;
 use crate::session::debuginfod::Debuginfod;
+use crate::session::guests;
 use crate::session::handover;
 use crate::session::opening;
 use crate::session::startup;
@@ -178,6 +179,11 @@ impl StartPlan {
         });
         debugger.set_symbol_cache(kept);
         let source_map = settings::apply(session, live);
+        if common.join
+            && let Err(error) = guests::admit(session)
+        {
+            session.startup.note(format!("nothing can join: {error}"));
+        }
         match of {
             StartKind::Program(plan, console) => launch(session, &plan, console)?,
             StartKind::Process { target, wait_for } => attach(session, target, wait_for)?,

@@ -1,14 +1,14 @@
 //! Clients that look on at another client's session: each has a connection of its own, on a Unix socket
 //! that only this user can open.
 
-use super::listen::{SocketFile, private_socket};
+use super::listen::{SocketFile, private_socket, private_sockets};
 use super::{Inbound, Intake, Outbox, stream::Stream};
 use crate::server::Connection;
 use engine::Waker;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread;
@@ -17,13 +17,22 @@ use tokio_util::bytes::BytesMut;
 /// The socket on which guests arrive. It is removed when this is dropped.
 pub struct GuestDoor(SocketFile);
 
+/// What the names of these sockets have.
+const PURPOSE: &str = "join";
+
 impl GuestDoor {
+    /// Returns the sockets of this user's sessions, the newest first. Those of sessions that were
+    /// killed refuse connections.
+    pub fn all() -> Vec<PathBuf> {
+        private_sockets(PURPOSE)
+    }
+
     /// Opens the socket. `arrived` is called on another thread for each guest.
     ///
     /// # Errors
     /// There is no folder that only this user can write to, or no thread is available.
     pub fn open(arrived: impl Fn(OwnedFd) + Send + 'static) -> io::Result<GuestDoor> {
-        let (listener, file) = private_socket("join")?;
+        let (listener, file) = private_socket(PURPOSE)?;
         listener.set_nonblocking(false)?;
         thread::Builder::new()
             .name("guests".to_owned())

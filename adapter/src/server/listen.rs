@@ -13,14 +13,14 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Maximum number of clients at once that have not shown a token yet: each costs a process.
@@ -257,6 +257,36 @@ fn tcp(addresses: &[SocketAddr], token_set: bool) -> io::Result<TcpListener> {
 pub(super) fn private_socket(purpose: &str) -> io::Result<(UnixListener, SocketFile)> {
     let (path, folder) = runtime_path(&format!("{purpose}-"))?;
     socket_at(path, folder)
+}
+
+/// Returns the sockets for a purpose of all processes of this user, the newest first.
+pub(super) fn private_sockets(purpose: &str) -> Vec<PathBuf> {
+    let prefix = format!("stillpoint-{purpose}-");
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let in_folder = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let name_begins = |path: &PathBuf, prefix: &str| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(prefix))
+    };
+    // Those of `runtime_path`, wherever this process would put its own.
+    let temporary = in_folder(&env::temp_dir()).into_iter();
+    let temporary = temporary.filter(|path| name_begins(path, "stillpoint-"));
+    let folders = runtime.into_iter().chain(temporary);
+    let us = geteuid().as_raw();
+    let mut sockets: Vec<(SystemTime, PathBuf)> = folders
+        .flat_map(|folder| in_folder(&folder))
+        .filter(|path| name_begins(path, &prefix))
+        .filter_map(|path| {
+            let metadata = fs::symlink_metadata(&path).ok()?;
+            let is_ours = metadata.uid() == us && metadata.file_type().is_socket();
+            is_ours.then_some((metadata.modified().ok()?, path))
+        })
+        .collect();
+    sockets.sort_by(|one, other| other.cmp(one));
+    sockets.into_iter().map(|(_, path)| path).collect()
 }
 
 fn socket_at(path: PathBuf, folder: Option<TempDir>) -> io::Result<(UnixListener, SocketFile)> {

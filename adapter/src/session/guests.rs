@@ -70,7 +70,6 @@ pub fn describe_state(session: &mut Session, guest: usize) {
     let mut send = |event: &'static str, body| {
         guest.outbox.send(&Outgoing::Event { event, body }, None);
     };
-    send("initialized", None);
     let thread_id = |thread: ThreadId| i64::from(thread.0);
     match (state, thread) {
         (State::Stopped, Some(thread)) => {
@@ -92,6 +91,8 @@ pub fn describe_state(session: &mut Session, guest: usize) {
             send("continued", body_of(&continued).ok().flatten());
         }
     }
+    // Last: a guest that has it knows the state, too.
+    send("initialized", None);
 }
 
 /// Sends the guests the event that the program runs: the session's client has the response to its request.

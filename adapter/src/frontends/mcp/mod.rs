@@ -43,7 +43,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the client on stdin and stdout until it disconnects. The debuggee ends with it. `join`: the
 /// socket of another client's session, which is only looked at.
-pub fn mcp(tools: ToolSet, join: Option<PathBuf>) -> ExitCode {
+pub fn mcp(tools: ToolSet, join: Option<Option<PathBuf>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -65,7 +65,7 @@ pub fn mcp(tools: ToolSet, join: Option<PathBuf>) -> ExitCode {
     }
 }
 
-async fn serve(set: ToolSet, join: Option<PathBuf>) -> Result<(), String> {
+async fn serve(set: ToolSet, join: Option<Option<PathBuf>>) -> Result<(), String> {
     let (tools, set) = match join {
         Some(socket) => (Tools::joining(socket), ToolSet::Looking),
         None => (Tools::default(), set),

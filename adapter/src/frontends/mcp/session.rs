@@ -10,6 +10,7 @@ use crate::protocol::{
     Context, InitializeArguments, NoArguments, RawSettings, StackTraceArguments, StacksArguments,
 };
 use crate::requests::{self, ConfigurationDone, Initialize, Request, StackTrace, Stacks};
+use crate::server::GuestDoor;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -86,6 +87,25 @@ impl Session {
         }
         let session = Self::start::<requests::Attach>(settings, &input.settings, &name).await;
         session.map_err(|error| error.or_code("ATTACH_FAILED"))
+    }
+
+    /// Joins the newest session that lets guests in.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn join_newest() -> Result<Self, ToolError> {
+        let mut last = None;
+        for socket in GuestDoor::all() {
+            match Self::join(&socket).await {
+                Ok(session) => return Ok(session),
+                Err(error) => last = last.or(Some(error)),
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            let why = "no session can be joined; `:join` in its console, or `\"join\": true` in its \
+                       settings, opens it";
+            ToolError::new("CANNOT_JOIN", why)
+        }))
     }
 
     /// Joins the session of another client, to look on.

@@ -18,8 +18,8 @@ use tokio::sync::Mutex;
 #[derive(Default)]
 pub struct Tools {
     session: Mutex<Option<Arc<Session>>>,
-    /// The socket of another client's session, which is only looked at.
-    joined: Option<PathBuf>,
+    /// The socket of another client's session, which is only looked at; without one, the newest.
+    joined: Option<Option<PathBuf>>,
 }
 
 /// The tools that only look.
@@ -299,8 +299,9 @@ fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ToolErr
 }
 
 impl Tools {
-    /// Returns the tools for the session of another client, which is joined by the first call.
-    pub fn joining(socket: PathBuf) -> Tools {
+    /// Returns the tools for the session of another client, which is joined by the first call. Without a
+    /// socket: the newest session that guests may join.
+    pub fn joining(socket: Option<PathBuf>) -> Tools {
         Tools {
             joined: Some(socket),
             ..Tools::default()
@@ -369,7 +370,11 @@ impl Tools {
                 .as_ref()
                 .is_none_or(|it| it.link.state().phase == Phase::Lost)
         {
-            *session = Some(Arc::new(Session::join(socket).await?));
+            let joined = match socket {
+                Some(socket) => Session::join(socket).await,
+                None => Session::join_newest().await,
+            };
+            *session = Some(Arc::new(joined?));
         }
         session.clone().ok_or_else(ToolError::no_session)
     }
