@@ -14,8 +14,11 @@ fn go(client: &mut DapClient, request: &str) -> Value {
     client.expect_stopped("goto")
 }
 
+/// Shows a stop. The former one ends for the client, as the request is no resume of the specification.
 fn visit(client: &mut DapClient, number: Option<i64>) {
+    let before = client.count_events("continued");
     client.request_ok("stillpoint/visitStop", json!({"number": number}));
+    assert_eq!(client.count_events("continued"), before + 1);
     client.expect_stopped("goto");
 }
 
@@ -179,7 +182,9 @@ fn stops_far_apart_are_visited_by_reverse_continue_and_by_number() {
     );
     let text = shown(&mut client, ":past diff 1 2");
     assert!(text.contains("counter: 1 → 3"), "{text}");
+    let before = client.count_events("continued");
     shown(&mut client, ":past 1");
+    assert_eq!(client.count_events("continued"), before + 1);
     client.expect_stopped("goto");
     assert_eq!(client.evaluate("counter"), "1");
     shown(&mut client, ":past present");

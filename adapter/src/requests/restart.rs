@@ -50,7 +50,7 @@ fn end_previous(session: &mut Session, kill: bool) {
     startup::answer(session);
     if session.debugger.has_visible_stop() {
         // Without the event, VS Code shows the former stop's reason for the new process.
-        events::continued(session);
+        session.report_continued();
     }
     session.end_or_detach(Some(kill));
     events::forget_process(session);

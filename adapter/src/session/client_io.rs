@@ -1,7 +1,9 @@
 //! Messages to the client: responses, events, reverse requests, output.
 
 use super::Session;
-use crate::protocol::{Body, Handled, Outgoing, OutputCategory, OutputEventBody, body_of};
+use crate::protocol::{
+    Body, ContinuedEventBody, Handled, Outgoing, OutputCategory, OutputEventBody, body_of,
+};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -42,6 +44,15 @@ impl Session {
     pub fn event(&mut self, event: &'static str, body: &impl Serialize) {
         self.flush_joined_output();
         self.send_event(event, body);
+    }
+
+    /// Reports that all threads have left the stop, if the client did not request it.
+    pub fn report_continued(&mut self) {
+        let body = ContinuedEventBody {
+            thread_id: self.debugger.pid().unwrap_or_default().into(),
+            all_threads_continued: Some(true),
+        };
+        self.event("continued", &body);
     }
 
     fn send_event(&mut self, event: &'static str, body: &impl Serialize) {

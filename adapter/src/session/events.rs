@@ -116,17 +116,6 @@ pub fn forget_process(session: &mut Session) {
     }
 }
 
-/// Reports that the debuggee runs, if the client did not request it.
-pub fn continued(session: &mut Session) {
-    session.event(
-        "continued",
-        &ContinuedEventBody {
-            thread_id: session.debugger.pid().unwrap_or_default().into(),
-            all_threads_continued: Some(true),
-        },
-    );
-}
-
 fn thread_started(session: &mut Session, id: ThreadId) {
     if session.reported.announced && session.reported.threads.insert(id) {
         thread_event(session, ThreadEventReason::Started, id);

@@ -57,6 +57,8 @@ pub fn go(session: &mut Session, way: Way) -> Result<(), RequestError> {
 pub fn visit(session: &mut Session, number: Option<u64>) -> Result<(), RequestError> {
     session.debugger.visit(number)?;
     forget_shown(session);
+    // For clients this request is no resume: without the event they keep the former stop beside this one.
+    session.report_continued();
     Ok(())
 }
 

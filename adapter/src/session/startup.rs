@@ -299,7 +299,7 @@ pub fn advance(session: &mut Session) {
         match session.debugger.release(stop) {
             // A core file stops where it is.
             Ok(()) if session.debugger.is_post_mortem() => {}
-            Ok(()) if session.startup.was_attached() && !stop => events::continued(session),
+            Ok(()) if session.startup.was_attached() && !stop => session.report_continued(),
             Ok(()) => {}
             Err(error) => session.important_note(&format!("Cannot resume the program: {error}\n")),
         }

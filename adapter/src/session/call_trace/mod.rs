@@ -203,7 +203,7 @@ fn begin(session: &mut Session, wanted: Wanted) -> Result<(), RequestError> {
     if was_stopped {
         debuginfod::before_resume(session);
         session.prefetch.invalidate();
-        events::continued(session);
+        session.report_continued();
         session.codes.forget_lines();
         session.handles.clear();
     }
