@@ -390,7 +390,7 @@ fn words_of_sources() -> BTreeSet<String> {
     }
     let stem = |path: PathBuf| path.file_stem().map(|stem| stem.display().to_string());
     let mut words = BTreeSet::new();
-    for folder in ["", "traces", "panel"] {
+    for folder in ["", "past", "traces", "panel"] {
         let folder = root().join("vscode-extension/src").join(folder);
         let extension = std::fs::read_dir(folder).expect("the extension");
         words.extend(extension.filter_map(|entry| stem(entry.expect("an entry").path())));

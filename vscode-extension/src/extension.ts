@@ -7,6 +7,7 @@ import { findDebugger, USUAL_NAME } from "./binary";
 import { Builds } from "./builds";
 import * as commands from "./commands";
 import { Provider, TYPE } from "./configurations";
+import { addPast } from "./past";
 import { type Message, type Rebuild, Relay } from "./relay";
 import { addTraces } from "./traces";
 
@@ -102,6 +103,7 @@ export function activate(context: vscode.ExtensionContext): void {
       vscode.DebugConfigurationProviderTriggerKind.Dynamic,
     ),
     ...commands.register(),
+    ...addPast(),
     ...addTraces(context.extensionUri),
   );
 }

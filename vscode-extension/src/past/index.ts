@@ -1,0 +1,87 @@
+// Past stops: a list of them, what has changed since, and a mark in the status bar while one is shown.
+
+import * as vscode from "vscode";
+import { TYPE } from "../configurations";
+import { Changes } from "./changes";
+import { choose } from "./list";
+import { Sessions, stopsOf } from "./sessions";
+import { shownPast, status } from "./text";
+
+/** A custom request: shows a stop, without a number the present one. */
+const VISIT = "stillpoint/visitStop";
+const LIST = `${TYPE}.past.list`;
+
+/** Shows in the status bar that the stop is a past one, and lets menus depend on it. */
+function mark(sessions: Sessions): vscode.Disposable {
+  const item = vscode.window.createStatusBarItem(`${TYPE}.past`, vscode.StatusBarAlignment.Left, 100);
+  item.name = "Past Stop";
+  item.command = LIST;
+  item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
+  const update = () => {
+    const shown = status(sessions.stops());
+    void vscode.commands.executeCommand("setContext", `${TYPE}.inPast`, shown !== undefined);
+    if (shown === undefined) {
+      item.hide();
+      return;
+    }
+    item.text = shown.text;
+    item.tooltip = shown.tooltip;
+    item.show();
+  };
+  update();
+  return vscode.Disposable.from(item, sessions.onDidChange(update));
+}
+
+/** The session of an item of the call stack: menus pass its id in one of the arguments. */
+function idIn(args: unknown[]): string | undefined {
+  const ids = args.map((it) => (it as { sessionId?: unknown } | undefined)?.sessionId);
+  return ids.find((id) => typeof id === "string");
+}
+
+async function list(session: vscode.DebugSession, changes: Changes): Promise<void> {
+  const stops = await stopsOf(session);
+  if (stops.length < 2) {
+    const text = "Stillpoint: no earlier stop is kept; they are kept when the program leaves a stop.";
+    void vscode.window.showInformationMessage(text);
+    return;
+  }
+  const choice = await choose(stops);
+  if (choice === undefined) {
+    return;
+  }
+  if ("from" in choice) {
+    await changes.open(session, choice.from, choice.to);
+  } else if (!choice.show.isShown) {
+    const { isPresent, number } = choice.show;
+    await session.customRequest(VISIT, isPresent ? {} : { number });
+  }
+}
+
+async function present(session: vscode.DebugSession): Promise<void> {
+  if (shownPast(await stopsOf(session)) !== undefined) {
+    await session.customRequest(VISIT, {});
+  }
+}
+
+/** Adds everything about past stops to the editor. */
+export function addPast(): vscode.Disposable[] {
+  const sessions = new Sessions();
+  const changes = new Changes();
+  const command = (name: string, run: (session: vscode.DebugSession) => Promise<void>) =>
+    vscode.commands.registerCommand(name, async (...args: unknown[]) => {
+      const session = sessions.find(idIn(args));
+      try {
+        await (session && run(session));
+      } catch (error) {
+        const text = error instanceof Error ? error.message : String(error);
+        void vscode.window.showWarningMessage(`Stillpoint: ${text}`);
+      }
+    });
+  return [
+    sessions,
+    changes,
+    mark(sessions),
+    command(LIST, (session) => list(session, changes)),
+    command(`${TYPE}.past.present`, present),
+  ];
+}

@@ -1,0 +1,64 @@
+// The debugger's replies about past stops: the bodies of `stillpoint/pastStops` and
+// `stillpoint/pastChanges`. Independent of the editor.
+
+/** A stop that can be shown. */
+export interface PastStop {
+  /** How many stops there were until then. */
+  number: number;
+  reason: string;
+  /** How long ago it was, in seconds. */
+  age: number;
+  function?: string;
+  path?: string;
+  line?: number;
+  /** The program is at this stop. */
+  isPresent: boolean;
+  /** Stacks and variables are those of this stop. */
+  isShown: boolean;
+}
+
+/** A variable with two values, as texts. */
+export interface Change {
+  name: string;
+  before: string;
+  after: string;
+}
+
+/** What differs between two stops. */
+export interface PastChanges {
+  /** Frames that are on the stack at both stops, innermost first. */
+  frames: { function: string; variables: Change[] }[];
+  /** Functions that were called and have not returned, innermost first. */
+  entered: string[];
+  /** Functions that have returned, innermost first. */
+  left: string[];
+  /** Variables of static storage. */
+  globals: Change[];
+  /** The number of changes that are not listed. */
+  omitted: number;
+}
+
+/** Reads the body of `stillpoint/pastStops`: the stops, oldest first. What is missing is empty. */
+export function readStops(body: unknown): PastStop[] {
+  const stops = (body as { stops?: Partial<PastStop>[] } | undefined)?.stops ?? [];
+  return stops.map((stop) => ({
+    ...stop,
+    number: stop.number ?? 0,
+    reason: stop.reason ?? "",
+    age: stop.age ?? 0,
+    isPresent: stop.isPresent ?? false,
+    isShown: stop.isShown ?? false,
+  }));
+}
+
+/** Reads the body of `stillpoint/pastChanges`. What is missing is empty. */
+export function readChanges(body: unknown): PastChanges {
+  const changes = (body ?? {}) as Partial<PastChanges>;
+  return {
+    frames: changes.frames ?? [],
+    entered: changes.entered ?? [],
+    left: changes.left ?? [],
+    globals: changes.globals ?? [],
+    omitted: changes.omitted ?? 0,
+  };
+}

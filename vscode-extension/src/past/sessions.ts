@@ -1,0 +1,88 @@
+// Follows which stop each session shows.
+
+import * as vscode from "vscode";
+import { TYPE } from "../configurations";
+import { movementIn } from "./movement";
+import { type PastStop, readStops } from "./reply";
+
+/** A custom request: the stops that can be shown. */
+const STOPS = "stillpoint/pastStops";
+
+/** Time after which a running program shows no past stop any more, in milliseconds. */
+const QUIET = 200;
+
+/** Returns the stops of a session that can be shown, oldest first. Rejects while the program runs. */
+export async function stopsOf(session: vscode.DebugSession): Promise<PastStop[]> {
+  return readStops(await session.customRequest(STOPS, {}));
+}
+
+interface Known {
+  session: vscode.DebugSession;
+  /** As of the last visit of a stop; empty: no visit since the program ran. */
+  stops: PastStop[];
+  /** Counts movements: an answer that comes after the next one is outdated. */
+  movements: number;
+}
+
+/** The sessions of our type. */
+export class Sessions implements vscode.Disposable {
+  private readonly known = new Map<string, Known>();
+  private readonly changed = new vscode.EventEmitter<void>();
+  /** Another stop is shown, or another session. */
+  readonly onDidChange = this.changed.event;
+  private readonly parts: vscode.Disposable;
+
+  constructor() {
+    this.parts = vscode.Disposable.from(
+      this.changed,
+      vscode.debug.registerDebugAdapterTrackerFactory(TYPE, {
+        createDebugAdapterTracker: (session) => this.follow(session),
+      }),
+      vscode.debug.onDidChangeActiveDebugSession(() => this.changed.fire()),
+      vscode.debug.onDidTerminateDebugSession(({ id }) => {
+        this.known.delete(id);
+        this.changed.fire();
+      }),
+    );
+  }
+
+  dispose(): void {
+    this.parts.dispose();
+  }
+
+  /** Returns a session by its id, or else the active one if it is of our type. */
+  find(id?: string): vscode.DebugSession | undefined {
+    const active = vscode.debug.activeDebugSession;
+    return this.known.get(id ?? "")?.session ?? (active?.type === TYPE ? active : undefined);
+  }
+
+  /** Returns the stops of the active session as of the last visit of one. */
+  stops(): PastStop[] {
+    return this.known.get(vscode.debug.activeDebugSession?.id ?? "")?.stops ?? [];
+  }
+
+  private follow(session: vscode.DebugSession): vscode.DebugAdapterTracker {
+    const own: Known = { session, stops: [], movements: 0 };
+    this.known.set(session.id, own);
+    const onDidSendMessage = (message: unknown) => void this.take(own, message as object);
+    return { onDidSendMessage };
+  }
+
+  private async take(own: Known, message: object): Promise<void> {
+    const movement = movementIn(message);
+    if (movement === undefined) {
+      return;
+    }
+    const count = ++own.movements;
+    if (movement === "run") {
+      // A visit is a run that ends at once: what is shown does not flicker.
+      await new Promise((resolve) => setTimeout(resolve, QUIET));
+    }
+    // The program may have ended meanwhile.
+    const stops = movement === "visit" ? await stopsOf(own.session).catch(() => []) : [];
+    if (count === own.movements) {
+      own.stops = stops;
+      this.changed.fire();
+    }
+  }
+}
