@@ -370,6 +370,11 @@ fn past_stops_can_be_switched_off() {
     next(&mut client);
     next(&mut client);
     assert_eq!(announced(&client), [false; 0]);
+    // The present stop is described all the same.
+    let listed = stops(&mut client);
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["function"], "add");
+    assert_eq!(listed[0]["line"], fixture.line("count"));
     let why = client.request_error("stepBack", json!({"threadId": client.thread()}));
     assert!(why.contains("no earlier stop is kept"), "{why}");
     shown(&mut client, ":set pastStops true");

@@ -205,13 +205,7 @@ impl Debugger {
             Affordable::Never(why) => return self.note_no_past(&why),
         }
         let begun = Instant::now();
-        let (function, location) = match self.stack_page(stop.thread, 0, Some(1)) {
-            Ok(stack) => {
-                let frame = stack.frames.into_iter().next();
-                frame.map_or((None, None), |frame| (Some(frame.name), frame.location))
-            }
-            Err(_) => (None, None),
-        };
+        let (function, location) = self.innermost_place(stop.thread);
         let process = match self.inferior.keep_process(stop.thread) {
             Ok(process) => process,
             Err(NotKept::Now) => return,
@@ -238,6 +232,13 @@ impl Debugger {
         if let Some(why) = self.past.allowance.after(cost, memory) {
             self.note_no_past(&why);
         }
+    }
+
+    /// Returns the innermost function of a thread, and its line.
+    fn innermost_place(&mut self, thread: ThreadId) -> (Option<String>, Option<SourceLocation>) {
+        let stack = self.stack_page(thread, 0, Some(1));
+        let frame = stack.ok().and_then(|stack| stack.frames.into_iter().next());
+        frame.map_or((None, None), |frame| (Some(frame.name), frame.location))
     }
 
     /// Returns the memory of the process and of the system. What was read a short time before will do.
@@ -302,10 +303,13 @@ impl Debugger {
         let mut stops: Vec<PastStop> = kept
             .map(|it| describe(&it.stop, it.function.clone(), it.location.clone()))
             .collect();
-        if let Some(stop) = &self.past.present
+        // The present stop may not be affordable, or not yet kept.
+        if let Some(stop) = self.past.present.clone()
             && stops.last().is_none_or(|last| !last.is_present)
         {
-            stops.push(describe(stop, None, None));
+            let mut place = (None, None);
+            self.in_present(|present| place = present.innermost_place(stop.thread));
+            stops.push(describe(&stop, place.0, place.1));
         }
         stops
     }
