@@ -1,10 +1,11 @@
 // Drives VS Code as a person does. Started by run.sh, which names the parts: CODE_SERVER, BROWSER, VSIX,
-// WORK (with the folders `shop` of cargo, `workshop` of CMake and `market` of C), and perhaps SCREENSHOT and
-// PICTURES.
+// WORK (with the folders `shop` of cargo, `workshop` of CMake, `market` and `ledger` of C), and perhaps
+// SCREENSHOT and PICTURES.
 
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { Editor, startServer } from "./editor.mjs";
+import * as past from "./past.mjs";
 import * as shop from "./shop.mjs";
 import * as traces from "./traces.mjs";
 import * as workshop from "./workshop.mjs";
@@ -44,6 +45,9 @@ try {
   }
   if (has("market")) {
     await inFolder(browser, address, "market", ...traces.all);
+  }
+  if (has("ledger")) {
+    await inFolder(browser, address, "ledger", ...past.all);
   }
   console.log("vscode: all went well");
 } finally {
