@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Drives the built binary ($STILLPOINT, or the workspace's newest) with nvim-dap in a Neovim without a
-# window: breakpoint, start, stop, scopes, step, the REPL, the end. No package registry has nvim-dap:
-# $NVIM_DAP names a copy of its repository, without one this says so and ends with 77.
+# window: breakpoint, start, stop, scopes, steps forward and back, the REPL, the end. No package registry
+# has nvim-dap: $NVIM_DAP names a copy of its repository, without one this says so and ends with 77.
 # $NVIM names Neovim (0.10 or later); where there is none, Debian 13's is unpacked.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"

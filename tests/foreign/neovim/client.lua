@@ -21,6 +21,7 @@ local handle = assert(uv.spawn(vim.env.STILLPOINT, { stdio = { stdin, stdout, 2 
 end))
 
 local seq, answers, events, text = 0, {}, {}, ""
+local capabilities = {}
 stdout:read_start(function(err, chunk)
   assert(not err, err)
   text = text .. (chunk or "")
@@ -33,6 +34,8 @@ stdout:read_start(function(err, chunk)
     text = text:sub(body + length)
     if message.type == "response" then
       answers[message.request_seq] = message
+    elseif message.event == "capabilities" then
+      capabilities = vim.tbl_extend("force", capabilities, message.body.capabilities)
     else
       table.insert(events, message)
     end
@@ -105,12 +108,13 @@ local function stop()
   return stopped, frame, locals
 end
 
-local capabilities = ask("initialize", {
+capabilities = ask("initialize", {
   adapterID = "nvim-dap", clientID = "neovim", clientName = "neovim", columnsStartAt1 = true,
   linesStartAt1 = true, locale = "C.UTF-8", pathFormat = "path", supportsProgressReporting = true,
   supportsRunInTerminalRequest = true, supportsStartDebuggingRequest = true, supportsVariableType = true,
 })
 assert(capabilities.supportsConfigurationDoneRequest)
+check("at first there is no past", capabilities.supportsStepBack, nil)
 local launch = send("launch", {
   type = "stillpoint", request = "launch", name = "Launch", program = program, cwd = vim.fn.getcwd(),
 })
@@ -143,6 +147,25 @@ ask("next", { threadId = stopped.threadId, granularity = "statement" })
 stopped, frame, locals = stop()
 check("a step goes to the next line", { stopped.reason, frame.line }, { "step", line_of("body_return") })
 check("its value is there", locals.product, "0")
+
+--- `dap.step_back()` and `dap.reverse_continue()` send nothing without it.
+check("steps back are possible once there is a past", capabilities.supportsStepBack, true)
+ask("stepBack", { threadId = stopped.threadId, granularity = "statement" })
+stopped, frame, locals = stop()
+check("a step back goes to where the step began", frame.line, line)
+check("the console evaluates there", ask("evaluate", { expression = "i + scale", context = "repl", frameId = frame.id }).result, "10")
+ask("next", { threadId = stopped.threadId, granularity = "statement" })
+stopped, frame, locals = stop()
+check("a step goes forward again", frame.line, line_of("body_return"))
+ask("continue", { threadId = stopped.threadId, granularity = "statement" })
+stopped, frame, locals = stop()
+check("the program goes on from the present", { stopped.reason, locals.i }, { "breakpoint", "1" })
+ask("reverseContinue", { threadId = stopped.threadId, granularity = "statement" })
+stopped, frame, locals = stop()
+check("reverse continue goes to the stop before", { frame.line, locals.i }, { line_of("body_return"), "0" })
+ask("evaluate", { expression = ":past present", context = "repl", frameId = frame.id })
+stopped, frame, locals = stop()
+check("the console returns to the present", { frame.line, locals.i }, { line, "1" })
 
 ask("setBreakpoints", { source = { path = source }, breakpoints = {}, lines = {} })
 ask("continue", { threadId = stopped.threadId, granularity = "statement" })
