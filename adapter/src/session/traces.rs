@@ -24,14 +24,7 @@ pub fn add(session: &mut Session, location: &str, query: String) -> Result<Trace
         let text = "`location` is missing: FILE:LINE or a function";
         return Err(RequestError::Arguments(text.to_owned()));
     }
-    let line = location.rsplit_once(':').and_then(|(file, line)| {
-        let is_file = !file.is_empty() && !file.ends_with(':');
-        Some((file, line.parse().ok()?)).filter(|_| is_file)
-    });
-    let place = match line {
-        Some((file, line)) => TracePlace::Line(debug_info_path(session, file), line),
-        None => TracePlace::Function(location.to_owned()),
-    };
+    let place = TracePlace::parse(location, |file| debug_info_path(session, file));
     let id = session.debugger.add_tracepoint(place, query.clone());
     if let Some(trace) = trace(session, id, 0, 0) {
         return Ok(trace);

@@ -34,7 +34,9 @@ pub(crate) use place::{RuntimeLocation, RuntimeValue};
 #[cfg(test)]
 pub(crate) use probe::NoProcess;
 pub(crate) use scope::Scope;
-pub(crate) use traced::{Calls, KeyPart, Measured, NumberKind, Traced, TracedColumn, TracedTable};
+pub(crate) use traced::{
+    Calls, KeyPart, Measured, NEVER, NumberKind, Traced, TracedColumn, TracedTable,
+};
 
 use crate::arch::Arch;
 use crate::expr::Expression;

@@ -21,6 +21,9 @@ const KEY_TEXT: usize = 64;
 /// Maximum size in bytes of all captured values of a hit.
 const MAX_BYTES: usize = 640;
 
+/// Stands for no number where there may be none.
+pub(crate) const NEVER: i64 = i64::MIN;
+
 /// A compiled query.
 #[derive(Clone, Debug)]
 pub(crate) struct Traced {
@@ -34,6 +37,18 @@ pub(crate) struct Traced {
     pub(crate) record: Range<usize>,
     /// The numbers and captured values that are known when a call returns.
     pub(crate) late: Late,
+    /// The times since passes of other places, in the query's order.
+    pub(crate) sinces: Vec<TracedSince>,
+}
+
+/// A time since a pass of another place: indices of numbers and of captured values, which get it once
+/// the others are known.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct TracedSince {
+    /// The number that is the key.
+    pub(crate) key: usize,
+    pub(crate) numbers: Vec<usize>,
+    pub(crate) values: Vec<usize>,
 }
 
 /// What the query's own code does not compute at the entry: indices of numbers and of captured values.
@@ -95,6 +110,8 @@ pub(crate) struct TracedColumn {
     pub(crate) aggregate: Aggregate,
     pub(crate) number: usize,
     pub(crate) kind: NumberKind,
+    /// Whether there may be no number ([`NEVER`]).
+    pub(crate) is_optional: bool,
 }
 
 /// The meaning of a number's 64 bits.
@@ -192,6 +209,12 @@ fn nothing() -> RuntimeValue {
     RuntimeValue::new(word(), RuntimeLocation::Int(Int::Constant(0), Width::WORD))
 }
 
+/// Returns a time that is written later, and may be none.
+fn no_time() -> RuntimeValue {
+    let ty = Ty::Builtin(Scalar::new(ScalarKind::Signed, 8), "long");
+    RuntimeValue::new(ty, RuntimeLocation::Int(Int::Constant(0), Width::WORD))
+}
+
 fn returned(calls: Option<&Calls>) -> Result<RuntimeValue, NotCompilable> {
     match calls {
         Some(calls) => calls.returned.clone(),
@@ -221,7 +244,23 @@ impl Traced {
             tables: Vec::new(),
             record: 0..0,
             late: Late::default(),
+            sinces: Vec::new(),
         };
+        let keys = query.sinces.iter().map(|since| &since.key);
+        for key in keys.chain(&query.mark) {
+            let measured = Measured::compile(expression_of(key)?, scope)?;
+            if measured.kind == NumberKind::Float {
+                return Err(NotCompilable(format!(
+                    "`{}` is not a whole number",
+                    key.text
+                )));
+            }
+            traced.sinces.push(TracedSince {
+                key: traced.measured.len(),
+                ..TracedSince::default()
+            });
+            traced.measured.push(measured);
+        }
         for table in &query.tables {
             traced.add_table(table, calls, scope)?;
         }
@@ -265,10 +304,19 @@ impl Traced {
                 self.late.path_values.push(index);
                 Captured::of_word(&nothing(), scope)?
             }
+            Source::Since(since) => {
+                self.since(since)?.values.push(index);
+                Captured::of_word(&no_time(), scope)?
+            }
             _ => Captured::compile(expression_of(subject)?, scope)?,
         };
         self.captured.push(captured);
         self.captured.last_mut().ok_or_else(|| "no value".into())
+    }
+
+    fn since(&mut self, index: usize) -> Result<&mut TracedSince, NotCompilable> {
+        let since = self.sinces.get_mut(index);
+        since.ok_or_else(|| "the place of a `since` is unknown".into())
     }
 
     /// Adds a number, and returns its kind.
@@ -287,6 +335,10 @@ impl Traced {
             Source::Returned => {
                 self.late.returned_numbers.push(index);
                 Measured::of_value(returned(calls)?, scope)?
+            }
+            Source::Since(since) => {
+                self.since(since)?.numbers.push(index);
+                Measured::of_value(no_time(), scope)?
             }
             _ => Measured::compile(expression_of(subject)?, scope)?,
         };
@@ -325,6 +377,7 @@ impl Traced {
                     aggregate: Aggregate::Count,
                     number: 0,
                     kind: NumberKind::Unsigned,
+                    is_optional: false,
                 });
                 continue;
             };
@@ -339,6 +392,7 @@ impl Traced {
                 aggregate: column.aggregate,
                 number,
                 kind,
+                is_optional: subject.is_optional(),
             });
         }
         self.tables.push(TracedTable {
@@ -427,7 +481,8 @@ fn expression_of(subject: &Subject) -> Result<&Expression, NotCompilable> {
         | Source::Elapsed
         | Source::Returned
         | Source::CallPath
-        | Source::CallDepth => Err(NotCompilable(format!(
+        | Source::CallDepth
+        | Source::Since(_) => Err(NotCompilable(format!(
             "`{}` is known only to the debugger",
             subject.text
         ))),

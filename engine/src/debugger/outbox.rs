@@ -19,10 +19,15 @@ impl From<Notice> for Event {
 }
 
 impl Debugger {
-    /// Adds an event to the queue.
+    /// Adds an event to the queue. A change of a mark is one of its tracepoint.
     pub(crate) fn emit(&mut self, event: Event) {
         self.take_notices();
-        self.client.events.push_back(event);
+        self.client.events.push_back(match event {
+            Event::BreakpointChanged(id) => {
+                Event::BreakpointChanged(self.stops.breakpoints.known_to_clients(id))
+            }
+            event => event,
+        });
     }
 
     /// Returns whether the queue has events.
@@ -73,6 +78,7 @@ impl Debugger {
         for notice in std::mem::take(&mut self.inferior.notices) {
             if let Notice::ThreadExited(thread) = notice {
                 self.forget_paths(thread);
+                self.forget_passes(thread);
             }
             self.client.events.push_back(notice.into());
         }

@@ -43,7 +43,7 @@ pub(super) fn text(table: &TraceTable) -> String {
             });
             let cells = columns.iter().map(|column| {
                 let cell = row.cells.get(*column);
-                cell.map_or_else(String::new, |cell| cell_text(&table.columns[*column], cell))
+                cell.map_or_else(String::new, |cell| cell_text(table, *column, cell))
             });
             lines.push(keys.chain(cells).collect());
         }
@@ -68,7 +68,7 @@ pub(super) fn text(table: &TraceTable) -> String {
                 text.push('\n');
             }
             let _ = write!(text, "  {name}{}:", of_row(table, row));
-            histogram_text(buckets, &mut text);
+            histogram_text(buckets, is_duration(table, column), &mut text);
         }
     }
     text
@@ -83,8 +83,9 @@ fn of_row(table: &TraceTable, row: &TraceRow) -> String {
 }
 
 /// Appends the buckets, with a bar each. Runs of empty ones are left out.
-fn histogram_text(buckets: &[TraceBucket], text: &mut String) {
+fn histogram_text(buckets: &[TraceBucket], is_duration: bool, text: &mut String) {
     let most = buckets.iter().map(|it| it.count).max().unwrap_or(0).max(1);
+    let number = if is_duration { duration } else { rounded };
     let mut names: Vec<(String, u64)> = Vec::new();
     let mut empty = 0;
     for bucket in buckets {
@@ -96,7 +97,7 @@ fn histogram_text(buckets: &[TraceBucket], text: &mut String) {
         } else {
             empty = 0;
         }
-        names.push((bounds(bucket), bucket.count));
+        names.push((bounds(bucket, number), bucket.count));
     }
     let width = names
         .iter()
@@ -114,13 +115,13 @@ fn histogram_text(buckets: &[TraceBucket], text: &mut String) {
     }
 }
 
-fn bounds(bucket: &TraceBucket) -> String {
+fn bounds(bucket: &TraceBucket, number: fn(f64) -> String) -> String {
     match (bucket.from, bucket.to) {
-        (None, Some(to)) => format!("below {}", rounded(to)),
-        (Some(from), None) => format!("{} and more", rounded(from)),
-        (Some(from), Some(to)) if (from, to) == (0.0, 1.0) || from == to => rounded(from),
-        (Some(from), Some(to)) if from < 0.0 => format!("({}, {}]", rounded(to), rounded(from)),
-        (Some(from), Some(to)) => format!("[{}, {})", rounded(from), rounded(to)),
+        (None, Some(to)) => format!("below {}", number(to)),
+        (Some(from), None) => format!("{} and more", number(from)),
+        (Some(from), Some(to)) if (from, to) == (0.0, 1.0) || from == to => number(from),
+        (Some(from), Some(to)) if from < 0.0 => format!("({}, {}]", number(to), number(from)),
+        (Some(from), Some(to)) => format!("[{}, {})", number(from), number(to)),
         (None, None) => String::new(),
     }
 }
@@ -132,10 +133,17 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Returns the text of a cell: times with a unit, other numbers with their digits in groups.
-pub(super) fn cell_text(column: &str, cell: &TraceCell) -> String {
+/// Returns whether the numbers of a column are durations.
+fn is_duration(table: &TraceTable, column: usize) -> bool {
+    let kind = table.column_kinds.get(column);
+    kind.is_some_and(|kind| kind.unit.as_deref() == Some("ns"))
+}
+
+/// Returns the text of a cell of a column: times with a unit, other numbers with their digits in
+/// groups.
+pub(super) fn cell_text(table: &TraceTable, column: usize, cell: &TraceCell) -> String {
     match cell.number {
-        Some(number) if column.ends_with("(elapsed)") => duration(number),
+        Some(number) if is_duration(table, column) => duration(number),
         _ => grouped_text(&cell.text),
     }
 }

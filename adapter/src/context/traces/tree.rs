@@ -153,8 +153,9 @@ pub(super) fn text(table: &TraceTable) -> String {
         let row = tree.nodes[node].row.as_ref();
         let cell = |column: usize| -> Option<&TraceCell> { row?.cells.get(column) };
         let columns = table.columns.iter().enumerate();
-        let cells = columns.map(|(index, name)| {
-            cell(index).map_or_else(|| "–".to_owned(), |cell| cell_text(name, cell))
+        let cells = columns.map(|(index, _)| {
+            let text = |cell| cell_text(table, index, cell);
+            cell(index).map_or_else(|| "–".to_owned(), text)
         });
         let mut line: Vec<String> = cells.collect();
         if has_times {
@@ -175,6 +176,7 @@ pub(super) fn text(table: &TraceTable) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::TraceColumn;
 
     fn table(rows: &[(&str, u64, Option<f64>)]) -> TraceTable {
         let row = |(path, hits, total): &(&str, u64, Option<f64>)| TraceRow {
@@ -196,6 +198,13 @@ mod tests {
             keys: vec!["call_path".to_owned()],
             key_kinds: vec![PATH_KEY.to_owned()],
             columns: vec!["count".to_owned(), TOTAL.to_owned()],
+            column_kinds: vec![
+                TraceColumn::default(),
+                TraceColumn {
+                    unit: Some("ns".to_owned()),
+                    ..TraceColumn::default()
+                },
+            ],
             rows: rows.iter().map(row).collect(),
             all_rows: rows.len() as u64 + 2,
             ..TraceTable::default()

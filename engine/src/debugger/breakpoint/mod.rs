@@ -120,6 +120,17 @@ impl Debugger {
         };
         let mut info = breakpoint.info(id);
         self.watch_info(id, &mut info);
+        let remarks = self.stops.breakpoints.remarks_on_marks(id);
+        if !remarks.is_empty() {
+            info.is_in_program = false;
+            let own = info.message.take();
+            info.message = Some(
+                own.into_iter()
+                    .chain(remarks)
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            );
+        }
         if self.is_post_mortem() {
             info.verified = false;
             info.message = Some("this is a core file: breakpoints cannot be hit".into());
@@ -259,9 +270,8 @@ impl Debugger {
     pub(crate) fn bind_functions(&mut self) {
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         for id in ids {
-            let breakpoints = &self.stops.breakpoints;
-            let mut named = breakpoints.functions.iter().chain(&breakpoints.tracepoints);
-            let bound = named.any(|it| *it == id) && self.bind(id);
+            let is_named = self.stops.breakpoints.named().any(|it| *it == id);
+            let bound = is_named && self.bind(id);
             if self.check_names(id) || bound {
                 self.emit(Event::BreakpointChanged(id));
             }

@@ -113,8 +113,7 @@ fn check(breakpoint: &Breakpoint, modules: &Modules) -> Checked {
         }
     }
     if let Some(query) = &breakpoint.program.trace {
-        let subjects = query.subjects();
-        expressions.extend(subjects.filter_map(|it| Some(("tracepoint", it.expression()?))));
+        expressions.extend(query.expressions().map(|it| ("tracepoint", it)));
     }
     let (mut known, mut lacking, mut unread_somewhere) = (false, Vec::new(), false);
     let mut unread = Vec::new();

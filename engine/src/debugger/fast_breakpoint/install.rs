@@ -231,9 +231,7 @@ impl Debugger {
         };
         let ring = self.inferior.jumps.ring.as_ref().map(|ring| ring.at);
         let then = match (count, &message, ring) {
-            _ if let Some(trace) = trace => {
-                HitAction::Trace(trace.area().tracing(thread, trace.moment()))
-            }
+            _ if let Some(trace) = trace => HitAction::Trace(trace.tracing(thread)),
             (count, Some(message), Some(ring)) => HitAction::Say {
                 message,
                 ring,

@@ -3,6 +3,7 @@
 //! A call is identified by its thread, its function and the address of its frame. One that ends
 //! otherwise (an exception, `longjmp`) is forgotten when another has the same frame.
 
+use crate::compile::NEVER;
 use crate::debugger::Debugger;
 use crate::expr::query::{Query, Source, Subject};
 use crate::ids::error::Error;
@@ -36,8 +37,18 @@ pub(crate) struct Entered {
     pub ticks: u64,
     /// The text of each key and each recorded value, in order; `None`: known at the return.
     pub texts: Vec<Option<String>>,
-    /// The number of each column that has one, likewise.
-    pub numbers: Vec<Option<Number>>,
+    /// The number of each column that has one.
+    pub numbers: Vec<Known>,
+}
+
+/// What is known of a number at the entry of a call.
+pub(crate) enum Known {
+    /// The number.
+    Now(Number),
+    /// It is known at the return.
+    Later,
+    /// There is none.
+    Never,
 }
 
 /// What is known of a call at its return.
@@ -174,7 +185,11 @@ impl Debugger {
             });
         let numbers = columns.map(|(subject, column)| {
             let bits = values.numbers.get(column.number).copied().unwrap_or(0);
-            (!subject.is_late()).then(|| number(column.kind, bits))
+            match subject.is_late() {
+                true => Known::Later,
+                false if column.is_optional && bits as i64 == NEVER => Known::Never,
+                false => Known::Now(number(column.kind, bits)),
+            }
         });
         Some(Entered {
             ticks,
@@ -310,13 +325,14 @@ pub(super) fn complete(
         for column in &table.columns {
             columns.push(match &column.value {
                 None => None,
-                Some(subject) => Some(match numbers.next().flatten() {
-                    Some(number) => number,
-                    None if matches!(subject.value, Source::Elapsed) => {
-                        Number::Int(i128::from(left.nanoseconds))
+                Some(subject) => match numbers.next() {
+                    Some(Known::Now(number)) => Some(number),
+                    Some(Known::Never) => None,
+                    _ if matches!(subject.value, Source::Elapsed) => {
+                        Some(Number::Int(i128::from(left.nanoseconds)))
                     }
-                    None => left.number.clone()?,
-                }),
+                    _ => Some(left.number.clone()?),
+                },
             });
         }
         additions.push(Addition {

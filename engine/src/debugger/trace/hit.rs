@@ -1,6 +1,7 @@
 //! A hit of a tracepoint that the debugger evaluates.
 
-use super::call::{Activation, Entered, Left, complete, number_in};
+use super::call::{Activation, Entered, Known, Left, complete, number_in};
+use crate::compile::NEVER;
 use crate::debugger::Debugger;
 use crate::debugger::frame::FrameScope;
 use crate::expr::query::{Query, Source, Subject};
@@ -9,7 +10,7 @@ use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inspect::value::{self, Limits};
 use crate::os::ticks;
-use crate::stops::trace::{Number, STACK_SEPARATOR, path_text};
+use crate::stops::trace::{Number, STACK_SEPARATOR, path_text, time_text};
 use dwarf::LoadAddr;
 
 impl Debugger {
@@ -23,6 +24,9 @@ impl Debugger {
         hidden: usize,
         query: &Query,
     ) {
+        if let (Some(key), Some(addr)) = (&query.mark, addr) {
+            return self.record_pass(id, thread, (addr, hidden), key);
+        }
         let now = ticks();
         let site = addr.and_then(|addr| self.site_query(id, addr, hidden, query));
         let Some(site) = site else {
@@ -39,7 +43,12 @@ impl Debugger {
             }
             _ => Vec::new(),
         };
-        let values = self.in_hit_frame(thread, hidden, |context| entered(own, &path, context));
+        let place = (addr.unwrap_or(LoadAddr(0)), hidden);
+        let times = self.take_passes(id, thread, place, own);
+        let values = times.and_then(|times| {
+            let known = (&path[..], &times[..]);
+            self.in_hit_frame(thread, hidden, |context| entered(own, known, context))
+        });
         let Some(state) = self.traces.0.get_mut(&id) else {
             return;
         };
@@ -66,8 +75,13 @@ impl Debugger {
     }
 }
 
-/// Returns what is known at a hit: everything, unless calls are recorded.
-fn entered(query: &Query, path: &[String], context: &mut FrameScope<'_>) -> Result<Entered, Error> {
+/// Returns what is known at a hit: everything, unless calls are recorded. `path`: the functions of the
+/// calls in progress; `times`: those since the passes of other places.
+fn entered(
+    query: &Query,
+    (path, times): (&[String], &[Option<u64>]),
+    context: &mut FrameScope<'_>,
+) -> Result<Entered, Error> {
     let is_call = query.records_calls();
     let mut entered = Entered {
         ticks: ticks(),
@@ -76,16 +90,16 @@ fn entered(query: &Query, path: &[String], context: &mut FrameScope<'_>) -> Resu
     };
     for table in &query.tables {
         for key in &table.keys {
-            entered.texts.push(text_of(key, (is_call, path), context)?);
+            let known = (is_call, path, times);
+            entered.texts.push(text_of(key, known, context)?);
         }
         for subject in table.columns.iter().filter_map(|it| it.value.as_ref()) {
-            entered.numbers.push(number_of(subject, context)?);
+            entered.numbers.push(number_of(subject, times, context)?);
         }
     }
     for subject in &query.record {
-        entered
-            .texts
-            .push(text_of(subject, (is_call, path), context)?);
+        let known = (is_call, path, times);
+        entered.texts.push(text_of(subject, known, context)?);
     }
     Ok(entered)
 }
@@ -93,7 +107,7 @@ fn entered(query: &Query, path: &[String], context: &mut FrameScope<'_>) -> Resu
 /// Returns a value's text; `None` if it is known only when the call returns.
 fn text_of(
     subject: &Subject,
-    (is_call, path): (bool, &[String]),
+    (is_call, path, times): (bool, &[String], &[Option<u64>]),
     context: &mut FrameScope<'_>,
 ) -> Result<Option<String>, Error> {
     let expression = match &subject.value {
@@ -106,6 +120,10 @@ fn text_of(
                 false => context.callers(1).pop(),
             };
             return Ok(Some(name.unwrap_or_else(|| "??".to_owned())));
+        }
+        Source::Since(index) => {
+            let time = times.get(*index).copied().flatten();
+            return Ok(Some(time_text(time.map_or(NEVER, |time| time as i64))));
         }
         Source::CallPath | Source::CallDepth => return Ok(Some(path_text(subject, path))),
         // At a site, each parameter is a value of its own.
@@ -122,16 +140,24 @@ fn text_of(
     Ok(Some(text))
 }
 
-/// Returns a value's number; `None` if it is known only when the call returns.
-fn number_of(subject: &Subject, context: &mut FrameScope<'_>) -> Result<Option<Number>, Error> {
+/// Returns a value's number.
+fn number_of(
+    subject: &Subject,
+    times: &[Option<u64>],
+    context: &mut FrameScope<'_>,
+) -> Result<Known, Error> {
+    if let Source::Since(index) = subject.value {
+        let time = times.get(index).copied().flatten();
+        return Ok(time.map_or(Known::Never, |time| Known::Now(Number::Int(time.into()))));
+    }
     let Some(expression) = subject.expression() else {
-        return Ok(None);
+        return Ok(Known::Later);
     };
     let value = expression.evaluate(context, Purpose::Look);
     let value = value.map_err(|error| in_subject(subject, &error))?;
     let number = number_in(context.as_target(), &value);
     number
-        .map(Some)
+        .map(Known::Now)
         .map_err(|error| in_subject(subject, &error))
 }
 

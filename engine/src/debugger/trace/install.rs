@@ -1,5 +1,6 @@
 //! The program's own memory for what a tracepoint records, and the code that records it.
 
+use super::mark::MarkCode;
 use crate::arch::Arch;
 use crate::compile::{
     Calls, CodeScope, Measured, NotCompilable, RuntimeLocation, RuntimeValue, Traced,
@@ -11,36 +12,39 @@ use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::jump_patch::call_paths::PathSite;
 use crate::inferior::jump_patch::install::Refusal;
 use crate::inferior::jump_patch::trace_area::{Layout, TraceArea};
-use crate::inferior::jump_patch::trampoline::Moment;
+use crate::inferior::jump_patch::trampoline::{Moment, Tracing};
 use crate::inspect::abi::{self, Class, Returning};
 use crate::inspect::value::Ty;
 use dwarf::{LoadAddr, TypeId};
 use std::rc::Rc;
 
 /// What the code at a site of a tracepoint is to do.
-pub(crate) struct SiteTrace {
-    area: Rc<TraceArea>,
-    /// The address of the frame, and whether the call returns here.
-    call: Option<(Measured, bool)>,
+pub(crate) enum SiteTrace {
+    /// Record a hit, or a call: then the address of the frame, and whether the call returns here.
+    Record(Rc<TraceArea>, Option<(Measured, bool)>),
+    /// Keep the time.
+    Mark(Box<MarkCode>),
 }
 
 impl SiteTrace {
-    pub fn area(&self) -> &TraceArea {
-        &self.area
-    }
-
-    /// Returns what happens at the site.
-    pub fn moment(&self) -> Moment<'_> {
-        match &self.call {
-            None => Moment::Hit,
-            Some((frame, false)) => Moment::Enter(frame),
-            Some((frame, true)) => Moment::Leave(frame),
+    /// Returns what happens at the site. `thread`: the place of a thread's number.
+    pub fn tracing(&self, thread: Option<i32>) -> Tracing<'_> {
+        match self {
+            SiteTrace::Mark(code) => code.tracing(thread),
+            SiteTrace::Record(area, call) => {
+                let moment = match call {
+                    None => Moment::Hit,
+                    Some((frame, false)) => Moment::Enter(frame),
+                    Some((frame, true)) => Moment::Leave(frame),
+                };
+                area.tracing(thread, moment)
+            }
         }
     }
 
     /// Returns whether a condition decides here.
     pub fn has_condition(&self) -> bool {
-        !matches!(self.call, Some((_, true)))
+        !matches!(self, SiteTrace::Record(_, Some((_, true))))
     }
 }
 
@@ -69,6 +73,10 @@ impl Debugger {
         id: BreakpointId,
         query: &Query,
     ) -> Result<SiteTrace, Refusal> {
+        if query.mark.is_some() {
+            let code = self.mark_code(thread, site, id, query)?;
+            return Ok(SiteTrace::Mark(Box::new(code)));
+        }
         let exit = self.stops.breakpoints.exit_at(id, site);
         let entry = exit.map_or(site, |exit| exit.entry);
         let area = self.trace_area(thread, entry, id, query)?;
@@ -76,7 +84,7 @@ impl Debugger {
             true => Some((self.frame_address_at(site)?, exit.is_some())),
             false => None,
         };
-        Ok(SiteTrace { area, call })
+        Ok(SiteTrace::Record(area, call))
     }
 
     fn frame_address_at(&self, site: LoadAddr) -> Result<Measured, Refusal> {
@@ -122,6 +130,7 @@ impl Debugger {
             }
             false => None,
         };
+        let marks = self.mark_sites(id, query, thread, entry)?;
         let state = self.traces.0.get_mut(&id);
         let state = state.ok_or("the tracepoint was removed")?;
         let areas = &self.inferior.jumps.trace_areas;
@@ -137,7 +146,7 @@ impl Debugger {
         let (at, shared) = self.inferior.map_shared(thread, entry, layout.len)?;
         self.inferior.jumps.trace_areas.push((at, layout.len));
         let area = TraceArea::new((entry, function), (own, traced), layout, at, shared);
-        let area = Rc::new(area.with_paths(paths));
+        let area = Rc::new(area.with_paths(paths).with_marks(marks));
         state.areas.push(area.clone());
         Ok(area)
     }

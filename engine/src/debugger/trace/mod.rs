@@ -4,6 +4,7 @@
 mod call;
 mod hit;
 mod install;
+mod mark;
 mod path;
 
 pub(crate) use install::SiteTrace;
@@ -13,6 +14,7 @@ use crate::expr::query::{Query, SiteQuery};
 use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
 use crate::inferior::jump_patch::call_paths::CallPaths;
 use crate::inferior::jump_patch::log_ring::LogTarget;
+use crate::inferior::jump_patch::marks::Marks;
 use crate::inferior::jump_patch::trace_area::TraceArea;
 use crate::os::{nanoseconds_per_tick, ticks};
 use crate::stops::breakpoint::Spec;
@@ -44,6 +46,8 @@ struct TraceState {
     sites: FxHashMap<LoadAddr, Rc<SiteQuery>>,
     /// The paths of calls, once one was recorded in this process.
     paths: Option<Rc<CallPaths>>,
+    /// The passes since which times are measured, of each mark that was hit in this process.
+    marks: FxHashMap<BreakpointId, Rc<Marks>>,
     clock: Clock,
 }
 
@@ -100,27 +104,27 @@ impl Traces {
     }
 }
 
-/// Where a tracepoint is set.
+/// Where a tracepoint is set: on a line of a source file, or at the entry of functions.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum TracePlace {
-    /// On a line of a source file.
-    Line(PathBuf, u32),
-    /// At the entry of a function, by its name or a pattern `/regular expression/`.
-    Function(String),
+pub struct TracePlace(Spec);
+
+impl TracePlace {
+    /// Returns the place of this name: `FILE:LINE`, a function, or a pattern `/regular expression/`.
+    /// `path`: the path in the debug info of a file.
+    pub fn parse(text: &str, path: impl FnOnce(&str) -> PathBuf) -> TracePlace {
+        let mut spec = Spec::of_place(text);
+        if let Spec::Line { source, .. } = &mut spec {
+            *source = path(&source.to_string_lossy());
+        }
+        TracePlace(spec)
+    }
 }
 
 impl Debugger {
     /// Sets a tracepoint that belongs to no set of breakpoints: it stays until it is removed. Returns
     /// its number, which [`Debugger::breakpoint`] knows.
     pub fn add_tracepoint(&mut self, place: TracePlace, query: String) -> BreakpointId {
-        let spec = match place {
-            TracePlace::Line(source, line) => Spec::Line {
-                source,
-                line,
-                column: None,
-            },
-            TracePlace::Function(name) => Spec::Function(name),
-        };
+        let spec = place.0;
         let options = BreakpointOptions {
             trace: Some(query),
             ..BreakpointOptions::default()
@@ -243,9 +247,11 @@ impl Debugger {
                 entered: FxHashMap::default(),
                 sites: FxHashMap::default(),
                 paths: None,
+                marks: FxHashMap::default(),
                 clock: Clock::start(),
             });
         }
+        self.update_marks();
     }
 
     /// Drops what is known of the sites of tracepoints, for another program.
@@ -253,6 +259,7 @@ impl Debugger {
         for state in self.traces.0.values_mut() {
             state.sites.clear();
             state.paths = None;
+            state.marks.clear();
         }
     }
 

@@ -9,6 +9,30 @@ use dwarf::LoadAddr;
 use std::rc::Rc;
 
 impl Debugger {
+    /// Returns whether memory of a tracepoint is still where it was in the program, or was never there:
+    /// after an exec it is gone.
+    pub(super) fn is_mapped(&self, at: Option<LoadAddr>) -> bool {
+        let areas = &self.inferior.jumps.trace_areas;
+        at.is_none_or(|at| areas.iter().any(|area| area.0 == at))
+    }
+
+    /// Returns zeroed memory that the program and the debugger share, and its address in the program;
+    /// memory of the debugger alone if that is not possible.
+    pub(super) fn shared_memory(
+        &mut self,
+        thread: ThreadId,
+        near: LoadAddr,
+        len: u64,
+    ) -> Option<(Option<LoadAddr>, Shared)> {
+        match self.inferior.map_shared(thread, near, len) {
+            Ok((at, shared)) => {
+                self.inferior.jumps.trace_areas.push((at, len));
+                Some((Some(at), shared))
+            }
+            Err(_) => Some((None, Shared::private(len as usize).ok()?)),
+        }
+    }
+
     /// Returns the paths of a tracepoint's calls. Their memory is mapped in the program the first time,
     /// or only here if that is not possible. `None`: the tracepoint was removed.
     pub(super) fn call_paths(
@@ -17,24 +41,11 @@ impl Debugger {
         thread: ThreadId,
         near: LoadAddr,
     ) -> Option<Rc<CallPaths>> {
-        let areas = &self.inferior.jumps.trace_areas;
-        // After an exec the program's memory is gone.
-        let is_there = |paths: &&Rc<CallPaths>| {
-            let is_mapped = |at| areas.iter().any(|area| area.0 == at);
-            paths.at.is_none_or(is_mapped)
-        };
         let known = self.traces.get(id).and_then(|state| state.paths.as_ref());
-        if let Some(paths) = known.filter(is_there) {
+        if let Some(paths) = known.filter(|it| self.is_mapped(it.at)) {
             return Some(paths.clone());
         }
-        let (at, shared) = match self.inferior.map_shared(thread, near, call_paths::LEN) {
-            Ok((at, shared)) => {
-                let area = (at, call_paths::LEN);
-                self.inferior.jumps.trace_areas.push(area);
-                (Some(at), shared)
-            }
-            Err(_) => (None, Shared::private(call_paths::LEN as usize).ok()?),
-        };
+        let (at, shared) = self.shared_memory(thread, near, call_paths::LEN)?;
         let state = self.traces.0.get_mut(&id)?;
         Some(
             state

@@ -49,6 +49,7 @@ mod coverage;
 pub(crate) mod drain;
 pub(crate) mod install;
 pub(crate) mod log_ring;
+pub(crate) mod marks;
 mod put;
 pub(crate) mod recover;
 pub(crate) mod trace_area;

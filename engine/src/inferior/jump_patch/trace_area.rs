@@ -8,6 +8,7 @@
 //! slot odd, and is complete when that word is even.
 
 use super::call_paths::{CallPaths, PathSite};
+use super::marks::MarkSite;
 use super::trampoline::{Moment, Tracing};
 use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale, SiteQuery};
@@ -72,6 +73,9 @@ pub const INT_BUCKETS: i32 = 129;
 pub const FLOAT_BUCKETS: i32 = 257;
 /// Exponents of floats that have a bucket of their own are from minus this up to this minus 1.
 pub const EXPONENTS: i32 = 64;
+
+/// Offset in the column of a mean, behind the sum, of the number of values, where a hit may have none.
+pub const VALUES_ADDED: i32 = 16;
 
 /// Where everything is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -195,6 +199,7 @@ impl TableLayout {
 fn words(column: TracedColumn) -> i32 {
     match column.aggregate {
         Aggregate::Count => 0,
+        Aggregate::Mean if column.is_optional => 3,
         Aggregate::Sum | Aggregate::Mean => 2,
         Aggregate::Least | Aggregate::Greatest => 1,
         Aggregate::Histogram(Scale::Log2) if column.kind == NumberKind::Float => FLOAT_BUCKETS,
@@ -253,6 +258,8 @@ pub struct TraceArea {
     pub at: LoadAddr,
     /// The paths of calls, if they are recorded, and the site in them.
     pub paths: Option<(Rc<CallPaths>, PathSite)>,
+    /// The passes of other places since which times are measured, in the query's order.
+    pub marks: Vec<MarkSite>,
     shared: Shared,
 }
 
@@ -319,6 +326,7 @@ impl TraceArea {
             layout,
             at,
             paths: None,
+            marks: Vec::new(),
             shared,
         }
     }
@@ -326,6 +334,11 @@ impl TraceArea {
     /// Adds the paths of calls that the site's code keeps.
     pub fn with_paths(self, paths: Option<(Rc<CallPaths>, PathSite)>) -> TraceArea {
         TraceArea { paths, ..self }
+    }
+
+    /// Sets the passes since which times are measured.
+    pub fn with_marks(self, marks: Vec<MarkSite>) -> TraceArea {
+        TraceArea { marks, ..self }
     }
 
     /// Returns the paths of calls, if they are recorded.
@@ -341,6 +354,7 @@ impl TraceArea {
             area: self.at,
             thread,
             paths: self.paths.as_ref().map(|(_, site)| *site),
+            marks: &self.marks,
             moment,
         }
     }

@@ -4,6 +4,7 @@
 
 use super::call_paths::PathSite;
 use super::log_ring::{MAX_RECORD_VALUE_BYTES, Message};
+use super::marks::MarkSite;
 use super::trace_area::Layout;
 use super::window::PatchedRange;
 use super::{aarch64, x86_64};
@@ -61,6 +62,9 @@ pub struct Tracing<'a> {
     pub thread: Option<i32>,
     /// The paths of calls, if they are recorded: it is known then where the thread's number is.
     pub paths: Option<PathSite>,
+    /// The passes of other places since which the query measures times, in its order; of a mark, its
+    /// own passes.
+    pub marks: &'a [MarkSite],
     /// Whether a call begins or ends.
     pub moment: Moment<'a>,
 }
@@ -74,13 +78,15 @@ pub enum Moment<'a> {
     Enter(&'a Measured),
     /// The call in the frame at this address returns, and is recorded.
     Leave(&'a Measured),
+    /// A pass, whose time is kept for other tracepoints.
+    Mark,
 }
 
 impl<'a> Moment<'a> {
     /// Returns the address of the frame of a call.
     pub fn frame(self) -> Option<&'a Measured> {
         match self {
-            Moment::Hit => None,
+            Moment::Hit | Moment::Mark => None,
             Moment::Enter(frame) | Moment::Leave(frame) => Some(frame),
         }
     }

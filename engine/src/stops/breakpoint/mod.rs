@@ -9,6 +9,7 @@ pub(crate) mod indirect;
 mod inlined;
 pub(crate) mod instruction;
 pub(crate) mod locations;
+mod mark;
 pub(crate) mod names;
 pub(crate) mod new_images;
 mod other_paths;
@@ -21,6 +22,7 @@ pub(crate) mod watch;
 use evaluation::{Evaluation, Evaluations};
 pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
+use mark::Mark;
 
 use crate::expr::Expression;
 use crate::expr::query::Query;
@@ -181,6 +183,8 @@ pub(crate) struct Breakpoint {
     /// Whether the program or the debugger evaluates its hits, as far as that is decided.
     evaluations: Evaluations,
     pub(crate) search: Search,
+    /// Whose mark it is, if it is one.
+    pub(crate) mark: Option<Mark>,
 }
 
 impl Breakpoint {
@@ -201,6 +205,7 @@ impl Breakpoint {
             note: None,
             evaluations: Evaluations::default(),
             search: Search::Line,
+            mark: None,
         };
         breakpoint.set_options(options);
         breakpoint
@@ -229,6 +234,13 @@ impl Breakpoint {
                 Some(Ok(pattern)) => self.search = Search::Functions(pattern),
                 Some(Err(error)) => self.failure = Some(error.into()),
             }
+        }
+        if let Some(mark) = &self.mark {
+            match Query::of_mark(&mark.key, language) {
+                Ok(query) => self.program.trace = Some(Rc::new(query)),
+                Err(error) => self.failure = Some(error.to_string().into()),
+            }
+            return;
         }
         let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         let mut filter = None;
@@ -353,6 +365,8 @@ pub struct Breakpoints {
     pub(crate) data: Vec<BreakpointId>,
     /// Tracepoints that belong to no set of the client.
     pub(crate) tracepoints: Vec<BreakpointId>,
+    /// The marks of all tracepoints.
+    pub(crate) marks: Vec<BreakpointId>,
     pub(crate) freshness: freshness::Checked,
 }
 
@@ -427,8 +441,8 @@ impl Breakpoints {
     /// Returns whether locations of function breakpoints are being searched that the program must
     /// not pass.
     pub fn await_places(&self, indexer: &Indexer) -> bool {
-        let functions = self.functions.iter().chain(&self.tracepoints);
-        let breakpoints = functions.filter_map(|id| self.all.get(id));
+        let breakpoints = self.named();
+        let breakpoints = breakpoints.filter_map(|id| self.all.get(id));
         breakpoints
             .filter(|breakpoint| breakpoint.failure.is_none())
             .any(|breakpoint| match &breakpoint.search {
@@ -437,10 +451,17 @@ impl Breakpoints {
             })
     }
 
+    /// Returns those that may be on functions.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &BreakpointId> {
+        let own = self.tracepoints.iter().chain(&self.marks);
+        self.functions.iter().chain(own)
+    }
+
     /// Ends the wait for these searches. Returns the breakpoints that the program waited for.
     pub fn pass_by(&mut self, indexer: &Indexer) -> Vec<BreakpointId> {
         let mut passed = Vec::new();
-        for id in self.functions.iter().chain(&self.tracepoints) {
+        let named: Vec<BreakpointId> = self.named().copied().collect();
+        for id in &named {
             if let Some(breakpoint) = self.all.get_mut(id)
                 && let Search::Function(named) = &mut breakpoint.search
                 && named.is_awaited(indexer)
@@ -509,7 +530,7 @@ impl Breakpoints {
 
     /// Returns all tracepoints, and what they record.
     pub(crate) fn traces(&self) -> impl Iterator<Item = (BreakpointId, Rc<Query>)> {
-        let all = self.all.iter();
+        let all = self.all.iter().filter(|(_, it)| it.mark.is_none());
         all.filter_map(|(id, it)| Some((*id, it.program.trace.clone()?)))
     }
 

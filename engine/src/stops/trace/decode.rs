@@ -1,11 +1,11 @@
 //! Rows and records in the program's memory, as values and texts.
 
 use super::{Cell, Histogram, Number};
-use crate::compile::{Captured, NumberKind, TracedColumn};
+use crate::compile::{Captured, NEVER, NumberKind, TracedColumn};
 use crate::expr::query::{Aggregate, Scale, Source, Subject};
 use crate::inferior::jump_patch::call_paths::CallPaths;
 pub(super) use crate::inferior::jump_patch::trace_area::EXPONENTS;
-use crate::inferior::jump_patch::trace_area::{FLOAT_BUCKETS, INT_BUCKETS, RawRow};
+use crate::inferior::jump_patch::trace_area::{FLOAT_BUCKETS, INT_BUCKETS, RawRow, VALUES_ADDED};
 use crate::inspect::value::{Limits, Target};
 
 /// What stands between the functions of a stack that is a key.
@@ -34,6 +34,10 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
     match column.aggregate {
         Aggregate::Count => Cell::Count(hits),
         Aggregate::Sum => Cell::Number(Some(sum())),
+        Aggregate::Mean if column.is_optional => {
+            let values = words.get(VALUES_ADDED as usize / 8);
+            Cell::Mean(sum(), values.copied().unwrap_or(0))
+        }
         Aggregate::Mean => Cell::Mean(sum(), hits),
         Aggregate::Least | Aggregate::Greatest => {
             let empty = match column.aggregate {
@@ -41,8 +45,10 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
                 _ => i64::MIN,
             };
             let ordered = words.first().copied().unwrap_or(0) as i64;
-            // A float that is this number is not a number. An integer may be it, but there is a hit.
-            let is_empty = ordered == empty && column.kind == NumberKind::Float;
+            // A float that is this number is not a number. An integer may be it, but there is a hit; a
+            // time is not.
+            let may_be_empty = column.kind == NumberKind::Float || column.is_optional;
+            let is_empty = ordered == empty && may_be_empty;
             Cell::Number((!is_empty).then(|| number_in_order(column.kind, ordered)))
         }
         Aggregate::Histogram(scale) => {
@@ -93,6 +99,14 @@ pub(crate) fn path_text(subject: &Subject, names: &[String]) -> String {
     }
 }
 
+/// Returns the text of a time since a pass, in nanoseconds; [`NEVER`]: there was none.
+pub(crate) fn time_text(nanoseconds: i64) -> String {
+    match nanoseconds {
+        NEVER => "none".to_owned(),
+        nanoseconds => nanoseconds.to_string(),
+    }
+}
+
 /// Returns the texts of values: captured ones, and the name of the function.
 pub(crate) fn record_values<'a>(
     values: &[u8],
@@ -118,6 +132,14 @@ pub(crate) fn record_values<'a>(
             let path = word.map_or(0, |(word, _)| u64::from_le_bytes(*word));
             let names = paths.map(|paths| paths.names(path)).unwrap_or_default();
             texts.push(path_text(subject, &names));
+            continue;
+        }
+        if matches!(subject.value, Source::Since(_)) {
+            let word = rest.and_then(<[u8]>::split_first_chunk);
+            rest = word.map(|(_, rest)| rest);
+            texts.push(time_text(
+                word.map_or(NEVER, |(word, _)| i64::from_le_bytes(*word)),
+            ));
             continue;
         }
         let numbers = subject.expression().and_then(|it| it.numbers());

@@ -6,7 +6,7 @@ mod decode;
 mod number;
 
 pub use decode::{PATH_SEPARATOR, STACK_SEPARATOR};
-pub(crate) use decode::{columns, number, path_text, record_values};
+pub(crate) use decode::{columns, number, path_text, record_values, time_text};
 pub use number::{Histogram, Number};
 
 use crate::expr::query::{Aggregate, Column, Query, Scale, Source, Subject, Table};
@@ -126,7 +126,7 @@ pub struct Record {
 /// What a hit adds to a table.
 pub(crate) struct Addition {
     pub keys: Vec<String>,
-    /// The number of each column; `None` for `count()`.
+    /// The number of each column; `None` for `count()`, and where there is none.
     pub numbers: Vec<Option<Number>>,
 }
 
@@ -359,7 +359,8 @@ fn column_kind(column: &Column) -> ColumnKind {
             Aggregate::Histogram(Scale::Log2 | Scale::Linear { .. }) => "hist",
         },
         value: value.map(|value| value.text.clone()),
-        is_duration: value.is_some_and(|value| matches!(value.value, Source::Elapsed)),
+        is_duration: value
+            .is_some_and(|value| matches!(value.value, Source::Elapsed | Source::Since(_))),
     }
 }
 

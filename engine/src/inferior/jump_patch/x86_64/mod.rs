@@ -8,6 +8,7 @@ pub(super) mod springboard;
 mod trace;
 mod trace_call;
 mod trace_path;
+mod trace_since;
 #[cfg(test)]
 mod trace_tests;
 pub(super) mod trampoline;

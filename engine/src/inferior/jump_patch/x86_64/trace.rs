@@ -5,9 +5,9 @@
 
 use super::super::trace_area::{
     EXPONENTS, FLOAT_BUCKETS, HASH, HITS, KEY_LEN, Layout, MULTIPLIER, NUMBER, RECORDS_BEGUN,
-    RingLayout, SIZE, THREAD, TICKS, TableLayout, VALUES, Values,
+    RingLayout, SIZE, THREAD, TICKS, TableLayout, VALUES, VALUES_ADDED, Values,
 };
-use crate::compile::{KeyPart, NumberKind, Traced, TracedColumn, TracedTable};
+use crate::compile::{KeyPart, NEVER, NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
 use dwarf::{LoadAddr, Register};
 use iced_x86::IcedError;
@@ -194,6 +194,24 @@ impl Tracer<'_> {
     /// Adds a number to a column at `at` bytes of the row at `rcx`.
     fn column(&mut self, column: TracedColumn, at: i32) -> Done {
         let number = self.values.numbers + 8 * column.number as i32;
+        if !column.is_optional {
+            return self.add(column, number, at);
+        }
+        let mut end = self.asm.create_label();
+        self.asm.mov(r8, ptr(rsp) + number)?;
+        self.asm.mov(r9, NEVER)?;
+        self.asm.cmp(r8, r9)?;
+        self.asm.je(end)?;
+        self.add(column, number, at)?;
+        if column.aggregate == Aggregate::Mean {
+            self.asm.lock().inc(qword_ptr(rcx) + at + VALUES_ADDED)?;
+        }
+        self.asm.set_label(&mut end)?;
+        self.asm.zero_bytes()
+    }
+
+    /// Adds a number that is there.
+    fn add(&mut self, column: TracedColumn, number: i32, at: i32) -> Done {
         match column.aggregate {
             Aggregate::Count => Ok(()),
             Aggregate::Sum | Aggregate::Mean => match column.kind {

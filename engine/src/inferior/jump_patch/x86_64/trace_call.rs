@@ -175,10 +175,7 @@ impl Slots {
         asm.mov(rax, ptr(rsp) + frame)?;
         asm.xor(edx, edx)?;
         asm.mov(ptr(rcx) + CALL_FRAME, rdx)?;
-        let rate = nanoseconds_per_tick() * f64::from(1_u32 << 31) * 2.0;
-        asm.mov(rcx, rate as u64)?;
-        asm.mul(rcx)?;
-        asm.shrd(rax, rdx, 32_u32)?;
+        nanoseconds(asm)?;
         for number in &traced.late.elapsed_numbers {
             asm.mov(ptr(rsp) + (values.numbers + 8 * *number as i32), rax)?;
         }
@@ -188,6 +185,14 @@ impl Slots {
         }
         Ok(())
     }
+}
+
+/// Emits code that turns the ticks in `rax` into nanoseconds.
+pub(super) fn nanoseconds(asm: &mut CodeAssembler) -> Done {
+    let rate = nanoseconds_per_tick() * f64::from(1_u32 << 31) * 2.0;
+    asm.mov(rcx, rate as u64)?;
+    asm.mul(rcx)?;
+    asm.shrd(rax, rdx, 32_u32)
 }
 
 /// Emits code that copies whole words.

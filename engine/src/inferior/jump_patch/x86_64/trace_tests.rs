@@ -2,14 +2,15 @@
 
 #![cfg(target_arch = "x86_64")]
 
+use super::super::marks::{self, Marks};
 use super::super::trace_area::{Layout, TraceArea};
-use super::super::trampoline::{HitAction, Moment};
+use super::super::trampoline::{HitAction, Moment, Tracing};
 use super::trampoline_tests::{CODES, condition, machine, run};
-use crate::compile::Traced;
 use crate::compile::tests::machine::{At, Machine};
 use crate::compile::tests::random::Random;
+use crate::compile::{NEVER, Traced};
 use crate::expr::query::{Query, SiteQuery};
-use crate::os::own_code;
+use crate::os::{nanoseconds_per_tick, own_code, ticks};
 use dwarf::LoadAddr;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -181,6 +182,119 @@ fn tables_hold_what_was_added() {
         }
         assert_eq!(columns[8], buckets);
     }
+}
+
+/// Code and debugger keep passes and take them from each other, in the same memory.
+#[test]
+fn times_are_measured_since_the_latest_pass() {
+    let (_, code) = CODES[0];
+    // Any word may stand for the thread's number.
+    for is_of_threads in [false, true] {
+        let mut machine = machine();
+        let key = "i";
+        let text = format!("count(), mean(since(f, {key})), min(since(f, {key})), since(f, {key})");
+        let mut case = Case::new(&machine, &text);
+        let (shared, at, _map) = own_code::shared(marks::LEN as usize);
+        let marks = Marks::new(Some(LoadAddr(at)), is_of_threads, shared);
+        let site = marks.site().expect("a site");
+        case.area = case.area.with_marks(vec![site]);
+        let query = Query::of_mark(key, machine.language).expect("a key");
+        let traced = Traced::compile(&query, None, &machine).expect("a compiled key");
+        let layout = Layout::of(&traced, 1, 1);
+        let sites = [site];
+        let pass = || Tracing {
+            traced: &traced,
+            layout: &layout,
+            area: LoadAddr(0),
+            thread: None,
+            paths: None,
+            marks: &sites,
+            moment: Moment::Mark,
+        };
+        let mut times = Vec::new();
+        let mut hit = |machine: &Machine| {
+            let with = run(machine, code, Some((None, case.action())));
+            assert_eq!(
+                (&with.seen, with.traps),
+                (&run(machine, code, None).seen, 0)
+            );
+            let last = case.area.records().0.pop().expect("a record");
+            times.push(i64::from_le_bytes(
+                *last.values.first_chunk().expect("a word"),
+            ));
+        };
+        machine.set(At::Register(5), 7, 8);
+        hit(&machine);
+        let with = run(&machine, code, Some((None, HitAction::Trace(pass()))));
+        assert_eq!(
+            (&with.seen, with.traps),
+            (&run(&machine, code, None).seen, 0)
+        );
+        hit(&machine);
+        hit(&machine);
+        // A second ago, by the debugger; of another key, and of one whose hash is 0.
+        let second = (1e9 / nanoseconds_per_tick()) as u64;
+        marks.pass(7, ticks() - second);
+        machine.set(At::Register(5), 8, 8);
+        hit(&machine);
+        machine.set(At::Register(5), 7, 8);
+        hit(&machine);
+        machine.set(At::Register(5), 0, 8);
+        run(&machine, code, Some((None, HitAction::Trace(pass()))));
+        let taken = marks.take(0).expect("a pass");
+        assert!(ticks() - taken < second);
+        // A clock that is ahead.
+        marks.pass(0, ticks() + second);
+        hit(&machine);
+        let never = |index: usize| times[index] == NEVER;
+        assert!(never(0) && never(2) && never(3), "{times:?}");
+        assert!((0..1_000_000_000).contains(&times[1]), "{times:?}");
+        assert!(
+            (1_000_000_000..2_000_000_000).contains(&times[4]),
+            "{times:?}"
+        );
+        assert_eq!(times[5], 0);
+        let (hits, columns) = &case.rows(0)[&0];
+        let values: Vec<i64> = times.iter().copied().filter(|it| *it != NEVER).collect();
+        let sum: i64 = values.iter().sum();
+        assert_eq!((*hits, &columns[1]), (6, &vec![sum as u64, 0, 3]));
+        assert_eq!(columns[2], [0]);
+    }
+}
+
+/// Passes that no hit follows: slots are overwritten, and none has the time of another key.
+#[test]
+fn a_full_table_of_passes_forgets_some() {
+    let (_, code) = CODES[0];
+    let mut machine = machine();
+    let (shared, at, _map) = own_code::shared(marks::LEN as usize);
+    let marks = Marks::new(Some(LoadAddr(at)), false, shared);
+    let site = marks.site().expect("a site");
+    let all = 2 << marks::SLOTS_LOG2;
+    (1..=all).for_each(|key| marks.pass(key, key));
+    let query = Query::of_mark("i", machine.language).expect("a key");
+    let traced = Traced::compile(&query, None, &machine).expect("a compiled key");
+    let layout = Layout::of(&traced, 1, 1);
+    let before = ticks();
+    for key in all..all + 20 {
+        machine.set(At::Register(5), u128::from(key), 8);
+        let pass = Tracing {
+            traced: &traced,
+            layout: &layout,
+            area: LoadAddr(0),
+            thread: None,
+            paths: None,
+            marks: &[site],
+            moment: Moment::Mark,
+        };
+        assert_eq!(
+            run(&machine, code, Some((None, HitAction::Trace(pass)))).traps,
+            0
+        );
+        assert!(marks.take(key).is_some_and(|at| at >= before), "{key}");
+    }
+    let left: Vec<u64> = (1..all).filter(|key| marks.take(*key).is_some()).collect();
+    assert!(left.len() > 1 << (marks::SLOTS_LOG2 - 1), "{}", left.len());
 }
 
 #[test]

@@ -195,7 +195,26 @@ impl Builder {
             self.measure(traced, values, saved, deopt)?;
             self.evaluating();
         }
+        let sinces = traced.sinces.iter().zip(tracing.marks);
+        for (since, mark) in sinces.filter(|_| matches!(moment, Moment::Enter(_) | Moment::Hit)) {
+            let number = |index: usize| values.numbers + 8 * index as i32;
+            mark.emit_take(&mut self.asm, number(since.key))?;
+            for index in &since.numbers {
+                self.asm.mov(ptr(rsp) + number(*index), rax)?;
+            }
+            for index in &since.values {
+                self.asm.mov(rcx, ptr(rsp) + values.slot(*index))?;
+                self.asm.mov(ptr(rcx), rax)?;
+            }
+        }
         match moment {
+            Moment::Mark => {
+                let mut keys = traced.sinces.iter().zip(tracing.marks);
+                keys.try_for_each(|(since, mark)| {
+                    let key = values.numbers + 8 * since.key as i32;
+                    mark.emit_pass(&mut self.asm, key)
+                })
+            }
             Moment::Enter(_) => {
                 if let Some(paths) = paths {
                     paths.enter(&mut self.asm, frame)?;
