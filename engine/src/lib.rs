@@ -55,6 +55,6 @@ pub use stops::exception::{ExceptionBreakpoint, ExceptionFilter, ExceptionInfo, 
 pub use stops::past::{Motion, Way};
 pub use stops::step::{StepFilters, StepTarget};
 pub use stops::trace::{
-    Cell, ColumnKind, Histogram, KeyKind, Number, PATH_SEPARATOR, Record, Row, STACK_SEPARATOR,
-    TableReport, TraceReport,
+    Cell, ColumnKind, Histogram, KeyKind, Number, PATH_SEPARATOR, Rate, Record, Row,
+    STACK_SEPARATOR, TableReport, TraceReport,
 };

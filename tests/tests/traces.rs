@@ -123,6 +123,78 @@ fn threads_and_pauses_lose_no_hit() {
     client.disconnect();
 }
 
+/// The sums of a rate, by time, against the records of the same hits.
+#[track_caller]
+fn compare_rates(client: &mut DapClient, hits: u64) {
+    let trace = trace(client);
+    assert_eq!(trace["failed"], Value::Null, "{trace}");
+    let table = &trace["tables"][0];
+    assert_eq!(
+        table["columnKinds"][0],
+        json!({"aggregate": "rate", "unit": "ns"})
+    );
+    let (mut all, mut last) = (0, 0.0);
+    for row in table["rows"].as_array().expect("rows") {
+        let intervals = row["cells"][0]["histogram"].as_array().expect("intervals");
+        assert!(intervals.len() <= 64, "{row}");
+        let number = |interval: &Value, name: &str| interval[name].as_f64().expect("a bound");
+        let mut end = 0.0;
+        for interval in intervals {
+            assert!(
+                (number(interval, "from") - end).abs() < 1.0,
+                "{intervals:?}"
+            );
+            end = number(interval, "to");
+            let count = interval["count"].as_u64().expect("a count");
+            all += count;
+        }
+        assert!(last == 0.0 || (end - last).abs() < 1.0, "{row}");
+        last = end;
+        // Each record of this key is in one of its intervals.
+        for record in trace["records"].as_array().into_iter().flatten() {
+            if record["values"][0] == row["keys"][0] {
+                let time = record["time"].as_f64().expect("a time") * 1e9;
+                let length = end / intervals.len() as f64;
+                let near = [time - 1e3, time, time + 1e3].map(|time| (time / length) as usize);
+                let counts =
+                    near.map(|at| intervals.get(at).map_or(&Value::Null, |it| &it["count"]));
+                assert!(
+                    counts.iter().any(|it| it.as_u64() > Some(0)),
+                    "{time}: {row}"
+                );
+            }
+        }
+    }
+    assert_eq!(all, hits, "{trace}");
+}
+
+#[test]
+fn rates_count_each_hit_in_its_time() {
+    let fixture = Fixture::of("c/traces.c");
+    let query = "rate(), order->kind by order->kind";
+    let slow = format!("{query} where $thread_name != \"\"");
+    for (query, count, hits) in [(query, "40000", 80_000), (&slow[..], "300", 600)] {
+        let mut client = traced(&fixture, &[count, "2"], query);
+        client.configure();
+        client.expect_stopped("breakpoint");
+        compare_rates(&mut client, hits);
+        client.continue_();
+        client.expect_exit();
+        compare_rates(&mut client, hits);
+        client.disconnect();
+    }
+    // Of calls, at their return.
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": ["20000", "2"]}));
+    let wanted = json!({"location": "handle", "query": "rate(), max(elapsed)"});
+    client.request_ok("stillpoint/addTrace", wanted);
+    client.set_breakpoints(&fixture, &["end"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    compare_rates(&mut client, 40_000);
+    client.disconnect();
+}
+
 #[test]
 fn the_debugger_records_the_same() {
     let fixture = Fixture::of("c/traces.c");

@@ -74,6 +74,21 @@ fn records_are_printed_as_lines() {
 }
 
 #[test]
+fn rates_are_drawn() {
+    let fixture = Fixture::of("c/traces.c");
+    let program = fixture.program.to_str().expect("UTF-8");
+    let (code, shown, _) = output(&["handle", "rate()", "by order->kind", "--", program, "9000"]);
+    assert_eq!(code, Some(0));
+    for kind in ["APPLE", "PEAR", "PLUM"] {
+        let line = shown
+            .lines()
+            .find(|it| it.contains(&format!("order->kind = {kind}: ")));
+        let line = line.unwrap_or_else(|| panic!("{kind}: {shown}"));
+        assert!(line.contains('█') && line.ends_with(" in all"), "{line}");
+    }
+}
+
+#[test]
 fn json_has_an_object_per_line() {
     let fixture = Fixture::of("c/traces.c");
     let program = fixture.program.to_str().expect("UTF-8");

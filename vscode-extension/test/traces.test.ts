@@ -482,3 +482,33 @@ test("rates are a line from the first to the last, the highest at the top", () =
   });
   assert.equal(line(points.slice(0, 1), 400, 100).path, "");
 });
+
+test("a rate is shown as its intervals of time", () => {
+  const histogram = [
+    { from: 0, to: 5e7, count: 1 },
+    { from: 5e7, to: 1e8, count: 3 },
+  ];
+  const [trace] = read({
+    traces: [
+      {
+        hits: 4,
+        verified: true,
+        tables: [
+          {
+            columns: ["count", "rate"],
+            columnKinds: [{ aggregate: "count" }, { aggregate: "rate", unit: "ns" }],
+            rows: [{ keys: [], hits: 4, cells: [cell(4), { histogram }] }],
+            allRows: 1,
+          },
+        ],
+      },
+    ],
+  });
+  const [bars] = model(shown({ trace })).histograms;
+  assert.deepEqual(
+    bars.bars.map(({ label, text }) => `${label} ${text}`),
+    ["0 ns…50 ms 1 (25 %)", "50 ms…100 ms 3 (75 %)"],
+  );
+  const [, file] = parts(trace, []);
+  assert.equal(file.text, "from,to,count\r\n0,50000000,1\r\n50000000,100000000,3\r\n");
+});

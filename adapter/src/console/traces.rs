@@ -16,7 +16,7 @@ pub const TRACE: Command = Command {
     more: "PLACE is FILE:LINE or a function. QUERY is a list of values and aggregates, such as \
            `count(), max(n) by kind where n > 3`; without one, hits are counted. Aggregates: \
            count() sum(x) min(x) max(x) mean(x) hist(x) hist(x, from, to, step) distinct(x) \
-           top(N, x) last(x, N). Keys and values can be `thread` and `stack`; \
+           top(N, x) last(x, N) rate(). Keys and values can be `thread` and `stack`; \
            `since(PLACE)` is the time since the thread passed another place. The program does not \
            stop. Without arguments, shows what all tracepoints have recorded.",
     when: RequiredState::Always,

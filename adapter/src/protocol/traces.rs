@@ -149,6 +149,9 @@ pub struct Trace {
 /// The kind of a key that is a path of calls: names of functions, outermost first, with ` → ` between.
 pub const PATH_KEY: &str = "path";
 
+/// The aggregate that counts hits over time.
+pub const RATE: &str = "rate";
+
 /// A table of a tracepoint.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
@@ -175,9 +178,9 @@ pub struct TraceTable {
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TraceColumn {
-    /// What is computed: `count`, `sum`, `min`, `max`, `mean` or `hist`.
+    /// What is computed: `count`, `sum`, `min`, `max`, `mean`, `hist`, or [`RATE`].
     pub aggregate: String,
-    /// Of which expression; missing for `count`.
+    /// Of which expression; missing for `count` and `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// The unit of the numbers, `ns`, if it is known.
@@ -201,13 +204,14 @@ pub struct TraceRow {
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TraceCell {
-    /// Its text; empty if there is no value, or a histogram.
+    /// Its text; empty if there is no value, a histogram or a rate.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The number, rounded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<f64>,
-    /// The buckets from the first to the last that has values.
+    /// The buckets from the first to the last that has values. Of a rate: intervals of one length from the
+    /// start to now, or to the last hit if the program has ended, with the numbers of hits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<TraceBucket>,
 }

@@ -374,7 +374,7 @@ impl Traced {
             // Each row counts its hits anyway.
             let Some(subject) = &column.value else {
                 columns.push(TracedColumn {
-                    aggregate: Aggregate::Count,
+                    aggregate: column.aggregate,
                     number: 0,
                     kind: NumberKind::Unsigned,
                     is_optional: false,

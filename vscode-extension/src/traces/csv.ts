@@ -1,7 +1,7 @@
 // What a tracepoint has recorded as CSV (RFC 4180), a file for each table. Independent of the editor.
 
 import type { Point } from "./history";
-import type { Row, Table, Trace } from "./reply";
+import { hasBuckets, type Row, type Table, type Trace } from "./reply";
 
 /** A part of a tracepoint that is a file. */
 export interface Part {
@@ -18,7 +18,7 @@ export function parts(trace: Trace, points: Point[]): Part[] {
   trace.tables.forEach((table, number) => {
     const by = table.keys.length === 0 ? "" : ` by ${table.keys.join(", ")}`;
     const suffix = trace.tables.length > 1 ? `-${number + 1}` : "";
-    const isPlain = table.columnKinds.map(({ aggregate }) => aggregate !== "hist");
+    const isPlain = table.columnKinds.map(({ aggregate }) => !hasBuckets(aggregate));
     const hasNumbers = isPlain.includes(true) || table.columns.length === 0;
     if (hasNumbers && table.rows.length > 0) {
       const title = table.columns.filter((_, at) => isPlain[at]).join(", ") || "hits";
@@ -26,7 +26,7 @@ export function parts(trace: Trace, points: Point[]): Part[] {
     }
     table.columns.forEach((column, at) => {
       if (!isPlain[at] && table.rows.length > 0) {
-        const name = `hist${suffix}-${at + 1}`;
+        const name = `${table.columnKinds[at].aggregate}${suffix}-${at + 1}`;
         all.push({ title: column + by, name, text: histogramText(table, at) });
       }
     });

@@ -4,7 +4,7 @@ import { parts } from "./csv";
 import type { Point } from "./history";
 import type { Shown, Target } from "./nodes";
 import * as numbers from "./numbers";
-import { bare, framesOf, type Row, type Table, type Trace } from "./reply";
+import { bare, framesOf, hasBuckets, type Row, type Table, type Trace } from "./reply";
 import { merged, range } from "./statistics";
 import { hits } from "./summary";
 
@@ -97,7 +97,7 @@ const by = (table: Table): string => (table.keys.length === 0 ? "" : ` by ${tabl
 
 function histogramsOf(table: Table, part: PartOf): Bars[] {
   return table.columnKinds.flatMap(({ aggregate, unit }, at) => {
-    if (aggregate !== "hist" || table.rows.length === 0) {
+    if (!hasBuckets(aggregate) || table.rows.length === 0) {
       return [];
     }
     const title = table.columns[at];
@@ -125,7 +125,7 @@ function barsOf(buckets: ReturnType<typeof merged>, unit: string | undefined): B
 }
 
 function gridOf(table: Table, all: number, part: PartOf): Grid[] {
-  const isPlain = table.columnKinds.map(({ aggregate }) => aggregate !== "hist" && aggregate !== "count");
+  const isPlain = table.columnKinds.map(({ aggregate }) => !hasBuckets(aggregate) && aggregate !== "count");
   const names = table.columns.filter((_, at) => isPlain[at]);
   if (table.keys.length === 0 && names.length === 0) {
     return [];
@@ -136,7 +136,7 @@ function gridOf(table: Table, all: number, part: PartOf): Grid[] {
     rows.push(rowOf(table, others, isPlain, all));
   }
   const left = table.allRows - Math.min(table.rows.length, ROWS);
-  const columns = table.columns.filter((_, at) => table.columnKinds[at]?.aggregate !== "hist");
+  const columns = table.columns.filter((_, at) => !hasBuckets(table.columnKinds[at]?.aggregate ?? ""));
   const title = (columns.join(", ") || "hits") + by(table);
   return [
     {

@@ -75,6 +75,9 @@ export interface TraceRecord {
   values: string[];
 }
 
+/** Returns whether the cells of a column have buckets: of values, or of the time since the start. */
+export const hasBuckets = (aggregate: string): boolean => aggregate === "hist" || aggregate === "rate";
+
 /** What stands between the functions of a stack, and of a path of calls. */
 const CALLED_BY = " ← ";
 const CALLS = " → ";

@@ -123,7 +123,7 @@ fn limited(mut text: String, budget: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{TraceBucket, TraceCell, TraceRow, TraceTable};
+    use crate::protocol::{RATE, TraceBucket, TraceCell, TraceColumn, TraceRow, TraceTable};
 
     fn row(key: &str, count: u64, histogram: Vec<TraceBucket>) -> TraceRow {
         TraceRow {
@@ -191,6 +191,49 @@ mod tests {
             ]
         );
         assert!(text(&trace, 120, Style::Timed).len() <= 120);
+    }
+
+    #[test]
+    fn rates_are_blocks_with_their_scale() {
+        let interval = |at: u32, count| TraceBucket {
+            from: Some(f64::from(at) * 5e7),
+            to: Some(f64::from(at + 1) * 5e7),
+            count,
+        };
+        let counts = [0, 1, 1000, 2000, 500];
+        let table = TraceTable {
+            keys: vec!["kind".to_owned()],
+            columns: vec!["count".to_owned(), "rate".to_owned()],
+            column_kinds: ["count", RATE]
+                .map(|aggregate| TraceColumn {
+                    aggregate: aggregate.to_owned(),
+                    ..TraceColumn::default()
+                })
+                .to_vec(),
+            rows: vec![row(
+                "APPLE",
+                3501,
+                (0..)
+                    .zip(counts)
+                    .map(|(at, count)| interval(at, count))
+                    .collect(),
+            )],
+            all_rows: 1,
+            ..TraceTable::default()
+        };
+        assert_eq!(
+            table::text(&table).lines().last(),
+            Some("  rate kind = APPLE: ▁▂▅█▃ up to 2,000 hits in 50.0 ms; 250 ms in all")
+        );
+    }
+
+    #[test]
+    fn untimed_text_has_no_rate() {
+        let trace = Trace {
+            query: "count() by kind".to_owned(),
+            hits: 1_234_567,
+            ..Trace::default()
+        };
         let untimed = head(&trace, Style::Untimed);
         assert!(untimed.ends_with("by kind; 1,234,567 hits"), "{untimed}");
     }

@@ -1,7 +1,7 @@
 //! Tables and histograms as text.
 
 use super::numbers::{duration, grouped, grouped_text, rounded};
-use crate::protocol::{TraceBucket, TraceCell, TraceRow, TraceTable};
+use crate::protocol::{RATE, TraceBucket, TraceCell, TraceRow, TraceTable};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -68,7 +68,10 @@ pub(super) fn text(table: &TraceTable) -> String {
                 text.push('\n');
             }
             let _ = write!(text, "  {name}{}:", of_row(table, row));
-            histogram_text(buckets, is_duration(table, column), &mut text);
+            match table.column_kinds.get(column) {
+                Some(kind) if kind.aggregate == RATE => rate_text(buckets, &mut text),
+                _ => histogram_text(buckets, is_duration(table, column), &mut text),
+            }
         }
     }
     text
@@ -113,6 +116,33 @@ fn histogram_text(buckets: &[TraceBucket], is_duration: bool, text: &mut String)
             "█".repeat(bar)
         );
     }
+}
+
+/// Appends intervals of time as blocks, the highest for the most hits, with the scale.
+fn rate_text(intervals: &[TraceBucket], text: &mut String) {
+    let counts: Vec<u64> = intervals.iter().map(|it| it.count).collect();
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let end = intervals.last().and_then(|it| it.to).unwrap_or(0.0);
+    let _ = write!(
+        text,
+        " {} up to {} hits in {}; {} in all",
+        sparkline(&counts),
+        grouped(most),
+        duration(end / intervals.len().max(1) as f64),
+        duration(end)
+    );
+}
+
+/// Draws numbers as blocks: none is lowest, the largest is a full block.
+fn sparkline(counts: &[u64]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let highest = BLOCKS.len() - 1;
+    let block = |count: &u64| {
+        let level = (*count as f64 / most as f64 * highest as f64).ceil() as usize;
+        BLOCKS[level.min(highest)]
+    };
+    counts.iter().map(block).collect()
 }
 
 fn bounds(bucket: &TraceBucket, number: fn(f64) -> String) -> String {

@@ -475,7 +475,7 @@ pub struct Trace {
     /// With "add": values to record and aggregates, separated by commas; then optionally `by KEY,
     /// ...`, `where CONDITION`, `keep N` (records). For example `count(), max(n) by kind where n >
     /// 3`. Aggregates: count() sum(x) min(x) max(x) mean(x) hist(x) hist(x, from, to, step)
-    /// distinct(x) top(N, x) last(x, N). Keys and values may be `thread` and `stack`;
+    /// distinct(x) top(N, x) last(x, N) rate() (hits over time). Keys and values may be `thread` and `stack`;
     /// `since(PLACE)` is the time in ns since the thread passed another place, `since(PLACE, KEY)`
     /// since it was passed with the same key. Hits are counted if missing.
     pub query: Option<String>,

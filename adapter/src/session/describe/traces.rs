@@ -6,7 +6,7 @@ use crate::protocol::{
 };
 use crate::session::Session;
 use engine::{
-    BreakpointId, BreakpointInfo, Cell, ColumnKind, Histogram, KeyKind, Number, ProblemKind,
+    BreakpointId, BreakpointInfo, Cell, ColumnKind, Histogram, KeyKind, Number, ProblemKind, Rate,
     Record, Row, TableReport,
 };
 
@@ -114,6 +114,10 @@ fn cell(cell: &Cell) -> TraceCell {
             histogram: buckets(histogram),
             ..TraceCell::default()
         },
+        Cell::Rate(rate) => TraceCell {
+            histogram: intervals(rate),
+            ..TraceCell::default()
+        },
     }
 }
 
@@ -153,6 +157,15 @@ fn buckets(histogram: &Histogram) -> Vec<TraceBucket> {
     buckets
         .map(|(from, to, count)| TraceBucket { from, to, count })
         .collect()
+}
+
+fn intervals(rate: &Rate) -> Vec<TraceBucket> {
+    let bucket = |(from, to, count)| TraceBucket {
+        from: Some(from),
+        to: Some(to),
+        count,
+    };
+    rate.intervals().into_iter().map(bucket).collect()
 }
 
 fn record(record: Record) -> TraceRecord {

@@ -146,6 +146,7 @@ impl Debugger {
         let (at, shared) = self.inferior.map_shared(thread, entry, layout.len)?;
         self.inferior.jumps.trace_areas.push((at, layout.len));
         let area = TraceArea::new((entry, function), (own, traced), layout, at, shared);
+        let area = area.begun_at(state.clock.ticks);
         let area = Rc::new(area.with_paths(paths).with_marks(marks));
         state.areas.push(area.clone());
         Ok(area)

@@ -37,6 +37,7 @@ impl MarkCode {
             thread,
             paths: None,
             marks: &self.site,
+            begun: 0,
             moment: Moment::Mark,
         }
     }

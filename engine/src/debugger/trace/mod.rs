@@ -10,7 +10,7 @@ mod path;
 pub(crate) use install::SiteTrace;
 
 use crate::debugger::Debugger;
-use crate::expr::query::{Query, SiteQuery};
+use crate::expr::query::{Aggregate, Query, SiteQuery};
 use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
 use crate::inferior::jump_patch::call_paths::CallPaths;
 use crate::inferior::jump_patch::log_ring::LogTarget;
@@ -18,7 +18,9 @@ use crate::inferior::jump_patch::marks::Marks;
 use crate::inferior::jump_patch::trace_area::TraceArea;
 use crate::os::{nanoseconds_per_tick, ticks};
 use crate::stops::breakpoint::Spec;
-use crate::stops::trace::{Addition, Collected, Record, TraceReport, columns, record_values};
+use crate::stops::trace::{
+    Addition, Collected, Number, Record, TraceReport, columns, record_values,
+};
 use call::{Activation, Entered};
 use dwarf::LoadAddr;
 use rustc_hash::FxHashMap;
@@ -86,6 +88,15 @@ impl TraceState {
         (additions, record): (Vec<Addition>, Vec<String>),
     ) {
         let query = self.query.clone();
+        let since = Number::Int(i128::from(ticks.saturating_sub(self.clock.ticks)));
+        let mut additions = additions;
+        for (addition, table) in additions.iter_mut().zip(&query.tables) {
+            for (number, column) in addition.numbers.iter_mut().zip(&table.columns) {
+                if column.aggregate == Aggregate::Rate {
+                    *number = Some(since);
+                }
+            }
+        }
         self.collected.add(&query, additions);
         let record = site.regroup(&query.record, record);
         if !record.is_empty() {
@@ -222,6 +233,9 @@ impl Debugger {
             _ => None,
         });
         report.age = state.clock.at.elapsed();
+        let is_alive = self.inferior.process.is_some();
+        let now = ticks().saturating_sub(state.clock.ticks);
+        report.show_rates_until(is_alive.then_some(now));
         let in_program = state.areas.iter().map(|area| area.calls_in_progress());
         report.unreturned = state.entered.len() as u64 + in_program.sum::<u64>();
         Some(report)

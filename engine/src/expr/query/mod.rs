@@ -56,7 +56,7 @@ pub struct Table {
 pub struct Column {
     /// What is computed.
     pub aggregate: Aggregate,
-    /// Of which value; `count()` has none.
+    /// Of which value; `count()` and `rate()` have none.
     pub value: Option<Subject>,
 }
 
@@ -75,6 +75,8 @@ pub enum Aggregate {
     Mean,
     /// How often values are in each bucket.
     Histogram(Scale),
+    /// How many hits there are in each interval of the time since the start.
+    Rate,
 }
 
 /// The buckets of a histogram.

@@ -148,9 +148,13 @@ impl Parser {
             return self.subject(text).map(Item::Value);
         };
         let aggregate = match name {
-            "count" if arguments.is_empty() => {
+            "count" | "rate" if arguments.is_empty() => {
+                let aggregate = match name {
+                    "count" => Aggregate::Count,
+                    _ => Aggregate::Rate,
+                };
                 return Ok(Item::Column(Column {
-                    aggregate: Aggregate::Count,
+                    aggregate,
                     value: None,
                 }));
             }

@@ -91,6 +91,17 @@ fn since_names_a_place_and_a_key() {
 }
 
 #[test]
+fn rates_have_no_value() {
+    let query = parse("rate(), count() by kind");
+    let aggregates: Vec<Aggregate> = (query.tables[0].columns.iter())
+        .map(|it| it.aggregate)
+        .collect();
+    assert_eq!(aggregates, [Aggregate::Rate, Aggregate::Count]);
+    // A function of the program.
+    assert_eq!(texts(&parse("rate(x)").record), ["rate(x)"]);
+}
+
+#[test]
 fn mistakes_are_named() {
     for (text, part) in [
         ("sum()", "one value"),

@@ -52,6 +52,7 @@ pub(crate) mod log_ring;
 pub(crate) mod marks;
 mod put;
 pub(crate) mod recover;
+pub(crate) mod spans;
 pub(crate) mod trace_area;
 pub(crate) mod trampoline;
 pub(crate) mod window;

@@ -9,6 +9,7 @@
 
 use super::call_paths::{CallPaths, PathSite};
 use super::marks::MarkSite;
+use super::spans;
 use super::trampoline::{Moment, Tracing};
 use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale, SiteQuery};
@@ -199,6 +200,7 @@ impl TableLayout {
 fn words(column: TracedColumn) -> i32 {
     match column.aggregate {
         Aggregate::Count => 0,
+        Aggregate::Rate => spans::SPANS,
         Aggregate::Mean if column.is_optional => 3,
         Aggregate::Sum | Aggregate::Mean => 2,
         Aggregate::Least | Aggregate::Greatest => 1,
@@ -260,6 +262,8 @@ pub struct TraceArea {
     pub paths: Option<(Rc<CallPaths>, PathSite)>,
     /// The passes of other places since which times are measured, in the query's order.
     pub marks: Vec<MarkSite>,
+    /// The processor's clock when the tracepoint was set.
+    pub begun: u64,
     shared: Shared,
 }
 
@@ -327,6 +331,7 @@ impl TraceArea {
             at,
             paths: None,
             marks: Vec::new(),
+            begun: 0,
             shared,
         }
     }
@@ -334,6 +339,11 @@ impl TraceArea {
     /// Adds the paths of calls that the site's code keeps.
     pub fn with_paths(self, paths: Option<(Rc<CallPaths>, PathSite)>) -> TraceArea {
         TraceArea { paths, ..self }
+    }
+
+    /// Sets the processor's clock when the tracepoint was set.
+    pub fn begun_at(self, begun: u64) -> TraceArea {
+        TraceArea { begun, ..self }
     }
 
     /// Sets the passes since which times are measured.
@@ -355,6 +365,7 @@ impl TraceArea {
             thread,
             paths: self.paths.as_ref().map(|(_, site)| *site),
             marks: &self.marks,
+            begun: self.begun,
             moment,
         }
     }

@@ -65,6 +65,8 @@ pub struct Tracing<'a> {
     /// The passes of other places since which the query measures times, in its order; of a mark, its
     /// own passes.
     pub marks: &'a [MarkSite],
+    /// The processor's clock when the tracepoint was set.
+    pub begun: u64,
     /// Whether a call begins or ends.
     pub moment: Moment<'a>,
 }

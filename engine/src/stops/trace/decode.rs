@@ -1,6 +1,6 @@
 //! Rows and records in the program's memory, as values and texts.
 
-use super::{Cell, Histogram, Number};
+use super::{Cell, Histogram, Number, Rate};
 use crate::compile::{Captured, NEVER, NumberKind, TracedColumn};
 use crate::expr::query::{Aggregate, Scale, Source, Subject};
 use crate::inferior::jump_patch::call_paths::CallPaths;
@@ -33,6 +33,13 @@ fn cell(column: TracedColumn, hits: u64, words: &[u64]) -> Cell {
     };
     match column.aggregate {
         Aggregate::Count => Cell::Count(hits),
+        Aggregate::Rate => {
+            let mut rate = Rate::default();
+            for (span, count) in (0..).zip(words).filter(|(_, count)| **count > 0) {
+                rate.add_span(span, *count);
+            }
+            Cell::Rate(rate)
+        }
         Aggregate::Sum => Cell::Number(Some(sum())),
         Aggregate::Mean if column.is_optional => {
             let values = words.get(VALUES_ADDED as usize / 8);

@@ -4,10 +4,12 @@
 
 mod decode;
 mod number;
+mod rate;
 
 pub use decode::{PATH_SEPARATOR, STACK_SEPARATOR};
 pub(crate) use decode::{columns, number, path_text, record_values, time_text};
 pub use number::{Histogram, Number};
+pub use rate::Rate;
 
 use crate::expr::query::{Aggregate, Column, Query, Scale, Source, Subject, Table};
 use crate::ids::ThreadId;
@@ -80,11 +82,11 @@ pub enum KeyKind {
 /// What a column is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ColumnKind {
-    /// What is computed: `count`, `sum`, `min`, `max`, `mean` or `hist`.
+    /// What is computed: `count`, `sum`, `min`, `max`, `mean`, `hist` or `rate`.
     pub aggregate: &'static str,
-    /// Of which value; `count()` has none.
+    /// Of which value; `count()` and `rate()` have none.
     pub value: Option<String>,
-    /// Whether the value is a time in nanoseconds.
+    /// Whether the value, or what hits are counted by, is a time in nanoseconds.
     pub is_duration: bool,
 }
 
@@ -110,6 +112,8 @@ pub enum Cell {
     Mean(Number, u64),
     /// The buckets that have values.
     Histogram(Histogram),
+    /// The hits over time.
+    Rate(Rate),
 }
 
 /// A record.
@@ -123,10 +127,30 @@ pub struct Record {
     pub values: Vec<String>,
 }
 
+impl TraceReport {
+    /// Sets the time up to which rates are shown, in ticks since the start: `now`, or that of the last
+    /// hit.
+    pub(crate) fn show_rates_until(&mut self, now: Option<u64>) {
+        let cells = self.tables.iter_mut().flat_map(|table| {
+            let rows = table.rows.iter_mut().chain(&mut table.others);
+            rows.flat_map(|row| &mut row.cells)
+        });
+        let rates = cells.filter_map(|cell| match cell {
+            Cell::Rate(rate) => Some(rate),
+            _ => None,
+        });
+        let mut rates: Vec<&mut Rate> = rates.collect();
+        let last = rates.iter().filter_map(|rate| rate.last()).max();
+        let until = last.max(now).unwrap_or(0);
+        rates.iter_mut().for_each(|rate| rate.show_until(until));
+    }
+}
+
 /// What a hit adds to a table.
 pub(crate) struct Addition {
     pub keys: Vec<String>,
-    /// The number of each column; `None` for `count()`, and where there is none.
+    /// The number of each column, of `rate()` the ticks since the start; `None` for `count()`, and where
+    /// there is none.
     pub numbers: Vec<Option<Number>>,
 }
 
@@ -154,6 +178,7 @@ impl Cell {
             Aggregate::Sum | Aggregate::Least | Aggregate::Greatest => Cell::Number(None),
             Aggregate::Mean => Cell::Mean(Number::Int(0), 0),
             Aggregate::Histogram(scale) => Cell::Histogram(Histogram::new(scale)),
+            Aggregate::Rate => Cell::Rate(Rate::default()),
         }
     }
 
@@ -161,7 +186,12 @@ impl Cell {
     fn of(aggregate: Aggregate, number: Option<Number>) -> Cell {
         match (aggregate, number) {
             (Aggregate::Count, _) => Cell::Count(1),
-            (_, None) => Cell::empty(aggregate),
+            (Aggregate::Rate, Some(Number::Int(ticks))) => {
+                let mut rate = Rate::default();
+                rate.add(ticks.clamp(0, i128::from(u64::MAX)) as u64);
+                Cell::Rate(rate)
+            }
+            (Aggregate::Rate, _) | (_, None) => Cell::empty(aggregate),
             (Aggregate::Least | Aggregate::Greatest, Some(number)) if number.is_nan() => {
                 Cell::Number(None)
             }
@@ -196,6 +226,7 @@ impl Cell {
                 *count = count.saturating_add(values);
             }
             (Cell::Histogram(histogram), Cell::Histogram(more)) => histogram.merge(&more),
+            (Cell::Rate(rate), Cell::Rate(more)) => rate.merge(&more),
             _ => {}
         }
     }
@@ -357,10 +388,11 @@ fn column_kind(column: &Column) -> ColumnKind {
             Aggregate::Greatest => "max",
             Aggregate::Mean => "mean",
             Aggregate::Histogram(Scale::Log2 | Scale::Linear { .. }) => "hist",
+            Aggregate::Rate => "rate",
         },
         value: value.map(|value| value.text.clone()),
-        is_duration: value
-            .is_some_and(|value| matches!(value.value, Source::Elapsed | Source::Since(_))),
+        is_duration: column.aggregate == Aggregate::Rate
+            || value.is_some_and(|value| matches!(value.value, Source::Elapsed | Source::Since(_))),
     }
 }
 

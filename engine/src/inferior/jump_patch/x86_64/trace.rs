@@ -3,17 +3,19 @@
 //! The hit's numbers and captured values are on the stack ([`Values`]). All memory that the code
 //! accesses is mapped: it cannot fault. Threads of one table meet only in atomic instructions.
 
+use super::super::spans;
 use super::super::trace_area::{
-    EXPONENTS, FLOAT_BUCKETS, HASH, HITS, KEY_LEN, Layout, MULTIPLIER, NUMBER, RECORDS_BEGUN,
-    RingLayout, SIZE, THREAD, TICKS, TableLayout, VALUES, VALUES_ADDED, Values,
+    EXPONENTS, FLOAT_BUCKETS, HASH, HITS, KEY_LEN, MULTIPLIER, NUMBER, RECORDS_BEGUN, RingLayout,
+    SIZE, THREAD, TICKS, TableLayout, VALUES, VALUES_ADDED, Values,
 };
-use crate::compile::{KeyPart, NEVER, NumberKind, Traced, TracedColumn, TracedTable};
+use super::super::trampoline::Tracing;
+use crate::compile::{KeyPart, NEVER, NumberKind, TracedColumn, TracedTable};
 use crate::expr::query::{Aggregate, Scale};
 use dwarf::{LoadAddr, Register};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    CodeAssembler, CodeLabel, byte_ptr, dword_ptr, eax, ecx, edx, ptr, qword_ptr, r8, r9, r9d, r10,
-    rax, rcx, rdi, rdx, rsi, rsp, xmm0,
+    CodeAssembler, CodeLabel, byte_ptr, cl, dword_ptr, eax, ecx, edx, ptr, qword_ptr, r8, r9, r9d,
+    r10, rax, rcx, rdi, rdx, rsi, rsp, xmm0,
 };
 use std::ops::Range;
 
@@ -52,18 +54,23 @@ pub(super) enum Clock {
 /// Emits the code; it falls through.
 pub(super) fn emit(
     asm: &mut CodeAssembler,
-    traced: &Traced,
-    layout: &Layout,
-    area: LoadAddr,
+    tracing: &Tracing<'_>,
     values: Values,
-    (thread, clock): (ThreadNumber, Clock),
+    clock: Clock,
 ) -> Done {
-    let mut tracer = Tracer { asm, area, values };
+    let Tracing { traced, layout, .. } = *tracing;
+    let mut tracer = Tracer {
+        asm,
+        area: tracing.area,
+        values,
+        clock,
+        begun: tracing.begun,
+    };
     for (table, layout) in traced.tables.iter().zip(&layout.tables) {
         tracer.table(table, layout)?;
     }
     match &layout.ring {
-        Some(ring) => tracer.record(traced.record.clone(), ring, (thread, clock)),
+        Some(ring) => tracer.record(traced.record.clone(), ring, tracing.thread),
         None => Ok(()),
     }
 }
@@ -72,6 +79,9 @@ pub(super) struct Tracer<'a> {
     asm: &'a mut CodeAssembler,
     area: LoadAddr,
     values: Values,
+    clock: Clock,
+    /// The processor's clock when the tracepoint was set.
+    begun: u64,
 }
 
 impl Tracer<'_> {
@@ -214,6 +224,10 @@ impl Tracer<'_> {
     fn add(&mut self, column: TracedColumn, number: i32, at: i32) -> Done {
         match column.aggregate {
             Aggregate::Count => Ok(()),
+            Aggregate::Rate => {
+                self.span()?;
+                self.asm.lock().inc(qword_ptr(rcx + r9 * 8) + at)
+            }
             Aggregate::Sum | Aggregate::Mean => match column.kind {
                 NumberKind::Float => self.add_float(number, at),
                 kind => self.add_int(number, at, kind == NumberKind::Signed),
@@ -385,13 +399,47 @@ impl Tracer<'_> {
         self.asm.zero_bytes()
     }
 
+    /// Leaves the time of the hit in `rax`: the processor's clock.
+    fn ticks(&mut self) -> Done {
+        match self.clock {
+            Clock::Now => {
+                self.asm.rdtsc()?;
+                self.asm.shl(rdx, 32_u32)?;
+                self.asm.or(rax, rdx)
+            }
+            Clock::Kept(at) => self.asm.mov(rax, ptr(rsp) + at),
+        }
+    }
+
+    /// Leaves the number of the span of time in `r9`, as [`spans::span`] has it.
+    fn span(&mut self) -> Done {
+        let (mut later, mut end) = (self.asm.create_label(), self.asm.create_label());
+        self.ticks()?;
+        self.asm.mov(rdx, self.begun)?;
+        self.asm.sub(rax, rdx)?;
+        self.asm.jnc(later)?;
+        self.asm.xor(eax, eax)?;
+        self.asm.set_label(&mut later)?;
+        self.asm.shr(rax, spans::unit_log2())?;
+        // A shift by a variable number is one by cl.
+        self.asm.mov(r8, rcx)?;
+        self.asm.mov(rcx, rax)?;
+        self.asm.or(rcx, (1_i32 << (spans::EACH_LOG2 + 1)) - 1)?;
+        self.asm.bsr(rcx, rcx)?;
+        self.asm.sub(ecx, spans::EACH_LOG2 as i32)?;
+        self.asm.shr(rax, cl)?;
+        self.asm.shl(ecx, spans::EACH_LOG2)?;
+        self.asm.lea(r9, ptr(rax + rcx))?;
+        self.asm.mov(rcx, r8)?;
+        self.asm.cmp(r9, spans::SPANS - 1)?;
+        self.asm.jbe(end)?;
+        self.asm.mov(r9d, spans::SPANS - 1)?;
+        self.asm.set_label(&mut end)?;
+        self.asm.zero_bytes()
+    }
+
     /// Writes a record, unless another thread is writing its slot: then it is lost.
-    fn record(
-        &mut self,
-        captured: Range<usize>,
-        ring: &RingLayout,
-        (thread, clock): (ThreadNumber, Clock),
-    ) -> Done {
+    fn record(&mut self, captured: Range<usize>, ring: &RingLayout, thread: ThreadNumber) -> Done {
         let mut end = self.asm.create_label();
         self.asm.mov(r8, self.area.0)?;
         self.asm.mov(edx, 1)?;
@@ -408,14 +456,7 @@ impl Tracer<'_> {
         self.asm.lea(rsi, ptr(rdi + rdi) + 1)?;
         self.asm.lock().cmpxchg(ptr(rcx) + NUMBER, rsi)?;
         self.asm.jne(end)?;
-        match clock {
-            Clock::Now => {
-                self.asm.rdtsc()?;
-                self.asm.shl(rdx, 32_u32)?;
-                self.asm.or(rax, rdx)?;
-            }
-            Clock::Kept(at) => self.asm.mov(rax, ptr(rsp) + at)?,
-        }
+        self.ticks()?;
         self.asm.mov(ptr(rcx) + TICKS, rax)?;
         match thread {
             Some(at) => self.asm.mov(eax, dword_ptr(at).fs())?,

@@ -3,6 +3,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::super::marks::{self, Marks};
+use super::super::spans;
 use super::super::trace_area::{Layout, TraceArea};
 use super::super::trampoline::{HitAction, Moment, Tracing};
 use super::trampoline_tests::{CODES, condition, machine, run};
@@ -209,6 +210,7 @@ fn times_are_measured_since_the_latest_pass() {
             thread: None,
             paths: None,
             marks: &sites,
+            begun: 0,
             moment: Moment::Mark,
         };
         let mut times = Vec::new();
@@ -262,6 +264,39 @@ fn times_are_measured_since_the_latest_pass() {
     }
 }
 
+/// The code finds the span of time that the debugger's arithmetic has.
+#[test]
+fn hits_are_counted_by_time() {
+    let (_, code) = CODES[0];
+    let machine = machine();
+    let now = ticks();
+    let unit = 1_u64 << spans::unit_log2();
+    for ago in [0, 1, 63, 64, 65, 127, 128, 1000, 123_456_789, 1 << 40] {
+        let ago = (unit * ago).min(now);
+        let mut case = Case::new(&machine, "rate()");
+        case.area = case.area.begun_at(now - ago);
+        assert_eq!(run(&machine, code, Some((None, case.action()))).traps, 0);
+        let later = ticks() - (now - ago);
+        let (_, columns) = &case.rows(0)[&0];
+        let counted: Vec<u32> = (0..)
+            .zip(&columns[0])
+            .filter_map(|(span, count)| (*count > 0).then_some(span))
+            .collect();
+        let [span] = counted[..] else {
+            panic!("{ago}: {counted:?}");
+        };
+        assert!(
+            (spans::span(ago)..=spans::span(later)).contains(&span),
+            "{ago}: {span}"
+        );
+    }
+    // A clock that is behind.
+    let mut case = Case::new(&machine, "rate()");
+    case.area = case.area.begun_at(now + (now >> 1));
+    run(&machine, code, Some((None, case.action())));
+    assert_eq!(case.rows(0)[&0].1[0][0], 1);
+}
+
 /// Passes that no hit follows: slots are overwritten, and none has the time of another key.
 #[test]
 fn a_full_table_of_passes_forgets_some() {
@@ -285,6 +320,7 @@ fn a_full_table_of_passes_forgets_some() {
             thread: None,
             paths: None,
             marks: &[site],
+            begun: 0,
             moment: Moment::Mark,
         };
         assert_eq!(

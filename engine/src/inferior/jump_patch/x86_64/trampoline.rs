@@ -161,8 +161,6 @@ impl Builder {
     ) -> Result<(), IcedError> {
         let Tracing {
             traced,
-            layout,
-            area,
             thread,
             moment,
             ..
@@ -225,13 +223,10 @@ impl Builder {
                 }
                 self.slots(tracing).enter(&mut self.asm, values, frame)
             }
-            Moment::Hit => {
-                let of = (thread, Clock::Now);
-                trace::emit(&mut self.asm, traced, layout, area, values, of)
-            }
+            Moment::Hit => trace::emit(&mut self.asm, &tracing, values, Clock::Now),
             Moment::Leave(_) => {
-                let of = (thread, Clock::Kept(frame + RETURN_TICKS));
-                trace::emit(&mut self.asm, traced, layout, area, values, of)
+                let clock = Clock::Kept(frame + RETURN_TICKS);
+                trace::emit(&mut self.asm, &tracing, values, clock)
             }
         }
     }
