@@ -377,6 +377,13 @@ impl DapClient {
             .collect()
     }
 
+    /// Returns the bodies of the events of this name so far.
+    pub fn events_so_far(&self, name: &str) -> Vec<&Value> {
+        let events = self.history.iter();
+        let events = events.filter(|message| message["event"] == name);
+        events.map(|message| &message["body"]).collect()
+    }
+
     /// Returns the number of events of this name so far.
     pub fn count_events(&self, name: &str) -> usize {
         let events = self.history.iter();

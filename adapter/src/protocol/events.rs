@@ -1,7 +1,7 @@
 //! Bodies of events.
 
 use super::parse::{FieldError, from_json};
-use super::{BreakpointEventBody, ExitedEventBody, Module, ThreadEventBody};
+use super::{BreakpointEventBody, ExitedEventBody, Module, ThreadEventBody, TraceRecords};
 use dap::types::ProcessEventStartMethod;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub enum Event {
     Output(OutputEventBody),
     /// `breakpoint`.
     Breakpoint(BreakpointEventBody),
+    /// `stillpoint/records`.
+    Records(TraceRecords),
     /// One that the client does not use.
     Other,
 }
@@ -49,6 +51,7 @@ impl Event {
             "thread" => Self::Thread(parse(body)?),
             "output" => Self::Output(parse(body)?),
             "breakpoint" => Self::Breakpoint(parse(body)?),
+            "stillpoint/records" => Self::Records(parse(body)?),
             _ => Self::Other,
         })
     }

@@ -95,6 +95,17 @@ pub struct Traces {
     pub traces: Vec<Trace>,
 }
 
+/// The event `stillpoint/records`: records of a tracepoint that keeps all, each of them once, in order of
+/// time within an event.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceRecords {
+    /// The tracepoint.
+    pub id: i64,
+    /// The records.
+    pub records: Vec<TraceRecord>,
+}
+
 /// A tracepoint, and what it has recorded.
 #[derive(Serialize, Deserialize, Debug, Default, Clone, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
@@ -138,6 +149,12 @@ pub struct Trace {
     pub records: Vec<TraceRecord>,
     /// The number of all records so far.
     pub all_records: u64,
+    /// Whether the event `stillpoint/records` brings all records (`keep all`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_all: bool,
+    /// The number of hits that waited until records were read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub waited: u64,
     /// Calls that have begun and not returned: they are in progress, or have ended otherwise.
     #[serde(skip_serializing_if = "is_zero")]
     pub unreturned: u64,

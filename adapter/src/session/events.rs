@@ -51,6 +51,7 @@ pub fn report(session: &mut Session, event: Event) {
         Event::BreakpointRemoved(id, why) => breakpoint_removed(session, id, why),
         Event::Output { stream, bytes } => output(session, stream, &bytes),
         Event::Log(text) | Event::Note(text) => session.console(&text),
+        Event::Records(id, records) => traces::report_records(session, id, records),
         Event::Stopped(stop) => stopped(session, stop),
         Event::ChildHeld { pid, program } => children::offer_child(session, pid, &program),
         Event::Followed { parent } => {

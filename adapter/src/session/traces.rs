@@ -1,15 +1,18 @@
 //! Tracepoints that are in no set of breakpoints, and what all of them have recorded.
 
 use crate::protocol::{
-    CheckTraceArguments, CheckedTrace, FunctionSource, RequestError, Trace, Traces, TracesArguments,
+    CheckTraceArguments, CheckedTrace, FunctionSource, RequestError, Trace, TraceRecords, Traces,
+    TracesArguments,
 };
 use crate::session::Session;
 use crate::session::breakpoints::debug_info_path;
-use crate::session::describe::trace;
-use engine::{BreakpointId, TracePlace};
+use crate::session::describe::{record, trace};
+use engine::{BreakpointId, Record, TracePlace};
 
 /// The event with what all tracepoints have recorded at the end.
 const EVENT: &str = "stillpoint/traces";
+/// The event with records of a tracepoint that keeps all.
+const RECORDS: &str = "stillpoint/records";
 /// Default and maximum number of rows and of records.
 const DEFAULT_AND_MOST: (i64, i64) = (20, 16_384);
 
@@ -76,6 +79,15 @@ pub fn read(
         Some(id) if traces.is_empty() => Err(no_trace(id)),
         _ => Ok(traces),
     }
+}
+
+/// Sends records of a tracepoint whose client gets all.
+pub fn report_records(session: &mut Session, id: BreakpointId, records: Vec<Record>) {
+    let records = TraceRecords {
+        id: i64::from(id.0),
+        records: records.into_iter().map(record).collect(),
+    };
+    session.event(RECORDS, &records);
 }
 
 /// Sends what all tracepoints have recorded, if the client has asked for it, once.

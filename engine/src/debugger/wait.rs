@@ -52,6 +52,9 @@ impl Debugger {
             if !self.client.output_held && self.drain_messages() {
                 self.inferior.stops_may_be_ready = true;
             }
+            if !self.client.output_held && self.drain_records() {
+                self.inferior.stops_may_be_ready = true;
+            }
             self.switch_to_child();
             self.finish_if_ended();
             self.check_call();
@@ -92,8 +95,11 @@ impl Debugger {
                     .inferior
                     .next_drain()
                     .filter(|_| !self.client.output_held);
-                [deadline, ended, found, lost, drain_at, self.call_deadline()]
+                let read_at = self.next_records().filter(|_| !self.client.output_held);
+                let others = [drain_at, read_at, self.call_deadline()];
+                [deadline, ended, found, lost]
                     .into_iter()
+                    .chain(others)
                     .flatten()
                     .min()
             };

@@ -7,6 +7,7 @@ use crate::ids::{ExitStatus, OutputStream, SignalInfo, ThreadId};
 use crate::images::modules::ModuleInfo;
 use crate::inspect::value::Value;
 use crate::stops::exception::Exception;
+use crate::stops::trace::Record;
 use std::path::PathBuf;
 
 /// An event for the client.
@@ -44,6 +45,8 @@ pub enum Event {
     },
     /// Log messages of breakpoints, values filled in; each ends with a newline.
     Log(String),
+    /// Records of a tracepoint whose client gets all, oldest first.
+    Records(BreakpointId, Vec<Record>),
     /// A remark for the user's console; ends with a newline.
     Note(String),
     /// All threads are stopped; in non-stop mode, one.

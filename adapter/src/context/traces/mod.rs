@@ -72,6 +72,13 @@ pub fn head(trace: &Trace, style: Style) -> String {
     if let Some(message) = &trace.message {
         let _ = write!(text, "\n  {message}");
     }
+    if trace.waited > 0 {
+        let hits = match trace.waited {
+            1 => "1 hit".to_owned(),
+            hits => format!("{} hits", grouped(hits)),
+        };
+        let _ = write!(text, "\n  {hits} waited until records were read");
+    }
     if trace.unreturned > 0 {
         let calls = match trace.unreturned {
             1 => "1 call has".to_owned(),

@@ -98,7 +98,7 @@ impl SessionState {
                 let how = self.exit.take();
                 self.phase = Phase::Ended(how.unwrap_or_else(|| "it was detached".into()));
             }
-            Event::Other => {}
+            Event::Records(_) | Event::Other => {}
         }
     }
 }

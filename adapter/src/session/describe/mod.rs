@@ -11,5 +11,5 @@ pub use breakpoints::{describe_breakpoint, described};
 pub use expressions::{atom, child_expression};
 pub use frames::{LastSource, describe_frame, source_of};
 pub use locals::{Locals, named_variable, push};
-pub use traces::trace;
+pub use traces::{record, trace};
 pub use values::{BUCKET, RenderedValue, limits, limits_of, present, read_only, variable};

@@ -51,6 +51,8 @@ pub fn trace(
         recorded: report.recorded,
         records: report.records.into_iter().map(record).collect(),
         all_records: report.all_records,
+        keeps_all: report.keeps_all,
+        waited: report.waited,
         unreturned: report.unreturned,
         failed: report
             .failed
@@ -168,7 +170,8 @@ fn intervals(rate: &Rate) -> Vec<TraceBucket> {
     rate.intervals().into_iter().map(bucket).collect()
 }
 
-fn record(record: Record) -> TraceRecord {
+/// Returns a record.
+pub fn record(record: Record) -> TraceRecord {
     TraceRecord {
         time: record.time.as_secs_f64(),
         thread_id: record.thread.map(|thread| i64::from(thread.0)),

@@ -59,8 +59,10 @@ impl Debugger {
         }
     }
 
-    /// Emits all log messages of the program; its threads are stopped or gone.
+    /// Emits all log messages of the program, and the records of tracepoints that clients get all of;
+    /// its threads are stopped or gone.
     pub(crate) fn drain_all_messages(&mut self) {
+        self.drain_all_records();
         let Some(ring) = &self.inferior.jumps.ring else {
             return;
         };

@@ -223,6 +223,7 @@ impl Debugger {
 
     /// Records a call that is about to return.
     pub(crate) fn record_exit(&mut self, id: BreakpointId, thread: ThreadId, exit: Exit) {
+        self.make_room(id, thread, exit.entry);
         let now = ticks();
         let (Some(query), Some(frame)) =
             (self.stops.breakpoints.trace(id), self.frame_address(thread))

@@ -27,6 +27,9 @@ impl Debugger {
         if let (Some(key), Some(addr)) = (&query.mark, addr) {
             return self.record_pass(id, thread, (addr, hidden), key);
         }
+        if let Some(addr) = addr {
+            self.make_room(id, thread, addr);
+        }
         let now = ticks();
         let site = addr.and_then(|addr| self.site_query(id, addr, hidden, query));
         let Some(site) = site else {

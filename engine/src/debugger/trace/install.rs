@@ -11,7 +11,7 @@ use crate::expr::query::{Query, SiteQuery};
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::jump_patch::call_paths::PathSite;
 use crate::inferior::jump_patch::install::Refusal;
-use crate::inferior::jump_patch::trace_area::{Layout, TraceArea};
+use crate::inferior::jump_patch::trace_area::{Keep, Layout, TraceArea};
 use crate::inferior::jump_patch::trampoline::{Moment, Tracing};
 use crate::inspect::abi::{self, Class, Returning};
 use crate::inspect::value::Ty;
@@ -116,7 +116,7 @@ impl Debugger {
         let traced = traced.map_err(|why| why.to_string())?;
         let breakpoint = self.stops.breakpoints.all.get(&id);
         let sites = breakpoint.map_or(1, |it| it.bound.len());
-        let layout = Layout::of(&traced, query.keep, sites);
+        let layout = Layout::of(&traced, Keep::of(query), sites);
         let function = self.function_name_at(entry, hidden, query.records_calls());
         let paths = match query.records_paths() {
             true if number.is_none() => return Err("the thread's number is not found".into()),

@@ -12,7 +12,7 @@ use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::jump_patch::install::Refusal;
 use crate::inferior::jump_patch::marks::{self, MarkSite, Marks};
-use crate::inferior::jump_patch::trace_area::Layout;
+use crate::inferior::jump_patch::trace_area::{Keep, Layout};
 use crate::inferior::jump_patch::trampoline::{Moment, Tracing};
 use crate::inferior::site::Owner;
 use crate::os::ticks;
@@ -122,7 +122,7 @@ impl Debugger {
         let marks = self.marks_of((tracepoint, &since), thread, addr);
         let site = marks.ok_or("the tracepoint was removed")?.site();
         Ok(MarkCode {
-            layout: Layout::of(&traced, query.keep, 1),
+            layout: Layout::of(&traced, Keep::Last(1), 1),
             traced,
             site: [site.ok_or("cannot map shared memory in the program")?],
         })

@@ -6,6 +6,7 @@ mod hit;
 mod install;
 mod mark;
 mod path;
+mod records;
 
 pub(crate) use install::SiteTrace;
 
@@ -51,6 +52,10 @@ struct TraceState {
     /// The passes since which times are measured, of each mark that was hit in this process.
     marks: FxHashMap<BreakpointId, Rc<Marks>>,
     clock: Clock,
+    /// Records for the client, if it gets all.
+    unsent: Vec<Record>,
+    /// The number of hits that waited until records were read.
+    waited: u64,
 }
 
 /// Converts the processor's clock to the time since a moment.
@@ -100,7 +105,7 @@ impl TraceState {
         self.collected.add(&query, additions);
         let record = site.regroup(&query.record, record);
         if !record.is_empty() {
-            self.collected.record(Record {
+            self.record(Record {
                 time: self.clock.time(ticks),
                 thread: Some(thread),
                 values: record,
@@ -212,17 +217,9 @@ impl Debugger {
                 }
             }
             let (records, all) = area.records();
-            let records = records.into_iter().map(|record| {
-                let captured = traced.captured[traced.record.clone()].iter();
-                let own = &area.query.query.record;
-                let site = (&own[..], area.function.as_str());
-                let values = record_values(&record.values, captured, site, area.paths(), &target);
-                Record {
-                    time: state.clock.time(record.ticks),
-                    thread: Some(record.thread).filter(|thread| thread.0 > 0),
-                    values: area.query.regroup(&query.record, values),
-                }
-            });
+            let records = records
+                .iter()
+                .map(|record| state.decoded(area, record, &target));
             collected.merge_records(records.collect(), all);
         }
         let mut report = collected.report(query, rows, records);
@@ -232,6 +229,8 @@ impl Debugger {
             Spec::Function(name) => Some(name.clone()),
             _ => None,
         });
+        report.keeps_all = query.keeps_all;
+        report.waited = state.waited;
         report.age = state.clock.at.elapsed();
         let is_alive = self.inferior.process.is_some();
         let now = ticks().saturating_sub(state.clock.ticks);
@@ -263,6 +262,8 @@ impl Debugger {
                 paths: None,
                 marks: FxHashMap::default(),
                 clock: Clock::start(),
+                unsent: Vec::new(),
+                waited: 0,
             });
         }
         self.update_marks();

@@ -22,6 +22,8 @@ pub struct Query {
     pub record: Vec<Subject>,
     /// The number of records that are kept: the last ones.
     pub keep: usize,
+    /// Whether clients get all records: the program waits rather than overwrite one that was not read.
+    pub keeps_all: bool,
     /// The text of the condition under which a hit is recorded.
     pub filter: Option<String>,
     /// The places since whose passes a time is measured.

@@ -12,6 +12,8 @@ const MAX_ITEMS: usize = 16;
 const KEEP: usize = 1024;
 /// Maximum number of records that a query may ask to keep.
 const MAX_KEEP: usize = 1 << 20;
+/// The word for all records.
+const ALL: &str = "all";
 /// The word for the thread, and the expression that it stands for.
 pub(super) const THREAD: &str = "thread";
 const THREAD_VARIABLE: &str = "$thread";
@@ -47,6 +49,7 @@ impl Query {
             tables: Vec::new(),
             record: Vec::new(),
             keep: KEEP,
+            keeps_all: false,
             filter: parts.filter.map(str::to_owned),
             sinces: Vec::new(),
             mark: None,
@@ -91,7 +94,15 @@ impl Query {
                 shown,
             });
         }
-        if let Some(keep) = parts.keep {
+        if parts.keep == Some(ALL) {
+            if query.record.is_empty() {
+                return Err(Error::eval(
+                    "`keep all` is for records, and the query has no value to record",
+                ));
+            }
+            query.keep = KEEP;
+            query.keeps_all = true;
+        } else if let Some(keep) = parts.keep {
             query.keep = parser.number(keep, 1, MAX_KEEP as u64)? as usize;
         }
         query.sinces = parser.sinces.into_inner();
@@ -108,6 +119,7 @@ impl Query {
             tables: Vec::new(),
             record: Vec::new(),
             keep: 1,
+            keeps_all: false,
             filter: None,
             sinces: Vec::new(),
             mark: Some(key),

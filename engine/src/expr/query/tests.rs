@@ -48,6 +48,7 @@ fn values_with_rows_of_their_own() {
     let last = parse("last(x, 5)");
     assert_eq!((texts(&last.record), last.keep), (vec!["x"], 5));
     assert_eq!(parse("x keep 7").keep, 7);
+    assert!(parse("x keep all").keeps_all && !parse("x keep 7").keeps_all);
 }
 
 #[test]
@@ -123,6 +124,7 @@ fn mistakes_are_named() {
             "since(a), since(b), since(c), since(d), since(e)",
             "at most 4 places",
         ),
+        ("count() keep all", "no value to record"),
         ("x keep many", "`many` is not a number"),
         ("f(", "`f(`"),
         ("x +", "`x +`"),

@@ -12,10 +12,11 @@ use super::marks::MarkSite;
 use super::spans;
 use super::trampoline::{Moment, Tracing};
 use crate::compile::{NumberKind, Traced, TracedColumn, TracedTable};
-use crate::expr::query::{Aggregate, Scale, SiteQuery};
+use crate::expr::query::{Aggregate, Query, Scale, SiteQuery};
 use crate::ids::ThreadId;
 use crate::os::Shared;
 use dwarf::LoadAddr;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Offset of the number of records begun.
@@ -23,6 +24,8 @@ pub const RECORDS_BEGUN: i32 = 0;
 /// Offset of the number of calls in progress whose entry the debugger has evaluated: while there are
 /// any, a return of an unknown call traps.
 pub const CALLS_OUTSIDE: i32 = 8;
+/// Offset of the number of records that were read, where none is overwritten before.
+pub const RECORDS_READ: i32 = 16;
 /// Offsets in the slot of a call in progress: the address of its frame, 0 if the slot is free.
 pub const CALL_FRAME: i32 = 0;
 /// The processor's clock at its entry.
@@ -64,6 +67,8 @@ const MAX_TABLES_BYTES: u64 = 128 << 20;
 /// Maximum number of rows, and the minimum, as powers of two.
 const MAX_ROWS_LOG2: u32 = 14;
 const MIN_ROWS_LOG2: u32 = 6;
+/// Records that may wait to be read, where all are.
+const UNREAD: usize = 1 << 13;
 /// Maximum size of a ring in bytes, and of the rings at all sites of a tracepoint.
 const MAX_RING_BYTES: u64 = 32 << 20;
 const MAX_RINGS_BYTES: u64 = 256 << 20;
@@ -115,11 +120,32 @@ pub struct RingLayout {
     pub slot: u64,
     /// The number of slots, a power of two.
     pub count: u64,
+    /// Whether no record is overwritten before it was read.
+    pub keeps_all: bool,
+}
+
+/// Which records are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// The last ones, this many.
+    Last(usize),
+    /// All, until they are read.
+    All,
+}
+
+impl Keep {
+    /// Returns what a query wants.
+    pub fn of(query: &Query) -> Keep {
+        match query.keeps_all {
+            true => Keep::All,
+            false => Keep::Last(query.keep),
+        }
+    }
 }
 
 impl Layout {
     /// Returns the layout for a compiled query that keeps `keep` records, at one of `sites` sites.
-    pub fn of(traced: &Traced, keep: usize, sites: usize) -> Layout {
+    pub fn of(traced: &Traced, keep: Keep, sites: usize) -> Layout {
         let share = |each: u64, all: u64| each.min(all / (sites as u64).max(1));
         let mut at = TABLES;
         let tables = (traced.tables.iter())
@@ -133,11 +159,16 @@ impl Layout {
             let slot = VALUES as u64 + traced.record_bytes() as u64;
             let most = (share(MAX_RING_BYTES, MAX_RINGS_BYTES) / slot).max(1);
             let most = 1 << most.ilog2();
-            let count = (keep.max(1) as u64).next_power_of_two().min(most);
+            let (wanted, keeps_all) = match keep {
+                Keep::Last(wanted) => (wanted, false),
+                Keep::All => (UNREAD, true),
+            };
+            let count = (wanted.max(1) as u64).next_power_of_two().min(most);
             RingLayout {
                 offset: at,
                 slot,
                 count,
+                keeps_all,
             }
         });
         let end = ring
@@ -458,31 +489,81 @@ impl TraceArea {
         let Some(ring) = &self.layout.ring else {
             return (Vec::new(), 0);
         };
-        let word = |at: u64| self.shared.word(at as usize);
-        let mut records = Vec::new();
-        for slot in 0..ring.count {
-            let place = ring.offset + slot * ring.slot;
-            let number = word(place + NUMBER as u64);
-            if number == 0 || number % 2 == 1 {
-                continue;
-            }
-            let most = ring.slot - VALUES as u64;
-            let size = word(place + SIZE as u64).min(most);
-            let values = (0..size).step_by(8);
-            let record = RawRecord {
-                number: number / 2 - 1,
-                ticks: word(place + TICKS as u64),
-                thread: ThreadId(word(place + THREAD as u64) as i32),
-                values: values
-                    .flat_map(|at| word(place + VALUES as u64 + at).to_le_bytes())
-                    .collect(),
-            };
-            // It was not overwritten meanwhile.
-            if word(place + NUMBER as u64) == number {
-                records.push(record);
-            }
-        }
+        let read = self.records_read();
+        let slots = 0..ring.count;
+        let records = slots.filter_map(|slot| self.record_at(ring, slot));
+        let mut records: Vec<RawRecord> = records.filter(|it| it.number >= read).collect();
         records.sort_unstable_by_key(|record| record.number);
-        (records, word(RECORDS_BEGUN as u64))
+        let begun = self.shared.word(RECORDS_BEGUN as usize);
+        (records, begun.saturating_sub(read))
+    }
+
+    /// Reads the record in a slot, if it is complete.
+    fn record_at(&self, ring: &RingLayout, slot: u64) -> Option<RawRecord> {
+        let word = |at: u64| self.shared.word(at as usize);
+        let place = ring.offset + slot * ring.slot;
+        let number = word(place + NUMBER as u64);
+        if number == 0 || number % 2 == 1 {
+            return None;
+        }
+        let most = ring.slot - VALUES as u64;
+        let size = word(place + SIZE as u64).min(most);
+        let values = (0..size).step_by(8);
+        let record = RawRecord {
+            number: number / 2 - 1,
+            ticks: word(place + TICKS as u64),
+            thread: ThreadId(word(place + THREAD as u64) as i32),
+            values: values
+                .flat_map(|at| word(place + VALUES as u64 + at).to_le_bytes())
+                .collect(),
+        };
+        // It was not overwritten meanwhile.
+        (word(place + NUMBER as u64) == number).then_some(record)
+    }
+
+    /// Returns the ring and the numbers of its unread records, if no record is overwritten before it is
+    /// read.
+    fn unread(&self) -> Option<(&RingLayout, Range<u64>)> {
+        let ring = self.layout.ring.as_ref().filter(|ring| ring.keeps_all)?;
+        let read = self.records_read();
+        let begun = self.shared.word(RECORDS_BEGUN as usize);
+        // The program's memory may hold anything.
+        Some((ring, read..begun.min(read.saturating_add(ring.count))))
+    }
+
+    fn records_read(&self) -> u64 {
+        self.shared.word(RECORDS_READ as usize)
+    }
+
+    /// Returns whether the next hit has to wait until a record is read.
+    pub fn is_full(&self) -> bool {
+        let unread = self.unread();
+        unread.is_some_and(|(ring, unread)| unread.end - unread.start >= ring.count)
+    }
+
+    /// Takes the next unread record out, if it is complete: another may be written in its place.
+    pub fn take_record(&self) -> Option<RawRecord> {
+        let (ring, mut unread) = self.unread()?;
+        let number = unread.next()?;
+        let record = self.record_at(ring, number & (ring.count - 1))?;
+        if record.number != number {
+            return None;
+        }
+        self.set_records_read(number + 1);
+        Some(record)
+    }
+
+    /// Passes the next unread record over: the thread that was writing it has ended. Returns whether
+    /// there is one.
+    pub fn skip_abandoned_record(&self) -> bool {
+        let next = self.unread().and_then(|(_, mut unread)| unread.next());
+        if let Some(number) = next {
+            self.set_records_read(number + 1);
+        }
+        next.is_some()
+    }
+
+    fn set_records_read(&self, number: u64) {
+        self.shared.set_word(RECORDS_READ as usize, number);
     }
 }

@@ -41,6 +41,10 @@ pub struct TraceReport {
     pub records: Vec<Record>,
     /// The number of all records so far; only the last ones are kept.
     pub all_records: u64,
+    /// Whether clients get all records.
+    pub keeps_all: bool,
+    /// The number of hits that waited until records were read.
+    pub waited: u64,
     /// Calls that have begun and not returned: they are in progress, or have ended otherwise.
     pub unreturned: u64,
     /// Hits whose values could not be computed, and the last reason.

@@ -10,7 +10,7 @@ use super::{print_report, settings, show_output};
 use crate::client::ClientError;
 use crate::context::calls::pattern;
 use crate::protocol::{AddTraceArguments, Event, ThreadArguments, Trace, TracesArguments};
-use crate::requests::{AddTrace, Attach, Continue, Launch, ReadTraces};
+use crate::requests::{AddTrace, Attach, Continue, Launch, Pause, ReadTraces};
 use clap::Args;
 use printer::Printer;
 use serde_json::json;
@@ -151,6 +151,7 @@ async fn session(
         let why = set.message.as_deref().unwrap_or("not found yet");
         eprintln!("stillpoint: {}: {why}", wanted.location);
     }
+    printer.name_values(&set);
     driver.run_started(starting).await?;
 
     let begun = Instant::now();
@@ -177,6 +178,7 @@ async fn session(
                     };
                     driver.client.request::<Continue>(&thread).await?;
                 }
+                Event::Records(records) => printer.show_all(&records, options),
                 Event::Exited(exited) => code = u8::try_from(exited.exit_code).unwrap_or(255),
                 Event::Terminated => break,
                 _ => {}
@@ -192,6 +194,9 @@ async fn session(
                 }
             }
         }
+    }
+    if set.keeps_all {
+        settle(driver, options, printer).await?;
     }
     let records = match options.perfetto {
         Some(_) => FILE_RECORDS,
@@ -211,6 +216,29 @@ async fn session(
         code = code.max(1);
     }
     Ok(if options.pid.is_some() { 0 } else { code })
+}
+
+/// Stops the program, unless it has ended, so that all of its records so far arrive, and prints them.
+async fn settle(
+    driver: &mut Driver,
+    options: &Options,
+    printer: &mut Printer,
+) -> Result<(), ClientError> {
+    let pause = ThreadArguments::default();
+    if driver.client.request::<Pause>(&pause).await.is_err() {
+        return Ok(());
+    }
+    loop {
+        match driver.event().await? {
+            Event::Records(records) => printer.show_all(&records, options),
+            Event::Output(output) => {
+                printer.erase();
+                show_output(&output, options.json);
+            }
+            Event::Stopped(_) | Event::Terminated => return Ok(()),
+            _ => {}
+        }
+    }
 }
 
 /// Joins the arguments of a query: values by commas, what belongs to a keyword by blanks.

@@ -3,7 +3,7 @@
 use super::Options;
 use crate::context::traces::{self, Style};
 use crate::frontends::run::{print, print_json};
-use crate::protocol::Trace;
+use crate::protocol::{Trace, TraceRecords};
 use serde_json::json;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub(super) struct Printer {
     drawn: usize,
     /// Records that were printed.
     records: u64,
+    /// The tracepoint, for the names of its values.
+    named: Trace,
     /// The number of hits when they were printed last, for the rate.
     before: Option<(Instant, u64)>,
 }
@@ -39,6 +41,7 @@ impl Printer {
             redraws,
             drawn: 0,
             records: 0,
+            named: Trace::default(),
             before: None,
         }
     }
@@ -66,7 +69,7 @@ impl Printer {
         }
         self.erase();
         for trace in traces {
-            if options.perfetto.is_none() {
+            if options.perfetto.is_none() && !trace.keeps_all {
                 self.show_records(trace);
             }
             let tables = Trace {
@@ -84,6 +87,33 @@ impl Printer {
             }
             print(&format!("{text}\n"));
         }
+    }
+
+    /// Takes the names of a record's values from the tracepoint.
+    pub(super) fn name_values(&mut self, trace: &Trace) {
+        self.named.clone_from(trace);
+    }
+
+    /// Prints records of a tracepoint that keeps all.
+    pub(super) fn show_all(&mut self, records: &TraceRecords, options: &Options) {
+        if options.json {
+            print_json(&json!({
+                "event": "records",
+                "id": records.id,
+                "records": records.records,
+            }));
+            return;
+        }
+        if options.perfetto.is_some() {
+            return;
+        }
+        self.erase();
+        let mut text = String::new();
+        for record in &records.records {
+            text.push_str(&traces::record_text(&self.named, record, Style::Timed));
+            text.push('\n');
+        }
+        print(&text);
     }
 
     /// Prints the records since the last time, as far as they are still there.

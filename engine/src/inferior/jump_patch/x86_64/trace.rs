@@ -51,12 +51,13 @@ pub(super) enum Clock {
     Kept(i32),
 }
 
-/// Emits the code; it falls through.
+/// Emits the code; it falls through. `number`: where the number of the record is, if that is taken
+/// already, in bytes above the stack pointer.
 pub(super) fn emit(
     asm: &mut CodeAssembler,
     tracing: &Tracing<'_>,
     values: Values,
-    clock: Clock,
+    (clock, number): (Clock, i32),
 ) -> Done {
     let Tracing { traced, layout, .. } = *tracing;
     let mut tracer = Tracer {
@@ -70,7 +71,7 @@ pub(super) fn emit(
         tracer.table(table, layout)?;
     }
     match &layout.ring {
-        Some(ring) => tracer.record(traced.record.clone(), ring, tracing.thread),
+        Some(ring) => tracer.record(traced.record.clone(), ring, (tracing.thread, number)),
         None => Ok(()),
     }
 }
@@ -439,23 +440,34 @@ impl Tracer<'_> {
     }
 
     /// Writes a record, unless another thread is writing its slot: then it is lost.
-    fn record(&mut self, captured: Range<usize>, ring: &RingLayout, thread: ThreadNumber) -> Done {
+    fn record(
+        &mut self,
+        captured: Range<usize>,
+        ring: &RingLayout,
+        (thread, number): (ThreadNumber, i32),
+    ) -> Done {
         let mut end = self.asm.create_label();
         self.asm.mov(r8, self.area.0)?;
-        self.asm.mov(edx, 1)?;
-        self.asm.lock().xadd(ptr(r8) + RECORDS_BEGUN, rdx)?;
+        if ring.keeps_all {
+            self.asm.mov(rdx, ptr(rsp) + number)?;
+        } else {
+            self.asm.mov(edx, 1)?;
+            self.asm.lock().xadd(ptr(r8) + RECORDS_BEGUN, rdx)?;
+        }
         self.asm.mov(rdi, rdx)?;
         self.asm.and(rdx, ring.count as i32 - 1)?;
         self.asm.imul_3(rcx, rdx, ring.slot as i32)?;
         self.asm.mov(rax, ring.offset)?;
         self.asm.add(rcx, rax)?;
         self.asm.add(rcx, r8)?;
-        self.asm.mov(rax, ptr(rcx) + NUMBER)?;
-        self.asm.test(eax, 1)?;
-        self.asm.jne(end)?;
-        self.asm.lea(rsi, ptr(rdi + rdi) + 1)?;
-        self.asm.lock().cmpxchg(ptr(rcx) + NUMBER, rsi)?;
-        self.asm.jne(end)?;
+        if !ring.keeps_all {
+            self.asm.mov(rax, ptr(rcx) + NUMBER)?;
+            self.asm.test(eax, 1)?;
+            self.asm.jne(end)?;
+            self.asm.lea(rsi, ptr(rdi + rdi) + 1)?;
+            self.asm.lock().cmpxchg(ptr(rcx) + NUMBER, rsi)?;
+            self.asm.jne(end)?;
+        }
         self.ticks()?;
         self.asm.mov(ptr(rcx) + TICKS, rax)?;
         match thread {

@@ -4,7 +4,7 @@
 
 use super::super::marks::{self, Marks};
 use super::super::spans;
-use super::super::trace_area::{Layout, TraceArea};
+use super::super::trace_area::{Keep, Layout, TraceArea};
 use super::super::trampoline::{HitAction, Moment, Tracing};
 use super::trampoline_tests::{CODES, condition, machine, run};
 use crate::compile::tests::machine::{At, Machine};
@@ -25,7 +25,7 @@ impl Case {
     fn new(machine: &Machine, text: &str) -> Case {
         let query = Query::parse(text, machine.language).expect("a query");
         let traced = Traced::compile(&query, None, machine).expect("a compiled query");
-        let layout = Layout::of(&traced, query.keep, 1);
+        let layout = Layout::of(&traced, Keep::of(&query), 1);
         let (shared, at, map) = own_code::shared(layout.len as usize);
         let at = LoadAddr(at);
         let query = Rc::new(SiteQuery::new(&query, &[], true, machine.language));
@@ -201,7 +201,7 @@ fn times_are_measured_since_the_latest_pass() {
         case.area = case.area.with_marks(vec![site]);
         let query = Query::of_mark(key, machine.language).expect("a key");
         let traced = Traced::compile(&query, None, &machine).expect("a compiled key");
-        let layout = Layout::of(&traced, 1, 1);
+        let layout = Layout::of(&traced, Keep::Last(1), 1);
         let sites = [site];
         let pass = || Tracing {
             traced: &traced,
@@ -297,6 +297,41 @@ fn hits_are_counted_by_time() {
     assert_eq!(case.rows(0)[&0].1[0][0], 1);
 }
 
+/// No record is overwritten: a hit without room traps before it has any effect.
+#[test]
+fn hits_wait_until_records_are_read() {
+    let (_, code) = CODES[0];
+    let mut machine = machine();
+    let case = Case::new(&machine, "sum(i), i, x keep all");
+    let room = case.area.layout.ring.as_ref().expect("a ring").count;
+    let hit = |machine: &mut Machine, number: u64| {
+        machine.set(At::Register(5), number.into(), 8);
+        let with = run(machine, code, Some((None, case.action())));
+        assert_eq!(with.seen, run(machine, code, None).seen);
+        with.traps
+    };
+    for number in 0..room {
+        assert_eq!((case.area.is_full(), hit(&mut machine, number)), (false, 0));
+    }
+    assert!(case.area.is_full());
+    assert_eq!(hit(&mut machine, 1), 1);
+    let sum = room * (room - 1) / 2;
+    assert_eq!(case.rows(0)[&0], (room, vec![vec![sum, 0]]));
+    // Each that is read makes room for one.
+    for number in 0..2 * room + 3 {
+        let record = case.area.take_record().expect("a record");
+        let value = u64::from_le_bytes(*record.values.first_chunk().expect("a word"));
+        assert_eq!((record.number, value), (number, number));
+        assert_eq!(hit(&mut machine, room + number), 0);
+        assert_eq!(hit(&mut machine, 1), 1);
+    }
+    let (left, all) = case.area.records();
+    assert_eq!((left.len() as u64, all), (room, room));
+    while case.area.take_record().is_some() {}
+    assert_eq!(case.area.records(), (Vec::new(), 0));
+    assert!(!case.area.skip_abandoned_record());
+}
+
 /// Passes that no hit follows: slots are overwritten, and none has the time of another key.
 #[test]
 fn a_full_table_of_passes_forgets_some() {
@@ -309,7 +344,7 @@ fn a_full_table_of_passes_forgets_some() {
     (1..=all).for_each(|key| marks.pass(key, key));
     let query = Query::of_mark("i", machine.language).expect("a key");
     let traced = Traced::compile(&query, None, &machine).expect("a compiled key");
-    let layout = Layout::of(&traced, 1, 1);
+    let layout = Layout::of(&traced, Keep::Last(1), 1);
     let before = ticks();
     for key in all..all + 20 {
         machine.set(At::Register(5), u128::from(key), 8);

@@ -1,7 +1,7 @@
 //! Trampolines of x86-64.
 
 use super::super::log_ring;
-use super::super::trace_area::Values;
+use super::super::trace_area::{RECORDS_BEGUN, RECORDS_READ, Values};
 use super::super::trampoline::{
     CannotRelocate, HitAction, Moment, Saved, SavedState, Tracing, Trampoline, TrampolineState,
 };
@@ -166,6 +166,7 @@ impl Builder {
             ..
         } = tracing;
         let frame = values.numbers + values.size;
+        let number = frame + call_bytes(moment);
         if let Some(address) = moment.frame() {
             emit_measured(address, &mut self.asm, saved, frame, deopt)?;
         }
@@ -188,10 +189,14 @@ impl Builder {
                 emit_captured(&traced.captured[*index], &mut self.asm, saved, rbx, deopt)?;
             }
             self.evaluating();
+            self.reserve(tracing, number, deopt)?;
             slots.complete(&mut self.asm, (traced, values), frame)?;
         } else {
             self.measure(traced, values, saved, deopt)?;
             self.evaluating();
+            if let Moment::Hit = moment {
+                self.reserve(tracing, number, deopt)?;
+            }
         }
         let sinces = traced.sinces.iter().zip(tracing.marks);
         for (since, mark) in sinces.filter(|_| matches!(moment, Moment::Enter(_) | Moment::Hit)) {
@@ -223,12 +228,42 @@ impl Builder {
                 }
                 self.slots(tracing).enter(&mut self.asm, values, frame)
             }
-            Moment::Hit => trace::emit(&mut self.asm, &tracing, values, Clock::Now),
+            Moment::Hit => {
+                let of = (Clock::Now, number);
+                trace::emit(&mut self.asm, &tracing, values, of)
+            }
             Moment::Leave(_) => {
-                let clock = Clock::Kept(frame + RETURN_TICKS);
-                trace::emit(&mut self.asm, &tracing, values, clock)
+                let of = (Clock::Kept(frame + RETURN_TICKS), number);
+                trace::emit(&mut self.asm, &tracing, values, of)
             }
         }
+    }
+
+    /// Emits code that takes the number of a record, `at` bytes above the stack pointer, where no record
+    /// is overwritten before it was read: it jumps to `deopt` if there is no room. What is before it
+    /// has no effect, what follows commits.
+    fn reserve(
+        &mut self,
+        tracing: Tracing<'_>,
+        at: i32,
+        deopt: CodeLabel,
+    ) -> Result<(), IcedError> {
+        let Some(ring) = tracing.layout.ring.as_ref().filter(|ring| ring.keeps_all) else {
+            return Ok(());
+        };
+        let mut again = self.asm.create_label();
+        self.asm.mov(r8, tracing.area.0)?;
+        self.asm.set_label(&mut again)?;
+        self.asm.mov(rax, ptr(r8) + RECORDS_BEGUN)?;
+        self.asm.mov(rdx, rax)?;
+        self.asm.sub(rdx, ptr(r8) + RECORDS_READ)?;
+        self.asm.cmp(rdx, ring.count as i32)?;
+        self.asm.jae(deopt)?;
+        self.asm.lea(rsi, ptr(rax) + 1)?;
+        self.asm.lock().cmpxchg(ptr(r8) + RECORDS_BEGUN, rsi)?;
+        self.evaluating();
+        self.asm.jne(again)?;
+        self.asm.mov(ptr(rsp) + at, rax)
     }
 
     fn slots(&self, tracing: Tracing<'_>) -> Slots {
@@ -276,6 +311,14 @@ impl Builder {
             self.asm.ldmxcsr(dword_ptr(rsp) + MXCSR[0])?;
         }
         Ok(())
+    }
+}
+
+/// Returns the size in bytes of what is kept of a call on the stack; behind it is the number of a record.
+fn call_bytes(moment: Moment<'_>) -> i32 {
+    match moment.frame() {
+        Some(_) => CALL_BYTES,
+        None => 0,
     }
 }
 
@@ -347,8 +390,7 @@ pub fn build(
     let area = values
         + say.map_or(0, |(message, _)| message.size() as i32)
         + traced.map_or(0, |(tracing, values)| {
-            let is_call = tracing.moment.frame().is_some();
-            values.size + if is_call { CALL_BYTES } else { 0 }
+            values.size + call_bytes(tracing.moment) + 8
         });
     it.take(area)?;
     it.evaluating();
