@@ -226,7 +226,7 @@ fn calls_are_a_tree_a_flame_graph_and_a_timeline() {
     let (code, _, errors) = output(&["--calls", "?", "n > 3", "--", program]);
     assert_eq!(code, Some(2));
     assert!(
-        errors.contains("only `where CONDITION` may follow"),
+        errors.contains("only `where CONDITION` and `with traps` may follow"),
         "{errors}"
     );
     let nowhere = [

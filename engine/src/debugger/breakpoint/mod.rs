@@ -214,6 +214,9 @@ impl Debugger {
             if known.contains(&place.addr) && breakpoint.bound.contains(&place) {
                 continue;
             }
+            if breakpoint.left_out.contains(place.addr) {
+                continue;
+            }
             let hardware = breakpoint.options.hardware;
             if hardware || self.inferior.add_site(place.addr, Owner::User(id)) {
                 breakpoint.bound.push(place);

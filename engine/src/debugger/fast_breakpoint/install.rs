@@ -55,8 +55,10 @@ impl Debugger {
                     Evaluation::ByDebugger(why.to_string())
                 }
             };
+            let is_fast = evaluation == Evaluation::InProgram;
             let breakpoints = &mut self.stops.breakpoints;
             if breakpoints.set_evaluation(id, addr, evaluation) {
+                self.decide_functions(id, addr, is_fast);
                 self.emit(Event::BreakpointChanged(id));
             }
         }

@@ -267,7 +267,7 @@ impl Debugger {
             Err(error) => return state.collected.fail(format!("`returned`: {error}")),
         };
         match complete(query, entered, &left) {
-            Ok(values) => state.add(&site, (thread, now), values),
+            Ok(values) => state.add((&site, exit.entry), (thread, now), values),
             Err(error) => state.collected.fail(error.to_string()),
         }
     }

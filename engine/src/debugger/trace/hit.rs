@@ -31,6 +31,7 @@ impl Debugger {
             self.make_room(id, thread, addr);
         }
         let now = ticks();
+        self.note_leaving_out(id);
         let site = addr.and_then(|addr| self.site_query(id, addr, hidden, query));
         let Some(site) = site else {
             return;
@@ -70,7 +71,7 @@ impl Debugger {
                     .fail("the address of the frame is unknown".to_owned());
             }
             (Ok(entered), ..) => match complete(own, entered, &Left::nothing()) {
-                Ok(values) => state.add(&site, (thread, now), values),
+                Ok(values) => state.add((&site, place.0), (thread, now), values),
                 Err(error) => state.collected.fail(error.to_string()),
             },
             (Err(error), ..) => state.collected.fail(error.to_string()),

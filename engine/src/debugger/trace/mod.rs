@@ -4,6 +4,7 @@
 mod call;
 mod hit;
 mod install;
+mod left_out;
 mod mark;
 mod path;
 mod records;
@@ -24,7 +25,7 @@ use crate::stops::trace::{
 };
 use call::{Activation, Entered};
 use dwarf::LoadAddr;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -52,6 +53,11 @@ struct TraceState {
     /// The passes since which times are measured, of each mark that was hit in this process.
     marks: FxHashMap<BreakpointId, Rc<Marks>>,
     clock: Clock,
+    /// Whether functions may be left out; then what the debugger has evaluated of each, until it is
+    /// known whether it is, and the functions that are not.
+    leaves_out: bool,
+    undecided: BTreeMap<LoadAddr, Collected>,
+    decided: FxHashSet<LoadAddr>,
     /// Records for the client, if it gets all.
     unsent: Vec<Record>,
     /// The number of hits that waited until records were read.
@@ -88,7 +94,7 @@ impl TraceState {
     /// `ticks`: the processor's clock at the hit, or at the return of the call.
     fn add(
         &mut self,
-        site: &SiteQuery,
+        (site, entry): (&SiteQuery, LoadAddr),
         (thread, ticks): (ThreadId, u64),
         (additions, record): (Vec<Addition>, Vec<String>),
     ) {
@@ -102,14 +108,15 @@ impl TraceState {
                 }
             }
         }
-        self.collected.add(&query, additions);
+        self.collected_at(entry).add(&query, additions);
         let record = site.regroup(&query.record, record);
         if !record.is_empty() {
-            self.record(Record {
+            let record = Record {
                 time: self.clock.time(ticks),
                 thread: Some(thread),
                 values: record,
-            });
+            };
+            self.record(entry, record);
         }
     }
 }
@@ -187,7 +194,7 @@ impl Debugger {
     ) -> Option<TraceReport> {
         let state = self.traces.get(id)?;
         let query = &state.query;
-        let mut collected = state.collected.clone();
+        let mut collected = state.collected();
         let target = LogTarget {
             memory: self.inferior.memory(),
             modules: &self.images.modules,
@@ -262,6 +269,9 @@ impl Debugger {
                 paths: None,
                 marks: FxHashMap::default(),
                 clock: Clock::start(),
+                leaves_out: false,
+                undecided: BTreeMap::new(),
+                decided: FxHashSet::default(),
                 unsent: Vec::new(),
                 waited: 0,
             });
@@ -273,6 +283,7 @@ impl Debugger {
     pub(crate) fn forget_trace_sites(&mut self) {
         for state in self.traces.0.values_mut() {
             state.sites.clear();
+            state.decided.clear();
             state.paths = None;
             state.marks.clear();
         }

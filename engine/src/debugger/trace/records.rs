@@ -19,12 +19,12 @@ const PORTION: usize = 1024;
 const INTERVAL: Duration = Duration::from_millis(8);
 
 impl TraceState {
-    /// Keeps a record.
-    pub(super) fn record(&mut self, record: Record) {
+    /// Keeps a record of a hit at the entry of a function, or at another place.
+    pub(super) fn record(&mut self, entry: LoadAddr, record: Record) {
         if self.query.keeps_all {
             self.unsent.push(record.clone());
         }
-        self.collected.record(record);
+        self.collected_at(entry).record(record);
     }
 
     /// Returns a record that the program has written.
@@ -77,7 +77,7 @@ impl Debugger {
 
     fn drain_records_of(&mut self, id: BreakpointId) -> bool {
         let mut is_more = false;
-        let mut records = Vec::new();
+        let mut records: Vec<(LoadAddr, Record)> = Vec::new();
         for area in self.areas_of(id) {
             let mut left = PORTION;
             while left > 0
@@ -89,14 +89,17 @@ impl Debugger {
                     modules: &self.images.modules,
                 };
                 let state = self.traces.get(id);
-                records.extend(state.map(|state| state.decoded(&area, &record, &target)));
+                let decoded = |state: &TraceState| state.decoded(&area, &record, &target);
+                records.extend(state.map(|state| (area.site, decoded(state))));
             }
             is_more |= left == 0;
         }
         let Some(state) = self.traces.0.get_mut(&id) else {
             return false;
         };
-        records.into_iter().for_each(|record| state.record(record));
+        for (entry, record) in records {
+            state.record(entry, record);
+        }
         let mut unsent = std::mem::take(&mut state.unsent);
         unsent.sort_by_key(|record| record.time);
         while !unsent.is_empty() {

@@ -28,6 +28,8 @@ pub struct Query {
     pub filter: Option<String>,
     /// The places since whose passes a time is measured.
     pub sinces: Vec<Since>,
+    /// Whether functions are recorded that only the debugger can evaluate, of however many.
+    pub with_traps: bool,
     /// Nothing is recorded, but the time of a hit is kept for another tracepoint's `since`, under this
     /// key.
     pub mark: Option<Subject>,

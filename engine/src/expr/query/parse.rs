@@ -12,6 +12,8 @@ const MAX_ITEMS: usize = 16;
 const KEEP: usize = 1024;
 /// Maximum number of records that a query may ask to keep.
 const MAX_KEEP: usize = 1 << 20;
+/// The word for functions that only the debugger can evaluate.
+const TRAPS: &str = "traps";
 /// The word for all records.
 const ALL: &str = "all";
 /// The word for the thread, and the expression that it stands for.
@@ -52,6 +54,7 @@ impl Query {
             keeps_all: false,
             filter: parts.filter.map(str::to_owned),
             sinces: Vec::new(),
+            with_traps: false,
             mark: None,
         };
         let mut columns = Vec::new();
@@ -105,6 +108,16 @@ impl Query {
         } else if let Some(keep) = parts.keep {
             query.keep = parser.number(keep, 1, MAX_KEEP as u64)? as usize;
         }
+        query.with_traps = match parts.with {
+            None => false,
+            Some(TRAPS) => true,
+            Some(other) => {
+                return Err(Error::eval(format!(
+                    "`with {other}` is unknown; `with {TRAPS}` includes functions that only the \
+                     debugger can evaluate"
+                )));
+            }
+        };
         query.sinces = parser.sinces.into_inner();
         Ok(query)
     }
@@ -122,6 +135,7 @@ impl Query {
             keeps_all: false,
             filter: None,
             sinces: Vec::new(),
+            with_traps: false,
             mark: Some(key),
         })
     }

@@ -9,6 +9,7 @@ pub(super) struct Parts<'a> {
     pub keys: Vec<&'a str>,
     pub filter: Option<&'a str>,
     pub keep: Option<&'a str>,
+    pub with: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -17,6 +18,7 @@ enum Section {
     Keys,
     Filter,
     Keep,
+    With,
 }
 
 /// Splits a query. A keyword counts where no operand is awaited: an expression has no two names in
@@ -33,11 +35,13 @@ pub(super) fn split(text: &str) -> Result<Parts<'_>, Error> {
             Section::Items => parts.items = list(part, "a value")?,
             Section::Keys => parts.keys = list(part, "a key")?,
             Section::Filter => parts.filter = Some(given(part, "a condition")?),
+            Section::With => parts.with = Some(given(part, "`traps`")?),
             Section::Keep => parts.keep = Some(given(part, "a number")?),
         }
         section = match keyword {
             "by" => Section::Keys,
             "where" => Section::Filter,
+            "with" => Section::With,
             _ => Section::Keep,
         };
     }
@@ -101,7 +105,7 @@ fn commas(text: &str) -> Vec<&str> {
 
 /// Returns the keywords outside of brackets and quotes.
 fn keywords(text: &str) -> Vec<(usize, &'static str)> {
-    const KEYWORDS: [&str; 3] = ["by", "where", "keep"];
+    const KEYWORDS: [&str; 4] = ["by", "where", "keep", "with"];
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut found = Vec::new();
     // What is before: nothing yet, or the last character that is no space.
@@ -189,6 +193,8 @@ mod tests {
         assert_eq!(by("count()by a").unwrap(), (1, 1));
         assert_eq!(by("by + 1").unwrap(), (0, 1));
         assert_eq!(by("x + by").unwrap(), (1, 0));
+        assert_eq!(by("x + with, a").unwrap(), (2, 0));
+        assert_eq!(split("a by b with traps").unwrap().with, Some("traps"));
         assert_eq!(by("f(a by b)").unwrap(), (1, 0));
         assert_eq!(by("\"a by b\", standby").unwrap(), (2, 0));
         assert_eq!(by("c == ',' by d").unwrap(), (1, 1));

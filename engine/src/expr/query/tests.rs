@@ -48,6 +48,8 @@ fn values_with_rows_of_their_own() {
     let last = parse("last(x, 5)");
     assert_eq!((texts(&last.record), last.keep), (vec!["x"], 5));
     assert_eq!(parse("x keep 7").keep, 7);
+    let query = parse("x by y where z with traps keep all");
+    assert!(query.with_traps && query.keeps_all);
     assert!(parse("x keep all").keeps_all && !parse("x keep 7").keeps_all);
 }
 
@@ -125,6 +127,8 @@ fn mistakes_are_named() {
             "at most 4 places",
         ),
         ("count() keep all", "no value to record"),
+        ("count() with", "`traps` is missing"),
+        ("count() with pleasure", "`with pleasure` is unknown"),
         ("x keep many", "`many` is not a number"),
         ("f(", "`f(`"),
         ("x +", "`x +`"),

@@ -39,6 +39,18 @@ impl Evaluations {
         before != Some(evaluation)
     }
 
+    /// Forgets a place.
+    pub fn forget(&mut self, at: LoadAddr) {
+        // As if it were evaluated in the program, its reason does not count.
+        self.set(at, Evaluation::InProgram);
+        self.places.remove(&at);
+    }
+
+    /// Returns what evaluates the hits at each place, as far as that is known.
+    pub fn places(&self) -> impl Iterator<Item = (LoadAddr, &Evaluation)> {
+        self.places.iter().map(|(at, evaluation)| (*at, evaluation))
+    }
+
     /// Returns true until something is known.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()

@@ -8,6 +8,7 @@ pub(crate) mod function;
 pub(crate) mod indirect;
 mod inlined;
 pub(crate) mod instruction;
+pub(crate) mod left_out;
 pub(crate) mod locations;
 mod mark;
 pub(crate) mod names;
@@ -22,6 +23,7 @@ pub(crate) mod watch;
 use evaluation::{Evaluation, Evaluations};
 pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
+use left_out::LeftOut;
 use mark::Mark;
 
 use crate::expr::Expression;
@@ -183,6 +185,8 @@ pub(crate) struct Breakpoint {
     /// Whether the program or the debugger evaluates its hits, as far as that is decided.
     evaluations: Evaluations,
     pub(crate) search: Search,
+    /// Functions of a tracepoint that it leaves out.
+    pub(crate) left_out: LeftOut,
     /// Whose mark it is, if it is one.
     pub(crate) mark: Option<Mark>,
 }
@@ -205,6 +209,7 @@ impl Breakpoint {
             note: None,
             evaluations: Evaluations::default(),
             search: Search::Line,
+            left_out: LeftOut::default(),
             mark: None,
         };
         breakpoint.set_options(options);
@@ -216,6 +221,7 @@ impl Breakpoint {
         self.hits = 0;
         self.spent = false;
         self.evaluations = Evaluations::default();
+        self.left_out.clear();
         self.parse(self.bound.first().map(|bound| bound.language));
     }
 
@@ -332,8 +338,10 @@ impl Breakpoint {
                 None if !verified => None,
                 None => {
                     let evaluation = self.evaluations.remark();
+                    let left_out = self.left_out.remark(self.bound.len());
                     let notes = [
                         self.note.as_deref(),
+                        left_out.as_deref(),
                         evaluation.as_deref(),
                         self.names.problem(),
                     ];
@@ -344,6 +352,7 @@ impl Breakpoint {
             is_in_program: problem.is_none()
                 && self.evaluations.all_in_program()
                 && self.note.is_none()
+                && self.left_out.is_empty()
                 && self.names.problem().is_none(),
             place: self.shown_place().map(|bound| ResolvedLocation {
                 source: bound.source.clone(),
@@ -377,6 +386,8 @@ impl Breakpoints {
         for (id, breakpoint) in &mut self.all {
             let before = breakpoint.bound.len();
             breakpoint.bound.retain(|bound| bound.module != gone);
+            // They are found again at their next hits.
+            breakpoint.left_out.clear();
             breakpoint.exits.retain(|_, exit| exit.module != gone);
             if breakpoint.bound.is_empty() && before > 0 {
                 breakpoint.pending = Some(NO_LOCATION_YET.into());
@@ -404,6 +415,7 @@ impl Breakpoints {
             breakpoint.bound.clear();
             breakpoint.exits.clear();
             breakpoint.lacking.clear();
+            breakpoint.left_out.clear();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
         }
         ended
@@ -416,6 +428,7 @@ impl Breakpoints {
             breakpoint.bound.clear();
             breakpoint.exits.clear();
             breakpoint.lacking.clear();
+            breakpoint.left_out.clear();
             breakpoint.pending = Some(NO_LOCATION_YET.into());
             breakpoint.hits = 0;
             if std::mem::take(&mut breakpoint.spent) {

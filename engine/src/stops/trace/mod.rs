@@ -319,6 +319,24 @@ impl Collected {
         self.records.drain(..excess);
     }
 
+    /// Adds all that was collected elsewhere.
+    pub fn add_all(&mut self, query: &Query, other: Collected) {
+        for (number, rows) in other.tables.into_iter().enumerate() {
+            for (keys, (hits, cells)) in rows.by_keys {
+                self.merge(query, number, Some(keys), hits, cells);
+            }
+            if let Some((hits, cells)) = rows.others {
+                self.merge(query, number, None, hits, cells);
+            }
+        }
+        let all = other.all_records;
+        self.merge_records(other.records.into(), all);
+        if let Some((count, why)) = other.failed {
+            let before = self.failed.as_ref().map_or(0, |(count, _)| *count);
+            self.failed = Some((before + count, why));
+        }
+    }
+
     /// Counts a hit whose values cannot be computed.
     pub fn fail(&mut self, why: String) {
         let count = self.failed.as_ref().map_or(0, |(count, _)| *count);

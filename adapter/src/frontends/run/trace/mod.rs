@@ -52,7 +52,8 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub rows: u32,
     /// Print the calls of all functions that match, as a tree with times: `shop::*`, or a regular
-    /// expression between slashes. What may follow is `where CONDITION`
+    /// expression between slashes. What may follow is `where CONDITION` and
+    /// `with traps`
     #[arg(long, value_name = "PATTERN")]
     pub calls: Option<String>,
     /// Write a flame graph: of the stacks at the place's hits, or of the times of `--calls`
@@ -92,11 +93,13 @@ impl Options {
         let mut query = match fixed {
             None => own,
             Some(fixed) if own.is_empty() => fixed.to_owned(),
-            Some(fixed) if own.starts_with("where ") => format!("{fixed} {own}"),
+            Some(fixed) if own.starts_with("where ") || own.starts_with("with ") => {
+                format!("{fixed} {own}")
+            }
             Some(fixed) => {
                 return Err(format!(
                     "`{own}` cannot be recorded here, since `{fixed}` is; only `where CONDITION` \
-                     may follow"
+                     and `with traps` may follow"
                 ));
             }
         };
@@ -243,7 +246,7 @@ async fn settle(
 
 /// Joins the arguments of a query: values by commas, what belongs to a keyword by blanks.
 fn query_of(arguments: &[String]) -> String {
-    const KEYWORDS: [&str; 3] = ["by", "where", "keep"];
+    const KEYWORDS: [&str; 4] = ["by", "where", "keep", "with"];
     let mut query = String::new();
     let mut is_keyword = true;
     for argument in arguments {
