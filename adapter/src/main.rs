@@ -20,7 +20,7 @@ use clap::{Args, Parser, Subcommand};
 use engine::os::{Launcher, ProcessGroup};
 use files::log;
 use frontends::dap::{self, Dap};
-use frontends::{demo, mcp, run, setup};
+use frontends::{demo, mcp, record, run, setup};
 use session::terminal;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -47,6 +47,8 @@ enum Command {
     Run(run::Options),
     /// Record values of a program at a line or function, and print tables
     Trace(run::trace::Options),
+    /// Run a program and record it; say what was recorded, and whether replays do the same
+    Record(record::Options),
     /// Print a core file: threads, stacks, variables
     Core(run::core::Options),
     /// Serve agents: the Model Context Protocol on stdin and stdout
@@ -66,6 +68,8 @@ impl Command {
         match self {
             Command::Dap(options) => options.listen.is_none(),
             Command::Run(_) | Command::Trace(_) | Command::Core(_) | Command::Demo => true,
+            // Its program has the terminal, and dies with it.
+            Command::Record(_) => false,
             Command::Mcp(_) | Command::Setup | Command::LaunchInTerminal(_) => false,
         }
     }
@@ -136,6 +140,10 @@ fn main() -> ExitCode {
         Command::Core(options) => {
             log::start(None);
             run::core::core(options)
+        }
+        Command::Record(options) => {
+            log::start(None);
+            record::record(options)
         }
         Command::Mcp(options) => {
             log::start(options.log.as_deref());

@@ -3,5 +3,6 @@
 pub mod dap;
 pub mod demo;
 pub mod mcp;
+pub mod record;
 pub mod run;
 pub mod setup;

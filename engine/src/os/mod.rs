@@ -29,6 +29,7 @@ mod linux_abi;
 mod past;
 mod post_mortem;
 mod processes;
+pub mod recording;
 mod registers;
 mod safekeeping;
 mod system_call;

@@ -88,6 +88,15 @@ impl Copies {
         }
     }
 
+    /// Like [`Copies::absorb`], for a pid and whether its process has ended.
+    pub fn absorb_stop(&self, pid: i32, is_end: bool) -> bool {
+        let event = match is_end {
+            true => ThreadEvent::Killed(crate::ids::Signal(libc::SIGKILL)),
+            false => ThreadEvent::Other,
+        };
+        self.absorb(ThreadId(pid), event)
+    }
+
     /// Copies the process of a stopped thread that is outside of a system call, or in one that will
     /// be restarted. `instruction`: the address of a system call instruction in the process. The
     /// thread is as before afterwards; its other threads should be stopped. The copy is stopped, and has the
@@ -270,7 +279,11 @@ fn to_collect(pid: i64) -> [u64; 6] {
     [pid as u64, 0, flags, 0, 0, 0]
 }
 
-fn open_process(pid: i32) -> io::Result<OwnedFd> {
+/// Opens a descriptor of a process.
+///
+/// # Errors
+/// It has ended.
+pub fn open_process(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: the call returns a new descriptor without another owner.
     unsafe {
         match libc::syscall(libc::SYS_pidfd_open, pid, 0) {

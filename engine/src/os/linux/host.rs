@@ -13,6 +13,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::Child;
 use std::time::Duration;
 
+pub use super::record::record;
+
 /// A timer that can be polled: its descriptor is readable once it has expired, until 8 bytes are
 /// read of it.
 #[derive(Debug)]

@@ -23,6 +23,8 @@ mod processes;
 pub(super) mod procfs;
 mod procmap;
 pub(super) mod ptrace;
+#[cfg_attr(target_arch = "aarch64", path = "record_refused.rs")]
+mod record;
 mod refusal;
 mod registers;
 mod safekeeping;

@@ -34,6 +34,7 @@ enum Order {
     Interrupt,
     Detach,
     SetOptions,
+    ToCall,
 }
 
 fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
@@ -44,6 +45,7 @@ fn order(order: Order, tid: i32, addr: usize, data: usize) -> io::Result<i64> {
         Order::Listen => libc::PTRACE_LISTEN,
         Order::Interrupt => libc::PTRACE_INTERRUPT,
         Order::Detach => libc::PTRACE_DETACH,
+        Order::ToCall => libc::PTRACE_SYSCALL,
         Order::SetOptions => libc::PTRACE_SETOPTIONS,
     };
     // SAFETY: `addr` and `data` are numbers for these requests.
@@ -84,6 +86,45 @@ pub fn set_exit_kill(tid: ThreadId) -> io::Result<()> {
     order(Order::SetOptions, tid.0, 0, options).map(drop)
 }
 
+/// Options for the tracees of a recorder: it gets the stops of a seccomp filter, too.
+const RECORDED: libc::c_int = OPTIONS | libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESECCOMP;
+
+/// PTRACE_SEIZE of a process that will be under the recorder's filter. It dies with the tracer.
+#[allow(dead_code, reason = "only some machines record")]
+pub fn seize_for_recording(tid: i32) -> io::Result<()> {
+    order(Order::Seize, tid, 0, RECORDED as usize).map(drop)
+}
+
+/// PTRACE_SETOPTIONS of a stopped process that is under the recorder's filter.
+#[allow(dead_code, reason = "only some machines record")]
+pub fn set_options_for_recording(tid: ThreadId) -> io::Result<()> {
+    order(Order::SetOptions, tid.0, 0, RECORDED as usize).map(drop)
+}
+
+/// PTRACE_SYSCALL: to the next start or end of a system call.
+#[allow(dead_code, reason = "only some machines record")]
+pub fn resume_to_call(tid: ThreadId) -> io::Result<()> {
+    order(Order::ToCall, tid.0, 0, 0).map(drop)
+}
+
+/// Waits for a status of a child (−1: of any) as waitpid(2) returns it. `None`: a signal has ended the
+/// wait.
+///
+/// # Errors
+/// There is no such child.
+#[allow(dead_code, reason = "only some machines record")]
+pub fn wait_for_status(pid: i32) -> io::Result<Option<(i32, i32)>> {
+    let mut status = 0;
+    // SAFETY: status is a live integer.
+    match unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL | libc::__WNOTHREAD) } {
+        -1 => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            error => Err(error),
+        },
+        pid => Ok(Some((pid, status))),
+    }
+}
+
 /// PTRACE_CONT or PTRACE_SINGLESTEP.
 pub fn resume(tid: ThreadId, step: bool, signal: Signal) -> io::Result<()> {
     let request = if step {
@@ -115,7 +156,8 @@ pub fn is_interrupted(tid: ThreadId) -> bool {
     info.is_some_and(|info| info.code >> 8 == libc::PTRACE_EVENT_STOP)
 }
 
-fn event_message(tid: i32) -> u64 {
+/// PTRACE_GETEVENTMSG.
+pub fn event_message(tid: i32) -> u64 {
     let mut message: libc::c_ulong = 0;
     // SAFETY: the request writes one word, to a live one.
     let _ = unsafe { transfer(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message) };

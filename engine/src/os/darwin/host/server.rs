@@ -64,3 +64,14 @@ pub fn set_up() -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| format!("its own path: {error}"))?;
     signing::sign(&own, Path::new("/usr/bin/codesign"))
 }
+
+/// Refuses to record a program.
+///
+/// # Errors
+/// Always.
+pub fn record(
+    launch: &crate::ids::Launch,
+    _: crate::os::recording::HashEvents,
+) -> Result<crate::os::recording::Report, crate::ids::error::Error> {
+    Err(crate::os::recording::refusal(launch))
+}

@@ -1,0 +1,159 @@
+//! `stillpoint record`: runs a program and records it; says what was recorded, and whether replays of
+//! it do the same.
+
+use clap::Args;
+use engine::os::host;
+use engine::os::recording::{Check, HashEvents, ProgramEnd, Report};
+use engine::{Launch, StdioTarget};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Options of `stillpoint record`.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Replay the recording from each snapshot, and compare registers and memory
+    #[arg(long)]
+    pub check: bool,
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Failures shown at most.
+const FAILURES: usize = 10;
+/// The exit status when a replay was not like its recording.
+const DIFFERENT: u8 = 1;
+/// The exit status when the program cannot be run, as of shells.
+const NOT_RUN: u8 = 127;
+
+/// Records a program. Returns its exit status; [`DIFFERENT`] if a replay was not like its recording.
+pub fn record(options: Options) -> ExitCode {
+    let mut command = options.command.into_iter();
+    let program = command.next().unwrap_or_default();
+    let launch = Launch {
+        program: find(&program),
+        args: command.collect(),
+        cwd: env::current_dir().unwrap_or_default(),
+        env: env::vars_os().collect(),
+        stdio: [const { StdioTarget::Inherited }; 3],
+        disable_aslr: true,
+    };
+    let hashes = match options.check {
+        true => HashEvents::Often,
+        false => HashEvents::Never,
+    };
+    match host::record(&launch, hashes) {
+        Ok(report) => {
+            eprint!("{}", describe(&report));
+            ExitCode::from(status(&report))
+        }
+        Err(error) => {
+            eprintln!("stillpoint: {error}");
+            ExitCode::from(NOT_RUN)
+        }
+    }
+}
+
+/// Returns the file of a program, which is searched for as a shell does.
+fn find(program: &OsStr) -> PathBuf {
+    let path = Path::new(program);
+    if path.components().count() > 1 || program.as_encoded_bytes().contains(&b'/') {
+        return path.to_owned();
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let mut files = env::split_paths(&folders).map(|folder| folder.join(path));
+    files
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+fn status(report: &Report) -> u8 {
+    if report
+        .check
+        .as_ref()
+        .is_some_and(|it| !it.failures.is_empty())
+    {
+        return DIFFERENT;
+    }
+    match report.end {
+        ProgramEnd::Exited(code) => code as u8,
+        // As shells report it.
+        ProgramEnd::Killed(signal) => 128_u8.wrapping_add(signal as u8),
+    }
+}
+
+fn describe(report: &Report) -> String {
+    let mut text = format!(
+        "stillpoint: recorded {} events ({}) and {} snapshots in {:.2} s\n",
+        report.events,
+        size(report.bytes),
+        report.snapshots,
+        report.duration.as_secs_f64(),
+    );
+    if let Some(reason) = &report.ended_early {
+        text += &format!("stillpoint: the recording has ended before the program: {reason}\n");
+    }
+    if let Some(check) = &report.check {
+        text += &checked(check);
+    }
+    text
+}
+
+fn checked(check: &Check) -> String {
+    let mut text = format!(
+        "stillpoint: {} replays; compared registers {} times, memory {} times; {} mismatches\n",
+        check.replays,
+        check.events,
+        check.hashes,
+        check.failures.len()
+    );
+    for failure in check.failures.iter().take(FAILURES) {
+        text += &format!("stillpoint: mismatch: {failure}\n");
+    }
+    text
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn mismatch_decides_the_exit_status() {
+        let mut report = Report {
+            end: ProgramEnd::Exited(3),
+            ended_early: None,
+            events: 5,
+            bytes: 700,
+            snapshots: 1,
+            kept: 1,
+            duration: Duration::from_secs(1),
+            check: Some(Check::default()),
+        };
+        assert_eq!(status(&report), 3);
+        report.check = Some(Check {
+            failures: vec!["other".to_owned()],
+            ..Check::default()
+        });
+        assert_eq!(status(&report), DIFFERENT);
+        assert!(describe(&report).contains("1 mismatches\n"));
+        report.check = None;
+        report.end = ProgramEnd::Killed(9);
+        assert_eq!(status(&report), 137);
+    }
+}

@@ -1,0 +1,148 @@
+//! The processes that a recorded program starts. They are not recorded; but the filter is theirs, too,
+//! and without a tracer it would make all their system calls fail.
+
+use super::super::ptrace;
+use super::processor::Processors;
+use super::registers::Registers;
+use super::tracee::{Stop, Tracee};
+use crate::ids::{Signal, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is to be done for a new process of the recorded one, whose system call was changed.
+#[derive(Clone, Copy)]
+pub struct Birth {
+    /// The registers before that call.
+    pub call: Registers,
+    /// Whether it would use the memory of the recorded process.
+    pub borrows: bool,
+}
+
+/// Threads that run on, by their ids.
+pub struct Family {
+    /// Where they may run.
+    processors: Processors,
+    members: BTreeSet<i32>,
+    /// Have stopped before the thread that has created them reported it.
+    early: BTreeSet<i32>,
+    /// Were reported before they have stopped.
+    expected: BTreeMap<i32, Option<Birth>>,
+    /// Would use the memory of the recorded process.
+    borrowers: BTreeSet<i32>,
+}
+
+impl Family {
+    /// No threads yet; those that come may run on these processors.
+    pub fn on(processors: Processors) -> Family {
+        Family {
+            processors,
+            members: BTreeSet::new(),
+            early: BTreeSet::new(),
+            expected: BTreeMap::new(),
+            borrowers: BTreeSet::new(),
+        }
+    }
+
+    /// Returns the processors that they may run on.
+    pub fn processors(&self) -> &Processors {
+        &self.processors
+    }
+
+    /// Returns whether all have ended.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.expected.is_empty()
+    }
+
+    /// Takes a stopped thread in, and lets it run.
+    pub fn adopt(&mut self, pid: i32) {
+        self.members.insert(pid);
+        self.processors.set_for(pid);
+        resume(pid, 0);
+    }
+
+    /// Notes that a thread was created; it is stopped, or will be.
+    pub fn created(&mut self, pid: i32, birth: Option<Birth>) {
+        match self.early.remove(&pid) {
+            true => self.start(pid, birth),
+            false => drop(self.expected.insert(pid, birth)),
+        }
+    }
+
+    fn start(&mut self, pid: i32, birth: Option<Birth>) {
+        if let Some(birth) = birth
+            && let Some(mut registers) = Registers::read(ThreadId(pid))
+        {
+            registers.take_arguments(&birth.call);
+            registers.write(ThreadId(pid));
+            if birth.borrows {
+                self.borrowers.insert(pid);
+            }
+        }
+        self.adopt(pid);
+    }
+
+    /// Returns whether a process that has stopped at a system call would use the memory of the recorded
+    /// one, and is about to exit.
+    pub fn gives_back(&self, pid: i32) -> bool {
+        self.borrowers.contains(&pid)
+            && Registers::read(ThreadId(pid)).is_some_and(|registers| {
+                [libc::SYS_exit, libc::SYS_exit_group].contains(&registers.number())
+            })
+    }
+
+    /// Lets a thread run on after a stop.
+    pub fn on_stop(&mut self, pid: i32, stop: Stop) {
+        if stop.is_end() {
+            self.members.remove(&pid);
+            self.early.remove(&pid);
+            self.expected.remove(&pid);
+            self.borrowers.remove(&pid);
+            return;
+        }
+        if let Some(birth) = self.expected.remove(&pid) {
+            return self.start(pid, birth);
+        }
+        if !self.members.contains(&pid) {
+            self.early.insert(pid);
+            return;
+        }
+        match stop {
+            Stop::Created(child) => {
+                self.created(child, None);
+                resume(pid, 0);
+            }
+            Stop::Signal(signal) => {
+                let read = signal == libc::SIGSEGV && complete_time_stamp(pid);
+                resume(pid, if read { 0 } else { signal });
+            }
+            Stop::Execed => {
+                self.borrowers.remove(&pid);
+                resume(pid, 0);
+            }
+            Stop::Group => {
+                if ptrace::listen(ThreadId(pid)).is_err() {
+                    resume(pid, 0);
+                }
+            }
+            _ => resume(pid, 0),
+        }
+    }
+}
+
+fn resume(pid: i32, signal: i32) {
+    let _ = ptrace::resume(ThreadId(pid), false, Signal(signal));
+}
+
+/// Completes an instruction that reads the time-stamp counter, which faults in all of them.
+fn complete_time_stamp(pid: i32) -> bool {
+    let Some(mut registers) = Registers::read(ThreadId(pid)) else {
+        return false;
+    };
+    let tracee = Tracee::new(pid);
+    let found = tracee.map(|it| it.time_stamp_instruction(registers.pc()));
+    let Ok(Some((len, writes_rcx))) = found else {
+        return false;
+    };
+    registers.complete_time_stamp(crate::os::ticks(), len, writes_rcx);
+    registers.write(ThreadId(pid));
+    true
+}

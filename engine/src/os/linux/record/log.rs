@@ -1,0 +1,147 @@
+//! What was recorded: the events of a program, in order.
+
+use super::registers::Registers;
+use super::tracee::Tracee;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+/// Where the program was when an event happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The number of the system call.
+    pub number: i64,
+    pub pc: u64,
+    pub sp: u64,
+    pub arguments: [u64; 6],
+    /// Of all registers.
+    pub digest: u64,
+}
+
+impl Entry {
+    pub fn of(registers: &Registers) -> Entry {
+        Entry {
+            number: registers.number(),
+            pc: registers.pc(),
+            sp: registers.sp(),
+            arguments: registers.arguments(),
+            digest: registers.digest(),
+        }
+    }
+}
+
+/// Memory that was written: its address and contents.
+pub type Written = (u64, Box<[u8]>);
+
+/// The whole state of a thread's registers.
+pub struct State {
+    pub registers: Registers,
+    /// The extended registers, as the kernel has them.
+    pub extended: Vec<u8>,
+}
+
+/// What an event did to the program.
+pub enum Effect {
+    /// A system call that only had a result and outputs.
+    Call {
+        result: i64,
+        outputs: Box<[Written]>,
+        /// The bases of the segments, if it has changed them.
+        bases: Option<[u64; 2]>,
+    },
+    /// A system call that a signal has interrupted. Unless a handler runs, it is made again, by this
+    /// number.
+    Interrupted {
+        repeated_as: i64,
+        outputs: Box<[Written]>,
+    },
+    /// A system call that has changed the address space.
+    Repeat { result: i64 },
+    /// mmap(2) of anonymous memory.
+    Map { result: i64 },
+    /// mmap(2) of a file, by its index in the log.
+    MapFile { result: i64, file: usize },
+    /// rt_sigreturn(2).
+    SignalReturn(Box<State>),
+    /// The handler of a signal was entered.
+    Signal {
+        signal: i32,
+        /// The instruction has raised it, and does so in a replay.
+        is_of_instruction: bool,
+        frame: Written,
+        state: Box<State>,
+    },
+    /// The time-stamp counter was read.
+    TimeStamp(u64),
+    /// Another program was executed: a replay ends here.
+    Execute,
+    /// The program has exited.
+    Exit,
+}
+
+/// An event.
+pub struct Event {
+    pub entry: Entry,
+    pub effect: Effect,
+    /// The hash of the state after it, for some.
+    pub hash: Option<u64>,
+}
+
+/// The events of a program, and the files that it has mapped.
+#[derive(Default)]
+pub struct Log {
+    pub events: Vec<Event>,
+    /// Kept open: a replay maps them again.
+    pub files: Vec<File>,
+    bytes: usize,
+}
+
+impl Log {
+    /// Returns the memory that the log takes, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn push(&mut self, entry: Entry, effect: Effect) {
+        let more = match &effect {
+            Effect::Call { outputs, .. } | Effect::Interrupted { outputs, .. } => {
+                let sizes = outputs.iter().map(|it| it.1.len() + size_of::<Written>());
+                sizes.sum()
+            }
+            Effect::SignalReturn(state) => size_of::<State>() + state.extended.len(),
+            Effect::Signal { frame, state, .. } => {
+                frame.1.len() + size_of::<State>() + state.extended.len()
+            }
+            _ => 0,
+        };
+        self.bytes += size_of::<Event>() + more;
+        self.events.push(Event {
+            entry,
+            effect,
+            hash: None,
+        });
+    }
+
+    /// Keeps a file, once. Returns its index.
+    ///
+    /// # Errors
+    /// The system does not say which file it is.
+    pub fn keep(&mut self, file: File) -> io::Result<usize> {
+        let identity = |file: &File| file.metadata().map(|it| (it.dev(), it.ino()));
+        let wanted = identity(&file)?;
+        let mut kept = self.files.iter();
+        if let Some(index) = kept.position(|it| identity(it).is_ok_and(|it| it == wanted)) {
+            return Ok(index);
+        }
+        self.files.push(file);
+        Ok(self.files.len() - 1)
+    }
+}
+
+/// Reads the outputs of a call.
+pub fn read_outputs(tracee: &Tracee, written: Vec<(u64, usize)>) -> Box<[Written]> {
+    let read = written
+        .into_iter()
+        .map(|(addr, len)| (addr, tracee.read(addr, len).into_boxed_slice()));
+    read.collect()
+}

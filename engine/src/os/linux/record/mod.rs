@@ -1,0 +1,105 @@
+//! Recording and replay of programs with one thread.
+//!
+//! A seccomp filter makes each system call a stop (`filter`, `start`). The recorder (`recorder`,
+//! `signals`) executes it and logs what it did (`log`, by the table in `calls`), and takes snapshots:
+//! stopped copies of the process (`snapshots`). There is no clock: between two events a program
+//! depends on nothing but its memory and registers. A replay (`replay`) is a copy of a snapshot whose
+//! calls the log answers; its registers at each event, and hashes of its memory (`hash`), show whether
+//! it does what the program did. Processes that the program starts run free (`family`).
+
+mod borrowed;
+mod calls;
+mod family;
+mod filter;
+mod hash;
+mod log;
+mod mapping;
+mod processor;
+mod recorder;
+mod registers;
+mod replay;
+mod scratch;
+mod signals;
+mod snapshots;
+mod start;
+mod timer;
+mod tracee;
+
+use crate::ids::Launch;
+use crate::ids::error::Error;
+use crate::os::recording::{Check, HashEvents, Report};
+use processor::Processors;
+use recorder::{Recorded, Recorder};
+use replay::Replay;
+
+/// Runs a program with the streams of this process, and records it. With `hashes`, compares a replay
+/// from each snapshot with the recording afterwards. The calling thread should be the only one.
+///
+/// # Errors
+/// The program cannot be run, or the system refuses to record it.
+pub fn record(launch: &Launch, hashes: HashEvents) -> Result<Report, Error> {
+    let fail = |error| failure(launch, &error);
+    let processors = Processors::of(0).map_err(fail)?;
+    Processors::current().set_for(0);
+    let report = record_here(launch, hashes, &processors);
+    processors.set_for(0);
+    report
+}
+
+/// Like [`record`], on the processor that this thread is on. `processors`: those of the program.
+fn record_here(
+    launch: &Launch,
+    hashes: HashEvents,
+    processors: &Processors,
+) -> Result<Report, Error> {
+    let fail = |error| failure(launch, &error);
+    let head = start::start(launch)?;
+    let pid = head.pid;
+    let recorded = Recorder::new(head, hashes, processors.clone()).and_then(Recorder::run);
+    let recorded = recorded.map_err(|error| {
+        // The program must not wait for a recorder that has given up.
+        // SAFETY: integers only; the process is not collected yet, or its pid is not in use.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        fail(error)
+    })?;
+    Ok(Report {
+        end: recorded.end,
+        ended_early: recorded.ended_early.clone(),
+        events: recorded.log.events.len(),
+        bytes: recorded.log.bytes(),
+        snapshots: recorded.snapshots.taken,
+        kept: recorded.snapshots.all.len(),
+        duration: recorded.duration,
+        check: (hashes == HashEvents::Often).then(|| check(&recorded)),
+    })
+}
+
+fn failure(launch: &Launch, error: &std::io::Error) -> Error {
+    Error::Launch {
+        program: launch.program.clone(),
+        message: format!("it cannot be recorded: {error}"),
+    }
+}
+
+/// Compares a replay from each snapshot with the recording.
+fn check(recorded: &Recorded) -> Check {
+    let mut check = Check::default();
+    for snapshot in &recorded.snapshots.all {
+        check.replays += 1;
+        let replay = match Replay::begin(&recorded.log, snapshot, &recorded.copies) {
+            Ok(replay) => replay,
+            Err(error) => {
+                check.failures.push(error.to_string());
+                continue;
+            }
+        };
+        match replay.run() {
+            Ok(compared) => {
+                check.events += compared.events;
+                check.hashes += compared.hashes;
+            }
+            Err(divergence) => check.failures.push(divergence.to_string()),
+        }
+    }
+    check
+}

@@ -1,0 +1,145 @@
+//! The general-purpose registers of a recorded thread, as words in the kernel's order
+//! (`user_regs_struct`).
+
+use super::super::ptrace;
+use crate::ids::ThreadId;
+use std::hash::Hasher;
+
+const NT_PRSTATUS: i32 = 1;
+const WORDS: usize = 27;
+const R11: usize = 6;
+const R10: usize = 7;
+const R9: usize = 8;
+const R8: usize = 9;
+const RAX: usize = 10;
+const RCX: usize = 11;
+const RDX: usize = 12;
+const RSI: usize = 13;
+const RDI: usize = 14;
+/// The number of the system call; −1 if the thread is in none.
+const ORIG_RAX: usize = 15;
+const RIP: usize = 16;
+const CS: usize = 17;
+const RSP: usize = 19;
+const FS_BASE: usize = 21;
+const GS_BASE: usize = 22;
+/// The registers of the arguments of a system call.
+const ARGUMENTS: [usize; 6] = [RDI, RSI, RDX, R10, R8, R9];
+/// Length of the instruction that makes a system call.
+pub const CALL_LEN: u64 = 2;
+/// Code segment of 64-bit code.
+const LONG_MODE: u64 = 0x33;
+
+/// The registers of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registers([u64; WORDS]);
+
+impl Registers {
+    /// Reads those of a stopped thread; `None` if it is gone.
+    pub fn read(thread: ThreadId) -> Option<Registers> {
+        let mut words = [0; WORDS];
+        ptrace::read_register_words(thread, NT_PRSTATUS, &mut words).then_some(Registers(words))
+    }
+
+    /// Writes them to a stopped thread. Does nothing if it is gone.
+    pub fn write(&self, thread: ThreadId) {
+        ptrace::write_register_words(thread, NT_PRSTATUS, &self.0);
+    }
+
+    pub fn number(&self) -> i64 {
+        self.0[ORIG_RAX] as i64
+    }
+
+    pub fn set_number(&mut self, number: i64) {
+        self.0[ORIG_RAX] = number as u64;
+    }
+
+    pub fn arguments(&self) -> [u64; 6] {
+        ARGUMENTS.map(|index| self.0[index])
+    }
+
+    pub fn set_argument(&mut self, nth: usize, value: u64) {
+        if let Some(index) = ARGUMENTS.get(nth) {
+            self.0[*index] = value;
+        }
+    }
+
+    pub fn result(&self) -> i64 {
+        self.0[RAX] as i64
+    }
+
+    pub fn pc(&self) -> u64 {
+        self.0[RIP]
+    }
+
+    pub fn sp(&self) -> u64 {
+        self.0[RSP]
+    }
+
+    pub fn is_long_mode(&self) -> bool {
+        self.0[CS] == LONG_MODE
+    }
+
+    pub fn bases(&self) -> [u64; 2] {
+        [self.0[FS_BASE], self.0[GS_BASE]]
+    }
+
+    pub fn set_bases(&mut self, [fs, gs]: [u64; 2]) {
+        self.0[FS_BASE] = fs;
+        self.0[GS_BASE] = gs;
+    }
+
+    /// Makes the kernel skip the system call that the thread is about to make, and gives it a result.
+    pub fn answer(&mut self, result: i64) {
+        self.0[ORIG_RAX] = u64::MAX;
+        self.0[RAX] = result as u64;
+    }
+
+    /// Moves the thread back to the instruction of its system call, to make the call `number`.
+    pub fn repeat_call(&mut self, number: i64) {
+        self.0[ORIG_RAX] = u64::MAX;
+        self.0[RAX] = number as u64;
+        self.0[RIP] = self.0[RIP].wrapping_sub(CALL_LEN);
+    }
+
+    /// Completes an instruction that reads the time-stamp counter. `writes_rcx`: it reads the number
+    /// of the processor, too, for which 0 is returned.
+    pub fn complete_time_stamp(&mut self, value: u64, len: u64, writes_rcx: bool) {
+        self.0[RAX] = value & 0xffff_ffff;
+        self.0[RDX] = value >> 32;
+        if writes_rcx {
+            self.0[RCX] = 0;
+        }
+        self.0[RIP] = self.0[RIP].wrapping_add(len);
+    }
+
+    /// Returns a digest of all words but the number of the system call.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = rustc_hash::FxHasher::default();
+        for (index, word) in self.0.iter().enumerate() {
+            if index != ORIG_RAX {
+                hasher.write_u64(*word);
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Returns whether the program's part of both is the same.
+    pub fn is_same_place(&self, other: &Registers) -> bool {
+        let mut words = self.0;
+        words[ORIG_RAX] = other.0[ORIG_RAX];
+        words == other.0
+    }
+
+    /// Takes the registers that the arguments of a system call are in from others, which the call
+    /// leaves as they are.
+    pub fn take_arguments(&mut self, other: &Registers) {
+        for index in ARGUMENTS {
+            self.0[index] = other.0[index];
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Registers>() == size_of::<libc::user_regs_struct>());
+// What the kernel's `syscall` overwrites is what it has written at the stop.
+const _: () = assert!(R11 == 6);

@@ -1,0 +1,162 @@
+//! Signals of a recorded program. One that arrives anywhere is held until the next system call, which a
+//! replay can find again, and is sent to the thread before the call: a call that blocks is
+//! interrupted by it. The kernel delivers it when the call ends, and what it writes is logged.
+
+use super::super::super::linux_abi::signal;
+use super::super::super::thread_state::SIGNAL_BYTES;
+use super::super::ptrace;
+use super::log::{Effect, Entry, State};
+use super::recorder::Recorder;
+use super::registers::Registers;
+use super::tracee::Stop;
+use crate::ids::ThreadId;
+use std::io;
+
+/// A signal that waits for the end of a system call.
+pub struct Held {
+    signal: i32,
+    info: Option<[u8; SIGNAL_BYTES]>,
+    is_sent: bool,
+}
+
+/// Signals by which the processor's faults are reported.
+const OF_INSTRUCTIONS: [i32; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+/// The first real-time signal: those before are not counted while they wait.
+const FIRST_REAL_TIME: i32 = 32;
+const NT_X86_XSTATE: i32 = 0x202;
+/// More than any set of extended registers takes.
+const EXTENDED_BYTES: usize = 1 << 14;
+/// What the kernel writes on the stack at most, and what is logged if the handler has another stack.
+const FRAME_BYTES: u64 = 1 << 14;
+
+impl Recorder {
+    /// Sends the thread the signals that are held.
+    pub(super) fn send_held(&mut self) {
+        let pid = self.head.pid;
+        for held in self.held.iter_mut().filter(|held| !held.is_sent) {
+            held.is_sent = true;
+            // SAFETY: integers only.
+            unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, held.signal) };
+        }
+    }
+
+    /// Returns the registers with the extended ones.
+    pub(super) fn state(&self, registers: Registers) -> State {
+        let mut extended = vec![0; EXTENDED_BYTES];
+        let thread = self.head.thread();
+        let len = ptrace::read_register_bytes(thread, NT_X86_XSTATE, &mut extended);
+        extended.truncate(len.unwrap_or(0));
+        State {
+            registers,
+            extended,
+        }
+    }
+
+    pub(super) fn on_signal(&mut self, signal: i32) -> io::Result<()> {
+        let registers = self.head.registers()?;
+        if signal == libc::SIGSEGV && self.complete_time_stamp(registers) {
+            self.resume(0);
+            return Ok(());
+        }
+        let info = ptrace::signal_info(self.head.thread());
+        if !self.head.catches(signal) {
+            // It changes nothing, stops the process or ends it.
+            self.held.retain(|held| held.signal != signal);
+            self.resume(signal);
+            return Ok(());
+        }
+        let code = info
+            .and_then(|raw| signal::decode_info(&raw))
+            .map_or(0, |info| info.code);
+        let is_of_instruction = code > 0 && OF_INSTRUCTIONS.contains(&signal);
+        let is_at_call = self.boundary.is_some_and(|it| it.is_same_place(&registers));
+        if is_of_instruction || is_at_call {
+            return self.enter_handler(signal, registers, is_of_instruction);
+        }
+        let is_waiting = self.held.iter().any(|held| held.signal == signal);
+        if signal >= FIRST_REAL_TIME || !is_waiting {
+            self.held.push(Held {
+                signal,
+                info,
+                is_sent: false,
+            });
+        }
+        self.resume(0);
+        Ok(())
+    }
+
+    /// Lets the kernel deliver a signal, and logs what that has changed.
+    fn enter_handler(
+        &mut self,
+        signal: i32,
+        before: Registers,
+        is_of_instruction: bool,
+    ) -> io::Result<()> {
+        let held = (!is_of_instruction)
+            .then(|| self.held.iter().position(|held| held.signal == signal))
+            .flatten()
+            .map(|index| self.held.remove(index));
+        if let Some(info) = held.and_then(|held| held.info) {
+            ptrace::set_signal_info(self.head.thread(), &info);
+        }
+        self.head.step(signal);
+        match self.head.wait() {
+            Stop::Signal(libc::SIGTRAP) => {}
+            // There was no room for the frame.
+            Stop::Signal(other) => {
+                self.resume(other);
+                return Ok(());
+            }
+            stop if stop.is_end() => {
+                self.has_ended(stop);
+                return Ok(());
+            }
+            stop => {
+                return Err(io::Error::other(format!(
+                    "signal {signal} led to {stop:?} instead of its handler"
+                )));
+            }
+        }
+        let after = self.head.registers()?;
+        let used = before.sp().wrapping_sub(after.sp());
+        let len = used.min(FRAME_BYTES) as usize;
+        let frame = self.head.read(after.sp(), len).into_boxed_slice();
+        let effect = Effect::Signal {
+            signal,
+            is_of_instruction,
+            frame: (after.sp(), frame),
+            state: Box::new(self.state(after)),
+        };
+        self.log.push(Entry::of(&before), effect);
+        self.boundary = Some(after);
+        self.resume(0);
+        Ok(())
+    }
+
+    /// Completes an instruction that reads the time-stamp counter. Returns false if it is another one.
+    fn complete_time_stamp(&mut self, mut registers: Registers) -> bool {
+        let found = self.head.time_stamp_instruction(registers.pc());
+        let Some((len, writes_rcx)) = found else {
+            return false;
+        };
+        let value = crate::os::ticks();
+        self.log
+            .push(Entry::of(&registers), Effect::TimeStamp(value));
+        registers.complete_time_stamp(value, len, writes_rcx);
+        registers.write(self.head.thread());
+        true
+    }
+}
+
+/// Writes a state to a stopped thread.
+pub fn restore(thread: ThreadId, state: &State) {
+    state.registers.write(thread);
+    ptrace::write_register_bytes(thread, NT_X86_XSTATE, &state.extended);
+}

@@ -1,0 +1,201 @@
+//! A traced process under the filter: its memory, its stops, system calls that it is made to execute.
+
+use super::super::injection::Injection;
+use super::super::{memory, ptrace};
+use super::registers::Registers;
+use super::scratch;
+use crate::ids::{Signal, ThreadId};
+use dwarf::LoadAddr;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// A stop or the end of a traced thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// It is about to make a system call.
+    Call,
+    /// It has made one.
+    CallEnd,
+    /// A signal is about to be delivered.
+    Signal(i32),
+    /// Its whole process is stopped.
+    Group,
+    /// It was interrupted, or has just been created.
+    Interrupted,
+    /// It has created a thread or a process.
+    Created(i32),
+    /// It executes another program.
+    Execed,
+    /// It has exited with this code.
+    Exited(i32),
+    /// A signal has ended it.
+    Killed(i32),
+    /// Another stop that only needs a resume.
+    Other,
+}
+
+impl Stop {
+    fn decode(pid: i32, status: i32) -> Stop {
+        if libc::WIFEXITED(status) {
+            return Stop::Exited(libc::WEXITSTATUS(status));
+        }
+        if libc::WIFSIGNALED(status) {
+            return Stop::Killed(libc::WTERMSIG(status));
+        }
+        let signal = libc::WSTOPSIG(status);
+        match status >> 16 {
+            0 if signal == libc::SIGTRAP | 0x80 => Stop::CallEnd,
+            0 => Stop::Signal(signal),
+            libc::PTRACE_EVENT_SECCOMP => Stop::Call,
+            libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupted,
+            libc::PTRACE_EVENT_STOP => Stop::Group,
+            libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                Stop::Created(ptrace::event_message(pid) as i32)
+            }
+            libc::PTRACE_EVENT_EXEC => Stop::Execed,
+            _ => Stop::Other,
+        }
+    }
+
+    /// Returns whether the thread has ended.
+    pub fn is_end(self) -> bool {
+        matches!(self, Stop::Exited(_) | Stop::Killed(_))
+    }
+}
+
+/// Waits for the next stop of any tracee. `None`: a signal has ended the wait.
+///
+/// # Errors
+/// There is no tracee.
+pub fn next_stop() -> io::Result<Option<(i32, Stop)>> {
+    let status = ptrace::wait_for_status(-1)?;
+    Ok(status.map(|(pid, status)| (pid, Stop::decode(pid, status))))
+}
+
+/// A traced process with one thread.
+pub struct Tracee {
+    pub pid: i32,
+    memory: File,
+}
+
+impl Tracee {
+    /// # Errors
+    /// The process is gone.
+    pub fn new(pid: i32) -> io::Result<Tracee> {
+        let memory = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))?;
+        Ok(Tracee { pid, memory })
+    }
+
+    pub fn thread(&self) -> ThreadId {
+        ThreadId(self.pid)
+    }
+
+    /// Returns the registers.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn registers(&self) -> io::Result<Registers> {
+        Registers::read(self.thread()).ok_or_else(gone)
+    }
+
+    /// Reads memory despite its protection; shorter at the end of what is mapped.
+    pub fn read(&self, addr: u64, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        let read = self.read_into(addr, &mut bytes);
+        bytes.truncate(read);
+        bytes
+    }
+
+    /// Reads memory despite its protection; returns the number of bytes.
+    pub fn read_into(&self, addr: u64, bytes: &mut [u8]) -> usize {
+        memory::transfer(bytes.len(), |done| {
+            let from = addr.wrapping_add(done as u64);
+            self.memory.read_at(&mut bytes[done..], from)
+        })
+    }
+
+    /// Reads a word; `None` if nothing is mapped there.
+    pub fn word(&self, addr: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (self.read_into(addr, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// Writes memory despite its protection.
+    ///
+    /// # Errors
+    /// Not all of it is mapped.
+    pub fn write(&self, addr: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_all_at(bytes, addr)
+    }
+
+    /// Lets the thread run to its next stop, with a signal (0: none).
+    pub fn resume(&self, signal: i32) {
+        let _ = ptrace::resume(self.thread(), false, Signal(signal));
+    }
+
+    /// Lets the thread execute an instruction, or enter the handler of a signal.
+    pub fn step(&self, signal: i32) {
+        let _ = ptrace::resume(self.thread(), true, Signal(signal));
+    }
+
+    /// Lets the thread run to the end of its system call.
+    pub fn resume_to_call_end(&self) {
+        let _ = ptrace::resume_to_call(self.thread());
+    }
+
+    /// Waits for its next stop; killed if it is gone.
+    pub fn wait(&self) -> Stop {
+        loop {
+            match ptrace::wait_for_status(self.pid) {
+                Ok(Some((pid, status))) => return Stop::decode(pid, status),
+                Ok(None) => {}
+                Err(_) => return Stop::Killed(libc::SIGKILL),
+            }
+        }
+    }
+
+    /// Makes the stopped thread execute system calls of the recorder, one after the other; its state
+    /// is then as before. Returns the results.
+    ///
+    /// # Errors
+    /// The process ends.
+    pub fn inject<const N: usize>(
+        &self,
+        calls: [(libc::c_long, [u64; 6]); N],
+    ) -> io::Result<[i64; N]> {
+        let ended = |error| io::Error::other(format!("{error}"));
+        let mut injection =
+            Injection::begin(self.thread(), LoadAddr(scratch::CALL)).map_err(ended)?;
+        let mut results = [0; N];
+        for (result, (number, arguments)) in results.iter_mut().zip(calls) {
+            *result = injection.call(number, arguments).map_err(ended)?.value;
+        }
+        injection.finish();
+        Ok(results)
+    }
+
+    /// Returns the instruction that reads the time-stamp counter at an address: its length, and
+    /// whether it also reads the number of the processor.
+    pub fn time_stamp_instruction(&self, pc: u64) -> Option<(u64, bool)> {
+        match *self.read(pc, 3) {
+            [0x0f, 0x31, ..] => Some((2, false)),
+            [0x0f, 0x01, 0xf9] => Some((3, true)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the program has a handler for a signal.
+    pub fn catches(&self, signal: i32) -> bool {
+        let mask = super::super::procfs::status(self.pid, "SigCgt");
+        let mask = mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+        mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
+    }
+}
+
+pub fn gone() -> io::Error {
+    io::Error::other("the process has ended")
+}

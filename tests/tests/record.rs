@@ -1,0 +1,188 @@
+//! `stillpoint record --check`: programs are recorded, do what they do without that, and each replay
+//! does the same.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use nix::sys::signal::Signal;
+use stillpoint_tests::{Fixture, command, deadline, process};
+
+/// A recorded program that has ended.
+struct Recorded {
+    status: Option<i32>,
+    stdout: String,
+    /// What the recorder has printed after the program's own errors.
+    stderr: String,
+}
+
+impl Recorded {
+    /// Records a program in a folder, and checks the recording.
+    fn of<S: AsRef<OsStr>>(folder: &Path, words: &[S]) -> Recorded {
+        let mut recorder = command();
+        recorder.args(["record", "--check", "--"]).args(words);
+        let output = output_of(recorder.current_dir(folder));
+        Recorded {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Records a fixture.
+    fn fixture(source: &str, words: &[&str]) -> Recorded {
+        let fixture = Fixture::of(source);
+        let mut command = vec![fixture.program.as_os_str()];
+        command.extend(words.iter().map(OsStr::new));
+        Recorded::of(Path::new("/"), &command)
+    }
+
+    /// Returns the number that is followed by this text.
+    fn number(&self, text: &str) -> usize {
+        let before = self
+            .stderr
+            .split(text)
+            .next()
+            .filter(|it| *it != self.stderr);
+        let number = before.and_then(|it| it.rsplit([' ', '\n']).next()?.parse().ok());
+        number.unwrap_or_else(|| panic!("no number before {text:?}: {}", self.stderr))
+    }
+
+    /// The whole program was recorded, and each replay was the same.
+    fn assert_exact(&self) {
+        assert_eq!(self.number(" mismatches"), 0, "{}", self.stderr);
+        assert!(self.number(" replays") > 0);
+        let ends_early = self.stderr.contains("ended before the program");
+        assert!(!ends_early, "{}", self.stderr);
+        assert!(self.number(" times, memory") >= self.number(" events"));
+    }
+}
+
+fn output_of(command: &mut Command) -> Output {
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let pid = child.id() as i32;
+    let (sender, output) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    output.recv_timeout(deadline()).map_or_else(
+        |_| {
+            process::send_signal(pid, Signal::SIGKILL);
+            panic!("{command:?} does not end");
+        },
+        |output| output.expect("its output"),
+    )
+}
+
+#[test]
+fn time_randomness_and_mappings_are_the_same_in_a_replay() {
+    let recorded = Recorded::fixture("c/record/time.c", &[]);
+    recorded.assert_exact();
+    assert_eq!(recorded.status, Some(0));
+    let seen = recorded.stdout.split(' ').nth(1).expect("a number");
+    let processors = thread::available_parallelism().expect("a number").get();
+    assert_eq!(seen.trim(), processors.to_string(), "as without a recorder");
+}
+
+#[test]
+fn signals_arrive_where_they_did() {
+    let recorded = Recorded::fixture("c/record/signals.c", &[]);
+    recorded.assert_exact();
+    assert_eq!(recorded.status, Some(0));
+    assert!(recorded.stdout.ends_with("asked 5, faults 5\n"));
+}
+
+#[test]
+fn processes_that_it_starts_run_free() {
+    let recorded = Recorded::fixture("c/record/processes.c", &[]);
+    recorded.assert_exact();
+    let expected = "of a child: 18, No such file or directory\n";
+    assert_eq!(recorded.stdout, expected);
+}
+
+#[test]
+fn computation_has_snapshots_without_a_system_call() {
+    let recorded = Recorded::fixture("c/record/compute.c", &[]);
+    recorded.assert_exact();
+    assert!(recorded.number(" snapshots") > 2, "{}", recorded.stderr);
+    let alone = Fixture::of("c/record/compute.c");
+    let alone = output_of(&mut Command::new(alone.program));
+    assert_eq!(recorded.stdout.as_bytes(), alone.stdout);
+}
+
+#[test]
+fn each_program_of_a_chain_has_a_snapshot() {
+    let recorded = Recorded::fixture("c/record/chain.c", &["3"]);
+    recorded.assert_exact();
+    assert_eq!(recorded.status, Some(7));
+    assert_eq!(recorded.stdout, "left 3\nleft 2\nleft 1\nleft 0\n");
+    assert!(recorded.number(" replays") >= 4, "{}", recorded.stderr);
+}
+
+#[test]
+fn program_that_is_killed_was_recorded_until_then() {
+    let recorded = Recorded::fixture("c/record/killed.c", &[]);
+    recorded.assert_exact();
+    assert_eq!(recorded.status, Some(128 + Signal::SIGSEGV as i32));
+    assert_eq!(recorded.stdout, "before the fault\n");
+}
+
+#[test]
+fn thread_ends_the_recording_and_not_the_program() {
+    let recorded = Recorded::fixture("c/record/thread.c", &[]);
+    assert_eq!(recorded.stdout, "by a thread\n");
+    assert_eq!(recorded.status, Some(0));
+    assert!(
+        recorded.stderr.contains("it starts a thread"),
+        "{}",
+        recorded.stderr
+    );
+    assert_eq!(recorded.number(" mismatches"), 0, "{}", recorded.stderr);
+}
+
+#[test]
+fn scripts_with_pipes_and_subshells_are_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "for i in 1 2 3; do echo $i | cat | tr 1 x; done; (echo sub; exit 3); echo $?
+        x=$(ls | wc -l); echo $x; sleep 0.1 & wait; trap 'echo trapped' USR1; kill -USR1 $$
+        echo $(($x + 1)) > file; read y < file; echo $y; exec sh -c 'echo last; exit 5'";
+    let recorded = Recorded::of(folder.path(), &["bash", "-c", script]);
+    recorded.assert_exact();
+    assert_eq!(recorded.stdout, "x\n2\n3\nsub\n3\n0\ntrapped\n1\nlast\n");
+    assert_eq!(recorded.status, Some(5));
+}
+
+#[test]
+fn files_are_written_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "echo one >> file; echo two >> file; mkdir new; rm -f none; wc -l < file";
+    let recorded = Recorded::of(folder.path(), &["sh", "-c", script]);
+    recorded.assert_exact();
+    let text = fs::read_to_string(folder.path().join("file")).expect("a file");
+    assert_eq!(text, "one\ntwo\n");
+}
+
+#[test]
+fn compiler_is_recorded_while_its_passes_run_free() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.c"), "int main(void) { return 9; }\n").expect("a source");
+    let recorded = Recorded::of(folder.path(), &["gcc", "-O1", "-o", "a", "a.c"]);
+    recorded.assert_exact();
+    let built = output_of(&mut Command::new(folder.path().join("a")));
+    assert_eq!(built.status.code(), Some(9));
+}
+
+#[test]
+fn program_that_does_not_exist_is_an_error() {
+    let recorded = Recorded::of(Path::new("/"), &["/nonexistent/program"]);
+    assert_eq!(recorded.status, Some(127));
+    assert!(recorded.stderr.contains("not found"), "{}", recorded.stderr);
+}
