@@ -104,11 +104,15 @@ export class Editor {
 
   /** Carries out a command of the palette. */
   async command(title) {
-    await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget input.input");
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
+    const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first();
+    // At a stop, the source takes the focus, and the palette closes.
+    await until("the palette", async () => {
+      await this.page.keyboard.press("F1");
+      await input.fill(`>${title}`, { timeout: 3000 });
+      await row.click({ timeout: 3000 });
+      return true;
+    });
     // A list of the command's own may take its place.
     await until("the end of the palette", async () => {
       return !(await input.isVisible()) || !(await input.inputValue()).startsWith(">");
