@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Drives the built binary ($STILLPOINT, or the workspace's newest) with Helix in a terminal of tmux:
-# a breakpoint, :debug-start, the line, the variables, a step, the end.
+# a breakpoint, :debug-start, the line, the variables, a step, a past stop, the end.
 # $HX names Helix (hx or helix in PATH otherwise); where there is none, Debian 13's is unpacked.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -74,6 +74,10 @@ debug v "scale: int = 10"
 pgrep -f "^$work/loop" >/dev/null || { echo "FAILED: no program runs"; exit 1; }
 debug n
 shows "a step" "$(line_of body_return "$work/loop.c"):"
+keys ":debug-eval :past 1" Enter
+shows "a past stop" "$(line_of body "$work/loop.c"):"
+keys ":debug-eval :past present" Enter
+shows "the present again" "$(line_of body_return "$work/loop.c"):"
 debug b
 debug t
 for _ in $(seq 100); do
