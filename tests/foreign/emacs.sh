@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Drives the built binary ($STILLPOINT, or the workspace's newest) with dape in an Emacs without a
 # window, set up as the manual says: breakpoint, start, stop, scope and stack buffers, the REPL, steps, a
-# changed value, restart, the end. $EMACS names an Emacs that finds dape; where it is not set, Debian
+# changed value, past stops, restart, the end. $EMACS names an Emacs that finds dape; where it is not set, Debian
 # 13's Emacs 30 and dape are unpacked.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"

@@ -25,7 +25,7 @@ clients=(
     "neovim|neovim.sh|a client in Neovim's Lua: breakpoint, cursor, locals, console, steps forward and back, the end"
     "nvim-dap|nvim-dap.sh|Neovim with nvim-dap: breakpoint, scopes, steps forward and back, REPL, terminate, the end"
     "helix|helix.sh|Helix in a terminal: breakpoint, variables, step, past stop, the end"
-    "emacs|emacs.sh|Emacs with dape: breakpoint, scope and stack buffers, REPL, set, restart, the end"
+    "emacs|emacs.sh|Emacs with dape: breakpoint, scope and stack buffers, REPL, set, past stop, restart, the end"
     "vscode|vscode/run.sh|VS Code in a browser: F5 with cargo and CMake, launch.json, attach, core file, non-stop, data breakpoint, disassembly, tracepoints, past stops"
 )
 

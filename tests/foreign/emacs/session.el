@@ -76,6 +76,12 @@
     (dape--set-variable connection (plist-get scope :variablesReference)
                         (list :name "product" :evaluateName "product") "1000"))
   (wait "a value is changed" (lambda () (has 'dape-info-scope-mode 0 "product +1000")))
+  ;; Dape has no commands for steps back.
+  (dape-evaluate-expression (dape--live-connection 'stopped) ":past 1")
+  (stopped-at "body")
+  (dape-evaluate-expression (dape--live-connection 'stopped) ":past present")
+  (stopped-at "body_return")
+  (wait "the change is still there" (lambda () (has 'dape-info-scope-mode 0 "product +1000")))
   (dape-step-out (dape--live-connection 'stopped))
   (stopped-at "call")
   (call-interactively #'dape-restart)
