@@ -117,8 +117,9 @@ async function reverses(editor) {
 
 async function picksFromTheList(editor) {
   const { page } = editor;
-  await pane(page, "Call Stack").hover();
-  await pane(page, "Call Stack").locator('[aria-label="Stillpoint: Past Stops…"], [aria-label="Past Stops…"]').first().click();
+  const stack = pane(page, "Call Stack");
+  await stack.hover();
+  await stack.locator('[aria-label="Past Stops…"]').first().click();
   await rows(page).first().waitFor();
   const texts = await rows(page).allTextContents();
   assert.equal(texts.length, 6);
@@ -146,7 +147,8 @@ async function picksFromTheList(editor) {
 async function returnsByTheMenu(editor) {
   const { page } = editor;
   const item = (text) => page.locator(".monaco-menu .action-item", { hasText: text }).first();
-  await pane(page, "Call Stack").locator(".monaco-list-row", { hasText: "settle" }).first().click({ button: "right" });
+  const frame = pane(page, "Call Stack").locator(".monaco-list-row", { hasText: "settle" }).first();
+  await frame.click({ button: "right" });
   await item("Past Stops…").waitFor();
   // A menu that has just opened takes no clicks.
   await until("the end of the menu", async () => {
