@@ -54,6 +54,7 @@ mod put;
 pub(crate) mod recover;
 pub(crate) mod spans;
 pub(crate) mod trace_area;
+pub(crate) mod trace_records;
 pub(crate) mod trampoline;
 pub(crate) mod window;
 mod x86_64;
