@@ -22,14 +22,14 @@ pub fn breakpoints(rng: &mut Rng, places: &Places, most: usize) -> BTreeMap<Plac
         } else {
             (&places.all[rng.usize(..places.all.len())], &[][..])
         };
-        planned.insert(place.clone(), breakpoint(rng, names));
+        planned.insert(place.clone(), breakpoint(rng, names, places));
     }
     planned
 }
 
-fn breakpoint(rng: &mut Rng, names: &[(String, String)]) -> Value {
+fn breakpoint(rng: &mut Rng, names: &[(String, String)], places: &Places) -> Value {
     match rng.u8(0..12) {
-        10 | 11 => json!({"trace": {"query": query(rng, names)}}),
+        10 | 11 => json!({"trace": {"query": query(rng, names, places)}}),
         0..=5 => json!({"condition": never(rng, names)}),
         6 | 7 => {
             let number = 4_000_000_000 + rng.u64(0..1000);
@@ -171,10 +171,25 @@ fn often(rng: &mut Rng, names: &[(String, String)]) -> String {
     }
 }
 
+/// Returns a place for `since`: a busy one, if there are any.
+fn any_place(rng: &mut Rng, places: &Places) -> String {
+    let place = match places.busy.len() {
+        0 => rng.choice(&places.all),
+        count => Some(&places.busy[rng.usize(..count)].0),
+    };
+    place.map_or_else(
+        || "main".to_owned(),
+        |place| format!("{}:{}", place.path, place.line),
+    )
+}
+
 /// Returns what a tracepoint records.
-fn query(rng: &mut Rng, names: &[(String, String)]) -> String {
+fn query(rng: &mut Rng, names: &[(String, String)], places: &Places) -> String {
+    let place = any_place(rng, places);
     let what = match any_of(rng, names) {
-        Some((name, Kind::Integer)) => match rng.u8(0..4) {
+        Some((name, Kind::Integer)) => match rng.u8(0..6) {
+            4 => format!("rate(), {name} by {name} keep all"),
+            5 => format!("count(), hist(since({place}, {name})), since({place}, {name})"),
             0 => format!("count(), sum({name}), max({name}), hist({name})"),
             1 => format!("count(), mean({name}) by {name}"),
             2 => format!("{name}, distinct({name}), min({name}) by thread"),
@@ -183,7 +198,11 @@ fn query(rng: &mut Rng, names: &[(String, String)]) -> String {
         Some((name, Kind::Float)) => format!("sum({name}), min({name}), max({name}), hist({name})"),
         Some((name, Kind::Bool | Kind::Pointer)) => format!("count() by {name}"),
         Some((name, Kind::Sized(_) | Kind::Other)) => format!("{name} keep 16"),
-        None => "count() by thread".to_owned(),
+        None => match rng.u8(0..3) {
+            0 => format!("rate(), mean(since({place})), max(since({place})) by thread"),
+            1 => format!("thread, since({place}) keep all"),
+            _ => "count() by thread".to_owned(),
+        },
     };
     match rng.u8(0..3) {
         0 => format!("{what} where {}", often(rng, names)),
