@@ -59,7 +59,7 @@ impl Recorded {
         assert!(self.number(" replays") > 0);
         let ends_early = self.stderr.contains("ended before the program");
         assert!(!ends_early, "{}", self.stderr);
-        assert!(self.number(" times, memory") >= self.number(" events"));
+        assert!(self.number(" times, memory") > 0, "{}", self.stderr);
     }
 }
 

@@ -14,6 +14,7 @@ mod filter;
 mod hash;
 mod log;
 mod mapping;
+mod own;
 mod processor;
 mod recorder;
 mod registers;

@@ -10,7 +10,7 @@ use super::registers::Registers;
 use super::signals::Held;
 use super::snapshots::Snapshots;
 use super::tracee::{self, Stop, Tracee};
-use super::{borrowed, hash, mapping, scratch, start, timer};
+use super::{borrowed, hash, mapping, own, scratch, start, timer};
 use crate::os::linux::ptrace;
 use crate::os::recording::{HashEvents, ProgramEnd};
 use dwarf::LoadAddr;
@@ -258,7 +258,9 @@ impl Recorder {
             self.end_recording("the log has reached 1 GiB".to_owned());
             return Ok(());
         }
-        self.send_held();
+        if self.deliver_before(registers) {
+            return Ok(());
+        }
         let Some(row) = calls::row(number) else {
             self.end_recording(format!(
                 "it makes system call {number}, which is not listed"
@@ -267,7 +269,13 @@ impl Recorder {
         };
         let arguments = registers.arguments();
         let kind = match row.class {
-            Class::Answer(result) => return self.answer(registers, result),
+            Class::Answer(result) => return self.answer(registers, result, Vec::new()),
+            Class::Own(call, outputs) => match own::answer(call, &arguments, self.head.pid) {
+                Some((result, written)) if self.write_all(&written) => {
+                    return self.answer(registers, result, written);
+                }
+                _ => Kind::Log(self.plan(outputs, &arguments)),
+            },
             Class::Refuse(reason) => {
                 self.end_recording(format!("it calls {}: {reason}", row.name));
                 return Ok(());
@@ -293,7 +301,9 @@ impl Recorder {
                 }
             },
             Class::Special(Special::Advise) => match mapping::advice(arguments[2]) {
-                mapping::Advice::Answer(result) => return self.answer(registers, result),
+                mapping::Advice::Answer(result) => {
+                    return self.answer(registers, result, Vec::new());
+                }
                 mapping::Advice::Log => Kind::Log(Plan::default()),
                 mapping::Advice::Repeat => Kind::Repeat,
             },
@@ -302,7 +312,7 @@ impl Recorder {
                 None => return Ok(()),
             },
             Class::Special(Special::SetProcessors) => match self.is_own(arguments[0]) {
-                true => return self.answer(registers, 0),
+                true => return self.answer(registers, 0, Vec::new()),
                 false => Kind::Log(Plan::default()),
             },
             Class::Special(Special::Processors) => Kind::Processors,
@@ -335,10 +345,21 @@ impl Recorder {
         Plan::of(outputs, arguments, &read)
     }
 
+    /// Writes what a call would write. Returns false if the program has given a wrong address.
+    fn write_all(&self, written: &[Written]) -> bool {
+        let mut all = written.iter();
+        all.all(|(addr, bytes)| self.head.write(*addr, bytes).is_ok())
+    }
+
     /// Answers a system call instead of the kernel.
-    fn answer(&mut self, mut registers: Registers, result: i64) -> io::Result<()> {
+    fn answer(
+        &mut self,
+        mut registers: Registers,
+        result: i64,
+        written: Vec<Written>,
+    ) -> io::Result<()> {
         let entry = Entry::of(&registers);
-        self.log.push(entry, call_of(result, Box::default()));
+        self.log.push(entry, call_of(result, written.into()));
         registers.answer(result);
         registers.write(self.head.thread());
         self.boundary = Some(registers);

@@ -30,6 +30,17 @@ const OF_INSTRUCTIONS: [i32; 6] = [
 ];
 /// The first real-time signal: those before are not counted while they wait.
 const FIRST_REAL_TIME: i32 = 32;
+/// Calls after which a signal that came before them would not do the same: it would have another
+/// action, or no program.
+const BEFORE: [libc::c_long; 7] = [
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_sigaltstack,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
 const NT_X86_XSTATE: i32 = 0x202;
 /// More than any set of extended registers takes.
 const EXTENDED_BYTES: usize = 1 << 14;
@@ -37,14 +48,36 @@ const EXTENDED_BYTES: usize = 1 << 14;
 const FRAME_BYTES: u64 = 1 << 14;
 
 impl Recorder {
-    /// Sends the thread the signals that are held.
-    pub(super) fn send_held(&mut self) {
+    /// Sends the thread the signals that are held. Returns whether there are any.
+    pub(super) fn send_held(&mut self) -> bool {
         let pid = self.head.pid;
+        let mut is_sent = false;
         for held in self.held.iter_mut().filter(|held| !held.is_sent) {
             held.is_sent = true;
+            is_sent = true;
             // SAFETY: integers only.
             unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, held.signal) };
         }
+        is_sent
+    }
+
+    /// At the start of a system call: sends the signals that are held. Returns true if they are
+    /// delivered before the call, which the program makes again afterwards.
+    pub(super) fn deliver_before(&mut self, mut registers: Registers) -> bool {
+        let number = registers.number();
+        if !self.send_held() || !BEFORE.contains(&number) {
+            return false;
+        }
+        let effect = Effect::Interrupted {
+            repeated_as: number,
+            outputs: Box::default(),
+        };
+        self.log.push(Entry::of(&registers), effect);
+        registers.repeat_call(number);
+        registers.write(self.head.thread());
+        self.boundary = Some(registers);
+        self.resume(0);
+        true
     }
 
     /// Returns the registers with the extended ones.

@@ -1,12 +1,15 @@
 //! What a system call does to the memory of the program, as data: a row for each call in `table`.
 //! A call without a row ends a recording.
 
+#[cfg(test)]
+mod kernel_tests;
 mod outputs;
 mod requests;
 mod table;
 
 pub use outputs::Plan;
 
+use super::own::Own;
 use std::sync::LazyLock;
 
 /// How the recorder treats a system call.
@@ -16,6 +19,8 @@ pub enum Class {
     Answer(i64),
     /// It is executed; its result and outputs are logged. A replay only writes them.
     Log(&'static [Output]),
+    /// The recorder answers it if it can; else as [`Class::Log`].
+    Own(Own, &'static [Output]),
     /// As [`Class::Log`], with outputs that depend on the arguments; `None`: the recording ends if
     /// the call succeeds.
     LogBy(fn(&[u64; 6]) -> Option<&'static [Output]>),

@@ -1,5 +1,6 @@
 //! The table of system calls.
 
+use super::super::own::Own;
 use super::Class::{Answer, Log, LogBy, Refuse, Repeat};
 use super::Length::{Argument, At, Bits, Bytes, Pages, ResultTimes, ResultWithin, Times};
 use super::Output::{Buffer, Message, Messages, Remaining, Vectors};
@@ -87,9 +88,9 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_sethostname, "sethostname", Log(&[])),
     row(libc::SYS_setdomainname, "setdomainname", Log(&[])),
     row(libc::SYS_acct, "acct", Log(&[])),
-    row(libc::SYS_getpid, "getpid", Log(&[])),
+    row(libc::SYS_getpid, "getpid", Class::Own(Own::Pid, &[])),
     row(libc::SYS_getppid, "getppid", Log(&[])),
-    row(libc::SYS_gettid, "gettid", Log(&[])),
+    row(libc::SYS_gettid, "gettid", Class::Own(Own::Pid, &[])),
     row(libc::SYS_getuid, "getuid", Log(&[])),
     row(libc::SYS_geteuid, "geteuid", Log(&[])),
     row(libc::SYS_getgid, "getgid", Log(&[])),
@@ -243,10 +244,10 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_timer_gettime, "timer_gettime", Log(&[Buffer(1, Bytes(32))])),
     row(libc::SYS_timerfd_settime, "timerfd_settime", Log(&[Buffer(3, Bytes(32))])),
     row(libc::SYS_timerfd_gettime, "timerfd_gettime", Log(&[Buffer(1, Bytes(32))])),
-    row(libc::SYS_clock_gettime, "clock_gettime", Log(&[Buffer(1, Bytes(16))])),
+    row(libc::SYS_clock_gettime, "clock_gettime", Class::Own(Own::Clock, &[Buffer(1, Bytes(16))])),
     row(libc::SYS_clock_getres, "clock_getres", Log(&[Buffer(1, Bytes(16))])),
-    row(libc::SYS_gettimeofday, "gettimeofday", Log(&[Buffer(0, Bytes(16)), Buffer(1, Bytes(8))])),
-    row(libc::SYS_time, "time", Log(&[Buffer(0, Bytes(8))])),
+    row(libc::SYS_gettimeofday, "gettimeofday", Class::Own(Own::TimeOfDay, &[Buffer(0, Bytes(16)), Buffer(1, Bytes(8))])),
+    row(libc::SYS_time, "time", Class::Own(Own::Time, &[Buffer(0, Bytes(8))])),
     row(libc::SYS_nanosleep, "nanosleep", Log(&[Remaining(1, 16)])),
     row(libc::SYS_clock_nanosleep, "clock_nanosleep", Log(&[Remaining(3, 16)])),
     row(libc::SYS_adjtimex, "adjtimex", Log(&[Buffer(0, Bytes(208))])),
@@ -276,7 +277,7 @@ pub static ROWS: &[Row] = &[
     row(libc::SYS_sendfile, "sendfile", Log(&[Buffer(2, Bytes(8))])),
     row(libc::SYS_copy_file_range, "copy_file_range", Log(&[Buffer(1, Bytes(8)), Buffer(3, Bytes(8))])),
     row(libc::SYS_splice, "splice", Log(&[Buffer(1, Bytes(8)), Buffer(3, Bytes(8))])),
-    row(libc::SYS_getrandom, "getrandom", Log(&[Buffer(0, ResultWithin(1))])),
+    row(libc::SYS_getrandom, "getrandom", Class::Own(Own::Random, &[Buffer(0, ResultWithin(1))])),
     row(libc::SYS_getresuid, "getresuid", Log(&[Buffer(0, Bytes(4)), Buffer(1, Bytes(4)), Buffer(2, Bytes(4))])),
     row(libc::SYS_getresgid, "getresgid", Log(&[Buffer(0, Bytes(4)), Buffer(1, Bytes(4)), Buffer(2, Bytes(4))])),
     row(libc::SYS_getgroups, "getgroups", Log(&[Buffer(1, ResultTimes(0, 4))])),
