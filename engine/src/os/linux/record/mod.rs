@@ -1,13 +1,14 @@
 //! Recording and replay of programs with one thread.
 //!
 //! A seccomp filter makes each system call a stop (`filter`, `start`). The recorder (`recorder`,
-//! `signals`) executes it and logs what it did (`log`, by the table in `calls`), and takes snapshots:
+//! `call`, `signals`) executes it and logs what it did (`log`, by the table in `calls`), and takes snapshots:
 //! stopped copies of the process (`snapshots`). There is no clock: between two events a program
 //! depends on nothing but its memory and registers. A replay (`replay`) is a copy of a snapshot whose
 //! calls the log answers; its registers at each event, and hashes of its memory (`hash`), show whether
 //! it does what the program did. Processes that the program starts run free (`family`).
 
 mod borrowed;
+mod call;
 mod calls;
 mod family;
 mod filter;
