@@ -181,6 +181,25 @@ fn compiler_is_recorded_while_its_passes_run_free() {
 }
 
 #[test]
+fn lazily_bound_functions_are_called_as_before() {
+    // The loader binds them at the first call, with vector registers in use.
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = (0..200_000).map(|number: u32| format!("{}\n", number.wrapping_mul(2_654_435_761)));
+    fs::write(folder.path().join("numbers"), lines.collect::<String>()).expect("a file");
+    for _ in 0..3 {
+        let recorded = Recorded::of(folder.path(), &["gzip", "-k", "-f", "numbers"]);
+        recorded.assert_exact();
+    }
+    let unpacked = output_of(
+        Command::new("gunzip")
+            .current_dir(&folder)
+            .args(["-c", "numbers.gz"]),
+    );
+    let numbers = fs::read(folder.path().join("numbers")).expect("a file");
+    assert!(unpacked.stdout == numbers, "as without a recorder");
+}
+
+#[test]
 fn program_that_does_not_exist_is_an_error() {
     let recorded = Recorded::of(Path::new("/"), &["/nonexistent/program"]);
     assert_eq!(recorded.status, Some(127));

@@ -13,13 +13,20 @@ const NT_PRFPREG: i32 = 2;
 /// Size of the part of that set that has registers.
 const FLOATS: usize = 416;
 
-/// Returns the hash; equal memory has equal hashes, whatever the borders of its mappings are: a copy
-/// of a process may have other ones. Cost: about 1 ms for each MB that is written to.
+/// Bytes below the stack pointer that functions use without moving it (the red zone of the ABI).
+const RED_ZONE: u64 = 128;
+
+/// Returns the hash of what the program can rely on: not of the stack below the stack pointer. There the
+/// dynamic loader saves vector registers by XSAVEC, which leaves those out that the processor believes
+/// to be unused (XINUSE), and that is not the same in each run. Equal memory has equal hashes, whatever
+/// the borders of its mappings are: a copy of a process may have other ones. Cost: about 1 ms for
+/// each MB that is written to.
 pub fn of(tracee: &Tracee) -> u64 {
     let mut sum = 0_u64;
     let pages = File::open(format!("/proc/{}/pagemap", tracee.pid)).ok();
     let mut buffer = vec![0; PAGE * PORTION];
     let mut entries = vec![0; 8 * PORTION];
+    let sp = tracee.registers().map_or(0, |registers| registers.sp());
     for mapping in procfs::mappings(tracee.pid) {
         if !mapping.writable || mapping.shared {
             continue;
@@ -29,7 +36,13 @@ pub fn of(tracee: &Tracee) -> u64 {
             .as_os_str()
             .as_encoded_bytes()
             .starts_with(b"/");
-        let mut at = mapping.start.0;
+        let holds_sp = (mapping.start.0..mapping.end.0).contains(&sp);
+        let begin = if holds_sp {
+            sp.saturating_sub(RED_ZONE)
+        } else {
+            0
+        };
+        let mut at = mapping.start.0.max(begin & !(PAGE as u64 - 1));
         while at < mapping.end.0 {
             let count = PORTION.min(((mapping.end.0 - at) as usize).div_ceil(PAGE));
             let used = pages.as_ref().filter(|_| is_anonymous).is_none_or(|pages| {
@@ -40,6 +53,8 @@ pub fn of(tracee: &Tracee) -> u64 {
             });
             if used {
                 let read = tracee.read_into(at, &mut buffer[..PAGE * count]);
+                let unused = begin.saturating_sub(at).min(read as u64) as usize;
+                buffer[..unused].fill(0);
                 for (nth, page) in buffer[..read].chunks(PAGE).enumerate() {
                     sum = sum.wrapping_add(of_page(at + (nth * PAGE) as u64, page));
                 }
