@@ -502,3 +502,19 @@ fn a_fault_reaches_its_handler_as_it_was() {
     assert_eq!(client.expect_exit(), 0);
     assert_eq!(client.output("stdout"), "ready\ndone x\n");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_that_is_killed_as_it_is_copied_ends_the_session() {
+    let fixture = Fixture::of("c/past.c");
+    for _ in 0..5 {
+        let mut client = DapClient::stopped_at(&fixture, "linked");
+        next(&mut client);
+        let pid = client.debuggee_pid();
+        send_signal(pid, Signal::SIGKILL);
+        // It is copied, or is not any more.
+        let _ = client.request("stillpoint/pastStops", json!({}));
+        client.wait_event("exited");
+        client.disconnect();
+    }
+}

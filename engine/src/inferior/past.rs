@@ -63,7 +63,7 @@ impl Inferior {
         }
         let copied = self.os.copy_process(thread, instruction);
         Ok(KeptProcess {
-            copy: copied.map_err(NotKept::Ever)?,
+            copy: copied.map_err(NotKept::Ever)?.ok_or(NotKept::Now)?,
             threads: Rc::new(threads),
             sites: self.sites.clone(),
         })

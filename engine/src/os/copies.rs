@@ -21,11 +21,11 @@ pub struct MemoryUse {
 pub trait Copies {
     /// Makes a copy. `thread` must be stopped outside of system calls, all others must be stopped, too;
     /// `instruction` is the address of a system call instruction. The thread and its stop are the same
-    /// afterwards. Takes about 10 µs for each megabyte in memory.
+    /// afterwards. Takes about 10 µs for each megabyte in memory. `None`: the thread was killed meanwhile.
     ///
     /// # Errors
     /// What stands against it, for the user.
-    fn copy_process(&mut self, _: ThreadId, _: LoadAddr) -> Result<CopyId, String> {
+    fn copy_process(&mut self, _: ThreadId, _: LoadAddr) -> Result<Option<CopyId>, String> {
         Err("this system has no copies of processes".to_owned())
     }
     /// Reads memory of a copy. Returns the number of bytes read: 0 also if the copy was killed.

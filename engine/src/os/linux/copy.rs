@@ -45,6 +45,11 @@ pub enum CopyError {
 }
 
 impl CopyError {
+    /// Returns whether the thread that was to make the system call has ended.
+    pub fn is_end(&self) -> bool {
+        matches!(self, CopyError::Injection(InjectionError::Ended(_)))
+    }
+
     /// Returns the event of the end of the thread, which nothing else reports, if that is the reason.
     pub fn end_of_thread(&self) -> Option<ThreadEvent> {
         match self {

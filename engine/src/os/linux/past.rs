@@ -1,9 +1,10 @@
 //! Copies of the debuggee for past stops, and the memory that they may use.
 
 use super::LinuxBackend;
-use super::copy::{CopyParent, ProcessCopy, reap_in};
+use super::copy::{CopyError, CopyParent, ProcessCopy, reap_in};
 use super::procfs;
 use crate::ids::ThreadId;
+use crate::os::ThreadEvent;
 use crate::os::copies::{Copies, CopyId, MemoryUse};
 use dwarf::LoadAddr;
 use std::collections::BTreeMap;
@@ -16,21 +17,43 @@ pub(super) struct PastCopies {
     live: BTreeMap<CopyId, ProcessCopy>,
     /// Pids of copies that have ended, as the debuggee sees them: it has not collected them.
     ended: Vec<i32>,
+    /// Threads of the debuggee that have ended meanwhile: nothing else reports that.
+    pub(super) ends: Vec<(ThreadId, ThreadEvent)>,
+}
+
+impl PastCopies {
+    fn note_end(&mut self, thread: ThreadId, error: &CopyError) {
+        let end = error.end_of_thread().map(|event| (thread, event));
+        self.ends.extend(end);
+    }
 }
 
 impl Copies for LinuxBackend {
-    fn copy_process(&mut self, thread: ThreadId, instruction: LoadAddr) -> Result<CopyId, String> {
-        let copy = self
+    fn copy_process(
+        &mut self,
+        thread: ThreadId,
+        instruction: LoadAddr,
+    ) -> Result<Option<CopyId>, String> {
+        let copied = self
             .copies
             .copy_process(thread, instruction, CopyParent::Copied);
-        let copy = copy.map_err(|error| error.to_string())?;
+        let copy = match copied {
+            Ok(copy) => copy,
+            Err(error) => {
+                self.past.note_end(thread, &error);
+                return match error.is_end() {
+                    true => Ok(None),
+                    false => Err(error.to_string()),
+                };
+            }
+        };
         let id = CopyId(copy.pid());
         // If memory is exhausted, it is better to lose a copy than the program.
         if let Err(error) = fs::write(format!("/proc/{}/oom_score_adj", id.0), "1000") {
             tracing::debug!(%error, "cannot make a copy the first to be killed");
         }
         self.past.live.insert(id, copy);
-        Ok(id)
+        Ok(Some(id))
     }
 
     fn read_copy(&self, copy: CopyId, addr: LoadAddr, buffer: &mut [u8]) -> usize {
@@ -55,6 +78,7 @@ impl Copies for LinuxBackend {
         for pid in std::mem::take(&mut self.past.ended) {
             if let Err(error) = reap_in(thread, instruction, pid) {
                 tracing::debug!(%error, pid, "a copy stays as a zombie of the program");
+                self.past.note_end(thread, &error);
             }
         }
     }
