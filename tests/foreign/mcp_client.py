@@ -13,7 +13,7 @@ async def main(stillpoint, program, place):
         hello = await session.initialize()
         print(hello.server_info.name, hello.server_info.version, hello.protocol_version)
         tools = (await session.list_tools()).tools
-        assert len(tools) == 18, [tool.name for tool in tools]
+        assert len(tools) == 19, [tool.name for tool in tools]
 
         async def call(tool, words, fails=False, **arguments):
             result = await session.call_tool(tool, arguments)
