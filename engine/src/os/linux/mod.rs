@@ -1,5 +1,9 @@
 //! Linux: ptrace(2) with PTRACE_SEIZE; one thread, which sleeps in one place.
 
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "only the recorder needs all of it")
+)]
 mod copy;
 mod duty;
 mod guardian;
