@@ -23,7 +23,7 @@ source "$here/vm.sh"
 
 # What CI runs of the black-box tests: each reaches another part of the machine.
 SELECTION=(architecture calls data_breakpoints disassembly exclusive_sequences jump_patches landing_pads
-    past_stops registers stepping stepping_tables unwinding)
+    registers stepping stepping_tables unwinding)
 
 # install_packages PACKAGE…: installs packages of the system.
 install_packages() {

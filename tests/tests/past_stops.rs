@@ -1,4 +1,5 @@
 //! Past stops: each stop is kept as a copy of the process, which can be shown later.
+#![cfg(target_arch = "x86_64")]
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
