@@ -16,6 +16,9 @@ use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::io;
 
+/// Whether a system call leaves all vector registers as they are.
+pub const CALLS_KEEP_VECTORS: bool = false;
+
 const BREAK_SET: i32 = 0x402;
 const WATCH_SET: i32 = 0x403;
 /// Offset of the first slot, and size of one.

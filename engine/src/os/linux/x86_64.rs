@@ -9,6 +9,9 @@ use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::io;
 
+/// Whether a system call leaves all vector registers as they are.
+pub const CALLS_KEEP_VECTORS: bool = true;
+
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
 
