@@ -110,7 +110,7 @@ pub struct Session {
     pub prefetch: Prefetch,
     /// Whether a request has changed a variable: others may share its memory.
     pub variables_changed: bool,
-    /// What the client was told of past stops.
+    /// What was sent to the client about past stops.
     pub past: past::ReportedPast,
     /// Clients that look on.
     pub guests: Guests,

@@ -1,4 +1,4 @@
-//! Past stops of the session: what keeps them, and what the client is told when one is shown.
+//! Past stops of the session: when they are kept, and what is sent to the client when one is shown.
 
 use super::Session;
 use crate::protocol::RequestError;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 /// How long a client sends nothing once it has shown a stop.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// What the client was told of past stops.
+/// What was sent to the client about past stops.
 #[derive(Debug, Default)]
 pub struct ReportedPast {
-    /// Whether it was told that it can step back.
+    /// Whether the capability to step back is announced.
     is_announced: bool,
-    /// Whether it was told what a past stop is.
+    /// Whether a note has said what a past stop is.
     is_explained: bool,
 }
 
