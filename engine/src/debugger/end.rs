@@ -11,7 +11,7 @@ impl Debugger {
     /// Kills the process and reaps it; no events follow. Does nothing without a process.
     pub fn kill(&mut self) {
         self.awaited = None;
-        self.restart_past();
+        self.put_past_aside();
         if self.is_post_mortem() {
             self.close_core();
         }
@@ -44,6 +44,8 @@ impl Debugger {
         if lives {
             self.inferior.collect(process.pid);
         }
+        // After its end: it need not collect the copies.
+        self.restart_past();
         self.inferior.release_children(process.children);
         self.drop_events();
         if called {

@@ -4,6 +4,7 @@ use super::LinuxBackend;
 use super::copy::{CopyError, CopyParent, ProcessCopy, reap_in};
 use super::{machine, procfs};
 use crate::ids::ThreadId;
+use crate::os::Processes;
 use crate::os::ThreadEvent;
 use crate::os::copies::{Copies, CopyId, MemoryUse};
 use dwarf::LoadAddr;
@@ -14,9 +15,11 @@ use std::path::{Path, PathBuf};
 /// Copies of the debuggee.
 #[derive(Default)]
 pub(super) struct PastCopies {
-    live: BTreeMap<CopyId, ProcessCopy>,
-    /// Pids of copies that have ended, as the debuggee sees them: it has not collected them.
-    ended: Vec<i32>,
+    /// With the pid of the process of which they are copies.
+    live: BTreeMap<CopyId, (i32, ProcessCopy)>,
+    /// Copies that have ended, and that their process has not collected: its pid, and that of the copy
+    /// as the process sees it.
+    ended: Vec<(i32, i32)>,
     /// Threads of the debuggee that have ended meanwhile: nothing else reports that.
     pub(super) ends: Vec<(ThreadId, ThreadEvent)>,
 }
@@ -52,31 +55,36 @@ impl Copies for LinuxBackend {
         if let Err(error) = fs::write(format!("/proc/{}/oom_score_adj", id.0), "1000") {
             tracing::debug!(%error, "cannot make a copy the first to be killed");
         }
-        self.past.live.insert(id, copy);
+        let of = self.process_of(thread).unwrap_or(thread.0);
+        self.past.live.insert(id, (of, copy));
         Ok(Some(id))
     }
 
     fn read_copy(&self, copy: CopyId, addr: LoadAddr, buffer: &mut [u8]) -> usize {
         let addr = crate::arch::Arch::HOST.untagged(addr);
         let copy = self.past.live.get(&copy);
-        copy.map_or(0, |copy| copy.read_memory(addr, buffer))
+        copy.map_or(0, |(_, copy)| copy.read_memory(addr, buffer))
     }
 
     fn end_copies(&mut self, copies: &[CopyId], reaper: Option<(ThreadId, LoadAddr)>) {
-        let ended: Vec<ProcessCopy> = copies
+        let ended: Vec<(i32, ProcessCopy)> = copies
             .iter()
             .filter_map(|id| self.past.live.remove(id))
             .collect();
         // The kernel frees their memory meanwhile.
-        ended.iter().for_each(ProcessCopy::kill);
-        let pids = ended.iter().map(ProcessCopy::pid_inside);
+        ended.iter().for_each(|(_, copy)| copy.kill());
+        let pids = ended.iter().map(|(of, copy)| (*of, copy.pid_inside()));
         self.past.ended.extend(pids);
         drop(ended);
         let Some((thread, instruction)) = reaper else {
             return;
         };
-        for pid in std::mem::take(&mut self.past.ended) {
-            if let Err(error) = reap_in(thread, instruction, pid) {
+        let process = self.process_of(thread);
+        for (of, pid) in std::mem::take(&mut self.past.ended) {
+            // Those of a former process are init's; their pids may be those of others now.
+            if Some(of) == process
+                && let Err(error) = reap_in(thread, instruction, pid)
+            {
                 tracing::debug!(%error, pid, "a copy stays as a zombie of the program");
                 self.past.note_end(thread, &error);
             }

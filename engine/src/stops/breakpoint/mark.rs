@@ -113,7 +113,7 @@ impl Breakpoints {
         self.mark(id).map_or(id, |mark| mark.tracepoint)
     }
 
-    /// Returns what is to be said of a tracepoint's marks: where one is not found, or slow.
+    /// Returns remarks on a tracepoint's marks: those that are not found, or are slow.
     pub(crate) fn remarks_on_marks(&self, tracepoint: BreakpointId) -> Vec<String> {
         let mut remarks = Vec::new();
         for id in &self.marks {

@@ -44,7 +44,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns what is to be done for the process that the call has created.
+    /// Returns the changes that the process created by the call needs, if any.
     pub fn birth(&self) -> Option<Birth> {
         match &self.kind {
             Kind::Fork { birth, .. } => birth.as_deref().copied(),

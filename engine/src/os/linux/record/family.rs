@@ -8,7 +8,7 @@ use super::tracee::{Stop, Tracee};
 use crate::ids::{Signal, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be done for a new process of the recorded one, whose system call was changed.
+/// The changes to undo in a new process, whose creation the recorder has altered.
 #[derive(Clone, Copy)]
 pub struct Birth {
     /// The registers before that call.
