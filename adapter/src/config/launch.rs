@@ -22,6 +22,7 @@ pub struct LaunchSettings {
     pub console: Console,
     #[serde(rename = "disableASLR", alias = "disableAslr")]
     disable_aslr: Option<bool>,
+    record: bool,
     /// Whether to run without breakpoints.
     pub no_debug: bool,
     stop_at_main: bool,
@@ -37,6 +38,7 @@ impl RequestSettings for LaunchSettings {
         "stdio",
         "console",
         "disableASLR",
+        "record",
         "noDebug",
         "stopAtMain",
     ];
@@ -138,6 +140,7 @@ impl LaunchSettings {
                 env: env.into_iter().collect(),
                 stdio: self.stdio.targets()?,
                 disable_aslr: self.disable_aslr.unwrap_or(true),
+                record: self.record,
             },
             env_changes,
         })

@@ -44,6 +44,7 @@ pub fn record(options: Options) -> ExitCode {
         env: env::vars_os().collect(),
         stdio: [const { StdioTarget::Inherited }; 3],
         disable_aslr: true,
+        record: true,
     };
     let hashes = match options.check {
         true => HashEvents::Often,

@@ -20,6 +20,8 @@ pub struct Launch {
     pub stdio: [StdioTarget; 3],
     /// Load it at the same addresses each time.
     pub disable_aslr: bool,
+    /// Record it, at the same addresses each time, so that it can be replayed.
+    pub record: bool,
 }
 
 impl Launch {

@@ -308,7 +308,10 @@ impl Inferior {
             ThreadEvent::Created(new) => self.on_clone(new),
             ThreadEvent::Forked(child) => self.expect_child(child, Child::Fork),
             ThreadEvent::Vforked(child) => self.expect_child(child, Child::Vfork),
-            ThreadEvent::Interrupted | ThreadEvent::GroupStop(_) | ThreadEvent::Other => {}
+            ThreadEvent::Interrupted
+            | ThreadEvent::GroupStop(_)
+            | ThreadEvent::Replayed(_)
+            | ThreadEvent::Other => {}
             ThreadEvent::Signal(_) | ThreadEvent::Exited(_) | ThreadEvent::Killed(_) => {
                 return Arrival::Stop;
             }

@@ -233,6 +233,8 @@ impl Inferior {
                 }) {
                 PastSite::Go(registers) => return Some(registers),
                 PastSite::Impossible => return None,
+                // It would be the recorded program's.
+                PastSite::NeedsRegion(_) if self.os.is_recorded() => return None,
                 PastSite::NeedsRegion(addr) => {
                     let call = SystemCall::MapCode { addr, len: REGION };
                     match self.inject_syscall(thread, call) {

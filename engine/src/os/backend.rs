@@ -5,6 +5,7 @@ use super::address_space::AddressSpace;
 use super::copies::Copies;
 use super::event::{Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest};
 use super::processes::Processes;
+use super::recording::Recordings;
 use super::registers::ExtendedPart;
 use super::safekeeping::Safekeeping;
 use super::thread_state::ThreadState;
@@ -18,7 +19,9 @@ use std::time::Instant;
 /// Control of a process. All calls must come from the thread that created the backend. Calls about
 /// a thread that has vanished return `Ok` or a plain "gone" result: [`Backend::next_stop`] reports
 /// its end.
-pub trait Backend: ThreadState + AddressSpace + Processes + Safekeeping + Copies {
+pub trait Backend:
+    ThreadState + AddressSpace + Processes + Safekeeping + Copies + Recordings
+{
     /// Returns a handle that wakes [`Backend::wait`].
     fn waker(&self) -> Waker;
     /// Launches a program. Returns its pid; it is stopped before its first instruction.

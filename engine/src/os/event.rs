@@ -1,5 +1,6 @@
 //! What a backend waits for and what it reports of threads.
 
+use super::recording::ReplayStop;
 use crate::ids::{Signal, ThreadId};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub enum ThreadEvent {
     Vforked(i32),
     /// The process executes another program; the number is the thread's former one.
     Execed(ThreadId),
+    /// A replay of the process has stopped.
+    Replayed(ReplayStop),
     /// Another stop that only needs a resume.
     Other,
 }

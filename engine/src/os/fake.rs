@@ -54,6 +54,8 @@ impl Fake {
     }
 }
 
+impl Recordings for Fake {}
+
 impl Backend for Fake {
     fn waker(&self) -> Waker {
         unreachable!("a fake is not woken")

@@ -4,8 +4,8 @@
 use super::copies::{Copies, CopyId};
 use super::{
     AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
-    Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
-    Shared, SignalData, SignalMask, ThreadEvent, ThreadState, WaitInterest, Waker,
+    Mapping, OpenStdio, Patience, Processes, Ready, Recordings, RegisterSet, Resume, Safekeeping,
+    SeizeAs, Shared, SignalData, SignalMask, ThreadEvent, ThreadState, WaitInterest, Waker,
 };
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
@@ -77,6 +77,8 @@ impl Present {
 }
 
 const PAST: Error = Error::InThePast("it cannot be run");
+
+impl Recordings for PastView {}
 
 impl Backend for PastView {
     fn waker(&self) -> Waker {

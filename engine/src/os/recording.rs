@@ -1,7 +1,9 @@
 //! Values about recordings of programs.
 
-use crate::ids::Launch;
+use super::registers::RegisterSet;
 use crate::ids::error::Error;
+use crate::ids::{Launch, ThreadId};
+use dwarf::LoadAddr;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
@@ -21,6 +23,91 @@ pub enum ProgramEnd {
     Exited(i32),
     /// A signal has ended it.
     Killed(i32),
+}
+
+/// A word of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Word {
+    /// Its address.
+    pub addr: LoadAddr,
+    /// Its value; bytes behind the end of a mapping are 0.
+    pub value: u64,
+}
+
+/// Why a replay has stopped, besides what a program stops for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReplayStop {
+    /// Memory was mapped.
+    Mapped,
+    /// It is before the event that it was to stop at.
+    Reached,
+    /// The recording ends, or the program has exited or executed another one.
+    End,
+    /// It does not do what the program did ([`RecordingState::divergence`]).
+    Diverged,
+}
+
+/// The state of a recording.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RecordingState {
+    /// Why it has ended before the program, if it has.
+    pub ended: Option<String>,
+    /// The number of events.
+    pub events: usize,
+    /// The memory that they take, in bytes.
+    pub bytes: usize,
+    /// The index of the next event of the replay that is shown; `None`: the program is shown.
+    pub position: Option<usize>,
+    /// The index of the next event of each snapshot of the program that runs now, oldest first.
+    pub snapshots: Vec<usize>,
+    /// How the last replay has differed from the recording, if it has.
+    pub divergence: Option<Divergence>,
+}
+
+/// Recordings of the process, and replays of them, shown in place of the process.
+pub trait Recordings {
+    /// Returns whether the process is under a recorder.
+    fn is_recorded(&self) -> bool {
+        false
+    }
+    /// Returns the state of the recording; `None`: the process is not recorded.
+    fn recording(&self) -> Option<RecordingState> {
+        None
+    }
+    /// Shows a replay from a snapshot (an index of [`RecordingState::snapshots`]) in place of what is
+    /// shown. The first one that was shown since [`Recordings::end_aside`] is put aside, stopped. The
+    /// debugger's patches and watchpoints are not in the replay. It stops before the event `pause_at`,
+    /// and, with `sees_mappings`, when memory was mapped.
+    ///
+    /// # Errors
+    /// There is no such snapshot, or the system has no memory or processes left.
+    fn begin_replay(&mut self, _: usize, _: Option<usize>, _: bool) -> Result<(), String> {
+        Err("the process is not recorded".to_owned())
+    }
+    /// Makes the shown replay stop before an event.
+    fn pause_before(&mut self, _: Option<usize>) {}
+    /// Ends what was put aside.
+    fn end_aside(&mut self) {}
+    /// Shows what was put aside in place of the replay, which ends.
+    fn restore_aside(&mut self) {}
+    /// Shows the process itself. All replays end.
+    fn show_head(&mut self) {}
+    /// Returns the first word of writable memory of what was put aside that the shown replay has
+    /// otherwise; `None`: all are the same.
+    fn difference(&self) -> Option<Word> {
+        None
+    }
+    /// Returns the index of the next event of what is shown.
+    fn next_event(&self) -> usize {
+        0
+    }
+    /// Returns the registers of a stopped thread; those before its system call if that was interrupted
+    /// and is made again.
+    fn registers_at_event(&self, _: ThreadId) -> Option<RegisterSet> {
+        None
+    }
+    /// Begins the recording anew at this stop: the debugger has changed the process.
+    fn restart_recording(&mut self) {}
 }
 
 /// Returns why nothing is recorded on this machine.

@@ -55,6 +55,7 @@ impl Walk {
             env: Vec::new(),
             stdio: [StdioTarget::Null, StdioTarget::Null, StdioTarget::Null],
             disable_aslr: true,
+            record: false,
         };
         debugger.launch(&launch).expect("the program starts");
         debugger.release(false).expect("the program runs");

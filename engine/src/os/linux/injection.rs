@@ -148,7 +148,12 @@ impl Injection {
                 Some(ThreadEvent::Interrupted | ThreadEvent::GroupStop(_)) => {
                     self.was_interrupted = true;
                 }
-                Some(ThreadEvent::Vforked(_) | ThreadEvent::Execed(_) | ThreadEvent::Other) => {}
+                Some(
+                    ThreadEvent::Vforked(_)
+                    | ThreadEvent::Execed(_)
+                    | ThreadEvent::Replayed(_)
+                    | ThreadEvent::Other,
+                ) => {}
             }
         }
         let Some(after) = registers::read(self.thread) else {

@@ -36,7 +36,8 @@ pub struct Started {
 
 enum Stage {
     Directory = 1,
-    Exec = 2,
+    Filter = 2,
+    Exec = 3,
 }
 
 /// Launches a program. It is seized, dies with the debugger, and is stopped after its `execve`.
@@ -125,9 +126,12 @@ pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
             if libc::chdir(cwd.as_ptr()) != 0 {
                 child_failed(report, Stage::Directory);
             }
-            set_personality(launch.disable_aslr);
+            set_personality(launch.disable_aslr || launch.record);
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
+            if launch.record && super::record::filter::install().is_err() {
+                child_failed(report, Stage::Filter);
+            }
             libc::execve(
                 program.as_ptr(),
                 arguments.pointers.as_ptr(),
@@ -148,13 +152,19 @@ pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
         ) {}
         fail(message)
     };
-    if let Err(error) = ptrace::seize(pid, true) {
+    let seized = match launch.record {
+        true => ptrace::seize_for_recording(pid),
+        false => ptrace::seize(pid, true),
+    };
+    if let Err(error) = seized {
         return Err(give_up(super::refusal::of_launch(&error)));
     }
     if let Err(error) = io::Write::write_all(&mut &go_write, b"g") {
         return Err(give_up(error.to_string()));
     }
     drop(go_write);
+    // Under the recorder's filter, execve and what follows a failure stop it.
+    let recorded = launch.record.then(|| until_executed(pid));
     // The pipe closes when execve succeeds; otherwise the child reports the failed stage.
     let mut report = [0; 5];
     if error_read.read_exact(&mut report).is_ok() {
@@ -165,19 +175,30 @@ pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
                 "cannot enter the working directory {}: {error}",
                 launch.cwd.display()
             )
+        } else if stage == Stage::Filter as u8 {
+            format!("it cannot be recorded: the kernel refuses a seccomp filter: {error}")
         } else {
             exec_message(&path, &error)
         };
         return Err(give_up(message));
     }
+    if !recorded.unwrap_or_else(|| until_executed(pid)) {
+        return Err(fail(
+            "the kernel cannot load it; the file may be damaged or truncated".into(),
+        ));
+    }
+    Ok(Started {
+        pid,
+        outputs: stdio.ours,
+    })
+}
+
+/// Waits until a seized process has executed a program. Returns false if it has ended.
+fn until_executed(pid: i32) -> bool {
     loop {
         match ptrace::wait_blocking(pid) {
-            Some((_, ThreadEvent::Execed(_))) => break,
-            Some((_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) | None => {
-                return Err(fail(
-                    "the kernel cannot load it; the file may be damaged or truncated".into(),
-                ));
-            }
+            Some((_, ThreadEvent::Execed(_))) => return true,
+            Some((_, ThreadEvent::Exited(_) | ThreadEvent::Killed(_))) | None => return false,
             // The kernel kills a process that it cannot load.
             Some((thread, ThreadEvent::Signal(signal))) => {
                 let _ = ptrace::resume(thread, false, signal);
@@ -187,10 +208,6 @@ pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
             }
         }
     }
-    Ok(Started {
-        pid,
-        outputs: stdio.ours,
-    })
 }
 
 /// # Safety

@@ -44,7 +44,7 @@ impl AddressSpace for LinuxBackend {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
-            .open(path(pid))
+            .open(path(self.actual_process(pid)))
             .map_err(|error| os_error("open(/proc/PID/mem)", &error))?;
         if self.guarded {
             match Guardian::start(&file) {
@@ -55,7 +55,7 @@ impl AddressSpace for LinuxBackend {
                 }
             }
         }
-        let pid = Pid::from_raw(pid);
+        let pid = Pid::from_raw(self.actual_process(pid));
         self.memory = Some(OpenMemory { file, pid });
         Ok(())
     }
@@ -97,6 +97,12 @@ impl AddressSpace for LinuxBackend {
         transfer(bytes.len(), |done| {
             file.write_at(&bytes[done..], addr.0.wrapping_add(done as u64))
         })
+    }
+
+    fn why_no_jumps(&self) -> Option<&'static str> {
+        // They would be part of the program that is recorded.
+        let recording = self.recording.as_ref()?;
+        (!recording.is_replay_shown()).then_some("the program is recorded")
     }
 
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {

@@ -30,6 +30,7 @@ pub(super) mod ptrace;
 mod record;
 mod refusal;
 mod registers;
+mod replays;
 mod safekeeping;
 mod threads;
 
@@ -51,6 +52,7 @@ use guardian::Guardian;
 use memory::OpenMemory;
 use nix::sys::time::TimeSpec;
 use past::PastCopies;
+use record::Recording;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -76,6 +78,8 @@ pub struct LinuxBackend {
     outputs: Outputs,
     /// The system calls that threads were in when they were interrupted.
     pending_calls: BTreeMap<ThreadId, PendingCall>,
+    /// Of a process that is recorded.
+    recording: Option<Box<Recording>>,
     thread_bound: std::marker::PhantomData<*const ()>,
 }
 
@@ -122,6 +126,7 @@ impl LinuxBackend {
             past: PastCopies::default(),
             outputs: Outputs::default(),
             pending_calls: BTreeMap::new(),
+            recording: None,
             thread_bound: std::marker::PhantomData,
         })
     }
@@ -132,6 +137,42 @@ impl LinuxBackend {
             && let Some(guardian) = &self.guardian
         {
             guardian.guard_thread(thread.0, false);
+        }
+    }
+
+    /// Returns the thread that a thread of the debuggee is: that of the replay that is shown in its place, if
+    /// any.
+    fn actual(&self, thread: ThreadId) -> ThreadId {
+        let recording = self.recording.as_ref();
+        recording.map_or(thread, |recording| recording.actual(thread))
+    }
+
+    /// Like [`LinuxBackend::actual`], for the pid of a process.
+    fn actual_process(&self, pid: i32) -> i32 {
+        self.actual(ThreadId(pid)).0
+    }
+
+    /// Returns the next stop of the recorded program, or of its replay.
+    fn next_recorded_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
+        let recording = self.recording.as_mut()?;
+        loop {
+            if let Some(seen) = recording.take_seen() {
+                return Some(seen);
+            }
+            let (pid, stop) = record::tracee::poll_stop(-1).ok()??;
+            if let Some(seen) = recording.on_stop(pid, stop) {
+                return Some(seen);
+            }
+        }
+    }
+
+    /// Opens the memory of the process that is shown.
+    fn open_shown(&mut self) {
+        let pid = self.recording.as_ref().map(|it| it.shown_pid());
+        if let Some(pid) = pid
+            && let Err(error) = self.open_memory(pid)
+        {
+            tracing::warn!(%error, pid, "the memory of a replay cannot be opened");
         }
     }
 
@@ -155,6 +196,14 @@ impl Backend for LinuxBackend {
         let started = launch::start(launch, opened)?;
         self.guarded = false;
         self.outputs = Outputs::new(started.outputs.map(|output| output.map(File::from)));
+        self.recording = None;
+        if launch.record {
+            let recording = record::begin(started.pid).map_err(|error| {
+                self.signal(started.pid, Signal(libc::SIGKILL));
+                record::failure(launch, &error)
+            })?;
+            self.recording = Some(Box::new(recording));
+        }
         self.open_memory(started.pid)?;
         Ok(started.pid)
     }
@@ -237,6 +286,19 @@ impl Backend for LinuxBackend {
                 slot.fd = output.unwrap_or(-1);
             }
         }
+        let is_ready = (self.recording.as_ref()).is_some_and(|recording| recording.has_seen());
+        if is_ready && besides.client.is_none() {
+            return Ok(Ready {
+                stops: true,
+                ..Ready::default()
+            });
+        }
+        let now = Instant::now();
+        let tick = self.recording.as_mut().and_then(|it| it.next_tick(now));
+        let deadline = match is_ready {
+            true => Some(now),
+            false => [deadline, tick].into_iter().flatten().min(),
+        };
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
             TimeSpec::from_duration(left.min(Duration::from_secs(86_400)))
@@ -260,7 +322,10 @@ impl Backend for LinuxBackend {
             }
             return Err(os_error("poll", &error));
         }
-        let mut ready = Ready::default();
+        let mut ready = Ready {
+            stops: is_ready,
+            ..Ready::default()
+        };
         if descriptors[0].revents != 0 {
             ready.stops = true;
             self.drain_signals();
@@ -274,6 +339,9 @@ impl Backend for LinuxBackend {
     }
 
     fn next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
+        if self.recording.is_some() {
+            return self.next_recorded_stop();
+        }
         loop {
             let (thread, status) = match self.past.ends.pop() {
                 Some(end) => end,
@@ -301,12 +369,18 @@ impl Backend for LinuxBackend {
     }
 
     fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
+        if let Some(recording) = &mut self.recording {
+            return recording.stop_of(thread, patience);
+        }
         let status = ptrace::stop_of(thread, patience)?;
         self.unguard_if_ended(thread, status);
         Some(status)
     }
 
     fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
+        if let Some(recording) = &mut self.recording {
+            return recording.resume(thread, how, signal);
+        }
         if let Err(error) = ptrace::resume(thread, how == Resume::Step, signal) {
             // ESRCH: the thread was killed; its exit is reported later.
             tracing::debug!(%thread, %error, "cannot resume");
@@ -315,10 +389,16 @@ impl Backend for LinuxBackend {
 
     fn keep_group_stop(&mut self, thread: ThreadId) -> bool {
         // EIO: it is not in a group-stop. ESRCH: it was killed.
-        ptrace::listen(thread).is_ok()
+        ptrace::listen(self.actual(thread)).is_ok()
     }
 
     fn interrupt(&mut self, thread: ThreadId) {
+        if let Some(recording) = &mut self.recording {
+            if let Err(error) = recording.interrupt(thread) {
+                tracing::debug!(%thread, %error, "cannot interrupt");
+            }
+            return;
+        }
         match registers::pending_call(thread) {
             Some(call) => drop(self.pending_calls.insert(thread, call)),
             None => drop(self.pending_calls.remove(&thread)),

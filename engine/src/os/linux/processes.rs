@@ -12,7 +12,7 @@ impl Processes for LinuxBackend {
     }
 
     fn mappings(&self, pid: i32) -> Vec<Mapping> {
-        procfs::mappings(pid)
+        procfs::mappings(self.actual_process(pid))
     }
 
     fn executable(&self, pid: i32) -> Option<MappedFile> {
@@ -20,7 +20,7 @@ impl Processes for LinuxBackend {
     }
 
     fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile> {
-        procfs::mapped_file(pid, addr)
+        procfs::mapped_file(self.actual_process(pid), addr)
     }
 
     fn processes(&self) -> Vec<i32> {

@@ -125,6 +125,22 @@ pub fn wait_for_status(pid: i32) -> io::Result<Option<(i32, i32)>> {
     }
 }
 
+/// Returns a status of a child (−1: of any) that is there already, as waitpid(2) returns it.
+///
+/// # Errors
+/// There is no such child.
+#[allow(dead_code, reason = "only some machines record")]
+pub fn poll_status(pid: i32) -> io::Result<Option<(i32, i32)>> {
+    let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+    let mut status = 0;
+    // SAFETY: status is a live integer.
+    match unsafe { libc::waitpid(pid, &raw mut status, flags) } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some((pid, status))),
+    }
+}
+
 /// PTRACE_CONT or PTRACE_SINGLESTEP.
 pub fn resume(tid: ThreadId, step: bool, signal: Signal) -> io::Result<()> {
     let request = if step {
@@ -225,7 +241,7 @@ const OF_INSTRUCTIONS: [libc::c_int; 6] = [
 /// PTRACE_PEEKSIGINFO and PTRACE_GETSIGMASK: returns whether a stopped thread has a pending,
 /// unblocked signal of its last instruction (a trap, a step, a fault). It is delivered at the next
 /// resume, before another instruction executes.
-fn has_signal_of_instruction(tid: ThreadId) -> bool {
+pub fn has_signal_of_instruction(tid: ThreadId) -> bool {
     /// `struct ptrace_peeksiginfo_args`: the thread's own signals from index `off` on.
     #[repr(C)]
     struct Peek {

@@ -18,6 +18,9 @@ impl LinuxBackend {
 
 impl Safekeeping for LinuxBackend {
     fn guard(&self, addr: LoadAddr, patch: Option<GuardedPatch<'_>>) {
+        if let Some(recording) = &self.recording {
+            recording.note_patch(addr, patch.map(|patch| patch.original));
+        }
         if let Some(guardian) = &self.guardian {
             guardian.remove(addr);
             if let Some(patch) = patch {

@@ -11,11 +11,11 @@ use dwarf::LoadAddr;
 
 impl ThreadState for LinuxBackend {
     fn registers(&self, thread: ThreadId) -> Option<RegisterSet> {
-        registers::read(thread)
+        registers::read(self.actual(thread))
     }
 
     fn set_registers(&mut self, thread: ThreadId, registers: &RegisterSet) -> bool {
-        registers::write(thread, registers)
+        registers::write(self.actual(thread), registers)
     }
 
     fn extended_reader(&self, thread: ThreadId, part: ExtendedPart) -> ExtendedReader {
@@ -23,15 +23,15 @@ impl ThreadState for LinuxBackend {
             ExtendedPart::Vectors => registers::read_vectors,
             ExtendedPart::All => registers::read_extended,
         };
-        ExtendedReader::of_thread(read, thread)
+        ExtendedReader::of_thread(read, self.actual(thread))
     }
 
     fn set_extended_registers(&mut self, thread: ThreadId, registers: &ExtendedRegisters) -> bool {
-        registers::write_extended(thread, registers)
+        registers::write_extended(self.actual(thread), registers)
     }
 
     fn set_watchpoints(&mut self, thread: ThreadId, slots: &[Option<Slot>; MAX_SLOTS]) -> bool {
-        match machine::set_watchpoints(thread, slots) {
+        match machine::set_watchpoints(self.actual(thread), slots) {
             Ok(()) => {
                 if let Some(guardian) = &self.guardian {
                     let is_armed = slots.iter().any(Option::is_some);
@@ -47,25 +47,26 @@ impl ThreadState for LinuxBackend {
     }
 
     fn triggered_watchpoints(&self, thread: ThreadId) -> u8 {
-        machine::triggered_watchpoints(thread).unwrap_or(0)
+        machine::triggered_watchpoints(self.actual(thread)).unwrap_or(0)
     }
 
     fn memory_tag(&self, thread: ThreadId, addr: LoadAddr) -> Option<u8> {
-        machine::memory_tag(thread, addr)
+        machine::memory_tag(self.actual(thread), addr)
     }
 
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
-        let raw = ptrace::signal_info(thread)?;
+        let raw = ptrace::signal_info(self.actual(thread))?;
         let info = signal::decode_info(&raw)?;
         let trap = signal::trap_cause(Arch::HOST, &info);
         Some(SignalData { info, trap, raw })
     }
 
     fn set_signal_data(&mut self, thread: ThreadId, data: &SignalData) {
-        ptrace::set_signal_info(thread, &data.raw);
+        ptrace::set_signal_info(self.actual(thread), &data.raw);
     }
 
     fn block_signals(&mut self, thread: ThreadId, blocked: Block<'_>) -> Option<SignalMask> {
+        let thread = self.actual(thread);
         let before = match blocked {
             Block::AllBut(_) => SignalMask(ptrace::blocked_signals(thread).ok()?),
             Block::Exactly(mask) => mask,
@@ -81,6 +82,6 @@ impl ThreadState for LinuxBackend {
 
     fn keep_system_call(&mut self, thread: ThreadId) {
         let before = self.pending_calls.remove(&thread);
-        registers::keep_system_call(thread, before);
+        registers::keep_system_call(self.actual(thread), before);
     }
 }

@@ -14,8 +14,8 @@ pub use unpack::CoreFile;
 use super::linux_abi;
 use super::{
     AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
-    Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
-    Shared, SignalData, SignalMask, ThreadEvent, ThreadState, WaitInterest, Waker,
+    Mapping, OpenStdio, Patience, Processes, Ready, Recordings, RegisterSet, Resume, Safekeeping,
+    SeizeAs, Shared, SignalData, SignalMask, ThreadEvent, ThreadState, WaitInterest, Waker,
 };
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};
@@ -41,6 +41,8 @@ impl PostMortem {
         Self { core, host }
     }
 }
+
+impl Recordings for PostMortem {}
 
 impl Backend for PostMortem {
     fn core(&self) -> Option<&Core> {

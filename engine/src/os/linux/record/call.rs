@@ -5,7 +5,7 @@ use super::calls::{self, Class, Plan, Special};
 use super::family::Birth;
 use super::log::{Effect, Entry, Written, read_outputs};
 use super::recorder::Recorder;
-use super::registers::Registers;
+use super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
 use super::{mapping, own};
 use std::fs::File;
 use std::io;
@@ -13,10 +13,6 @@ use std::time::Instant;
 
 /// The most memory that a log takes: 1 GiB.
 const MOST_BYTES: usize = 1 << 30;
-
-/// The internal results of interrupted calls: ERESTARTSYS to ERESTART_RESTARTBLOCK.
-const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
-const RESTART_BY_KERNEL: i64 = -516;
 
 /// What follows of a system call when it ends.
 enum Kind {
@@ -28,10 +24,9 @@ enum Kind {
     MapFile(File),
     Processors,
     SignalReturn,
-    /// `birth`: its arguments are others than the program's.
     Fork {
         plan: Plan,
-        birth: Option<Box<Birth>>,
+        birth: Box<Birth>,
     },
     Execute,
 }
@@ -44,10 +39,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns the changes that the process created by the call needs, if any.
+    /// Returns the changes that the process created by the call needs, if it creates one.
     pub fn birth(&self) -> Option<Birth> {
         match &self.kind {
-            Kind::Fork { birth, .. } => birth.as_deref().copied(),
+            Kind::Fork { birth, .. } => Some(**birth),
             _ => None,
         }
     }
@@ -129,7 +124,7 @@ impl Recorder {
             Class::Special(Special::Exit) => {
                 self.log.push(entry, Effect::Exit);
                 self.hash_last(Instant::now());
-                self.resume(0);
+                self.run();
                 return Ok(());
             }
         };
@@ -170,8 +165,7 @@ impl Recorder {
         registers.answer(result);
         registers.write(self.head.thread());
         self.boundary = Some(registers);
-        self.resume(0);
-        Ok(())
+        self.go_on_behind_call(true)
     }
 
     /// Returns how the creation of a process is recorded; `None`: the recording has ended. The new
@@ -211,11 +205,9 @@ impl Recorder {
         if is_changed {
             changed.write(self.head.thread());
         }
-        let birth = is_changed.then(|| {
-            Box::new(Birth {
-                call: *before,
-                borrows,
-            })
+        let birth = Box::new(Birth {
+            call: is_changed.then_some(*before),
+            borrows,
         });
         Some(Kind::Fork { plan, birth })
     }
@@ -223,9 +215,25 @@ impl Recorder {
     pub(super) fn on_call_end(&mut self) -> io::Result<()> {
         let mut after = self.head.registers()?;
         let Some(call) = self.call.take() else {
-            self.resume(0);
+            self.run();
             return Ok(());
         };
+        if self.is_interrupting
+            && after.result() == -i64::from(libc::EINTR)
+            && !self.head.has_pending_signal()
+        {
+            // The debugger has interrupted a call that the kernel never makes again.
+            after = call.before;
+            after.repeat_call(call.entry.number);
+            after.write(self.head.thread());
+            let effect = Effect::Interrupted {
+                repeated_as: call.entry.number,
+                outputs: Box::default(),
+            };
+            self.log.push(call.entry, effect);
+            self.boundary = Some(after);
+            return self.go_on_behind_call(false);
+        }
         let result = after.result();
         let is_interrupted = RESTARTS.contains(&result);
         let effect = match call.kind {
@@ -281,7 +289,7 @@ impl Recorder {
             },
             Kind::SignalReturn => Effect::SignalReturn(Box::new(self.state(after))),
             Kind::Fork { plan, birth } => {
-                if birth.is_some() {
+                if birth.call.is_some() {
                     after.take_arguments(&call.before);
                     after.write(self.head.thread());
                 }
@@ -306,8 +314,7 @@ impl Recorder {
                 self.take_snapshot(false)?;
             }
         }
-        self.resume(0);
-        Ok(())
+        self.go_on_behind_call(false)
     }
 }
 

@@ -2,17 +2,19 @@
 //! and without a tracer it would make all their system calls fail.
 
 use super::super::ptrace;
+use super::patches::Patches;
 use super::processor::Processors;
 use super::registers::Registers;
 use super::tracee::{Stop, Tracee};
 use crate::ids::{Signal, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The changes to undo in a new process, whose creation the recorder has altered.
+/// The changes to undo in a new process, a copy of the recorded one.
 #[derive(Clone, Copy)]
 pub struct Birth {
-    /// The registers before that call.
-    pub call: Registers,
+    /// The registers before the call that has created it, whose arguments the recorder has altered;
+    /// `None`: it has not.
+    pub call: Option<Registers>,
     /// Whether it would use the memory of the recorded process.
     pub borrows: bool,
 }
@@ -21,6 +23,8 @@ pub struct Birth {
 pub struct Family {
     /// Where they may run.
     processors: Processors,
+    /// What a debugger has in the code that they are copies of.
+    patches: Patches,
     members: BTreeSet<i32>,
     /// Have stopped before the thread that has created them reported it.
     early: BTreeSet<i32>,
@@ -32,9 +36,10 @@ pub struct Family {
 
 impl Family {
     /// No threads yet; those that come may run on these processors.
-    pub fn on(processors: Processors) -> Family {
+    pub fn on(processors: Processors, patches: Patches) -> Family {
         Family {
             processors,
+            patches,
             members: BTreeSet::new(),
             early: BTreeSet::new(),
             expected: BTreeMap::new(),
@@ -68,16 +73,25 @@ impl Family {
     }
 
     fn start(&mut self, pid: i32, birth: Option<Birth>) {
-        if let Some(birth) = birth
-            && let Some(mut registers) = Registers::read(ThreadId(pid))
-        {
-            registers.take_arguments(&birth.call);
-            registers.write(ThreadId(pid));
-            if birth.borrows {
-                self.borrowers.insert(pid);
-            }
+        if let Some(birth) = birth {
+            self.undo(pid, birth);
         }
         self.adopt(pid);
+    }
+
+    fn undo(&mut self, pid: i32, birth: Birth) {
+        if let Ok(child) = Tracee::new(pid) {
+            self.patches.remove_from(&child);
+        }
+        if let Some(call) = birth.call
+            && let Some(mut registers) = Registers::read(ThreadId(pid))
+        {
+            registers.take_arguments(&call);
+            registers.write(ThreadId(pid));
+        }
+        if birth.borrows {
+            self.borrowers.insert(pid);
+        }
     }
 
     /// Returns whether a process that has stopped at a system call would use the memory of the recorded
@@ -106,7 +120,7 @@ impl Family {
             return;
         }
         match stop {
-            Stop::Created(child) => {
+            Stop::Created(child) | Stop::CreatedThread(child) => {
                 self.created(child, None);
                 resume(pid, 0);
             }
@@ -118,7 +132,7 @@ impl Family {
                 self.borrowers.remove(&pid);
                 resume(pid, 0);
             }
-            Stop::Group => {
+            Stop::Group(_) => {
                 if ptrace::listen(ThreadId(pid)).is_err() {
                     resume(pid, 0);
                 }
@@ -133,7 +147,7 @@ fn resume(pid: i32, signal: i32) {
 }
 
 /// Completes an instruction that reads the time-stamp counter, which faults in all of them.
-fn complete_time_stamp(pid: i32) -> bool {
+pub fn complete_time_stamp(pid: i32) -> bool {
     let Some(mut registers) = Registers::read(ThreadId(pid)) else {
         return false;
     };

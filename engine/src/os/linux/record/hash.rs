@@ -14,7 +14,7 @@ const NT_PRFPREG: i32 = 2;
 const FLOATS: usize = 416;
 
 /// Bytes below the stack pointer that functions use without moving it (the red zone of the ABI).
-const RED_ZONE: u64 = 128;
+pub const RED_ZONE: u64 = 128;
 
 /// Returns the hash of what the program can rely on: not of the stack below the stack pointer. There the
 /// dynamic loader saves vector registers by XSAVEC, which leaves those out that the processor believes

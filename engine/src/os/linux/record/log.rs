@@ -102,6 +102,13 @@ impl Log {
         self.bytes
     }
 
+    /// Forgets all events.
+    pub fn clear(&mut self) {
+        self.events.clear();
+        self.files.clear();
+        self.bytes = 0;
+    }
+
     pub fn push(&mut self, entry: Entry, effect: Effect) {
         let more = match &effect {
             Effect::Call { outputs, .. } | Effect::Interrupted { outputs, .. } => {

@@ -10,22 +10,25 @@
 mod borrowed;
 mod call;
 mod calls;
+mod difference;
 mod family;
-mod filter;
+pub(super) mod filter;
 mod hash;
 mod log;
 mod mapping;
 mod own;
+mod patches;
 mod processor;
 mod recorder;
 mod registers;
 mod replay;
 mod scratch;
+mod session;
 mod signals;
 mod snapshots;
 mod start;
 mod timer;
-mod tracee;
+pub(super) mod tracee;
 
 use crate::ids::Launch;
 use crate::ids::error::Error;
@@ -33,6 +36,8 @@ use crate::os::recording::{Check, HashEvents, Report};
 use processor::Processors;
 use recorder::{Recorded, Recorder};
 use replay::Replay;
+pub(super) use session::Recording;
+use std::io;
 
 /// Runs a program with the streams of this process, and records it. With `hashes`, compares a replay
 /// from each snapshot with the recording afterwards. The calling thread should be the only one.
@@ -48,6 +53,22 @@ pub fn record(launch: &Launch, hashes: HashEvents) -> Result<Report, Error> {
     report
 }
 
+/// Begins to record a program that was started under the filter and is at the event of its execve(2). This
+/// thread must stay the one that waits for it, and stays on its processor.
+///
+/// # Errors
+/// The program has ended, or the system refuses a snapshot.
+pub(super) fn begin(pid: i32) -> io::Result<Recording> {
+    let processors = Processors::of(0)?;
+    let one = Processors::current();
+    one.set_for(0);
+    one.set_for(pid);
+    let head = tracee::Tracee::new(pid)?;
+    start::prepare(&head)?;
+    let recorder = Recorder::new(head, HashEvents::Never, processors)?;
+    Ok(Recording::new(recorder))
+}
+
 /// Like [`record`], on the processor that this thread is on. `processors`: those of the program.
 fn record_here(
     launch: &Launch,
@@ -57,7 +78,7 @@ fn record_here(
     let fail = |error| failure(launch, &error);
     let head = start::start(launch)?;
     let pid = head.pid;
-    let recorded = Recorder::new(head, hashes, processors.clone()).and_then(Recorder::run);
+    let recorded = Recorder::new(head, hashes, processors.clone()).and_then(Recorder::run_to_end);
     let recorded = recorded.map_err(|error| {
         // The program must not wait for a recorder that has given up.
         // SAFETY: integers only; the process is not collected yet, or its pid is not in use.
@@ -76,7 +97,7 @@ fn record_here(
     })
 }
 
-fn failure(launch: &Launch, error: &std::io::Error) -> Error {
+pub(super) fn failure(launch: &Launch, error: &std::io::Error) -> Error {
     Error::Launch {
         program: launch.program.clone(),
         message: format!("it cannot be recorded: {error}"),
@@ -88,14 +109,14 @@ fn check(recorded: &Recorded) -> Check {
     let mut check = Check::default();
     for snapshot in &recorded.snapshots.all {
         check.replays += 1;
-        let replay = match Replay::begin(&recorded.log, snapshot, &recorded.copies) {
+        let replay = match Replay::begin(snapshot, &recorded.copies) {
             Ok(replay) => replay,
             Err(error) => {
                 check.failures.push(error.to_string());
                 continue;
             }
         };
-        match replay.run() {
+        match replay.run_to_end(&recorded.log) {
             Ok(compared) => {
                 check.events += compared.events;
                 check.hashes += compared.hashes;

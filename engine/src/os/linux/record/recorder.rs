@@ -1,20 +1,26 @@
-//! Records a program: each system call is a stop, and an event of the log.
+//! Records a program: each system call is a stop, and an event of the log. What else stops it is seen by
+//! a debugger, and the program waits to be resumed.
 
 use super::super::copy::{Copies, CopyParent};
 use super::super::procfs;
 use super::call::Call;
 use super::calls::Plan;
-use super::family::Family;
+use super::family::{Birth, Family, complete_time_stamp};
 use super::log::{Effect, Log, Written};
+use super::patches::Patches;
 use super::processor::Processors;
 use super::registers::Registers;
+use super::replay::Replay;
 use super::signals::Held;
-use super::snapshots::Snapshots;
+use super::snapshots::{Snapshot, Snapshots};
 use super::tracee::{self, Stop, Tracee};
 use super::{borrowed, hash, scratch, start, timer};
+use crate::ids::{Signal, ThreadId};
 use crate::os::linux::ptrace;
 use crate::os::recording::{HashEvents, ProgramEnd};
+use crate::os::{Resume, ThreadEvent};
 use dwarf::LoadAddr;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -48,6 +54,23 @@ pub struct Recorder {
     pub(super) ended: Option<String>,
     end: Option<ProgramEnd>,
     starts: usize,
+    /// The debugger's patches in the program.
+    pub(super) patches: Patches,
+    /// Whether the debugger has resumed the program for one instruction.
+    pub(super) is_stepping: bool,
+    /// Whether the debugger has interrupted the program, and waits for its stop.
+    pub(super) is_interrupting: bool,
+    /// Whether the program waits for the debugger.
+    is_stopped: bool,
+    /// What the debugger is to see next.
+    pub(super) seen: Option<ThreadEvent>,
+    /// The signal that the program was stopped with.
+    signal: Option<i32>,
+    /// The program has just been executed: it has not returned from execve(2) for the debugger.
+    is_at_start: bool,
+    /// Threads of the program, once the recording has ended, and those of them that execute one
+    /// instruction.
+    threads: BTreeMap<i32, bool>,
 }
 
 /// A finished recording.
@@ -67,6 +90,7 @@ impl Recorder {
     /// The system refuses a snapshot.
     pub fn new(head: Tracee, hashes: HashEvents, processors: Processors) -> io::Result<Recorder> {
         let process = super::super::copy::open_process(head.pid)?;
+        let patches = Patches::default();
         let mut recorder = Recorder {
             head,
             process,
@@ -76,7 +100,7 @@ impl Recorder {
             boundary: None,
             call: None,
             interrupted: Plan::default(),
-            family: Family::on(processors),
+            family: Family::on(processors, patches.clone()),
             given_back: Vec::new(),
             copies: Copies::default(),
             begun: Instant::now(),
@@ -86,6 +110,14 @@ impl Recorder {
             ended: None,
             end: None,
             starts: 0,
+            patches,
+            is_stepping: false,
+            is_interrupting: false,
+            is_stopped: true,
+            seen: None,
+            signal: None,
+            is_at_start: true,
+            threads: BTreeMap::new(),
         };
         recorder.program_begins()?;
         Ok(recorder)
@@ -95,26 +127,33 @@ impl Recorder {
     ///
     /// # Errors
     /// The system refuses what it has allowed before.
-    pub fn run(mut self) -> io::Result<Recorded> {
+    pub fn run_to_end(mut self) -> io::Result<Recorded> {
         let _timer = timer::Ticks::start()?;
         let mut duration = None;
-        self.resume(0);
+        self.resume(self.head.thread(), Resume::Continue, Signal(0))?;
         while self.end.is_none() || !self.family.is_empty() {
-            let Some((pid, stop)) = tracee::next_stop()? else {
-                self.on_tick();
-                continue;
+            let seen = match self.take_seen() {
+                Some(event) => Some((self.head.thread(), event)),
+                None => match tracee::next_stop()? {
+                    Some((pid, stop)) => self.on_stop(pid, stop)?,
+                    None => {
+                        self.on_tick();
+                        None
+                    }
+                },
             };
-            if pid == self.head.pid {
-                self.on_stop(stop)?;
-                if self.end.is_some() && duration.is_none() {
-                    duration = Some(self.begun.elapsed());
+            match seen {
+                Some((thread, ThreadEvent::Signal(signal))) => {
+                    self.resume(thread, Resume::Continue, signal)?;
                 }
-            } else if !self.copies.absorb_stop(pid, stop.is_end()) {
-                if stop == Stop::Call && self.family.gives_back(pid) {
-                    let child = Tracee::new(pid)?;
-                    self.given_back = borrowed::give_back(&child, &self.head)?;
+                Some((thread, ThreadEvent::GroupStop(_))) if ptrace::listen(thread).is_ok() => {}
+                Some((thread, event)) if !event.is_end() => {
+                    self.resume(thread, Resume::Continue, Signal(0))?;
                 }
-                self.family.on_stop(pid, stop);
+                _ => {}
+            }
+            if self.end.is_some() && duration.is_none() {
+                duration = Some(self.begun.elapsed());
             }
         }
         Ok(Recorded {
@@ -127,50 +166,209 @@ impl Recorder {
         })
     }
 
-    /// Lets the program run on outside of a system call.
-    pub(super) fn resume(&self, signal: i32) {
-        self.head.resume(signal);
+    /// Handles a stop of any tracee. Returns what a debugger of the program sees of it: the thread then
+    /// waits for [`Recorder::resume`], unless it has ended.
+    ///
+    /// # Errors
+    /// The system refuses what it has allowed before.
+    pub fn on_stop(&mut self, pid: i32, stop: Stop) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
+        let thread = ThreadId(pid);
+        if pid == self.head.pid && self.ended.is_none() {
+            if stop.is_end() {
+                self.has_ended(stop);
+                return Ok(stop.seen().map(|event| (thread, event)));
+            }
+            self.on_head_stop(stop)
+                // The process may be killed at any stop; its end follows.
+                .or_else(|error| self.unless_killed(error))?;
+            return Ok(self.take_seen().map(|event| (thread, event)));
+        }
+        if self.copies.absorb_stop(pid, stop.is_end()) {
+            return Ok(None);
+        }
+        if self.ended.is_some() && self.is_of_head(pid) {
+            return Ok(self.on_free_stop(pid, stop).map(|event| (thread, event)));
+        }
+        if stop == Stop::Call && self.family.gives_back(pid) {
+            let child = Tracee::new(pid)?;
+            self.given_back = borrowed::give_back(&child, &self.head)?;
+        }
+        self.family.on_stop(pid, stop);
+        Ok(None)
     }
 
-    fn on_stop(&mut self, stop: Stop) -> io::Result<()> {
-        match stop {
-            Stop::Exited(_) | Stop::Killed(_) => self.has_ended(stop),
-            _ if self.ended.is_some() => self.family.on_stop(self.head.pid, stop),
-            Stop::Call => {
-                // The process may be killed at any stop; its end follows.
-                let registers = self.head.registers();
-                registers
-                    .and_then(|registers| self.on_call(registers))
-                    .or_else(|e| self.unless_killed(e))?;
-            }
-            Stop::CallEnd => self.on_call_end().or_else(|e| self.unless_killed(e))?,
-            Stop::Signal(signal) => self.on_signal(signal).or_else(|e| self.unless_killed(e))?,
-            Stop::Group => {
-                if ptrace::listen(self.head.thread()).is_err() {
-                    self.go_on();
+    /// Returns what the debugger is to see next, without a stop of the kernel.
+    pub fn take_seen(&mut self) -> Option<ThreadEvent> {
+        let event = self.seen.take()?;
+        self.is_stopped = true;
+        self.signal = match event {
+            ThreadEvent::Signal(signal) => Some(signal.0),
+            _ => None,
+        };
+        Some(event)
+    }
+
+    /// Shows the debugger a stop of the program.
+    pub(super) fn report(&mut self, event: ThreadEvent) {
+        self.seen = Some(event);
+    }
+
+    /// Resumes a thread of the program from a stop that the debugger has seen, with a signal (0: none).
+    ///
+    /// # Errors
+    /// The system refuses what it has allowed before.
+    pub fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) -> io::Result<()> {
+        let is_step = how == Resume::Step;
+        if self.ended.is_some() {
+            self.threads.insert(thread.0, is_step);
+            let _ = ptrace::resume(thread, is_step, signal);
+            return Ok(());
+        }
+        self.is_stopped = false;
+        self.is_stepping = is_step;
+        let reported = self.signal.take();
+        if std::mem::take(&mut self.is_at_start) && is_step {
+            // The debugger steps out of execve(2); the recorder has done that.
+            self.report(ThreadEvent::Signal(Signal::TRAP));
+            return Ok(());
+        }
+        if signal.0 != 0 {
+            return self
+                .deliver(signal.0)
+                .or_else(|error| self.unless_killed(error));
+        }
+        if let Some(reported) = reported {
+            self.suppress(reported);
+        }
+        self.run();
+        Ok(())
+    }
+
+    /// Interrupts the program for the debugger; [`ThreadEvent::Interrupted`] follows.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn interrupt(&mut self, thread: ThreadId) -> io::Result<()> {
+        if thread == self.head.thread() {
+            self.is_interrupting = true;
+        }
+        ptrace::interrupt(thread)
+    }
+
+    /// Lets the program run on: to the end of the system call that it is in, or for an instruction, if it
+    /// is stepped.
+    pub(super) fn run(&self) {
+        match self.call {
+            Some(_) => self.head.resume_to_call_end(),
+            None => self.head.go(self.is_stepping, 0),
+        }
+    }
+
+    /// Lets the program run on behind a system call, which ends a step. `is_answered`: the kernel still
+    /// has to skip it.
+    pub(super) fn go_on_behind_call(&mut self, is_answered: bool) -> io::Result<()> {
+        match self.is_stepping {
+            true => {
+                if is_answered {
+                    self.head.leave_call()?;
                 }
+                self.report(ThreadEvent::Signal(Signal::TRAP));
             }
-            Stop::Interrupted => {
-                if self.call.is_none() && self.snapshots.is_due(self.begun.elapsed()) {
-                    self.take_snapshot(false)
-                        .or_else(|e| self.unless_killed(e))?;
-                }
-                self.go_on();
-            }
-            Stop::Created(pid) => {
-                let birth = self.call.as_ref().and_then(Call::birth);
-                self.family.created(pid, birth);
-                self.go_on();
-            }
-            Stop::Execed => self.on_exec().or_else(|e| self.unless_killed(e))?,
-            Stop::Other => self.go_on(),
+            false => self.run(),
         }
         Ok(())
     }
 
+    /// Lets the program run on behind an instruction that the recorder has completed, which ends a step.
+    pub(super) fn go_on_behind_instruction(&mut self) {
+        match self.is_stepping {
+            true => self.report(ThreadEvent::Signal(Signal::TRAP)),
+            false => self.run(),
+        }
+    }
+
+    fn on_head_stop(&mut self, stop: Stop) -> io::Result<()> {
+        match stop {
+            Stop::Call => {
+                let registers = self.head.registers()?;
+                self.on_call(registers)?;
+            }
+            Stop::CallEnd => self.on_call_end()?,
+            Stop::Signal(signal) => self.on_signal(signal)?,
+            Stop::Group(_) => self.seen = stop.seen(),
+            Stop::Interrupted => {
+                let is_interrupting = std::mem::take(&mut self.is_interrupting);
+                if ptrace::has_signal_of_instruction(self.head.thread()) {
+                    // It is delivered before another instruction executes, and seen instead.
+                    self.run();
+                    return Ok(());
+                }
+                if self.call.is_none() && self.snapshots.is_due(self.begun.elapsed()) {
+                    self.take_snapshot(false)?;
+                }
+                match is_interrupting {
+                    true => self.seen = stop.seen(),
+                    false => self.run(),
+                }
+            }
+            Stop::Created(pid) | Stop::CreatedThread(pid) => {
+                let birth = self.call.as_ref().and_then(Call::birth);
+                self.family.created(pid, birth);
+                self.run();
+            }
+            Stop::Execed => self.on_exec()?,
+            Stop::Other | Stop::Exited(_) | Stop::Killed(_) => self.run(),
+        }
+        Ok(())
+    }
+
+    /// Returns whether a thread is one of the program.
+    fn is_of_head(&self, pid: i32) -> bool {
+        pid == self.head.pid
+            || self.threads.contains_key(&pid)
+            || procfs::status_number(pid, "Tgid") == Some(self.head.pid)
+    }
+
+    /// Handles a stop of a thread of the program after the end of the recording. Returns what the debugger
+    /// sees of it.
+    fn on_free_stop(&mut self, pid: i32, stop: Stop) -> Option<ThreadEvent> {
+        let thread = ThreadId(pid);
+        let is_stepping = *self.threads.entry(pid).or_default();
+        let run = |signal| drop(ptrace::resume(thread, is_stepping, Signal(signal)));
+        match stop {
+            Stop::Exited(_) | Stop::Killed(_) => {
+                self.threads.remove(&pid);
+                if pid == self.head.pid {
+                    self.has_ended(stop);
+                }
+            }
+            Stop::Created(child) => {
+                let birth = Birth {
+                    call: None,
+                    borrows: false,
+                };
+                self.family.created(child, Some(birth));
+                run(0);
+            }
+            Stop::CreatedThread(new) => {
+                self.threads.insert(new, false);
+            }
+            Stop::Signal(libc::SIGSEGV) if complete_time_stamp(pid) => {
+                if is_stepping {
+                    return Some(ThreadEvent::Signal(Signal::TRAP));
+                }
+                run(0);
+                return None;
+            }
+            Stop::Execed => return Some(ThreadEvent::Execed(thread)),
+            Stop::Call | Stop::CallEnd | Stop::Other => run(0),
+            Stop::Signal(_) | Stop::Group(_) | Stop::Interrupted => {}
+        }
+        stop.seen()
+    }
+
     /// The program has ended while the recorder waited for something else.
     pub(super) fn has_ended(&mut self, stop: Stop) {
-        self.family.on_stop(self.head.pid, stop);
         match stop {
             Stop::Exited(code) => self.end = Some(ProgramEnd::Exited(code)),
             Stop::Killed(signal) => self.end = Some(ProgramEnd::Killed(signal)),
@@ -186,15 +384,15 @@ impl Recorder {
         }
     }
 
-    fn go_on(&self) {
-        match self.call {
-            Some(_) => self.head.resume_to_call_end(),
-            None => self.resume(0),
-        }
+    /// Returns whether the program runs and is recorded.
+    pub fn is_running(&self) -> bool {
+        self.ended.is_none() && self.end.is_none() && !self.is_stopped
     }
 
-    fn on_tick(&mut self) {
+    /// Interrupts the program for a snapshot, if one is due.
+    pub fn on_tick(&mut self) {
         if self.ended.is_none()
+            && !self.is_stopped
             && self.call.is_none()
             && self.snapshots.is_due(self.begun.elapsed())
         {
@@ -207,7 +405,9 @@ impl Recorder {
         self.send_held();
         self.ended = Some(reason);
         self.call = None;
-        self.family.adopt(self.head.pid);
+        self.family.processors().set_for(self.head.pid);
+        self.threads.insert(self.head.pid, self.is_stepping);
+        self.head.go(self.is_stepping, 0);
     }
 
     fn on_exec(&mut self) -> io::Result<()> {
@@ -222,8 +422,10 @@ impl Recorder {
             return Ok(());
         }
         start::prepare(&self.head)?;
+        self.patches.clear();
         self.program_begins()?;
-        self.resume(0);
+        self.is_at_start = true;
+        self.report(ThreadEvent::Execed(self.head.thread()));
         Ok(())
     }
 
@@ -256,9 +458,56 @@ impl Recorder {
         let since = faults.saturating_sub(self.faults);
         self.faults = faults;
         let next = self.log.events.len();
-        self.snapshots
-            .add(copy, next, is_start, now, begun.elapsed(), since);
+        self.snapshots.add(
+            copy,
+            self.patches.now(),
+            next,
+            is_start,
+            now,
+            begun.elapsed(),
+            since,
+        );
         Ok(())
+    }
+
+    /// Returns the snapshots of the program that runs now, oldest first.
+    pub fn snapshots_of_program(&self) -> impl Iterator<Item = &Snapshot> {
+        let all = &self.snapshots.all;
+        let start = all.iter().rposition(|it| it.is_start).unwrap_or(0);
+        all.iter().skip(start)
+    }
+
+    /// Begins a replay from one of these snapshots, by its index.
+    ///
+    /// # Errors
+    /// There is no such snapshot, or the system has no memory or processes left.
+    pub fn replay(&self, snapshot: usize) -> io::Result<Replay> {
+        let snapshot = self.snapshots_of_program().nth(snapshot);
+        let snapshot = snapshot.ok_or_else(|| io::Error::other("there is no such snapshot"))?;
+        Replay::begin(snapshot, &self.copies)
+    }
+
+    /// Ends the recording since the system has refused something; the program runs on.
+    pub fn fail(&mut self, error: &io::Error) {
+        tracing::warn!(%error, "the recording ends");
+        if self.ended.is_none() {
+            self.end_recording(error.to_string());
+        }
+    }
+
+    /// Begins the recording anew, at a stop of the program that the debugger has changed: no replay would
+    /// do that.
+    ///
+    /// # Errors
+    /// The system refuses a snapshot.
+    pub fn restart(&mut self) -> io::Result<()> {
+        if self.ended.is_some() || self.call.is_some() {
+            return Ok(());
+        }
+        self.snapshots.all.clear();
+        self.log.clear();
+        self.boundary = None;
+        self.take_snapshot(true)
     }
 
     /// Adds the hash of the state after the last event if it is due.

@@ -30,6 +30,10 @@ pub const CALL_LEN: u64 = 2;
 /// Code segment of 64-bit code.
 const LONG_MODE: u64 = 0x33;
 
+/// The internal results of interrupted calls: ERESTARTSYS to ERESTART_RESTARTBLOCK.
+pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
+pub const RESTART_BY_KERNEL: i64 = -516;
+
 /// The registers of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers([u64; WORDS]);
@@ -100,6 +104,17 @@ impl Registers {
         self.0[ORIG_RAX] = u64::MAX;
         self.0[RAX] = number as u64;
         self.0[RIP] = self.0[RIP].wrapping_sub(CALL_LEN);
+    }
+
+    /// Returns the address of the system call instruction that the kernel lets the thread execute again,
+    /// and the number of the call, if it was interrupted.
+    pub fn repeated_call(&self) -> Option<(u64, i64)> {
+        let number = match self.result() {
+            RESTART_BY_KERNEL => libc::SYS_restart_syscall,
+            _ => self.number(),
+        };
+        let is_interrupted = self.number() >= 0 && RESTARTS.contains(&self.result());
+        is_interrupted.then(|| (self.pc().wrapping_sub(CALL_LEN), number))
     }
 
     /// Completes an instruction that reads the time-stamp counter. `writes_rcx`: it reads the number

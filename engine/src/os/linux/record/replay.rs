@@ -7,8 +7,10 @@ use super::log::{Effect, Entry, Event, Log, Written};
 use super::registers::Registers;
 use super::snapshots::Snapshot;
 use super::tracee::{Stop, Tracee};
-use super::{calls, hash, scratch, signals};
+use super::{calls, hash, patches, scratch, signals};
+use crate::ids::Signal;
 use crate::os::recording::{Difference, Divergence, Place};
+use crate::os::{Resume, ThreadEvent};
 use dwarf::LoadAddr;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -23,127 +25,237 @@ pub struct Compared {
 }
 
 /// A replay from a snapshot.
-pub struct Replay<'a> {
-    log: &'a Log,
+pub struct Replay {
     /// Ends the process.
     _copy: ProcessCopy,
-    tracee: Tracee,
+    pub tracee: Tracee,
     /// The event of the snapshot.
     from: usize,
-    next: usize,
+    /// The next event.
+    pub next: usize,
     compared: Compared,
+    /// The event before which it stops.
+    pause_at: Option<usize>,
+    /// Whether the debugger has resumed it for one instruction.
+    is_stepping: bool,
+    /// Whether it stops when memory was mapped.
+    pub sees_mappings: bool,
 }
 
-/// Whether the replay goes on.
-enum Step {
-    GoOn,
-    /// The program ends, or executes another one.
+/// What a replay does after a stop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Replayed {
+    /// It runs on.
+    GoesOn,
+    /// It is stopped, as a debugger sees it.
+    Seen(ThreadEvent),
+    /// It is stopped, and has mapped memory.
+    Mapped,
+    /// It is stopped before the event that it was to stop at.
+    Reached,
+    /// The program ends or executes another one, or the recording ends.
     End,
 }
 
-impl<'a> Replay<'a> {
+impl Replay {
     /// Begins at a snapshot, which stays.
     ///
     /// # Errors
     /// The system has no memory or processes left, or the snapshot was killed.
-    pub fn begin(log: &'a Log, snapshot: &Snapshot, copies: &Copies) -> io::Result<Replay<'a>> {
+    pub fn begin(snapshot: &Snapshot, copies: &Copies) -> io::Result<Replay> {
+        let replay = Replay::of(&snapshot.copy, snapshot.next, copies)?;
+        patches::remove(&snapshot.patches, &replay.tracee);
+        Ok(replay)
+    }
+
+    /// Begins as a copy of a stopped process, before the event `next`.
+    fn of(process: &ProcessCopy, next: usize, copies: &Copies) -> io::Result<Replay> {
         let at = LoadAddr(scratch::CALL);
         let copy = copies
-            .copy_process(snapshot.copy.thread(), at, CopyParent::OfCopied)
+            .copy_process(process.thread(), at, CopyParent::OfCopied)
             .map_err(|error| io::Error::other(error.to_string()))?;
         ptrace::set_options_for_recording(copy.thread())?;
         let tracee = Tracee::new(copy.pid())?;
         Ok(Replay {
-            log,
             _copy: copy,
             tracee,
-            from: snapshot.next,
-            next: snapshot.next,
+            from: next,
+            next,
             compared: Compared::default(),
+            pause_at: None,
+            is_stepping: false,
+            sees_mappings: false,
         })
+    }
+
+    /// Makes it stop before an event.
+    pub fn pause_at(&mut self, event: Option<usize>) {
+        self.pause_at = event;
     }
 
     /// Runs to the end of the program, or of the recording. Returns what was compared.
     ///
     /// # Errors
     /// The first difference, or what the system refuses.
-    pub fn run(mut self) -> Result<Compared, Divergence> {
-        while let Some(event) = self.log.events.get(self.next) {
-            if let Effect::Signal {
-                is_of_instruction: false,
-                ..
-            } = event.effect
-            {
-                // Without an instruction in between.
-                self.apply_signal(event)
-                    .map_err(|error| self.refused(&error))?;
-                self.next += 1;
-                continue;
-            }
-            self.tracee.resume(0);
-            let stop = self.tracee.wait();
-            match self.on_stop(stop, event)? {
-                Step::GoOn => {}
-                Step::End => break,
-            }
+    pub fn run_to_end(mut self, log: &Log) -> Result<Compared, Divergence> {
+        if self.next >= log.events.len() {
+            return Ok(self.compared);
         }
-        Ok(self.compared)
+        self.pause_at = Some(log.events.len());
+        let mut outcome = self.resume(log, Resume::Continue, 0)?;
+        loop {
+            outcome = match outcome {
+                Replayed::GoesOn => {
+                    let stop = self.tracee.wait();
+                    self.on_stop(log, stop)?
+                }
+                Replayed::Reached | Replayed::End => return Ok(self.compared),
+                Replayed::Seen(ThreadEvent::Signal(signal)) => {
+                    let text = format!("it raised signal {}", signal.0);
+                    return Err(self.diverged(log, Difference::Stop(text)));
+                }
+                // Of nothing that the program does.
+                Replayed::Seen(_) | Replayed::Mapped => self.resume(log, Resume::Continue, 0)?,
+            };
+        }
     }
 
-    fn on_stop(&mut self, stop: Stop, event: &'a Event) -> Result<Step, Divergence> {
-        match stop {
-            Stop::Call => self.on_call(event),
-            Stop::Signal(libc::SIGSEGV) if matches!(event.effect, Effect::TimeStamp(_)) => {
-                let mut registers = self.compare(event)?;
-                let found = self.tracee.time_stamp_instruction(registers.pc());
-                if let (Effect::TimeStamp(value), Some((len, rcx))) = (&event.effect, found) {
+    /// Resumes it. What is due without an instruction in between, is done first.
+    ///
+    /// # Errors
+    /// The system refuses something.
+    pub fn resume(&mut self, log: &Log, how: Resume, signal: i32) -> Result<Replayed, Divergence> {
+        self.is_stepping = how == Resume::Step;
+        if let Some(outcome) = self.settle(log)? {
+            return Ok(outcome);
+        }
+        self.tracee.go(self.is_stepping, signal);
+        Ok(Replayed::GoesOn)
+    }
+
+    /// Enters the handlers of signals that were delivered here. Returns what stops the replay here.
+    fn settle(&mut self, log: &Log) -> Result<Option<Replayed>, Divergence> {
+        loop {
+            if self.pause_at == Some(self.next) {
+                self.pause_at = None;
+                return Ok(Some(Replayed::Reached));
+            }
+            let event = log.events.get(self.next);
+            let Some(Effect::Signal {
+                is_of_instruction: false,
+                ..
+            }) = event.map(|event| &event.effect)
+            else {
+                return Ok(None);
+            };
+            self.apply_signal(log)?;
+            if self.is_stepping {
+                return Ok(Some(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
+            }
+        }
+    }
+
+    /// Handles a stop of its process.
+    ///
+    /// # Errors
+    /// The first difference to the recording, or what the system refuses.
+    pub fn on_stop(&mut self, log: &Log, stop: Stop) -> Result<Replayed, Divergence> {
+        let event = log.events.get(self.next);
+        match (stop, event.map(|event| &event.effect)) {
+            (Stop::Call, Some(_)) => self.on_call(log),
+            (Stop::Call, None) => Ok(Replayed::End),
+            (Stop::Signal(libc::SIGSEGV), Some(Effect::TimeStamp(value))) => {
+                let mut registers = self.compare(log)?;
+                if let Some((len, rcx)) = self.tracee.time_stamp_instruction(registers.pc()) {
                     registers.complete_time_stamp(*value, len, rcx);
                     registers.write(self.tracee.thread());
                 }
                 self.next += 1;
-                Ok(Step::GoOn)
+                self.go_on(log, false)
             }
-            Stop::Signal(number) => match &event.effect {
-                Effect::Signal { signal, .. } if *signal == number => {
-                    self.compare(event)?;
-                    self.apply_signal(event)
-                        .map_err(|error| self.refused(&error))?;
-                    self.next += 1;
-                    Ok(Step::GoOn)
-                }
-                _ => Err(self.diverged(Difference::Stop(format!("it raised signal {number}")))),
-            },
-            Stop::Exited(_) | Stop::Killed(_) => {
-                Err(self.diverged(Difference::Stop("the process has ended".to_owned())))
+            (Stop::Signal(number), Some(Effect::Signal { signal, .. }))
+                if *signal == number && (number != libc::SIGTRAP || self.is_at_event(log)) =>
+            {
+                self.compare(log)?;
+                self.apply_signal(log)?;
+                self.go_on(log, false)
             }
-            // Of nothing that the program does.
-            _ => Ok(Step::GoOn),
+            (Stop::Exited(_) | Stop::Killed(_), _) => {
+                let text = "the process has ended".to_owned();
+                Err(self.diverged(log, Difference::Stop(text)))
+            }
+            (Stop::Signal(_) | Stop::Interrupted | Stop::Group(_), _) => Ok(match stop.seen() {
+                Some(event) => Replayed::Seen(event),
+                None => Replayed::GoesOn,
+            }),
+            _ => {
+                self.tracee.go(self.is_stepping, 0);
+                Ok(Replayed::GoesOn)
+            }
         }
     }
 
-    fn on_call(&mut self, event: &Event) -> Result<Step, Divergence> {
-        let registers = self.compare(event)?;
-        let is_end = match self.apply(event, registers) {
-            Ok(Applied::Done) => false,
-            Ok(Applied::End) => true,
-            Ok(Applied::OtherResult(found)) => {
-                return Err(self.diverged(Difference::Result(found)));
+    /// Runs on behind an event. `is_answered`: the kernel still has to skip its system call.
+    fn go_on(&mut self, log: &Log, is_answered: bool) -> Result<Replayed, Divergence> {
+        let paused = self.settle(log)?;
+        if self.is_stepping || paused.is_some() {
+            if is_answered {
+                self.tracee
+                    .leave_call()
+                    .map_err(|error| self.refused(log, &error))?;
             }
-            Err(error) => return Err(self.refused(&error)),
+            return Ok(paused.unwrap_or(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
+        }
+        self.tracee.go(false, 0);
+        Ok(Replayed::GoesOn)
+    }
+
+    /// Returns whether its registers are those of the next event.
+    fn is_at_event(&self, log: &Log) -> bool {
+        let registers = self.tracee.registers().ok();
+        let event = log.events.get(self.next);
+        registers
+            .zip(event)
+            .is_some_and(|(registers, event)| Entry::of(&registers).pc == event.entry.pc)
+    }
+
+    fn on_call(&mut self, log: &Log) -> Result<Replayed, Divergence> {
+        let registers = self.compare(log)?;
+        let Some(event) = log.events.get(self.next) else {
+            return Ok(Replayed::End);
+        };
+        let is_answered = match self.apply(log, event, registers) {
+            Ok(Applied::Answered) => true,
+            Ok(Applied::Executed) => false,
+            Ok(Applied::End) => {
+                self.next += 1;
+                return Ok(Replayed::End);
+            }
+            Ok(Applied::OtherResult(found)) => {
+                return Err(self.diverged(log, Difference::Result(found)));
+            }
+            Err(error) => return Err(self.refused(log, &error)),
         };
         if let Some(expected) = event.hash {
             if hash::of(&self.tracee) != expected {
-                return Err(self.diverged(Difference::Memory));
+                return Err(self.diverged(log, Difference::Memory));
             }
             self.compared.hashes += 1;
         }
         self.next += 1;
-        Ok(if is_end { Step::End } else { Step::GoOn })
+        if !is_answered && self.sees_mappings && !self.is_stepping {
+            return Ok(Replayed::Mapped);
+        }
+        self.go_on(log, is_answered)
     }
 
-    /// Compares the registers with those of an event.
-    fn compare(&mut self, event: &Event) -> Result<Registers, Divergence> {
-        let registers = (self.tracee.registers()).map_err(|error| self.refused(&error))?;
+    /// Compares the registers with those of the next event.
+    fn compare(&mut self, log: &Log) -> Result<Registers, Divergence> {
+        let registers = self.tracee.registers();
+        let registers = registers.map_err(|error| self.refused(log, &error))?;
+        let Some(event) = log.events.get(self.next) else {
+            return Ok(registers);
+        };
         let found = Entry::of(&registers);
         let is_time_stamp = matches!(event.effect, Effect::TimeStamp(_) | Effect::Signal { .. });
         let is_same = match is_time_stamp {
@@ -157,16 +269,14 @@ impl<'a> Replay<'a> {
             false => found == event.entry,
         };
         if !is_same {
-            return Err(self.diverged(Difference::Registers(Box::new([
-                place(&event.entry),
-                place(&found),
-            ]))));
+            let places = Box::new([place(&event.entry), place(&found)]);
+            return Err(self.diverged(log, Difference::Registers(places)));
         }
         self.compared.events += 1;
         Ok(registers)
     }
 
-    fn apply(&self, event: &Event, mut registers: Registers) -> io::Result<Applied> {
+    fn apply(&self, log: &Log, event: &Event, mut registers: Registers) -> io::Result<Applied> {
         let thread = self.tracee.thread();
         match &event.effect {
             Effect::Call {
@@ -197,7 +307,7 @@ impl<'a> Replay<'a> {
                 return self.execute(fixed, registers, *result);
             }
             Effect::MapFile { result, file } => {
-                return self.map_file(registers, *result, *file);
+                return self.map_file(log, registers, *result, *file);
             }
             Effect::SignalReturn(state) => {
                 // The kernel must not make the call: its registers are those of the result.
@@ -211,7 +321,7 @@ impl<'a> Replay<'a> {
                 return Err(io::Error::other("a system call where there was none"));
             }
         }
-        Ok(Applied::Done)
+        Ok(Applied::Answered)
     }
 
     /// Lets the kernel execute the system call with other arguments, which the program does not see.
@@ -219,7 +329,7 @@ impl<'a> Replay<'a> {
         if call != seen {
             call.write(self.tracee.thread());
         }
-        self.to_call_end()?;
+        self.tracee.leave_call()?;
         let mut after = self.tracee.registers()?;
         if after.result() != expected {
             return Ok(Applied::OtherResult(after.result()));
@@ -228,28 +338,23 @@ impl<'a> Replay<'a> {
             after.take_arguments(&seen);
             after.write(self.tracee.thread());
         }
-        Ok(Applied::Done)
-    }
-
-    fn to_call_end(&self) -> io::Result<()> {
-        loop {
-            self.tracee.resume_to_call_end();
-            match self.tracee.wait() {
-                Stop::CallEnd => return Ok(()),
-                stop if stop.is_end() => return Err(super::tracee::gone()),
-                _ => {}
-            }
-        }
+        Ok(Applied::Executed)
     }
 
     /// Maps a file that the recorder has kept, by a descriptor that the copy has for a moment.
-    fn map_file(&self, before: Registers, expected: i64, file: usize) -> io::Result<Applied> {
-        let file = self.log.files.get(file);
+    fn map_file(
+        &self,
+        log: &Log,
+        before: Registers,
+        expected: i64,
+        file: usize,
+    ) -> io::Result<Applied> {
+        let file = log.files.get(file);
         let file = file.ok_or_else(|| io::Error::other("the file was not kept"))?;
         let mut skipped = before;
         skipped.set_number(-1);
         skipped.write(self.tracee.thread());
-        self.to_call_end()?;
+        self.tracee.leave_call()?;
         let path = format!("/proc/{}/fd/{}\0", std::process::id(), file.as_raw_fd());
         self.tracee.write(scratch::ROOM, path.as_bytes())?;
         let access = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;
@@ -279,14 +384,18 @@ impl<'a> Replay<'a> {
         let mut after = before;
         after.answer(expected);
         after.write(self.tracee.thread());
-        Ok(Applied::Done)
+        Ok(Applied::Executed)
     }
 
-    fn apply_signal(&self, event: &Event) -> io::Result<()> {
-        if let Effect::Signal { frame, state, .. } = &event.effect {
-            self.tracee.write(frame.0, &frame.1)?;
+    /// Enters the handler of a signal.
+    fn apply_signal(&mut self, log: &Log) -> Result<(), Divergence> {
+        let event = log.events.get(self.next);
+        if let Some(Effect::Signal { frame, state, .. }) = event.map(|event| &event.effect) {
+            let written = self.tracee.write(frame.0, &frame.1);
+            written.map_err(|error| self.refused(log, &error))?;
             signals::restore(self.tracee.thread(), state);
         }
+        self.next += 1;
         Ok(())
     }
 
@@ -297,8 +406,8 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn diverged(&self, difference: Difference) -> Divergence {
-        let event = self.log.events.get(self.next);
+    fn diverged(&self, log: &Log, difference: Difference) -> Divergence {
+        let event = log.events.get(self.next);
         Divergence {
             snapshot: self.from,
             event: self.next,
@@ -307,13 +416,16 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn refused(&self, error: &io::Error) -> Divergence {
-        self.diverged(Difference::Stop(error.to_string()))
+    fn refused(&self, log: &Log, error: &io::Error) -> Divergence {
+        self.diverged(log, Difference::Stop(error.to_string()))
     }
 }
 
 enum Applied {
-    Done,
+    /// The kernel still has to skip the call.
+    Answered,
+    /// The kernel has made the call.
+    Executed,
     End,
     /// The kernel has returned this.
     OtherResult(i64),

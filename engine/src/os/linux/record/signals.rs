@@ -9,7 +9,8 @@ use super::log::{Effect, Entry, State};
 use super::recorder::Recorder;
 use super::registers::Registers;
 use super::tracee::Stop;
-use crate::ids::ThreadId;
+use crate::ids::{Signal, ThreadId};
+use crate::os::ThreadEvent;
 use std::io;
 
 /// A signal that waits for the end of a system call.
@@ -76,7 +77,7 @@ impl Recorder {
         registers.repeat_call(number);
         registers.write(self.head.thread());
         self.boundary = Some(registers);
-        self.resume(0);
+        self.run();
         true
     }
 
@@ -92,27 +93,30 @@ impl Recorder {
         }
     }
 
+    /// Reports a signal that can be delivered here, and holds others.
     pub(super) fn on_signal(&mut self, signal: i32) -> io::Result<()> {
         let registers = self.head.registers()?;
         if signal == libc::SIGSEGV && self.complete_time_stamp(registers) {
-            self.resume(0);
+            self.go_on_behind_instruction();
             return Ok(());
         }
         let info = ptrace::signal_info(self.head.thread());
-        if !self.head.catches(signal) {
-            // It changes nothing, stops the process or ends it.
-            self.held.retain(|held| held.signal != signal);
-            self.resume(signal);
+        let is_of_instruction = is_of_instruction(signal, info.as_ref());
+        // What the program does not catch, changes nothing, stops the process or ends it.
+        if is_of_instruction || self.is_at_call(&registers) || !self.head.catches(signal) {
+            self.report(ThreadEvent::Signal(Signal(signal)));
             return Ok(());
         }
-        let code = info
-            .and_then(|raw| signal::decode_info(&raw))
-            .map_or(0, |info| info.code);
-        let is_of_instruction = code > 0 && OF_INSTRUCTIONS.contains(&signal);
-        let is_at_call = self.boundary.is_some_and(|it| it.is_same_place(&registers));
-        if is_of_instruction || is_at_call {
-            return self.enter_handler(signal, registers, is_of_instruction);
-        }
+        self.hold(signal, info);
+        self.run();
+        Ok(())
+    }
+
+    fn is_at_call(&self, registers: &Registers) -> bool {
+        self.boundary.is_some_and(|it| it.is_same_place(registers))
+    }
+
+    fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) {
         let is_waiting = self.held.iter().any(|held| held.signal == signal);
         if signal >= FIRST_REAL_TIME || !is_waiting {
             self.held.push(Held {
@@ -121,7 +125,31 @@ impl Recorder {
                 is_sent: false,
             });
         }
-        self.resume(0);
+    }
+
+    /// Does not deliver the signal that the program was stopped with.
+    pub(super) fn suppress(&mut self, signal: i32) {
+        if let Some(index) = self.held.iter().position(|held| held.signal == signal) {
+            self.held.remove(index);
+        }
+    }
+
+    /// Lets the program run on with a signal.
+    pub(super) fn deliver(&mut self, signal: i32) -> io::Result<()> {
+        if !self.head.catches(signal) {
+            self.held.retain(|held| held.signal != signal);
+            self.head.go(self.is_stepping, signal);
+            return Ok(());
+        }
+        let registers = self.head.registers()?;
+        let info = ptrace::signal_info(self.head.thread());
+        let is_of_instruction = is_of_instruction(signal, info.as_ref());
+        if is_of_instruction || self.is_at_call(&registers) {
+            return self.enter_handler(signal, registers, is_of_instruction);
+        }
+        // The debugger has kept it for a place that no replay finds.
+        self.hold(signal, info);
+        self.run();
         Ok(())
     }
 
@@ -144,11 +172,12 @@ impl Recorder {
             Stop::Signal(libc::SIGTRAP) => {}
             // There was no room for the frame.
             Stop::Signal(other) => {
-                self.resume(other);
+                self.report(ThreadEvent::Signal(Signal(other)));
                 return Ok(());
             }
             stop if stop.is_end() => {
                 self.has_ended(stop);
+                self.seen = stop.seen();
                 return Ok(());
             }
             stop => {
@@ -169,7 +198,7 @@ impl Recorder {
         };
         self.log.push(Entry::of(&before), effect);
         self.boundary = Some(after);
-        self.resume(0);
+        self.go_on_behind_instruction();
         Ok(())
     }
 
@@ -186,6 +215,12 @@ impl Recorder {
         registers.write(self.head.thread());
         true
     }
+}
+
+/// Returns whether the last instruction of a thread has raised its signal.
+fn is_of_instruction(signal: i32, info: Option<&[u8; SIGNAL_BYTES]>) -> bool {
+    let info = info.and_then(|raw| signal::decode_info(raw));
+    info.is_some_and(|info| info.code > 0) && OF_INSTRUCTIONS.contains(&signal)
 }
 
 /// Writes a state to a stopped thread.

@@ -1,6 +1,7 @@
 //! The snapshots of a recorded program: when they are taken, and which are kept.
 
 use super::super::copy::ProcessCopy;
+use super::patches::Originals;
 use std::time::Duration;
 
 /// The most snapshots.
@@ -17,6 +18,8 @@ const PER_FAULT: Duration = Duration::from_nanos(1_000);
 /// A snapshot.
 pub struct Snapshot {
     pub copy: ProcessCopy,
+    /// The debugger's patches in it.
+    pub patches: Originals,
     /// The index of the next event.
     pub next: usize,
     /// The program begins here: it is kept.
@@ -43,9 +46,11 @@ impl Snapshots {
     }
 
     /// Adds a snapshot. `cost`: the time that it took; `faults`: the page faults since the last one.
+    #[expect(clippy::too_many_arguments, reason = "a snapshot is made of them")]
     pub fn add(
         &mut self,
         copy: ProcessCopy,
+        patches: Originals,
         next: usize,
         is_start: bool,
         now: Duration,
@@ -57,6 +62,7 @@ impl Snapshots {
         }
         self.all.push(Snapshot {
             copy,
+            patches,
             next,
             is_start,
             at: now,

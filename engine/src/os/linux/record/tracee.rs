@@ -1,10 +1,11 @@
 //! A traced process under the filter: its memory, its stops, system calls that it is made to execute.
 
 use super::super::injection::Injection;
-use super::super::{memory, ptrace};
+use super::super::{memory, procfs, ptrace};
 use super::registers::Registers;
 use super::scratch;
 use crate::ids::{Signal, ThreadId};
+use crate::os::ThreadEvent;
 use dwarf::LoadAddr;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -19,12 +20,14 @@ pub enum Stop {
     CallEnd,
     /// A signal is about to be delivered.
     Signal(i32),
-    /// Its whole process is stopped.
-    Group,
+    /// Its whole process is stopped by this signal.
+    Group(i32),
     /// It was interrupted, or has just been created.
     Interrupted,
-    /// It has created a thread or a process.
+    /// It has created a process.
     Created(i32),
+    /// It has created a thread.
+    CreatedThread(i32),
     /// It executes another program.
     Execed,
     /// It has exited with this code.
@@ -48,9 +51,21 @@ impl Stop {
             0 if signal == libc::SIGTRAP | 0x80 => Stop::CallEnd,
             0 => Stop::Signal(signal),
             libc::PTRACE_EVENT_SECCOMP => Stop::Call,
-            libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupted,
-            libc::PTRACE_EVENT_STOP => Stop::Group,
-            libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+            libc::PTRACE_EVENT_STOP => match signal {
+                libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => {
+                    Stop::Group(signal)
+                }
+                _ => Stop::Interrupted,
+            },
+            libc::PTRACE_EVENT_CLONE => {
+                let new = ptrace::event_message(pid) as i32;
+                // Without the flag of a thread, clone(2) creates a process.
+                match procfs::status_number(new, "Tgid") {
+                    Some(process) if process == new => Stop::Created(new),
+                    _ => Stop::CreatedThread(new),
+                }
+            }
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 Stop::Created(ptrace::event_message(pid) as i32)
             }
             libc::PTRACE_EVENT_EXEC => Stop::Execed,
@@ -62,6 +77,21 @@ impl Stop {
     pub fn is_end(self) -> bool {
         matches!(self, Stop::Exited(_) | Stop::Killed(_))
     }
+
+    /// Returns what a debugger sees of it; `None`: nothing.
+    pub fn seen(self) -> Option<ThreadEvent> {
+        Some(match self {
+            Stop::Exited(code) => ThreadEvent::Exited(code),
+            Stop::Killed(signal) => ThreadEvent::Killed(Signal(signal)),
+            Stop::Signal(signal) => ThreadEvent::Signal(Signal(signal)),
+            Stop::Group(signal) => ThreadEvent::GroupStop(Signal(signal)),
+            Stop::Interrupted => ThreadEvent::Interrupted,
+            Stop::CreatedThread(new) => ThreadEvent::Created(ThreadId(new)),
+            Stop::Call | Stop::CallEnd | Stop::Created(_) | Stop::Execed | Stop::Other => {
+                return None;
+            }
+        })
+    }
 }
 
 /// Waits for the next stop of any tracee. `None`: a signal has ended the wait.
@@ -70,6 +100,15 @@ impl Stop {
 /// There is no tracee.
 pub fn next_stop() -> io::Result<Option<(i32, Stop)>> {
     let status = ptrace::wait_for_status(-1)?;
+    Ok(status.map(|(pid, status)| (pid, Stop::decode(pid, status))))
+}
+
+/// Returns a stop of a tracee (−1: of any) that is there already.
+///
+/// # Errors
+/// There is no such tracee.
+pub fn poll_stop(pid: i32) -> io::Result<Option<(i32, Stop)>> {
+    let status = ptrace::poll_status(pid)?;
     Ok(status.map(|(pid, status)| (pid, Stop::decode(pid, status))))
 }
 
@@ -142,6 +181,11 @@ impl Tracee {
         let _ = ptrace::resume(self.thread(), true, Signal(signal));
     }
 
+    /// Lets the thread run, or execute an instruction, with a signal (0: none).
+    pub fn go(&self, is_step: bool, signal: i32) {
+        let _ = ptrace::resume(self.thread(), is_step, Signal(signal));
+    }
+
     /// Lets the thread run to the end of its system call.
     pub fn resume_to_call_end(&self) {
         let _ = ptrace::resume_to_call(self.thread());
@@ -188,9 +232,34 @@ impl Tracee {
         }
     }
 
+    /// Lets a thread whose system call is answered leave the call.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn leave_call(&self) -> io::Result<()> {
+        loop {
+            self.resume_to_call_end();
+            match self.wait() {
+                Stop::CallEnd => return Ok(()),
+                stop if stop.is_end() => return Err(gone()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns whether a signal waits for the thread that it does not block.
+    pub fn has_pending_signal(&self) -> bool {
+        let mask = |name| {
+            let text = procfs::status(self.pid, name);
+            text.and_then(|text| u64::from_str_radix(&text, 16).ok())
+                .unwrap_or(0)
+        };
+        (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") != 0
+    }
+
     /// Returns whether the program has a handler for a signal.
     pub fn catches(&self, signal: i32) -> bool {
-        let mask = super::super::procfs::status(self.pid, "SigCgt");
+        let mask = procfs::status(self.pid, "SigCgt");
         let mask = mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok());
         mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
     }

@@ -1,0 +1,49 @@
+//! The debugger's patches in the code of a recorded program: they are not the program's, and neither
+//! replays nor processes that it starts get them.
+
+use super::tracee::Tracee;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Patches by their addresses, with the program's bytes.
+pub type Originals = BTreeMap<u64, Box<[u8]>>;
+
+/// The patches that are in a program now.
+#[derive(Clone, Default)]
+pub struct Patches(Rc<RefCell<Originals>>);
+
+impl Patches {
+    /// Registers a patch by the program's bytes under it, or that there is none.
+    pub fn set(&self, addr: u64, original: Option<&[u8]>) {
+        let mut all = self.0.borrow_mut();
+        match original {
+            Some(original) => drop(all.insert(addr, original.into())),
+            None => drop(all.remove(&addr)),
+        }
+    }
+
+    /// Forgets all: another program is in their place.
+    pub fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    /// Returns those that are there now.
+    pub fn now(&self) -> Originals {
+        self.0.borrow().clone()
+    }
+
+    /// Removes them from a copy of the program.
+    pub fn remove_from(&self, copy: &Tracee) {
+        remove(&self.0.borrow(), copy);
+    }
+}
+
+/// Removes patches from a copy of the program that has them.
+pub fn remove(patches: &Originals, copy: &Tracee) {
+    for (addr, original) in patches {
+        if let Err(error) = copy.write(*addr, original) {
+            tracing::debug!(%error, addr, "cannot remove a patch from a copy");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The recording of a program under the debugger, and the replay that is shown in place of the program.
+//!
+//! To the debugger, a replay is the program: it has its thread id, and its process is stopped, resumed
+//! and read like it. One more replay can be kept aside, stopped: the place that a search has begun at.
+
+use super::super::ptrace;
+use super::difference;
+use super::log::Log;
+use super::recorder::Recorder;
+use super::registers::Registers;
+use super::replay::{Replay, Replayed};
+use super::tracee::{Stop, Tracee, poll_stop};
+use crate::ids::{Signal, ThreadId};
+use crate::os::event::NextLook;
+use crate::os::recording::{Divergence, RecordingState, ReplayStop, Word};
+use crate::os::registers::RegisterSet;
+use crate::os::{Patience, Resume, ThreadEvent};
+use dwarf::LoadAddr;
+use dwarf::register::x86_64::{RAX, RFLAGS};
+use std::io;
+use std::time::{Duration, Instant};
+
+const TRAP_FLAG: u64 = 1 << 8;
+const RESUME_FLAG: u64 = 1 << 16;
+/// How often to look whether a snapshot is due.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A recording, and what is shown of it.
+pub struct Recording {
+    pub recorder: Recorder,
+    /// The replay that is shown; `None`: the program.
+    shown: Option<Replay>,
+    /// The replay that was shown before; `None`: the program was.
+    aside: Option<Replay>,
+    /// What the shown replay has reported without a stop of the kernel.
+    seen: Option<ThreadEvent>,
+    /// The first difference between a replay and the recording.
+    divergence: Option<Divergence>,
+}
+
+impl Recording {
+    /// Begins with the recorder of a program.
+    pub fn new(recorder: Recorder) -> Recording {
+        Recording {
+            recorder,
+            shown: None,
+            aside: None,
+            seen: None,
+            divergence: None,
+        }
+    }
+
+    /// Returns the thread that a thread of the program is, as it is shown.
+    pub fn actual(&self, thread: ThreadId) -> ThreadId {
+        match &self.shown {
+            Some(replay) if thread == self.recorder.head.thread() => replay.tracee.thread(),
+            _ => thread,
+        }
+    }
+
+    /// Returns the state of the recording.
+    pub fn state(&self) -> RecordingState {
+        let log = &self.recorder.log;
+        RecordingState {
+            ended: self.recorder.ended.clone(),
+            events: log.events.len(),
+            bytes: log.bytes(),
+            position: self.shown.as_ref().map(|replay| replay.next),
+            snapshots: self
+                .recorder
+                .snapshots_of_program()
+                .map(|it| it.next)
+                .collect(),
+            divergence: self.divergence.clone(),
+        }
+    }
+
+    fn log(&self) -> &Log {
+        &self.recorder.log
+    }
+
+    /// Returns a stop that is known without the kernel.
+    pub fn take_seen(&mut self) -> Option<(ThreadId, ThreadEvent)> {
+        let event = match self.shown {
+            Some(_) => self.seen.take(),
+            None => self.recorder.take_seen(),
+        };
+        Some((self.recorder.head.thread(), event?))
+    }
+
+    /// Returns whether a stop is known without the kernel.
+    pub fn has_seen(&self) -> bool {
+        match self.shown {
+            Some(_) => self.seen.is_some(),
+            None => self.recorder.seen.is_some(),
+        }
+    }
+
+    /// Handles a stop of any tracee. Returns what the debugger sees of it.
+    pub fn on_stop(&mut self, pid: i32, stop: Stop) -> Option<(ThreadId, ThreadEvent)> {
+        let head = self.recorder.head.thread();
+        if let Some(replay) = &mut self.shown
+            && replay.tracee.pid == pid
+        {
+            let outcome = replay.on_stop(&self.recorder.log, stop);
+            return Some((head, self.note(outcome)?));
+        }
+        match self.recorder.on_stop(pid, stop) {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.recorder.fail(&error);
+                None
+            }
+        }
+    }
+
+    /// Returns what the debugger sees of what a replay has done.
+    fn note(&mut self, outcome: Result<Replayed, Divergence>) -> Option<ThreadEvent> {
+        match outcome {
+            Ok(Replayed::GoesOn) => None,
+            Ok(Replayed::Seen(event)) => Some(event),
+            Ok(Replayed::Mapped) => Some(ThreadEvent::Replayed(ReplayStop::Mapped)),
+            Ok(Replayed::Reached) => Some(ThreadEvent::Replayed(ReplayStop::Reached)),
+            Ok(Replayed::End) => Some(ThreadEvent::Replayed(ReplayStop::End)),
+            Err(divergence) => {
+                tracing::warn!(%divergence, "a replay is not like its recording");
+                self.divergence = Some(divergence);
+                Some(ThreadEvent::Replayed(ReplayStop::Diverged))
+            }
+        }
+    }
+
+    /// Resumes a thread of the program, or of the replay that is shown.
+    pub fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
+        if let Some(replay) = &mut self.shown
+            && thread == self.recorder.head.thread()
+        {
+            // Signals are part of the recording.
+            let outcome = replay.resume(&self.recorder.log, how, 0);
+            self.seen = self.note(outcome);
+            return;
+        }
+        if let Err(error) = self.recorder.resume(thread, how, signal) {
+            self.recorder.fail(&error);
+        }
+    }
+
+    /// Returns the stop of a thread; `None` if it does not come within `patience`, or the thread is gone.
+    pub fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
+        let begun = (patience != Patience::None).then(Instant::now);
+        loop {
+            if let Some((of, event)) = self.take_seen().filter(|(of, _)| *of == thread) {
+                debug_assert_eq!(of, thread);
+                return Some(event);
+            }
+            let pid = self.actual(thread).0;
+            if let Some((pid, stop)) = poll_stop(pid).ok()? {
+                match self.on_stop(pid, stop) {
+                    Some((_, event)) => return Some(event),
+                    None => continue,
+                }
+            }
+            let waited = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+            match patience.next_look(waited) {
+                NextLook::GiveUp => return None,
+                NextLook::Yield => std::thread::yield_now(),
+                NextLook::Sleep(interval) => std::thread::sleep(interval),
+            }
+        }
+    }
+
+    /// Interrupts the running program if a snapshot is due. Returns when to look again.
+    pub fn next_tick(&mut self, now: Instant) -> Option<Instant> {
+        if self.shown.is_some() || !self.recorder.is_running() {
+            return None;
+        }
+        self.recorder.on_tick();
+        Some(now + TICK)
+    }
+
+    /// Returns whether a replay is shown.
+    pub fn is_replay_shown(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    /// Registers a patch of the debugger in the code of what is shown, by the program's bytes under it, or
+    /// that there is none.
+    pub fn note_patch(&self, addr: LoadAddr, original: Option<&[u8]>) {
+        if self.shown.is_none() {
+            self.recorder.patches.set(addr.0, original);
+        }
+    }
+
+    /// Interrupts the program, or the replay that is shown.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn interrupt(&mut self, thread: ThreadId) -> io::Result<()> {
+        match self.actual(thread) {
+            actual if actual == thread => self.recorder.interrupt(thread),
+            actual => ptrace::interrupt(actual),
+        }
+    }
+
+    /// Shows a replay from a snapshot of the program that runs now, by its index, in place of what is shown,
+    /// which is put aside. The debugger's patches are not in it. It stops before the event `pause_at`,
+    /// and, with `sees_mappings`, when memory was mapped. Returns its pid.
+    ///
+    /// # Errors
+    /// There is no such snapshot, or the system has no memory or processes left.
+    pub fn begin_replay(
+        &mut self,
+        snapshot: usize,
+        pause_at: Option<usize>,
+        sees_mappings: bool,
+    ) -> Result<i32, String> {
+        let mut replay = self
+            .recorder
+            .replay(snapshot)
+            .map_err(|error| error.to_string())?;
+        replay.pause_at(pause_at);
+        replay.sees_mappings = sees_mappings;
+        let pid = replay.tracee.pid;
+        self.seen = None;
+        self.divergence = None;
+        let before = self.shown.replace(replay);
+        // Of a search that begins again, the first place is kept.
+        self.aside = self.aside.take().or(before);
+        Ok(pid)
+    }
+
+    /// Makes the shown replay stop before an event.
+    pub fn pause_before(&mut self, event: Option<usize>) {
+        if let Some(replay) = &mut self.shown {
+            replay.pause_at(event);
+        }
+    }
+
+    /// Ends what was put aside.
+    pub fn end_aside(&mut self) {
+        self.aside = None;
+    }
+
+    /// Shows what was put aside again. Returns its pid.
+    pub fn restore_aside(&mut self) -> i32 {
+        self.seen = None;
+        self.shown = self.aside.take();
+        self.shown_pid()
+    }
+
+    /// Shows the program itself. Returns its pid.
+    pub fn show_head(&mut self) -> i32 {
+        self.seen = None;
+        self.shown = None;
+        self.aside = None;
+        self.recorder.head.pid
+    }
+
+    /// Returns the pid of the process that is shown.
+    pub fn shown_pid(&self) -> i32 {
+        let replay = self.shown.as_ref();
+        replay.map_or(self.recorder.head.pid, |replay| replay.tracee.pid)
+    }
+
+    /// Returns the first word of writable memory of what was put aside that the shown process has
+    /// otherwise; `None`: all are the same.
+    pub fn difference(&self) -> Option<Word> {
+        let wanted: &Tracee = match &self.aside {
+            Some(replay) => &replay.tracee,
+            None => &self.recorder.head,
+        };
+        let shown = self.shown.as_ref()?;
+        difference::first(wanted, &shown.tracee)
+    }
+
+    /// Returns the index of the next event of what is shown.
+    pub fn position(&self) -> usize {
+        match &self.shown {
+            Some(replay) => replay.next,
+            None => self.log().events.len(),
+        }
+    }
+
+    /// Returns the registers of a stopped thread; those before its system call if that was interrupted
+    /// and is made again.
+    pub fn registers_at_event(&self, thread: ThreadId) -> Option<RegisterSet> {
+        let thread = self.actual(thread);
+        let mut set = super::super::registers::read(thread)?;
+        if let Some((pc, number)) = Registers::read(thread)?.repeated_call() {
+            set.set_pc(LoadAddr(pc));
+            set.set(RAX, number as u64);
+        }
+        // What the debugger's own stops may leave.
+        let flags = set.get(RFLAGS).unwrap_or(0);
+        set.set(RFLAGS, flags & !(TRAP_FLAG | RESUME_FLAG));
+        Some(set)
+    }
+}

@@ -1,0 +1,76 @@
+//! Recordings of the debuggee, and replays shown in its place.
+
+use super::LinuxBackend;
+use crate::ids::ThreadId;
+use crate::os::RegisterSet;
+use crate::os::recording::{RecordingState, Recordings, Word};
+
+impl Recordings for LinuxBackend {
+    fn is_recorded(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    fn recording(&self) -> Option<RecordingState> {
+        Some(self.recording.as_ref()?.state())
+    }
+
+    fn begin_replay(
+        &mut self,
+        snapshot: usize,
+        pause_at: Option<usize>,
+        sees_mappings: bool,
+    ) -> Result<(), String> {
+        let recording = self.recording.as_mut();
+        let recording = recording.ok_or("the process is not recorded")?;
+        recording.begin_replay(snapshot, pause_at, sees_mappings)?;
+        self.open_shown();
+        Ok(())
+    }
+
+    fn pause_before(&mut self, event: Option<usize>) {
+        if let Some(recording) = &mut self.recording {
+            recording.pause_before(event);
+        }
+    }
+
+    fn end_aside(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.end_aside();
+        }
+    }
+
+    fn restore_aside(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.restore_aside();
+        }
+        self.open_shown();
+    }
+
+    fn show_head(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.show_head();
+        }
+        self.open_shown();
+    }
+
+    fn difference(&self) -> Option<Word> {
+        self.recording.as_ref()?.difference()
+    }
+
+    fn next_event(&self) -> usize {
+        let recording = self.recording.as_ref();
+        recording.map_or(0, |recording| recording.position())
+    }
+
+    fn registers_at_event(&self, thread: ThreadId) -> Option<RegisterSet> {
+        self.recording.as_ref()?.registers_at_event(thread)
+    }
+
+    fn restart_recording(&mut self) {
+        if let Some(recording) = &mut self.recording
+            && let Err(error) = recording.recorder.restart()
+        {
+            recording.recorder.fail(&error);
+        }
+    }
+}
