@@ -3,8 +3,9 @@
 
 use super::{
     AddressSpace, Backend, Block, Duty, ExtendedPart, ExtendedReader, GuardedPatch, MappedFile,
-    Mapping, OpenStdio, Patience, Processes, Ready, RegisterSet, Resume, Safekeeping, SeizeAs,
-    Shared, SignalData, SignalMask, ThreadEvent, ThreadState, TrapCause, WaitInterest, Waker,
+    Mapping, OpenStdio, Patience, Processes, Ready, Recordings, RegisterSet, Resume, Safekeeping,
+    SeizeAs, Shared, SignalData, SignalMask, ThreadEvent, ThreadState, TrapCause, WaitInterest,
+    Waker,
 };
 use crate::arch::ExtendedRegisters;
 use crate::arch::watch::{MAX_SLOTS, Slot};

@@ -76,14 +76,15 @@ pub trait Recordings {
     }
     /// Shows a replay from a snapshot (an index of [`RecordingState::snapshots`]) in place of what is
     /// shown. The first one that was shown since [`Recordings::end_aside`] is put aside, stopped. The
-    /// debugger's patches and watchpoints are not in the replay. It stops before the event `pause_at`,
-    /// and, with `sees_mappings`, when memory was mapped.
+    /// debugger's patches and watchpoints are not in the replay. It stops before the event `pause_at`.
     ///
     /// # Errors
     /// There is no such snapshot, or the system has no memory or processes left.
-    fn begin_replay(&mut self, _: usize, _: Option<usize>, _: bool) -> Result<(), String> {
+    fn begin_replay(&mut self, _: usize, _: Option<usize>) -> Result<(), String> {
         Err("the process is not recorded".to_owned())
     }
+    /// Makes the shown replay stop when memory was mapped.
+    fn see_mappings(&mut self) {}
     /// Makes the shown replay stop before an event.
     fn pause_before(&mut self, _: Option<usize>) {}
     /// Ends what was put aside.

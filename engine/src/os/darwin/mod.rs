@@ -49,7 +49,8 @@ use super::processes::ThreadStarts;
 use super::unix::ending;
 use super::unix::output::Outputs;
 use super::{
-    Backend, OpenStdio, Patience, Ready, Resume, SeizeAs, ThreadEvent, WaitInterest, Waker,
+    Backend, OpenStdio, Patience, Ready, Recordings, Resume, SeizeAs, ThreadEvent, WaitInterest,
+    Waker,
 };
 use crate::ids::error::Error;
 use crate::ids::{Launch, OutputStream, Signal, ThreadId};
@@ -236,6 +237,8 @@ fn mach_error(call: &'static str, error: KernReturn) -> Error {
 
 /// The kernel has no copies of processes that a debugger can order.
 impl<M: Platform> super::Copies for DarwinBackend<M> {}
+
+impl<M: Platform> Recordings for DarwinBackend<M> {}
 
 impl<M: Platform> Backend for DarwinBackend<M> {
     fn waker(&self) -> Waker {

@@ -14,17 +14,18 @@ impl Recordings for LinuxBackend {
         Some(self.recording.as_ref()?.state())
     }
 
-    fn begin_replay(
-        &mut self,
-        snapshot: usize,
-        pause_at: Option<usize>,
-        sees_mappings: bool,
-    ) -> Result<(), String> {
+    fn begin_replay(&mut self, snapshot: usize, pause_at: Option<usize>) -> Result<(), String> {
         let recording = self.recording.as_mut();
         let recording = recording.ok_or("the process is not recorded")?;
-        recording.begin_replay(snapshot, pause_at, sees_mappings)?;
+        recording.begin_replay(snapshot, pause_at)?;
         self.open_shown();
         Ok(())
+    }
+
+    fn see_mappings(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.see_mappings();
+        }
     }
 
     fn pause_before(&mut self, event: Option<usize>) {

@@ -30,8 +30,8 @@ pub struct Recording {
     pub recorder: Recorder,
     /// The replay that is shown; `None`: the program.
     shown: Option<Replay>,
-    /// The replay that was shown before; `None`: the program was.
-    aside: Option<Replay>,
+    /// What was put aside for a replay: another one, or the program (`None`).
+    aside: Option<Option<Replay>>,
     /// What the shown replay has reported without a stop of the kernel.
     seen: Option<ThreadEvent>,
     /// The first difference between a replay and the recording.
@@ -202,31 +202,29 @@ impl Recording {
         }
     }
 
-    /// Shows a replay from a snapshot of the program that runs now, by its index, in place of what is shown,
-    /// which is put aside. The debugger's patches are not in it. It stops before the event `pause_at`,
-    /// and, with `sees_mappings`, when memory was mapped. Returns its pid.
+    /// Shows a replay from a snapshot of the program that runs now, by its index, in place of what is
+    /// shown, which is put aside. The debugger's patches are not in it. It stops before the event
+    /// `pause_at`.
     ///
     /// # Errors
     /// There is no such snapshot, or the system has no memory or processes left.
-    pub fn begin_replay(
-        &mut self,
-        snapshot: usize,
-        pause_at: Option<usize>,
-        sees_mappings: bool,
-    ) -> Result<i32, String> {
-        let mut replay = self
-            .recorder
-            .replay(snapshot)
-            .map_err(|error| error.to_string())?;
+    pub fn begin_replay(&mut self, snapshot: usize, pause_at: Option<usize>) -> Result<(), String> {
+        let replay = self.recorder.replay(snapshot);
+        let mut replay = replay.map_err(|error| error.to_string())?;
         replay.pause_at(pause_at);
-        replay.sees_mappings = sees_mappings;
-        let pid = replay.tracee.pid;
         self.seen = None;
         self.divergence = None;
         let before = self.shown.replace(replay);
         // Of a search that begins again, the first place is kept.
-        self.aside = self.aside.take().or(before);
-        Ok(pid)
+        self.aside.get_or_insert(before);
+        Ok(())
+    }
+
+    /// Makes the shown replay stop when memory was mapped.
+    pub fn see_mappings(&mut self) {
+        if let Some(replay) = &mut self.shown {
+            replay.sees_mappings = true;
+        }
     }
 
     /// Makes the shown replay stop before an event.
@@ -241,19 +239,17 @@ impl Recording {
         self.aside = None;
     }
 
-    /// Shows what was put aside again. Returns its pid.
-    pub fn restore_aside(&mut self) -> i32 {
+    /// Shows what was put aside again.
+    pub fn restore_aside(&mut self) {
         self.seen = None;
-        self.shown = self.aside.take();
-        self.shown_pid()
+        self.shown = self.aside.take().flatten();
     }
 
-    /// Shows the program itself. Returns its pid.
-    pub fn show_head(&mut self) -> i32 {
+    /// Shows the program itself.
+    pub fn show_head(&mut self) {
         self.seen = None;
         self.shown = None;
         self.aside = None;
-        self.recorder.head.pid
     }
 
     /// Returns the pid of the process that is shown.
@@ -266,8 +262,8 @@ impl Recording {
     /// otherwise; `None`: all are the same.
     pub fn difference(&self) -> Option<Word> {
         let wanted: &Tracee = match &self.aside {
-            Some(replay) => &replay.tracee,
-            None => &self.recorder.head,
+            Some(Some(replay)) => &replay.tracee,
+            Some(None) | None => &self.recorder.head,
         };
         let shown = self.shown.as_ref()?;
         difference::first(wanted, &shown.tracee)
