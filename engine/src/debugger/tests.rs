@@ -1,6 +1,8 @@
 //! Sequences of stops that a live kernel produces once in a thousand runs.
 
 mod children;
+mod counting;
+mod live;
 mod unsent;
 
 use crate::arch::Arch;

@@ -44,7 +44,8 @@ impl Debugger {
     /// result of its condition, if that has been evaluated.
     ///
     /// # Errors
-    /// The condition cannot be evaluated.
+    /// The condition cannot be evaluated. While hits are only counted, such a hit counts, since it
+    /// has stopped the program before, and the error is returned at the hit that stops.
     pub(crate) fn evaluate_breakpoint(
         &mut self,
         id: BreakpointId,
@@ -60,13 +61,17 @@ impl Debugger {
             return Ok(false);
         }
         if let Some(exit) = addr.and_then(|addr| self.stops.breakpoints.exit_at(id, addr)) {
-            self.record_exit(id, thread, exit);
+            if !self.stops.breakpoints.is_counting() {
+                self.record_exit(id, thread, exit);
+            }
             return Ok(false);
         }
+        let is_counting = self.stops.breakpoints.is_counting();
         let hidden = addr.map_or(0, |addr| self.stops.breakpoints.hidden(id, addr));
         let condition = breakpoint.program.condition.clone();
-        let message = breakpoint.program.message.clone();
-        let trace = breakpoint.program.trace.clone();
+        let message = self.stops.breakpoints.message(id);
+        let trace = self.stops.breakpoints.trace(id);
+        let mut problem = None;
         if let Some(condition) = condition {
             let answer = match (answer, addr) {
                 (Some(answer), _) => answer,
@@ -86,23 +91,34 @@ impl Debugger {
                     return Ok(false);
                 }
             }
-            let holds = answer.map_err(|error| {
-                let breakpoint = self.stops.breakpoints.all.get(&id);
-                let text = breakpoint.and_then(|it| it.options.condition.clone());
-                let text = text.unwrap_or_default();
-                Error::eval(format!("condition `{text}`: {error}"))
-            })?;
-            if !holds {
-                if let Some(addr) = addr {
-                    self.forget_call(id, thread, addr);
+            match answer {
+                Ok(true) => {}
+                Ok(false) => {
+                    if let Some(addr) = addr
+                        && !is_counting
+                    {
+                        self.forget_call(id, thread, addr);
+                    }
+                    return Ok(false);
                 }
-                return Ok(false);
+                Err(error) => {
+                    let breakpoint = self.stops.breakpoints.all.get(&id);
+                    let text = breakpoint.and_then(|it| it.options.condition.clone());
+                    let text = text.unwrap_or_default();
+                    problem = Some(Error::eval(format!("condition `{text}`: {error}")));
+                }
             }
         }
-        let hit = self.stops.breakpoints.all.get(&id).and_then(|it| it.hit);
+        if let Some(problem) = problem.take_if(|_| !is_counting) {
+            return Err(problem);
+        }
+        let hit = self.stops.breakpoints.effective_hits(id);
         let number = self.number_of_hit(thread, id);
         if hit.is_some_and(|hit| !hit.holds(number)) {
             return Ok(false);
+        }
+        if let Some(problem) = problem {
+            return Err(problem);
         }
         self.disable_if_once(id);
         match (trace, message) {
@@ -158,8 +174,7 @@ impl Debugger {
 
     /// Disables a breakpoint that stops only once (hit condition `once`).
     pub(crate) fn disable_if_once(&mut self, id: BreakpointId) {
-        let breakpoint = self.stops.breakpoints.all.get(&id);
-        if breakpoint.is_some_and(|it| it.hit == Some(HitCondition::Once)) {
+        if self.stops.breakpoints.effective_hits(id) == Some(HitCondition::Once) {
             self.spend(id);
         }
     }

@@ -1,6 +1,7 @@
 //! Breakpoints of the client, the locations they bind to, and their sites in the code.
 
 mod condition_call;
+mod counting;
 pub(crate) mod freshness;
 mod hit;
 mod indirect;

@@ -74,7 +74,8 @@ impl Debugger {
     }
 
     /// Replaces the trap at `addr` by a jump. If hits are counted, replaces all traps of the
-    /// breakpoint: the program has to count all hits or none.
+    /// breakpoint: the program has to count all hits or none. Where breakpoints only count, each trap is
+    /// replaced alone: the trap of a place without room for a jump adds to the program's counter.
     fn install_jump_patch(
         &mut self,
         thread: ThreadId,
@@ -86,7 +87,9 @@ impl Debugger {
         }
         let (condition, hit) = self.stops.breakpoints.in_process_check(id)?;
         let query = self.stops.breakpoints.trace(id);
+        let is_counting = self.stops.breakpoints.is_counting();
         let places = match (hit, &query) {
+            (Some(_), _) if is_counting => vec![addr],
             (Some(_), _) => self.stops.breakpoints.bound_addresses(id),
             (None, Some(query)) if query.records_calls() => self.sites_with(id, addr),
             (None, _) => vec![addr],
@@ -121,10 +124,10 @@ impl Debugger {
                 return Err("cannot map memory for code near it".into());
             }
             if let (Some(hit), None) = (hit, count) {
-                let at = self
-                    .inferior
-                    .jumps
-                    .new_counter(arch, site)
+                let jumps = &mut self.inferior.jumps;
+                let shared = jumps.counter(id).filter(|_| is_counting);
+                let at = shared
+                    .or_else(|| jumps.new_counter(arch, site))
                     .ok_or("no memory left for code near it")?;
                 count = Some(Count { at, hit });
             }
@@ -169,10 +172,10 @@ impl Debugger {
                 }
                 return Err(why);
             }
-            if count.is_some() {
+            if let Some(count) = count {
                 this.stops.breakpoints.reset_trap_hits(id);
                 for former in this.inferior.jumps.all.values_mut() {
-                    if former.breakpoint == id {
+                    if former.breakpoint == id && former.counter != Some(count.at) {
                         former.counter = None;
                     }
                 }

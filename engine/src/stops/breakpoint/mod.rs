@@ -1,6 +1,7 @@
 //! Breakpoints of the client, the locations they bind to, and their sites in the code.
 
 pub(crate) mod condition;
+pub(crate) mod counting;
 mod depth;
 pub(crate) mod evaluation;
 pub(crate) mod freshness;
@@ -20,6 +21,7 @@ pub(crate) mod resolve;
 pub(crate) mod sources;
 pub(crate) mod watch;
 
+use counting::Counting;
 use evaluation::{Evaluation, Evaluations};
 pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
@@ -377,6 +379,8 @@ pub struct Breakpoints {
     /// The marks of all tracepoints.
     pub(crate) marks: Vec<BreakpointId>,
     pub(crate) freshness: freshness::Checked,
+    /// Set while breakpoints only count their hits.
+    counting: Option<Counting>,
 }
 
 impl Breakpoints {
@@ -448,7 +452,10 @@ impl Breakpoints {
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
         let breakpoint = self.all.get(&id).ok_or("the breakpoint was removed")?;
-        Ok((breakpoint.program.condition.clone(), breakpoint.hit))
+        Ok((
+            breakpoint.program.condition.clone(),
+            self.effective_hits(id),
+        ))
     }
 
     /// Returns whether locations of function breakpoints are being searched that the program must
@@ -502,7 +509,7 @@ impl Breakpoints {
     }
 
     /// Notes whether the program or the debugger evaluates the hits of a breakpoint at an address.
-    /// Returns true if that is new.
+    /// Returns true if that is new for clients.
     pub fn set_evaluation(
         &mut self,
         id: BreakpointId,
@@ -515,7 +522,7 @@ impl Breakpoints {
         // A function's entry stands for the instructions by which it returns.
         let exit = breakpoint.exits.get(&addr);
         let place = exit.map_or(addr, |exit| exit.entry);
-        breakpoint.evaluations.set(place, evaluation)
+        breakpoint.evaluations.set(place, evaluation) && self.counting.is_none()
     }
 
     /// Returns the number of inlined calls at `addr` inside the frame that a breakpoint was
@@ -526,9 +533,10 @@ impl Breakpoints {
         bound.map_or(0, |bound| bound.hidden)
     }
 
-    /// Returns a breakpoint's log message.
+    /// Returns the log message of a breakpoint's hits; none while they are only counted.
     pub fn message(&self, id: BreakpointId) -> Option<Rc<[Segment]>> {
-        self.all.get(&id)?.program.message.clone()
+        let message = self.all.get(&id)?.program.message.as_ref();
+        message.filter(|_| !self.is_counting()).cloned()
     }
 
     /// Returns the exit of a tracepoint's function at an address.
@@ -536,9 +544,10 @@ impl Breakpoints {
         self.all.get(&id)?.exits.get(&addr).copied()
     }
 
-    /// Returns what a tracepoint records.
+    /// Returns what the hits of a tracepoint record; nothing while they are only counted.
     pub fn trace(&self, id: BreakpointId) -> Option<Rc<Query>> {
-        self.all.get(&id)?.program.trace.clone()
+        let trace = self.all.get(&id)?.program.trace.as_ref();
+        trace.filter(|_| !self.is_counting()).cloned()
     }
 
     /// Returns all tracepoints, and what they record.
@@ -592,7 +601,7 @@ impl Breakpoints {
     /// Returns whether a hit at which the program found it has to stop still stops.
     pub fn stop_at_counted(&self, id: BreakpointId) -> bool {
         let breakpoint = self.all.get(&id);
-        breakpoint.is_some_and(|it| it.hit.is_some() && it.failure.is_none())
+        breakpoint.is_some_and(|it| it.failure.is_none()) && self.effective_hits(id).is_some()
     }
 
     /// Replaces a set of breakpoints by the wanted one; unchanged ones keep their ids.
@@ -616,6 +625,9 @@ impl Breakpoints {
                         && breakpoint.options != options
                     {
                         breakpoint.set_options(options);
+                        if let Some(counting) = &mut self.counting {
+                            counting.forget(id);
+                        }
                     }
                     id
                 }
