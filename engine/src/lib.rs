@@ -22,6 +22,7 @@ pub use debugger::past::PastStop;
 pub use debugger::stack::{Frame, FrameKind, Stack};
 pub use debugger::step::{Activation, GotoTarget};
 pub use debugger::trace::TracePlace;
+pub use debugger::travel::Backward;
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
     ResumeScope, State, StepKind, SymbolInfo, ThreadInfo, Wait, Waiting,
@@ -44,7 +45,7 @@ pub use inspect::value::{
     Child, ChildBatch, ChildFilter, Limits, Named, Numbers, Objects, Presentation, Value,
 };
 pub use inspect::{language, value, visualize};
-pub use os::{CoreFile, Mapping, OpenStdio, Waker};
+pub use os::{CoreFile, Mapping, OpenStdio, RecordingState, Waker};
 pub use stops::breakpoint::watch::{DataAccess, DataBreakpoint, WatchScope, Watchable};
 pub use stops::breakpoint::{
     BreakpointInfo, BreakpointOptions, FunctionBreakpoint, InstructionBreakpoint, ProblemKind,

@@ -86,16 +86,7 @@ fn step(
     kind: StepKind,
     arguments: StepArguments,
 ) -> Result<(), RequestError> {
-    let granularity = match arguments.granularity {
-        Some(SteppingGranularity::Instruction) => Granularity::Instruction,
-        // Clients send `statement` where they mean a line.
-        Some(SteppingGranularity::Statement) if session.settings.statement_steps => {
-            Granularity::Statement
-        }
-        Some(SteppingGranularity::Line | SteppingGranularity::Statement) | None => {
-            Granularity::Line
-        }
-    };
+    let granularity = granularity(session, &arguments);
     let thread = thread_id(arguments.thread_id)?;
     if session.debugger.is_in_past() {
         return past::go(session, Way::StepForward(thread));
@@ -107,6 +98,20 @@ fn step(
     session.debugger.step(thread, kind, granularity, scope)?;
     session.forget_thread_stop(thread);
     Ok(())
+}
+
+/// Returns the granularity of a step.
+pub fn granularity(session: &Session, arguments: &StepArguments) -> Granularity {
+    match arguments.granularity {
+        Some(SteppingGranularity::Instruction) => Granularity::Instruction,
+        // Clients send `statement` where they mean a line.
+        Some(SteppingGranularity::Statement) if session.settings.statement_steps => {
+            Granularity::Statement
+        }
+        Some(SteppingGranularity::Line | SteppingGranularity::Statement) | None => {
+            Granularity::Line
+        }
+    }
 }
 
 /// Steps over calls.

@@ -3,10 +3,11 @@
 use crate::context;
 use crate::protocol;
 use crate::protocol::{RequestError, StepArguments, ThreadArguments};
+use crate::requests::execution::granularity;
 use crate::requests::{Effect, InThePast, Request};
 use crate::session::handles::thread_id;
 use crate::session::{Session, past};
-use engine::Way;
+use engine::{Backward, StepKind, Way};
 use serde::{Deserialize, Serialize};
 
 /// Goes back to where a thread's last step began.
@@ -19,7 +20,12 @@ impl Request for StepBack {
     type Body = ();
 
     fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
-        past::go(session, Way::StepBack(thread_id(arguments.thread_id)?))
+        let thread = thread_id(arguments.thread_id)?;
+        if session.debugger.is_recorded() {
+            let granularity = granularity(session, &arguments);
+            return past::go_back(session, thread, Backward::Step(StepKind::Over, granularity));
+        }
+        past::go(session, Way::StepBack(thread))
     }
 }
 
@@ -32,7 +38,11 @@ impl Request for ReverseContinue {
     type Arguments = ThreadArguments;
     type Body = ();
 
-    fn handle(session: &mut Session, _: ThreadArguments) -> Result<(), RequestError> {
+    fn handle(session: &mut Session, arguments: ThreadArguments) -> Result<(), RequestError> {
+        if session.debugger.is_recorded() {
+            let thread = thread_id(arguments.thread_id)?;
+            return past::go_back(session, thread, Backward::Continue);
+        }
         past::go(session, Way::Back)
     }
 }

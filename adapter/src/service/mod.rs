@@ -333,6 +333,9 @@ impl Service<'_> {
 
 fn carry_out(session: &mut Session, route: &Route, arguments: Value) -> Handled {
     session.check(route.when)?;
+    if route.in_the_past == InThePast::Leaves {
+        session.debugger.return_to_head();
+    }
     let shown = match route.in_the_past {
         InThePast::Shown => None,
         InThePast::Present | InThePast::Leaves => session.debugger.put_past_aside(),

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::protocol::RequestError;
 use crate::protocol::{CapabilitiesEventBody, ChangedCapabilities};
-use engine::{Motion, PastStop, StopReason, Way};
+use engine::{Backward, Motion, PastStop, StopReason, ThreadId, Way};
 use std::time::{Duration, Instant};
 
 /// How long a client sends nothing once it has shown a stop.
@@ -50,6 +50,16 @@ pub fn go(session: &mut Session, way: Way) -> Result<(), RequestError> {
     Ok(())
 }
 
+/// Goes back in the recording. The stop is reported once it is found.
+///
+/// # Errors
+/// The thread is not stopped, or the recording has ended.
+pub fn go_back(session: &mut Session, thread: ThreadId, way: Backward) -> Result<(), RequestError> {
+    session.debugger.go_back(thread, way)?;
+    forget_shown(session);
+    Ok(())
+}
+
 /// Goes to a stop; `None`: the present one.
 ///
 /// # Errors
@@ -71,7 +81,11 @@ fn forget_shown(session: &mut Session) {
 
 /// Sends the client whether it can step back, if that has changed.
 pub fn announce(session: &mut Session) {
-    let has_past = session.debugger.has_past();
+    let recording = session.debugger.recording();
+    let has_past = match recording {
+        Some(recording) => recording.ended.is_none(),
+        None => session.debugger.has_past(),
+    };
     if std::mem::replace(&mut session.past.is_announced, has_past) != has_past {
         let capabilities = ChangedCapabilities::of_past(has_past);
         session.event("capabilities", &CapabilitiesEventBody { capabilities });

@@ -209,6 +209,24 @@ impl Unwinder {
         Ok(unwound.cfa)
     }
 
+    /// Returns the register, and the offset from it, that the canonical frame address is at an address;
+    /// `None` if it is not a fixed distance from a register, or there is no rule.
+    pub fn cfa_register(
+        &mut self,
+        modules: &dyn ModuleMap,
+        address: FrameAddress,
+    ) -> Option<(Register, i64)> {
+        let (module, bias) = modules.module_at(address.lookup())?;
+        let rule = self.rule(module, bias.file(address.lookup()).0).ok()??;
+        if rule.at_calls && matches!(address, FrameAddress::Pc(_)) {
+            return None;
+        }
+        match &rule.cfa {
+            CfaRule::Offset(register, offset) => Some((*register, *offset)),
+            _ => None,
+        }
+    }
+
     fn heuristics(
         &mut self,
         modules: &dyn ModuleMap,

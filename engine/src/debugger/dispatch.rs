@@ -83,7 +83,13 @@ impl Debugger {
         loop {
             let how = match vote {
                 Vote::Stay => return,
-                Vote::Stop(reason, shown) => return self.report_stop(thread, reason, shown),
+                Vote::Stop(reason, shown) => match self.searched_stop(&reason) {
+                    Some(instead) => {
+                        vote = instead;
+                        continue;
+                    }
+                    None => return self.report_stop(thread, reason, shown),
+                },
                 Vote::Run => Resume::Continue,
                 Vote::Resume => self.next_move(thread),
             };
@@ -141,6 +147,10 @@ impl Debugger {
         if process.launcher && !matches!(status, ThreadEvent::Execed(_)) {
             self.on_launcher(thread, status);
             return Vote::Stay;
+        }
+        if let ThreadEvent::Replayed(stop) = status {
+            self.inferior.absorb(thread, status);
+            return self.on_replay_stop(thread, stop);
         }
         let is_called = self.calls_on(thread);
         if self.in_condition_call(thread) {
@@ -216,7 +226,8 @@ impl Debugger {
             state.passed_site = Some(addr);
             state.is_hit_shown = false;
         }
-        if owners.contains(&Owner::Loader) {
+        // In the past, the images are those of the program.
+        if owners.contains(&Owner::Loader) && !self.is_in_replay() {
             self.on_loader(thread, addr);
             self.hold_for_places(thread);
         }
@@ -231,6 +242,11 @@ impl Debugger {
         let owners = self.owners_at(addr);
         if owners.contains(&Owner::Suspended)
             && let Some(vote) = self.on_suspended_site(thread, addr)
+        {
+            return vote;
+        }
+        if owners.contains(&Owner::End)
+            && let Some(vote) = self.on_end_site(thread)
         {
             return vote;
         }
@@ -259,6 +275,12 @@ impl Debugger {
         }
         if let Some(reason) = reason {
             return Vote::stop(reason);
+        }
+        if owners.contains(&Owner::Row) {
+            match self.on_row(thread, addr) {
+                Vote::Resume => {}
+                vote => return vote,
+            }
         }
         let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));
         if owners.iter().any(of_a_step) {

@@ -30,6 +30,7 @@ pub(crate) mod step;
 mod tests;
 mod threads;
 pub mod trace;
+pub mod travel;
 mod types;
 mod unsent;
 mod wait;
@@ -98,6 +99,8 @@ pub struct Debugger {
     traces: Traces,
     /// The stops so far.
     past: past::Past,
+    /// What is shown of a recording.
+    travel: travel::Travel,
 }
 
 /// The images of the process, and the search for names in them.
@@ -204,6 +207,7 @@ impl Debugger {
             launch: None,
             traces: Traces::default(),
             past: past::Past::default(),
+            travel: travel::Travel::default(),
         }
     }
 

@@ -135,6 +135,11 @@ impl Debugger {
         });
     }
 
+    /// Returns the reason of the present stop.
+    pub(super) fn present_reason(&self) -> Option<StopReason> {
+        Some(self.past.present.as_ref()?.reason.clone())
+    }
+
     /// Records that the program leaves its stop by a step of a thread.
     pub(crate) fn note_step(&mut self, thread: ThreadId) {
         self.past.motion = Motion::Step(thread);
@@ -180,6 +185,7 @@ impl Debugger {
             && !self.inferior.non_stop
             && self.state() == State::Stopped
             && !self.is_post_mortem()
+            && !self.is_recorded()
     }
 
     fn keep_present_stop(&mut self) {

@@ -18,6 +18,7 @@ impl Debugger {
     pub(super) fn report_stop(&mut self, thread: ThreadId, reason: StopReason, mut shown: Shown) {
         let abandoned = self.suspend_call(thread, &reason);
         self.note_unsent_stop(thread, &reason, abandoned.is_some());
+        self.note_end_of_recording();
         if self.inferior.non_stop {
             self.report_alone(thread, reason, shown, abandoned);
             return;
@@ -137,6 +138,7 @@ impl Debugger {
     /// There is no process.
     pub(crate) fn detach_all(&mut self) -> Result<(), Error> {
         self.put_past_aside();
+        self.return_to_head();
         self.abort_call(Error::Cancelled);
         self.inferior.set_state(State::Stopped);
         self.stop_all();

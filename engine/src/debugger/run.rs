@@ -139,6 +139,8 @@ impl Debugger {
         self.cancel_steps();
         self.inferior.set_state(State::Stopped);
         self.stop_all();
+        self.abandon_search();
+        self.inferior.set_state(State::Stopped);
         match self.current_thread() {
             Some(thread) => self.carry_out(thread, Vote::stop(StopReason::Pause)),
             // No thread could be stopped, or the process has just ended.

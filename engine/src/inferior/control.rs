@@ -17,6 +17,10 @@ impl Inferior {
         &*self.os
     }
 
+    pub(crate) fn os_mut(&mut self) -> &mut dyn Backend {
+        &mut *self.os
+    }
+
     /// Replaces the backend by one for a core file or for live processes.
     pub(crate) fn replace_backend(&mut self, os: Box<dyn Backend>) {
         self.note_change();

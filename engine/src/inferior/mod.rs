@@ -19,6 +19,7 @@ mod safety;
 pub(crate) mod site;
 pub(crate) mod thread;
 mod trap;
+mod travel;
 mod world;
 
 use crate::arch::Arch;
@@ -42,6 +43,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub(crate) use trap::{SigtrapKind, StopCause};
+pub(crate) use travel::{Aside, Mark};
 pub(crate) use world::StoppedWorld;
 
 /// How long to wait for more output of a process that has ended, before its end is reported.
@@ -125,6 +127,8 @@ pub(crate) struct Inferior {
     pub launched: bool,
     pub pid: Option<i32>,
     pub system_call_at: Option<LoadAddr>,
+    /// Sites of a replay whose memory is not mapped yet.
+    missing: Vec<(LoadAddr, site::Owner)>,
 }
 
 impl Inferior {
@@ -156,6 +160,7 @@ impl Inferior {
             launched: false,
             pid: None,
             system_call_at: None,
+            missing: Vec::new(),
         }
     }
 }

@@ -39,9 +39,26 @@ pub enum Owner {
     Chooser,
     /// The return address of an ifunc resolver.
     Chosen,
+    /// The place at which a search in the past, or the past itself ends.
+    End,
+    /// A row of the line table that a search in the past counts.
+    Row,
 }
 
 impl Owner {
+    /// Returns whether the owner is the same in each replay of the program.
+    fn is_lasting(&self) -> bool {
+        matches!(
+            self,
+            Owner::User(_)
+                | Owner::Loader
+                | Owner::Scope(_)
+                | Owner::Exception
+                | Owner::ThreadStart
+                | Owner::Chooser
+        )
+    }
+
     /// Returns whether the owner waits for the end of a call of ours.
     pub fn is_of_a_call(&self) -> bool {
         matches!(self, Owner::Call | Owner::ConditionCall | Owner::Suspended)
@@ -172,6 +189,24 @@ impl Sites {
             arch,
             ..Self::default()
         }
+    }
+
+    /// Sets the instruction set, of no sites.
+    pub fn set_arch(&mut self, arch: Arch) {
+        self.arch = arch;
+    }
+
+    /// Returns the owners that are the same in each replay of the program, with their addresses.
+    pub fn lasting(&self) -> Vec<(LoadAddr, Owner)> {
+        let all = self.sites.iter();
+        let all = all.flat_map(|(addr, site)| site.owners.iter().map(|owner| (*addr, *owner)));
+        all.filter(|(_, owner)| owner.is_lasting()).collect()
+    }
+
+    /// Returns whether a site has an owner.
+    pub fn has_owner(&self, addr: LoadAddr, owner: Owner) -> bool {
+        let site = self.sites.get(&addr);
+        site.is_some_and(|site| site.owners.contains(&owner))
     }
 
     /// Returns the site at an address.

@@ -86,6 +86,18 @@ pub struct RegisterSet {
     words: [u64; MAX_WORDS],
 }
 
+impl PartialEq for RegisterSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.words == other.words
+    }
+}
+
+impl std::fmt::Debug for RegisterSet {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "pc {} sp {:#x}", self.pc(), self.sp())
+    }
+}
+
 impl RegisterSet {
     /// Returns registers that are all zero.
     pub(super) fn zeroed_in(layout: &'static RegisterLayout) -> Self {

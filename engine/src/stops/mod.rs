@@ -8,3 +8,4 @@ pub(crate) mod fold;
 pub mod past;
 pub mod step;
 pub mod trace;
+pub(crate) mod travel;

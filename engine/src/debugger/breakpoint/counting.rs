@@ -4,10 +4,6 @@ use crate::debugger::Debugger;
 use crate::ids::BreakpointId;
 use std::collections::BTreeMap;
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the search in replays calls these")
-)]
 impl Debugger {
     /// Begins to count the hits of all breakpoints from 0, in a process that no jump was installed in.
     /// A hit whose condition holds is counted and has no other effect: no stop, message or record, and

@@ -125,6 +125,22 @@ impl Debugger {
         }
     }
 
+    /// Returns whether a step of a thread has begun and not ended.
+    pub(crate) fn has_step(&self, thread: ThreadId) -> bool {
+        self.threads
+            .get(&thread)
+            .is_some_and(|it| it.step.is_some())
+    }
+
+    /// Continues the step of a thread in another process, in which it is at the same place.
+    pub(crate) fn resume_step(&mut self, thread: ThreadId) -> Vote {
+        let targets = self.step_of(thread).map(|step| step.targets.clone());
+        for target in targets.unwrap_or_default() {
+            self.inferior.add_site(target.addr, Owner::Step(thread));
+        }
+        self.evaluate_plan(thread).unwrap_or(Vote::Resume)
+    }
+
     fn step_of(&mut self, thread: ThreadId) -> Option<&mut Stepping> {
         self.thread_state(thread)?.step.as_mut()
     }

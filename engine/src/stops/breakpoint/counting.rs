@@ -59,6 +59,13 @@ impl Breakpoints {
         }
     }
 
+    /// Sets how often a breakpoint was hit.
+    pub(crate) fn set_hits(&mut self, id: BreakpointId, hits: u64) {
+        if let Some(breakpoint) = self.all.get_mut(&id) {
+            breakpoint.hits = hits;
+        }
+    }
+
     /// Returns whether breakpoints only count.
     pub(crate) fn is_counting(&self) -> bool {
         self.counting.is_some()

@@ -20,6 +20,8 @@ use dwarf::register::x86_64::{RAX, RFLAGS};
 use std::io;
 use std::time::{Duration, Instant};
 
+/// The word with the number of the system call that a thread is in.
+const CURRENT_CALL: usize = 15;
 const TRAP_FLAG: u64 = 1 << 8;
 const RESUME_FLAG: u64 = 1 << 16;
 /// How often to look whether a snapshot is due.
@@ -286,6 +288,7 @@ impl Recording {
             set.set_pc(LoadAddr(pc));
             set.set(RAX, number as u64);
         }
+        set.set_system_word(CURRENT_CALL, u64::MAX);
         // What the debugger's own stops may leave.
         let flags = set.get(RFLAGS).unwrap_or(0);
         set.set(RFLAGS, flags & !(TRAP_FLAG | RESUME_FLAG));

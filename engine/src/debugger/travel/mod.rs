@@ -1,0 +1,233 @@
+//! The past of a recorded program: replays are shown in its place, and run like it.
+//!
+//! While a replay is shown, the program waits; to everything that reads, steps or sets breakpoints the
+//! replay is the program, with its thread. Where the recording ends, the program itself is shown again
+//! and runs on. Where a way back leads is searched by `search`, as `stops/travel` decides.
+
+mod rows;
+mod search;
+
+use super::{Debugger, State, Vote};
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::inferior::site::Owner;
+use crate::inferior::{Aside, Mark};
+use crate::os::{RecordingState, ReplayStop};
+use crate::stops::event::{Event, StopReason};
+use crate::stops::travel::Goal;
+use search::Searching;
+
+/// What is shown of a recording, and what is searched in it.
+#[derive(Default)]
+pub(crate) struct Travel {
+    /// The program itself, while a replay is shown.
+    head: Option<Head>,
+    /// The index of a snapshot that the shown place is behind; `None`: of the program itself.
+    after: Option<usize>,
+    search: Option<Box<Searching>>,
+    /// Whether the client was told why the recording has ended.
+    is_end_noted: bool,
+}
+
+/// The program, put aside.
+struct Head {
+    aside: Aside,
+    at: Mark,
+    reason: StopReason,
+}
+
+/// A way back in the past of a recorded program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backward {
+    /// To the last stop: at a breakpoint, an exception or watched data.
+    Continue,
+    /// To the end of the step before.
+    Step(super::StepKind, super::Granularity),
+}
+
+impl Debugger {
+    /// Returns the state of the recording; `None`: the program is not recorded.
+    pub fn recording(&self) -> Option<RecordingState> {
+        self.inferior.os().recording()
+    }
+
+    /// Returns whether the program is recorded, or was until the recording ended.
+    pub fn is_recorded(&self) -> bool {
+        self.inferior.os().is_recorded()
+    }
+
+    /// Returns whether a replay is shown in place of the recorded program.
+    pub fn is_in_replay(&self) -> bool {
+        self.travel.head.is_some() || self.travel.search.is_some()
+    }
+
+    pub(super) fn is_searching(&self) -> bool {
+        self.travel.search.is_some()
+    }
+
+    /// Goes back in the recording; the stop is reported once it is found, and the program counts as
+    /// running until then.
+    ///
+    /// # Errors
+    /// The thread is not stopped, or the program is not recorded (any more).
+    pub fn go_back(&mut self, thread: ThreadId, way: Backward) -> Result<(), Error> {
+        self.stopped_thread(thread)?;
+        let state = self.recording().ok_or_else(|| {
+            Error::NoSuchPast("the program is not recorded; set `record` to true".to_owned())
+        })?;
+        if let Some(why) = state.ended {
+            let why = format!("the recording has ended: {why}");
+            return Err(Error::NoSuchPast(why));
+        }
+        if self.threads.values().any(|it| !it.suspended.is_empty()) {
+            let why = "a function that was called from the console has not returned";
+            return Err(Error::NoSuchPast(why.to_owned()));
+        }
+        let goal = match way {
+            Backward::Continue => Goal::Stop,
+            Backward::Step(super::StepKind::Out, _) => Goal::Caller,
+            Backward::Step(..) => Goal::Step,
+        };
+        let steps = match way {
+            Backward::Step(kind, granularity) => (kind, granularity),
+            Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
+        };
+        let rows = match goal {
+            Goal::Stop => rows::Rows::default(),
+            Goal::Step | Goal::Caller => self.searched_rows(thread, goal)?,
+        };
+        let at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
+        let last = state.snapshots.len().saturating_sub(1);
+        // One whose event is passed is certainly before.
+        let passed = state.snapshots.partition_point(|next| *next < at.event);
+        let after = match self.travel.after {
+            Some(after) => after.max(passed.saturating_sub(1)).min(last),
+            None => last,
+        };
+        self.begin_search(thread, goal, steps, rows, at, after);
+        Ok(())
+    }
+
+    /// Shows the program itself, without an event. What was read before is out of date.
+    pub fn return_to_head(&mut self) {
+        self.abandon_search();
+        self.show_head();
+    }
+
+    fn show_head(&mut self) -> Option<StopReason> {
+        let head = self.travel.head.take()?;
+        self.inferior.restore_aside(head.aside, true);
+        self.travel.after = None;
+        self.views.stacks.clear();
+        Some(head.reason)
+    }
+
+    /// Lets a replay stop where the program is. To be called before it runs forward.
+    pub(crate) fn await_head(&mut self) {
+        if let Some(head) = &self.travel.head {
+            let event = head.at.event;
+            self.inferior.remove_sites_of(Owner::End);
+            self.inferior.os_mut().pause_before(Some(event));
+        }
+    }
+
+    /// Returns the place that a replay runs to, and its thread is compared with.
+    fn end_of_replay(&mut self) -> Option<&mut Mark> {
+        match (&mut self.travel.search, &mut self.travel.head) {
+            (Some(search), _) => Some(&mut search.search.end),
+            (None, Some(head)) => Some(&mut head.at),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns whether a stopped thread is where the replay ends.
+    fn is_at_end(&mut self, thread: ThreadId) -> bool {
+        let Some(mut end) = self.end_of_replay().cloned() else {
+            return false;
+        };
+        let is_at = self.inferior.is_at(thread, &mut end);
+        if let Some(known) = self.end_of_replay() {
+            *known = end;
+        }
+        is_at
+    }
+
+    /// Returns the vote on a stop of a replay that no program has.
+    pub(super) fn on_replay_stop(&mut self, thread: ThreadId, stop: ReplayStop) -> Vote {
+        match stop {
+            ReplayStop::Mapped => {
+                self.inferior.add_missing_sites();
+                Vote::Resume
+            }
+            ReplayStop::Reached if self.is_at_end(thread) => self.on_end(thread),
+            ReplayStop::Reached => {
+                let pc = self.end_of_replay().map(|end| end.registers.pc());
+                if let Some(pc) = pc {
+                    self.inferior.add_site(pc, Owner::End);
+                }
+                Vote::Resume
+            }
+            ReplayStop::End | ReplayStop::Diverged => {
+                let state = self.recording().unwrap_or_default();
+                let why = match (stop, state.divergence) {
+                    (ReplayStop::Diverged, Some(divergence)) => format!(
+                        "a replay was not like the recording, which is a mistake of Stillpoint: \
+                         {divergence}"
+                    ),
+                    _ => "a replay did not come to the place where the program is".to_owned(),
+                };
+                self.fail_replay(&why)
+            }
+        }
+    }
+
+    /// Returns the vote on a thread at the site where a replay may end; `None`: it does not end yet.
+    pub(super) fn on_end_site(&mut self, thread: ThreadId) -> Option<Vote> {
+        self.is_at_end(thread).then(|| self.on_end(thread))
+    }
+
+    /// Returns the vote on the end of a replay.
+    fn on_end(&mut self, thread: ThreadId) -> Vote {
+        if self.travel.search.is_some() {
+            return self.on_end_of_pass(thread);
+        }
+        let Some(reason) = self.show_head() else {
+            return Vote::Stay;
+        };
+        self.inferior.set_state(State::Running);
+        match reason {
+            // The program runs on behind a stop that was of the debugger's making.
+            StopReason::Step | StopReason::Pause | StopReason::Entry | StopReason::Goto => {
+                match self.has_step(thread) {
+                    true => self.resume_step(thread),
+                    false => Vote::Resume,
+                }
+            }
+            reason => Vote::stop(reason),
+        }
+    }
+
+    /// Gives up a replay: shows what it was made for, or the program, and says why.
+    fn fail_replay(&mut self, why: &str) -> Vote {
+        self.emit(Event::Note(format!("{why}\n")));
+        if self.travel.search.is_some() {
+            self.abandon_search();
+        } else {
+            self.show_head();
+        }
+        self.inferior.set_state(State::Running);
+        Vote::stop(StopReason::Pause)
+    }
+
+    /// Says once why the recording has ended before the program.
+    pub(super) fn note_end_of_recording(&mut self) {
+        if self.travel.is_end_noted || !self.is_recorded() {
+            return;
+        }
+        if let Some(why) = self.recording().and_then(|state| state.ended) {
+            self.travel.is_end_noted = true;
+            let text = format!("The recording has ended: {why}. The program runs on.\n");
+            self.emit(Event::Note(text));
+        }
+    }
+}

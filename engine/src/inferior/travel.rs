@@ -1,0 +1,151 @@
+//! Replays of a recorded program, in its place: what belongs to one process is put aside for another.
+
+use super::Inferior;
+use super::displaced::DisplacedPads;
+use super::jump_patch::JumpPatches;
+use super::site::{Owner, Sites};
+use super::thread::{RunState, Thread};
+use super::{Process, State};
+use crate::ids::ThreadId;
+use crate::os::{RegisterSet, Word};
+use dwarf::LoadAddr;
+
+/// A place in a recording: registers, and words of memory where these do not tell it from others.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    /// The index of the event that follows.
+    pub event: usize,
+    pub registers: RegisterSet,
+    pub words: Vec<Word>,
+}
+
+/// A process that was put aside, as the debugger knows it.
+pub(crate) struct Aside {
+    process: Option<Process>,
+    sites: Sites,
+    pads: DisplacedPads,
+    jumps: JumpPatches,
+}
+
+impl Inferior {
+    /// Returns the place that a stopped thread is at; `None` if it is gone.
+    pub(crate) fn mark(&mut self, thread: ThreadId) -> Option<Mark> {
+        self.write_registers(thread);
+        Some(Mark {
+            event: self.os.next_event(),
+            registers: self.os.registers_at_event(thread)?,
+            words: Vec::new(),
+        })
+    }
+
+    /// Returns whether a stopped thread of a replay is at a place of what was put aside. If only the
+    /// memory differs, adds a word of it to the mark.
+    pub(crate) fn is_at(&mut self, thread: ThreadId, mark: &mut Mark) -> bool {
+        self.write_registers(thread);
+        if self.os.next_event() != mark.event
+            || self.os.registers_at_event(thread).as_ref() != Some(&mark.registers)
+        {
+            return false;
+        }
+        let is_same = |word: &Word| {
+            let mut bytes = [0; 8];
+            self.os.read_memory(word.addr, &mut bytes);
+            u64::from_le_bytes(bytes) == word.value
+        };
+        if !mark.words.iter().all(is_same) {
+            return false;
+        }
+        match self.os.difference() {
+            Some(word) => {
+                tracing::debug!(addr = %word.addr, "equal registers, other memory");
+                mark.words.push(word);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Shows a replay from a snapshot in place of what is shown, which is returned. The replay has the
+    /// sites of what was shown, except those of steps and calls; it will stop before an event.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub(crate) fn begin_replay(
+        &mut self,
+        snapshot: usize,
+        event: Option<usize>,
+    ) -> Result<Aside, String> {
+        self.os.begin_replay(snapshot, event)?;
+        let pid = self.pid.unwrap_or_default();
+        let thread = ThreadId(pid);
+        let mut process = Process::new(pid, self.launched);
+        process.state = State::Running;
+        process.current = thread;
+        if let Some(shown) = &self.process {
+            process.loader_sites.clone_from(&shown.loader_sites);
+        }
+        let state = Thread {
+            run: RunState::Stopped,
+            announced: true,
+            ..Thread::default()
+        };
+        process.threads.insert(thread, state);
+        let aside = Aside {
+            process: self.process.replace(process),
+            sites: std::mem::take(&mut self.sites),
+            pads: std::mem::take(&mut self.pads),
+            jumps: std::mem::take(&mut self.jumps),
+        };
+        self.missing.clear();
+        self.sites.set_arch(self.arch);
+        for (addr, owner) in aside.sites.lasting() {
+            self.add_site_later(addr, owner);
+        }
+        self.ready.clear();
+        self.note_change();
+        Ok(aside)
+    }
+
+    /// Adds a site to a replay, as soon as its memory is mapped.
+    pub(crate) fn add_site_later(&mut self, addr: LoadAddr, owner: Owner) {
+        if !self.add_site(addr, owner) {
+            self.missing.push((addr, owner));
+            self.os.see_mappings();
+        }
+    }
+
+    /// Adds the sites whose memory was not mapped before.
+    pub(crate) fn add_missing_sites(&mut self) {
+        for (addr, owner) in std::mem::take(&mut self.missing) {
+            if !self.add_site(addr, owner) {
+                self.missing.push((addr, owner));
+            }
+        }
+        self.note_change();
+    }
+
+    /// Shows what was put aside again: the program itself, or the replay that was shown before. It gets the
+    /// lasting sites of what was shown.
+    pub(crate) fn restore_aside(&mut self, aside: Aside, is_head: bool) {
+        match is_head {
+            true => self.os.show_head(),
+            false => self.os.restore_aside(),
+        }
+        let shown = std::mem::replace(&mut self.sites, aside.sites);
+        self.process = aside.process;
+        self.pads = aside.pads;
+        self.jumps = aside.jumps;
+        self.missing.clear();
+        self.ready.clear();
+        for (addr, owner) in self.sites.lasting() {
+            if !shown.has_owner(addr, owner) {
+                self.sites.remove(addr, owner, &*self.os);
+            }
+        }
+        for (addr, owner) in shown.lasting() {
+            self.sites.add(addr, owner, &*self.os);
+        }
+        self.note_change();
+        self.stops_may_be_ready = true;
+    }
+}
