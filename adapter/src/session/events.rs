@@ -236,6 +236,15 @@ fn stopped(session: &mut Session, stop: Stop) {
         }
         StopReason::Goto => ("goto", Vec::new(), None, None),
         StopReason::Restart => ("restart", Vec::new(), None, None),
+        StopReason::Exiting(code) => {
+            let text = format!(
+                "The recorded program is about to exit with code {code}: step back, or continue to \
+                 let it exit.\n"
+            );
+            session.important_note(&text);
+            let what = format!("exiting with code {code}");
+            ("exit", Vec::new(), Some(what.clone()), Some(what))
+        }
         StopReason::Pause => ("pause", Vec::new(), None, None),
         StopReason::Breakpoint(ids) => match own_breakpoints::hit(session, ids) {
             (ids, true) if ids.is_empty() => ("entry", ids, None, None),

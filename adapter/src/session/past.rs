@@ -136,6 +136,7 @@ pub fn reason_of(reason: &StopReason) -> String {
         StopReason::Signal { info, .. } => return info.signal.name().to_string(),
         StopReason::Exception { .. } => "exception",
         StopReason::Trap => "trap",
+        StopReason::Exiting(_) => "exit",
         StopReason::Visit { .. } => "visit",
     };
     text.to_owned()

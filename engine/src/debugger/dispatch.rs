@@ -98,6 +98,9 @@ impl Debugger {
                 continue;
             }
             let runs = self.runs_as(thread);
+            if runs == RunAs::Program {
+                self.inferior.end_trial();
+            }
             vote = match self.inferior.resume(thread, how, runs) {
                 Resumed::Done => return,
                 Resumed::Stop(cause) => self.decide(thread, cause),
@@ -147,6 +150,10 @@ impl Debugger {
         if process.launcher && !matches!(status, ThreadEvent::Execed(_)) {
             self.on_launcher(thread, status);
             return Vote::Stay;
+        }
+        if let ThreadEvent::Exiting(code) = status {
+            self.inferior.absorb(thread, status);
+            return Vote::stop(StopReason::Exiting(code));
         }
         if let ThreadEvent::Replayed(stop) = status {
             self.inferior.absorb(thread, status);

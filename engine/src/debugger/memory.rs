@@ -93,6 +93,7 @@ impl Debugger {
         if bytes.is_empty() {
             return Ok(0);
         }
+        self.prepare_change()?;
         let mappings = self.inferior.os().mappings(pid);
         let room = bytes.len().min(self.inferior.room_at(addr));
         let len = writable(addr, room, &mappings);

@@ -105,7 +105,8 @@ impl Debugger {
 
     /// Resumes a thread from a reported stop; in all-stop mode also all others if `scope` says so.
     pub(crate) fn resume_from_stop(&mut self, thread: ThreadId, scope: ResumeScope) {
-        if self.is_in_replay() && !self.is_searching() {
+        if !self.is_searching() {
+            self.settle_change();
             self.await_head();
         }
         if !self.inferior.non_stop {

@@ -129,6 +129,8 @@ pub(crate) struct Inferior {
     pub system_call_at: Option<LoadAddr>,
     /// Sites of a replay whose memory is not mapped yet.
     missing: Vec<(LoadAddr, site::Owner)>,
+    /// The thread whose process is shown as a copy that functions are called in.
+    trial: Option<ThreadId>,
 }
 
 impl Inferior {
@@ -161,6 +163,7 @@ impl Inferior {
             pid: None,
             system_call_at: None,
             missing: Vec::new(),
+            trial: None,
         }
     }
 }
@@ -317,7 +320,10 @@ impl Inferior {
             | ThreadEvent::GroupStop(_)
             | ThreadEvent::Replayed(_)
             | ThreadEvent::Other => {}
-            ThreadEvent::Signal(_) | ThreadEvent::Exited(_) | ThreadEvent::Killed(_) => {
+            ThreadEvent::Signal(_)
+            | ThreadEvent::Exiting(_)
+            | ThreadEvent::Exited(_)
+            | ThreadEvent::Killed(_) => {
                 return Arrival::Stop;
             }
         }

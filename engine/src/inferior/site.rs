@@ -324,6 +324,18 @@ impl Sites {
         self.restore_original(addr, os);
     }
 
+    /// Inserts the traps again that other contents have replaced.
+    pub fn plant_covered(&self, os: &dyn Backend) {
+        let trap = self.arch.breakpoint();
+        let mut now = TrapBytes::default();
+        for (addr, site) in &self.sites {
+            let now = &mut now[..trap.len()];
+            if !site.has_jump() && os.read_memory(*addr, now) == now.len() && now != trap {
+                self.plant(*addr, os);
+            }
+        }
+    }
+
     /// Inserts a removed trap again.
     pub fn plant(&self, addr: LoadAddr, os: &dyn Backend) {
         let trap = self.arch.breakpoint();

@@ -4,7 +4,7 @@ use super::Inferior;
 use super::displaced::DisplacedPads;
 use super::jump_patch::JumpPatches;
 use super::site::{Owner, Sites};
-use super::thread::{RunState, Thread};
+use super::thread::{RegisterCache, RunState, Thread};
 use super::{Process, State};
 use crate::ids::ThreadId;
 use crate::os::{RegisterSet, Word};
@@ -114,14 +114,57 @@ impl Inferior {
         }
     }
 
-    /// Adds the sites whose memory was not mapped before.
+    /// Adds the sites whose memory was not mapped before, and those that a mapping has covered: a loader maps
+    /// a file as a whole first, and its code over that.
     pub(crate) fn add_missing_sites(&mut self) {
+        self.sites.plant_covered(&*self.os);
         for (addr, owner) in std::mem::take(&mut self.missing) {
             if !self.add_site(addr, owner) {
                 self.missing.push((addr, owner));
             }
         }
         self.note_change();
+    }
+
+    /// If the program is recorded, or a replay is shown: shows a copy instead, until the thread runs as the
+    /// program. Functions are called and memory is changed in the copy.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub(crate) fn begin_trial(&mut self, thread: ThreadId) -> Result<(), String> {
+        if !self.os.is_recorded() || self.trial.is_some() {
+            return Ok(());
+        }
+        self.write_registers(thread);
+        self.os.begin_trial(thread)?;
+        self.trial = Some(thread);
+        self.show_other(thread);
+        Ok(())
+    }
+
+    /// Shows again what was shown before [`Inferior::begin_trial`].
+    pub(crate) fn end_trial(&mut self) {
+        if let Some(thread) = self.trial.take() {
+            for owner in [Owner::Call, Owner::ConditionCall, Owner::Suspended] {
+                self.sites.remove_owner(owner, &*self.os);
+            }
+            self.os.end_trial();
+            self.show_other(thread);
+        }
+    }
+
+    /// Returns whether a copy is shown that is not the program.
+    pub(crate) fn is_trial(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// The thread is that of another process now, at the same place.
+    fn show_other(&mut self, thread: ThreadId) {
+        self.note_change();
+        if let Some(state) = self.thread_mut(thread) {
+            state.registers = RegisterCache::Unread;
+            state.debug.generation = 0;
+        }
     }
 
     /// Shows what was put aside again: the program itself, or the replay that was shown before. It gets the
@@ -132,6 +175,7 @@ impl Inferior {
             false => self.os.restore_aside(),
         }
         let shown = std::mem::replace(&mut self.sites, aside.sites);
+        self.trial = None;
         self.process = aside.process;
         self.pads = aside.pads;
         self.jumps = aside.jumps;

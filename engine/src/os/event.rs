@@ -26,6 +26,8 @@ pub enum ThreadEvent {
     Vforked(i32),
     /// The process executes another program; the number is the thread's former one.
     Execed(ThreadId),
+    /// The process is recorded, and about to exit with this code.
+    Exiting(i32),
     /// A replay of the process has stopped.
     Replayed(ReplayStop),
     /// Another stop that only needs a resume.

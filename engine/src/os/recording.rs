@@ -107,6 +107,17 @@ pub trait Recordings {
     fn registers_at_event(&self, _: ThreadId) -> Option<RegisterSet> {
         None
     }
+    /// Shows a copy of what is shown at this stop of the thread in place of it, in which functions can be called
+    /// and memory can be changed: it is ended by [`Recordings::end_trial`]. System calls that concern
+    /// anything but its memory fail in it.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    fn begin_trial(&mut self, _: ThreadId) -> Result<(), String> {
+        Ok(())
+    }
+    /// Shows again what was shown before [`Recordings::begin_trial`].
+    fn end_trial(&mut self) {}
     /// Begins the recording anew at this stop: the debugger has changed the process.
     fn restart_recording(&mut self) {}
 }

@@ -128,6 +128,8 @@ pub enum StopReason {
     },
     /// A trap instruction of the program itself.
     Trap,
+    /// The program is recorded, and about to exit with this code: it can go back.
+    Exiting(i32),
     /// Another stop is shown ([`crate::Debugger::visit`]).
     Visit {
         /// The number of the stop.

@@ -76,15 +76,18 @@ pub(crate) struct Hits {
 }
 
 impl Hits {
+    /// Returns whether its numbers are not known unless the pass begins with the program.
+    fn are_unknown(&self) -> bool {
+        self.passed > self.until_end && !matches!(self.stops, None | Some(HitCondition::Once))
+    }
+
     /// Returns the last hit of the pass that stops, counted from its begin.
     fn last(&self) -> Option<u64> {
-        let before = i128::from(self.until_end) - i128::from(self.passed);
+        // A breakpoint that was set later has the numbers that it would have.
+        let before = self.until_end.saturating_sub(self.passed);
         let stops = |nth: &u64| match self.stops {
             None | Some(HitCondition::Once) => true,
-            Some(condition) => {
-                let number = before + i128::from(*nth);
-                u64::try_from(number).is_ok_and(|number| condition.holds(number))
-            }
+            Some(condition) => condition.holds(before + *nth),
         };
         /// More hits are not looked through.
         const MOST: u64 = 1 << 24;
@@ -248,6 +251,10 @@ impl Search {
             }
             // It has missed what was counted before.
             _ => return Next::Begin,
+        }
+        if self.goal == Goal::Stop && self.first > 0 && hits.values().any(Hits::are_unknown) {
+            self.first = 0;
+            return Next::Replay;
         }
         let counted = hits.iter().map(|(id, hits)| (*id, hits.passed));
         self.counted = counted.collect();

@@ -150,6 +150,7 @@ impl Debugger {
         call: Call,
         reserved: &mut u64,
     ) -> Result<Box<PreparedCall>, Error> {
+        self.begin_trial(thread)?;
         let call = self.prepare_call(thread, call, reserved)?;
         self.count_no_calls();
         let back = call.back.0;

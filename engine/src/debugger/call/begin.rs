@@ -24,6 +24,12 @@ impl Debugger {
         if self.calls.pending.is_some() {
             return refused("another call is in progress");
         }
+        self.begin_trial(thread)?;
+        // In a copy it cannot stop, as that ends with the next resume.
+        let purpose = match self.inferior.is_trial() {
+            true => Purpose::Look,
+            false => purpose,
+        };
         let mut reserved = self.calls.replay.reserved;
         let call = self.prepare_call(thread, call, &mut reserved)?;
         self.calls.replay.reserved = reserved;

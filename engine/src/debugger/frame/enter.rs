@@ -136,6 +136,7 @@ impl Debugger {
     }
 
     fn write_register(&mut self, place: RegisterPlace, bytes: &[u8]) -> Result<(), Error> {
+        self.prepare_change()?;
         if self
             .images
             .modules

@@ -121,6 +121,9 @@ impl Debugger {
     /// inlined call, or the frame has a different layout there.
     pub fn goto(&mut self, thread: ThreadId, target: &GotoTarget) -> Result<(), Error> {
         self.can_run()?;
+        if self.is_in_replay() {
+            return Err(Error::InThePast("the program cannot go on at another line"));
+        }
         self.stopped_thread(thread)?;
         let mut registers = self
             .inferior
@@ -168,6 +171,7 @@ impl Debugger {
             return refuse("the stack frame has another layout there: the program would crash");
         }
         registers.set_pc(target.addr);
+        self.prepare_change()?;
         if !self.inferior.set_registers_of(thread, registers) {
             return Err(Error::NoSuchThread(thread.0));
         }

@@ -77,6 +77,10 @@ impl Debugger {
     /// registers are unknown. The thread is unchanged then.
     pub fn restart_frame(&mut self, key: FrameKey) -> Result<(), Error> {
         self.can_run()?;
+        if self.is_in_replay() {
+            return Err(Error::InThePast("a frame cannot be restarted"));
+        }
+        self.prepare_change()?;
         self.stopped_thread(key.thread)?;
         let stack = self.unwound(key.thread, key.level + 2)?;
         let (index, inner) = stack.at(key.level).ok_or(Error::NoSuchFrame(key.level))?;

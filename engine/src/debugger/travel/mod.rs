@@ -16,6 +16,7 @@ use crate::os::{RecordingState, ReplayStop};
 use crate::stops::event::{Event, StopReason};
 use crate::stops::travel::Goal;
 use search::Searching;
+use std::collections::BTreeSet;
 
 /// What is shown of a recording, and what is searched in it.
 #[derive(Default)]
@@ -25,9 +26,18 @@ pub(crate) struct Travel {
     /// The index of a snapshot that the shown place is behind; `None`: of the program itself.
     after: Option<usize>,
     search: Option<Box<Searching>>,
-    /// Whether the client was told why the recording has ended.
-    is_end_noted: bool,
+    /// Whether the debugger has changed the program at this stop.
+    is_changed: bool,
+    /// What the client was told once.
+    noted: BTreeSet<&'static str>,
 }
+
+/// What the client is told when a function is called, or something is changed in the past.
+const TRIED: &str = "Functions are called in a copy of the recorded program, and what they or assignments in the \
+                     past change is gone when the program moves.\n";
+/// What the client is told when the program is changed.
+const CHANGED: &str =
+    "The recording begins anew here, since the debugger has changed the program.\n";
 
 /// The program, put aside.
 struct Head {
@@ -96,6 +106,7 @@ impl Debugger {
             Goal::Stop => rows::Rows::default(),
             Goal::Step | Goal::Caller => self.searched_rows(thread, goal)?,
         };
+        self.settle_change();
         let at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
         let last = state.snapshots.len().saturating_sub(1);
         // One whose event is passed is certainly before.
@@ -106,6 +117,57 @@ impl Debugger {
         };
         self.begin_search(thread, goal, steps, rows, at, after);
         Ok(())
+    }
+
+    /// Lets functions be called and values be changed in a copy, if the program is recorded: it shall not
+    /// do what a replay would not.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub(crate) fn begin_trial(&mut self, thread: ThreadId) -> Result<(), Error> {
+        if self.is_recorded() {
+            self.note_once(TRIED);
+        }
+        let begun = self.inferior.begin_trial(thread);
+        begun.map_err(|why| Error::NoSuchPast(format!("no copy of the program: {why}")))
+    }
+
+    /// Prepares a change of the stopped program by the debugger: a replay is changed in a copy, which is
+    /// ended when it moves; the recording of the program begins anew when it is resumed.
+    ///
+    /// # Errors
+    /// As [`Debugger::begin_trial`].
+    pub(crate) fn prepare_change(&mut self) -> Result<(), Error> {
+        if !self.is_recorded() || self.inferior.is_trial() {
+            return Ok(());
+        }
+        match self.is_in_replay() {
+            true => {
+                let thread = self.current_thread().ok_or(Error::NotStopped)?;
+                self.begin_trial(thread)?;
+            }
+            false => self.travel.is_changed = true,
+        }
+        Ok(())
+    }
+
+    /// Begins the recording anew if the debugger has changed the program.
+    pub(crate) fn settle_change(&mut self) {
+        self.inferior.end_trial();
+        if std::mem::take(&mut self.travel.is_changed) {
+            let thread = self.current_thread();
+            if let Some(thread) = thread {
+                self.inferior.write_registers(thread);
+            }
+            self.inferior.os_mut().restart_recording();
+            self.note_once(CHANGED);
+        }
+    }
+
+    fn note_once(&mut self, text: &'static str) {
+        if self.travel.noted.insert(text) {
+            self.emit(Event::Note(text.to_owned()));
+        }
     }
 
     /// Shows the program itself, without an event. What was read before is out of date.
@@ -221,11 +283,11 @@ impl Debugger {
 
     /// Says once why the recording has ended before the program.
     pub(super) fn note_end_of_recording(&mut self) {
-        if self.travel.is_end_noted || !self.is_recorded() {
+        if !self.is_recorded() || self.travel.noted.contains("end") {
             return;
         }
         if let Some(why) = self.recording().and_then(|state| state.ended) {
-            self.travel.is_end_noted = true;
+            self.travel.noted.insert("end");
             let text = format!("The recording has ended: {why}. The program runs on.\n");
             self.emit(Event::Note(text));
         }

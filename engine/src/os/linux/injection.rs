@@ -152,6 +152,7 @@ impl Injection {
                     ThreadEvent::Vforked(_)
                     | ThreadEvent::Execed(_)
                     | ThreadEvent::Replayed(_)
+                    | ThreadEvent::Exiting(_)
                     | ThreadEvent::Other,
                 ) => {}
             }

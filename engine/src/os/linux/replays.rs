@@ -67,6 +67,21 @@ impl Recordings for LinuxBackend {
         self.recording.as_ref()?.registers_at_event(thread)
     }
 
+    fn begin_trial(&mut self, thread: ThreadId) -> Result<(), String> {
+        if let Some(recording) = &mut self.recording {
+            recording.begin_trial(thread)?;
+        }
+        self.open_shown();
+        Ok(())
+    }
+
+    fn end_trial(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.end_trial();
+        }
+        self.open_shown();
+    }
+
     fn restart_recording(&mut self) {
         if let Some(recording) = &mut self.recording
             && let Err(error) = recording.recorder.restart()

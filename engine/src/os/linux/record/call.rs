@@ -7,6 +7,7 @@ use super::log::{Effect, Entry, Written, read_outputs};
 use super::recorder::Recorder;
 use super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
 use super::{mapping, own};
+use crate::os::ThreadEvent;
 use std::fs::File;
 use std::io;
 use std::time::Instant;
@@ -121,6 +122,9 @@ impl Recorder {
             Class::Special(Special::Execute) => Kind::Execute,
             Class::Special(Special::SignalReturn) => Kind::SignalReturn,
             Class::Special(Special::Restart) => Kind::Log(self.interrupted.clone()),
+            Class::Special(Special::Exit) if std::mem::take(&mut self.stops_before_exit) => {
+                return self.stop_before_exit(registers);
+            }
             Class::Special(Special::Exit) => {
                 self.log.push(entry, Effect::Exit);
                 self.hash_last(Instant::now());
@@ -166,6 +170,22 @@ impl Recorder {
         registers.write(self.head.thread());
         self.boundary = Some(registers);
         self.go_on_behind_call(true)
+    }
+
+    /// Lets the debugger see that the program is about to exit: it will make the call again.
+    fn stop_before_exit(&mut self, mut registers: Registers) -> io::Result<()> {
+        let code = registers.arguments()[0] as u8;
+        let effect = Effect::Interrupted {
+            repeated_as: registers.number(),
+            outputs: Box::default(),
+        };
+        self.log.push(Entry::of(&registers), effect);
+        registers.repeat_call(registers.number());
+        registers.write(self.head.thread());
+        self.boundary = Some(registers);
+        self.head.leave_call()?;
+        self.report(ThreadEvent::Exiting(i32::from(code)));
+        Ok(())
     }
 
     /// Returns how the creation of a process is recorded; `None`: the recording has ended. The new

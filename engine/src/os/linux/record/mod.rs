@@ -65,7 +65,8 @@ pub(super) fn begin(pid: i32) -> io::Result<Recording> {
     one.set_for(pid);
     let head = tracee::Tracee::new(pid)?;
     start::prepare(&head)?;
-    let recorder = Recorder::new(head, HashEvents::Never, processors)?;
+    let mut recorder = Recorder::new(head, HashEvents::Never, processors)?;
+    recorder.stops_before_exit = true;
     Ok(Recording::new(recorder))
 }
 

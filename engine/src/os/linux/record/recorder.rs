@@ -68,6 +68,8 @@ pub struct Recorder {
     signal: Option<i32>,
     /// The program has just been executed: it has not returned from execve(2) for the debugger.
     is_at_start: bool,
+    /// Whether the program stops for the debugger before it exits, and has not yet done so.
+    pub(super) stops_before_exit: bool,
     /// Threads of the program, once the recording has ended, and those of them that execute one
     /// instruction.
     threads: BTreeMap<i32, bool>,
@@ -117,6 +119,7 @@ impl Recorder {
             seen: None,
             signal: None,
             is_at_start: true,
+            stops_before_exit: false,
             threads: BTreeMap::new(),
         };
         recorder.program_begins()?;
@@ -475,6 +478,11 @@ impl Recorder {
         let all = &self.snapshots.all;
         let start = all.iter().rposition(|it| it.is_start).unwrap_or(0);
         all.iter().skip(start)
+    }
+
+    /// Returns the copies that it makes.
+    pub fn copies(&self) -> &Copies {
+        &self.copies
     }
 
     /// Begins a replay from one of these snapshots, by its index.

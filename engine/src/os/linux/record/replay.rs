@@ -3,12 +3,13 @@
 
 use super::super::copy::{Copies, CopyParent, ProcessCopy};
 use super::super::ptrace;
+use super::calls::{Class, Special};
 use super::log::{Effect, Entry, Event, Log, Written};
 use super::registers::Registers;
 use super::snapshots::Snapshot;
 use super::tracee::{Stop, Tracee};
 use super::{calls, hash, patches, scratch, signals};
-use crate::ids::Signal;
+use crate::ids::{Signal, ThreadId};
 use crate::os::recording::{Difference, Divergence, Place};
 use crate::os::{Resume, ThreadEvent};
 use dwarf::LoadAddr;
@@ -40,6 +41,8 @@ pub struct Replay {
     is_stepping: bool,
     /// Whether it stops when memory was mapped.
     pub sees_mappings: bool,
+    /// Whether it does not follow the log.
+    is_trial: bool,
 }
 
 /// What a replay does after a stop.
@@ -63,16 +66,26 @@ impl Replay {
     /// # Errors
     /// The system has no memory or processes left, or the snapshot was killed.
     pub fn begin(snapshot: &Snapshot, copies: &Copies) -> io::Result<Replay> {
-        let replay = Replay::of(&snapshot.copy, snapshot.next, copies)?;
+        let replay = Replay::of(snapshot.copy.thread(), snapshot.next, copies)?;
         patches::remove(&snapshot.patches, &replay.tracee);
         Ok(replay)
     }
 
-    /// Begins as a copy of a stopped process, before the event `next`.
-    fn of(process: &ProcessCopy, next: usize, copies: &Copies) -> io::Result<Replay> {
+    /// Makes a copy of a stopped thread's process that does not follow the log.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub fn trial(thread: ThreadId, next: usize, copies: &Copies) -> io::Result<Replay> {
+        let mut trial = Replay::of(thread, next, copies)?;
+        trial.is_trial = true;
+        Ok(trial)
+    }
+
+    /// Begins as a copy of a stopped thread's process, before the event `next`.
+    fn of(thread: ThreadId, next: usize, copies: &Copies) -> io::Result<Replay> {
         let at = LoadAddr(scratch::CALL);
         let copy = copies
-            .copy_process(process.thread(), at, CopyParent::OfCopied)
+            .copy_process(thread, at, CopyParent::OfCopied)
             .map_err(|error| io::Error::other(error.to_string()))?;
         ptrace::set_options_for_recording(copy.thread())?;
         let tracee = Tracee::new(copy.pid())?;
@@ -85,6 +98,7 @@ impl Replay {
             pause_at: None,
             is_stepping: false,
             sees_mappings: false,
+            is_trial: false,
         })
     }
 
@@ -126,7 +140,9 @@ impl Replay {
     /// The system refuses something.
     pub fn resume(&mut self, log: &Log, how: Resume, signal: i32) -> Result<Replayed, Divergence> {
         self.is_stepping = how == Resume::Step;
-        if let Some(outcome) = self.settle(log)? {
+        if !self.is_trial
+            && let Some(outcome) = self.settle(log)?
+        {
             return Ok(outcome);
         }
         self.tracee.go(self.is_stepping, signal);
@@ -160,6 +176,9 @@ impl Replay {
     /// # Errors
     /// The first difference to the recording, or what the system refuses.
     pub fn on_stop(&mut self, log: &Log, stop: Stop) -> Result<Replayed, Divergence> {
+        if self.is_trial {
+            return Ok(self.on_trial_stop(stop));
+        }
         let event = log.events.get(self.next);
         match (stop, event.map(|event| &event.effect)) {
             (Stop::Call, Some(_)) => self.on_call(log),
@@ -191,6 +210,56 @@ impl Replay {
             _ => {
                 self.tracee.go(self.is_stepping, 0);
                 Ok(Replayed::GoesOn)
+            }
+        }
+    }
+
+    /// Handles a stop of a process that does not follow the log: only calls that concern its memory are
+    /// made.
+    fn on_trial_stop(&mut self, stop: Stop) -> Replayed {
+        let killed = Replayed::Seen(ThreadEvent::Signal(Signal(libc::SIGKILL)));
+        match stop {
+            Stop::Call => {
+                let Ok(mut registers) = self.tracee.registers() else {
+                    return killed;
+                };
+                let row = calls::row(registers.number());
+                match row.map(|row| &row.class) {
+                    Some(Class::Special(Special::Exit)) => {
+                        // The function that was called does not return.
+                        return Replayed::Seen(ThreadEvent::Signal(Signal(libc::SIGSYS)));
+                    }
+                    Some(
+                        Class::Repeat
+                        | Class::Own(..)
+                        | Class::Special(Special::Map | Special::Advise),
+                    ) => {
+                        if self.tracee.leave_call().is_err() {
+                            return killed;
+                        }
+                    }
+                    _ => {
+                        registers.answer(-i64::from(libc::ENOSYS));
+                        registers.write(self.tracee.thread());
+                        if self.is_stepping && self.tracee.leave_call().is_err() {
+                            return killed;
+                        }
+                    }
+                }
+                if self.is_stepping {
+                    return Replayed::Seen(ThreadEvent::Signal(Signal::TRAP));
+                }
+                self.tracee.go(false, 0);
+                Replayed::GoesOn
+            }
+            Stop::Exited(_) | Stop::Killed(_) => killed,
+            Stop::Signal(_) | Stop::Interrupted | Stop::Group(_) => match stop.seen() {
+                Some(event) => Replayed::Seen(event),
+                None => Replayed::GoesOn,
+            },
+            _ => {
+                self.tracee.go(self.is_stepping, 0);
+                Replayed::GoesOn
             }
         }
     }

@@ -34,6 +34,8 @@ pub struct Recording {
     shown: Option<Replay>,
     /// What was put aside for a replay: another one, or the program (`None`).
     aside: Option<Option<Replay>>,
+    /// What a trial, a copy that is shown, was made of: a replay, or the program (`None`).
+    tried: Option<Option<Replay>>,
     /// What the shown replay has reported without a stop of the kernel.
     seen: Option<ThreadEvent>,
     /// The first difference between a replay and the recording.
@@ -47,6 +49,7 @@ impl Recording {
             recorder,
             shown: None,
             aside: None,
+            tried: None,
             seen: None,
             divergence: None,
         }
@@ -247,8 +250,32 @@ impl Recording {
         self.shown = self.aside.take().flatten();
     }
 
+    /// Shows a copy of what is shown in place of it, to call functions in it and to change it.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub fn begin_trial(&mut self, thread: ThreadId) -> Result<(), String> {
+        if self.tried.is_some() {
+            return Ok(());
+        }
+        let copies = self.recorder.copies();
+        let trial = Replay::trial(self.actual(thread), self.position(), copies);
+        let trial = trial.map_err(|error| error.to_string())?;
+        self.tried = Some(self.shown.replace(trial));
+        Ok(())
+    }
+
+    /// Shows again what was shown before the trial.
+    pub fn end_trial(&mut self) {
+        if let Some(before) = self.tried.take() {
+            self.seen = None;
+            self.shown = before;
+        }
+    }
+
     /// Shows the program itself.
     pub fn show_head(&mut self) {
+        self.tried = None;
         self.seen = None;
         self.shown = None;
         self.aside = None;
