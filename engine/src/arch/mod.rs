@@ -211,6 +211,11 @@ impl Arch {
         (0..in_set!(self, set => set::GENERAL_REGISTERS)).map(Register)
     }
 
+    /// Returns the register of the flags, and the bits of it that the program alone changes.
+    pub(crate) fn status_register(self) -> (Register, u64) {
+        in_set!(self, set => set::STATUS_REGISTER)
+    }
+
     /// Decodes one instruction; `None` if the bytes are none, or too few.
     ///
     /// In code of an image, `addr` and the addresses of the result are the image's.

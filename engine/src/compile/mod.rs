@@ -12,6 +12,7 @@ mod captured;
 mod checked;
 mod code;
 mod containers;
+mod expected;
 mod image;
 mod lower;
 mod needs;
@@ -29,6 +30,7 @@ pub(crate) mod x86_64;
 pub(crate) mod tests;
 
 pub(crate) use captured::Captured;
+pub(crate) use expected::Expected;
 pub(crate) use image::CodeScope;
 pub(crate) use place::{RuntimeLocation, RuntimeValue};
 #[cfg(test)]

@@ -258,6 +258,12 @@ impl Debugger {
             return vote;
         }
         let already_counted = self.is_back_at_passed(thread);
+        if owners.contains(&Owner::End)
+            && let Some(vote) = self.on_end_site(thread)
+        {
+            self.mark_site_passed(thread, addr, &owners);
+            return vote;
+        }
         let decided = match already_counted {
             true => Some(ConditionResults::default()),
             false => self.evaluate_conditions(thread, addr, &owners),
@@ -296,12 +302,13 @@ impl Debugger {
                 return vote;
             }
         }
-        if owners.len() == 1 {
-            self.count_non_stopping_hit(thread, addr);
-            if !self.inferior.non_stop && self.state() != State::Running && !self.calls_on(thread) {
-                // Another handler has stopped the world.
-                return Vote::Stay;
-            }
+        if self.count_non_stopping_hit(thread, addr, &owners)
+            && !self.inferior.non_stop
+            && self.state() != State::Running
+            && !self.calls_on(thread)
+        {
+            // Another handler has stopped the world.
+            return Vote::Stay;
         }
         Vote::Resume
     }

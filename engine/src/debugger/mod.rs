@@ -23,6 +23,7 @@ pub mod past;
 mod post_mortem;
 mod report;
 mod run;
+mod search_end;
 pub mod stack;
 mod start;
 pub(crate) mod step;
@@ -65,6 +66,7 @@ use crate::stops::breakpoint::Breakpoints;
 use crate::stops::breakpoint::watch::Watches;
 use crate::stops::event::Event;
 use crate::stops::exception::{Exceptions, SignalRules};
+use crate::stops::search_end::SearchEnd;
 use crate::stops::step::{Reaches, StepFilters};
 use dwarf::Unwinder;
 use rustc_hash::FxHashMap;
@@ -120,6 +122,8 @@ pub(crate) struct Stops {
     /// Functions selected by ifunc resolvers.
     pub choices: crate::stops::breakpoint::Choices,
     pub watches: Watches,
+    /// Where a search in the program's past ends.
+    pub search_end: Option<SearchEnd>,
     /// The code that steps do not stop in, and the results of matching it.
     pub step_filters: StepFilters,
     pub reaches: Derived<Reaches>,
@@ -179,6 +183,7 @@ impl Debugger {
                 signal_rules: SignalRules::default(),
                 choices: crate::stops::breakpoint::Choices::default(),
                 watches: Watches::default(),
+                search_end: None,
                 step_filters: StepFilters::none(),
                 reaches: Derived::default(),
             },

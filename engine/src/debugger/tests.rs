@@ -3,6 +3,7 @@
 mod children;
 mod counting;
 mod live;
+mod search_end;
 mod unsent;
 
 use crate::arch::Arch;

@@ -39,7 +39,7 @@ pub enum Owner {
     Chooser,
     /// The return address of an ifunc resolver.
     Chosen,
-    /// The place at which a search in the past, or the past itself ends.
+    /// A search in the program's past, or its past ends here.
     End,
     /// A row of the line table that a search in the past counts.
     Row,

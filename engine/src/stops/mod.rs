@@ -6,6 +6,7 @@ pub mod event;
 pub mod exception;
 pub(crate) mod fold;
 pub mod past;
+pub(crate) mod search_end;
 pub mod step;
 pub mod trace;
 pub(crate) mod travel;

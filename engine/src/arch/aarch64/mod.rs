@@ -31,6 +31,7 @@ mod tests;
 
 use super::instruction::{Code, Instruction};
 use dwarf::Register;
+use dwarf::register::aarch64::PSTATE;
 use effects::Effects;
 use encoding::Kind;
 
@@ -53,6 +54,8 @@ pub(super) const BREAKPOINT: &[u8] = &0xd420_0000_u32.to_le_bytes();
 pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
 /// DWARF numbers of general-purpose registers are smaller.
 pub(super) const GENERAL_REGISTERS: u16 = 31;
+/// The condition flags; the other bits are of the processor's state.
+pub(super) const STATUS_REGISTER: (Register, u64) = (PSTATE, 0xf << 28);
 pub(super) const ALIGNMENT: usize = INSTRUCTION_BYTES;
 /// Length of the jump of a fast breakpoint, a `b`.
 pub(super) const JUMP_BYTES: Option<usize> = Some(INSTRUCTION_BYTES);

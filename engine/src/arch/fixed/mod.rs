@@ -42,6 +42,8 @@ pub(super) const BREAKPOINT: &[u8] = &[0, 0, 0, TRAP];
 pub(super) const PC_BEHIND_BREAKPOINT: u64 = 0;
 /// DWARF numbers of general-purpose registers are smaller.
 pub(super) const GENERAL_REGISTERS: u16 = 4;
+/// It has no flags.
+pub(super) const STATUS_REGISTER: (Register, u64) = (Register(u16::MAX), 0);
 pub(super) const ALIGNMENT: usize = 4;
 /// There are no fast breakpoints.
 pub(super) const JUMP_BYTES: Option<usize> = None;

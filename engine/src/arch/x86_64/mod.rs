@@ -18,6 +18,8 @@ pub(crate) use relocate::{can_push_and_jump, copy, far_jump, jump};
 
 use super::instruction::{Code, Instruction};
 pub(super) use super::no_sequences as sequence;
+use dwarf::Register;
+use dwarf::register::x86_64::RFLAGS;
 
 /// A decoded instruction.
 pub(crate) type Decoded = iced_x86::Instruction;
@@ -36,6 +38,8 @@ pub(super) const PC_BEHIND_BREAKPOINT: u64 = 1;
 /// Instructions begin anywhere.
 /// DWARF numbers of general-purpose registers are smaller.
 pub(super) const GENERAL_REGISTERS: u16 = 16;
+/// `rflags` without TF and RF, which single steps and breakpoints set.
+pub(super) const STATUS_REGISTER: (Register, u64) = (RFLAGS, !(1 << 8 | 1 << 16));
 pub(super) const ALIGNMENT: usize = 1;
 /// Maximum length of an instruction in bytes.
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;

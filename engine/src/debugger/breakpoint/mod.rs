@@ -294,6 +294,7 @@ impl Debugger {
         }
         self.place_hardware(&[]);
         self.bind_exceptions();
+        self.plant_search_end();
     }
 
     /// Binds breakpoints again in an image for which more debug info was found, and reports those

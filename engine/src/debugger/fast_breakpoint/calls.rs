@@ -41,7 +41,8 @@ impl Debugger {
         let counting = latest
             .filter_map(|start| patches.all.get(start))
             .filter(|it| it.counter.is_some() || it.message.is_some() || it.traces);
-        let sites: Vec<(LoadAddr, _)> = counting.map(|it| (it.site, it.breakpoint)).collect();
+        let sites = counting.filter_map(|it| Some((it.site, it.breakpoint?)));
+        let sites: Vec<(LoadAddr, _)> = sites.collect();
         for (addr, id) in sites {
             self.inferior.end_jump_at(addr);
             if let Some(site) = self.inferior.sites.get(addr) {

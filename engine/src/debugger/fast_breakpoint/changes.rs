@@ -32,7 +32,10 @@ impl Debugger {
             let Some(patch) = self.inferior.jumps.all.get_mut(start) else {
                 continue;
             };
-            let options = self.stops.breakpoints.options(patch.breakpoint);
+            let Some(id) = patch.breakpoint else {
+                continue;
+            };
+            let options = self.stops.breakpoints.options(id);
             if options != Some(&patch.options) {
                 gone.push(patch.site);
                 patch.counter = None;

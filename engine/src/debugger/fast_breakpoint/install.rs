@@ -1,18 +1,18 @@
 //! Installation of a jump patch: the checks, and everything that is written for it.
 
+use super::served::Served;
 use crate::arch::{MAX_INSTRUCTION_BYTES, MAX_JUMP_BYTES};
 use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::trace::SiteTrace;
 use crate::debugger::{Debugger, State};
 use crate::expr::Expression;
-use crate::ids::BreakpointId;
 use crate::ids::HitCondition;
 use crate::ids::ThreadId;
 use crate::inferior::displaced::REGION;
 use crate::inferior::jump_patch::JumpPatch;
 use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
-pub(crate) use crate::inferior::jump_patch::trampoline::{Count, HitAction, Trampoline};
+pub(crate) use crate::inferior::jump_patch::trampoline::{Count, Decision, HitAction, Trampoline};
 use crate::inferior::jump_patch::window::{PatchedRange, UNKNOWN_FUNCTION, UNWRITABLE_MEMORY};
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::Segment;
@@ -20,27 +20,41 @@ use crate::stops::breakpoint::evaluation::Evaluation;
 use crate::stops::event::Event;
 use dwarf::LoadAddr;
 
+/// Why a place without room near it keeps its trap.
+const UNMAPPABLE: &str = "cannot map memory for code near it";
+/// Why a place keeps its trap for now.
+const SHARED: &str = "a location is shared with a step or breakpoint";
+
 impl Debugger {
-    /// Counts a hit that did not stop; after some of them, the condition is moved into the
-    /// debuggee.
-    pub(crate) fn count_non_stopping_hit(&mut self, thread: ThreadId, addr: LoadAddr) {
+    /// Counts a hit of a site with these owners that did not stop; after some of them, what they
+    /// evaluate is moved into the debuggee. Returns false if there is nothing to count.
+    pub(crate) fn count_non_stopping_hit(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        owners: &[Owner],
+    ) -> bool {
         let Some(site) = self.inferior.sites.get(addr) else {
-            return;
+            return false;
         };
-        let [Owner::User(id)] = site.owners() else {
-            return;
+        // A breakpoint that uses a debug register is no owner of the site.
+        let Some(served) = self
+            .served(addr)
+            .filter(|_| owners.len() == site.owners().len())
+        else {
+            return false;
         };
-        let id = *id;
         // After the first hit, or after the first call that has returned.
-        let query = self.stops.breakpoints.trace(id);
-        let is_exit = || self.stops.breakpoints.exit_at(id, addr).is_some();
-        if query.is_some_and(|query| !query.records_calls() || is_exit()) {
+        if let Some(id) = served.breakpoint
+            && let Some(query) = self.stops.breakpoints.trace(id)
+            && (!query.records_calls() || self.stops.breakpoints.exit_at(id, addr).is_some())
+        {
             site.hasten_jump();
         }
         if !site.has_jump() && site.is_jump_due() && self.may_make_jump() {
             self.inferior.jumps.making = true;
             let room = self.inferior.jumps.room();
-            let outcome = self.install_jump_patch(thread, addr, id);
+            let outcome = self.install_jump_patch(thread, addr, served);
             if outcome.is_err() {
                 self.inferior.jumps.give_back(&room);
             }
@@ -56,12 +70,20 @@ impl Debugger {
                 }
             };
             let is_fast = evaluation == Evaluation::InProgram;
-            let breakpoints = &mut self.stops.breakpoints;
-            if breakpoints.set_evaluation(id, addr, evaluation) {
+            if let Some(id) = served.breakpoint
+                && self.stops.breakpoints.set_evaluation(id, addr, evaluation)
+            {
                 self.decide_functions(id, addr, is_fast);
                 self.emit(Event::BreakpointChanged(id));
             }
         }
+        true
+    }
+
+    /// Returns what code behind a jump at a site would serve.
+    fn served(&self, addr: LoadAddr) -> Option<Served> {
+        let owners = self.inferior.sites.get(addr)?.owners();
+        Served::of(owners, self.stops.breakpoints.is_counting())
     }
 
     fn may_make_jump(&self) -> bool {
@@ -80,11 +102,18 @@ impl Debugger {
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
-        id: BreakpointId,
+        served: Served,
     ) -> Result<(), Refusal> {
         if let Some(why) = self.inferior.os().why_no_jumps() {
             return Err(why.into());
         }
+        let Some(id) = served.breakpoint else {
+            if !self.inferior.find_jump_room(thread, addr) {
+                return Err(UNMAPPABLE.into());
+            }
+            let patch = self.prepare(addr, served, None, None, None)?;
+            return self.put_ready(thread, addr, vec![patch], None);
+        };
         let (condition, hit) = self.stops.breakpoints.in_process_check(id)?;
         let query = self.stops.breakpoints.trace(id);
         let is_counting = self.stops.breakpoints.is_counting();
@@ -121,7 +150,7 @@ impl Debugger {
         let mut ready = Vec::new();
         for site in places {
             if !self.inferior.find_jump_room(thread, site) {
-                return Err("cannot map memory for code near it".into());
+                return Err(UNMAPPABLE.into());
             }
             if let (Some(hit), None) = (hit, count) {
                 let jumps = &mut self.inferior.jumps;
@@ -137,8 +166,24 @@ impl Debugger {
             };
             let decides = trace.as_ref().is_none_or(SiteTrace::has_condition);
             let condition = condition.as_deref().filter(|_| decides);
-            ready.push(self.prepare(site, id, condition, count, trace.as_ref())?);
+            let served = self.served(site);
+            let served = served.filter(|served| served.breakpoint == Some(id));
+            let served = served.ok_or_else(|| Refusal::passing(SHARED))?;
+            ready.push(self.prepare(site, served, condition, count, trace.as_ref())?);
         }
+        self.put_ready(thread, addr, ready, count)
+    }
+
+    /// Writes trampolines and the jumps to them, one of them at `addr`. The breakpoint that they serve
+    /// has this counter, if its hits are counted.
+    fn put_ready(
+        &mut self,
+        thread: ThreadId,
+        addr: LoadAddr,
+        ready: Vec<JumpPatch>,
+        count: Option<Count>,
+    ) -> Result<(), Refusal> {
+        let id = ready.first().and_then(|patch| patch.breakpoint);
         let jumps = self.inferior.lay_jumps(thread, &ready)?;
         self.with_world_stopped(thread, |this, world| {
             let Some(world) = world else {
@@ -153,14 +198,12 @@ impl Debugger {
                     "a signal handler returns to a hit that is already counted",
                 ));
             }
-            let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_by_jumps(id);
-            if let Some(count) = count
-                && !this
-                    .inferior
-                    .os()
-                    .write_memory(count.at, &hits.to_le_bytes())
-            {
-                return Err(UNWRITABLE_MEMORY.into());
+            if let (Some(id), Some(count)) = (id, count) {
+                let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_by_jumps(id);
+                let os = this.inferior.os();
+                if !os.write_memory(count.at, &hits.to_le_bytes()) {
+                    return Err(UNWRITABLE_MEMORY.into());
+                }
             }
             let written = ready
                 .iter()
@@ -172,16 +215,18 @@ impl Debugger {
                 }
                 return Err(why);
             }
-            if let Some(count) = count {
+            if let (Some(id), Some(count)) = (id, count) {
                 this.stops.breakpoints.reset_trap_hits(id);
                 for former in this.inferior.jumps.all.values_mut() {
-                    if former.breakpoint == id && former.counter != Some(count.at) {
+                    if former.breakpoint == Some(id) && former.counter != Some(count.at) {
                         former.counter = None;
                     }
                 }
             }
-            let entry = this.stops.breakpoints.exit_at(id, addr);
-            this.tell_calls_outside(id, entry.map_or(addr, |exit| exit.entry));
+            if let Some(id) = id {
+                let entry = this.stops.breakpoints.exit_at(id, addr);
+                this.tell_calls_outside(id, entry.map_or(addr, |exit| exit.entry));
+            }
             for patch in ready {
                 let start = patch.trampoline.start;
                 this.inferior.jumps.latest.insert(patch.site, start);
@@ -196,17 +241,13 @@ impl Debugger {
     fn prepare(
         &mut self,
         site: LoadAddr,
-        id: BreakpointId,
+        served: Served,
         condition: Option<&Expression>,
         count: Option<Count>,
         trace: Option<&SiteTrace>,
     ) -> Result<JumpPatch, Refusal> {
-        let owners = self.inferior.sites.get(site).map(|it| it.owners());
-        if owners != Some(&[Owner::User(id)]) {
-            return Err(Refusal::passing(
-                "a location is shared with a step or breakpoint",
-            ));
-        }
+        let id = served.breakpoint;
+        let breakpoints = &self.stops.breakpoints;
         let window = self.window_at(site)?;
         if self
             .inferior
@@ -215,19 +256,22 @@ impl Debugger {
         {
             return Err(Refusal::passing("another breakpoint is too close"));
         }
+        let end = match &self.stops.search_end {
+            Some(end) if served.end => {
+                let compiled = Condition::of_expected(self.inferior.arch, &end.expected());
+                Some(compiled.map_err(|why| why.to_string())?)
+            }
+            _ => None,
+        };
         let thread = self.inferior.jumps.thread_number.flatten();
-        let scope = CodeScope::at(
-            &self.images.modules,
-            site,
-            self.stops.breakpoints.hidden(id, site),
-        )
-        .with_thread_number(thread);
+        let hidden = id.map_or(0, |id| breakpoints.hidden(id, site));
+        let scope = CodeScope::at(&self.images.modules, site, hidden).with_thread_number(thread);
         let condition = condition
             .map(|condition| Condition::compile(condition, &scope))
             .transpose()
             .map_err(|why| why.to_string())?;
-        let segments = self.stops.breakpoints.message(id);
-        let message = segments
+        let message = id
+            .and_then(|id| breakpoints.message(id))
             .filter(|_| logs_in_process(count.map(|count| count.hit)))
             .map(|segments| message_of(&segments, &scope));
         let message = match (message, count) {
@@ -243,7 +287,14 @@ impl Debugger {
                 count,
             },
             (Some(count), ..) => HitAction::Count(count),
+            _ if id.is_none() => HitAction::Pass,
             _ => HitAction::Stop,
+        };
+        let options = id.and_then(|id| breakpoints.options(id).cloned());
+        let options = options.unwrap_or_default();
+        let decision = Decision {
+            end: end.as_ref(),
+            condition: condition.as_ref(),
         };
         let processor = self.inferior.processor();
         let region = self
@@ -252,9 +303,8 @@ impl Debugger {
             .near(self.inferior.arch, site)
             .ok_or("no memory left for code near it")?;
         let start = region.start + region.used;
-        let trampoline =
-            Trampoline::build(processor, start, site, &window, condition.as_ref(), then)
-                .map_err(|_| "instructions cannot be relocated")?;
+        let trampoline = Trampoline::build(processor, start, site, &window, decision, then)
+            .map_err(|_| "instructions cannot be relocated")?;
         let used = region.used + (trampoline.bytes.len() as u64).next_multiple_of(64);
         if used > REGION {
             return Err("the compiled code is too long".into());
@@ -263,18 +313,14 @@ impl Debugger {
         Ok(JumpPatch {
             site,
             breakpoint: id,
+            is_for_end: served.end,
             trampoline,
             springboard: None,
             window,
             counter: count.map(|count| count.at),
             message,
             traces: trace.is_some(),
-            options: self
-                .stops
-                .breakpoints
-                .options(id)
-                .cloned()
-                .unwrap_or_default(),
+            options,
         })
     }
 

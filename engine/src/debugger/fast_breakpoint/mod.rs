@@ -5,3 +5,4 @@ mod calls;
 mod changes;
 mod drain;
 mod install;
+mod served;

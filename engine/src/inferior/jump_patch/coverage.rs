@@ -1,7 +1,7 @@
 //! Statistics of how many statement lines of an image can have a jump patch;
 //! `tests/benches/jump_patch_coverage.rs` measures them without a process.
 
-use super::trampoline::{HitAction, Processor, Trampoline};
+use super::trampoline::{Decision, HitAction, Processor, Trampoline};
 use super::window::{PatchRefusal, PatchedRange};
 use super::x86_64;
 use crate::arch::Arch;
@@ -93,7 +93,7 @@ impl Coverage {
                     *site + AWAY,
                     *site,
                     &window,
-                    None,
+                    Decision::default(),
                     HitAction::Stop,
                 )
                 .map_err(|_| NOT_RELOCATED)

@@ -89,7 +89,9 @@ pub(crate) struct Region {
 /// A jump patch: the target of a jump, and its data.
 pub(crate) struct JumpPatch {
     pub(crate) site: LoadAddr,
-    pub(crate) breakpoint: BreakpointId,
+    pub(crate) breakpoint: Option<BreakpointId>,
+    /// Whether it recognises the end of a search.
+    pub(crate) is_for_end: bool,
     pub(crate) trampoline: Trampoline,
     /// The intermediate jump to the trampoline.
     pub(crate) springboard: Option<LoadAddr>,
@@ -102,6 +104,13 @@ pub(crate) struct JumpPatch {
     pub(crate) traces: bool,
     /// The breakpoint's options when this was compiled.
     pub(crate) options: BreakpointOptions,
+}
+
+impl JumpPatch {
+    /// Returns the number of owners of its site that it serves.
+    fn owners(&self) -> usize {
+        usize::from(self.breakpoint.is_some()) + usize::from(self.is_for_end)
+    }
 }
 
 /// All trampolines of the process, including those that no jump leads to any more.
@@ -202,7 +211,7 @@ impl JumpPatches {
 
     /// Returns the address of the hit counter of a breakpoint.
     pub(crate) fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
-        let of_it = |patch: &&JumpPatch| patch.breakpoint == breakpoint;
+        let of_it = |patch: &&JumpPatch| patch.breakpoint == Some(breakpoint);
         self.all
             .values()
             .filter(of_it)
@@ -213,7 +222,7 @@ impl JumpPatches {
     pub(crate) fn count_for(&self, breakpoint: BreakpointId, sites: &Sites) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
         latest.any(|patch| {
-            patch.breakpoint == breakpoint
+            patch.breakpoint == Some(breakpoint)
                 && patch.counter.is_some()
                 && sites.get(patch.site).is_some_and(|site| site.has_jump())
         })

@@ -114,7 +114,7 @@ impl Inferior {
         for patch in ready {
             let owners = self.sites.get(patch.site).map(|site| site.owners().len());
             let mut others = (self.sites).addresses_in(patch.site + 1, patch.window.end);
-            if owners != Some(1) || others.next().is_some() {
+            if owners != Some(patch.owners()) || others.next().is_some() {
                 return Err(Refusal::passing(CHANGED));
             }
         }

@@ -36,7 +36,8 @@ impl Inferior {
                 (kept, Some(site), None)
             }
             Phase::Committing if trampoline.stop == Some(raw.pc()) => {
-                (trampoline.kept(), None, Some((site, patch.breakpoint)))
+                let counted = patch.breakpoint.map(|id| (site, id));
+                (trampoline.kept(), None, counted)
             }
             Phase::InRelocated(addr) => {
                 let passed = (addr == site).then_some(site);

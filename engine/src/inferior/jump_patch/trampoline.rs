@@ -32,9 +32,36 @@ pub struct Count {
     pub hit: HitCondition,
 }
 
+/// What decides about a hit.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Decision<'a> {
+    /// Trap if this holds: a search ends here. It comes first.
+    pub end: Option<&'a Condition>,
+    /// The condition of the breakpoint.
+    pub condition: Option<&'a Condition>,
+}
+
+impl<'a> Decision<'a> {
+    /// Returns all conditions, in order.
+    pub(super) fn conditions(self) -> impl Iterator<Item = &'a Condition> {
+        [self.end, self.condition].into_iter().flatten()
+    }
+}
+
+impl<'a> From<Option<&'a Condition>> for Decision<'a> {
+    fn from(condition: Option<&'a Condition>) -> Self {
+        Self {
+            condition,
+            end: None,
+        }
+    }
+}
+
 /// The action at a hit whose condition holds.
 #[derive(Clone, Copy, Debug)]
 pub enum HitAction<'a> {
+    /// Go on: there is no breakpoint.
+    Pass,
     /// Trap to the debugger.
     Stop,
     /// Count the hit.
@@ -202,14 +229,14 @@ impl Trampoline {
         start: LoadAddr,
         site: LoadAddr,
         window: &PatchedRange,
-        condition: Option<&Condition>,
+        decision: Decision<'_>,
         then: HitAction<'_>,
     ) -> Result<Trampoline, CannotRelocate> {
         match processor.arch {
-            Arch::X86_64 => x86_64::trampoline::build(start, site, window, condition, then),
+            Arch::X86_64 => x86_64::trampoline::build(start, site, window, decision, then),
             Arch::Aarch64 => {
                 let capabilities = processor.capabilities;
-                aarch64::trampoline::build(capabilities, start, site, window, condition, then)
+                aarch64::trampoline::build(capabilities, start, site, window, decision, then)
             }
             #[cfg(test)]
             Arch::Fixed => Err(CannotRelocate),

@@ -11,8 +11,8 @@
 
 use super::super::log_ring;
 use super::super::trampoline::{
-    CannotRelocate, Count, HitAction, Record, Saved, SavedState, Trampoline, TrampolineState,
-    Unmade,
+    CannotRelocate, Count, Decision, HitAction, Record, Saved, SavedState, Trampoline,
+    TrampolineState, Unmade,
 };
 use super::super::window::PatchedRange;
 use crate::arch::aarch64::assembler::{Assembler, Flag, Label, SP, Size, V, X, ZERO};
@@ -320,11 +320,11 @@ pub fn build(
     start: LoadAddr,
     site: LoadAddr,
     window: &PatchedRange,
-    condition: Option<&Condition>,
+    decision: Decision<'_>,
     then: HitAction<'_>,
 ) -> Result<Trampoline, CannotRelocate> {
     let (count, say) = match then {
-        HitAction::Stop => (None, None),
+        HitAction::Pass | HitAction::Stop => (None, None),
         HitAction::Count(count) => (Some(count), None),
         HitAction::Say {
             message,
@@ -335,12 +335,8 @@ pub fn build(
     };
     let mut used = BTreeSet::from([FLOAT_STATE.0.0, FLOAT_STATE.1.0]);
     let number = |register: Register| register.0 as u8;
-    used.extend(
-        condition
-            .into_iter()
-            .flat_map(Condition::clobbers)
-            .map(number),
-    );
+    let clobbered = decision.conditions().flat_map(Condition::clobbers);
+    used.extend(clobbered.map(number));
     if count.is_some() {
         used.extend(COUNTING.map(|it| it.0));
     }
@@ -350,7 +346,7 @@ pub fn build(
         used.extend(values.map(number));
     }
     let general: Vec<X> = used.iter().copied().map(X).collect();
-    let vectors = condition.is_some_and(Condition::uses_vectors)
+    let vectors = decision.conditions().any(Condition::uses_vectors)
         || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors));
     let size = say.map_or(0, |(message, _)| message.size());
     let frame = frame(&general, vectors, size, capabilities);
@@ -378,7 +374,22 @@ pub fn build(
             *slot = place;
         }
     }
-    if let Some(condition) = condition {
+    if let Some(end) = decision.end {
+        let next = it.asm.label();
+        let to = Exits {
+            yes: outcomes.deopt,
+            no: match then {
+                HitAction::Pass => outcomes.no,
+                _ => next,
+            },
+            deopt: outcomes.deopt,
+        };
+        emit_condition(end, &mut it.asm, &saved, to);
+        it.asm.place(next);
+        it.evaluating();
+        saved.written = end.clobbers().fold(0, |all, it| all | 1 << it.0);
+    }
+    if let Some(condition) = decision.condition {
         emit_condition(condition, &mut it.asm, &saved, outcomes);
         it.evaluating();
     }

@@ -122,8 +122,14 @@ fn every_instruction_has_a_state_and_no_step_spoils_a_store() {
                 2,
             ),
         ] {
-            let built =
-                super::trampoline::build(capabilities, START, SITE, &window, Some(&holds), then);
+            let built = super::trampoline::build(
+                capabilities,
+                START,
+                SITE,
+                &window,
+                Some(&holds).into(),
+                then,
+            );
             let trampoline = built.expect("a trampoline");
             let mut tried = 0;
             let mut is_counted = false;

@@ -1,7 +1,7 @@
 //! Statistics of the jumps of x86-64.
 
 use super::super::coverage::{AWAY, Coverage, Image, NOT_RELOCATED, ONE_INSTRUCTION, TRAP_ALONE};
-use super::super::trampoline::HitAction;
+use super::super::trampoline::{Decision, HitAction};
 use super::super::window::PatchRefusal;
 use super::function_code::FunctionCode;
 use super::layout::{Layout, Link, Refused};
@@ -70,8 +70,14 @@ fn place(
     mappings: &[Mapping],
 ) -> Result<&'static str, PatchRefusal> {
     let window = window::at(site, code, &[])?;
-    trampoline::build(site + AWAY, site, &window, None, HitAction::Stop)
-        .map_err(|_| NOT_RELOCATED)?;
+    trampoline::build(
+        site + AWAY,
+        site,
+        &window,
+        Decision::default(),
+        HitAction::Stop,
+    )
+    .map_err(|_| NOT_RELOCATED)?;
     if window.overlapped_bytes.is_empty() {
         return Ok(match window.instructions.len() {
             1 => ONE_INSTRUCTION,

@@ -3,7 +3,8 @@
 use super::super::log_ring;
 use super::super::trace_area::{RECORDS_BEGUN, RECORDS_READ, Values};
 use super::super::trampoline::{
-    CannotRelocate, HitAction, Moment, Saved, SavedState, Tracing, Trampoline, TrampolineState,
+    CannotRelocate, Decision, HitAction, Moment, Saved, SavedState, Tracing, Trampoline,
+    TrampolineState,
 };
 use super::super::window::PatchedRange;
 use super::trace::{self, Clock, TRACING};
@@ -327,11 +328,11 @@ pub fn build(
     start: LoadAddr,
     site: LoadAddr,
     window: &PatchedRange,
-    condition: Option<&Condition>,
+    decision: Decision<'_>,
     then: HitAction<'_>,
 ) -> Result<Trampoline, CannotRelocate> {
     let (count, say, tracing) = match then {
-        HitAction::Stop => (None, None, None),
+        HitAction::Pass | HitAction::Stop => (None, None, None),
         HitAction::Count(count) => (Some(count), None, None),
         HitAction::Say {
             message,
@@ -341,12 +342,8 @@ pub fn build(
         HitAction::Trace(tracing) => (None, None, Some(tracing)),
     };
     let mut used: BTreeSet<u16> = BTreeSet::new();
-    used.extend(
-        condition
-            .into_iter()
-            .flat_map(Condition::clobbers)
-            .map(|it| it.0),
-    );
+    let clobbered = decision.conditions().flat_map(Condition::clobbers);
+    used.extend(clobbered.map(|it| it.0));
     if count.is_some() {
         used.extend(COUNTING.map(|it| it.0));
     }
@@ -381,7 +378,7 @@ pub fn build(
     it.kept.depth += 8;
     it.kept.saved += 1;
     let pushed = it.kept;
-    let vectors = condition.is_some_and(Condition::uses_vectors)
+    let vectors = decision.conditions().any(Condition::uses_vectors)
         || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors))
         || tracing.is_some_and(|it| it.traced.uses_vectors());
     // Vector registers, then the values of the message or of the tracepoint.
@@ -407,7 +404,24 @@ pub fn build(
         saved.general[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
     }
     saved.stack_pointer = it.kept.depth;
-    if let Some(condition) = condition {
+    if let Some(end) = decision.end {
+        let mut next = it.asm.create_label();
+        let to = Exits {
+            yes: deopt,
+            no: match then {
+                HitAction::Pass => no,
+                _ => next,
+            },
+            deopt,
+        };
+        emit_condition(end, &mut it.asm, &saved, to)?;
+        it.asm.set_label(&mut next)?;
+        // An instruction can have only one label.
+        it.asm.nop()?;
+        it.evaluating();
+        saved.written = end.clobbers().fold(0, |all, it| all | 1 << it.0);
+    }
+    if let Some(condition) = decision.condition {
         emit_condition(condition, &mut it.asm, &saved, outcomes)?;
         it.evaluating();
     }
@@ -464,7 +478,7 @@ pub fn build(
     it.asm.set_label(&mut no)?;
     if let Some((tracing, values)) = traced
         && let Moment::Enter(frame) = tracing.moment
-        && condition.is_some()
+        && decision.condition.is_some()
     {
         it.asm.nop()?;
         let at = values.numbers + values.size;

@@ -4,12 +4,12 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::super::log_ring::{self, Message, MessagePart, Ring};
-use super::super::trampoline::{Count, HitAction, TrampolineState};
+use super::super::trampoline::{Count, Decision, HitAction, TrampolineState};
 use super::super::window::PatchedRange;
 use super::function_code::FunctionCode;
-use crate::arch::x86_64;
+use crate::arch::{Arch, x86_64};
 use crate::compile::tests::machine::{At, Machine, SP};
-use crate::compile::{Captured, Condition};
+use crate::compile::{Captured, Condition, Expected};
 use crate::expr::Expression;
 use crate::ids::HitCondition;
 use crate::inspect::value::Ty;
@@ -95,6 +95,16 @@ pub(super) fn run(
     code: Code,
     question: Option<(Option<&Condition>, HitAction<'_>)>,
 ) -> Run {
+    let question = question.map(|(condition, then)| (condition.into(), then));
+    run_decided(machine, code, question)
+}
+
+/// Like [`run`], with all that may decide.
+fn run_decided(
+    machine: &Machine,
+    code: Code,
+    question: Option<(Decision<'_>, HitAction<'_>)>,
+) -> Run {
     const RED_ZONE: usize = 16;
     let stack = machine.general[SP];
     let red_zone = stack - 8 * RED_ZONE as u64;
@@ -139,11 +149,11 @@ pub(super) fn run(
         asm.mov(r10, qword_ptr(rsp)).expect("code");
         asm.ret().expect("code");
         put(HELPER, &asm.assemble(base + HELPER).expect("code"));
-        if let Some((condition, then)) = question {
+        if let Some((decision, then)) = question {
             let at = LoadAddr(base + SITE);
             let window = window(at, &site, machine);
             let start = LoadAddr(base + TRAMPOLINE);
-            let trampoline = super::trampoline::build(start, at, &window, condition, then);
+            let trampoline = super::trampoline::build(start, at, &window, decision, then);
             let trampoline = trampoline.expect("a trampoline");
             let jump = x86_64::jump(at, start);
             // Control never returns into the covered instructions.
@@ -384,6 +394,59 @@ fn trampoline_counts_and_stops() {
     }
 }
 
+/// The state of the machine and of two words of memory.
+fn state_of(machine: &Machine, words: &[u64; 2]) -> Vec<Expected> {
+    let registers = Arch::X86_64.general_registers().zip(machine.general);
+    let registers = registers.map(|(register, value)| Expected::Register(register, value));
+    let words = words.iter().map(|word| {
+        let at = std::ptr::from_ref(word) as u64;
+        Expected::Word(LoadAddr(at), *word)
+    });
+    registers.chain(words).collect()
+}
+
+#[test]
+fn end_is_recognised_before_a_hit_is_counted() {
+    for (name, code) in CODES {
+        let machine = machine();
+        let alone = run(&machine, code, None).seen;
+        let words = Box::new([5, 0x1234_5678_9abc_def0]);
+        let state = state_of(&machine, &words);
+        let mut counter = Box::new(0u64);
+        let at = LoadAddr(&raw mut *counter as u64);
+        let hit = HitCondition::Exactly(0);
+        // Registers that the comparison with the end uses are read by the condition.
+        let holds = condition(&machine, "a == 0");
+        let mut hits = 0;
+        for differs in (0..state.len()).map(Some).chain([None]) {
+            let mut state = state.clone();
+            if let Some(differs) = differs {
+                let (Expected::Register(_, value) | Expected::Word(_, value)) = &mut state[differs];
+                *value ^= 1 << (differs * 3);
+            }
+            let end = Condition::of_expected(Arch::X86_64, &state).expect("a condition");
+            let decide = |condition| Decision {
+                end: Some(&end),
+                condition,
+            };
+            let is_end = usize::from(differs.is_none());
+            let then = HitAction::Count(Count { at, hit });
+            for (decision, then) in [
+                (decide(None), HitAction::Pass),
+                (decide(Some(&holds)), then),
+                (decide(None), then),
+            ] {
+                let with = run_decided(&machine, code, Some((decision, then)));
+                assert_eq!(with.seen, alone, "{name}: {differs:?}");
+                assert_eq!(with.traps, is_end, "{name}: {differs:?}");
+                assert_eq!(with.is_evaluated_outside, is_end == 1);
+            }
+            hits += 2 * u64::from(is_end == 0);
+            assert_eq!(read_word(at), hits, "{name}: {differs:?}");
+        }
+    }
+}
+
 /// Returns the instructions that a jump at a site replaces.
 fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> PatchedRange {
     let run = super::function_code::CodeRange {
@@ -527,7 +590,7 @@ fn every_instruction_has_a_state() {
         let code = asm.assemble(site.0).expect("code");
         let window = window(site, &code, &machine);
         let start = LoadAddr(0x41_0000);
-        let trampoline = super::trampoline::build(start, site, &window, Some(&holds), then);
+        let trampoline = super::trampoline::build(start, site, &window, Some(&holds).into(), then);
         let trampoline = trampoline.expect("a trampoline");
         let mut decoder = iced_x86::Decoder::with_ip(64, &trampoline.bytes, start.0, 0);
         let mut decided = false;
