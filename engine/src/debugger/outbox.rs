@@ -22,6 +22,9 @@ impl Debugger {
     /// Adds an event to the queue. A change of a mark is one of its tracepoint.
     pub(crate) fn emit(&mut self, event: Event) {
         self.take_notices();
+        if matches!(event, Event::BreakpointChanged(id) if self.stops.breakpoints.is_hidden(id)) {
+            return;
+        }
         self.client.events.push_back(match event {
             Event::BreakpointChanged(id) => {
                 Event::BreakpointChanged(self.stops.breakpoints.known_to_clients(id))

@@ -73,11 +73,7 @@ impl Debugger {
         let Some(end) = &mut self.stops.search_end else {
             return false;
         };
-        let os = self.inferior.os();
-        end.is_at(&registers, |at| {
-            let mut word = [0; 8];
-            (os.read_memory(at, &mut word) == 8).then(|| u64::from_le_bytes(word))
-        })
+        end.is_at(&registers, |at| self.inferior.read_word(at))
     }
 
     /// Returns the vote on a thread that has hit the site of the end; `None`: it is not there yet.

@@ -2,6 +2,7 @@
 
 mod children;
 mod counting;
+mod frame_places;
 mod live;
 mod search_end;
 mod unsent;

@@ -113,6 +113,12 @@ impl Inferior {
         self.os.set_duty(pid, duty);
     }
 
+    /// Reads eight bytes of data as a number; `None` if some of them are not mapped.
+    pub(crate) fn read_word(&self, at: LoadAddr) -> Option<u64> {
+        let mut word = [0; 8];
+        (self.os.read_memory(at, &mut word) == 8).then(|| u64::from_le_bytes(word))
+    }
+
     /// Adds an owner to the site at an address. Returns false if no trap can be inserted there.
     pub(crate) fn add_site(&mut self, addr: LoadAddr, owner: Owner) -> bool {
         self.sites.add(addr, owner, &*self.os)

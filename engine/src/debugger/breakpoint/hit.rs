@@ -1,5 +1,6 @@
 //! Evaluation of a breakpoint hit: condition, hit count and log message.
 
+use crate::compile::Expected;
 use crate::debugger::Debugger;
 use crate::debugger::breakpoint::ConditionResults;
 use crate::expr::{EvalContext, Purpose};
@@ -67,6 +68,12 @@ impl Debugger {
             return Ok(false);
         }
         let is_counting = self.stops.breakpoints.is_counting();
+        if let Some(addr) = addr
+            && let Some(expected) = self.stops.breakpoints.expected_at(id, addr)
+            && !self.has_expected(thread, expected)
+        {
+            return Ok(false);
+        }
         let hidden = addr.map_or(0, |addr| self.stops.breakpoints.hidden(id, addr));
         let condition = breakpoint.program.condition.clone();
         let message = self.stops.breakpoints.message(id);
@@ -127,6 +134,17 @@ impl Debugger {
             (None, None) => return Ok(true),
         }
         Ok(false)
+    }
+
+    /// Returns whether a part of the state has its expected value at a stop of a thread.
+    fn has_expected(&self, thread: ThreadId, expected: Expected) -> bool {
+        match expected {
+            Expected::Register(register, value) => {
+                let registers = self.inferior.registers(thread);
+                registers.and_then(|registers| registers.get(register)) == Some(value)
+            }
+            Expected::Word(at, value) => self.inferior.read_word(at) == Some(value),
+        }
     }
 
     /// Emits a breakpoint's log message, formatted in the frame of a stopped thread without its

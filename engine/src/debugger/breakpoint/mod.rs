@@ -18,6 +18,7 @@ use crate::ids::BreakpointId;
 use crate::ids::ModuleId;
 use crate::images::modules::Loaded;
 use crate::inferior::site::Owner;
+use crate::stops::breakpoint::frame_places::FramePlace;
 pub(crate) use crate::stops::breakpoint::names::Names;
 use crate::stops::breakpoint::resolve::Resolved;
 use crate::stops::breakpoint::{
@@ -82,6 +83,19 @@ impl Debugger {
         let (ids, gone) = self.stops.breakpoints.replace(old, wanted);
         self.stops.breakpoints.functions.clone_from(&ids);
         self.change_breakpoints(ids, gone)
+    }
+
+    /// Replaces the places of a search in the past at which one frame is looked for. Each list counts
+    /// under a number of its own. Clients do not see them; how they count and stop:
+    /// [`Debugger::begin_counting`].
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the search in replays calls it")
+    )]
+    pub(crate) fn set_frame_places(&mut self, wanted: &[Vec<FramePlace>]) -> Vec<BreakpointId> {
+        let (ids, gone) = self.stops.breakpoints.replace_frame_places(wanted);
+        self.change_breakpoints(ids.clone(), gone);
+        ids
     }
 
     pub(crate) fn change_breakpoints(
@@ -168,6 +182,12 @@ impl Debugger {
                 *column,
                 &self.images.modules,
             ),
+            (Search::Line, Spec::FramePlaces) => {
+                match breakpoint.resolve_frame_places(&self.images.modules) {
+                    Some(resolved) => resolved,
+                    None => return false,
+                }
+            }
             // A function pattern that is invalid, or data, which has no location in the code.
             (Search::Line, Spec::Function(_) | Spec::Data(_)) => return false,
         };

@@ -32,5 +32,6 @@ impl Debugger {
         }
         self.place_hardware(&[]);
         self.bind_exceptions_in_new(new);
+        self.plant_search_end();
     }
 }

@@ -266,10 +266,12 @@ impl Debugger {
         let thread = self.inferior.jumps.thread_number.flatten();
         let hidden = id.map_or(0, |id| breakpoints.hidden(id, site));
         let scope = CodeScope::at(&self.images.modules, site, hidden).with_thread_number(thread);
-        let condition = condition
-            .map(|condition| Condition::compile(condition, &scope))
-            .transpose()
-            .map_err(|why| why.to_string())?;
+        let expected = id.and_then(|id| breakpoints.expected_at(id, site));
+        let condition = match (condition, expected) {
+            (None, Some(expected)) => Some(Condition::of_expected(self.inferior.arch, &[expected])),
+            (condition, _) => condition.map(|condition| Condition::compile(condition, &scope)),
+        };
+        let condition = condition.transpose().map_err(|why| why.to_string())?;
         let message = id
             .and_then(|id| breakpoints.message(id))
             .filter(|_| logs_in_process(count.map(|count| count.hit)))

@@ -72,7 +72,8 @@ impl Program {
         })
     }
 
-    fn source_path(&self) -> PathBuf {
+    /// Returns the path of its source.
+    pub fn source_path(&self) -> PathBuf {
         self.folder.path().join("program.c")
     }
 

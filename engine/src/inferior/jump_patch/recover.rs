@@ -165,11 +165,8 @@ impl Inferior {
 
     /// Returns how many hits of a breakpoint the program has counted.
     pub(crate) fn counted_by_jumps(&self, id: BreakpointId) -> u64 {
-        let mut word = [0; 8];
-        match self.jumps.counter(id) {
-            Some(at) if self.os.read_memory(at, &mut word) == 8 => u64::from_le_bytes(word),
-            _ => 0,
-        }
+        let counter = self.jumps.counter(id);
+        counter.and_then(|at| self.read_word(at)).unwrap_or(0)
     }
 
     /// Removes the jump at a thread's pc before a single step: the step would end in a trampoline,

@@ -4,6 +4,7 @@ pub(crate) mod condition;
 pub(crate) mod counting;
 mod depth;
 pub(crate) mod evaluation;
+pub(crate) mod frame_places;
 pub(crate) mod freshness;
 pub(crate) mod function;
 pub(crate) mod indirect;
@@ -23,6 +24,7 @@ pub(crate) mod watch;
 
 use counting::Counting;
 use evaluation::{Evaluation, Evaluations};
+use frame_places::Frames;
 pub use freshness::recorded_checksum;
 pub(crate) use indirect::Choices;
 use left_out::LeftOut;
@@ -124,6 +126,8 @@ pub(crate) enum Spec {
     /// A line of disassembly.
     Code(CodeName, u32),
     Data(watch::DataSpec),
+    /// Places at which one frame is looked for.
+    FramePlaces,
 }
 
 /// An address that a breakpoint is bound to.
@@ -191,6 +195,8 @@ pub(crate) struct Breakpoint {
     pub(crate) left_out: LeftOut,
     /// Whose mark it is, if it is one.
     pub(crate) mark: Option<Mark>,
+    /// What tells the wanted frame at each place, if it is looked for.
+    frames: Frames,
 }
 
 impl Breakpoint {
@@ -213,6 +219,7 @@ impl Breakpoint {
             search: Search::Line,
             left_out: LeftOut::default(),
             mark: None,
+            frames: Frames::new(),
         };
         breakpoint.set_options(options);
         breakpoint
@@ -369,6 +376,8 @@ impl Breakpoint {
 #[derive(Default)]
 pub struct Breakpoints {
     last: u32,
+    /// The number of breakpoints that clients do not see, up to now.
+    last_hidden: u32,
     pub(crate) all: BTreeMap<BreakpointId, Breakpoint>,
     pub(crate) by_source: FxHashMap<String, Vec<BreakpointId>>,
     pub(crate) functions: Vec<BreakpointId>,
@@ -378,6 +387,8 @@ pub struct Breakpoints {
     pub(crate) tracepoints: Vec<BreakpointId>,
     /// The marks of all tracepoints.
     pub(crate) marks: Vec<BreakpointId>,
+    /// Places of a search in the past.
+    pub(crate) frame_places: Vec<BreakpointId>,
     pub(crate) freshness: freshness::Checked,
     /// Set while breakpoints only count their hits.
     counting: Option<Counting>,

@@ -101,6 +101,7 @@ impl Breakpoint {
                 }
             }
             (Search::Line, Spec::Code(..)) if !is_bound => Outlook::Anew,
+            (Search::Line, Spec::FramePlaces) => Outlook::Anew,
             (Search::Line, _) => Outlook::Nothing,
         }
     }
