@@ -252,11 +252,6 @@ impl Debugger {
         {
             return vote;
         }
-        if owners.contains(&Owner::End)
-            && let Some(vote) = self.on_end_site(thread)
-        {
-            return vote;
-        }
         let already_counted = self.is_back_at_passed(thread);
         if owners.contains(&Owner::End)
             && let Some(vote) = self.on_end_site(thread)
@@ -288,12 +283,6 @@ impl Debugger {
         }
         if let Some(reason) = reason {
             return Vote::stop(reason);
-        }
-        if owners.contains(&Owner::Row) {
-            match self.on_row(thread, addr) {
-                Vote::Resume => {}
-                vote => return vote,
-            }
         }
         let of_a_step = |owner: &Owner| matches!(owner, Owner::Step(_));
         if owners.iter().any(of_a_step) {

@@ -1,17 +1,12 @@
 //! The end of a search in the program's past: recognised at a trap, or by the code behind a jump.
 
-use crate::debugger::{Debugger, Vote};
+use crate::debugger::Debugger;
 use crate::ids::ThreadId;
 use crate::inferior::jump_patch::Attempts;
 use crate::inferior::site::Owner;
-use crate::stops::event::StopReason;
 use crate::stops::search_end::SearchEnd;
 use dwarf::LoadAddr;
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the search in replays calls these")
-)]
 impl Debugger {
     /// Looks for the end of a search from now on, in place of another one. Returns false if there is
     /// no code at its address yet: the trap is inserted when an image is loaded there.
@@ -65,8 +60,8 @@ impl Debugger {
         }
     }
 
-    /// Returns whether a thread is at the end of the search.
-    pub(crate) fn is_at_end(&mut self, thread: ThreadId) -> bool {
+    /// Returns whether the parts of a thread's state that are compared are those of the end.
+    pub(crate) fn may_be_at_end(&mut self, thread: ThreadId) -> bool {
         let Some(registers) = self.inferior.registers(thread) else {
             return false;
         };
@@ -74,11 +69,5 @@ impl Debugger {
             return false;
         };
         end.is_at(&registers, |at| self.inferior.read_word(at))
-    }
-
-    /// Returns the vote on a thread that has hit the site of the end; `None`: it is not there yet.
-    pub(crate) fn on_end_site(&mut self, thread: ThreadId) -> Option<Vote> {
-        self.is_at_end(thread)
-            .then(|| Vote::stop(StopReason::Pause))
     }
 }

@@ -41,8 +41,6 @@ pub enum Owner {
     Chosen,
     /// A search in the program's past, or its past ends here.
     End,
-    /// A row of the line table that a search in the past counts.
-    Row,
 }
 
 impl Owner {
@@ -322,6 +320,15 @@ impl Sites {
     /// Removes the trap for an in-place step, without changing its owners.
     pub fn lift(&self, addr: LoadAddr, os: &dyn Backend) {
         self.restore_original(addr, os);
+    }
+
+    /// Notes that there are no jumps: the process is another one, which has traps in their places.
+    pub fn forget_jumps(&mut self) {
+        for site in self.sites.values() {
+            site.patched.set(None);
+            site.covered.set(None);
+            site.attempts.set(Attempts::default());
+        }
     }
 
     /// Inserts the traps again that other contents have replaced.

@@ -7,16 +7,26 @@ use super::site::{Owner, Sites};
 use super::thread::{RegisterCache, RunState, Thread};
 use super::{Process, State};
 use crate::ids::ThreadId;
-use crate::os::{RegisterSet, Word};
+use crate::os::{OtherState, RegisterSet, Word};
 use dwarf::LoadAddr;
 
-/// A place in a recording: registers, and words of memory where these do not tell it from others.
-#[derive(Clone, Debug)]
+/// A place in a recording, as far as registers tell it from others.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     /// The index of the event that follows.
     pub event: usize,
     pub registers: RegisterSet,
-    pub words: Vec<Word>,
+}
+
+/// Whether a thread is at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// It is.
+    There,
+    /// It has the registers, but another word of memory: this is the one at the place.
+    OtherWord(Word),
+    /// It is not.
+    Elsewhere,
 }
 
 /// A process that was put aside, as the debugger knows it.
@@ -27,6 +37,13 @@ pub(crate) struct Aside {
     jumps: JumpPatches,
 }
 
+impl Aside {
+    /// Returns the memory in it that is the debugger's.
+    pub(crate) fn own_memory(&self) -> Vec<(LoadAddr, u64)> {
+        self.jumps.regions()
+    }
+}
+
 impl Inferior {
     /// Returns the place that a stopped thread is at; `None` if it is gone.
     pub(crate) fn mark(&mut self, thread: ThreadId) -> Option<Mark> {
@@ -34,34 +51,28 @@ impl Inferior {
         Some(Mark {
             event: self.os.next_event(),
             registers: self.os.registers_at_event(thread)?,
-            words: Vec::new(),
         })
     }
 
-    /// Returns whether a stopped thread of a replay is at a place of what was put aside. If only the
-    /// memory differs, adds a word of it to the mark.
-    pub(crate) fn is_at(&mut self, thread: ThreadId, mark: &mut Mark) -> bool {
+    /// Returns whether a stopped thread of a replay is at a place of what was put aside.
+    /// `own`: memory there that is the debugger's.
+    pub(crate) fn is_at(
+        &mut self,
+        thread: ThreadId,
+        mark: &Mark,
+        mut own: Vec<(LoadAddr, u64)>,
+    ) -> Arrival {
         self.write_registers(thread);
         if self.os.next_event() != mark.event
             || self.os.registers_at_event(thread).as_ref() != Some(&mark.registers)
         {
-            return false;
+            return Arrival::Elsewhere;
         }
-        let is_same = |word: &Word| {
-            let mut bytes = [0; 8];
-            self.os.read_memory(word.addr, &mut bytes);
-            u64::from_le_bytes(bytes) == word.value
-        };
-        if !mark.words.iter().all(is_same) {
-            return false;
-        }
-        match self.os.difference() {
-            Some(word) => {
-                tracing::debug!(addr = %word.addr, "equal registers, other memory");
-                mark.words.push(word);
-                false
-            }
-            None => true,
+        own.extend(self.jumps.regions());
+        match self.os.difference(&own) {
+            None => Arrival::There,
+            Some(OtherState::Word(word)) => Arrival::OtherWord(word),
+            Some(OtherState::Registers) => Arrival::Elsewhere,
         }
     }
 
@@ -104,6 +115,43 @@ impl Inferior {
         self.ready.clear();
         self.note_change();
         Ok(aside)
+    }
+
+    /// Keeps a copy of the replay that is shown, at this stop.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub(crate) fn keep_replay(&mut self) -> Result<(), String> {
+        self.write_all_registers();
+        self.end_all_jumps();
+        self.os.keep_replay()
+    }
+
+    /// Shows what [`Inferior::keep_replay`] has kept in place of the replay that is shown, with its sites.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn begin_replay_of_kept(&mut self) -> Result<(), String> {
+        self.os.begin_replay_of_kept()?;
+        self.sites.forget_jumps();
+        self.jumps = JumpPatches::default();
+        self.pads = DisplacedPads::default();
+        if let Some(process) = &mut self.process {
+            for thread in process.threads.values_mut() {
+                thread.registers = RegisterCache::Unread;
+                thread.debug.generation = 0;
+            }
+        }
+        self.note_change();
+        Ok(())
+    }
+
+    fn write_all_registers(&mut self) {
+        let threads = self.process.iter().flat_map(|it| it.threads.keys());
+        let threads: Vec<ThreadId> = threads.copied().collect();
+        for thread in threads {
+            self.write_registers(thread);
+        }
     }
 
     /// Adds a site to a replay, as soon as its memory is mapped.

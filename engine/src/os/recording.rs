@@ -34,6 +34,15 @@ pub struct Word {
     pub value: u64,
 }
 
+/// How the state of a process differs from that of another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OtherState {
+    /// By a word of memory, whose value in the other one this is.
+    Word(Word),
+    /// By registers that are not general-purpose ones.
+    Registers,
+}
+
 /// Why a replay has stopped, besides what a program stops for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayStop {
@@ -83,6 +92,20 @@ pub trait Recordings {
     fn begin_replay(&mut self, _: usize, _: Option<usize>) -> Result<(), String> {
         Err("the process is not recorded".to_owned())
     }
+    /// Keeps a copy of the shown replay, with the debugger's patches in it, at this stop.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    fn keep_replay(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+    /// Shows what [`Recordings::keep_replay`] has kept in place of the replay that is shown, which ends.
+    ///
+    /// # Errors
+    /// Nothing was kept.
+    fn begin_replay_of_kept(&mut self) -> Result<(), String> {
+        Ok(())
+    }
     /// Makes the shown replay stop when memory was mapped.
     fn see_mappings(&mut self) {}
     /// Makes the shown replay stop before an event.
@@ -93,9 +116,10 @@ pub trait Recordings {
     fn restore_aside(&mut self) {}
     /// Shows the process itself. All replays end.
     fn show_head(&mut self) {}
-    /// Returns the first word of writable memory of what was put aside that the shown replay has
-    /// otherwise; `None`: all are the same.
-    fn difference(&self) -> Option<Word> {
+    /// Returns how the stopped replay that is shown differs from what was put aside, besides
+    /// general-purpose registers, outside of these ranges of memory; `None`: they are the same. Cost: that of
+    /// reading all writable memory of both.
+    fn difference(&self, _: &[(LoadAddr, u64)]) -> Option<OtherState> {
         None
     }
     /// Returns the index of the next event of what is shown.

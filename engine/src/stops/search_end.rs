@@ -25,10 +25,6 @@ struct Part {
 
 impl SearchEnd {
     /// Makes the end of a search of the registers there.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the search in replays calls it")
-    )]
     pub(crate) fn new(registers: RegisterSet) -> Self {
         let general = registers.arch().general_registers();
         let parts = general.filter_map(|register| {

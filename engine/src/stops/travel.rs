@@ -7,22 +7,25 @@
 
 use crate::ids::{BreakpointId, HitCondition};
 use crate::inferior::Mark;
-use dwarf::LoadAddr;
-use std::collections::{BTreeMap, VecDeque};
-
-/// The number of passed rows that are remembered.
-const RECENT: usize = 1 << 12;
+use std::collections::BTreeMap;
 
 /// What is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Goal {
     /// The last stop: at a breakpoint, an exception or watched data.
     Stop,
-    /// The end of the last step: a row of the line table is passed before it, and from there the program
-    /// steps forward.
+    /// The end of the last step: a statement is passed before it, and from there the program steps
+    /// forward.
     Step,
-    /// The row of the caller that was passed last.
+    /// The last statement of the caller.
     Caller,
+}
+
+impl Goal {
+    /// Returns whether statements are searched, and not stops.
+    pub fn is_statement(self) -> bool {
+        self != Goal::Stop
+    }
 }
 
 /// What a pass of the search does.
@@ -32,27 +35,14 @@ pub(crate) enum Phase {
     Count,
     /// Stops at the last of what was counted.
     Last(Awaited),
-    /// Stops at the passed row with this number, to step from there.
-    Anchor(u64),
-    /// Counts the steps from there to the end.
-    Steps {
-        /// The number of the passed row.
-        anchor: u64,
-        /// Steps that have ended before the end.
-        made: u32,
-    },
-    /// Like `Anchor`, to make a number of steps.
-    AnchorAgain {
-        /// The number of the passed row.
-        anchor: u64,
-        /// The steps.
-        steps: u32,
-    },
-    /// Makes steps.
-    StepsAgain {
-        /// Those that are left.
-        left: u32,
-    },
+    /// Finds the order in which statements were passed last: those so far.
+    Order(Awaited, Vec<BreakpointId>),
+    /// Stops at a pass of a statement, to step from there.
+    Anchor(BreakpointId, u64),
+    /// Counts the steps from there to the end: those that have ended.
+    Steps(u32),
+    /// Steps again from there: the steps that are left.
+    StepsAgain(u32),
 }
 
 /// Stops that are awaited; the last of them is the one that is searched.
@@ -99,14 +89,20 @@ impl Hits {
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Begin a replay for the phase.
+    /// Begin a replay for the phase, from the snapshot.
     Replay,
+    /// Begin again from where the steps have begun.
+    ReplaySteps,
     /// There is nothing before the end of the search: the recording begins.
     Begin,
+    /// What one replay has counted, another has not.
+    Lost,
     /// The place that is shown is the one.
     Found,
-    /// Step on.
+    /// Keep the place that is shown, and step from it.
     Step,
+    /// Make another step.
+    StepOn,
     /// Run on.
     Run,
 }
@@ -122,10 +118,8 @@ pub(crate) struct Search {
     pub first: usize,
     /// By how many snapshots the next pass begins earlier.
     stride: usize,
-    /// Rows or stops passed in this pass.
-    passed: u64,
-    /// The last rows passed, with their numbers.
-    recent: VecDeque<(u64, LoadAddr)>,
+    /// Stops in this pass that are not at breakpoints.
+    others: u64,
     /// The hits of breakpoints from the first snapshot to the end.
     counted: BTreeMap<BreakpointId, u64>,
 }
@@ -139,8 +133,7 @@ impl Search {
             phase: Phase::Count,
             first: after,
             stride: 1,
-            passed: 0,
-            recent: VecDeque::new(),
+            others: 0,
             counted: BTreeMap::new(),
         }
     }
@@ -152,105 +145,94 @@ impl Search {
 
     /// Begins a pass.
     pub fn begin_pass(&mut self) {
-        self.passed = 0;
+        self.others = 0;
     }
 
     /// Returns the numbers of the hits at which breakpoints stop in this pass.
     pub fn targets(&self) -> BTreeMap<BreakpointId, u64> {
         match &self.phase {
-            Phase::Last(awaited) => awaited.targets.clone(),
+            Phase::Last(awaited) | Phase::Order(awaited, _) => awaited.targets.clone(),
+            Phase::Anchor(id, number) => BTreeMap::from([(*id, *number)]),
             _ => BTreeMap::new(),
         }
     }
 
-    /// Returns whether rows are counted in this pass.
-    pub fn counts_rows(&self) -> bool {
-        self.goal != Goal::Stop
-            && matches!(
-                self.phase,
-                Phase::Count | Phase::Anchor(_) | Phase::AnchorAgain { .. } | Phase::Last(_)
-            )
-    }
-
-    /// Notes a passed row. Returns what to do.
-    pub fn on_row(&mut self, addr: LoadAddr) -> Next {
-        self.passed += 1;
-        match self.phase {
-            Phase::Count => {
-                if self.recent.len() == RECENT {
-                    self.recent.pop_front();
-                }
-                self.recent.push_back((self.passed, addr));
-                Next::Run
-            }
-            Phase::Last(Awaited { other, .. }) if other == self.passed => Next::Found,
-            Phase::Anchor(anchor) if anchor == self.passed => {
-                self.phase = Phase::Steps { anchor, made: 0 };
-                Next::Step
-            }
-            Phase::AnchorAgain { anchor, steps } if anchor == self.passed => match steps {
-                0 => Next::Found,
-                _ => {
-                    self.phase = Phase::StepsAgain { left: steps };
-                    Next::Step
-                }
-            },
-            _ => Next::Run,
-        }
-    }
-
-    /// Notes a stop, at these breakpoints if at any. Returns what to do.
-    pub fn on_stop(&mut self, breakpoints: &[BreakpointId]) -> Next {
+    /// Notes a stop, at these breakpoints if at any. `line` tells apart the lines of statements; `None`:
+    /// the breakpoint is none. Returns what to do.
+    pub fn on_stop(
+        &mut self,
+        breakpoints: &[BreakpointId],
+        line: impl Fn(BreakpointId) -> Option<u64>,
+    ) -> Next {
         match &mut self.phase {
-            Phase::Count if self.goal == Goal::Stop && breakpoints.is_empty() => {
-                self.passed += 1;
+            Phase::Count => {
+                self.others += u64::from(breakpoints.is_empty());
                 Next::Run
             }
-            Phase::Last(awaited) if self.goal == Goal::Stop => {
+            Phase::Last(awaited) => {
                 let before = awaited.clone();
                 for id in breakpoints {
                     awaited.targets.remove(id);
                 }
                 if breakpoints.is_empty() {
-                    self.passed += 1;
-                    if awaited.other == self.passed {
+                    self.others += 1;
+                    if awaited.other == self.others {
                         awaited.other = 0;
                     }
                 }
                 let is_last = *awaited == Awaited::default() && before != *awaited;
                 if is_last { Next::Found } else { Next::Run }
             }
-            Phase::Steps { made, .. } => {
-                *made += 1;
+            Phase::Order(awaited, order) => {
+                for id in breakpoints {
+                    if awaited.targets.remove(id).is_some() {
+                        order.push(*id);
+                    }
+                }
+                if !awaited.targets.is_empty() {
+                    return Next::Run;
+                }
+                let anchor = anchor(order, line);
+                let number = anchor.and_then(|id| Some((id, self.counted(id)?)));
+                match number {
+                    Some((id, number)) => {
+                        self.phase = Phase::Anchor(id, number);
+                        Next::Replay
+                    }
+                    // All are of one line: it may have begun before.
+                    None => self.earlier(),
+                }
+            }
+            Phase::Anchor(id, _) if breakpoints.contains(id) => {
+                self.phase = Phase::Steps(0);
                 Next::Step
             }
-            Phase::StepsAgain { left } => {
-                *left = left.saturating_sub(1);
-                if *left == 0 { Next::Found } else { Next::Step }
+            Phase::Anchor(..) => Next::Run,
+            Phase::Steps(made) => {
+                *made += 1;
+                Next::StepOn
             }
-            _ => Next::Run,
+            Phase::StepsAgain(left) => {
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    Next::Found
+                } else {
+                    Next::StepOn
+                }
+            }
         }
     }
 
-    /// The replay has come to the end of the search. `hits`: of the breakpoints that stop, in this
-    /// pass. `line`: tells apart the lines of rows.
-    pub fn at_end(
-        &mut self,
-        hits: &BTreeMap<BreakpointId, Hits>,
-        line: impl Fn(LoadAddr) -> u64,
-    ) -> Next {
+    /// The replay has come to the end of the search. `hits`: of the breakpoints that stop, or the
+    /// statements, in this pass.
+    pub fn at_end(&mut self, hits: &BTreeMap<BreakpointId, Hits>) -> Next {
         match self.phase {
             Phase::Count => {}
-            // It has stepped up to the end.
-            Phase::Steps { anchor, made } => {
-                self.phase = Phase::AnchorAgain {
-                    anchor,
-                    steps: made,
-                };
-                return Next::Replay;
+            Phase::Steps(made) => {
+                self.phase = Phase::StepsAgain(made);
+                return Next::ReplaySteps;
             }
-            // It has missed what was counted before.
-            _ => return Next::Begin,
+            _ => return Next::Lost,
         }
         if self.goal == Goal::Stop && self.first > 0 && hits.values().any(Hits::are_unknown) {
             self.first = 0;
@@ -258,44 +240,22 @@ impl Search {
         }
         let counted = hits.iter().map(|(id, hits)| (*id, hits.passed));
         self.counted = counted.collect();
-        let found = match self.goal {
-            Goal::Stop => {
-                let last = |(id, hits): (&BreakpointId, &Hits)| Some((*id, hits.last()?));
-                let awaited = Awaited {
-                    targets: hits.iter().filter_map(last).collect(),
-                    other: self.passed,
-                };
-                (awaited != Awaited::default()).then_some(Phase::Last(awaited))
-            }
-            Goal::Caller => (self.passed > 0).then(|| {
-                Phase::Last(Awaited {
-                    other: self.passed,
-                    ..Awaited::default()
-                })
-            }),
-            Goal::Step => self.anchor(line).map(Phase::Anchor),
+        let last = |(id, hits): (&BreakpointId, &Hits)| Some((*id, hits.last()?));
+        let awaited = Awaited {
+            targets: hits.iter().filter_map(last).collect(),
+            other: match self.goal {
+                Goal::Stop => self.others,
+                Goal::Step | Goal::Caller => 0,
+            },
         };
-        match found {
-            Some(phase) => {
-                self.phase = phase;
-                Next::Replay
-            }
-            None => self.earlier(),
+        if awaited == Awaited::default() {
+            return self.earlier();
         }
-    }
-
-    /// Returns the number of the row that the steps begin at: the last one of another line than the last
-    /// row, so that the line of the last row begins on the way.
-    fn anchor(&self, line: impl Fn(LoadAddr) -> u64) -> Option<u64> {
-        let (_, last) = self.recent.back()?;
-        let last = line(*last);
-        let mut rows = self.recent.iter().rev();
-        let other = rows.find(|(_, addr)| line(*addr) != last);
-        let oldest = self.recent.front().filter(|(number, _)| {
-            // What was before cannot help.
-            self.first == 0 || *number > 1
-        });
-        other.or(oldest).map(|(number, _)| *number)
+        self.phase = match self.goal {
+            Goal::Step => Phase::Order(awaited, Vec::new()),
+            Goal::Stop | Goal::Caller => Phase::Last(awaited),
+        };
+        Next::Replay
     }
 
     /// Counts again from an earlier snapshot.
@@ -305,7 +265,135 @@ impl Search {
         }
         self.first -= self.stride.min(self.first);
         self.stride *= 2;
-        self.recent.clear();
+        self.phase = Phase::Count;
         Next::Replay
+    }
+}
+
+/// Returns the statement that the steps begin at: the last one of another line than the last statement,
+/// so that the line of that begins on the way.
+fn anchor(
+    order: &[BreakpointId],
+    line: impl Fn(BreakpointId) -> Option<u64>,
+) -> Option<BreakpointId> {
+    let last = line(*order.last()?);
+    let mut others = order.iter().rev();
+    others.find(|id| line(**id) != last).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::RegisterSet;
+
+    const A: BreakpointId = BreakpointId(1);
+    const B: BreakpointId = BreakpointId(2);
+    const C: BreakpointId = BreakpointId(3);
+
+    fn search(goal: Goal, after: usize) -> Search {
+        let end = Mark {
+            event: 7,
+            registers: RegisterSet::zeroed(),
+        };
+        Search::new(goal, end, after)
+    }
+
+    fn hits(all: &[(BreakpointId, u64)]) -> BTreeMap<BreakpointId, Hits> {
+        let hits = |passed| Hits {
+            passed,
+            until_end: 100,
+            stops: None,
+        };
+        all.iter()
+            .map(|(id, passed)| (*id, hits(*passed)))
+            .collect()
+    }
+
+    fn no_line(_: BreakpointId) -> Option<u64> {
+        None
+    }
+
+    #[test]
+    fn last_of_the_last_hits_is_found() {
+        let mut search = search(Goal::Stop, 4);
+        assert_eq!(search.on_stop(&[], no_line), Next::Run, "an exception");
+        assert_eq!(search.at_end(&hits(&[(A, 5), (B, 2)])), Next::Replay);
+        assert_eq!(search.targets(), BTreeMap::from([(A, 5), (B, 2)]));
+        search.begin_pass();
+        assert_eq!(search.on_stop(&[B], no_line), Next::Run);
+        assert_eq!(search.on_stop(&[], no_line), Next::Run);
+        assert_eq!(search.on_stop(&[A], no_line), Next::Found);
+        assert_eq!((search.first, search.counted(A)), (4, Some(5)));
+    }
+
+    #[test]
+    fn search_goes_back_in_growing_strides() {
+        let mut search = search(Goal::Stop, 10);
+        let mut begins = vec![search.first];
+        while search.at_end(&hits(&[])) == Next::Replay {
+            begins.push(search.first);
+        }
+        assert_eq!(begins, [10, 9, 7, 3, 0]);
+        assert_eq!(search.at_end(&hits(&[])), Next::Begin);
+    }
+
+    #[test]
+    fn hit_conditions_select_by_numbers_from_the_start() {
+        let numbered = |passed, until_end, stops| Hits {
+            passed,
+            until_end,
+            stops,
+        };
+        let exactly = |n| Some(HitCondition::Exactly(n));
+        // The hits 91 to 100.
+        assert_eq!(numbered(10, 100, None).last(), Some(10));
+        assert_eq!(numbered(10, 100, exactly(93)).last(), Some(3));
+        assert_eq!(numbered(10, 100, exactly(3)).last(), None);
+        // It was set after them: they are numbered from the start, which must be known.
+        assert!(numbered(10, 4, exactly(3)).are_unknown());
+        assert!(!numbered(10, 4, None).are_unknown());
+        assert_eq!(numbered(10, 4, exactly(3)).last(), Some(3));
+        let mut search = search(Goal::Stop, 8);
+        let unknown = BTreeMap::from([(A, numbered(10, 4, exactly(3)))]);
+        assert_eq!((search.at_end(&unknown), search.first), (Next::Replay, 0));
+        assert_eq!(search.at_end(&unknown), Next::Replay);
+        assert_eq!(search.targets(), BTreeMap::from([(A, 3)]));
+    }
+
+    #[test]
+    fn step_begins_at_the_last_statement_of_another_line() {
+        let line = |id| Some(if id == C { 2 } else { 1 });
+        let mut search = search(Goal::Step, 1);
+        assert_eq!(
+            search.at_end(&hits(&[(A, 5), (B, 6), (C, 9)])),
+            Next::Replay
+        );
+        assert_eq!(search.on_stop(&[C], line), Next::Run);
+        assert_eq!(search.on_stop(&[B], line), Next::Run);
+        assert_eq!(search.on_stop(&[A], line), Next::Replay);
+        assert_eq!(search.targets(), BTreeMap::from([(C, 9)]));
+        assert_eq!(search.on_stop(&[C], line), Next::Step);
+        assert_eq!(search.on_stop(&[], line), Next::StepOn);
+        assert_eq!(search.on_stop(&[], line), Next::StepOn);
+        assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+        assert_eq!(search.on_stop(&[], line), Next::StepOn);
+        assert_eq!(search.on_stop(&[], line), Next::Found);
+    }
+
+    #[test]
+    fn line_that_began_before_the_snapshot_is_searched_earlier() {
+        let mut search = search(Goal::Step, 1);
+        let line = |_| Some(1);
+        assert_eq!(search.at_end(&hits(&[(A, 5), (B, 6)])), Next::Replay);
+        assert_eq!(search.on_stop(&[B], line), Next::Run);
+        assert_eq!(search.on_stop(&[A], line), Next::Replay);
+        assert_eq!((search.first, search.phase), (0, Phase::Count));
+    }
+
+    #[test]
+    fn replay_that_misses_what_another_has_counted_is_noticed() {
+        let mut search = search(Goal::Stop, 1);
+        assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Replay);
+        assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Lost);
     }
 }

@@ -88,10 +88,6 @@ impl Debugger {
     /// Replaces the places of a search in the past at which one frame is looked for. Each list counts
     /// under a number of its own. Clients do not see them; how they count and stop:
     /// [`Debugger::begin_counting`].
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the search in replays calls it")
-    )]
     pub(crate) fn set_frame_places(&mut self, wanted: &[Vec<FramePlace>]) -> Vec<BreakpointId> {
         let (ids, gone) = self.stops.breakpoints.replace_frame_places(wanted);
         self.change_breakpoints(ids.clone(), gone);

@@ -10,10 +10,10 @@ mod search;
 use super::{Debugger, State, Vote};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
-use crate::inferior::site::Owner;
-use crate::inferior::{Aside, Mark};
+use crate::inferior::{ArrivalAt as Arrival, Aside, Mark};
 use crate::os::{RecordingState, ReplayStop};
 use crate::stops::event::{Event, StopReason};
+use crate::stops::search_end::SearchEnd;
 use crate::stops::travel::Goal;
 use search::Searching;
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ impl Debugger {
             Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
         };
         let rows = match goal {
-            Goal::Stop => rows::Rows::default(),
+            Goal::Stop => Vec::new(),
             Goal::Step | Goal::Caller => self.searched_rows(thread, goal)?,
         };
         self.settle_change();
@@ -178,6 +178,7 @@ impl Debugger {
 
     fn show_head(&mut self) -> Option<StopReason> {
         let head = self.travel.head.take()?;
+        self.clear_search_end();
         self.inferior.restore_aside(head.aside, true);
         self.travel.after = None;
         self.views.stacks.clear();
@@ -188,30 +189,40 @@ impl Debugger {
     pub(crate) fn await_head(&mut self) {
         if let Some(head) = &self.travel.head {
             let event = head.at.event;
-            self.inferior.remove_sites_of(Owner::End);
+            self.clear_search_end();
             self.inferior.os_mut().pause_before(Some(event));
         }
     }
 
-    /// Returns the place that a replay runs to, and its thread is compared with.
-    fn end_of_replay(&mut self) -> Option<&mut Mark> {
-        match (&mut self.travel.search, &mut self.travel.head) {
-            (Some(search), _) => Some(&mut search.search.end),
-            (None, Some(head)) => Some(&mut head.at),
+    /// Returns the place that a replay runs to, and what is there.
+    fn end_of_replay(&self) -> Option<(&Mark, Option<&Aside>)> {
+        match (&self.travel.search, &self.travel.head) {
+            (Some(searching), _) => Some((&searching.search.end, searching.origin.as_ref())),
+            (None, Some(head)) => Some((&head.at, Some(&head.aside))),
             (None, None) => None,
         }
     }
 
-    /// Returns whether a stopped thread is where the replay ends.
+    /// Returns whether a stopped thread is where the replay ends. If only a word of memory differs, it is
+    /// compared from now on.
     fn is_at_end(&mut self, thread: ThreadId) -> bool {
-        let Some(mut end) = self.end_of_replay().cloned() else {
+        self.inferior.write_registers(thread);
+        let arrival = self.end_of_replay().map(|(mark, aside)| {
+            let of = |it: &Aside| it.own_memory();
+            (*mark, aside.map(of).unwrap_or_default())
+        });
+        let Some((mark, own)) = arrival else {
             return false;
         };
-        let is_at = self.inferior.is_at(thread, &mut end);
-        if let Some(known) = self.end_of_replay() {
-            *known = end;
+        match self.inferior.is_at(thread, &mark, own) {
+            Arrival::There => true,
+            Arrival::Elsewhere => false,
+            Arrival::OtherWord(word) => {
+                tracing::debug!(addr = %word.addr, "equal registers, other memory");
+                self.add_word_of_end(word.addr, word.value);
+                false
+            }
         }
-        is_at
     }
 
     /// Returns the vote on a stop of a replay that no program has.
@@ -223,12 +234,13 @@ impl Debugger {
             }
             ReplayStop::Reached if self.is_at_end(thread) => self.on_end(thread),
             ReplayStop::Reached => {
-                let pc = self.end_of_replay().map(|end| end.registers.pc());
-                if let Some(pc) = pc {
-                    self.inferior.add_site(pc, Owner::End);
+                let end = self.end_of_replay().map(|(mark, _)| mark.registers);
+                if let Some(registers) = end {
+                    self.set_search_end(SearchEnd::new(registers));
                 }
                 Vote::Resume
             }
+            ReplayStop::End if self.is_at_end(thread) => self.on_end(thread),
             ReplayStop::End | ReplayStop::Diverged => {
                 let state = self.recording().unwrap_or_default();
                 let why = match (stop, state.divergence) {
@@ -245,7 +257,8 @@ impl Debugger {
 
     /// Returns the vote on a thread at the site where a replay may end; `None`: it does not end yet.
     pub(super) fn on_end_site(&mut self, thread: ThreadId) -> Option<Vote> {
-        self.is_at_end(thread).then(|| self.on_end(thread))
+        let is_end = self.may_be_at_end(thread) && self.is_at_end(thread);
+        is_end.then(|| self.on_end(thread))
     }
 
     /// Returns the vote on the end of a replay.

@@ -4,46 +4,20 @@
 use crate::debugger::Debugger;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
-use crate::os::RegisterSet;
+use crate::stops::breakpoint::frame_places::FramePlace;
 use crate::stops::travel::Goal;
 use dwarf::{FrameAddress, LoadAddr, Register};
-use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
 
 /// More rows are not watched.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 12;
 
-/// A row in a frame: there, a register has a value.
+/// A row in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Row {
-    register: Register,
-    value: u64,
+pub(super) struct Row {
+    pub place: FramePlace,
     /// Tells its line apart from others.
-    line: u64,
-}
-
-/// Rows, by address. One address may be in two frames, if a function calls itself.
-#[derive(Default, Debug)]
-pub(super) struct Rows(FxHashMap<LoadAddr, Vec<Row>>);
-
-impl Rows {
-    /// Returns the addresses.
-    pub fn addresses(&self) -> Vec<LoadAddr> {
-        self.0.keys().copied().collect()
-    }
-
-    /// Returns a number for the line of a row.
-    pub fn line(&self, addr: LoadAddr) -> u64 {
-        let rows = self.0.get(&addr);
-        rows.and_then(|rows| rows.first()).map_or(0, |row| row.line)
-    }
-
-    /// Returns whether a thread that is at a row is in one of the frames.
-    pub fn is_in_frame(&self, addr: LoadAddr, registers: &RegisterSet) -> bool {
-        let rows = self.0.get(&addr).map_or(&[][..], Vec::as_slice);
-        rows.iter()
-            .any(|row| registers.get(row.register) == Some(row.value))
-    }
+    pub line: u64,
 }
 
 impl Debugger {
@@ -51,11 +25,15 @@ impl Debugger {
     ///
     /// # Errors
     /// Its stack cannot be read, or nothing of it has lines.
-    pub(super) fn searched_rows(&mut self, thread: ThreadId, goal: Goal) -> Result<Rows, Error> {
+    pub(super) fn searched_rows(
+        &mut self,
+        thread: ThreadId,
+        goal: Goal,
+    ) -> Result<Vec<Row>, Error> {
         /// Frames without lines are passed over.
         const FRAMES: usize = 16;
         const WANTED: usize = 2;
-        let mut rows = Rows::default();
+        let mut rows: Vec<Row> = Vec::new();
         let mut found = 0;
         self.unwound(thread, FRAMES)?;
         let stack = self.stack_so_far(thread);
@@ -68,7 +46,7 @@ impl Debugger {
             .collect();
         let skipped = usize::from(goal == Goal::Caller);
         for (address, (function, bias), cfa) in frames.into_iter().skip(skipped) {
-            let before = rows.0.len();
+            let before = rows.len();
             let Some(loaded) = self.images.modules.at(address.lookup()) else {
                 continue;
             };
@@ -77,31 +55,31 @@ impl Debugger {
                     let Some(location) = row.location.filter(|_| row.is_stmt) else {
                         continue;
                     };
-                    if rows.0.len() >= MOST {
+                    if rows.len() >= MOST {
                         break;
                     }
                     let addr = bias.load(row.range.start);
                     if let Some((register, value)) = self.frame_at(addr, cfa) {
                         let mut hasher = rustc_hash::FxHasher::default();
                         (&location.file.path, location.line).hash(&mut hasher);
-                        let row = Row {
+                        let place = FramePlace {
+                            addr,
                             register,
                             value,
-                            line: hasher.finish(),
                         };
-                        let all = rows.0.entry(addr).or_default();
-                        if !all.contains(&row) {
-                            all.push(row);
+                        let line = hasher.finish();
+                        if rows.iter().all(|row| row.place != place) {
+                            rows.push(Row { place, line });
                         }
                     }
                 }
             }
-            found += usize::from(rows.0.len() > before);
+            found += usize::from(rows.len() > before);
             if found == WANTED - skipped {
                 break;
             }
         }
-        match rows.0.is_empty() {
+        match rows.is_empty() {
             true => Err(Error::NoSuchPast(
                 "nothing of the stack has line information".to_owned(),
             )),

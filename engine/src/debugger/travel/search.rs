@@ -1,33 +1,37 @@
 //! A search in the past, carried out: each pass is a replay from a snapshot to the end of the search.
 
-use super::rows::Rows;
-use super::{Head, Travel};
+use super::Head;
+use super::rows::Row;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Aside, Mark};
+use crate::stops::breakpoint::frame_places::FramePlace;
 use crate::stops::event::{Event, StopReason};
 use crate::stops::travel::{Goal, Hits, Next, Phase, Search};
-use dwarf::LoadAddr;
 use std::collections::BTreeMap;
 
 /// A search that is carried out.
 pub(super) struct Searching {
     pub search: Search,
     /// What was shown when it began.
-    origin: Option<Aside>,
+    pub origin: Option<Aside>,
     /// The reason of the stop there.
     reason: StopReason,
     thread: ThreadId,
-    rows: Rows,
+    /// Rows of the line table that may be passed, and the breakpoints that count them.
+    rows: Vec<Row>,
+    row_ids: Vec<BreakpointId>,
     steps: (StepKind, Granularity),
     /// The hits of breakpoints until the end of the search.
     hits: BTreeMap<BreakpointId, u64>,
 }
 
-impl Travel {
-    fn search(&mut self) -> Option<&mut Search> {
-        Some(&mut self.search.as_mut()?.search)
+impl Searching {
+    /// Returns what tells the line of a row apart from others.
+    fn line(&self, id: BreakpointId) -> Option<u64> {
+        let index = self.row_ids.iter().position(|row| *row == id)?;
+        Some(self.rows.get(index)?.line)
     }
 }
 
@@ -38,7 +42,7 @@ impl Debugger {
         thread: ThreadId,
         goal: Goal,
         steps: (StepKind, Granularity),
-        rows: Rows,
+        rows: Vec<Row>,
         at: Mark,
         after: usize,
     ) {
@@ -51,6 +55,7 @@ impl Debugger {
             reason,
             thread,
             rows,
+            row_ids: Vec::new(),
             steps,
             hits: hits.collect(),
         };
@@ -79,16 +84,34 @@ impl Debugger {
                 return self.fail_replay(&why);
             }
         }
-        if searching.search.counts_rows() {
-            for addr in searching.rows.addresses() {
-                self.inferior.add_site_later(addr, Owner::Row);
+        self.clear_search_end();
+        self.place_rows();
+        let targets = self.travel.search.as_ref().map(|it| it.search.targets());
+        self.begin_counting(targets.unwrap_or_default());
+        self.inferior.set_state(State::Running);
+        tracing::debug!(search = ?self.travel.search, "a replay begins");
+        Vote::Run
+    }
+
+    /// Lets breakpoints count the rows, once.
+    fn place_rows(&mut self) {
+        let Some(searching) = &mut self.travel.search else {
+            return;
+        };
+        if !searching.row_ids.is_empty() || searching.rows.is_empty() {
+            return;
+        }
+        let rows = searching.rows.iter();
+        let places: Vec<Vec<FramePlace>> = rows.map(|row| vec![row.place]).collect();
+        let ids = self.set_frame_places(&places);
+        for (id, places) in ids.iter().zip(&places) {
+            for place in places {
+                self.inferior.add_site_later(place.addr, Owner::User(*id));
             }
         }
-        let targets = searching.search.targets();
-        self.begin_counting(targets);
-        self.inferior.set_state(State::Running);
-        tracing::debug!(?self.travel.search, "a replay begins");
-        Vote::Run
+        if let Some(searching) = &mut self.travel.search {
+            searching.row_ids = ids;
+        }
     }
 
     /// The replay has come to the end of the search.
@@ -99,10 +122,13 @@ impl Debugger {
             return Vote::Stay;
         };
         let breakpoints = &self.stops.breakpoints;
-        let stopping = passes.into_iter().filter(|(id, passed)| {
-            *passed > 0 && breakpoints.message(*id).is_none() && breakpoints.trace(*id).is_none()
+        let is_statement = searching.search.goal.is_statement();
+        let counted = passes.into_iter().filter(|(id, passed)| {
+            let is_wanted = breakpoints.is_hidden(*id) == is_statement;
+            let is_silent = breakpoints.message(*id).is_some() || breakpoints.trace(*id).is_some();
+            *passed > 0 && is_wanted && !is_silent
         });
-        let hits = stopping.map(|(id, passed)| {
+        let hits = counted.map(|(id, passed)| {
             let hits = Hits {
                 passed,
                 until_end: searching.hits.get(&id).copied().unwrap_or(0),
@@ -111,36 +137,28 @@ impl Debugger {
             (id, hits)
         });
         let hits = hits.collect();
-        let rows = &searching.rows;
-        let next = searching.search.at_end(&hits, |addr| rows.line(addr));
-        self.go_on(next)
-    }
-
-    /// Returns the vote on a passed row.
-    pub(in crate::debugger) fn on_row(&mut self, thread: ThreadId, addr: LoadAddr) -> Vote {
-        let registers = self.inferior.registers(thread);
-        let Some((searching, registers)) = self.travel.search.as_mut().zip(registers) else {
-            return Vote::Resume;
-        };
-        if !searching.rows.is_in_frame(addr, &registers) {
-            return Vote::Resume;
-        }
-        let next = searching.search.on_row(addr);
+        let next = searching.search.at_end(&hits);
         self.go_on(next)
     }
 
     /// Returns the vote instead of that to report a stop, while something is searched.
     pub(in crate::debugger) fn searched_stop(&mut self, reason: &StopReason) -> Option<Vote> {
-        let search = self.travel.search()?;
-        let next = match reason {
-            StopReason::Breakpoint(ids) | StopReason::BreakpointError(ids, _) => {
-                search.on_stop(ids)
-            }
-            StopReason::Data(ids, _) => search.on_stop(ids),
-            _ => search.on_stop(&[]),
+        let ids = match reason {
+            StopReason::Breakpoint(ids)
+            | StopReason::BreakpointError(ids, _)
+            | StopReason::Data(ids, _) => ids.as_slice(),
+            _ => &[],
         };
+        let mut searching = self.travel.search.take()?;
+        let line = |id| searching.line(id);
+        let lines: BTreeMap<BreakpointId, Option<u64>> = (searching.row_ids.iter())
+            .map(|id| (*id, line(*id)))
+            .collect();
+        let next = (searching.search).on_stop(ids, |id| lines.get(&id).copied().flatten());
+        let goal = searching.search.goal;
+        self.travel.search = Some(searching);
         match next {
-            Next::Found => {
+            Next::Found if goal != Goal::Caller => {
                 self.finish_search();
                 None
             }
@@ -152,12 +170,34 @@ impl Debugger {
         match next {
             Next::Run => Vote::Resume,
             Next::Replay => self.begin_pass(),
+            Next::ReplaySteps => match self.inferior.begin_replay_of_kept() {
+                Ok(()) => self.step_or_stop(),
+                Err(why) => self.fail_replay(&format!("the past cannot be shown: {why}")),
+            },
             Next::Begin => self.show_begin(),
+            Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
             Next::Found => {
                 self.finish_search();
                 Vote::stop(StopReason::Step)
             }
-            Next::Step => self.step_in_search(),
+            Next::Step => {
+                self.stops.breakpoints.end_counting();
+                self.set_frame_places(&[]);
+                if let Err(why) = self.inferior.keep_replay() {
+                    return self.fail_replay(&format!("the past cannot be shown: {why}"));
+                }
+                self.step_in_search()
+            }
+            Next::StepOn => self.step_in_search(),
+        }
+    }
+
+    /// Begins the steps again, if there are any before the end of the search.
+    fn step_or_stop(&mut self) -> Vote {
+        let search = self.travel.search.as_ref();
+        match search.map(|it| &it.search.phase) {
+            Some(Phase::StepsAgain(0)) => self.go_on(Next::Found),
+            _ => self.step_in_search(),
         }
     }
 
@@ -167,7 +207,6 @@ impl Debugger {
             return Vote::Stay;
         };
         let (thread, (kind, granularity)) = (searching.thread, searching.steps);
-        self.inferior.remove_sites_of(Owner::Row);
         self.cancel_steps();
         self.clear_stop_state();
         if let Some(registers) = self.inferior.registers(thread)
@@ -185,13 +224,10 @@ impl Debugger {
 
     /// There is nothing before the end of the search: shows the begin of the recording.
     fn show_begin(&mut self) -> Vote {
-        let is_known = self.travel.search().is_some_and(|search| {
-            search.first = 0;
-            search.phase == Phase::Count
-        });
         self.stops.breakpoints.end_counting();
-        if !is_known {
-            return self.fail_replay("what was counted in one replay was not in another");
+        self.clear_search_end();
+        if let Some(searching) = &mut self.travel.search {
+            searching.search.first = 0;
         }
         match self.inferior.begin_replay(0, None) {
             Ok(_) => {
@@ -232,8 +268,8 @@ impl Debugger {
                 reason,
             });
         }
-        self.inferior.remove_sites_of(Owner::Row);
-        self.inferior.remove_sites_of(Owner::End);
+        self.set_frame_places(&[]);
+        self.clear_search_end();
         self.inferior.os_mut().pause_before(None);
         self.inferior.os_mut().end_aside();
         self.travel.after = Some(search.first);
@@ -245,6 +281,8 @@ impl Debugger {
             return;
         };
         self.stops.breakpoints.end_counting();
+        self.set_frame_places(&[]);
+        self.clear_search_end();
         self.cancel_steps();
         if let Some(origin) = searching.origin {
             let is_head = self.travel.head.is_none();

@@ -3,7 +3,8 @@
 use super::LinuxBackend;
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
-use crate::os::recording::{RecordingState, Recordings, Word};
+use crate::os::recording::{OtherState, RecordingState, Recordings};
+use dwarf::LoadAddr;
 
 impl Recordings for LinuxBackend {
     fn is_recorded(&self) -> bool {
@@ -18,6 +19,21 @@ impl Recordings for LinuxBackend {
         let recording = self.recording.as_mut();
         let recording = recording.ok_or("the process is not recorded")?;
         recording.begin_replay(snapshot, pause_at)?;
+        self.open_shown();
+        Ok(())
+    }
+
+    fn keep_replay(&mut self) -> Result<(), String> {
+        match &mut self.recording {
+            Some(recording) => recording.keep_replay(),
+            None => Ok(()),
+        }
+    }
+
+    fn begin_replay_of_kept(&mut self) -> Result<(), String> {
+        if let Some(recording) = &mut self.recording {
+            recording.begin_replay_of_kept()?;
+        }
         self.open_shown();
         Ok(())
     }
@@ -54,8 +70,8 @@ impl Recordings for LinuxBackend {
         self.open_shown();
     }
 
-    fn difference(&self) -> Option<Word> {
-        self.recording.as_ref()?.difference()
+    fn difference(&self, except: &[(LoadAddr, u64)]) -> Option<OtherState> {
+        self.recording.as_ref()?.difference(except)
     }
 
     fn next_event(&self) -> usize {

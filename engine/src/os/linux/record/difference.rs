@@ -1,9 +1,9 @@
 //! The first difference between the memory of two copies of a program.
 
-use super::super::procfs;
-use super::hash::RED_ZONE;
+use super::super::{procfs, ptrace};
+use super::hash::{FLOATS, NT_PRFPREG, RED_ZONE};
 use super::tracee::Tracee;
-use crate::os::recording::Word;
+use crate::os::recording::{OtherState, Word};
 use dwarf::LoadAddr;
 
 /// Bytes compared at once.
@@ -11,10 +11,22 @@ const PORTION: usize = 1 << 18;
 /// More writable memory is not compared: 1 GiB.
 const MOST: u64 = 1 << 30;
 
-/// Returns the first word of a program's writable memory that a copy has otherwise, with the value in the
-/// program; the stack, which differs most often, comes first. Stack that is not in use is not compared.
-/// Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
-pub fn first(program: &Tracee, copy: &Tracee) -> Option<Word> {
+/// Returns how a copy of a program differs from it, outside of these ranges of memory. The stack, which
+/// differs most often, comes first; what of it is not in use is not compared, nor what is not mapped in
+/// both. Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
+pub fn of(program: &Tracee, copy: &Tracee, except: &[(LoadAddr, u64)]) -> Option<OtherState> {
+    if let Some(word) = first_word(program, copy, except) {
+        return Some(OtherState::Word(word));
+    }
+    let floats = |tracee: &Tracee| {
+        let mut bytes = [0; FLOATS];
+        ptrace::read_register_bytes(tracee.thread(), NT_PRFPREG, &mut bytes)?;
+        Some(bytes)
+    };
+    (floats(program) != floats(copy)).then_some(OtherState::Registers)
+}
+
+fn first_word(program: &Tracee, copy: &Tracee, except: &[(LoadAddr, u64)]) -> Option<Word> {
     let sp = program.registers().ok()?.sp();
     let mut ranges = Vec::new();
     for mapping in procfs::mappings(program.pid) {
@@ -27,6 +39,10 @@ pub fn first(program: &Tracee, copy: &Tracee) -> Option<Word> {
             false => ranges.push((start, end)),
         }
     }
+    let is_excepted = |at: u64| {
+        let mut all = except.iter();
+        all.any(|(start, len)| (start.0..start.0.saturating_add(*len)).contains(&at))
+    };
     let (mut wanted, mut found) = (vec![0; PORTION], vec![0; PORTION]);
     let mut left = MOST;
     for (start, end) in ranges {
@@ -34,14 +50,18 @@ pub fn first(program: &Tracee, copy: &Tracee) -> Option<Word> {
         while at < end && left > 0 {
             let len = PORTION.min((end - at) as usize);
             let read = program.read_into(at, &mut wanted[..len]);
-            let other = copy.read_into(at, &mut found[..read]);
-            found[other..read].fill(0);
-            if wanted[..read] != found[..read] {
-                let words = wanted[..read].chunks(8).zip(found[..read].chunks(8));
-                let nth = words.map(|(wanted, found)| wanted == found);
-                let nth = nth.take_while(|is_same| *is_same).count();
+            let read = copy.read_into(at, &mut found[..read]);
+            let words = wanted[..read].chunks(8).zip(found[..read].chunks(8));
+            let mut other = words
+                .enumerate()
+                .filter(|(nth, (wanted, found))| {
+                    wanted != found && !is_excepted(at + 8 * *nth as u64)
+                })
+                .map(|(nth, (wanted, _))| (nth, wanted));
+            if wanted[..read] != found[..read]
+                && let Some((nth, bytes)) = other.next()
+            {
                 let mut word = [0; 8];
-                let bytes = wanted[8 * nth..read].chunks(8).next().unwrap_or(&[]);
                 word[..bytes.len()].copy_from_slice(bytes);
                 return Some(Word {
                     addr: LoadAddr(at + 8 * nth as u64),

@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 const PAGE: usize = 4096;
 /// Pages read at once.
 const PORTION: usize = 256;
-const NT_PRFPREG: i32 = 2;
+pub const NT_PRFPREG: i32 = 2;
 /// Size of the part of that set that has registers.
-const FLOATS: usize = 416;
+pub const FLOATS: usize = 416;
 
 /// Bytes below the stack pointer that functions use without moving it (the red zone of the ABI).
 pub const RED_ZONE: u64 = 128;

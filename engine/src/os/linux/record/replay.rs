@@ -71,6 +71,17 @@ impl Replay {
         Ok(replay)
     }
 
+    /// Makes a copy of it where it is stopped.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub fn copy(&self, copies: &Copies) -> io::Result<Replay> {
+        let mut copy = Replay::of(self.tracee.thread(), self.next, copies)?;
+        copy.pause_at = self.pause_at;
+        copy.sees_mappings = self.sees_mappings;
+        Ok(copy)
+    }
+
     /// Makes a copy of a stopped thread's process that does not follow the log.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use super::replay::{Replay, Replayed};
 use super::tracee::{Stop, Tracee, poll_stop};
 use crate::ids::{Signal, ThreadId};
 use crate::os::event::NextLook;
-use crate::os::recording::{Divergence, RecordingState, ReplayStop, Word};
+use crate::os::recording::{Divergence, OtherState, RecordingState, ReplayStop};
 use crate::os::registers::RegisterSet;
 use crate::os::{Patience, Resume, ThreadEvent};
 use dwarf::LoadAddr;
@@ -36,6 +36,8 @@ pub struct Recording {
     aside: Option<Option<Replay>>,
     /// What a trial, a copy that is shown, was made of: a replay, or the program (`None`).
     tried: Option<Option<Replay>>,
+    /// A copy of a replay.
+    kept: Option<Replay>,
     /// What the shown replay has reported without a stop of the kernel.
     seen: Option<ThreadEvent>,
     /// The first difference between a replay and the recording.
@@ -50,6 +52,7 @@ impl Recording {
             shown: None,
             aside: None,
             tried: None,
+            kept: None,
             seen: None,
             divergence: None,
         }
@@ -225,6 +228,29 @@ impl Recording {
         Ok(())
     }
 
+    /// Keeps a copy of the shown replay.
+    ///
+    /// # Errors
+    /// The system has no memory or processes left.
+    pub fn keep_replay(&mut self) -> Result<(), String> {
+        if let Some(shown) = &self.shown {
+            let copy = shown.copy(self.recorder.copies());
+            self.kept = Some(copy.map_err(|error| error.to_string())?);
+        }
+        Ok(())
+    }
+
+    /// Shows the copy in place of the replay.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn begin_replay_of_kept(&mut self) -> Result<(), String> {
+        let kept = self.kept.take().ok_or("no replay was kept")?;
+        self.seen = None;
+        self.shown = Some(kept);
+        Ok(())
+    }
+
     /// Makes the shown replay stop when memory was mapped.
     pub fn see_mappings(&mut self) {
         if let Some(replay) = &mut self.shown {
@@ -241,11 +267,13 @@ impl Recording {
 
     /// Ends what was put aside.
     pub fn end_aside(&mut self) {
+        self.kept = None;
         self.aside = None;
     }
 
     /// Shows what was put aside again.
     pub fn restore_aside(&mut self) {
+        self.kept = None;
         self.seen = None;
         self.shown = self.aside.take().flatten();
     }
@@ -276,6 +304,7 @@ impl Recording {
     /// Shows the program itself.
     pub fn show_head(&mut self) {
         self.tried = None;
+        self.kept = None;
         self.seen = None;
         self.shown = None;
         self.aside = None;
@@ -287,15 +316,14 @@ impl Recording {
         replay.map_or(self.recorder.head.pid, |replay| replay.tracee.pid)
     }
 
-    /// Returns the first word of writable memory of what was put aside that the shown process has
-    /// otherwise; `None`: all are the same.
-    pub fn difference(&self) -> Option<Word> {
+    /// Returns how the shown replay differs from what was put aside, outside of these ranges of memory;
+    /// `None`: they are the same.
+    pub fn difference(&self, except: &[(LoadAddr, u64)]) -> Option<OtherState> {
         let wanted: &Tracee = match &self.aside {
             Some(Some(replay)) => &replay.tracee,
             Some(None) | None => &self.recorder.head,
         };
-        let shown = self.shown.as_ref()?;
-        difference::first(wanted, &shown.tracee)
+        difference::of(wanted, &self.shown.as_ref()?.tracee, except)
     }
 
     /// Returns the index of the next event of what is shown.
