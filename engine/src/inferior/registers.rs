@@ -250,8 +250,12 @@ impl Inferior {
         result
     }
 
-    /// Returns the address of a system call instruction in the vdso, which is searched once.
+    /// Returns the address of a system call instruction: that of a recorder, or one in the vdso, which is
+    /// searched once.
     pub(crate) fn system_call_instruction(&mut self) -> Option<LoadAddr> {
+        if let Some(own) = self.os.own_system_call() {
+            return Some(own);
+        }
         if self.system_call_at.is_none() {
             let call = self.arch.system_call_instruction();
             let mappings = self.os.mappings(self.process.as_ref()?.pid);

@@ -7,8 +7,9 @@ use super::site::{Owner, Sites};
 use super::thread::{RegisterCache, RunState, Thread};
 use super::{Process, State};
 use crate::ids::ThreadId;
-use crate::os::{OtherState, RegisterSet, Word};
+use crate::os::{Mapping, OtherState, RegisterSet, Word};
 use dwarf::LoadAddr;
+use std::path::PathBuf;
 
 /// A place in a recording, as far as registers tell it from others.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +78,7 @@ impl Inferior {
     }
 
     /// Shows a replay from a snapshot in place of what is shown, which is returned. The replay has the
-    /// sites of what was shown, except those of steps and calls; it will stop before an event.
+    /// sites of what was shown with these owners; it will stop before an event.
     ///
     /// # Errors
     /// The system has no memory or processes left.
@@ -85,6 +86,7 @@ impl Inferior {
         &mut self,
         snapshot: usize,
         event: Option<usize>,
+        keeps: impl Fn(Owner) -> bool,
     ) -> Result<Aside, String> {
         self.os.begin_replay(snapshot, event)?;
         let pid = self.pid.unwrap_or_default();
@@ -110,11 +112,32 @@ impl Inferior {
         self.missing.clear();
         self.sites.set_arch(self.arch);
         for (addr, owner) in aside.sites.lasting() {
-            self.add_site_later(addr, owner);
+            if keeps(owner) {
+                self.add_site_later(addr, owner);
+            }
         }
         self.ready.clear();
         self.note_change();
         Ok(aside)
+    }
+
+    /// Returns the mappings of the process, and what a replay maps at any time: no code of the debugger's may
+    /// be there.
+    pub(crate) fn occupied(&self, pid: i32) -> Vec<Mapping> {
+        let mut all = self.os.mappings(pid);
+        let later = self.os.mapped_later();
+        all.extend(later.into_iter().map(|(start, end)| Mapping {
+            start,
+            end,
+            readable: false,
+            writable: false,
+            executable: false,
+            shared: false,
+            path: PathBuf::new(),
+            offset: 0,
+        }));
+        all.sort_by_key(|mapping| mapping.start);
+        all
     }
 
     /// Keeps a copy of the replay that is shown, at this stop.
@@ -151,6 +174,13 @@ impl Inferior {
         let threads: Vec<ThreadId> = threads.copied().collect();
         for thread in threads {
             self.write_registers(thread);
+        }
+    }
+
+    /// Adds the lasting sites of what was put aside to those of the replay that is shown.
+    pub(crate) fn add_sites_of(&mut self, aside: &Aside) {
+        for (addr, owner) in aside.sites.lasting() {
+            self.add_site_later(addr, owner);
         }
     }
 

@@ -79,6 +79,15 @@ pub trait Recordings {
     fn is_recorded(&self) -> bool {
         false
     }
+    /// Returns the address of a system call instruction whose calls are not the program's; `None`: the process
+    /// is not recorded.
+    fn own_system_call(&self) -> Option<LoadAddr> {
+        None
+    }
+    /// Returns the ranges of memory that the shown replay will map, or has mapped.
+    fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
+        Vec::new()
+    }
     /// Returns the state of the recording; `None`: the process is not recorded.
     fn recording(&self) -> Option<RecordingState> {
         None

@@ -74,9 +74,15 @@ impl Debugger {
         };
         searching.search.begin_pass();
         let event = searching.search.end.event;
-        let begun = self
-            .inferior
-            .begin_replay(searching.search.first, Some(event));
+        // At statements, breakpoints would be in the way: a jump serves one owner.
+        let is_statement = searching.search.goal.is_statement();
+        let rows = &searching.row_ids;
+        let keeps = |owner| match owner {
+            Owner::User(id) => !is_statement || rows.contains(&id),
+            _ => true,
+        };
+        let first = searching.search.first;
+        let begun = self.inferior.begin_replay(first, Some(event), keeps);
         match begun {
             Ok(aside) => drop(searching.origin.get_or_insert(aside)),
             Err(why) => {
@@ -229,7 +235,7 @@ impl Debugger {
         if let Some(searching) = &mut self.travel.search {
             searching.search.first = 0;
         }
-        match self.inferior.begin_replay(0, None) {
+        match self.inferior.begin_replay(0, None, |_| true) {
             Ok(_) => {
                 self.finish_search();
                 self.inferior.set_state(State::Running);
@@ -258,6 +264,9 @@ impl Debugger {
             let counted = search.counted(id).unwrap_or(passed);
             let at = before.saturating_sub(counted).saturating_add(passed);
             self.stops.breakpoints.set_hits(id, at);
+        }
+        if let Some(origin) = &origin {
+            self.inferior.add_sites_of(origin);
         }
         if let Some(aside) = origin
             && self.travel.head.is_none()

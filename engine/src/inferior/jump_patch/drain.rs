@@ -42,7 +42,7 @@ impl Inferior {
         }
         // A word of zeros: an empty name.
         let name = self.jumps.new_counter(self.arch, near).ok_or(NO)?;
-        let mappings = self.os.mappings(pid);
+        let mappings = self.occupied(pid);
         let at = free_place(self.arch, near, len, &mappings).ok_or(NO)?;
         let file = self.inject_syscall(thread, SystemCall::MemoryFile { name });
         let descriptor = file

@@ -148,7 +148,7 @@ impl Inferior {
             return false;
         };
         let len = REGION + COUNTERS;
-        let Some(place) = free_place(self.arch, addr, len, &self.os.mappings(pid)) else {
+        let Some(place) = free_place(self.arch, addr, len, &self.occupied(pid)) else {
             return false;
         };
         let counters = SystemCall::MapData {

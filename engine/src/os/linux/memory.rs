@@ -106,7 +106,11 @@ impl AddressSpace for LinuxBackend {
     }
 
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {
-        let shared = super::shared_file(pid, descriptor, usize::try_from(len).ok()?);
+        let shared = super::shared_file(
+            self.actual_process(pid),
+            descriptor,
+            usize::try_from(len).ok()?,
+        );
         shared
             .inspect_err(|error| tracing::info!(%error, "cannot share memory with the program"))
             .ok()

@@ -11,6 +11,16 @@ impl Recordings for LinuxBackend {
         self.recording.is_some()
     }
 
+    fn own_system_call(&self) -> Option<LoadAddr> {
+        self.recording.as_ref()?;
+        Some(super::record::OWN_CALL)
+    }
+
+    fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
+        let recording = self.recording.as_ref();
+        recording.map_or_else(Vec::new, |recording| recording.mapped_later())
+    }
+
     fn recording(&self) -> Option<RecordingState> {
         Some(self.recording.as_ref()?.state())
     }

@@ -2,6 +2,7 @@
 
 use super::registers::Registers;
 use super::tracee::Tracee;
+use dwarf::LoadAddr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -100,6 +101,33 @@ impl Log {
     /// Returns the memory that the log takes, about.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Returns the ranges of memory that the program has mapped.
+    pub fn mapped(&self) -> Vec<(LoadAddr, LoadAddr)> {
+        const PAGE: u64 = 4096;
+        let mut ranges = Vec::new();
+        let (mut low, mut high) = (u64::MAX, 0);
+        for event in &self.events {
+            let [_, second, third, ..] = event.entry.arguments;
+            let (result, len) = match (&event.effect, event.entry.number) {
+                (Effect::Map { result } | Effect::MapFile { result, .. }, _) => (*result, second),
+                (Effect::Repeat { result }, libc::SYS_mremap) => (*result, third),
+                (Effect::Repeat { result }, libc::SYS_brk) => {
+                    low = low.min(*result as u64);
+                    high = high.max(*result as u64);
+                    continue;
+                }
+                _ => continue,
+            };
+            let start = result as u64;
+            let end = start.saturating_add(len).saturating_add(PAGE - 1) & !(PAGE - 1);
+            ranges.push((LoadAddr(start), LoadAddr(end)));
+        }
+        if low < high {
+            ranges.push((LoadAddr(low), LoadAddr(high)));
+        }
+        ranges
     }
 
     /// Forgets all events.

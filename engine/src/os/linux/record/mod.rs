@@ -33,11 +33,15 @@ pub(super) mod tracee;
 use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::os::recording::{Check, HashEvents, Report};
+use dwarf::LoadAddr;
 use processor::Processors;
 use recorder::{Recorded, Recorder};
 use replay::Replay;
 pub(super) use session::Recording;
 use std::io;
+
+/// The address of the recorder's system call instruction in each recorded program.
+pub(super) const OWN_CALL: LoadAddr = LoadAddr(scratch::CALL);
 
 /// Runs a program with the streams of this process, and records it. With `hashes`, compares a replay
 /// from each snapshot with the recording afterwards. The calling thread should be the only one.

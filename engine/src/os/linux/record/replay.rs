@@ -163,7 +163,7 @@ impl Replay {
     /// Enters the handlers of signals that were delivered here. Returns what stops the replay here.
     fn settle(&mut self, log: &Log) -> Result<Option<Replayed>, Divergence> {
         loop {
-            if self.pause_at == Some(self.next) {
+            if self.pause_at == Some(self.next) && !self.is_in_own_call() {
                 self.pause_at = None;
                 return Ok(Some(Replayed::Reached));
             }
@@ -175,11 +175,20 @@ impl Replay {
             else {
                 return Ok(None);
             };
+            if self.is_in_own_call() {
+                return Ok(None);
+            }
             self.apply_signal(log)?;
             if self.is_stepping {
                 return Ok(Some(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
             }
         }
+    }
+
+    /// Returns whether the debugger makes it execute a system call of its own.
+    fn is_in_own_call(&self) -> bool {
+        let registers = self.tracee.registers();
+        registers.is_ok_and(|registers| registers.pc() == scratch::CALL)
     }
 
     /// Handles a stop of its process.

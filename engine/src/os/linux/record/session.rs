@@ -87,6 +87,14 @@ impl Recording {
         &self.recorder.log
     }
 
+    /// Returns the ranges of memory that the shown replay will map, or has mapped.
+    pub fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
+        match &self.shown {
+            Some(_) => self.log().mapped(),
+            None => Vec::new(),
+        }
+    }
+
     /// Returns a stop that is known without the kernel.
     pub fn take_seen(&mut self) -> Option<(ThreadId, ThreadEvent)> {
         let event = match self.shown {
