@@ -18,6 +18,7 @@ impl Debugger {
             .jumps
             .all
             .values()
+            .flat_map(|it| &it.breakpoints)
             .filter_map(|it| it.counter)
             .collect();
         counters.sort_unstable();
@@ -40,8 +41,8 @@ impl Debugger {
         let latest = patches.latest.values();
         let counting = latest
             .filter_map(|start| patches.all.get(start))
-            .filter(|it| it.counter.is_some() || it.message.is_some() || it.traces);
-        let sites = counting.filter_map(|it| Some((it.site, it.breakpoint?)));
+            .filter(|it| it.counts() || it.message.is_some() || it.traces);
+        let sites = counting.flat_map(|it| it.breakpoints.iter().map(|of| (it.site, of.id)));
         let sites: Vec<(LoadAddr, _)> = sites.collect();
         for (addr, id) in sites {
             self.inferior.end_jump_at(addr);

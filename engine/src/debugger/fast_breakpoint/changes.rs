@@ -26,23 +26,24 @@ impl Debugger {
 
     /// Removes the jump patches of changed breakpoints: their conditions are outdated.
     pub(crate) fn end_changed_jumps(&mut self) {
-        let mut gone = Vec::new();
+        let (mut gone, mut changed) = (Vec::new(), Vec::new());
         // Earlier patches of a site have been removed already.
         for start in self.inferior.jumps.latest.values() {
-            let Some(patch) = self.inferior.jumps.all.get_mut(start) else {
+            let Some(patch) = self.inferior.jumps.all.get(start) else {
                 continue;
             };
-            let Some(id) = patch.breakpoint else {
-                continue;
-            };
-            let options = self.stops.breakpoints.options(id);
-            if options != Some(&patch.options) {
-                gone.push(patch.site);
-                patch.counter = None;
+            for served in &patch.breakpoints {
+                if self.stops.breakpoints.options(served.id) != Some(&served.options) {
+                    gone.push(patch.site);
+                    changed.push(served.id);
+                }
             }
         }
         for site in &gone {
             self.inferior.jumps.latest.remove(site);
+        }
+        for id in changed {
+            self.inferior.jumps.forget_counters(id, None);
         }
         for site in gone {
             self.inferior.end_jump_at(site);

@@ -6,14 +6,15 @@ use crate::compile::{Captured, CodeScope, Condition};
 use crate::debugger::trace::SiteTrace;
 use crate::debugger::{Debugger, State};
 use crate::expr::Expression;
+use crate::ids::BreakpointId;
 use crate::ids::HitCondition;
 use crate::ids::ThreadId;
 use crate::inferior::displaced::REGION;
-use crate::inferior::jump_patch::JumpPatch;
 use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
 pub(crate) use crate::inferior::jump_patch::trampoline::{Count, Decision, HitAction, Trampoline};
 use crate::inferior::jump_patch::window::{PatchedRange, UNKNOWN_FUNCTION, UNWRITABLE_MEMORY};
+use crate::inferior::jump_patch::{JumpPatch, PatchedBreakpoint};
 use crate::inferior::site::Owner;
 use crate::stops::breakpoint::Segment;
 use crate::stops::breakpoint::evaluation::Evaluation;
@@ -21,7 +22,7 @@ use crate::stops::event::Event;
 use dwarf::LoadAddr;
 
 /// Why a place without room near it keeps its trap.
-const UNMAPPABLE: &str = "cannot map memory for code near it";
+pub(super) const UNMAPPABLE: &str = "cannot map memory for code near it";
 /// Why a place keeps its trap for now.
 const SHARED: &str = "a location is shared with a step or breakpoint";
 
@@ -45,7 +46,7 @@ impl Debugger {
             return false;
         };
         // After the first hit, or after the first call that has returned.
-        if let Some(id) = served.breakpoint
+        if let [id] = served.breakpoints[..]
             && let Some(query) = self.stops.breakpoints.trace(id)
             && (!query.records_calls() || self.stops.breakpoints.exit_at(id, addr).is_some())
         {
@@ -54,7 +55,7 @@ impl Debugger {
         if !site.has_jump() && site.is_jump_due() && self.may_make_jump() {
             self.inferior.jumps.making = true;
             let room = self.inferior.jumps.room();
-            let outcome = self.install_jump_patch(thread, addr, served);
+            let outcome = self.install_jump_patch(thread, addr, &served);
             if outcome.is_err() {
                 self.inferior.jumps.give_back(&room);
             }
@@ -70,11 +71,12 @@ impl Debugger {
                 }
             };
             let is_fast = evaluation == Evaluation::InProgram;
-            if let Some(id) = served.breakpoint
-                && self.stops.breakpoints.set_evaluation(id, addr, evaluation)
-            {
-                self.decide_functions(id, addr, is_fast);
-                self.emit(Event::BreakpointChanged(id));
+            for id in served.breakpoints {
+                let breakpoints = &mut self.stops.breakpoints;
+                if breakpoints.set_evaluation(id, addr, evaluation.clone()) {
+                    self.decide_functions(id, addr, is_fast);
+                    self.emit(Event::BreakpointChanged(id));
+                }
             }
         }
         true
@@ -102,17 +104,14 @@ impl Debugger {
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
-        served: Served,
+        served: &Served,
     ) -> Result<(), Refusal> {
         if let Some(why) = self.inferior.os().why_no_jumps() {
             return Err(why.into());
         }
-        let Some(id) = served.breakpoint else {
-            if !self.inferior.find_jump_room(thread, addr) {
-                return Err(UNMAPPABLE.into());
-            }
-            let patch = self.prepare(addr, served, None, None, None)?;
-            return self.put_ready(thread, addr, vec![patch], None);
+        let [id] = served.breakpoints[..] else {
+            let patch = self.prepare_counting(thread, addr, served)?;
+            return self.put_ready(thread, addr, vec![patch]);
         };
         let (condition, hit) = self.stops.breakpoints.in_process_check(id)?;
         let query = self.stops.breakpoints.trace(id);
@@ -167,23 +166,23 @@ impl Debugger {
             let decides = trace.as_ref().is_none_or(SiteTrace::has_condition);
             let condition = condition.as_deref().filter(|_| decides);
             let served = self.served(site);
-            let served = served.filter(|served| served.breakpoint == Some(id));
+            let served = served.filter(|served| served.breakpoints[..] == [id]);
             let served = served.ok_or_else(|| Refusal::passing(SHARED))?;
-            ready.push(self.prepare(site, served, condition, count, trace.as_ref())?);
+            let asked = (id, condition, count);
+            ready.push(self.prepare(site, asked, served.end, trace.as_ref())?);
         }
-        self.put_ready(thread, addr, ready, count)
+        self.put_ready(thread, addr, ready)
     }
 
-    /// Writes trampolines and the jumps to them, one of them at `addr`. The breakpoint that they serve
-    /// has this counter, if its hits are counted.
+    /// Writes trampolines and the jumps to them, one of them at `addr`. All serve the same breakpoints.
     fn put_ready(
         &mut self,
         thread: ThreadId,
         addr: LoadAddr,
         ready: Vec<JumpPatch>,
-        count: Option<Count>,
     ) -> Result<(), Refusal> {
-        let id = ready.first().and_then(|patch| patch.breakpoint);
+        let served = ready.iter().take(1).flat_map(|patch| &patch.breakpoints);
+        let served: Vec<_> = served.map(|it| (it.id, it.counter)).collect();
         let jumps = self.inferior.lay_jumps(thread, &ready)?;
         self.with_world_stopped(thread, |this, world| {
             let Some(world) = world else {
@@ -198,10 +197,10 @@ impl Debugger {
                     "a signal handler returns to a hit that is already counted",
                 ));
             }
-            if let (Some(id), Some(count)) = (id, count) {
-                let hits = this.stops.breakpoints.hits(id) + this.inferior.counted_by_jumps(id);
+            for (id, counter) in &served {
+                let hits = this.stops.breakpoints.hits(*id) + this.inferior.counted_by_jumps(*id);
                 let os = this.inferior.os();
-                if !os.write_memory(count.at, &hits.to_le_bytes()) {
+                if counter.is_some_and(|at| !os.write_memory(at, &hits.to_le_bytes())) {
                     return Err(UNWRITABLE_MEMORY.into());
                 }
             }
@@ -215,17 +214,13 @@ impl Debugger {
                 }
                 return Err(why);
             }
-            if let (Some(id), Some(count)) = (id, count) {
-                this.stops.breakpoints.reset_trap_hits(id);
-                for former in this.inferior.jumps.all.values_mut() {
-                    if former.breakpoint == Some(id) && former.counter != Some(count.at) {
-                        former.counter = None;
-                    }
+            for (id, counter) in &served {
+                if counter.is_some() {
+                    this.stops.breakpoints.reset_trap_hits(*id);
+                    this.inferior.jumps.forget_counters(*id, *counter);
                 }
-            }
-            if let Some(id) = id {
-                let entry = this.stops.breakpoints.exit_at(id, addr);
-                this.tell_calls_outside(id, entry.map_or(addr, |exit| exit.entry));
+                let entry = this.stops.breakpoints.exit_at(*id, addr);
+                this.tell_calls_outside(*id, entry.map_or(addr, |exit| exit.entry));
             }
             for patch in ready {
                 let start = patch.trampoline.start;
@@ -241,39 +236,19 @@ impl Debugger {
     fn prepare(
         &mut self,
         site: LoadAddr,
-        served: Served,
-        condition: Option<&Expression>,
-        count: Option<Count>,
+        (id, condition, count): (BreakpointId, Option<&Expression>, Option<Count>),
+        is_for_end: bool,
         trace: Option<&SiteTrace>,
     ) -> Result<JumpPatch, Refusal> {
-        let id = served.breakpoint;
+        let window = self.free_window_at(site)?;
+        let end = self.compiled_end().filter(|_| is_for_end).transpose()?;
+        let condition = self.compiled_condition(site, id, condition)?;
         let breakpoints = &self.stops.breakpoints;
-        let window = self.window_at(site)?;
-        if self
-            .inferior
-            .debug_registers
-            .has_code_in(site + 1, window.reaches_to(site))
-        {
-            return Err(Refusal::passing("another breakpoint is too close"));
-        }
-        let end = match &self.stops.search_end {
-            Some(end) if served.end => {
-                let compiled = Condition::of_expected(self.inferior.arch, &end.expected());
-                Some(compiled.map_err(|why| why.to_string())?)
-            }
-            _ => None,
-        };
         let thread = self.inferior.jumps.thread_number.flatten();
-        let hidden = id.map_or(0, |id| breakpoints.hidden(id, site));
+        let hidden = breakpoints.hidden(id, site);
         let scope = CodeScope::at(&self.images.modules, site, hidden).with_thread_number(thread);
-        let expected = id.and_then(|id| breakpoints.expected_at(id, site));
-        let condition = match (condition, expected) {
-            (None, Some(expected)) => Some(Condition::of_expected(self.inferior.arch, &[expected])),
-            (condition, _) => condition.map(|condition| Condition::compile(condition, &scope)),
-        };
-        let condition = condition.transpose().map_err(|why| why.to_string())?;
-        let message = id
-            .and_then(|id| breakpoints.message(id))
+        let message = breakpoints
+            .message(id)
             .filter(|_| logs_in_process(count.map(|count| count.hit)))
             .map(|segments| message_of(&segments, &scope));
         let message = match (message, count) {
@@ -289,15 +264,67 @@ impl Debugger {
                 count,
             },
             (Some(count), ..) => HitAction::Count(count),
-            _ if id.is_none() => HitAction::Pass,
             _ => HitAction::Stop,
         };
-        let options = id.and_then(|id| breakpoints.options(id).cloned());
-        let options = options.unwrap_or_default();
         let decision = Decision {
             end: end.as_ref(),
             condition: condition.as_ref(),
         };
+        let options = breakpoints.options(id).cloned().unwrap_or_default();
+        let trampoline = self.build_trampoline(site, &window, decision, then)?;
+        let served = PatchedBreakpoint {
+            id,
+            counter: count.map(|count| count.at),
+            options,
+        };
+        Ok(JumpPatch {
+            site,
+            breakpoints: [served].into_iter().collect(),
+            is_for_end,
+            trampoline,
+            springboard: None,
+            window,
+            message,
+            traces: trace.is_some(),
+        })
+    }
+
+    /// Compiles the comparison with the end of a search.
+    pub(super) fn compiled_end(&self) -> Option<Result<Condition, Refusal>> {
+        let end = self.stops.search_end.as_ref()?;
+        let compiled = Condition::of_expected(self.inferior.arch, &end.expected());
+        Some(compiled.map_err(|why| why.to_string().into()))
+    }
+
+    /// Compiles what must hold at a site for a hit of a breakpoint.
+    pub(super) fn compiled_condition(
+        &self,
+        site: LoadAddr,
+        id: BreakpointId,
+        condition: Option<&Expression>,
+    ) -> Result<Option<Condition>, Refusal> {
+        let breakpoints = &self.stops.breakpoints;
+        let compiled = match (condition, breakpoints.expected_at(id, site)) {
+            (Some(condition), _) => {
+                let thread = self.inferior.jumps.thread_number.flatten();
+                let hidden = breakpoints.hidden(id, site);
+                let scope = CodeScope::at(&self.images.modules, site, hidden);
+                Condition::compile(condition, &scope.with_thread_number(thread))
+            }
+            (None, Some(expected)) => Condition::of_expected(self.inferior.arch, &[expected]),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(compiled.map_err(|why| why.to_string())?))
+    }
+
+    /// Builds a trampoline in a region near the site, which has room.
+    pub(super) fn build_trampoline(
+        &mut self,
+        site: LoadAddr,
+        window: &PatchedRange,
+        decision: Decision<'_>,
+        then: HitAction<'_>,
+    ) -> Result<Trampoline, Refusal> {
         let processor = self.inferior.processor();
         let region = self
             .inferior
@@ -305,25 +332,24 @@ impl Debugger {
             .near(self.inferior.arch, site)
             .ok_or("no memory left for code near it")?;
         let start = region.start + region.used;
-        let trampoline = Trampoline::build(processor, start, site, &window, decision, then)
+        let trampoline = Trampoline::build(processor, start, site, window, decision, then)
             .map_err(|_| "instructions cannot be relocated")?;
         let used = region.used + (trampoline.bytes.len() as u64).next_multiple_of(64);
         if used > REGION {
             return Err("the compiled code is too long".into());
         }
         region.used = used;
-        Ok(JumpPatch {
-            site,
-            breakpoint: id,
-            is_for_end: served.end,
-            trampoline,
-            springboard: None,
-            window,
-            counter: count.map(|count| count.at),
-            message,
-            traces: trace.is_some(),
-            options,
-        })
+        Ok(trampoline)
+    }
+
+    /// Returns the instructions at a site that a jump would cover, if no debug register stops in them.
+    pub(super) fn free_window_at(&self, site: LoadAddr) -> Result<PatchedRange, Refusal> {
+        let window = self.window_at(site)?;
+        let registers = &self.inferior.debug_registers;
+        match registers.has_code_in(site + 1, window.reaches_to(site)) {
+            true => Err(Refusal::passing("another breakpoint is too close")),
+            false => Ok(window),
+        }
     }
 
     /// Returns the instructions at a site that a jump would cover.

@@ -3,6 +3,7 @@
 
 mod calls;
 mod changes;
+mod count_all;
 mod drain;
 mod install;
 mod served;

@@ -3,9 +3,10 @@
 use super::live::{Live, Program, alone, when};
 use crate::ids::{BreakpointId, BreakpointOptions};
 use crate::os::RegisterSet;
+use crate::stops::breakpoint::frame_places::FramePlace;
 use crate::stops::event::StopReason;
 use crate::stops::search_end::SearchEnd;
-use dwarf::LoadAddr;
+use dwarf::{LoadAddr, Register};
 use std::collections::BTreeMap;
 
 const SOURCE: &str = r#"
@@ -39,6 +40,11 @@ int main(int argc, char **argv) {
     return 0; //@ end
 }
 "#;
+
+const STACK_POINTER: Register = match cfg!(target_arch = "x86_64") {
+    true => Register(7),
+    false => Register(31),
+};
 
 /// Runs to this hit of a line. Returns the registers there.
 fn at_hit(program: &Program, [what, count]: [&str; 2], marker: &str, hit: u64) -> RegisterSet {
@@ -216,5 +222,59 @@ fn breakpoint_at_the_end_that_does_not_only_count_stops() {
         run_to_end(&mut live);
         assert_eq!(live.global("passes"), 89);
         assert_eq!(live.debugger.end_counting(), BTreeMap::from([(ids[0], 1)]));
+    });
+}
+
+#[test]
+fn breakpoints_at_one_place_and_the_end_count_in_the_program() {
+    alone(|| {
+        for level in ["-O0", "-O2"] {
+            let Some(program) = Program::build(SOURCE, level) else {
+                return;
+            };
+            const HIT: u64 = 2345;
+            let registers = at_hit(&program, ["differ", "5000"], "hot", HIT);
+            let run = |target: Option<u64>| {
+                let mut live = Live::launch(&program, &["differ", "5000"]);
+                let client = live.breakpoints(&[("hot", when("i % 3 == 0"))])[0];
+                let frame = |register, value| {
+                    vec![FramePlace {
+                        addr: registers.pc(),
+                        register,
+                        value,
+                    }]
+                };
+                let (sp, value) = (STACK_POINTER, registers.sp());
+                let hidden = [frame(sp, value), frame(sp, value + 16)];
+                let hidden = live.debugger.set_frame_places(&hidden);
+                let targets = target.map(|target| (hidden[0], target));
+                live.debugger.begin_counting(targets.into_iter().collect());
+                assert!(live.debugger.set_search_end(SearchEnd::new(registers)));
+                (live, client, hidden)
+            };
+            let (mut live, client, hidden) = run(None);
+            run_to_end(&mut live);
+            assert_eq!(live.global("passes"), HIT - 1);
+            if cfg!(target_arch = "x86_64") {
+                assert!(has_jump(&live, registers.pc()), "{level}");
+                assert!(compared(&live) < 20, "{level}");
+            }
+            let passes =
+                |live: &Live<'_>| [client, hidden[0], hidden[1]].map(|id| live.debugger.passes(id));
+            assert_eq!(passes(&live), [(HIT - 1).div_ceil(3), HIT - 1, 0]);
+            // The hit that stops is found among them, and counted.
+            for target in [7, 1000] {
+                let (mut live, ..) = run(Some(target));
+                let reason = live.run();
+                assert!(
+                    matches!(&reason, Some(StopReason::Breakpoint(at)) if *at == [hidden[0]]),
+                    "{reason:?}"
+                );
+                assert_eq!(live.global("passes"), target - 1);
+                assert_eq!(passes(&live), [target.div_ceil(3), target, 0]);
+                run_to_end(&mut live);
+                assert_eq!(passes(&live), [(HIT - 1).div_ceil(3), HIT - 1, 0]);
+            }
+        }
     });
 }

@@ -30,6 +30,8 @@
 //! - A log record contains all bytes that the formatter reads, with their addresses
 //!   (`compile/captured`), so the message is what the interpreter would print. Values too long for
 //!   a record deopt.
+//! - The code of a site where several breakpoints count evaluates all conditions before it counts: a
+//!   deopt has no effect. Nothing else counts there meanwhile: the program has one thread.
 //! - Each hit is counted once; a hit that deopts is counted by the debugger with the world stopped.
 //! - A thread that must resume inside the patched bytes is sent to the copy
 //!   (`JumpPatches::relocated_pc`). A thread that gets a signal leaves the copies first.
@@ -69,6 +71,7 @@ pub(crate) use calls::Counted;
 pub use coverage::Coverage;
 use dwarf::LoadAddr;
 use log_ring::{Message, Ring};
+use smallvec::SmallVec;
 
 use std::collections::{BTreeMap, BTreeSet};
 pub use trampoline::TrampolineState as Phase;
@@ -89,27 +92,43 @@ pub(crate) struct Region {
 /// A jump patch: the target of a jump, and its data.
 pub(crate) struct JumpPatch {
     pub(crate) site: LoadAddr,
-    pub(crate) breakpoint: Option<BreakpointId>,
+    pub(crate) breakpoints: SmallVec<[PatchedBreakpoint; 1]>,
     /// Whether it recognises the end of a search.
     pub(crate) is_for_end: bool,
     pub(crate) trampoline: Trampoline,
     /// The intermediate jump to the trampoline.
     pub(crate) springboard: Option<LoadAddr>,
     pub(crate) window: PatchedRange,
-    /// Address of the hit counter.
-    pub(crate) counter: Option<LoadAddr>,
     /// The log message of a hit.
     pub(crate) message: Option<Message>,
     /// Whether a hit is recorded for a tracepoint.
     pub(crate) traces: bool,
-    /// The breakpoint's options when this was compiled.
+}
+
+/// A breakpoint whose hits a trampoline evaluates.
+pub(crate) struct PatchedBreakpoint {
+    pub(crate) id: BreakpointId,
+    /// Address of the hit counter.
+    pub(crate) counter: Option<LoadAddr>,
+    /// The options when this was compiled.
     pub(crate) options: BreakpointOptions,
 }
 
 impl JumpPatch {
     /// Returns the number of owners of its site that it serves.
     fn owners(&self) -> usize {
-        usize::from(self.breakpoint.is_some()) + usize::from(self.is_for_end)
+        self.breakpoints.len() + usize::from(self.is_for_end)
+    }
+
+    /// Returns whether it counts hits.
+    pub(crate) fn counts(&self) -> bool {
+        self.breakpoints.iter().any(|it| it.counter.is_some())
+    }
+
+    /// Returns the address of the hit counter of a breakpoint.
+    fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
+        let mut breakpoints = self.breakpoints.iter();
+        breakpoints.find(|it| it.id == breakpoint)?.counter
     }
 }
 
@@ -211,19 +230,25 @@ impl JumpPatches {
 
     /// Returns the address of the hit counter of a breakpoint.
     pub(crate) fn counter(&self, breakpoint: BreakpointId) -> Option<LoadAddr> {
-        let of_it = |patch: &&JumpPatch| patch.breakpoint == Some(breakpoint);
         self.all
             .values()
-            .filter(of_it)
-            .find_map(|patch| patch.counter)
+            .find_map(|patch| patch.counter(breakpoint))
+    }
+
+    /// Forgets the hit counters of a breakpoint but for the one at this address: it has the hits of
+    /// all.
+    pub(crate) fn forget_counters(&mut self, breakpoint: BreakpointId, but: Option<LoadAddr>) {
+        let served = self.all.values_mut().flat_map(|it| &mut it.breakpoints);
+        for served in served.filter(|it| it.id == breakpoint && it.counter != but) {
+            served.counter = None;
+        }
     }
 
     /// Returns whether a jump leads to code that counts hits of a breakpoint.
     pub(crate) fn count_for(&self, breakpoint: BreakpointId, sites: &Sites) -> bool {
         let mut latest = self.latest.values().filter_map(|start| self.all.get(start));
         latest.any(|patch| {
-            patch.breakpoint == Some(breakpoint)
-                && patch.counter.is_some()
+            patch.counter(breakpoint).is_some()
                 && sites.get(patch.site).is_some_and(|site| site.has_jump())
         })
     }

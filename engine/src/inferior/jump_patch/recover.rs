@@ -36,7 +36,7 @@ impl Inferior {
                 (kept, Some(site), None)
             }
             Phase::Committing if trampoline.stop == Some(raw.pc()) => {
-                let counted = patch.breakpoint.map(|id| (site, id));
+                let counted = patch.breakpoints.first().map(|it| (site, it.id));
                 (trampoline.kept(), None, counted)
             }
             Phase::InRelocated(addr) => {

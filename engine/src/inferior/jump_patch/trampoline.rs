@@ -57,6 +57,20 @@ impl<'a> From<Option<&'a Condition>> for Decision<'a> {
     }
 }
 
+/// Maximum number of breakpoints whose hits one trampoline counts.
+pub const MAX_COUNTED: usize = 8;
+
+/// A breakpoint whose hits are only counted.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Its condition.
+    pub condition: Option<Condition>,
+    /// Address of its counter.
+    pub at: LoadAddr,
+    /// The number of the hit that stops, from 1.
+    pub target: Option<u64>,
+}
+
 /// The action at a hit whose condition holds.
 #[derive(Clone, Copy, Debug)]
 pub enum HitAction<'a> {
@@ -66,6 +80,9 @@ pub enum HitAction<'a> {
     Stop,
     /// Count the hit.
     Count(Count),
+    /// Count the hits of several breakpoints, at most [`MAX_COUNTED`]; trap before that if one of them
+    /// has the number that stops. Only for programs with one thread: another one could count meanwhile.
+    CountAll(&'a [Counted]),
     /// Write a record; if hits are counted, only for those that would stop.
     Say {
         message: &'a Message,
@@ -241,6 +258,11 @@ impl Trampoline {
             #[cfg(test)]
             Arch::Fixed => Err(CannotRelocate),
         }
+    }
+
+    /// Returns whether [`HitAction::CountAll`] is there for an instruction set.
+    pub fn can_count_all(arch: Arch) -> bool {
+        arch == Arch::X86_64
     }
 
     /// Returns the addresses of its traps.

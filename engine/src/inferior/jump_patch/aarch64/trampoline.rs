@@ -331,7 +331,7 @@ pub fn build(
             ring,
             count,
         } => (count, Some((message, ring))),
-        HitAction::Trace(_) => return Err(CannotRelocate),
+        HitAction::CountAll(_) | HitAction::Trace(_) => return Err(CannotRelocate),
     };
     let mut used = BTreeSet::from([FLOAT_STATE.0.0, FLOAT_STATE.1.0]);
     let number = |register: Register| register.0 as u8;

@@ -7,6 +7,7 @@ use super::super::trampoline::{
     TrampolineState,
 };
 use super::super::window::PatchedRange;
+use super::count_all::{CountAll, MARKS};
 use super::trace::{self, Clock, TRACING};
 use super::trace_call::{CALL_BYTES, RETURN_TICKS, Slots};
 use super::trace_path::Paths;
@@ -332,7 +333,7 @@ pub fn build(
     then: HitAction<'_>,
 ) -> Result<Trampoline, CannotRelocate> {
     let (count, say, tracing) = match then {
-        HitAction::Pass | HitAction::Stop => (None, None, None),
+        HitAction::Pass | HitAction::Stop | HitAction::CountAll(_) => (None, None, None),
         HitAction::Count(count) => (Some(count), None, None),
         HitAction::Say {
             message,
@@ -341,9 +342,19 @@ pub fn build(
         } => (count, Some((message, ring)), None),
         HitAction::Trace(tracing) => (None, None, Some(tracing)),
     };
+    let count_all = match then {
+        HitAction::CountAll(counted) => Some(CountAll { counted, marks: 0 }),
+        _ => None,
+    };
+    let conditions = || {
+        let others = count_all.into_iter().flat_map(CountAll::conditions);
+        decision.conditions().chain(others)
+    };
     let mut used: BTreeSet<u16> = BTreeSet::new();
-    let clobbered = decision.conditions().flat_map(Condition::clobbers);
-    used.extend(clobbered.map(|it| it.0));
+    used.extend(conditions().flat_map(Condition::clobbers).map(|it| it.0));
+    if let Some(count_all) = count_all {
+        used.extend(count_all.clobbers().map(|it| it.0));
+    }
     if count.is_some() {
         used.extend(COUNTING.map(|it| it.0));
     }
@@ -378,14 +389,19 @@ pub fn build(
     it.kept.depth += 8;
     it.kept.saved += 1;
     let pushed = it.kept;
-    let vectors = decision.conditions().any(Condition::uses_vectors)
+    let vectors = conditions().any(Condition::uses_vectors)
         || say.is_some_and(|(message, _)| message.values().any(Captured::uses_vectors))
         || tracing.is_some_and(|it| it.traced.uses_vectors());
     // Vector registers, then the values of the message or of the tracepoint.
     let values = if vectors { VECTOR_AREA } else { 0 };
+    let count_all = count_all.map(|it| CountAll {
+        marks: values,
+        ..it
+    });
     let traced = tracing.map(|it| (it, Values::above(values, it.traced)));
     let area = values
         + say.map_or(0, |(message, _)| message.size() as i32)
+        + count_all.map_or(0, |_| MARKS)
         + traced.map_or(0, |(tracing, values)| {
             values.size + call_bytes(tracing.moment) + 8
         });
@@ -438,6 +454,17 @@ pub fn build(
         saved.written = used.iter().fold(0, |all, number| all | 1 << number);
         it.trace(tracing, values, &saved, (no, deopt))?;
         it.restore_vectors()?;
+        it.asm.jmp(leave)?;
+    }
+    if let Some(count_all) = count_all {
+        count_all.decide(&mut it.asm, &mut saved, deopt)?;
+        it.restore_vectors()?;
+        count_all.check_targets(&mut it.asm, deopt)?;
+        it.evaluating();
+        for nth in 0..count_all.counted.len() {
+            count_all.count(&mut it.asm, nth)?;
+            it.mark(TrampolineState::Committing);
+        }
         it.asm.jmp(leave)?;
     }
     let mut stop = None;

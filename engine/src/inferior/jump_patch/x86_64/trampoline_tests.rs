@@ -4,7 +4,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::super::log_ring::{self, Message, MessagePart, Ring};
-use super::super::trampoline::{Count, Decision, HitAction, TrampolineState};
+use super::super::trampoline::{Count, Counted, Decision, HitAction, TrampolineState};
 use super::super::window::PatchedRange;
 use super::function_code::FunctionCode;
 use crate::arch::{Arch, x86_64};
@@ -447,6 +447,54 @@ fn end_is_recognised_before_a_hit_is_counted() {
     }
 }
 
+#[test]
+fn hits_of_several_breakpoints_are_counted_or_none() {
+    for (name, code) in CODES {
+        let machine = machine();
+        let alone = run(&machine, code, None).seen;
+        let counters = Box::new([0u64; 4]);
+        let place = counters.as_ptr() as u64;
+        let counted = |nth: u64, condition: Option<&str>, target| Counted {
+            condition: condition.map(|text| self::condition(&machine, text)),
+            at: LoadAddr(place + 8 * nth),
+            target,
+        };
+        let counts = || [0, 1, 2, 3].map(|nth| read_word(LoadAddr(place + 8 * nth)));
+        // Each condition reads registers that others, or the marks, may have changed.
+        let mut all = vec![
+            counted(0, Some("x > 2 && a == 0"), None),
+            counted(1, None, None),
+            counted(2, Some("i == 8 || i * a == 3"), Some(1)),
+            counted(3, Some("a == 0 && i == 7"), Some(3)),
+        ];
+        let words = Box::new([1, 2]);
+        let mut state = state_of(&machine, &words);
+        state[0] = Expected::Register(dwarf::Register(0), 1);
+        let end = Condition::of_expected(Arch::X86_64, &state).expect("a condition");
+        let decision = Decision {
+            end: Some(&end),
+            condition: None,
+        };
+        let pass = |all: &[Counted]| {
+            let with = run_decided(&machine, code, Some((decision, HitAction::CountAll(all))));
+            assert_eq!(with.seen, alone, "{name}");
+            assert!(!with.stopped && with.traps == usize::from(with.is_evaluated_outside));
+            (with.traps, counts())
+        };
+        assert_eq!(pass(&all), (0, [1, 1, 0, 1]), "{name}");
+        assert_eq!(pass(&all), (0, [2, 2, 0, 2]), "{name}");
+        // The third hit of the last one stops; the debugger counts for all.
+        assert_eq!(pass(&all), (1, [2, 2, 0, 2]), "{name}");
+        all[3].target = None;
+        assert_eq!(pass(&all), (0, [3, 3, 0, 3]), "{name}");
+        // So does one whose condition the program cannot evaluate.
+        all[3] = counted(3, Some("*(int *)16 == i / (a - a)"), None);
+        all[2].condition = None;
+        all[2].target = Some(9);
+        assert_eq!(pass(&all), (1, [3, 3, 0, 3]), "{name}");
+    }
+}
+
 /// Returns the instructions that a jump at a site replaces.
 fn window(site: LoadAddr, code: &[u8], machine: &Machine) -> PatchedRange {
     let run = super::function_code::CodeRange {
@@ -570,8 +618,15 @@ fn every_instruction_has_a_state() {
     };
     let ring = LoadAddr(0x2000);
     let site = LoadAddr(0x40_0000);
+    let counted = [None, Some(holds.clone())].map(|condition| Counted {
+        condition,
+        at: LoadAddr(0x1000),
+        target: Some(3),
+    });
     for then in [
         HitAction::Stop,
+        HitAction::Pass,
+        HitAction::CountAll(&counted),
         HitAction::Count(count),
         HitAction::Say {
             message: &message,
@@ -590,7 +645,11 @@ fn every_instruction_has_a_state() {
         let code = asm.assemble(site.0).expect("code");
         let window = window(site, &code, &machine);
         let start = LoadAddr(0x41_0000);
-        let trampoline = super::trampoline::build(start, site, &window, Some(&holds).into(), then);
+        let decision = Decision {
+            end: Some(&holds),
+            condition: Some(&holds),
+        };
+        let trampoline = super::trampoline::build(start, site, &window, decision, then);
         let trampoline = trampoline.expect("a trampoline");
         let mut decoder = iced_x86::Decoder::with_ip(64, &trampoline.bytes, start.0, 0);
         let mut decided = false;
@@ -602,6 +661,12 @@ fn every_instruction_has_a_state() {
                 .state(LoadAddr(instruction.ip()))
                 .expect("a state");
             decided |= state == TrampolineState::Committing;
+            // Counters are changed only where nothing starts again.
+            if instruction.mnemonic() == iced_x86::Mnemonic::Inc
+                && instruction.op0_kind() == iced_x86::OpKind::Memory
+            {
+                assert_eq!(state, TrampolineState::Committing);
+            }
             // While the evaluation may start again, only the stack is written.
             let stores = instruction.has_lock_prefix();
             assert!(
@@ -613,7 +678,7 @@ fn every_instruction_has_a_state() {
             );
             at_end = Some(state);
         }
-        let says_something = !matches!(then, HitAction::Stop);
+        let says_something = !matches!(then, HitAction::Stop | HitAction::Pass);
         assert_eq!(decided, says_something);
         assert!(
             matches!(at_end, Some(TrampolineState::InRelocated(next)) if next == LoadAddr(site.0 + 0x100)),
