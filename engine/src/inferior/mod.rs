@@ -43,7 +43,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub(crate) use trap::{SigtrapKind, StopCause};
-pub(crate) use travel::{Arrival as ArrivalAt, Aside, Mark};
+pub(crate) use travel::{Arrival as ArrivalAt, Aside, Mark, ReplayFrom};
 pub(crate) use world::StoppedWorld;
 
 /// How long to wait for more output of a process that has ended, before its end is reported.
@@ -129,6 +129,8 @@ pub(crate) struct Inferior {
     pub system_call_at: Option<LoadAddr>,
     /// Sites of a replay whose memory is not mapped yet.
     missing: Vec<(LoadAddr, site::Owner)>,
+    /// The sites in kept copies of replays, without jumps.
+    kept_sites: [Sites; 2],
     /// The thread whose process is shown as a copy that functions are called in.
     trial: Option<ThreadId>,
 }
@@ -163,6 +165,7 @@ impl Inferior {
             pid: None,
             system_call_at: None,
             missing: Vec::new(),
+            kept_sites: [Sites::default(), Sites::default()],
             trial: None,
         }
     }

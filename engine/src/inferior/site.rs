@@ -194,11 +194,18 @@ impl Sites {
         self.arch = arch;
     }
 
+    /// Returns all owners, with their addresses.
+    pub fn all(&self) -> Vec<(LoadAddr, Owner)> {
+        let all = self.sites.iter();
+        all.flat_map(|(addr, site)| site.owners.iter().map(|owner| (*addr, *owner)))
+            .collect()
+    }
+
     /// Returns the owners that are the same in each replay of the program, with their addresses.
     pub fn lasting(&self) -> Vec<(LoadAddr, Owner)> {
-        let all = self.sites.iter();
-        let all = all.flat_map(|(addr, site)| site.owners.iter().map(|owner| (*addr, *owner)));
-        all.filter(|(_, owner)| owner.is_lasting()).collect()
+        let mut all = self.all();
+        all.retain(|(_, owner)| owner.is_lasting());
+        all
     }
 
     /// Returns whether a site has an owner.
@@ -320,15 +327,6 @@ impl Sites {
     /// Removes the trap for an in-place step, without changing its owners.
     pub fn lift(&self, addr: LoadAddr, os: &dyn Backend) {
         self.restore_original(addr, os);
-    }
-
-    /// Notes that there are no jumps: the process is another one, which has traps in their places.
-    pub fn forget_jumps(&mut self) {
-        for site in self.sites.values() {
-            site.patched.set(None);
-            site.covered.set(None);
-            site.attempts.set(Attempts::default());
-        }
     }
 
     /// Inserts the traps again that other contents have replaced.

@@ -7,7 +7,7 @@ use super::site::{Owner, Sites};
 use super::thread::{RegisterCache, RunState, Thread};
 use super::{Process, State};
 use crate::ids::ThreadId;
-use crate::os::{Mapping, OtherState, RegisterSet, Word};
+use crate::os::{KeptFor, Mapping, OtherState, RegisterSet, Word};
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 
@@ -28,6 +28,23 @@ pub(crate) enum Arrival {
     OtherWord(Word),
     /// It is not.
     Elsewhere,
+}
+
+/// Where a replay begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReplayFrom {
+    /// At a snapshot, by its index.
+    Snapshot(usize),
+    /// At a copy of a replay.
+    Kept(KeptFor),
+}
+
+/// Returns where what is kept for a purpose is.
+fn slot(purpose: KeptFor) -> usize {
+    match purpose {
+        KeptFor::Near => 0,
+        KeptFor::Steps => 1,
+    }
 }
 
 /// A process that was put aside, as the debugger knows it.
@@ -77,18 +94,26 @@ impl Inferior {
         }
     }
 
-    /// Shows a replay from a snapshot in place of what is shown, which is returned. The replay has the
-    /// sites of what was shown with these owners; it will stop before an event.
+    /// Shows a replay in place of what is shown, which is returned. The replay has the sites of what was
+    /// shown with these owners; it will stop before an event.
     ///
     /// # Errors
     /// The system has no memory or processes left.
     pub(crate) fn begin_replay(
         &mut self,
-        snapshot: usize,
+        from: ReplayFrom,
         event: Option<usize>,
         keeps: impl Fn(Owner) -> bool,
     ) -> Result<Aside, String> {
-        self.os.begin_replay(snapshot, event)?;
+        let mut sites = Sites::default();
+        sites.set_arch(self.arch);
+        match from {
+            ReplayFrom::Snapshot(index) => self.os.begin_replay(index, event)?,
+            ReplayFrom::Kept(purpose) => {
+                self.os.begin_kept_replay(purpose, event)?;
+                sites = self.kept_sites[slot(purpose)].clone();
+            }
+        }
         let pid = self.pid.unwrap_or_default();
         let thread = ThreadId(pid);
         let mut process = Process::new(pid, self.launched);
@@ -105,18 +130,22 @@ impl Inferior {
         process.threads.insert(thread, state);
         let aside = Aside {
             process: self.process.replace(process),
-            sites: std::mem::take(&mut self.sites),
+            sites: std::mem::replace(&mut self.sites, sites),
             pads: std::mem::take(&mut self.pads),
             jumps: std::mem::take(&mut self.jumps),
         };
         self.missing.clear();
-        self.sites.set_arch(self.arch);
-        for (addr, owner) in aside.sites.lasting() {
-            if keeps(owner) {
-                self.add_site_later(addr, owner);
+        self.ready.clear();
+        let wanted = aside.sites.lasting();
+        let wanted: Vec<_> = wanted.into_iter().filter(|(_, it)| keeps(*it)).collect();
+        for (addr, owner) in self.sites.all() {
+            if !wanted.contains(&(addr, owner)) {
+                self.remove_site(addr, owner);
             }
         }
-        self.ready.clear();
+        for (addr, owner) in wanted {
+            self.add_site_later(addr, owner);
+        }
         self.note_change();
         Ok(aside)
     }
@@ -144,28 +173,11 @@ impl Inferior {
     ///
     /// # Errors
     /// The system has no memory or processes left.
-    pub(crate) fn keep_replay(&mut self) -> Result<(), String> {
+    pub(crate) fn keep_replay(&mut self, purpose: KeptFor) -> Result<(), String> {
         self.write_all_registers();
         self.end_all_jumps();
-        self.os.keep_replay()
-    }
-
-    /// Shows what [`Inferior::keep_replay`] has kept in place of the replay that is shown, with its sites.
-    ///
-    /// # Errors
-    /// As there.
-    pub(crate) fn begin_replay_of_kept(&mut self) -> Result<(), String> {
-        self.os.begin_replay_of_kept()?;
-        self.sites.forget_jumps();
-        self.jumps = JumpPatches::default();
-        self.pads = DisplacedPads::default();
-        if let Some(process) = &mut self.process {
-            for thread in process.threads.values_mut() {
-                thread.registers = RegisterCache::Unread;
-                thread.debug.generation = 0;
-            }
-        }
-        self.note_change();
+        self.os.keep_replay(purpose)?;
+        self.kept_sites[slot(purpose)] = self.sites.clone();
         Ok(())
     }
 

@@ -34,6 +34,15 @@ pub struct Word {
     pub value: u64,
 }
 
+/// What a copy of a replay is kept for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeptFor {
+    /// Searches from places that are near it.
+    Near,
+    /// Steps that are made from it once more.
+    Steps,
+}
+
 /// How the state of a process differs from that of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OtherState {
@@ -101,20 +110,22 @@ pub trait Recordings {
     fn begin_replay(&mut self, _: usize, _: Option<usize>) -> Result<(), String> {
         Err("the process is not recorded".to_owned())
     }
-    /// Keeps a copy of the shown replay, with the debugger's patches in it, at this stop.
+    /// Keeps a copy of the shown replay, with the debugger's patches in it, at this stop, for a purpose.
     ///
     /// # Errors
     /// The system has no memory or processes left.
-    fn keep_replay(&mut self) -> Result<(), String> {
+    fn keep_replay(&mut self, _: KeptFor) -> Result<(), String> {
         Ok(())
     }
-    /// Shows what [`Recordings::keep_replay`] has kept in place of the replay that is shown, which ends.
+    /// Shows a copy of what [`Recordings::keep_replay`] has kept, like [`Recordings::begin_replay`].
     ///
     /// # Errors
     /// Nothing was kept.
-    fn begin_replay_of_kept(&mut self) -> Result<(), String> {
-        Ok(())
+    fn begin_kept_replay(&mut self, _: KeptFor, _: Option<usize>) -> Result<(), String> {
+        Err("no replay was kept".to_owned())
     }
+    /// Ends what was kept for a purpose.
+    fn end_kept_replay(&mut self, _: KeptFor) {}
     /// Makes the shown replay stop when memory was mapped.
     fn see_mappings(&mut self) {}
     /// Makes the shown replay stop before an event.

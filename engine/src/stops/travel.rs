@@ -9,6 +9,9 @@ use crate::ids::{BreakpointId, HitCondition};
 use crate::inferior::Mark;
 use std::collections::BTreeMap;
 
+/// So many passes of the instruction of the end before it, a replay is kept.
+const NEAR: u64 = 24;
+
 /// What is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Goal {
@@ -31,6 +34,10 @@ impl Goal {
 /// What a pass of the search does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
+    /// Counts how often the instruction of the end is passed, which is one place of many.
+    Near,
+    /// Stops at this pass of that instruction, so that the other passes begin near the end.
+    Approach(u64),
     /// Counts what is passed until the end.
     Count,
     /// Stops at the last of what was counted.
@@ -43,6 +50,15 @@ pub(crate) enum Phase {
     Steps(u32),
     /// Steps again from there: the steps that are left.
     StepsAgain(u32),
+}
+
+/// Where the replay of a pass begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum From {
+    /// At a snapshot, by its index.
+    Snapshot(usize),
+    /// At the replay that is kept near the place where searches begin.
+    Near,
 }
 
 /// Stops that are awaited; the last of them is the one that is searched.
@@ -91,6 +107,8 @@ impl Hits {
 pub(crate) enum Next {
     /// Begin a replay for the phase, from the snapshot.
     Replay,
+    /// Keep the place that is shown as near the end, and begin a replay for the phase there.
+    KeepNear,
     /// Begin again from where the steps have begun.
     ReplaySteps,
     /// There is nothing before the end of the search: the recording begins.
@@ -114,8 +132,10 @@ pub(crate) struct Search {
     /// Where it ends: the place that it has begun at.
     pub end: Mark,
     pub phase: Phase,
-    /// The index of the snapshot that passes begin at.
+    /// The index of the snapshot that passes begin at, or behind.
     pub first: usize,
+    /// Whether passes begin at the replay that is kept near the end.
+    is_near: bool,
     /// By how many snapshots the next pass begins earlier.
     stride: usize,
     /// Stops in this pass that are not at breakpoints.
@@ -125,13 +145,18 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Begins a search from a place that is behind the snapshot `after`.
-    pub fn new(goal: Goal, end: Mark, after: usize) -> Search {
+    /// Begins a search from a place that is behind the snapshot `after`, and, with `is_near`, behind the
+    /// replay that is kept. `approaches`: if there is none, it is worth while to keep one.
+    pub fn new(goal: Goal, end: Mark, after: usize, is_near: bool, approaches: bool) -> Search {
         Search {
             goal,
             end,
-            phase: Phase::Count,
+            phase: match approaches && !is_near && goal.is_statement() {
+                true => Phase::Near,
+                false => Phase::Count,
+            },
             first: after,
+            is_near,
             stride: 1,
             others: 0,
             counted: BTreeMap::new(),
@@ -148,12 +173,39 @@ impl Search {
         self.others = 0;
     }
 
+    /// Nothing was found: the begin of the recording is shown.
+    pub fn begin_at_start(&mut self) {
+        self.first = 0;
+        self.is_near = false;
+    }
+
+    /// Returns where the replay of the pass begins.
+    pub fn from(&self) -> From {
+        match self.is_near {
+            true => From::Near,
+            false => From::Snapshot(self.first),
+        }
+    }
+
+    /// Returns whether the pass counts the instruction of the end, and not what is searched.
+    pub fn approaches(&self) -> bool {
+        matches!(self.phase, Phase::Near | Phase::Approach(_))
+    }
+
     /// Returns the numbers of the hits at which breakpoints stop in this pass.
     pub fn targets(&self) -> BTreeMap<BreakpointId, u64> {
         match &self.phase {
             Phase::Last(awaited) | Phase::Order(awaited, _) => awaited.targets.clone(),
             Phase::Anchor(id, number) => BTreeMap::from([(*id, *number)]),
             _ => BTreeMap::new(),
+        }
+    }
+
+    /// Returns the number of the pass of the instruction of the end at which this pass stops.
+    pub fn target_near(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Approach(number) => Some(number),
+            _ => None,
         }
     }
 
@@ -165,6 +217,12 @@ impl Search {
         line: impl Fn(BreakpointId) -> Option<u64>,
     ) -> Next {
         match &mut self.phase {
+            Phase::Approach(_) if !breakpoints.is_empty() => {
+                self.phase = Phase::Count;
+                self.is_near = true;
+                Next::KeepNear
+            }
+            Phase::Near | Phase::Approach(_) => Next::Run,
             Phase::Count => {
                 self.others += u64::from(breakpoints.is_empty());
                 Next::Run
@@ -227,6 +285,14 @@ impl Search {
     /// statements, in this pass.
     pub fn at_end(&mut self, hits: &BTreeMap<BreakpointId, Hits>) -> Next {
         match self.phase {
+            Phase::Near => {
+                let passed = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
+                self.phase = match passed.checked_sub(NEAR) {
+                    Some(number) if number > NEAR => Phase::Approach(number),
+                    _ => Phase::Count,
+                };
+                return Next::Replay;
+            }
             Phase::Count => {}
             Phase::Steps(made) => {
                 self.phase = Phase::StepsAgain(made);
@@ -234,8 +300,10 @@ impl Search {
             }
             _ => return Next::Lost,
         }
-        if self.goal == Goal::Stop && self.first > 0 && hits.values().any(Hits::are_unknown) {
+        let is_begin = self.first == 0 && !self.is_near;
+        if self.goal == Goal::Stop && !is_begin && hits.values().any(Hits::are_unknown) {
             self.first = 0;
+            self.is_near = false;
             return Next::Replay;
         }
         let counted = hits.iter().map(|(id, hits)| (*id, hits.passed));
@@ -260,12 +328,15 @@ impl Search {
 
     /// Counts again from an earlier snapshot.
     fn earlier(&mut self) -> Next {
+        self.phase = Phase::Count;
+        if std::mem::take(&mut self.is_near) {
+            return Next::Replay;
+        }
         if self.first == 0 {
             return Next::Begin;
         }
         self.first -= self.stride.min(self.first);
         self.stride *= 2;
-        self.phase = Phase::Count;
         Next::Replay
     }
 }
@@ -295,7 +366,7 @@ mod tests {
             event: 7,
             registers: RegisterSet::zeroed(),
         };
-        Search::new(goal, end, after)
+        Search::new(goal, end, after, false, false)
     }
 
     fn hits(all: &[(BreakpointId, u64)]) -> BTreeMap<BreakpointId, Hits> {
@@ -388,6 +459,27 @@ mod tests {
         assert_eq!(search.on_stop(&[B], line), Next::Run);
         assert_eq!(search.on_stop(&[A], line), Next::Replay);
         assert_eq!((search.first, search.phase), (0, Phase::Count));
+    }
+
+    #[test]
+    fn hot_places_are_approached_first() {
+        let near = |passed| {
+            let end = search(Goal::Step, 0).end;
+            let mut search = Search::new(Goal::Step, end, 3, false, true);
+            assert!(search.approaches() && search.from() == From::Snapshot(3));
+            assert_eq!(search.at_end(&hits(&[(A, passed)])), Next::Replay);
+            search
+        };
+        assert_eq!(near(NEAR).phase, Phase::Count, "few passes");
+        let mut search = near(1_000_000);
+        assert_eq!(search.target_near(), Some(1_000_000 - NEAR));
+        assert_eq!(search.on_stop(&[A], no_line), Next::KeepNear);
+        assert_eq!((search.from(), search.approaches()), (From::Near, false));
+        // The statement was passed before that.
+        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        assert_eq!(search.from(), From::Snapshot(3));
+        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        assert_eq!(search.from(), From::Snapshot(2));
     }
 
     #[test]

@@ -112,6 +112,7 @@ impl<'a> Live<'a> {
             env: Vec::new(),
             stdio: [StdioTarget::Null, StdioTarget::Null, StdioTarget::Null],
             disable_aslr: true,
+            record: false,
         };
         debugger.launch(&launch).expect("the program starts");
         Self {

@@ -11,7 +11,7 @@ use super::{Debugger, State, Vote};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::{ArrivalAt as Arrival, Aside, Mark};
-use crate::os::{RecordingState, ReplayStop};
+use crate::os::{KeptFor, RecordingState, ReplayStop};
 use crate::stops::event::{Event, StopReason};
 use crate::stops::search_end::SearchEnd;
 use crate::stops::travel::Goal;
@@ -25,6 +25,8 @@ pub(crate) struct Travel {
     head: Option<Head>,
     /// The index of a snapshot that the shown place is behind; `None`: of the program itself.
     after: Option<usize>,
+    /// Whether the shown place is behind the replay that is kept near it.
+    is_near: bool,
     search: Option<Box<Searching>>,
     /// Whether the debugger has changed the program at this stop.
     is_changed: bool,
@@ -115,7 +117,11 @@ impl Debugger {
             Some(after) => after.max(passed.saturating_sub(1)).min(last),
             None => last,
         };
-        self.begin_search(thread, goal, steps, rows, at, after);
+        let near = match goal {
+            Goal::Stop => None,
+            Goal::Step | Goal::Caller => self.place_in_frame(thread, at.registers.pc()),
+        };
+        self.begin_search(thread, goal, steps, rows, at, after, near);
         Ok(())
     }
 
@@ -181,6 +187,8 @@ impl Debugger {
         self.clear_search_end();
         self.inferior.restore_aside(head.aside, true);
         self.travel.after = None;
+        self.travel.is_near = false;
+        self.inferior.os_mut().end_kept_replay(KeptFor::Near);
         self.views.stacks.clear();
         Some(head.reason)
     }
@@ -257,8 +265,13 @@ impl Debugger {
 
     /// Returns the vote on a thread at the site where a replay may end; `None`: it does not end yet.
     pub(super) fn on_end_site(&mut self, thread: ThreadId) -> Option<Vote> {
-        let is_end = self.may_be_at_end(thread) && self.is_at_end(thread);
-        is_end.then(|| self.on_end(thread))
+        if !self.may_be_at_end(thread) {
+            return None;
+        }
+        if self.end_of_replay().is_none() {
+            return Some(Vote::stop(StopReason::Pause));
+        }
+        self.is_at_end(thread).then(|| self.on_end(thread))
     }
 
     /// Returns the vote on the end of a replay.

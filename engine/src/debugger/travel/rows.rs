@@ -87,6 +87,19 @@ impl Debugger {
         }
     }
 
+    /// Returns an instruction in the innermost frame of a thread; `None` if the frame cannot be recognised
+    /// there.
+    pub(super) fn place_in_frame(&self, thread: ThreadId, addr: LoadAddr) -> Option<FramePlace> {
+        let stack = self.stack_so_far(thread)?;
+        let cfa = stack.physical.first()?.cfa?;
+        let (register, value) = self.frame_at(addr, cfa)?;
+        Some(FramePlace {
+            addr,
+            register,
+            value,
+        })
+    }
+
     /// Returns a register and the value that it has at an address in the frame with this canonical frame
     /// address.
     fn frame_at(&self, addr: LoadAddr, cfa: LoadAddr) -> Option<(Register, u64)> {

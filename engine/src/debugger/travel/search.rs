@@ -5,10 +5,11 @@ use super::rows::Row;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
-use crate::inferior::{Aside, Mark};
+use crate::inferior::{Aside, Mark, ReplayFrom};
+use crate::os::KeptFor;
 use crate::stops::breakpoint::frame_places::FramePlace;
 use crate::stops::event::{Event, StopReason};
-use crate::stops::travel::{Goal, Hits, Next, Phase, Search};
+use crate::stops::travel::{From, Goal, Hits, Next, Phase, Search};
 use std::collections::BTreeMap;
 
 /// A search that is carried out.
@@ -22,6 +23,9 @@ pub(super) struct Searching {
     /// Rows of the line table that may be passed, and the breakpoints that count them.
     rows: Vec<Row>,
     row_ids: Vec<BreakpointId>,
+    /// The instruction of the end in its frame, and the breakpoint that counts its passes.
+    near: Option<FramePlace>,
+    near_id: Option<BreakpointId>,
     steps: (StepKind, Granularity),
     /// The hits of breakpoints until the end of the search.
     hits: BTreeMap<BreakpointId, u64>,
@@ -45,12 +49,15 @@ impl Debugger {
         rows: Vec<Row>,
         at: Mark,
         after: usize,
+        near: Option<FramePlace>,
     ) {
         let reason = self.present_reason().unwrap_or(StopReason::Pause);
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         let hits = ids.into_iter().map(|id| (id, self.passes(id)));
         let searching = Searching {
-            search: Search::new(goal, at, after),
+            search: Search::new(goal, at, after, self.travel.is_near, near.is_some()),
+            near,
+            near_id: None,
             origin: None,
             reason,
             thread,
@@ -76,13 +83,16 @@ impl Debugger {
         let event = searching.search.end.event;
         // At statements, breakpoints would be in the way: a jump serves one owner.
         let is_statement = searching.search.goal.is_statement();
-        let rows = &searching.row_ids;
+        let (rows, near) = (&searching.row_ids, searching.near_id);
         let keeps = |owner| match owner {
-            Owner::User(id) => !is_statement || rows.contains(&id),
+            Owner::User(id) => !is_statement || rows.contains(&id) || near == Some(id),
             _ => true,
         };
-        let first = searching.search.first;
-        let begun = self.inferior.begin_replay(first, Some(event), keeps);
+        let from = match searching.search.from() {
+            From::Snapshot(index) => ReplayFrom::Snapshot(index),
+            From::Near => ReplayFrom::Kept(KeptFor::Near),
+        };
+        let begun = self.inferior.begin_replay(from, Some(event), keeps);
         match begun {
             Ok(aside) => drop(searching.origin.get_or_insert(aside)),
             Err(why) => {
@@ -91,32 +101,47 @@ impl Debugger {
             }
         }
         self.clear_search_end();
-        self.place_rows();
-        let targets = self.travel.search.as_ref().map(|it| it.search.targets());
-        self.begin_counting(targets.unwrap_or_default());
+        self.place_statements();
+        let searching = self.travel.search.as_ref();
+        let mut targets = searching.map(|it| it.search.targets()).unwrap_or_default();
+        if let Some(searching) = searching {
+            let near = searching.near_id.zip(searching.search.target_near());
+            targets.extend(near);
+        }
+        self.begin_counting(targets);
         self.inferior.set_state(State::Running);
         tracing::debug!(search = ?self.travel.search, "a replay begins");
         Vote::Run
     }
 
-    /// Lets breakpoints count the rows, once.
-    fn place_rows(&mut self) {
+    /// Lets breakpoints count the statements of the phase, unless they do.
+    fn place_statements(&mut self) {
         let Some(searching) = &mut self.travel.search else {
             return;
         };
-        if !searching.row_ids.is_empty() || searching.rows.is_empty() {
+        let places: Vec<FramePlace> = match searching.search.approaches() {
+            true if searching.near_id.is_some() => return,
+            true => searching.near.into_iter().collect(),
+            false if !searching.row_ids.is_empty() => return,
+            false => searching.rows.iter().map(|row| row.place).collect(),
+        };
+        if places.is_empty() {
             return;
         }
-        let rows = searching.rows.iter();
-        let places: Vec<Vec<FramePlace>> = rows.map(|row| vec![row.place]).collect();
-        let ids = self.set_frame_places(&places);
-        for (id, places) in ids.iter().zip(&places) {
-            for place in places {
-                self.inferior.add_site_later(place.addr, Owner::User(*id));
-            }
+        let approaches = searching.search.approaches();
+        let lists: Vec<Vec<FramePlace>> = places.iter().map(|place| vec![*place]).collect();
+        let ids = self.set_frame_places(&lists);
+        for (id, place) in ids.iter().zip(&places) {
+            self.inferior.add_site_later(place.addr, Owner::User(*id));
         }
         if let Some(searching) = &mut self.travel.search {
-            searching.row_ids = ids;
+            match approaches {
+                true => searching.near_id = ids.first().copied(),
+                false => {
+                    searching.near_id = None;
+                    searching.row_ids = ids;
+                }
+            }
         }
     }
 
@@ -176,10 +201,22 @@ impl Debugger {
         match next {
             Next::Run => Vote::Resume,
             Next::Replay => self.begin_pass(),
-            Next::ReplaySteps => match self.inferior.begin_replay_of_kept() {
-                Ok(()) => self.step_or_stop(),
-                Err(why) => self.fail_replay(&format!("the past cannot be shown: {why}")),
-            },
+            Next::ReplaySteps => {
+                let from = ReplayFrom::Kept(KeptFor::Steps);
+                match self.inferior.begin_replay(from, None, |_| true) {
+                    Ok(_) => self.step_or_stop(),
+                    Err(why) => self.fail_replay(&format!("the past cannot be shown: {why}")),
+                }
+            }
+            Next::KeepNear => {
+                self.stops.breakpoints.end_counting();
+                self.set_frame_places(&[]);
+                self.clear_search_end();
+                if let Err(why) = self.inferior.keep_replay(KeptFor::Near) {
+                    return self.fail_replay(&format!("the past cannot be shown: {why}"));
+                }
+                self.begin_pass()
+            }
             Next::Begin => self.show_begin(),
             Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
             Next::Found => {
@@ -189,7 +226,7 @@ impl Debugger {
             Next::Step => {
                 self.stops.breakpoints.end_counting();
                 self.set_frame_places(&[]);
-                if let Err(why) = self.inferior.keep_replay() {
+                if let Err(why) = self.inferior.keep_replay(KeptFor::Steps) {
                     return self.fail_replay(&format!("the past cannot be shown: {why}"));
                 }
                 self.step_in_search()
@@ -233,9 +270,12 @@ impl Debugger {
         self.stops.breakpoints.end_counting();
         self.clear_search_end();
         if let Some(searching) = &mut self.travel.search {
-            searching.search.first = 0;
+            searching.search.begin_at_start();
         }
-        match self.inferior.begin_replay(0, None, |_| true) {
+        match self
+            .inferior
+            .begin_replay(ReplayFrom::Snapshot(0), None, |_| true)
+        {
             Ok(_) => {
                 self.finish_search();
                 self.inferior.set_state(State::Running);
@@ -282,6 +322,7 @@ impl Debugger {
         self.inferior.os_mut().pause_before(None);
         self.inferior.os_mut().end_aside();
         self.travel.after = Some(search.first);
+        self.travel.is_near = search.from() == From::Near;
     }
 
     /// Shows the place again at which the search has begun.

@@ -3,7 +3,7 @@
 use super::LinuxBackend;
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
-use crate::os::recording::{OtherState, RecordingState, Recordings};
+use crate::os::recording::{KeptFor, OtherState, RecordingState, Recordings};
 use dwarf::LoadAddr;
 
 impl Recordings for LinuxBackend {
@@ -33,19 +33,29 @@ impl Recordings for LinuxBackend {
         Ok(())
     }
 
-    fn keep_replay(&mut self) -> Result<(), String> {
+    fn keep_replay(&mut self, purpose: KeptFor) -> Result<(), String> {
         match &mut self.recording {
-            Some(recording) => recording.keep_replay(),
+            Some(recording) => recording.keep_replay(purpose),
             None => Ok(()),
         }
     }
 
-    fn begin_replay_of_kept(&mut self) -> Result<(), String> {
+    fn begin_kept_replay(
+        &mut self,
+        purpose: KeptFor,
+        pause_at: Option<usize>,
+    ) -> Result<(), String> {
         if let Some(recording) = &mut self.recording {
-            recording.begin_replay_of_kept()?;
+            recording.begin_kept_replay(purpose, pause_at)?;
         }
         self.open_shown();
         Ok(())
+    }
+
+    fn end_kept_replay(&mut self, purpose: KeptFor) {
+        if let Some(recording) = &mut self.recording {
+            recording.end_kept_replay(purpose);
+        }
     }
 
     fn see_mappings(&mut self) {

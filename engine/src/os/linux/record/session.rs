@@ -12,7 +12,7 @@ use super::replay::{Replay, Replayed};
 use super::tracee::{Stop, Tracee, poll_stop};
 use crate::ids::{Signal, ThreadId};
 use crate::os::event::NextLook;
-use crate::os::recording::{Divergence, OtherState, RecordingState, ReplayStop};
+use crate::os::recording::{Divergence, KeptFor, OtherState, RecordingState, ReplayStop};
 use crate::os::registers::RegisterSet;
 use crate::os::{Patience, Resume, ThreadEvent};
 use dwarf::LoadAddr;
@@ -25,7 +25,7 @@ const CURRENT_CALL: usize = 15;
 const TRAP_FLAG: u64 = 1 << 8;
 const RESUME_FLAG: u64 = 1 << 16;
 /// How often to look whether a snapshot is due.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(25);
 
 /// A recording, and what is shown of it.
 pub struct Recording {
@@ -36,8 +36,9 @@ pub struct Recording {
     aside: Option<Option<Replay>>,
     /// What a trial, a copy that is shown, was made of: a replay, or the program (`None`).
     tried: Option<Option<Replay>>,
-    /// A copy of a replay.
-    kept: Option<Replay>,
+    /// Copies of replays, for later.
+    near: Option<Replay>,
+    steps: Option<Replay>,
     /// What the shown replay has reported without a stop of the kernel.
     seen: Option<ThreadEvent>,
     /// The first difference between a replay and the recording.
@@ -52,7 +53,8 @@ impl Recording {
             shown: None,
             aside: None,
             tried: None,
-            kept: None,
+            near: None,
+            steps: None,
             seen: None,
             divergence: None,
         }
@@ -226,37 +228,61 @@ impl Recording {
     /// There is no such snapshot, or the system has no memory or processes left.
     pub fn begin_replay(&mut self, snapshot: usize, pause_at: Option<usize>) -> Result<(), String> {
         let replay = self.recorder.replay(snapshot);
-        let mut replay = replay.map_err(|error| error.to_string())?;
-        replay.pause_at(pause_at);
-        self.seen = None;
-        self.divergence = None;
-        let before = self.shown.replace(replay);
-        // Of a search that begins again, the first place is kept.
-        self.aside.get_or_insert(before);
+        self.put_in_place(replay.map_err(|error| error.to_string())?, pause_at);
         Ok(())
+    }
+
+    fn kept(&mut self, purpose: KeptFor) -> &mut Option<Replay> {
+        match purpose {
+            KeptFor::Near => &mut self.near,
+            KeptFor::Steps => &mut self.steps,
+        }
     }
 
     /// Keeps a copy of the shown replay.
     ///
     /// # Errors
     /// The system has no memory or processes left.
-    pub fn keep_replay(&mut self) -> Result<(), String> {
-        if let Some(shown) = &self.shown {
-            let copy = shown.copy(self.recorder.copies());
-            self.kept = Some(copy.map_err(|error| error.to_string())?);
-        }
+    pub fn keep_replay(&mut self, purpose: KeptFor) -> Result<(), String> {
+        let copy = match &self.shown {
+            Some(shown) => shown.copy(self.recorder.copies()),
+            None => return Ok(()),
+        };
+        *self.kept(purpose) = Some(copy.map_err(|error| error.to_string())?);
         Ok(())
     }
 
-    /// Shows the copy in place of the replay.
+    /// Shows a copy of a kept replay in place of what is shown, as [`Recording::begin_replay`] does.
     ///
     /// # Errors
-    /// There is none.
-    pub fn begin_replay_of_kept(&mut self) -> Result<(), String> {
-        let kept = self.kept.take().ok_or("no replay was kept")?;
-        self.seen = None;
-        self.shown = Some(kept);
+    /// There is none, or the system has no memory or processes left.
+    pub fn begin_kept_replay(
+        &mut self,
+        purpose: KeptFor,
+        pause_at: Option<usize>,
+    ) -> Result<(), String> {
+        let kept = match purpose {
+            KeptFor::Near => &self.near,
+            KeptFor::Steps => &self.steps,
+        };
+        let kept = kept.as_ref().ok_or("no replay was kept")?;
+        let replay = kept.copy(self.recorder.copies());
+        self.put_in_place(replay.map_err(|error| error.to_string())?, pause_at);
         Ok(())
+    }
+
+    /// Ends what was kept for a purpose.
+    pub fn end_kept_replay(&mut self, purpose: KeptFor) {
+        *self.kept(purpose) = None;
+    }
+
+    fn put_in_place(&mut self, mut replay: Replay, pause_at: Option<usize>) {
+        replay.pause_at(pause_at);
+        self.seen = None;
+        self.divergence = None;
+        let before = self.shown.replace(replay);
+        // Of a search that begins again, the first place is kept.
+        self.aside.get_or_insert(before);
     }
 
     /// Makes the shown replay stop when memory was mapped.
@@ -275,13 +301,13 @@ impl Recording {
 
     /// Ends what was put aside.
     pub fn end_aside(&mut self) {
-        self.kept = None;
+        self.steps = None;
         self.aside = None;
     }
 
     /// Shows what was put aside again.
     pub fn restore_aside(&mut self) {
-        self.kept = None;
+        self.steps = None;
         self.seen = None;
         self.shown = self.aside.take().flatten();
     }
@@ -312,7 +338,7 @@ impl Recording {
     /// Shows the program itself.
     pub fn show_head(&mut self) {
         self.tried = None;
-        self.kept = None;
+        self.steps = None;
         self.seen = None;
         self.shown = None;
         self.aside = None;

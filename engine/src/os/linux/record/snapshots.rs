@@ -9,7 +9,7 @@ const MOST: usize = 24;
 /// The most memory that snapshots may keep, in pages of 4 KiB: 1 GiB.
 const MOST_PAGES: u64 = 1 << 18;
 /// The shortest time between two snapshots.
-const SHORTEST: Duration = Duration::from_millis(100);
+const SHORTEST: Duration = Duration::from_millis(25);
 /// A snapshot may take this part of the time.
 const SHARE: u32 = 10;
 /// The time that a write to a page takes which a snapshot shares.

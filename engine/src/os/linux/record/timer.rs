@@ -10,7 +10,7 @@ use nix::time::ClockId;
 use std::io;
 use std::time::Duration;
 
-const INTERVAL: Duration = Duration::from_millis(50);
+const INTERVAL: Duration = Duration::from_millis(25);
 
 extern "C" fn nothing(_: libc::c_int) {}
 
