@@ -22,12 +22,14 @@ pub(crate) enum Goal {
     Step,
     /// The last statement of the caller.
     Caller,
+    /// The last change of watched data.
+    Write,
 }
 
 impl Goal {
     /// Returns whether statements are searched, and not stops.
     pub fn is_statement(self) -> bool {
-        self != Goal::Stop
+        matches!(self, Goal::Step | Goal::Caller)
     }
 }
 
@@ -313,7 +315,7 @@ impl Search {
             targets: hits.iter().filter_map(last).collect(),
             other: match self.goal {
                 Goal::Stop => self.others,
-                Goal::Step | Goal::Caller => 0,
+                Goal::Step | Goal::Caller | Goal::Write => 0,
             },
         };
         if awaited == Awaited::default() {
@@ -321,7 +323,7 @@ impl Search {
         }
         self.phase = match self.goal {
             Goal::Step => Phase::Order(awaited, Vec::new()),
-            Goal::Stop | Goal::Caller => Phase::Last(awaited),
+            Goal::Stop | Goal::Caller | Goal::Write => Phase::Last(awaited),
         };
         Next::Replay
     }

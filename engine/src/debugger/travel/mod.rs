@@ -6,6 +6,7 @@
 
 mod rows;
 mod search;
+mod writes;
 
 use super::{Debugger, State, Vote};
 use crate::ids::ThreadId;
@@ -15,7 +16,7 @@ use crate::os::{KeptFor, RecordingState, ReplayStop};
 use crate::stops::event::{Event, StopReason};
 use crate::stops::search_end::SearchEnd;
 use crate::stops::travel::Goal;
-use search::Searching;
+use search::{Searched, Searching};
 use std::collections::BTreeSet;
 
 /// What is shown of a recording, and what is searched in it.
@@ -83,6 +84,39 @@ impl Debugger {
     /// # Errors
     /// The thread is not stopped, or the program is not recorded (any more).
     pub fn go_back(&mut self, thread: ThreadId, way: Backward) -> Result<(), Error> {
+        let (at, after) = self.begin_of_search(thread)?;
+        let goal = match way {
+            Backward::Continue => Goal::Stop,
+            Backward::Step(super::StepKind::Out, _) => Goal::Caller,
+            Backward::Step(..) => Goal::Step,
+        };
+        let steps = match way {
+            Backward::Step(kind, granularity) => (kind, granularity),
+            Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
+        };
+        let rows = match goal {
+            Goal::Stop | Goal::Write => Vec::new(),
+            Goal::Step | Goal::Caller => self.searched_rows(thread, goal)?,
+        };
+        let near = match goal {
+            Goal::Step | Goal::Caller => self.place_in_frame(thread, at.registers.pc()),
+            Goal::Stop | Goal::Write => None,
+        };
+        let searched = Searched {
+            rows,
+            near,
+            steps,
+            ..Searched::of(goal)
+        };
+        self.begin_search(thread, at, after, searched);
+        Ok(())
+    }
+
+    /// Returns where a search begins: the place that is shown, and the index of a snapshot that it is behind.
+    ///
+    /// # Errors
+    /// The thread is not stopped, or the program is not recorded (any more).
+    fn begin_of_search(&mut self, thread: ThreadId) -> Result<(Mark, usize), Error> {
         self.stopped_thread(thread)?;
         let state = self.recording().ok_or_else(|| {
             Error::NoSuchPast("the program is not recorded; set `record` to true".to_owned())
@@ -95,19 +129,6 @@ impl Debugger {
             let why = "a function that was called from the console has not returned";
             return Err(Error::NoSuchPast(why.to_owned()));
         }
-        let goal = match way {
-            Backward::Continue => Goal::Stop,
-            Backward::Step(super::StepKind::Out, _) => Goal::Caller,
-            Backward::Step(..) => Goal::Step,
-        };
-        let steps = match way {
-            Backward::Step(kind, granularity) => (kind, granularity),
-            Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
-        };
-        let rows = match goal {
-            Goal::Stop => Vec::new(),
-            Goal::Step | Goal::Caller => self.searched_rows(thread, goal)?,
-        };
         self.settle_change();
         let at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
         let last = state.snapshots.len().saturating_sub(1);
@@ -117,12 +138,7 @@ impl Debugger {
             Some(after) => after.max(passed.saturating_sub(1)).min(last),
             None => last,
         };
-        let near = match goal {
-            Goal::Stop => None,
-            Goal::Step | Goal::Caller => self.place_in_frame(thread, at.registers.pc()),
-        };
-        self.begin_search(thread, goal, steps, rows, at, after, near);
-        Ok(())
+        Ok((at, after))
     }
 
     /// Lets functions be called and values be changed in a copy, if the program is recorded: it shall not

@@ -2,6 +2,7 @@
 
 use super::Head;
 use super::rows::Row;
+use super::writes::SearchedData;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
@@ -12,6 +13,32 @@ use crate::stops::event::{Event, StopReason};
 use crate::stops::travel::{From, Goal, Hits, Next, Phase, Search};
 use std::collections::BTreeMap;
 
+/// What is searched, and what is counted for that.
+pub(super) struct Searched {
+    pub goal: Goal,
+    /// Rows of the line table that may be passed.
+    pub rows: Vec<Row>,
+    /// The instruction of the end in its frame.
+    pub near: Option<FramePlace>,
+    /// How the program steps.
+    pub steps: (StepKind, Granularity),
+    /// The data that is watched.
+    pub data: Option<SearchedData>,
+}
+
+impl Searched {
+    /// Returns a search for stops, or for something that is still to be added.
+    pub fn of(goal: Goal) -> Searched {
+        Searched {
+            goal,
+            rows: Vec::new(),
+            near: None,
+            steps: (StepKind::Over, Granularity::Line),
+            data: None,
+        }
+    }
+}
+
 /// A search that is carried out.
 pub(super) struct Searching {
     pub search: Search,
@@ -20,13 +47,11 @@ pub(super) struct Searching {
     /// The reason of the stop there.
     reason: StopReason,
     thread: ThreadId,
-    /// Rows of the line table that may be passed, and the breakpoints that count them.
-    rows: Vec<Row>,
+    searched: Searched,
+    /// The breakpoints that count the rows.
     row_ids: Vec<BreakpointId>,
-    /// The instruction of the end in its frame, and the breakpoint that counts its passes.
-    near: Option<FramePlace>,
+    /// The breakpoint that counts the instruction of the end.
     near_id: Option<BreakpointId>,
-    steps: (StepKind, Granularity),
     /// The hits of breakpoints until the end of the search.
     hits: BTreeMap<BreakpointId, u64>,
 }
@@ -35,7 +60,7 @@ impl Searching {
     /// Returns what tells the line of a row apart from others.
     fn line(&self, id: BreakpointId) -> Option<u64> {
         let index = self.row_ids.iter().position(|row| *row == id)?;
-        Some(self.rows.get(index)?.line)
+        Some(self.searched.rows.get(index)?.line)
     }
 }
 
@@ -44,26 +69,27 @@ impl Debugger {
     pub(super) fn begin_search(
         &mut self,
         thread: ThreadId,
-        goal: Goal,
-        steps: (StepKind, Granularity),
-        rows: Vec<Row>,
         at: Mark,
         after: usize,
-        near: Option<FramePlace>,
+        searched: Searched,
     ) {
         let reason = self.present_reason().unwrap_or(StopReason::Pause);
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         let hits = ids.into_iter().map(|id| (id, self.passes(id)));
         let searching = Searching {
-            search: Search::new(goal, at, after, self.travel.is_near, near.is_some()),
-            near,
+            search: Search::new(
+                searched.goal,
+                at,
+                after,
+                self.travel.is_near,
+                searched.near.is_some(),
+            ),
             near_id: None,
             origin: None,
             reason,
             thread,
-            rows,
+            searched,
             row_ids: Vec::new(),
-            steps,
             hits: hits.collect(),
         };
         self.cancel_steps();
@@ -102,6 +128,7 @@ impl Debugger {
         }
         self.clear_search_end();
         self.place_statements();
+        self.refresh_watches();
         let searching = self.travel.search.as_ref();
         let mut targets = searching.map(|it| it.search.targets()).unwrap_or_default();
         if let Some(searching) = searching {
@@ -121,9 +148,14 @@ impl Debugger {
         };
         let places: Vec<FramePlace> = match searching.search.approaches() {
             true if searching.near_id.is_some() => return,
-            true => searching.near.into_iter().collect(),
+            true => searching.searched.near.into_iter().collect(),
             false if !searching.row_ids.is_empty() => return,
-            false => searching.rows.iter().map(|row| row.place).collect(),
+            false => searching
+                .searched
+                .rows
+                .iter()
+                .map(|row| row.place)
+                .collect(),
         };
         if places.is_empty() {
             return;
@@ -153,9 +185,15 @@ impl Debugger {
             return Vote::Stay;
         };
         let breakpoints = &self.stops.breakpoints;
-        let is_statement = searching.search.goal.is_statement();
+        let (goal, data) = (searching.search.goal, searching.searched.data.as_ref());
+        let data = data.map(|data| data.id);
         let counted = passes.into_iter().filter(|(id, passed)| {
-            let is_wanted = breakpoints.is_hidden(*id) == is_statement;
+            let is_wanted = match goal {
+                Goal::Write => data == Some(*id),
+                Goal::Stop | Goal::Step | Goal::Caller => {
+                    breakpoints.is_hidden(*id) == goal.is_statement()
+                }
+            };
             let is_silent = breakpoints.message(*id).is_some() || breakpoints.trace(*id).is_some();
             *passed > 0 && is_wanted && !is_silent
         });
@@ -188,12 +226,19 @@ impl Debugger {
         let next = (searching.search).on_stop(ids, |id| lines.get(&id).copied().flatten());
         let goal = searching.search.goal;
         self.travel.search = Some(searching);
-        match next {
-            Next::Found if goal != Goal::Caller => {
+        match (next, goal) {
+            (Next::Found, Goal::Stop | Goal::Step) => {
                 self.finish_search();
                 None
             }
-            next => Some(self.go_on(next)),
+            (Next::Found, Goal::Write) => {
+                self.finish_search();
+                Some(Vote::stop(match reason {
+                    StopReason::Data(_, what) => StopReason::Data(Vec::new(), what.clone()),
+                    _ => StopReason::Step,
+                }))
+            }
+            (next, _) => Some(self.go_on(next)),
         }
     }
 
@@ -217,6 +262,9 @@ impl Debugger {
                 }
                 self.begin_pass()
             }
+            Next::Begin if self.searches_write() => {
+                self.fail_replay("it was not changed since the recording began")
+            }
             Next::Begin => self.show_begin(),
             Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
             Next::Found => {
@@ -235,6 +283,11 @@ impl Debugger {
         }
     }
 
+    fn searches_write(&self) -> bool {
+        let searching = self.travel.search.as_ref();
+        searching.is_some_and(|it| it.search.goal == Goal::Write)
+    }
+
     /// Begins the steps again, if there are any before the end of the search.
     fn step_or_stop(&mut self) -> Vote {
         let search = self.travel.search.as_ref();
@@ -249,7 +302,7 @@ impl Debugger {
         let Some(searching) = &self.travel.search else {
             return Vote::Stay;
         };
-        let (thread, (kind, granularity)) = (searching.thread, searching.steps);
+        let (thread, (kind, granularity)) = (searching.thread, searching.searched.steps);
         self.cancel_steps();
         self.clear_stop_state();
         if let Some(registers) = self.inferior.registers(thread)
@@ -297,6 +350,7 @@ impl Debugger {
             origin,
             reason,
             hits,
+            searched,
             ..
         } = *searching;
         for (id, passed) in passes {
@@ -318,6 +372,9 @@ impl Debugger {
             });
         }
         self.set_frame_places(&[]);
+        if let Some(data) = searched.data {
+            self.unwatch(data);
+        }
         self.clear_search_end();
         self.inferior.os_mut().pause_before(None);
         self.inferior.os_mut().end_aside();
@@ -334,6 +391,9 @@ impl Debugger {
         self.set_frame_places(&[]);
         self.clear_search_end();
         self.cancel_steps();
+        if let Some(data) = searching.searched.data {
+            self.unwatch(data);
+        }
         if let Some(origin) = searching.origin {
             let is_head = self.travel.head.is_none();
             self.inferior.restore_aside(origin, is_head);

@@ -2,6 +2,7 @@
 //! told by the value of a register there. Clients do not see them.
 
 use super::resolve::Resolved;
+use super::watch::{DataBreakpoint, DataSpec};
 use super::{BoundLocation, Breakpoint, Breakpoints, Spec};
 use crate::compile::Expected;
 use crate::ids::{BreakpointId, BreakpointOptions, ModuleId};
@@ -67,10 +68,27 @@ impl Breakpoints {
         (ids.clone(), std::mem::replace(&mut self.frame_places, ids))
     }
 
+    /// Adds data that a search watches. Returns its number.
+    pub(crate) fn add_hidden_data(&mut self, wanted: &DataBreakpoint) -> BreakpointId {
+        let spec = Spec::Data(DataSpec::of(wanted));
+        let breakpoint = Breakpoint::new(spec, wanted.options.clone());
+        let id = BreakpointId(u32::MAX - self.last_hidden);
+        self.last_hidden += 1;
+        self.all.insert(id, breakpoint);
+        self.searched_data = Some(id);
+        id
+    }
+
+    /// Removes what [`Breakpoints::add_hidden_data`] has added.
+    pub(crate) fn remove_hidden_data(&mut self, id: BreakpointId) {
+        self.all.remove(&id);
+        self.searched_data = None;
+    }
+
     /// Returns whether clients do not see a breakpoint or anything that it belongs to.
     pub(crate) fn is_hidden(&self, id: BreakpointId) -> bool {
         let breakpoint = self.all.get(&id);
-        breakpoint.is_some_and(|it| it.spec == Spec::FramePlaces)
+        self.searched_data == Some(id) || breakpoint.is_some_and(|it| it.spec == Spec::FramePlaces)
     }
 
     /// Returns what must hold at a place for a hit of the breakpoint, besides its condition.

@@ -378,6 +378,8 @@ pub struct Breakpoints {
     last: u32,
     /// The number of breakpoints that clients do not see, up to now.
     last_hidden: u32,
+    /// The data that a search watches.
+    searched_data: Option<BreakpointId>,
     pub(crate) all: BTreeMap<BreakpointId, Breakpoint>,
     pub(crate) by_source: FxHashMap<String, Vec<BreakpointId>>,
     pub(crate) functions: Vec<BreakpointId>,

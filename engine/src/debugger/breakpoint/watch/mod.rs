@@ -26,15 +26,7 @@ impl Debugger {
     pub fn set_data_breakpoints(&mut self, wanted: &[DataBreakpoint]) -> Vec<BreakpointInfo> {
         let old = std::mem::take(&mut self.stops.breakpoints.data);
         let specs = wanted.iter().map(|wanted| {
-            let data = &wanted.data;
-            let spec = DataSpec {
-                name: data.name.clone(),
-                addr: data.addr,
-                bytes: data.bytes,
-                scope: data.scope.clone(),
-                access: wanted.access,
-                by_steps: wanted.by_steps,
-            };
+            let spec = DataSpec::of(wanted);
             (Spec::Data(spec), wanted.options.clone())
         });
         let conditions: BTreeMap<BreakpointId, Option<String>> = old
@@ -74,7 +66,7 @@ impl Debugger {
         ids.iter().filter_map(|id| self.breakpoint(*id)).collect()
     }
 
-    fn begin_watch(&mut self, id: BreakpointId, wanted: &DataBreakpoint) {
+    pub(crate) fn begin_watch(&mut self, id: BreakpointId, wanted: &DataBreakpoint) {
         let data = &wanted.data;
         let mut old = vec![0; usize::try_from(data.bytes).unwrap_or(0)];
         let problem = if self.inferior.process.is_none() {
@@ -126,7 +118,7 @@ impl Debugger {
 
     /// Assigns the debug registers again and updates all threads. Reports breakpoints whose
     /// mechanism has changed, except those in `reported`.
-    fn distribute_slots(&mut self, reported: &[BreakpointId]) {
+    pub(crate) fn distribute_slots(&mut self, reported: &[BreakpointId]) {
         let code = self.hardware_places();
         let mut concerned = self.stops.breakpoints.data.clone();
         concerned.extend(code.iter().map(|(id, _)| *id));

@@ -86,6 +86,21 @@ pub struct DataSpec {
     pub(crate) by_steps: bool,
 }
 
+impl DataSpec {
+    /// Returns the identity of a wanted data breakpoint.
+    pub(crate) fn of(wanted: &DataBreakpoint) -> DataSpec {
+        let data = &wanted.data;
+        DataSpec {
+            name: data.name.clone(),
+            addr: data.addr,
+            bytes: data.bytes,
+            scope: data.scope.clone(),
+            access: wanted.access,
+            by_steps: wanted.by_steps,
+        }
+    }
+}
+
 /// How a data breakpoint is watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WatchMechanism {

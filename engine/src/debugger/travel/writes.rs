@@ -1,0 +1,75 @@
+//! The last write to data before now: a search in which only that data is watched.
+
+use super::{Goal, Searched};
+use crate::debugger::Debugger;
+use crate::ids::error::Error;
+use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
+use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint, Watch, Watchable};
+use std::collections::BTreeMap;
+
+/// The watch of a search, and those that it has replaced.
+pub(super) struct SearchedData {
+    pub id: BreakpointId,
+    others: BTreeMap<BreakpointId, Watch>,
+}
+
+impl Debugger {
+    /// Goes back to the last write that has changed data; the stop is reported once it is found.
+    ///
+    /// # Errors
+    /// As [`Debugger::go_back`]; the data cannot be watched.
+    pub fn go_to_last_write(&mut self, thread: ThreadId, data: &Watchable) -> Result<(), Error> {
+        /// What the debug registers can watch, in bytes.
+        const MOST: u64 = 32;
+        let (at, after) = self.begin_of_search(thread)?;
+        if data.bytes > MOST {
+            let why = format!(
+                "`{}` has {} bytes; writes to {MOST} at most can be searched: choose a member",
+                data.name, data.bytes
+            );
+            return Err(Error::NoSuchPast(why));
+        }
+        let searched = self.watch_alone(data)?;
+        self.begin_search(
+            thread,
+            at,
+            after,
+            Searched {
+                data: Some(searched),
+                ..Searched::of(Goal::Write)
+            },
+        );
+        Ok(())
+    }
+
+    /// Watches data in place of all other data.
+    fn watch_alone(&mut self, data: &Watchable) -> Result<SearchedData, Error> {
+        let mut data = data.clone();
+        // Of a frame that has not begun, too.
+        data.scope = None;
+        let wanted = DataBreakpoint {
+            data,
+            access: DataAccess::Write,
+            by_steps: false,
+            options: BreakpointOptions::default(),
+        };
+        let others = std::mem::take(&mut self.stops.watches.all);
+        let id = self.stops.breakpoints.add_hidden_data(&wanted);
+        self.begin_watch(id, &wanted);
+        let searched = SearchedData { id, others };
+        if !self.stops.watches.all.contains_key(&id) {
+            self.unwatch(searched);
+            let why = format!("`{}` cannot be watched", wanted.data.name);
+            return Err(Error::NoSuchPast(why));
+        }
+        self.distribute_slots(&[]);
+        Ok(searched)
+    }
+
+    /// Watches what was watched before.
+    pub(super) fn unwatch(&mut self, searched: SearchedData) {
+        self.stops.breakpoints.remove_hidden_data(searched.id);
+        self.stops.watches.all = searched.others;
+        self.distribute_slots(&[]);
+    }
+}
