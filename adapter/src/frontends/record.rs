@@ -1,6 +1,7 @@
 //! `stillpoint record`: runs a program and records it; says what was recorded, and whether replays of
 //! it do the same.
 
+use crate::context::past::size;
 use clap::Args;
 use engine::os::host;
 use engine::os::recording::{Check, HashEvents, ProgramEnd, Report};
@@ -94,7 +95,7 @@ fn describe(report: &Report) -> String {
     let mut text = format!(
         "stillpoint: recorded {} events ({}) and {} snapshots in {:.2} s\n",
         report.events,
-        size(report.bytes),
+        size(report.bytes as u64),
         report.snapshots,
         report.duration.as_secs_f64(),
     );
@@ -119,14 +120,6 @@ fn checked(check: &Check) -> String {
         text += &format!("stillpoint: mismatch: {failure}\n");
     }
     text
-}
-
-fn size(bytes: usize) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1000),
-        _ => format!("{} MB", bytes / 1_000_000),
-    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,27 @@ pub struct VisitStopArguments {
 pub struct PastStops {
     /// The stops that can be shown, oldest first. The last one is the present one.
     pub stops: Vec<PastStop>,
+    /// The recording of the program, if it is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
+}
+
+/// The recording of a program.
+#[derive(Serialize, Deserialize, Debug, Default, Clone)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Recording {
+    /// The number of events: system calls and signals.
+    pub events: u64,
+    /// The memory that they take, in bytes.
+    pub bytes: u64,
+    /// The number of snapshots of the program that runs now.
+    pub snapshots: u64,
+    /// The number of events before what is shown, while the past is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// Why it has ended before the program, if it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
 }
 
 /// A stop that can be shown.

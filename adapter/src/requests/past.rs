@@ -7,7 +7,7 @@ use crate::requests::execution::granularity;
 use crate::requests::{Effect, InThePast, Request};
 use crate::session::handles::thread_id;
 use crate::session::{Session, past};
-use engine::{Backward, StepKind, Way};
+use engine::{Backward, StepKind};
 use serde::{Deserialize, Serialize};
 
 /// Goes back to where a thread's last step began.
@@ -21,11 +21,8 @@ impl Request for StepBack {
 
     fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
         let thread = thread_id(arguments.thread_id)?;
-        if session.debugger.is_recorded() {
-            let granularity = granularity(session, &arguments);
-            return past::go_back(session, thread, Backward::Step(StepKind::Over, granularity));
-        }
-        past::go(session, Way::StepBack(thread))
+        let granularity = granularity(session, &arguments);
+        past::go_back(session, thread, Backward::Step(StepKind::Over, granularity))
     }
 }
 
@@ -39,11 +36,8 @@ impl Request for ReverseContinue {
     type Body = ();
 
     fn handle(session: &mut Session, arguments: ThreadArguments) -> Result<(), RequestError> {
-        if session.debugger.is_recorded() {
-            let thread = thread_id(arguments.thread_id)?;
-            return past::go_back(session, thread, Backward::Continue);
-        }
-        past::go(session, Way::Back)
+        let thread = thread_id(arguments.thread_id)?;
+        past::go_back(session, thread, Backward::Continue)
     }
 }
 
@@ -63,7 +57,8 @@ impl Request for PastStops {
     fn handle(session: &mut Session, _: NoArguments) -> Result<protocol::PastStops, RequestError> {
         past::keep(session);
         let stops = context::past::list(session);
-        Ok(protocol::PastStops { stops })
+        let recording = context::past::recording(session);
+        Ok(protocol::PastStops { stops, recording })
     }
 }
 

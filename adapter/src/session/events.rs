@@ -279,6 +279,8 @@ fn stopped(session: &mut Session, stop: Stop) {
         }
     };
     span.record("reason", reason);
+    let replayed = past::describe_replay(session, reason, description.as_deref());
+    let description = replayed.or(description);
     let body = StoppedEventBody {
         reason: reason.into(),
         description,

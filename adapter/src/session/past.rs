@@ -3,7 +3,7 @@
 use super::Session;
 use crate::protocol::RequestError;
 use crate::protocol::{CapabilitiesEventBody, ChangedCapabilities};
-use engine::{Backward, Motion, PastStop, StopReason, ThreadId, Way};
+use engine::{Backward, Motion, PastStop, StepKind, StopReason, ThreadId, Way};
 use std::time::{Duration, Instant};
 
 /// How long a client sends nothing once it has shown a stop.
@@ -16,6 +16,8 @@ pub struct ReportedPast {
     is_announced: bool,
     /// Whether a note has said what a past stop is.
     is_explained: bool,
+    /// Whether a note has said how to return from the past of a recorded program.
+    is_replay_explained: bool,
 }
 
 /// Returns when to keep the present stop: once there was nothing to do for a while, as requests for a stop
@@ -50,21 +52,37 @@ pub fn go(session: &mut Session, way: Way) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Goes back in the recording. The stop is reported once it is found.
+/// Goes back: in the recording, if the program is recorded, or else to a past stop. The stop is reported
+/// once it is found.
 ///
 /// # Errors
-/// The thread is not stopped, or the recording has ended.
+/// The thread is not stopped, the recording has ended, or no past stop is there; the error says what to
+/// do instead.
 pub fn go_back(session: &mut Session, thread: ThreadId, way: Backward) -> Result<(), RequestError> {
-    session.debugger.go_back(thread, way)?;
-    forget_shown(session);
-    Ok(())
+    if session.debugger.is_recorded() {
+        session.debugger.go_back(thread, way)?;
+        forget_shown(session);
+        return Ok(());
+    }
+    match way {
+        Backward::Continue => go(session, Way::Back),
+        Backward::Step(StepKind::Out, _) => Err(RequestError::Other(
+            "past stops do not lead out of a function backwards; set `record` to true in the launch \
+             settings"
+                .to_owned(),
+        )),
+        Backward::Step(..) => go(session, Way::StepBack(thread)),
+    }
 }
 
-/// Goes to a stop; `None`: the present one.
+/// Goes to a stop; `None`: the present one, also from the past of a recorded program.
 ///
 /// # Errors
 /// There is no such stop.
 pub fn visit(session: &mut Session, number: Option<u64>) -> Result<(), RequestError> {
+    if number.is_none() {
+        session.debugger.return_to_head();
+    }
     session.debugger.visit(number)?;
     forget_shown(session);
     // For clients this request is no resume: without the event they keep the former stop beside this one.
@@ -90,6 +108,27 @@ pub fn announce(session: &mut Session) {
         let capabilities = ChangedCapabilities::of_past(has_past);
         session.event("capabilities", &CapabilitiesEventBody { capabilities });
     }
+}
+
+/// Returns the description of a stop in the past of a recorded program, in place of the description that
+/// the stop would have in the present; `None`: the stop is not in the past.
+pub fn describe_replay(
+    session: &mut Session,
+    reason: &str,
+    description: Option<&str>,
+) -> Option<String> {
+    if !session.debugger.is_in_replay() {
+        return None;
+    }
+    if !std::mem::replace(&mut session.past.is_replay_explained, true) {
+        let prefix = &session.settings.command_prefix;
+        let text = format!(
+            "This is the past of the program, from its recording. Steps and `continue` go forward in it, \
+             up to the present; `{prefix}past present` returns there at once.\n"
+        );
+        session.important_note(&text);
+    }
+    Some(format!("In the past: {}", description.unwrap_or(reason)))
 }
 
 /// Returns the reason of a visit for the event `stopped`, and its text.

@@ -2,7 +2,7 @@
 
 mod text;
 
-pub use text::{listed, told};
+pub use text::{listed, size, state_of, told};
 
 use super::difference::change;
 use crate::protocol::{self, Change, FrameChanges, RequestError};
@@ -42,6 +42,21 @@ pub fn list(session: &mut Session) -> Vec<protocol::PastStop> {
         }
     };
     stops.into_iter().map(&mut describe).collect()
+}
+
+/// Returns the state of the recording; `None`: the program is not recorded.
+pub fn recording(session: &Session) -> Option<protocol::Recording> {
+    let state = session.debugger.recording()?;
+    Some(protocol::Recording {
+        events: state.events as u64,
+        bytes: state.bytes as u64,
+        snapshots: state.snapshots.len() as u64,
+        position: state
+            .position
+            .filter(|_| session.debugger.is_in_replay())
+            .map(|position| position as u64),
+        ended: state.ended,
+    })
 }
 
 /// The variables of a stop, as texts.

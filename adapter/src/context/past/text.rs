@@ -1,6 +1,6 @@
 //! Past stops and what differs between two of them, as text.
 
-use crate::protocol::{Change, PastChanges, PastStop};
+use crate::protocol::{Change, PastChanges, PastStop, Recording};
 use std::fmt::Write as _;
 
 /// Lists stops, the latest first, a line each.
@@ -39,6 +39,43 @@ fn age(seconds: f64) -> String {
         ..7200.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.0} h", seconds / 3600.0),
     }
+}
+
+/// Returns a number of bytes in the unit that fits.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+/// Describes a recording, and where in it the shown place is.
+pub fn state_of(recording: &Recording) -> String {
+    let Recording {
+        events,
+        bytes,
+        snapshots,
+        position,
+        ended,
+    } = recording;
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let mut text = format!(
+        "recorded: {events} event{} (system calls and signals, {}), {snapshots} snapshot{}\n",
+        plural(*events),
+        size(*bytes),
+        plural(*snapshots)
+    );
+    match (ended, position) {
+        (Some(why), _) => {
+            let _ = write!(text, "the recording has ended: {why}; there is no way back");
+        }
+        (None, Some(position)) => {
+            let _ = write!(text, "in the past, after {position} of the {events} events");
+        }
+        (None, None) => text.push_str("in the present"),
+    }
+    text
 }
 
 /// Lists what differs between two stops.
