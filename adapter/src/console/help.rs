@@ -37,7 +37,7 @@ fn help(call: &mut Call<'_>) -> Result<String, RequestError> {
         .map(|command| vec![call.usage(command), command.help.to_owned()])
         .collect();
     Ok(format!(
-        "{}\n`{prefix}help NAME` describes a command. Command names may be abbreviated. Input without `{prefix}` is an expression.",
+        "{}\n`{prefix}help NAME` describes a command. Command names may be abbreviated, to their begin or initials. Input without `{prefix}` is an expression.",
         columns(&rows).join("\n")
     ))
 }

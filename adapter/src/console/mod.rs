@@ -70,6 +70,11 @@ static COMMANDS: &[Command] = &[
     explain::FIND,
     call_trace::TRACE_CALL,
     past::PAST,
+    past::REVERSE_STEP,
+    past::REVERSE_NEXT,
+    past::REVERSE_FINISH,
+    past::REVERSE_CONTINUE,
+    past::RECORDING,
     addresses::MAPS,
     memory::MEMORY,
     memory::DISASSEMBLY,
@@ -144,7 +149,7 @@ fn split_last(line: &str) -> Option<(&str, &str)> {
     Some((first.trim_end(), last))
 }
 
-/// Finds a command by its name or an abbreviation of it.
+/// Finds a command by its name or an abbreviation of it: its begin, or the initials of its words.
 fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError> {
     let name = match name {
         "?" => "help",
@@ -156,7 +161,7 @@ fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError>
     let prefix = &session.settings.command_prefix;
     let begun: Vec<&Command> = COMMANDS
         .iter()
-        .filter(|command| command.name.starts_with(name))
+        .filter(|command| command.name.starts_with(name) || has_initials(command.name, name))
         .collect();
     match begun.as_slice() {
         [one] => Ok(one),
@@ -177,6 +182,12 @@ fn find(session: &Session, name: &str) -> Result<&'static Command, RequestError>
             )))
         }
     }
+}
+
+/// Returns whether these are the initials of a name of several words.
+fn has_initials(name: &str, initials: &str) -> bool {
+    let firsts = name.split('-').map(|word| word.chars().next());
+    name.contains('-') && firsts.eq(initials.chars().map(Some))
 }
 
 /// Completes a command that is being typed, with the cursor at byte `at`. `Err`: the argument is an

@@ -1,9 +1,10 @@
-//! The command for past stops.
+//! The commands for the past: earlier stops, ways back, and the recording.
 
 use super::{Call, Command, Complete};
-use crate::context::past::{changes, list, listed, told};
+use crate::context::past::{changes, list, listed, recording, state_of, told};
 use crate::protocol::RequestError;
-use crate::session::{RequiredState, past};
+use crate::session::{RequiredState, Session, past};
+use engine::{Backward, Granularity, StepKind};
 
 pub const PAST: Command = Command {
     name: "past",
@@ -33,6 +34,11 @@ fn run(call: &mut Call<'_>) -> Result<String, RequestError> {
             let stops = list(call.session);
             let prefix = &call.session.settings.command_prefix;
             let more = match stops.len() {
+                0 | 1 if call.session.debugger.is_recorded() => {
+                    format!(
+                        "the program is recorded: `{prefix}reverse-next` steps back, `{prefix}recording` says more"
+                    )
+                }
                 0 | 1 => "no earlier stop is kept".to_owned(),
                 _ => {
                     format!("`{prefix}past N` shows one, `{prefix}past diff N` what changed since")
@@ -64,4 +70,98 @@ fn run(call: &mut Call<'_>) -> Result<String, RequestError> {
             PAST.arguments
         ))),
     }
+}
+
+pub const REVERSE_STEP: Command = Command {
+    name: "reverse-step",
+    arguments: "[instruction]",
+    help: "step back, into calls",
+    more: "Goes to the line before, also if that is the last one of a function that has returned. \
+           `instruction` goes to the instruction before. It needs a recording (setting `record`); \
+           without one it goes to the stop at which the last step began.",
+    when: RequiredState::Stopped,
+    run: |call| step_back(call, &REVERSE_STEP, StepKind::Into),
+    complete: Complete::Words(granularities),
+};
+
+pub const REVERSE_NEXT: Command = Command {
+    name: "reverse-next",
+    arguments: "[instruction]",
+    help: "step back, over calls",
+    more: "Goes to the line before in the function, or to the call if there is none. `instruction` goes \
+           to the instruction before. It needs a recording (setting `record`); without one it goes to \
+           the stop at which the last step began.",
+    when: RequiredState::Stopped,
+    run: |call| step_back(call, &REVERSE_NEXT, StepKind::Over),
+    complete: Complete::Words(granularities),
+};
+
+pub const REVERSE_FINISH: Command = Command {
+    name: "reverse-finish",
+    arguments: "",
+    help: "go back to the call of the function",
+    more: "It needs a recording (setting `record`).",
+    when: RequiredState::Stopped,
+    run: |call| match call.arguments {
+        "" => go_back(call, Backward::Step(StepKind::Out, Granularity::Line)),
+        extra => Err(call.usage_error(&REVERSE_FINISH, format!("unexpected `{extra}`"))),
+    },
+    complete: Complete::Words(|_, _| Vec::new()),
+};
+
+pub const REVERSE_CONTINUE: Command = Command {
+    name: "reverse-continue",
+    arguments: "",
+    help: "run back to a breakpoint, watched data or an exception",
+    more: "Stops at the last one before the present place, or where the recording begins. It needs a \
+           recording (setting `record`); without one it goes to the stop before.",
+    when: RequiredState::Stopped,
+    run: |call| match call.arguments {
+        "" => go_back(call, Backward::Continue),
+        extra => Err(call.usage_error(&REVERSE_CONTINUE, format!("unexpected `{extra}`"))),
+    },
+    complete: Complete::Words(|_, _| Vec::new()),
+};
+
+pub const RECORDING: Command = Command {
+    name: "recording",
+    arguments: "",
+    help: "what is recorded, and where in it the program is shown",
+    more: "",
+    when: RequiredState::Process,
+    run: |call| match recording(call.session) {
+        Some(recording) => Ok(state_of(&recording)),
+        None => Err(RequestError::Other(
+            "the program is not recorded; set `record` to true in the launch settings".to_owned(),
+        )),
+    },
+    complete: Complete::Words(|_, _| Vec::new()),
+};
+
+fn granularities(_: &Session, before: &[&str]) -> Vec<String> {
+    match before {
+        [] => vec!["instruction".to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+fn step_back(
+    call: &mut Call<'_>,
+    command: &Command,
+    kind: StepKind,
+) -> Result<String, RequestError> {
+    let granularity = match call.arguments {
+        "" => Granularity::Line,
+        "instruction" => Granularity::Instruction,
+        other => return Err(call.usage_error(command, format!("unexpected `{other}`"))),
+    };
+    go_back(call, Backward::Step(kind, granularity))
+}
+
+fn go_back(call: &mut Call<'_>, way: Backward) -> Result<String, RequestError> {
+    let thread = call.thread()?;
+    past::go_back(call.session, thread, way)?;
+    // For clients a command is no resume.
+    call.session.report_continued();
+    Ok(String::new())
 }
