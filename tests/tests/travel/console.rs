@@ -1,0 +1,56 @@
+//! The console's commands for the past.
+
+use super::{recorded, return_to_present, shown};
+use serde_json::json;
+use stillpoint_tests::{DapClient, Fixture};
+
+/// Goes back by a command, which is no resume for clients: the former stop ends by an event.
+fn go_by(client: &mut DapClient, command: &str, reason: &str) {
+    let before = client.count_events("continued");
+    assert_eq!(shown(client, command), "");
+    client.expect_stopped(reason);
+    assert_eq!(client.count_events("continued"), before + 1, "{command}");
+}
+
+#[test]
+fn commands_go_back_in_a_recording() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "noted");
+    let text = shown(&mut client, ":recording");
+    assert!(text.starts_with("recorded: "), "{text}");
+    assert!(text.ends_with("\nin the present"), "{text}");
+    go_by(&mut client, ":reverse-next", "step");
+    client.expect_line(&fixture, "added");
+    let text = shown(&mut client, ":recording");
+    assert!(text.contains("\nin the past, after "), "{text}");
+    assert!(shown(&mut client, ":past").contains("the program is recorded"));
+    go_by(&mut client, ":reverse-finish", "step");
+    client.expect_line(&fixture, "call");
+    return_to_present(&mut client);
+    client.expect_line(&fixture, "noted");
+    client.set_breakpoints(&fixture, &["round"]);
+    go_by(&mut client, ":rc", "breakpoint");
+    client.expect_line(&fixture, "round");
+    shown(&mut client, ":past present");
+    client.expect_stopped("goto");
+    client.expect_line(&fixture, "noted");
+    client.disconnect();
+}
+
+#[test]
+fn without_a_recording_commands_visit_past_stops() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = DapClient::stopped_at(&fixture, "added");
+    let keep = |client: &mut DapClient| client.request_ok("stillpoint/pastStops", json!({}));
+    keep(&mut client);
+    client.next();
+    keep(&mut client);
+    go_by(&mut client, ":reverse-next", "goto");
+    client.expect_line(&fixture, "added");
+    shown(&mut client, ":past present");
+    client.expect_stopped("goto");
+    client.expect_line(&fixture, "noted");
+    go_by(&mut client, ":reverse-continue", "goto");
+    client.expect_line(&fixture, "added");
+    client.disconnect();
+}
