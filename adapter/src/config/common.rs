@@ -65,6 +65,15 @@ impl Common {
         CorePlan::of(self.core_file.as_deref(), program, directory)
     }
 
+    /// Returns the setting that a recorded program cannot have, and its value that it can have.
+    pub(super) fn conflict_with_recording(&self) -> Option<(&'static str, &'static str)> {
+        match self.follow_fork.as_deref() {
+            _ if self.non_stop => Some(("nonStop", "false")),
+            None | Some("parent") => None,
+            Some(_) => Some(("followFork", "parent")),
+        }
+    }
+
     /// Builds the settings for the session.
     ///
     /// # Errors

@@ -77,6 +77,31 @@ impl LaunchSettings {
         let directory = cwd.as_deref().unwrap_or(directory);
         common.core(self.program.as_deref(), directory)
     }
+
+    /// Checks that the program can be recorded, if it is to be.
+    ///
+    /// # Errors
+    /// Another setting excludes that; the text names both keys.
+    pub fn check_recording(&self, common: &Common) -> Result<(), String> {
+        let in_terminal = self.console != Console::Internal;
+        let conflict = match common.conflict_with_recording() {
+            None if in_terminal => Some(("console", "internalConsole")),
+            conflict => conflict,
+        };
+        match conflict {
+            Some((key, value)) if self.is_recorded() => Err(format!(
+                "`record` and this `{key}` exclude each other; set `{key}` to {value}, or `record` to \
+                 false"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing stops a program that is not debugged, so that it cannot be gone back in.
+    fn is_recorded(&self) -> bool {
+        self.record && !self.no_debug
+    }
+
     /// Builds the launch. `directory` and `environment` are the defaults for the working directory
     /// and the environment.
     ///
@@ -140,7 +165,7 @@ impl LaunchSettings {
                 env: env.into_iter().collect(),
                 stdio: self.stdio.targets()?,
                 disable_aslr: self.disable_aslr.unwrap_or(true),
-                record: self.record,
+                record: self.is_recorded(),
             },
             env_changes,
         })

@@ -95,6 +95,32 @@ fn redirection() {
 }
 
 #[test]
+fn what_cannot_be_recorded_is_refused_with_the_remedy() {
+    let check = |value: Value| {
+        let settings = settings::<LaunchSettings>(value).unwrap();
+        settings.own.check_recording(&settings.common)
+    };
+    for (key, value, remedy) in [
+        ("nonStop", json!(true), "false"),
+        ("followFork", json!("both"), "parent"),
+        ("console", json!("integratedTerminal"), "internalConsole"),
+    ] {
+        let mut all = json!({"program": "p", "record": true});
+        all[key] = value;
+        let error = check(all.clone()).unwrap_err();
+        let remedy = format!("set `{key}` to {remedy}");
+        assert!(error.contains(&remedy), "{error}");
+        all["record"] = json!(false);
+        assert_eq!(check(all.clone()), Ok(()));
+        all["record"] = json!(true);
+        all["noDebug"] = json!(true);
+        assert_eq!(check(all), Ok(()));
+    }
+    let plan = plan(json!({"program": "p", "record": true, "noDebug": true})).unwrap();
+    assert!(!plan.launch.record);
+}
+
+#[test]
 fn mistakes_name_the_key() {
     for (key, value) in [
         ("program", json!({})),

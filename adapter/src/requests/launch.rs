@@ -99,6 +99,7 @@ impl StartPlan {
         let directory = std::env::current_dir().map_err(|error| {
             RequestError::Start(format!("cannot determine the working directory: {error}"))
         })?;
+        own.check_recording(&common).map_err(launch_error)?;
         let of = match own.core(&common, &directory) {
             Some(plan) => StartKind::Core {
                 plan,
