@@ -51,6 +51,7 @@ pub fn demo() -> ExitCode {
         breaks: vec![place],
         prints: vec![print.to_owned()],
         json: false,
+        record: false,
         command: vec![program.to_string_lossy().into_owned()],
     })
 }

@@ -237,13 +237,9 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Goto => ("goto", Vec::new(), None, None),
         StopReason::Restart => ("restart", Vec::new(), None, None),
         StopReason::Exiting(code) => {
-            let text = format!(
-                "The recorded program is about to exit with code {code}: step back, or continue to \
-                 let it exit.\n"
-            );
-            session.important_note(&text);
-            let what = format!("exiting with code {code}");
-            ("exit", Vec::new(), Some(what.clone()), Some(what))
+            let what = format!("Exiting with code {code}");
+            let text = "step back, or continue to let the program exit";
+            ("exit", Vec::new(), Some(what), Some(text.to_owned()))
         }
         StopReason::Pause => ("pause", Vec::new(), None, None),
         StopReason::Breakpoint(ids) => match own_breakpoints::hit(session, ids) {

@@ -6,6 +6,9 @@ use crate::protocol::{CapabilitiesEventBody, ChangedCapabilities};
 use engine::{Backward, Motion, PastStop, StepKind, StopReason, ThreadId, Way};
 use std::time::{Duration, Instant};
 
+/// How the description of a stop in the past of a recorded program begins.
+pub const IN_THE_PAST: &str = "In the past: ";
+
 /// How long a client sends nothing once it has shown a stop.
 const QUIET: Duration = Duration::from_millis(20);
 
@@ -128,7 +131,7 @@ pub fn describe_replay(
         );
         session.important_note(&text);
     }
-    Some(format!("In the past: {}", description.unwrap_or(reason)))
+    Some(format!("{IN_THE_PAST}{}", description.unwrap_or(reason)))
 }
 
 /// Returns the reason of a visit for the event `stopped`, and its text.

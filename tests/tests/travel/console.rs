@@ -17,7 +17,7 @@ fn commands_go_back_in_a_recording() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "noted");
     let text = shown(&mut client, ":recording");
-    assert!(text.starts_with("recorded: "), "{text}");
+    assert!(text.starts_with("recorded "), "{text}");
     assert!(text.ends_with("\nin the present"), "{text}");
     go_by(&mut client, ":reverse-next", "step");
     client.expect_line(&fixture, "added");

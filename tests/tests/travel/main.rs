@@ -3,6 +3,7 @@
 
 mod console;
 mod ends;
+mod fronts;
 mod hits;
 mod present;
 mod steps;

@@ -169,7 +169,7 @@ fn a_program_about_to_exit_can_be_gone_back_in() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "done");
     let event = go(&mut client, "continue", &["exit"]);
-    assert_eq!(event["text"], "exiting with code 0", "{event}");
+    assert_eq!(event["description"], "Exiting with code 0", "{event}");
     reverse(&mut client);
     client.expect_line(&fixture, "done");
     go(&mut client, "continue", &["exit"]);

@@ -2,7 +2,7 @@
 
 mod text;
 
-pub use text::{listed, size, state_of, told};
+pub use text::{listed, size, state_of, summary_of, told};
 
 use super::difference::change;
 use crate::protocol::{self, Change, FrameChanges, RequestError};

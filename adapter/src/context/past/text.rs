@@ -50,22 +50,29 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// Describes what was recorded.
+pub fn summary_of(recording: &Recording) -> String {
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let Recording {
+        events, snapshots, ..
+    } = recording;
+    format!(
+        "recorded {events} event{} (system calls and signals, {}) and {snapshots} snapshot{}",
+        plural(*events),
+        size(recording.bytes),
+        plural(*snapshots)
+    )
+}
+
 /// Describes a recording, and where in it the shown place is.
 pub fn state_of(recording: &Recording) -> String {
     let Recording {
         events,
-        bytes,
-        snapshots,
         position,
         ended,
+        ..
     } = recording;
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    let mut text = format!(
-        "recorded: {events} event{} (system calls and signals, {}), {snapshots} snapshot{}\n",
-        plural(*events),
-        size(*bytes),
-        plural(*snapshots)
-    );
+    let mut text = summary_of(recording) + "\n";
     match (ended, position) {
         (Some(why), _) => {
             let _ = write!(text, "the recording has ended: {why}; there is no way back");

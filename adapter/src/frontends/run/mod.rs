@@ -7,12 +7,15 @@ mod report;
 pub mod trace;
 
 use crate::client::ClientError;
+use crate::context::past::summary_of;
 use crate::protocol::{
     Breakpoint, BreakpointsResponse, Event, FunctionBreakpoint, OutputCategory, OutputEventBody,
     RawSettings, SetBreakpointsArguments, SetFunctionBreakpointsArguments, Source,
     SourceBreakpoint, ThreadArguments,
 };
-use crate::requests::{Continue, Launch, SetBreakpoints, SetFunctionBreakpoints};
+use crate::requests::{
+    Continue, Launch, NoArguments, PastStops, SetBreakpoints, SetFunctionBreakpoints,
+};
 use crate::server::stream::Stream;
 use crate::service::{self, ServiceError};
 use clap::Args;
@@ -36,6 +39,9 @@ pub struct Options {
     /// Print JSON, one object per line
     #[arg(long)]
     pub json: bool,
+    /// Record the program, and print what was recorded
+    #[arg(long)]
+    pub record: bool,
     /// The program and its arguments
     #[arg(
         value_name = "PROGRAM",
@@ -153,6 +159,9 @@ fn settings(settings: Value) -> RawSettings {
 async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientError> {
     let (program, args) = options.command.split_first().unzip();
     let mut launch = json!({"program": program, "args": args});
+    if options.record {
+        launch["record"] = true.into();
+    }
     // The program reads the same stdin, if it can be opened again: a socket cannot.
     if std::fs::File::open("/dev/stdin").is_ok() {
         launch["stdio"] = json!({"stdin": "/dev/stdin"});
@@ -166,8 +175,13 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         match driver.event().await? {
             Event::Output(output) => show_output(&output, options.json),
             Event::Stopped(stopped) => {
-                let report = StopReport::gather(&driver.client, &stopped, &options.prints).await?;
-                print_report(&report, options.json);
+                if stopped.reason == "exit" {
+                    print_recording(driver, options.json).await?;
+                } else {
+                    let client = &driver.client;
+                    let report = StopReport::gather(client, &stopped, &options.prints).await?;
+                    print_report(&report, options.json);
+                }
                 let thread = ThreadArguments {
                     thread_id: stopped.thread_id,
                     ..ThreadArguments::default()
@@ -184,6 +198,19 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
             _ => {}
         }
     }
+}
+
+/// Prints what was recorded. A recorded program stops for it before it exits.
+async fn print_recording(driver: &Driver, json: bool) -> Result<(), ClientError> {
+    let past = driver.client.request::<PastStops>(&NoArguments {}).await?;
+    let Some(recording) = past.recording else {
+        return Ok(());
+    };
+    match json {
+        true => print_json(&json!({"event": "recorded", "recording": recording})),
+        false => eprintln!("stillpoint: {}", summary_of(&recording)),
+    }
+    Ok(())
 }
 
 async fn set_breakpoints(driver: &Driver, options: &Options) -> Result<(), ClientError> {
