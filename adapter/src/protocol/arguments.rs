@@ -522,6 +522,35 @@ pub struct StepArguments {
     pub granularity: Option<SteppingGranularity>,
 }
 
+/// Arguments of `stepBack`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct StepBackArguments {
+    /// The thread.
+    pub thread_id: i64,
+    /// Whether to resume this thread only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub single_thread: Option<bool>,
+    /// The size of the step; missing: a statement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<SteppingGranularity>,
+    /// What is done at calls, which is not in the specification; missing: they are stepped over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<StepBackKind>,
+}
+
+/// What a step back does at calls.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum StepBackKind {
+    /// Steps over them.
+    Over,
+    /// Steps into a function that has returned before.
+    Into,
+    /// Leaves the function, to its call.
+    Out,
+}
+
 /// Arguments of `stepIn`.
 #[derive(Serialize, Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]

@@ -119,6 +119,7 @@ fn arguments_of_our_client_follow_the_schema() {
     };
     sent("NextRequest", "next", step);
     sent("StepInRequest", "stepIn", StepInArguments::default());
+    sent("StepBackRequest", "stepBack", StepBackArguments::default());
     sent(
         "DisconnectRequest",
         "disconnect",

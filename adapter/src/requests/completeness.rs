@@ -17,7 +17,7 @@ const HEADING: &str = "## Unsupported parts of DAP";
 const REVERSE_REQUESTS: [&str; 2] = ["runInTerminal", "startDebugging"];
 
 /// Types of the schema with another name here; those from the `dap` crate have all fields.
-const RENAMED_TYPES: [(&str, &str); 11] = [
+const RENAMED_TYPES: [(&str, &str); 10] = [
     ("SetBreakpointsResponse", "BreakpointsResponse"),
     ("SetFunctionBreakpointsResponse", "BreakpointsResponse"),
     ("SetInstructionBreakpointsResponse", "BreakpointsResponse"),
@@ -28,7 +28,6 @@ const RENAMED_TYPES: [(&str, &str); 11] = [
     ("Message", "ErrorMessage"),
     ("NextArguments", "StepArguments"),
     ("StepOutArguments", "StepArguments"),
-    ("StepBackArguments", "StepArguments"),
 ];
 /// Read by code outside `protocol`: by several requests together, by the `dap` crate, or as
 /// settings.

@@ -86,7 +86,7 @@ fn step(
     kind: StepKind,
     arguments: StepArguments,
 ) -> Result<(), RequestError> {
-    let granularity = granularity(session, &arguments);
+    let granularity = granularity(session, arguments.granularity);
     let thread = thread_id(arguments.thread_id)?;
     if session.debugger.is_in_past() {
         return past::go(session, Way::StepForward(thread));
@@ -101,8 +101,8 @@ fn step(
 }
 
 /// Returns the granularity of a step.
-pub fn granularity(session: &Session, arguments: &StepArguments) -> Granularity {
-    match arguments.granularity {
+pub fn granularity(session: &Session, wanted: Option<SteppingGranularity>) -> Granularity {
+    match wanted {
         Some(SteppingGranularity::Instruction) => Granularity::Instruction,
         // Clients send `statement` where they mean a line.
         Some(SteppingGranularity::Statement) if session.settings.statement_steps => {

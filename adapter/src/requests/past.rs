@@ -2,7 +2,7 @@
 
 use crate::context;
 use crate::protocol;
-use crate::protocol::{RequestError, StepArguments, ThreadArguments};
+use crate::protocol::{RequestError, StepBackArguments, StepBackKind, ThreadArguments};
 use crate::requests::execution::granularity;
 use crate::requests::{Effect, InThePast, Request};
 use crate::session::handles::thread_id;
@@ -16,13 +16,18 @@ pub enum StepBack {}
 impl Request for StepBack {
     const COMMAND: &'static str = "stepBack";
     const EFFECT: Effect = Effect::Runs;
-    type Arguments = StepArguments;
+    type Arguments = StepBackArguments;
     type Body = ();
 
-    fn handle(session: &mut Session, arguments: StepArguments) -> Result<(), RequestError> {
+    fn handle(session: &mut Session, arguments: StepBackArguments) -> Result<(), RequestError> {
         let thread = thread_id(arguments.thread_id)?;
-        let granularity = granularity(session, &arguments);
-        past::go_back(session, thread, Backward::Step(StepKind::Over, granularity))
+        let granularity = granularity(session, arguments.granularity);
+        let kind = match arguments.kind {
+            None | Some(StepBackKind::Over) => StepKind::Over,
+            Some(StepBackKind::Into) => StepKind::Into,
+            Some(StepBackKind::Out) => StepKind::Out,
+        };
+        past::go_back(session, thread, Backward::Step(kind, granularity))
     }
 }
 

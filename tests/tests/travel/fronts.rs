@@ -1,7 +1,7 @@
-//! Recorded programs on the command line.
+//! Recorded programs on the command line, and for agents.
 
-use serde_json::Value;
-use stillpoint_tests::{Fixture, assert_contains, command, line_of};
+use serde_json::{Value, json};
+use stillpoint_tests::{Agent, Fixture, assert_contains, command, line_of};
 
 #[test]
 fn run_prints_what_was_recorded() {
@@ -35,4 +35,77 @@ fn run_prints_what_was_recorded() {
         recording["events"].as_u64().is_some_and(|it| it > 10),
         "{recording}"
     );
+}
+
+/// Starts a recorded program, and returns the reply of its first stop.
+fn launch(fixture: &Fixture, agent: &mut Agent, marker: &str) -> String {
+    let program = fixture.program.to_str().expect("UTF-8");
+    let places = [line_of(fixture, marker)];
+    let launch = json!({"program": program, "record": true, "breakpoints": places});
+    agent.call("debug_launch", launch)
+}
+
+#[test]
+fn agents_ask_in_one_call_for_the_last_write() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut agent = Agent::start();
+    launch(&fixture, &mut agent, "print");
+    let written = json!({"action": "reverse-continue", "written": "total"});
+    let stop = agent.call("debug_continue", written);
+    assert_contains(
+        &stop,
+        &[
+            "data breakpoint",
+            "In the past: ",
+            "3 -> 6",
+            "value = 3",
+            "#1 fill",
+        ],
+    );
+    // The watch was for this call only.
+    let list = agent.call("debug_breakpoint", json!({"action": "list"}));
+    assert!(!list.contains("watch"), "{list}");
+    agent.leave();
+}
+
+#[test]
+fn agents_go_back_and_return() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut agent = Agent::start();
+    launch(&fixture, &mut agent, "print");
+    let back =
+        |agent: &mut Agent, action: &str| agent.call("debug_continue", json!({"action": action}));
+    let state = agent.call("debug_past", json!({}));
+    assert_contains(
+        &state,
+        &["recorded ", "in the present\n", "reverse-step-over"],
+    );
+    let place = line_of(&fixture, "noted");
+    let to = json!({"action": "reverse-continue", "to": place});
+    let stop = agent.call("debug_continue", to);
+    assert_contains(&stop, &["in the past\n", &place, "value = 3"]);
+    let stop = back(&mut agent, "reverse-step-out");
+    assert_contains(&stop, &["step: in the past\n", &line_of(&fixture, "call")]);
+    let state = agent.call("debug_past", json!({}));
+    assert_contains(&state, &["in the past, after "]);
+    let stop = agent.call("debug_past", json!({"present": true}));
+    assert_contains(&stop, &["Back in the present", &line_of(&fixture, "print")]);
+    let stop = back(&mut agent, "reverse-step-over");
+    assert_contains(&stop, &["step: in the past\n", &line_of(&fixture, "fill")]);
+    agent.leave();
+}
+
+#[test]
+fn agents_learn_that_a_program_exits_and_go_back() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut agent = Agent::start();
+    launch(&fixture, &mut agent, "done");
+    let stop = agent.call("debug_continue", json!({}));
+    assert_contains(
+        &stop,
+        &["exit: Exiting with code 0: step back, or continue"],
+    );
+    let stop = agent.call("debug_continue", json!({"action": "reverse-continue"}));
+    assert_contains(&stop, &["in the past\n", &line_of(&fixture, "done")]);
+    agent.leave();
 }

@@ -28,6 +28,10 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// File that the program reads as its stdin; empty if missing.
     pub stdin: Option<String>,
+    /// Record the program, so that debug_continue can go back in it: needs one thread, Linux and
+    /// x86-64. It then also stops before it exits.
+    #[serde(default)]
+    pub record: bool,
     /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name, or an object
     /// {"location": ..., "condition": ..., "hitCondition": ..., "message": ...} (with `message` it
     /// is a logpoint), or {"exception": ...}. With them, the program runs to its first stop, which
@@ -177,11 +181,17 @@ pub struct Logpoint {
 pub struct Continue {
     /// "continue" (if missing), "step-over", "step-into", "step-out", "run-to" (needs `to`),
     /// "pause" (stops a running program), "wait" (for the next stop of a running program),
-    /// "restart" (launches the program anew, also after its end; breakpoints stay).
+    /// "restart" (launches the program anew, also after its end; breakpoints stay). If it was
+    /// launched with `record`, also "reverse-continue" (back to the last breakpoint, watched write or
+    /// exception), "reverse-step-over", "reverse-step-into", "reverse-step-out" (to the call).
     #[serde(default)]
     pub action: Action,
-    /// With "run-to": "FILE:LINE", a function's name, or an address in hex.
+    /// With "run-to", or with "reverse-continue" (the last time it was there): "FILE:LINE", a
+    /// function's name, or an address in hex.
     pub to: Option<String>,
+    /// With "reverse-continue": go back to the last write that has changed this variable or
+    /// expression.
+    pub written: Option<String>,
     /// The thread that steps, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
     /// How many seconds to wait for the stop (30). Then the reply says that the program is
@@ -244,6 +254,14 @@ pub enum Action {
     Wait,
     /// Starts the program again.
     Restart,
+    /// Runs back to the last stop.
+    ReverseContinue,
+    /// Steps back to the line before.
+    ReverseStepOver,
+    /// Steps back into a call.
+    ReverseStepInto,
+    /// Goes back to the call of the function.
+    ReverseStepOut,
 }
 
 /// Arguments of `debug_test`.

@@ -96,10 +96,14 @@ impl Session {
     ///
     /// # Errors
     /// Like [`Session::breakpoint`]; a pending location is an error, too.
-    pub async fn add_temporary(&self, place: &str) -> Result<u32, ToolError> {
+    pub async fn add_temporary(
+        &self,
+        target: BreakpointTarget,
+        place: &str,
+    ) -> Result<u32, ToolError> {
         let set = AgentBreakpoint {
             temporary: true,
-            ..AgentBreakpoint::new(BreakpointTarget::of(place))
+            ..AgentBreakpoint::new(target)
         };
         let set = self.add(set).await?;
         if !set.is_verified() {
@@ -401,7 +405,11 @@ impl Session {
         near.map(i64::to_string).collect()
     }
 
-    async fn watchable(
+    /// Returns the target of a breakpoint on the data of an expression.
+    ///
+    /// # Errors
+    /// The expression has no data that can be watched.
+    pub async fn watchable(
         &self,
         name: &str,
         access: Option<Access>,

@@ -4,7 +4,7 @@ use super::arguments::Past;
 use super::error::ToolError;
 use super::link::Phase;
 use super::session::Session;
-use crate::context::past::{listed, told};
+use crate::context::past::{listed, state_of, told};
 use crate::protocol::{PastChangesArguments, VisitStopArguments};
 use crate::requests::{self, NoArguments};
 use std::time::Duration;
@@ -41,6 +41,11 @@ impl Session {
                 .link
                 .request::<requests::PastStops>(&NoArguments {})
                 .await?;
+            if let Some(recording) = &past.recording {
+                let ways = "debug_continue {\"action\": \"reverse-step-over\"} or \
+                            \"reverse-continue\" goes back, {\"present\": true} returns";
+                return Ok(format!("{}\n{ways}\n", state_of(recording)));
+            }
             let more = match past.stops.len() {
                 0 | 1 => "no earlier stop is kept\n",
                 _ => "debug_past {\"stop\": N} shows one; {\"since\": N} what changed since\n",

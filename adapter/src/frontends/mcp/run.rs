@@ -1,5 +1,6 @@
 //! Resuming the program, and reporting the stop that follows.
 
+use super::agent_breakpoint::BreakpointTarget;
 use super::arguments::{Action, Continue, TraceCall, seconds};
 use super::error::ToolError;
 use super::expect;
@@ -7,9 +8,10 @@ use super::link::Phase;
 use super::session::Session;
 use super::text;
 use crate::protocol::{
-    ContextArguments, StepArguments, StepInArguments, ThreadArguments, TraceCallArguments,
+    ContextArguments, StepArguments, StepBackArguments, StepBackKind, StepInArguments,
+    ThreadArguments, TraceCallArguments,
 };
-use crate::requests::{self, Next, Pause, StepIn, StepOut};
+use crate::requests::{self, Next, Pause, ReverseContinue, StepBack, StepIn, StepOut};
 use std::time::Duration;
 
 /// The result of waiting for a stop.
@@ -61,9 +63,26 @@ impl Session {
                         "`to` is missing; set it to FILE:LINE, a function name, or an address";
                     return Err(ToolError::new("BAD_ARGUMENTS", message));
                 };
-                self.add_temporary(place).await?;
+                self.add_temporary(BreakpointTarget::of(place), place)
+                    .await?;
             }
-            Action::Continue | Action::StepOver | Action::StepInto | Action::StepOut => {}
+            Action::ReverseContinue => {
+                if let Some(place) = &input.to {
+                    self.add_temporary(BreakpointTarget::of(place), place)
+                        .await?;
+                }
+                if let Some(expression) = &input.written {
+                    let target = self.watchable(expression, None).await?;
+                    self.add_temporary(target, expression).await?;
+                }
+            }
+            Action::Continue
+            | Action::StepOver
+            | Action::StepInto
+            | Action::StepOut
+            | Action::ReverseStepOver
+            | Action::ReverseStepInto
+            | Action::ReverseStepOut => {}
             Action::Pause | Action::Wait | Action::Restart => return Ok(stops),
         }
         if phase == Phase::Held {
@@ -83,7 +102,22 @@ impl Session {
             thread_id,
             ..StepArguments::default()
         };
+        let step_back = async |kind| {
+            let step = StepBackArguments {
+                thread_id,
+                kind: Some(kind),
+                ..StepBackArguments::default()
+            };
+            self.link.request::<StepBack>(&step).await
+        };
         match action {
+            Action::ReverseStepOver => step_back(StepBackKind::Over).await,
+            Action::ReverseStepInto => step_back(StepBackKind::Into).await,
+            Action::ReverseStepOut => step_back(StepBackKind::Out).await,
+            Action::ReverseContinue => {
+                let thread = thread(thread_id);
+                self.link.request::<ReverseContinue>(&thread).await
+            }
             Action::StepOver => self.link.request::<Next>(&step).await,
             Action::StepOut => self.link.request::<StepOut>(&step).await,
             Action::StepInto => {

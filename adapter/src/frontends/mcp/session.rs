@@ -56,6 +56,9 @@ impl Session {
         if let Some(stdin) = &input.stdin {
             settings["stdio"] = json!({"stdin": stdin});
         }
+        if input.record {
+            settings["record"] = json!(true);
+        }
         let session =
             Self::start::<requests::Launch>(settings, &input.settings, &input.program).await;
         let session = session.map_err(|error| error.or_code("LAUNCH_FAILED"))?;

@@ -3,6 +3,7 @@
 use super::link::SessionState;
 use super::output::Plain;
 use crate::protocol::{Context, ContextFrame, ContextThread, VariableKind};
+use crate::session::past::IN_THE_PAST;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -19,7 +20,12 @@ pub fn stop(context: &Context, names: &[String], state: &mut SessionState) -> St
     }
     let description = context.description.as_ref();
     let description = description.filter(|it| Some(*it) != context.text.as_ref());
-    for why in [description, context.text.as_ref()].into_iter().flatten() {
+    let replayed = format!("{IN_THE_PAST}{}", context.reason);
+    let description = description.map(|it| match *it == replayed {
+        true => "in the past",
+        false => it.as_str(),
+    });
+    for why in [description, context.text.as_deref()].into_iter().flatten() {
         let _ = write!(text, ": {why}");
     }
     text.push('\n');

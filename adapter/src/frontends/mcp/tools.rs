@@ -151,7 +151,8 @@ const TOOLS: [ToolInfo; 19] = [
         "Run, step, pause, wait",
         "Resumes the program (continue, step-over, step-into, step-out, run-to) and waits for its \
          next stop; or pauses a running one, or waits for it; or restarts it with its \
-         breakpoints. The reply describes the stop: reason, source around the line, arguments and \
+         breakpoints. If it was launched with `record`, it also goes back: by steps, to a breakpoint, \
+         or to who wrote a variable last (reverse-continue with `written`). The reply describes the stop: reason, source around the line, arguments and \
          locals, changes, stack, new output, other threads. If nothing stops within `timeout`, \
          the reply is that the program is running; if it has ended, its exit code or signal.",
         false,

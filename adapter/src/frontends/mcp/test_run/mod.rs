@@ -39,6 +39,7 @@ impl Tools {
             cwd: plan.cwd,
             env: plan.env,
             stdin: None,
+            record: false,
             replace: false,
             breakpoints: None,
             timeout: input.timeout,
