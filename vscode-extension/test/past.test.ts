@@ -1,7 +1,7 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
 import { movementIn } from "../src/past/movement";
-import { readChanges, readStops } from "../src/past/reply";
+import { readChanges, readPast } from "../src/past/reply";
 import * as text from "../src/past/text";
 
 /** A body as the debugger sends it: four stops, of which one in the past is shown. */
@@ -13,6 +13,7 @@ const body = (shown: number) => ({
     { number: 12, reason: "pause", age: 0.1, isPresent: true },
   ].map((stop) => ({ threadId: 1, reachedBy: "run", isPresent: false, ...stop, isShown: stop.number === shown })),
 });
+const readStops = (from: unknown) => readPast(from).stops;
 const stops = readStops(body(12));
 const [ninth, tenth, , twelfth] = stops;
 
@@ -50,12 +51,25 @@ test("a stop is compared with the shown one if that is later, else with the last
 });
 
 test("the status bar shows a past stop and no other", () => {
-  assert.equal(text.status(stops), undefined);
-  assert.equal(text.status([]), undefined);
-  assert.deepEqual(text.status(readStops(body(10))), {
+  assert.equal(text.status({ stops }), undefined);
+  assert.equal(text.status({ stops: [] }), undefined);
+  assert.deepEqual(text.status(readPast(body(10))), {
     text: "$(history) Past stop 10 of 12",
     tooltip: "step in settle, shop.c:86. The program itself waits at stop 12, unchanged.",
+    click: "list",
   });
+});
+
+test("the status bar shows a place in a recording, and returns from it", () => {
+  const recorded = (position?: number) => readPast({ ...body(12), recording: { events: 50, position } });
+  assert.equal(text.isPast(recorded()), false);
+  assert.equal(text.status(recorded()), undefined);
+  const past = recorded(32);
+  assert.equal(text.isPast(past), true);
+  const shown = text.status(past);
+  assert.equal(shown?.text, "$(history) In the past: return to the present");
+  assert.equal(shown?.click, "present");
+  assert.match(shown?.tooltip ?? "", /^After 32 of the 50 system calls/);
 });
 
 test("changes are listed by frame, with both stops above", () => {
@@ -110,14 +124,20 @@ test("a body without lists has no stops and no changes", () => {
 test("only messages that move the program or what is shown are movements", () => {
   const stopped = (reason: string) => ({ type: "event", event: "stopped", body: { reason } });
   const response = (command: string, success: boolean) => ({ type: "response", command, success });
-  assert.equal(movementIn(stopped("goto")), "visit");
-  assert.equal(movementIn(stopped("breakpoint")), "present");
-  assert.equal(movementIn({ type: "event", event: "continued" }), "run");
+  assert.equal(movementIn(stopped("goto"), false), "visit");
+  assert.equal(movementIn(stopped("breakpoint"), false), "present");
+  assert.equal(movementIn({ type: "event", event: "continued" }, false), "run");
   for (const event of ["exited", "terminated"]) {
-    assert.equal(movementIn({ type: "event", event }), "present");
+    assert.equal(movementIn({ type: "event", event }, false), "present");
   }
-  assert.equal(movementIn(response("restart", true)), "present");
-  assert.equal(movementIn(response("restart", false)), undefined);
-  assert.equal(movementIn(response("stepBack", true)), undefined);
-  assert.equal(movementIn({ type: "event", event: "output" }), undefined);
+  assert.equal(movementIn(response("restart", true), false), "present");
+  assert.equal(movementIn(response("restart", false), false), undefined);
+  assert.equal(movementIn(response("stepBack", true), false), undefined);
+  assert.equal(movementIn({ type: "event", event: "output" }, false), undefined);
+});
+
+test("each stop of a recorded program may be in its past", () => {
+  const stopped = { type: "event", event: "stopped", body: { reason: "breakpoint" } };
+  assert.equal(movementIn(stopped, true), "visit");
+  assert.equal(movementIn({ type: "event", event: "exited" }, true), "present");
 });

@@ -4,21 +4,21 @@ import * as vscode from "vscode";
 import { TYPE } from "../configurations";
 import { Changes } from "./changes";
 import { choose } from "./list";
-import { Sessions, stopsOf } from "./sessions";
-import { shownPast, status } from "./text";
+import { pastOf, Sessions } from "./sessions";
+import { isPast, status } from "./text";
 
 /** A custom request: shows a stop, without a number the present one. */
 const VISIT = "stillpoint/visitStop";
 const LIST = `${TYPE}.past.list`;
+const PRESENT = `${TYPE}.past.present`;
 
-/** Shows in the status bar that the stop is a past one, and lets menus depend on it. */
+/** Shows in the status bar that the past is shown, and lets menus depend on it. */
 function mark(sessions: Sessions): vscode.Disposable {
   const item = vscode.window.createStatusBarItem(`${TYPE}.past`, vscode.StatusBarAlignment.Left, 100);
   item.name = "Past Stop";
-  item.command = LIST;
   item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
   const update = () => {
-    const shown = status(sessions.stops());
+    const shown = status(sessions.past());
     void vscode.commands.executeCommand("setContext", `${TYPE}.inPast`, shown !== undefined);
     if (shown === undefined) {
       item.hide();
@@ -26,6 +26,7 @@ function mark(sessions: Sessions): vscode.Disposable {
     }
     item.text = shown.text;
     item.tooltip = shown.tooltip;
+    item.command = shown.click === "list" ? LIST : PRESENT;
     item.show();
   };
   update();
@@ -39,9 +40,12 @@ function idIn(args: unknown[]): string | undefined {
 }
 
 async function list(session: vscode.DebugSession, changes: Changes): Promise<void> {
-  const stops = await stopsOf(session);
+  const { stops, recording } = await pastOf(session);
   if (stops.length < 2) {
-    const text = "Stillpoint: no earlier stop is kept; they are kept when the program leaves a stop.";
+    const text =
+      recording === undefined
+        ? "Stillpoint: no earlier stop is kept; they are kept when the program leaves a stop."
+        : "Stillpoint: the program is recorded, and no stops are kept; Step Back and Reverse go back.";
     void vscode.window.showInformationMessage(text);
     return;
   }
@@ -58,7 +62,7 @@ async function list(session: vscode.DebugSession, changes: Changes): Promise<voi
 }
 
 async function present(session: vscode.DebugSession): Promise<void> {
-  if (shownPast(await stopsOf(session)) !== undefined) {
+  if (isPast(await pastOf(session))) {
     await session.customRequest(VISIT, {});
   }
 }
@@ -82,6 +86,6 @@ export function addPast(): vscode.Disposable[] {
     changes,
     mark(sessions),
     command(LIST, (session) => list(session, changes)),
-    command(`${TYPE}.past.present`, present),
+    command(PRESENT, present),
   ];
 }

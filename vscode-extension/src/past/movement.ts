@@ -15,12 +15,15 @@ interface Message {
  */
 export type Movement = "visit" | "run" | "present";
 
-/** Returns what a message says about it; undefined: nothing. */
-export function movementIn(message: Message): Movement | undefined {
+/**
+ * Returns what a message says about it; undefined: nothing. Each stop of a recorded program may be in its
+ * past.
+ */
+export function movementIn(message: Message, isRecorded: boolean): Movement | undefined {
   if (message.type === "event") {
     switch (message.event) {
       case "stopped":
-        return message.body?.reason === "goto" ? "visit" : "present";
+        return isRecorded || message.body?.reason === "goto" ? "visit" : "present";
       case "continued":
         return "run";
       case "exited":

@@ -17,6 +17,22 @@ export interface PastStop {
   isShown: boolean;
 }
 
+/** The recording of a program. */
+export interface Recording {
+  /** The number of system calls and signals so far. */
+  events: number;
+  /** How many of them were before the place that is shown; undefined: the present is shown. */
+  position?: number;
+}
+
+/** What is known of the past. */
+export interface Past {
+  /** The stops that can be shown, oldest first. */
+  stops: PastStop[];
+  /** Undefined: the program is not recorded. */
+  recording?: Recording;
+}
+
 /** A variable with two values, as texts. */
 export interface Change {
   name: string;
@@ -38,17 +54,20 @@ export interface PastChanges {
   omitted: number;
 }
 
-/** Reads the body of `stillpoint/pastStops`: the stops, oldest first. What is missing is empty. */
-export function readStops(body: unknown): PastStop[] {
-  const stops = (body as { stops?: Partial<PastStop>[] } | undefined)?.stops ?? [];
-  return stops.map((stop) => ({
-    ...stop,
-    number: stop.number ?? 0,
-    reason: stop.reason ?? "",
-    age: stop.age ?? 0,
-    isPresent: stop.isPresent ?? false,
-    isShown: stop.isShown ?? false,
-  }));
+/** Reads the body of `stillpoint/pastStops`. What is missing is empty. */
+export function readPast(body: unknown): Past {
+  const { stops = [], recording } = (body ?? {}) as { stops?: Partial<PastStop>[]; recording?: Partial<Recording> };
+  return {
+    stops: stops.map((stop) => ({
+      ...stop,
+      number: stop.number ?? 0,
+      reason: stop.reason ?? "",
+      age: stop.age ?? 0,
+      isPresent: stop.isPresent ?? false,
+      isShown: stop.isShown ?? false,
+    })),
+    recording: recording && { ...recording, events: recording.events ?? 0 },
+  };
 }
 
 /** Reads the body of `stillpoint/pastChanges`. What is missing is empty. */

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { TYPE } from "../configurations";
 import { movementIn } from "./movement";
-import { type PastStop, readStops } from "./reply";
+import { type Past, readPast } from "./reply";
 
 /** A custom request: the stops that can be shown. */
 const STOPS = "stillpoint/pastStops";
@@ -11,15 +11,18 @@ const STOPS = "stillpoint/pastStops";
 /** Time after which a running program shows no past stop any more, in milliseconds. */
 const QUIET = 200;
 
-/** Returns the stops of a session that can be shown, oldest first. Rejects while the program runs. */
-export async function stopsOf(session: vscode.DebugSession): Promise<PastStop[]> {
-  return readStops(await session.customRequest(STOPS, {}));
+/** What is known while the program runs. */
+const NONE: Past = { stops: [] };
+
+/** Returns what is known of a session's past. Rejects while the program runs. */
+export async function pastOf(session: vscode.DebugSession): Promise<Past> {
+  return readPast(await session.customRequest(STOPS, {}));
 }
 
 interface Known {
   session: vscode.DebugSession;
   /** As of the last visit of a stop; empty: no visit since the program ran. */
-  stops: PastStop[];
+  past: Past;
   /** Counts movements: an answer that comes after the next one is outdated. */
   movements: number;
 }
@@ -56,20 +59,20 @@ export class Sessions implements vscode.Disposable {
     return this.known.get(id ?? "")?.session ?? (active?.type === TYPE ? active : undefined);
   }
 
-  /** Returns the stops of the active session as of the last visit of one. */
-  stops(): PastStop[] {
-    return this.known.get(vscode.debug.activeDebugSession?.id ?? "")?.stops ?? [];
+  /** Returns the past of the active session as of the last visit of a stop. */
+  past(): Past {
+    return this.known.get(vscode.debug.activeDebugSession?.id ?? "")?.past ?? NONE;
   }
 
   private follow(session: vscode.DebugSession): vscode.DebugAdapterTracker {
-    const own: Known = { session, stops: [], movements: 0 };
+    const own: Known = { session, past: NONE, movements: 0 };
     this.known.set(session.id, own);
     const onDidSendMessage = (message: unknown) => void this.take(own, message as object);
     return { onDidSendMessage };
   }
 
   private async take(own: Known, message: object): Promise<void> {
-    const movement = movementIn(message);
+    const movement = movementIn(message, own.session.configuration.record === true);
     if (movement === undefined) {
       return;
     }
@@ -79,9 +82,9 @@ export class Sessions implements vscode.Disposable {
       await new Promise((resolve) => setTimeout(resolve, QUIET));
     }
     // The program may have ended meanwhile.
-    const stops = movement === "visit" ? await stopsOf(own.session).catch(() => []) : [];
+    const past = movement === "visit" ? await pastOf(own.session).catch(() => NONE) : NONE;
     if (count === own.movements) {
-      own.stops = stops;
+      own.past = past;
       this.changed.fire();
     }
   }

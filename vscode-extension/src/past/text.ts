@@ -1,6 +1,6 @@
 // Past stops and what has changed since, as text. Independent of the editor.
 
-import type { Change, PastChanges, PastStop } from "./reply";
+import type { Change, Past, PastChanges, PastStop } from "./reply";
 
 /** The longest change that is written in one line, in characters. */
 const ONE_LINE = 100;
@@ -70,22 +70,40 @@ export function rows(stops: PastStop[]): Row[] {
   });
 }
 
-/** The texts of the status bar. */
+/** Returns whether something else than the present is shown: a past stop, or a place in a recording. */
+export const isPast = ({ stops, recording }: Past): boolean =>
+  shownPast(stops) !== undefined || recording?.position !== undefined;
+
+/** What the status bar shows. */
 export interface Status {
   text: string;
   tooltip: string;
+  /** What a click does: it lists the stops, or returns to the present. */
+  click: "list" | "present";
 }
 
-/** Returns what the status bar shows; undefined: nothing, as no past stop is shown. */
-export function status(stops: PastStop[]): Status | undefined {
+/** Returns what the status bar shows; undefined: nothing, as the present is shown. */
+export function status({ stops, recording }: Past): Status | undefined {
   const shown = shownPast(stops);
-  const last = stops.at(-1)?.number;
-  return (
-    shown && {
+  if (shown !== undefined) {
+    const last = stops.at(-1)?.number;
+    return {
       text: `$(history) Past stop ${shown.number} of ${last}`,
       tooltip: `${sentence(shown)}. The program itself waits at stop ${last}, unchanged.`,
-    }
-  );
+      click: "list",
+    };
+  }
+  if (recording?.position !== undefined) {
+    const { position, events } = recording;
+    return {
+      text: "$(history) In the past: return to the present",
+      tooltip:
+        `After ${position} of the ${events} system calls and signals that were recorded. Steps and Continue go ` +
+        "forward, up to the present; a click returns there at once. The program itself waits there, unchanged.",
+      click: "present",
+    };
+  }
+  return undefined;
 }
 
 /** Returns the title of what has changed between two stops. */
