@@ -94,8 +94,10 @@ pub(crate) struct SavedRegisters {
     /// Mask, by DWARF number, of further registers that earlier code has written: they are read
     /// from their saved values, too.
     pub(crate) written: u32,
-    /// Distance in bytes up to the program's stack pointer.
+    /// Distance in bytes up to the program's stack pointer, or to the word that keeps it.
     pub(crate) stack_pointer: i32,
+    /// Whether a word keeps the program's stack pointer: the code runs on another stack.
+    pub(crate) keeps_stack_pointer: bool,
     /// The vector registers that the code clobbers; used if [`Condition::uses_vectors`].
     pub(crate) vectors: i32,
     /// Distance in bytes from one of them to the next, in sets where that varies.
@@ -134,6 +136,13 @@ impl Condition {
     /// Returns the general-purpose registers that the code may write. It changes the flags, too.
     pub(crate) fn clobbers(&self) -> impl Iterator<Item = dwarf::Register> + use<> {
         registers(self.uses.general)
+    }
+
+    /// Returns the condition for code on another stack than the program's
+    /// ([`SavedRegisters::keeps_stack_pointer`]), which may clobber more registers.
+    pub(crate) fn apart(mut self) -> Condition {
+        self.uses.general = self.uses.general_apart;
+        self
     }
 
     /// Returns whether the code may clobber the vector registers for pending floats, and needs the

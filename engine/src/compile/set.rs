@@ -20,6 +20,8 @@ pub(super) enum Work<'a> {
 pub(super) struct Uses {
     /// Mask of the general-purpose registers by DWARF number.
     pub general: u32,
+    /// The same for code on another stack than the program's.
+    pub general_apart: u32,
     /// Whether it computes with floats.
     pub vectors: bool,
 }

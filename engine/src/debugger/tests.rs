@@ -4,6 +4,7 @@ mod children;
 mod counting;
 mod frame_places;
 mod live;
+mod own_stack;
 mod search_end;
 mod unsent;
 

@@ -28,7 +28,12 @@ impl Inferior {
             thread.announced = true;
             self.notices.push(Notice::ThreadStarted(new));
         }
+        let is_second = process.threads.len() > 1;
         self.ready.extend(early.map(|status| (new, status)));
+        if is_second && std::mem::take(&mut self.jumps.are_for_one_thread) {
+            // It has not run yet, and its creator is in a system call.
+            self.sites.end_all_jumps(&*self.os);
+        }
     }
 
     /// Handles a stop of an unknown thread: the report of its creation is still to come.

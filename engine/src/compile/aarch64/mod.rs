@@ -121,6 +121,7 @@ pub(super) fn uses(work: Work<'_>) -> Result<Uses, NotCompilable> {
     }
     Ok(Uses {
         general: emitter.written,
+        general_apart: emitter.written,
         vectors: emitter.vectors,
     })
 }

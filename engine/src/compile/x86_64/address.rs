@@ -110,7 +110,7 @@ impl Emitter<'_> {
 
     /// Returns the operand at a register of the program, without a copy if it still has its value.
     fn base_register(&mut self, register: Register, at: At) -> Result<AsmMemoryOperand, IcedError> {
-        if usize::from(register.0) == RSP {
+        if usize::from(register.0) == RSP && !self.saved.keeps_stack_pointer {
             return Ok(rsp + self.saved.stack_pointer);
         }
         match self.live(register) {

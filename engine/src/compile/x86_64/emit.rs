@@ -165,6 +165,10 @@ impl Emitter<'_> {
         at: At,
     ) -> Done {
         let to = self.at(at);
+        if usize::from(register.0) == RSP && self.saved.keeps_stack_pointer {
+            let place = rsp + (self.saved.stack_pointer + i32::from(skip));
+            return self.load(to, place, width);
+        }
         if usize::from(register.0) == RSP {
             self.asm.lea(to.r64, rsp + self.saved.stack_pointer)?;
             if skip > 0 {

@@ -145,8 +145,11 @@ fn store(emitter: &mut Emitter<'_>, captured: &Captured, record: AsmRegister64) 
 /// Returns the registers that code writes. A dry run, for which all scratch registers are clobbered,
 /// writes at least the registers that the final code writes.
 pub(super) fn uses(work: Work<'_>) -> Result<Uses, NotCompilable> {
-    let emit = || -> Result<Uses, IcedError> {
-        let saved = SavedRegisters::default();
+    let emit = |keeps_stack_pointer| -> Result<Uses, IcedError> {
+        let saved = SavedRegisters {
+            keeps_stack_pointer,
+            ..SavedRegisters::default()
+        };
         let mut asm = CodeAssembler::new(64)?;
         let to = Exits::new(&mut asm);
         let mut emitter = Emitter::new(&mut asm, &saved, to, emit::SCRATCH);
@@ -160,8 +163,15 @@ pub(super) fn uses(work: Work<'_>) -> Result<Uses, NotCompilable> {
         }
         Ok(Uses {
             general: emitter.written,
+            general_apart: emitter.written,
             vectors: emitter.vectors,
         })
     };
-    emit().map_err(|error| NotCompilable(format!("cannot assemble it: {error}")))
+    let both = || -> Result<Uses, IcedError> {
+        Ok(Uses {
+            general_apart: emit(true)?.general,
+            ..emit(false)?
+        })
+    };
+    both().map_err(|error| NotCompilable(format!("cannot assemble it: {error}")))
 }

@@ -1,6 +1,6 @@
 //! Code at sites of several breakpoints whose hits are only counted, and of none: the end of a search.
 
-use super::install::UNMAPPABLE;
+use super::install::{FULL, UNMAPPABLE};
 use super::served::Served;
 use crate::debugger::Debugger;
 use crate::ids::HitCondition;
@@ -46,7 +46,7 @@ impl Debugger {
             let at = jumps
                 .counter(id)
                 .or_else(|| jumps.new_counter(self.inferior.arch, site))
-                .ok_or("no memory left for code near it")?;
+                .ok_or(FULL)?;
             let target = match hit {
                 Some(HitCondition::Exactly(target)) => Some(target).filter(|it| *it > 0),
                 _ => None,

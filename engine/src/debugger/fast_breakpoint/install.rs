@@ -12,7 +12,9 @@ use crate::ids::ThreadId;
 use crate::inferior::displaced::REGION;
 use crate::inferior::jump_patch::install::Refusal;
 pub(crate) use crate::inferior::jump_patch::log_ring::{self, Message, MessagePart};
-pub(crate) use crate::inferior::jump_patch::trampoline::{Count, Decision, HitAction, Trampoline};
+pub(crate) use crate::inferior::jump_patch::trampoline::{
+    Count, Decision, HitAction, Place, Trampoline,
+};
 use crate::inferior::jump_patch::window::{PatchedRange, UNKNOWN_FUNCTION, UNWRITABLE_MEMORY};
 use crate::inferior::jump_patch::{JumpPatch, PatchedBreakpoint};
 use crate::inferior::site::Owner;
@@ -23,6 +25,8 @@ use dwarf::LoadAddr;
 
 /// Why a place without room near it keeps its trap.
 pub(super) const UNMAPPABLE: &str = "cannot map memory for code near it";
+/// The same, where regions are full.
+pub(super) const FULL: &str = "no memory left for code near it";
 /// Why a place keeps its trap for now.
 const SHARED: &str = "a location is shared with a step or breakpoint";
 
@@ -156,7 +160,7 @@ impl Debugger {
                 let shared = jumps.counter(id).filter(|_| is_counting);
                 let at = shared
                     .or_else(|| jumps.new_counter(arch, site))
-                    .ok_or("no memory left for code near it")?;
+                    .ok_or(FULL)?;
                 count = Some(Count { at, hit });
             }
             let trace = match &query {
@@ -293,6 +297,7 @@ impl Debugger {
     pub(super) fn compiled_end(&self) -> Option<Result<Condition, Refusal>> {
         let end = self.stops.search_end.as_ref()?;
         let compiled = Condition::of_expected(self.inferior.arch, &end.expected());
+        let compiled = compiled.map(|condition| self.for_stack(condition));
         Some(compiled.map_err(|why| why.to_string().into()))
     }
 
@@ -314,7 +319,16 @@ impl Debugger {
             (None, Some(expected)) => Condition::of_expected(self.inferior.arch, &[expected]),
             (None, None) => return Ok(None),
         };
-        Ok(Some(compiled.map_err(|why| why.to_string())?))
+        let compiled = compiled.map_err(|why| why.to_string())?;
+        Ok(Some(self.for_stack(compiled)))
+    }
+
+    /// Returns a condition for the stack that trampolines are going to use.
+    fn for_stack(&self, condition: Condition) -> Condition {
+        match self.needs_own_stack() {
+            true => condition.apart(),
+            false => condition,
+        }
     }
 
     /// Builds a trampoline in a region near the site, which has room.
@@ -326,13 +340,19 @@ impl Debugger {
         then: HitAction<'_>,
     ) -> Result<Trampoline, Refusal> {
         let processor = self.inferior.processor();
+        let own_stack = self.own_stack(site)?;
         let region = self
             .inferior
             .jumps
             .near(self.inferior.arch, site)
-            .ok_or("no memory left for code near it")?;
+            .ok_or(FULL)?;
         let start = region.start + region.used;
-        let trampoline = Trampoline::build(processor, start, site, window, decision, then)
+        let place = Place {
+            start,
+            site,
+            own_stack,
+        };
+        let trampoline = Trampoline::build(processor, place, window, decision, then)
             .map_err(|_| "instructions cannot be relocated")?;
         let used = region.used + (trampoline.bytes.len() as u64).next_multiple_of(64);
         if used > REGION {
@@ -340,6 +360,26 @@ impl Debugger {
         }
         region.used = used;
         Ok(trampoline)
+    }
+
+    /// Returns whether trampolines must not use the program's stack. A search in the past leaves it alone,
+    /// also where it is not in use: a program may read what is left there.
+    fn needs_own_stack(&self) -> bool {
+        let is_search = self.stops.breakpoints.is_counting() || self.stops.search_end.is_some();
+        let threads = self.inferior.process.as_ref().map(|it| it.threads.len());
+        is_search && threads == Some(1) && Trampoline::can_have_own_stack(self.inferior.arch)
+    }
+
+    /// Returns the end of the memory that a trampoline near a site has to use as its stack.
+    fn own_stack(&mut self, site: LoadAddr) -> Result<Option<LoadAddr>, Refusal> {
+        if !self.needs_own_stack() {
+            return Ok(None);
+        }
+        let arch = self.inferior.arch;
+        let jumps = &mut self.inferior.jumps;
+        let stack = jumps.own_stack(arch, site).ok_or(FULL)?;
+        jumps.are_for_one_thread = true;
+        Ok(Some(stack))
     }
 
     /// Returns the instructions at a site that a jump would cover, if no debug register stops in them.

@@ -1,7 +1,7 @@
 //! Statistics of how many statement lines of an image can have a jump patch;
 //! `tests/benches/jump_patch_coverage.rs` measures them without a process.
 
-use super::trampoline::{Decision, HitAction, Processor, Trampoline};
+use super::trampoline::{Decision, HitAction, Place, Processor, Trampoline};
 use super::window::{PatchRefusal, PatchedRange};
 use super::x86_64;
 use crate::arch::Arch;
@@ -90,8 +90,7 @@ impl Coverage {
             let built = window.and_then(|window| {
                 Trampoline::build(
                     processor,
-                    *site + AWAY,
-                    *site,
+                    Place::new(*site + AWAY, *site),
                     &window,
                     Decision::default(),
                     HitAction::Stop,

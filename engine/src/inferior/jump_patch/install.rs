@@ -169,6 +169,7 @@ impl Inferior {
             start: place,
             used: 0,
             counters: 0,
+            own_stack: None,
         });
         true
     }

@@ -32,6 +32,9 @@
 //!   a record deopt.
 //! - The code of a site where several breakpoints count evaluates all conditions before it counts: a
 //!   deopt has no effect. Nothing else counts there meanwhile: the program has one thread.
+//! - While hits are only counted, trampolines have a stack of their own: a program that reads what it has
+//!   left below its stack must do what it did when it was recorded. A second thread ends these jumps
+//!   before it runs (`Inferior::adopt`).
 //! - Each hit is counted once; a hit that deopts is counted by the debugger with the world stopped.
 //! - A thread that must resume inside the patched bytes is sent to the copy
 //!   (`JumpPatches::relocated_pc`). A thread that gets a signal leaves the copies first.
@@ -75,7 +78,7 @@ use smallvec::SmallVec;
 
 use std::collections::{BTreeMap, BTreeSet};
 pub use trampoline::TrampolineState as Phase;
-use trampoline::{SavedState, Trampoline};
+use trampoline::{OWN_STACK, SavedState, Trampoline};
 use window::PatchedRange;
 use x86_64::springboard::{PAGE, Springboards};
 
@@ -87,6 +90,8 @@ pub(crate) struct Region {
     pub(crate) start: LoadAddr,
     pub(crate) used: u64,
     counters: u64,
+    /// Offset of the end of memory that trampolines use as a stack, among the counters.
+    own_stack: Option<u64>,
 }
 
 /// A jump patch: the target of a jump, and its data.
@@ -151,6 +156,8 @@ pub struct JumpPatches {
     pub(crate) called_through: bool,
     /// Whether no memory can be mapped.
     pub(crate) refused: bool,
+    /// Whether there is code that must not run in two threads.
+    pub(crate) are_for_one_thread: bool,
     /// Whether one is being installed; hits that arrive during this wait.
     pub(crate) making: bool,
 }
@@ -284,6 +291,23 @@ impl JumpPatches {
         Some(at)
     }
 
+    /// Returns the address behind the memory that trampolines near a site use as a stack.
+    pub(crate) fn own_stack(&mut self, arch: Arch, site: LoadAddr) -> Option<LoadAddr> {
+        let region = self.near(arch, site)?;
+        let end = match region.own_stack {
+            Some(end) => end,
+            None => {
+                let end = (region.counters + OWN_STACK).next_multiple_of(64);
+                if end > COUNTERS {
+                    return None;
+                }
+                region.counters = end;
+                *region.own_stack.insert(end)
+            }
+        };
+        Some(region.start + REGION + end)
+    }
+
     /// Returns the used sizes of each region.
     pub(crate) fn room(&self) -> Vec<(u64, u64)> {
         let regions = self.regions.iter();
@@ -297,6 +321,7 @@ impl JumpPatches {
         let before = room.iter().copied().chain(std::iter::repeat((0, 0)));
         for (region, before) in self.regions.iter_mut().zip(before) {
             (region.used, region.counters) = before;
+            region.own_stack = region.own_stack.filter(|end| *end <= region.counters);
         }
         self.keep_springboards();
     }
@@ -331,12 +356,16 @@ mod tests {
             start: LoadAddr(start),
             used,
             counters,
+            own_stack: None,
         };
         let (site, board) = (LoadAddr(0x2_0000), LoadAddr(0x30_0010));
         let mut patches = JumpPatches::default();
         patches.regions.push(region(0x10_0000, 64, 8));
         let room = patches.room();
         assert!(patches.new_counter(Arch::X86_64, site).is_some());
+        let stack = patches.own_stack(Arch::X86_64, site).expect("room");
+        assert_eq!(patches.own_stack(Arch::X86_64, site), Some(stack));
+        assert!(patches.room()[0].1 == stack - LoadAddr(0x10_0000 + REGION));
         patches.near(Arch::X86_64, site).expect("room").used += 640;
         patches.regions.push(region(0x20_0000, 64, 8));
         patches.springboards.add_page(LoadAddr(0x30_0000));
@@ -344,6 +373,7 @@ mod tests {
         assert!(patches.phase(board).is_some());
         patches.give_back(&room);
         assert_eq!(patches.room(), [(64, 8), (0, 0)]);
+        assert_eq!(patches.regions[0].own_stack, None);
         assert_eq!(patches.phase(board), None);
     }
 }

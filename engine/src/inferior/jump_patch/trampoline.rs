@@ -32,6 +32,32 @@ pub struct Count {
     pub hit: HitCondition,
 }
 
+/// Where a trampoline is, and the jump to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its first address.
+    pub start: LoadAddr,
+    /// The jump.
+    pub site: LoadAddr,
+    /// The address behind memory of [`OWN_STACK`] bytes, close to it, that it uses in place of the
+    /// program's stack; only for programs with one thread.
+    pub own_stack: Option<LoadAddr>,
+}
+
+/// Size in bytes of the memory that trampolines use in place of the program's stack.
+pub const OWN_STACK: u64 = 512;
+
+impl Place {
+    /// Returns the place of a trampoline that uses the program's stack.
+    pub fn new(start: LoadAddr, site: LoadAddr) -> Self {
+        Self {
+            start,
+            site,
+            own_stack: None,
+        }
+    }
+}
+
 /// What decides about a hit.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Decision<'a> {
@@ -190,8 +216,11 @@ pub struct Record {
 /// The part of the program's state that is saved on the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SavedState {
-    /// Bytes of stack in use by the trampoline: the program's stack pointer is this far above.
+    /// Bytes of stack in use by the trampoline: the program's stack pointer is this far above. On its
+    /// own stack, that is kept there.
     pub(super) depth: i32,
+    /// Whether the trampoline has a stack of its own.
+    pub(super) is_on_own_stack: bool,
     /// The number of the trampoline's saved registers on the stack.
     pub(super) saved: usize,
     /// Whether vector registers are saved, at the stack pointer if the debugger is to restore them.
@@ -237,23 +266,22 @@ pub(super) struct Saved {
 }
 
 impl Trampoline {
-    /// Builds a trampoline at `start` for the jump at `site`, which covers `window`.
+    /// Builds a trampoline for a jump that covers `window`.
     ///
     /// # Errors
     /// An instruction cannot be relocated.
     pub fn build(
         processor: Processor,
-        start: LoadAddr,
-        site: LoadAddr,
+        place: Place,
         window: &PatchedRange,
         decision: Decision<'_>,
         then: HitAction<'_>,
     ) -> Result<Trampoline, CannotRelocate> {
         match processor.arch {
-            Arch::X86_64 => x86_64::trampoline::build(start, site, window, decision, then),
+            Arch::X86_64 => x86_64::trampoline::build(place, window, decision, then),
             Arch::Aarch64 => {
                 let capabilities = processor.capabilities;
-                aarch64::trampoline::build(capabilities, start, site, window, decision, then)
+                aarch64::trampoline::build(capabilities, place, window, decision, then)
             }
             #[cfg(test)]
             Arch::Fixed => Err(CannotRelocate),
@@ -262,6 +290,11 @@ impl Trampoline {
 
     /// Returns whether [`HitAction::CountAll`] is there for an instruction set.
     pub fn can_count_all(arch: Arch) -> bool {
+        arch == Arch::X86_64
+    }
+
+    /// Returns whether trampolines of an instruction set can have a stack of their own.
+    pub fn can_have_own_stack(arch: Arch) -> bool {
         arch == Arch::X86_64
     }
 
@@ -323,7 +356,10 @@ impl Trampoline {
             let others = raw.get(saved.register).unwrap_or(0) & !saved.bits;
             registers.set(saved.register, word & saved.bits | others);
         }
-        registers.set_sp(sp);
+        registers.set_sp(match kept.is_on_own_stack {
+            true => read(LoadAddr(sp))?,
+            false => sp,
+        });
         Some(registers)
     }
 

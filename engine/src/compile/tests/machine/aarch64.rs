@@ -47,6 +47,7 @@ fn with_registers(
         general: std::array::from_fn(|number| 8 * number as i32),
         written: 0,
         stack_pointer: DEPTH,
+        keeps_stack_pointer: false,
         vectors: SAVED_VECTORS,
         vector_slot: 16,
     };
@@ -129,6 +130,7 @@ pub fn listing(condition: &Condition) -> Vec<String> {
         general: std::array::from_fn(|number| 8 * number as i32),
         written: 0,
         stack_pointer: 0x100,
+        keeps_stack_pointer: false,
         vectors: 0x80,
         vector_slot: 16,
     };

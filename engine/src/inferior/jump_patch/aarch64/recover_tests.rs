@@ -3,7 +3,7 @@
 #![cfg(target_arch = "aarch64")]
 
 use super::super::log_ring::{self, Message, Ring};
-use super::super::trampoline::{Count, HitAction, Trampoline, TrampolineState};
+use super::super::trampoline::{Count, HitAction, Place, Trampoline, TrampolineState};
 use super::trampoline_tests::{condition, machine, message, window};
 use crate::arch::aarch64::execution_tests::processor::{
     CODE, FLAGS, PC, Processor, Random, SIGTRAP, SITE, SP, State, TRAP,
@@ -203,10 +203,9 @@ impl Bench<'_> {
         let window = window(site, &[case.word]).expect("a window");
         let trampoline = super::trampoline::build(
             case.capabilities,
-            start,
-            site,
+            Place::new(start, site),
             &window,
-            Some(case.condition),
+            Some(case.condition).into(),
             then,
         );
         let trampoline = trampoline.expect("a trampoline");

@@ -11,7 +11,7 @@
 
 use super::super::log_ring;
 use super::super::trampoline::{
-    CannotRelocate, Count, Decision, HitAction, Record, Saved, SavedState, Trampoline,
+    CannotRelocate, Count, Decision, HitAction, Place, Record, Saved, SavedState, Trampoline,
     TrampolineState, Unmade,
 };
 use super::super::window::PatchedRange;
@@ -317,12 +317,12 @@ fn frame(general: &[X], vectors: bool, values: usize, capabilities: u64) -> Fram
 /// Builds a trampoline: [`Trampoline::build`].
 pub fn build(
     capabilities: u64,
-    start: LoadAddr,
-    site: LoadAddr,
+    place: Place,
     window: &PatchedRange,
     decision: Decision<'_>,
     then: HitAction<'_>,
 ) -> Result<Trampoline, CannotRelocate> {
+    let Place { start, site, .. } = place;
     let (count, say) = match then {
         HitAction::Pass | HitAction::Stop => (None, None),
         HitAction::Count(count) => (Some(count), None),

@@ -2,7 +2,7 @@
 //! equals that of the covered instruction alone, for all conditions, counters and messages.
 
 use super::super::log_ring::{Message, MessagePart};
-use super::super::trampoline::{Count, HitAction, Trampoline, TrampolineState, Unmade};
+use super::super::trampoline::{Count, HitAction, Place, Trampoline, TrampolineState, Unmade};
 use super::super::window::PatchedRange;
 use super::window;
 use crate::arch::{Arch, Instruction};
@@ -124,8 +124,7 @@ fn every_instruction_has_a_state_and_no_step_spoils_a_store() {
         ] {
             let built = super::trampoline::build(
                 capabilities,
-                START,
-                SITE,
+                Place::new(START, SITE),
                 &window,
                 Some(&holds).into(),
                 then,
@@ -425,10 +424,9 @@ mod native {
                 let start = LoadAddr(base + TRAMPOLINE);
                 let trampoline = super::super::trampoline::build(
                     capabilities,
-                    start,
-                    at,
+                    Place::new(start, at),
                     &window,
-                    condition,
+                    condition.into(),
                     then,
                 );
                 let trampoline = trampoline.expect("a trampoline");

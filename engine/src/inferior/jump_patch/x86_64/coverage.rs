@@ -1,7 +1,7 @@
 //! Statistics of the jumps of x86-64.
 
 use super::super::coverage::{AWAY, Coverage, Image, NOT_RELOCATED, ONE_INSTRUCTION, TRAP_ALONE};
-use super::super::trampoline::{Decision, HitAction};
+use super::super::trampoline::{Decision, HitAction, Place};
 use super::super::window::PatchRefusal;
 use super::function_code::FunctionCode;
 use super::layout::{Layout, Link, Refused};
@@ -71,8 +71,7 @@ fn place(
 ) -> Result<&'static str, PatchRefusal> {
     let window = window::at(site, code, &[])?;
     trampoline::build(
-        site + AWAY,
-        site,
+        Place::new(site + AWAY, site),
         &window,
         Decision::default(),
         HitAction::Stop,

@@ -3,8 +3,8 @@
 use super::super::log_ring;
 use super::super::trace_area::{RECORDS_BEGUN, RECORDS_READ, Values};
 use super::super::trampoline::{
-    CannotRelocate, Decision, HitAction, Moment, Saved, SavedState, Tracing, Trampoline,
-    TrampolineState,
+    CannotRelocate, Decision, HitAction, Moment, OWN_STACK, Place, Saved, SavedState, Tracing,
+    Trampoline, TrampolineState,
 };
 use super::super::window::PatchedRange;
 use super::count_all::{CountAll, MARKS};
@@ -22,7 +22,7 @@ use iced_x86::code_asm::{
     r8, r9, r10, r11, r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp, xmm0, xmm1, xmm2,
     xmm3,
 };
-use iced_x86::{BlockEncoderOptions, IcedError};
+use iced_x86::{BlockEncoderOptions, IcedError, Instruction, MemoryOperand};
 use std::collections::BTreeSet;
 
 /// Bytes below its stack pointer that the ABI lets a function use.
@@ -85,6 +85,28 @@ impl Builder {
             self.asm.lea(rsp, ptr(rsp) - bytes)?;
         }
         Ok(())
+    }
+
+    /// Leaves the part of the stack that the program uses. Returns the size in bytes of what stays free
+    /// above the saved registers.
+    fn leave_program_stack(&mut self, own_stack: Option<LoadAddr>) -> Result<i32, IcedError> {
+        let Some(end) = own_stack else {
+            self.take(RED_ZONE)?;
+            self.evaluating();
+            self.kept.depth = RED_ZONE;
+            return Ok(RED_ZONE);
+        };
+        // The program's stack pointer is its first word. Near memory needs no register.
+        let first = end.0.wrapping_sub(8);
+        let near = MemoryOperand::with_base_displ_size(iced_x86::Register::RIP, first as i64, 8);
+        let sp = iced_x86::Register::RSP;
+        let keep = Instruction::with2(iced_x86::Code::Mov_rm64_r64, near, sp)?;
+        let switch = Instruction::with2(iced_x86::Code::Lea_r64_m, sp, near)?;
+        self.asm.add_instruction(keep)?;
+        self.asm.add_instruction(switch)?;
+        self.evaluating();
+        self.kept.is_on_own_stack = true;
+        Ok(0)
     }
 
     fn save_vectors(&mut self) -> Result<(), IcedError> {
@@ -326,12 +348,16 @@ fn call_bytes(moment: Moment<'_>) -> i32 {
 
 /// Builds a trampoline: [`Trampoline::build`].
 pub fn build(
-    start: LoadAddr,
-    site: LoadAddr,
+    place: Place,
     window: &PatchedRange,
     decision: Decision<'_>,
     then: HitAction<'_>,
 ) -> Result<Trampoline, CannotRelocate> {
+    let Place {
+        start,
+        site,
+        own_stack,
+    } = place;
     let (count, say, tracing) = match then {
         HitAction::Pass | HitAction::Stop | HitAction::CountAll(_) => (None, None, None),
         HitAction::Count(count) => (Some(count), None, None),
@@ -375,9 +401,7 @@ pub fn build(
         states: Vec::new(),
         kept: SavedState::default(),
     };
-    it.take(RED_ZONE)?;
-    it.evaluating();
-    it.kept.depth = RED_ZONE;
+    let above = it.leave_program_stack(own_stack)?;
     it.asm.pushfq()?;
     it.evaluating();
     for register in &general {
@@ -408,6 +432,9 @@ pub fn build(
     it.take(area)?;
     it.evaluating();
     it.kept.depth += area;
+    if own_stack.is_some() && it.kept.depth + 8 > OWN_STACK as i32 {
+        return Err(CannotRelocate);
+    }
     if vectors {
         it.save_vectors()?;
     }
@@ -417,9 +444,10 @@ pub fn build(
     let mut saved = SavedRegisters::default();
     for (index, register) in general.iter().enumerate() {
         // The saved flags are above them.
-        saved.general[usize::from(register.0)] = it.kept.depth - RED_ZONE - 8 * (index as i32 + 2);
+        saved.general[usize::from(register.0)] = it.kept.depth - above - 8 * (index as i32 + 2);
     }
     saved.stack_pointer = it.kept.depth;
+    saved.keeps_stack_pointer = own_stack.is_some();
     if let Some(end) = decision.end {
         let mut next = it.asm.create_label();
         let to = Exits {
@@ -530,10 +558,14 @@ pub fn build(
     it.asm.popfq()?;
     it.leaving();
     it.kept = SavedState {
-        depth: RED_ZONE,
+        depth: above,
+        is_on_own_stack: own_stack.is_some(),
         ..SavedState::default()
     };
-    it.take(-RED_ZONE)?;
+    match own_stack {
+        Some(_) => it.asm.pop(rsp)?,
+        None => it.take(-above)?,
+    }
     it.leaving();
     let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
     let code = it.asm.assemble_options(start.0, options)?.inner;
@@ -551,7 +583,7 @@ pub fn build(
             .zip([RFLAGS].into_iter().chain(general))
             .map(|(nth, register)| Saved {
                 register,
-                below: RED_ZONE as u64 + 8 * nth,
+                below: above as u64 + 8 * nth,
                 bits: u64::MAX,
             })
             .collect(),

@@ -4,7 +4,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::super::log_ring::{self, Message, MessagePart, Ring};
-use super::super::trampoline::{Count, Counted, Decision, HitAction, TrampolineState};
+use super::super::trampoline::{Count, Counted, Decision, HitAction, Place, TrampolineState};
 use super::super::window::PatchedRange;
 use super::function_code::FunctionCode;
 use crate::arch::{Arch, x86_64};
@@ -67,6 +67,8 @@ pub(super) fn machine() -> Machine {
     for (name, ty, at) in [
         ("i", ty(ScalarKind::Signed, 4, "int"), At::Register(5)),
         ("a", ty(ScalarKind::Signed, 8, "long"), At::Register(0)),
+        ("b", ty(ScalarKind::Signed, 8, "long"), At::Register(4)),
+        ("top", ty(ScalarKind::Signed, 8, "long"), At::Stack(16)),
         ("x", ty(double, 8, "double"), At::Vector(2)),
         ("y", ty(double, 8, "double"), At::Vector(9)),
         (
@@ -78,6 +80,8 @@ pub(super) fn machine() -> Machine {
         machine.variables.push((name.into(), ty, at));
     }
     machine.set(At::Register(5), 7, 8);
+    machine.set(At::Register(4), 9, 8);
+    machine.set(At::Stack(16), 0x1_0000_0000, 8);
     machine.set(At::Vector(2), u128::from(2.5f64.to_bits()), 16);
     machine.set(At::Vector(9), u128::from((-0.25f64).to_bits()), 16);
     machine.set(At::Register(3), c"some text".as_ptr() as u128, 8);
@@ -96,14 +100,34 @@ pub(super) fn run(
     question: Option<(Option<&Condition>, HitAction<'_>)>,
 ) -> Run {
     let question = question.map(|(condition, then)| (condition.into(), then));
-    run_decided(machine, code, question)
+    run_on(machine, code, question, None)
 }
 
-/// Like [`run`], with all that may decide.
+/// Like [`run`], with all that may decide, as in a search: the trampoline has its own stack.
 fn run_decided(
     machine: &Machine,
     code: Code,
     question: Option<(Decision<'_>, HitAction<'_>)>,
+) -> Run {
+    // The test's handler of traps runs on it, too.
+    const BYTES: usize = 1 << 16;
+    let mut stack = memmap2::MmapMut::map_anon(BYTES).expect("memory");
+    let end = LoadAddr(stack.as_mut_ptr() as u64 + BYTES as u64);
+    let unused: Vec<LoadAddr> = (17..80)
+        .map(|nth| LoadAddr(machine.general[SP] - 8 * nth))
+        .collect();
+    let before: Vec<u64> = unused.iter().map(|at| read_word(*at)).collect();
+    let run = run_on(machine, code, question, Some(end));
+    let after: Vec<u64> = unused.iter().map(|at| read_word(*at)).collect();
+    assert_eq!(before, after, "what the program has left on its stack");
+    run
+}
+
+fn run_on(
+    machine: &Machine,
+    code: Code,
+    question: Option<(Decision<'_>, HitAction<'_>)>,
+    own_stack: Option<LoadAddr>,
 ) -> Run {
     const RED_ZONE: usize = 16;
     let stack = machine.general[SP];
@@ -153,7 +177,11 @@ fn run_decided(
             let at = LoadAddr(base + SITE);
             let window = window(at, &site, machine);
             let start = LoadAddr(base + TRAMPOLINE);
-            let trampoline = super::trampoline::build(start, at, &window, decision, then);
+            let place = Place {
+                own_stack,
+                ..Place::new(start, at)
+            };
+            let trampoline = super::trampoline::build(place, &window, decision, then);
             let trampoline = trampoline.expect("a trampoline");
             let jump = x86_64::jump(at, start);
             // Control never returns into the covered instructions.
@@ -416,7 +444,7 @@ fn end_is_recognised_before_a_hit_is_counted() {
         let at = LoadAddr(&raw mut *counter as u64);
         let hit = HitCondition::Exactly(0);
         // Registers that the comparison with the end uses are read by the condition.
-        let holds = condition(&machine, "a == 0");
+        let holds = condition(&machine, "a == 0").apart();
         let mut hits = 0;
         for differs in (0..state.len()).map(Some).chain([None]) {
             let mut state = state.clone();
@@ -448,6 +476,26 @@ fn end_is_recognised_before_a_hit_is_counted() {
 }
 
 #[test]
+fn conditions_on_another_stack_read_the_program_s() {
+    for (name, code) in CODES {
+        let machine = machine();
+        let alone = run(&machine, code, None).seen;
+        for (text, holds) in [
+            ("top > 5 && b == 9", true),
+            ("top == 0x100000001", false),
+            ("b == 9 && top + x * 2 > 0x100000004", true),
+            ("*(&top) - b == top - 8", false),
+        ] {
+            let condition = condition(&machine, text).apart();
+            let decision = Some(&condition).into();
+            let with = run_decided(&machine, code, Some((decision, HitAction::Stop)));
+            assert_eq!(with.seen, alone, "{name}: {text}");
+            assert_eq!(with.traps, usize::from(holds), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
 fn hits_of_several_breakpoints_are_counted_or_none() {
     for (name, code) in CODES {
         let machine = machine();
@@ -455,17 +503,21 @@ fn hits_of_several_breakpoints_are_counted_or_none() {
         let counters = Box::new([0u64; 4]);
         let place = counters.as_ptr() as u64;
         let counted = |nth: u64, condition: Option<&str>, target| Counted {
-            condition: condition.map(|text| self::condition(&machine, text)),
+            condition: condition.map(|text| self::condition(&machine, text).apart()),
             at: LoadAddr(place + 8 * nth),
             target,
         };
         let counts = || [0, 1, 2, 3].map(|nth| read_word(LoadAddr(place + 8 * nth)));
         // Each condition reads registers that others, or the marks, may have changed.
         let mut all = vec![
-            counted(0, Some("x > 2 && a == 0"), None),
+            counted(0, Some("top > 5 && b == 9 && x > 2 && a == 0"), None),
             counted(1, None, None),
             counted(2, Some("i == 8 || i * a == 3"), Some(1)),
-            counted(3, Some("a == 0 && i == 7"), Some(3)),
+            counted(
+                3,
+                Some("top == 0x100000000 && a == 0 && i == 7 && b == 9"),
+                Some(3),
+            ),
         ];
         let words = Box::new([1, 2]);
         let mut state = state_of(&machine, &words);
@@ -649,7 +701,7 @@ fn every_instruction_has_a_state() {
             end: Some(&holds),
             condition: Some(&holds),
         };
-        let trampoline = super::trampoline::build(start, site, &window, decision, then);
+        let trampoline = super::trampoline::build(Place::new(start, site), &window, decision, then);
         let trampoline = trampoline.expect("a trampoline");
         let mut decoder = iced_x86::Decoder::with_ip(64, &trampoline.bytes, start.0, 0);
         let mut decided = false;
