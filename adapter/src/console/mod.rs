@@ -74,6 +74,7 @@ static COMMANDS: &[Command] = &[
     past::REVERSE_NEXT,
     past::REVERSE_FINISH,
     past::REVERSE_CONTINUE,
+    past::LAST_WRITE,
     past::RECORDING,
     addresses::MAPS,
     memory::MEMORY,

@@ -4,7 +4,7 @@ use super::{Call, Command, Complete};
 use crate::context::past::{changes, list, listed, recording, state_of, told};
 use crate::protocol::RequestError;
 use crate::session::{RequiredState, Session, past};
-use engine::{Backward, Granularity, StepKind};
+use engine::{Backward, Granularity, Purpose, StepKind};
 
 pub const PAST: Command = Command {
     name: "past",
@@ -121,6 +121,26 @@ pub const REVERSE_CONTINUE: Command = Command {
         extra => Err(call.usage_error(&REVERSE_CONTINUE, format!("unexpected `{extra}`"))),
     },
     complete: Complete::Words(|_, _| Vec::new()),
+};
+
+pub const LAST_WRITE: Command = Command {
+    name: "last-write",
+    arguments: "EXPRESSION",
+    help: "go back to where a value was last changed",
+    more: "Shows the place, the stack and the value before. The expression is a variable, a member, an \
+           element or another value in memory, of 32 bytes at most. Again there, it goes to the change \
+           before that. It needs a recording (setting `record`).",
+    when: RequiredState::Stopped,
+    run: |call| {
+        let debugger = &mut call.session.debugger;
+        let found = debugger.evaluate(call.frame, call.arguments, Purpose::Look)?;
+        let name = found.expression;
+        let data = debugger.watchable(call.frame, &name, &found.value, None)?;
+        past::go_to_last_write(call.session, call.thread()?, &data)?;
+        call.session.report_continued();
+        Ok(String::new())
+    },
+    complete: Complete::Expression,
 };
 
 pub const RECORDING: Command = Command {

@@ -73,7 +73,11 @@ impl Request for DataBreakpointInfo {
     }
 }
 
-fn find(
+/// Returns what an expression or a variable names, to be watched.
+///
+/// # Errors
+/// It cannot be evaluated, or is not in memory.
+pub fn find(
     session: &mut Session,
     arguments: &DataBreakpointInfoArguments,
 ) -> Result<Watchable, RequestError> {

@@ -2,7 +2,10 @@
 
 use crate::context;
 use crate::protocol;
-use crate::protocol::{RequestError, StepBackArguments, StepBackKind, ThreadArguments};
+use crate::protocol::{
+    DataBreakpointInfoArguments, RequestError, StepBackArguments, StepBackKind, ThreadArguments,
+};
+use crate::requests::data_breakpoints;
 use crate::requests::execution::granularity;
 use crate::requests::{Effect, InThePast, Request};
 use crate::session::handles::thread_id;
@@ -43,6 +46,33 @@ impl Request for ReverseContinue {
     fn handle(session: &mut Session, arguments: ThreadArguments) -> Result<(), RequestError> {
         let thread = thread_id(arguments.thread_id)?;
         past::go_back(session, thread, Backward::Continue)
+    }
+}
+
+/// Goes back to the last change of a variable or another value.
+pub enum LastWrite {}
+
+impl Request for LastWrite {
+    const COMMAND: &'static str = "stillpoint/lastWrite";
+    const EFFECT: Effect = Effect::Runs;
+    type Arguments = DataBreakpointInfoArguments;
+    type Body = ();
+
+    fn handle(
+        session: &mut Session,
+        arguments: DataBreakpointInfoArguments,
+    ) -> Result<(), RequestError> {
+        let data = data_breakpoints::find(session, &arguments)?;
+        let frame = arguments.frame_id.filter(|id| *id != 0);
+        let thread = match frame {
+            Some(id) => Some(session.handles.frame(id)?.thread),
+            None => session.debugger.current_thread(),
+        };
+        let thread = thread.ok_or(engine::Error::NotStopped)?;
+        past::go_to_last_write(session, thread, &data)?;
+        // For clients this request is no resume.
+        session.report_continued();
+        Ok(())
     }
 }
 

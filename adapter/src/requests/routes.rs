@@ -159,6 +159,7 @@ pub static ROUTES: &[Route] = &[
     route::<StepBack>(),
     route::<ReverseContinue>(),
     route::<PastStops>(),
+    route::<LastWrite>(),
     route::<VisitStop>(),
     route::<PastChanges>(),
     route::<StepInTargets>(),

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::protocol::RequestError;
 use crate::protocol::{CapabilitiesEventBody, ChangedCapabilities};
-use engine::{Backward, Motion, PastStop, StepKind, StopReason, ThreadId, Way};
+use engine::{Backward, Motion, PastStop, StepKind, StopReason, ThreadId, Watchable, Way};
 use std::time::{Duration, Instant};
 
 /// How the description of a stop in the past of a recorded program begins.
@@ -76,6 +76,20 @@ pub fn go_back(session: &mut Session, thread: ThreadId, way: Backward) -> Result
         )),
         Backward::Step(..) => go(session, Way::StepBack(thread)),
     }
+}
+
+/// Goes back to the last change of data in the recording. The stop is reported once it is found.
+///
+/// # Errors
+/// The thread is not stopped, the program is not recorded, or the data cannot be watched.
+pub fn go_to_last_write(
+    session: &mut Session,
+    thread: ThreadId,
+    data: &Watchable,
+) -> Result<(), RequestError> {
+    session.debugger.go_to_last_write(thread, data)?;
+    forget_shown(session);
+    Ok(())
 }
 
 /// Goes to a stop; `None`: the present one, also from the past of a recorded program.
