@@ -218,7 +218,12 @@ impl Debugger {
             StopCause::Site(addr) => self.on_site(thread, addr),
             StopCause::Counted(addr, id) => self.on_counted_hit(thread, addr, id),
             StopCause::Step | StopCause::Access => {
-                self.on_step_or_watch_trap(thread, cause == StopCause::Step)
+                let vote = self.on_step_or_watch_trap(thread, cause == StopCause::Step);
+                let instead = match cause {
+                    StopCause::Access => self.searched_change(thread),
+                    _ => None,
+                };
+                instead.unwrap_or(vote)
             }
             StopCause::ProgramTrap => Vote::stop(StopReason::Trap),
             StopCause::Signal(signal) => self.on_signal(thread, signal),

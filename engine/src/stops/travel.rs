@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 
 /// So many passes of the instruction of the end before it, a replay is kept.
 const NEAR: u64 = 24;
+/// If nothing is found from there, so many times as many.
+const FARTHER: u64 = 64;
+/// After so many changes of watched data, each of which is a trap, a pass begins near the end.
+const HOT: u64 = 256;
 
 /// What is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,6 +144,10 @@ pub(crate) struct Search {
     is_near: bool,
     /// By how many snapshots the next pass begins earlier.
     stride: usize,
+    /// How often the instruction near the end is passed before it, if that was counted.
+    near_passes: u64,
+    /// So many of these passes before the end, a replay is kept.
+    approach: u64,
     /// Stops in this pass that are not at breakpoints.
     others: u64,
     /// The hits of breakpoints from the first snapshot to the end.
@@ -159,6 +167,8 @@ impl Search {
             },
             first: after,
             is_near,
+            near_passes: 0,
+            approach: NEAR,
             stride: 1,
             others: 0,
             counted: BTreeMap::new(),
@@ -288,11 +298,8 @@ impl Search {
     pub fn at_end(&mut self, hits: &BTreeMap<BreakpointId, Hits>) -> Next {
         match self.phase {
             Phase::Near => {
-                let passed = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
-                self.phase = match passed.checked_sub(NEAR) {
-                    Some(number) if number > NEAR => Phase::Approach(number),
-                    _ => Phase::Count,
-                };
+                self.near_passes = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
+                self.phase = self.approaching();
                 return Next::Replay;
             }
             Phase::Count => {}
@@ -328,10 +335,53 @@ impl Search {
         Next::Replay
     }
 
+    /// Returns the phase that leads to a place near the end, or that counts from the snapshot if this is not
+    /// farther.
+    fn approaching(&mut self) -> Phase {
+        match self.near_passes.checked_sub(self.approach) {
+            Some(number) if number > self.approach => Phase::Approach(number),
+            _ => {
+                self.near_passes = 0;
+                Phase::Count
+            }
+        }
+    }
+
+    /// Watched data was changed so often in this pass: returns whether to begin near the end first, as each
+    /// change is a trap. The caller then knows an instruction that is passed often.
+    pub fn is_too_hot(&mut self, changes: u64) -> bool {
+        let is_hot = changes >= HOT && self.phase == Phase::Count && !self.is_near;
+        if is_hot && self.approach == NEAR {
+            self.phase = Phase::Near;
+            return true;
+        }
+        false
+    }
+
+    /// The last hit of a breakpoint was the stop that the search has begun at: searches the one before.
+    pub fn skip_last(&mut self, id: BreakpointId) -> Next {
+        let number = match self.counted.get_mut(&id) {
+            Some(number) if *number > 1 => {
+                *number -= 1;
+                *number
+            }
+            _ => return self.earlier(),
+        };
+        self.phase = Phase::Last(Awaited {
+            targets: BTreeMap::from([(id, number)]),
+            other: 0,
+        });
+        Next::Replay
+    }
+
     /// Counts again from an earlier snapshot.
     fn earlier(&mut self) -> Next {
         self.phase = Phase::Count;
         if std::mem::take(&mut self.is_near) {
+            if self.near_passes > 0 {
+                self.approach = self.approach.saturating_mul(FARTHER);
+                self.phase = self.approaching();
+            }
             return Next::Replay;
         }
         if self.first == 0 {
@@ -479,7 +529,19 @@ mod tests {
         assert_eq!((search.from(), search.approaches()), (From::Near, false));
         // The statement was passed before that.
         assert_eq!(search.at_end(&hits(&[])), Next::Replay);
-        assert_eq!(search.from(), From::Snapshot(3));
+        assert_eq!(search.target_near(), Some(1_000_000 - NEAR * FARTHER));
+        assert_eq!(search.on_stop(&[A], no_line), Next::KeepNear);
+        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        assert_eq!(
+            search.target_near(),
+            Some(1_000_000 - NEAR * FARTHER * FARTHER)
+        );
+        assert_eq!(search.on_stop(&[A], no_line), Next::KeepNear);
+        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        assert_eq!(
+            (search.from(), search.phase.clone()),
+            (From::Snapshot(3), Phase::Count)
+        );
         assert_eq!(search.at_end(&hits(&[])), Next::Replay);
         assert_eq!(search.from(), From::Snapshot(2));
     }

@@ -75,8 +75,7 @@ impl Frame {
     fn place(&self, addr: LoadAddr) -> FramePlace {
         FramePlace {
             addr,
-            register: FRAME_POINTER,
-            value: self.pointer,
+            frame: Some((FRAME_POINTER, self.pointer)),
         }
     }
 }

@@ -240,8 +240,7 @@ fn breakpoints_at_one_place_and_the_end_count_in_the_program() {
                 let frame = |register, value| {
                     vec![FramePlace {
                         addr: registers.pc(),
-                        register,
-                        value,
+                        frame: Some((register, value)),
                     }]
                 };
                 let (sp, value) = (STACK_POINTER, registers.sp());

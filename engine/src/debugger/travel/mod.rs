@@ -229,7 +229,7 @@ impl Debugger {
 
     /// Returns whether a stopped thread is where the replay ends. If only a word of memory differs, it is
     /// compared from now on.
-    fn is_at_end(&mut self, thread: ThreadId) -> bool {
+    pub(super) fn is_at_end(&mut self, thread: ThreadId) -> bool {
         self.inferior.write_registers(thread);
         let arrival = self.end_of_replay().map(|(mark, aside)| {
             let of = |it: &Aside| it.own_memory();

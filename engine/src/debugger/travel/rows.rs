@@ -64,8 +64,7 @@ impl Debugger {
                         (&location.file.path, location.line).hash(&mut hasher);
                         let place = FramePlace {
                             addr,
-                            register,
-                            value,
+                            frame: Some((register, value)),
                         };
                         let line = hasher.finish();
                         if rows.iter().all(|row| row.place != place) {
@@ -95,8 +94,7 @@ impl Debugger {
         let (register, value) = self.frame_at(addr, cfa)?;
         Some(FramePlace {
             addr,
-            register,
-            value,
+            frame: Some((register, value)),
         })
     }
 

@@ -3,6 +3,7 @@
 use super::Head;
 use super::rows::Row;
 use super::writes::SearchedData;
+use crate::arch::watch::MAX_SLOTS;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
@@ -128,7 +129,7 @@ impl Debugger {
         }
         self.clear_search_end();
         self.place_statements();
-        self.refresh_watches();
+        self.watch_in_pass();
         let searching = self.travel.search.as_ref();
         let mut targets = searching.map(|it| it.search.targets()).unwrap_or_default();
         if let Some(searching) = searching {
@@ -139,6 +140,36 @@ impl Debugger {
         self.inferior.set_state(State::Running);
         tracing::debug!(search = ?self.travel.search, "a replay begins");
         Vote::Run
+    }
+
+    /// Watches data in the passes that count its changes, and in no others: each is a trap.
+    fn watch_in_pass(&mut self) {
+        let searching = self.travel.search.as_ref();
+        let is_quiet =
+            searching.is_some_and(|it| it.search.approaches() || it.search.goal.is_statement());
+        match is_quiet {
+            true => {
+                self.inferior.debug_registers.set([None; MAX_SLOTS]);
+                self.inferior.single_stepping = false;
+            }
+            false => self.distribute_slots(&[]),
+        }
+        self.refresh_watches();
+    }
+
+    /// Returns the vote on a thread of a search that has changed watched data: if that happens often, the
+    /// search begins anew near its end.
+    pub(in crate::debugger) fn searched_change(&mut self, thread: ThreadId) -> Option<Vote> {
+        self.travel.search.as_ref()?;
+        let ids: Vec<BreakpointId> = self.stops.watches.all.keys().copied().collect();
+        let changes = ids.into_iter().map(|id| self.passes(id)).max()?;
+        let addr = self.inferior.registers(thread)?.pc();
+        let searching = self.travel.search.as_mut()?;
+        if !searching.search.is_too_hot(changes) {
+            return None;
+        }
+        searching.searched.near = Some(FramePlace { addr, frame: None });
+        Some(self.begin_pass())
     }
 
     /// Lets breakpoints count the statements of the phase, unless they do.
@@ -187,8 +218,10 @@ impl Debugger {
         let breakpoints = &self.stops.breakpoints;
         let (goal, data) = (searching.search.goal, searching.searched.data.as_ref());
         let data = data.map(|data| data.id);
+        let (approaches, near) = (searching.search.approaches(), searching.near_id);
         let counted = passes.into_iter().filter(|(id, passed)| {
             let is_wanted = match goal {
+                _ if approaches => near == Some(*id),
                 Goal::Write => data == Some(*id),
                 Goal::Stop | Goal::Step | Goal::Caller => {
                     breakpoints.is_hidden(*id) == goal.is_statement()
@@ -225,7 +258,18 @@ impl Debugger {
             .collect();
         let next = (searching.search).on_stop(ids, |id| lines.get(&id).copied().flatten());
         let goal = searching.search.goal;
+        let watched = searching.searched.data.as_ref().map(|data| data.id);
+        let thread = searching.thread;
         self.travel.search = Some(searching);
+        if let (Next::Found, StopReason::Data(ids, _)) = (next, reason)
+            && let Some(id) = watched.or_else(|| ids.first().copied())
+            && self.is_at_end(thread)
+            && let Some(searching) = &mut self.travel.search
+        {
+            // The search has begun at this very change.
+            let next = searching.search.skip_last(id);
+            return Some(self.go_on(next));
+        }
         match (next, goal) {
             (Next::Found, Goal::Stop | Goal::Step) => {
                 self.finish_search();
@@ -256,6 +300,9 @@ impl Debugger {
             Next::KeepNear => {
                 self.stops.breakpoints.end_counting();
                 self.set_frame_places(&[]);
+                if let Some(searching) = &mut self.travel.search {
+                    searching.near_id = None;
+                }
                 self.clear_search_end();
                 if let Err(why) = self.inferior.keep_replay(KeptFor::Near) {
                     return self.fail_replay(&format!("the past cannot be shown: {why}"));
@@ -375,6 +422,7 @@ impl Debugger {
         if let Some(data) = searched.data {
             self.unwatch(data);
         }
+        self.distribute_slots(&[]);
         self.clear_search_end();
         self.inferior.os_mut().pause_before(None);
         self.inferior.os_mut().end_aside();
@@ -394,6 +442,7 @@ impl Debugger {
         if let Some(data) = searching.searched.data {
             self.unwatch(data);
         }
+        self.distribute_slots(&[]);
         if let Some(origin) = searching.origin {
             let is_head = self.travel.head.is_none();
             self.inferior.restore_aside(origin, is_head);

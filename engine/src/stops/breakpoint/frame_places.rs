@@ -14,16 +14,16 @@ use std::collections::BTreeMap;
 const NO_IMAGE: ModuleId = ModuleId(u32::MAX);
 
 /// An instruction, and the register that has this value there if the wanted frame executes it: its
-/// frame pointer, or its stack pointer as the rules of the canonical frame address give it.
+/// frame pointer, or its stack pointer as the rules of the canonical frame address give it. `None`: any
+/// frame is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FramePlace {
     pub(crate) addr: LoadAddr,
-    pub(crate) register: Register,
-    pub(crate) value: u64,
+    pub(crate) frame: Option<(Register, u64)>,
 }
 
 /// The value that a register has at each place.
-pub(super) type Frames = BTreeMap<LoadAddr, (Register, u64)>;
+pub(super) type Frames = BTreeMap<LoadAddr, Option<(Register, u64)>>;
 
 impl Breakpoint {
     /// Returns its locations, if it is of frame places: all that were requested.
@@ -57,7 +57,7 @@ impl Breakpoints {
         for places in wanted {
             let mut breakpoint = Breakpoint::new(Spec::FramePlaces, BreakpointOptions::default());
             let frames = places.iter();
-            let frames = frames.map(|place| (place.addr, (place.register, place.value)));
+            let frames = frames.map(|place| (place.addr, place.frame));
             breakpoint.frames = frames.collect();
             // From the other end than those of clients, which would see gaps.
             let id = BreakpointId(u32::MAX - self.last_hidden);
@@ -93,7 +93,7 @@ impl Breakpoints {
 
     /// Returns what must hold at a place for a hit of the breakpoint, besides its condition.
     pub(crate) fn expected_at(&self, id: BreakpointId, addr: LoadAddr) -> Option<Expected> {
-        let (register, value) = *self.all.get(&id)?.frames.get(&addr)?;
+        let (register, value) = (*self.all.get(&id)?.frames.get(&addr)?)?;
         Some(Expected::Register(register, value))
     }
 }
@@ -107,8 +107,7 @@ mod tests {
         let mut all = Breakpoints::default();
         let place = |addr, value| FramePlace {
             addr: LoadAddr(addr),
-            register: Register(6),
-            value,
+            frame: Some((Register(6), value)),
         };
         let own = (Spec::Instruction(LoadAddr(1)), BreakpointOptions::default());
         let (client, _) = all.replace(Vec::new(), vec![own.clone()]);
