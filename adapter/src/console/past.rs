@@ -143,6 +143,25 @@ pub const LAST_WRITE: Command = Command {
     complete: Complete::Expression,
 };
 
+pub const REPLAY: Command = Command {
+    name: "replay",
+    arguments: "",
+    help: "let log messages and tracepoints tell what they would have told",
+    more: "Runs the recording once more, from the start of the program to the place that is shown: what was \
+           set meanwhile writes its messages and fills its tables as if it had been there from the start. The \
+           program itself does not run. It needs a recording (setting `record`).",
+    when: RequiredState::Stopped,
+    run: |call| match call.arguments {
+        "" => {
+            past::replay(call.session, call.thread()?)?;
+            call.session.report_continued();
+            Ok(String::new())
+        }
+        extra => Err(call.usage_error(&REPLAY, format!("unexpected `{extra}`"))),
+    },
+    complete: Complete::Words(|_, _| Vec::new()),
+};
+
 pub const RECORDING: Command = Command {
     name: "recording",
     arguments: "",

@@ -76,6 +76,24 @@ impl Request for LastWrite {
     }
 }
 
+/// Lets log messages and tracepoints tell what they would have told since the start of the program.
+pub enum Replay {}
+
+impl Request for Replay {
+    const COMMAND: &'static str = "stillpoint/replay";
+    const EFFECT: Effect = Effect::Runs;
+    type Arguments = NoArguments;
+    type Body = ();
+
+    fn handle(session: &mut Session, _: NoArguments) -> Result<(), RequestError> {
+        let thread = session.debugger.current_thread();
+        past::replay(session, thread.ok_or(engine::Error::NotStopped)?)?;
+        // For clients this request is no resume.
+        session.report_continued();
+        Ok(())
+    }
+}
+
 /// Arguments of `stillpoint/pastStops`: none.
 #[derive(Serialize, Deserialize)]
 pub struct NoArguments {}

@@ -160,6 +160,7 @@ pub static ROUTES: &[Route] = &[
     route::<ReverseContinue>(),
     route::<PastStops>(),
     route::<LastWrite>(),
+    route::<Replay>(),
     route::<VisitStop>(),
     route::<PastChanges>(),
     route::<StepInTargets>(),

@@ -92,6 +92,17 @@ pub fn go_to_last_write(
     Ok(())
 }
 
+/// Runs the recording once more up to the place that is shown: log messages and tracepoints tell what they
+/// would have told. The stop is then reported again.
+///
+/// # Errors
+/// The thread is not stopped, or the program is not recorded.
+pub fn replay(session: &mut Session, thread: ThreadId) -> Result<(), RequestError> {
+    session.debugger.tell_past(thread)?;
+    forget_shown(session);
+    Ok(())
+}
+
 /// Goes to a stop; `None`: the present one, also from the past of a recorded program.
 ///
 /// # Errors

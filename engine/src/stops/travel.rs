@@ -28,6 +28,8 @@ pub(crate) enum Goal {
     Caller,
     /// The last change of watched data.
     Write,
+    /// Nothing: log messages and tracepoints tell what they would have told since the start.
+    Tell,
 }
 
 impl Goal {
@@ -121,6 +123,8 @@ pub(crate) enum Next {
     Begin,
     /// What one replay has counted, another has not.
     Lost,
+    /// All was told: show again what was shown.
+    Told,
     /// The place that is shown is the one.
     Found,
     /// Keep the place that is shown, and step from it.
@@ -297,6 +301,7 @@ impl Search {
     /// statements, in this pass.
     pub fn at_end(&mut self, hits: &BTreeMap<BreakpointId, Hits>) -> Next {
         match self.phase {
+            _ if self.goal == Goal::Tell => return Next::Told,
             Phase::Near => {
                 self.near_passes = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
                 self.phase = self.approaching();
@@ -322,7 +327,7 @@ impl Search {
             targets: hits.iter().filter_map(last).collect(),
             other: match self.goal {
                 Goal::Stop => self.others,
-                Goal::Step | Goal::Caller | Goal::Write => 0,
+                Goal::Step | Goal::Caller | Goal::Write | Goal::Tell => 0,
             },
         };
         if awaited == Awaited::default() {
@@ -330,7 +335,7 @@ impl Search {
         }
         self.phase = match self.goal {
             Goal::Step => Phase::Order(awaited, Vec::new()),
-            Goal::Stop | Goal::Caller | Goal::Write => Phase::Last(awaited),
+            Goal::Stop | Goal::Caller | Goal::Write | Goal::Tell => Phase::Last(awaited),
         };
         Next::Replay
     }

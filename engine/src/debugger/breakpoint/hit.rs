@@ -68,6 +68,9 @@ impl Debugger {
             return Ok(false);
         }
         let is_counting = self.stops.breakpoints.is_counting();
+        if !is_counting && self.stops.breakpoints.is_silent(id) {
+            return Ok(false);
+        }
         if let Some(addr) = addr
             && let Some(expected) = self.stops.breakpoints.expected_at(id, addr)
             && !self.has_expected(thread, expected)

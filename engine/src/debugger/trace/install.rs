@@ -73,6 +73,10 @@ impl Debugger {
         id: BreakpointId,
         query: &Query,
     ) -> Result<SiteTrace, Refusal> {
+        if self.is_recorded() && query.needs_clock() {
+            // Code of the program that reads the clock would fault.
+            return Err("the clock cannot be read in a replay".into());
+        }
         if query.mark.is_some() {
             let code = self.mark_code(thread, site, id, query)?;
             return Ok(SiteTrace::Mark(Box::new(code)));

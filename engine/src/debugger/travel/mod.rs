@@ -95,12 +95,12 @@ impl Debugger {
             Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
         };
         let rows = match goal {
-            Goal::Stop | Goal::Write => Vec::new(),
+            Goal::Stop | Goal::Write | Goal::Tell => Vec::new(),
             Goal::Step | Goal::Caller => self.searched_rows(thread, goal)?,
         };
         let near = match goal {
             Goal::Step | Goal::Caller => self.place_in_frame(thread, at.registers.pc()),
-            Goal::Stop | Goal::Write => None,
+            Goal::Stop | Goal::Write | Goal::Tell => None,
         };
         let searched = Searched {
             rows,
@@ -202,6 +202,7 @@ impl Debugger {
         let head = self.travel.head.take()?;
         self.clear_search_end();
         self.inferior.restore_aside(head.aside, true);
+        self.stops.breakpoints.set_silent(false);
         self.travel.after = None;
         self.travel.is_near = false;
         self.inferior.os_mut().end_kept_replay(KeptFor::Near);

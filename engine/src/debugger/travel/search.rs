@@ -5,6 +5,7 @@ use super::rows::Row;
 use super::writes::SearchedData;
 use crate::arch::watch::MAX_SLOTS;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
+use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
 use crate::inferior::{Aside, Mark, ReplayFrom};
@@ -93,6 +94,11 @@ impl Debugger {
             row_ids: Vec::new(),
             hits: hits.collect(),
         };
+        if searching.search.goal == Goal::Tell {
+            for id in searching.hits.keys() {
+                self.stops.breakpoints.set_hits(*id, 0);
+            }
+        }
         self.cancel_steps();
         self.clear_stop_state();
         self.travel.search = Some(Box::new(searching));
@@ -136,7 +142,10 @@ impl Debugger {
             let near = searching.near_id.zip(searching.search.target_near());
             targets.extend(near);
         }
-        self.begin_counting(targets);
+        match self.tells() {
+            true => self.stops.breakpoints.set_silent(false),
+            false => self.begin_counting(targets),
+        }
         self.inferior.set_state(State::Running);
         tracing::debug!(search = ?self.travel.search, "a replay begins");
         Vote::Run
@@ -211,6 +220,9 @@ impl Debugger {
     /// The replay has come to the end of the search.
     pub(super) fn on_end_of_pass(&mut self, thread: ThreadId) -> Vote {
         self.cancel_step(thread);
+        if self.tells() {
+            return self.end_telling();
+        }
         let passes = self.end_counting();
         let Some(searching) = &mut self.travel.search else {
             return Vote::Stay;
@@ -223,7 +235,7 @@ impl Debugger {
             let is_wanted = match goal {
                 _ if approaches => near == Some(*id),
                 Goal::Write => data == Some(*id),
-                Goal::Stop | Goal::Step | Goal::Caller => {
+                Goal::Stop | Goal::Step | Goal::Caller | Goal::Tell => {
                     breakpoints.is_hidden(*id) == goal.is_statement()
                 }
             };
@@ -313,6 +325,7 @@ impl Debugger {
                 self.fail_replay("it was not changed since the recording began")
             }
             Next::Begin => self.show_begin(),
+            Next::Told => self.end_telling(),
             Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
             Next::Found => {
                 self.finish_search();
@@ -328,6 +341,38 @@ impl Debugger {
             }
             Next::StepOn => self.step_in_search(),
         }
+    }
+
+    /// Returns whether log messages and tracepoints tell what they would have told.
+    fn tells(&self) -> bool {
+        let searching = self.travel.search.as_ref();
+        searching.is_some_and(|it| it.search.goal == Goal::Tell)
+    }
+
+    /// The replay has told all: shows again what was shown before.
+    fn end_telling(&mut self) -> Vote {
+        self.drain_all_messages();
+        let reason = self.travel.search.as_ref().map(|it| it.reason.clone());
+        let hits = self.travel.search.as_ref().map(|it| it.hits.clone());
+        self.abandon_search();
+        for (id, hits) in hits.unwrap_or_default() {
+            self.stops.breakpoints.set_hits(id, hits);
+        }
+        self.inferior.set_state(State::Running);
+        Vote::stop(reason.unwrap_or(StopReason::Pause))
+    }
+
+    /// Runs the recording once more from its begin to the place that is shown: log messages and
+    /// tracepoints tell what they would have told. The stop at that place is then reported again.
+    ///
+    /// # Errors
+    /// As [`Debugger::go_back`].
+    pub fn tell_past(&mut self, thread: ThreadId) -> Result<(), Error> {
+        let (at, _) = self.begin_of_search(thread)?;
+        self.restart_traces();
+        self.travel.is_near = false;
+        self.begin_search(thread, at, 0, Searched::of(Goal::Tell));
+        Ok(())
     }
 
     fn searches_write(&self) -> bool {
@@ -424,6 +469,7 @@ impl Debugger {
         }
         self.distribute_slots(&[]);
         self.clear_search_end();
+        self.stops.breakpoints.set_silent(true);
         self.inferior.os_mut().pause_before(None);
         self.inferior.os_mut().end_aside();
         self.travel.after = Some(search.first);
@@ -446,6 +492,7 @@ impl Debugger {
         if let Some(origin) = searching.origin {
             let is_head = self.travel.head.is_none();
             self.inferior.restore_aside(origin, is_head);
+            self.stops.breakpoints.set_silent(!is_head);
             self.views.stacks.clear();
         }
     }

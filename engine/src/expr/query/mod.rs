@@ -201,6 +201,15 @@ impl Query {
         self.subjects().any(|it| it.is_late() || it.is_path())
     }
 
+    /// Returns whether the time of a hit or a call is recorded.
+    pub fn needs_clock(&self) -> bool {
+        let mut columns = self.tables.iter().flat_map(|table| &table.columns);
+        !self.record.is_empty()
+            || self.mark.is_some()
+            || self.records_calls()
+            || columns.any(|column| column.aggregate == Aggregate::Rate)
+    }
+
     /// Returns whether the calls in progress are recorded.
     pub fn records_paths(&self) -> bool {
         self.subjects().any(Subject::is_path)

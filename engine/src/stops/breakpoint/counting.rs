@@ -66,6 +66,17 @@ impl Breakpoints {
         }
     }
 
+    /// Sets whether log messages and tracepoints tell nothing: in the past, which has told them before.
+    pub(crate) fn set_silent(&mut self, is_silent: bool) {
+        self.is_silent = is_silent;
+    }
+
+    /// Returns whether a hit of a breakpoint only tells something, and is silent.
+    pub(crate) fn is_silent(&self, id: BreakpointId) -> bool {
+        let breakpoint = self.all.get(&id).filter(|_| self.is_silent);
+        breakpoint.is_some_and(|it| it.program.message.is_some() || it.program.trace.is_some())
+    }
+
     /// Returns whether breakpoints only count.
     pub(crate) fn is_counting(&self) -> bool {
         self.counting.is_some()

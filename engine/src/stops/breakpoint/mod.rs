@@ -378,6 +378,8 @@ pub struct Breakpoints {
     last: u32,
     /// The number of breakpoints that clients do not see, up to now.
     last_hidden: u32,
+    /// Whether log messages and tracepoints tell nothing.
+    is_silent: bool,
     /// The data that a search watches.
     searched_data: Option<BreakpointId>,
     pub(crate) all: BTreeMap<BreakpointId, Breakpoint>,
@@ -441,6 +443,7 @@ impl Breakpoints {
     /// Prepares for a restart of the program: hit counts are reset, and breakpoints on instructions
     /// stay. Returns those that have ended with the process.
     pub fn reset_for_restart(&mut self) -> Vec<BreakpointId> {
+        self.is_silent = false;
         for breakpoint in self.all.values_mut() {
             breakpoint.bound.clear();
             breakpoint.exits.clear();
@@ -465,6 +468,9 @@ impl Breakpoints {
         id: BreakpointId,
     ) -> Result<(Option<Rc<Expression>>, Option<HitCondition>), &'static str> {
         let breakpoint = self.all.get(&id).ok_or("the breakpoint was removed")?;
+        if !self.is_counting() && self.is_silent(id) {
+            return Err("it tells nothing in the past");
+        }
         Ok((
             breakpoint.program.condition.clone(),
             self.effective_hits(id),
