@@ -46,6 +46,8 @@ pub(crate) struct FrameScope<'a> {
     replay: &'a mut Replay,
     subject: Option<&'a crate::stops::exception::Subject>,
     register_writes: Vec<(RegisterPlace, Vec<u8>)>,
+    /// Whether the process may be changed: if it is recorded, that has to be prepared.
+    is_prepared: bool,
     /// The frame's registers with the evaluation's writes.
     written: Option<dwarf::Registers>,
     /// The thread's other registers, read on first use.
@@ -284,6 +286,9 @@ impl Target for FrameScope<'_> {
         if self.os.shown_copy().is_some() {
             return Err(Error::InThePast("memory is read-only"));
         }
+        if !self.is_prepared {
+            return Err(Error::Unprepared);
+        }
         match self.memory.write(addr, bytes) == bytes.len() {
             true => Ok(()),
             false => Err(Error::Unwritable {
@@ -299,6 +304,9 @@ impl Target for FrameScope<'_> {
         }
         if self.os.shown_copy().is_some() {
             return Err(Error::InThePast("registers are read-only"));
+        }
+        if !self.is_prepared {
+            return Err(Error::Unprepared);
         }
         if place.level != 0 {
             return Err(Error::Unsupported(

@@ -175,14 +175,19 @@ impl Debugger {
             replay = Replay::default();
             replay.expression = requested;
         }
-        let evaluated = self.in_some_frame(frame, &mut replay, |scope| {
+        let evaluate = |scope: &mut crate::debugger::frame::FrameScope<'_>| {
             let expression = Expression::parse(expression, scope.language())?;
             Ok(Evaluated {
                 value: expression.evaluate(scope, purpose)?,
                 numbers: expression.numbers(),
                 expression: expression.value_text().to_owned(),
             })
-        });
+        };
+        let mut evaluated = self.in_some_frame(frame, &mut replay, evaluate);
+        if let Err(Error::Unprepared) = evaluated {
+            self.prepare_change()?;
+            evaluated = self.in_some_frame(frame, &mut replay, evaluate);
+        }
         let wanted = replay.wanted.take();
         if let (Err(Error::Calling), Some(call)) = (&evaluated, wanted) {
             self.calls.replay = replay;
@@ -247,6 +252,7 @@ impl Debugger {
         expression: &str,
     ) -> Result<Value, Error> {
         self.stopped()?;
+        self.prepare_change()?;
         self.in_some_frame(frame, &mut Replay::default(), |scope| {
             crate::expr::assign(scope, target, expression)
         })

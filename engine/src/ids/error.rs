@@ -118,6 +118,9 @@ pub enum Error {
     /// [`crate::Event::CallEnded`].
     #[error("a call into the program is in progress")]
     Calling,
+    /// The program is recorded, and has to be prepared before an evaluation changes it; it is then repeated.
+    #[error("the recorded program cannot be changed here")]
+    Unprepared,
     /// The operation was cancelled by the client.
     #[error("cancelled")]
     Cancelled,

@@ -128,6 +128,7 @@ impl Debugger {
             replay,
             subject: frame.and_then(|(key, ..)| self.stops.exceptions.subject_of(key.thread)),
             register_writes: Vec::new(),
+            is_prepared: self.is_prepared_for_change(),
             written: None,
             extended: OnceCell::new(),
         };

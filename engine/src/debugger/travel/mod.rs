@@ -173,6 +173,11 @@ impl Debugger {
         Ok(())
     }
 
+    /// Returns whether [`Debugger::prepare_change`] has nothing left to do.
+    pub(crate) fn is_prepared_for_change(&self) -> bool {
+        !self.is_recorded() || self.inferior.is_trial() || self.travel.is_changed
+    }
+
     /// Begins the recording anew if the debugger has changed the program.
     pub(crate) fn settle_change(&mut self) {
         self.inferior.end_trial();

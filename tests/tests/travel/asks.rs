@@ -1,0 +1,156 @@
+//! Questions to the past: the last write of a value, what log messages and tracepoints would have told,
+//! and what happens to calls and assignments there.
+
+use super::{recorded, recorded_as, return_to_present, reverse, shown, step_back};
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture};
+
+/// Goes to the last write of an expression. Returns what it has changed.
+fn last_write(client: &mut DapClient, expression: &str) -> String {
+    let frame = client.top_frame()["id"].clone();
+    let arguments = json!({"name": expression, "frameId": frame});
+    client.request_ok("stillpoint/lastWrite", arguments);
+    let event = client.expect_stopped("data breakpoint");
+    event["text"].as_str().expect("a text").to_owned()
+}
+
+/// Runs the recording once more, and waits until it is told.
+fn replay(client: &mut DapClient) -> Value {
+    client.request_ok("stillpoint/replay", json!({}));
+    client.expect_stopped("breakpoint")
+}
+
+#[test]
+fn writes_of_a_value_are_found_one_after_the_other() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "done");
+    // 0 + 1 + ... in rounds of 4, 8, 12 and 16.
+    assert_eq!(last_write(&mut client, "total"), "total: 205 -> 220");
+    client.expect_line(&fixture, "noted");
+    assert_eq!(last_write(&mut client, "total"), "total: 191 -> 205");
+    assert_eq!(client.evaluate("value"), "14");
+    assert_eq!(last_write(&mut client, "total"), "total: 178 -> 191");
+    // The program goes on from there to the present.
+    return_to_present(&mut client);
+    assert_eq!(client.evaluate("total"), "220");
+    client.expect_line(&fixture, "done");
+    client.disconnect();
+}
+
+#[test]
+fn value_that_was_not_written_says_so_and_nothing_moves() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "done");
+    let frame = client.top_frame()["id"].clone();
+    let arguments = json!({"name": "history[2]", "frameId": frame});
+    client.request_ok("stillpoint/lastWrite", arguments);
+    client.expect_stopped("pause");
+    client.expect_line(&fixture, "done");
+    let told = client.output("important");
+    let told = told + &client.output("console");
+    assert!(
+        told.contains("was not changed since the recording began"),
+        "{told}"
+    );
+    client.disconnect();
+}
+
+#[test]
+fn value_that_changes_often_is_found_soon() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded_as(&fixture, "spin", "after");
+    // 400 million times: each one by a trap would take hours.
+    let sum = |n: u64| n * (n - 1) / 2;
+    let (last, before) = (400_000_000, 399_999_999);
+    let expected = format!("spins: {} -> {}", sum(before), sum(last));
+    assert_eq!(last_write(&mut client, "spins"), expected);
+    assert_eq!(client.top_frame()["name"], "spin");
+    client.disconnect();
+}
+
+#[test]
+fn log_messages_tell_the_past() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "done");
+    let message = json!({"logMessage": "filled {sum}", "condition": "sum > 200"});
+    let tenth = json!({"logMessage": "{value} is added", "hitCondition": "% 10"});
+    let wanted = vec![("done", json!({})), ("filled", message), ("added", tenth)];
+    client.set_breakpoints_with(&fixture, wanted);
+    replay(&mut client);
+    client.expect_line(&fixture, "done");
+    let told = client.output("console");
+    for line in ["5 is added", "filled 206", "7 is added", "filled 428"] {
+        assert!(told.contains(line), "{told}");
+    }
+    assert_eq!(told.matches("filled").count(), 4, "{told}");
+    assert_eq!(told.matches("is added").count(), 4, "{told}");
+    // Again, from a place in the past: only what was before it.
+    client.request_ok("reverseContinue", json!({"threadId": client.thread()}));
+    client.expect_stopped("entry");
+    let before = client.output("console").matches("filled").count();
+    assert_eq!(before, 4, "nothing is told on the way");
+    client.disconnect();
+}
+
+#[test]
+fn tracepoints_tell_the_past() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "done");
+    let trace = json!({"logMessage": "{:trace count(), max(value) by value % 2}"});
+    client.set_breakpoints_with(&fixture, vec![("done", json!({})), ("added", trace)]);
+    for _ in 0..2 {
+        replay(&mut client);
+        let table = shown(&mut client, ":trace");
+        assert!(table.contains("40 hits"), "{table}");
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert!(rows.contains(&vec!["0", "20", "14"]), "{table}");
+        assert!(rows.contains(&vec!["1", "20", "15"]), "{table}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn calls_and_assignments_in_the_past_change_nothing() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "done");
+    // In the present, too: the program would do what no replay does.
+    assert_eq!(client.evaluate("add(1000)"), "1000");
+    client.set_breakpoints(&fixture, &["added"]);
+    reverse(&mut client);
+    let total = client.evaluate("total");
+    assert_eq!(total, "205");
+    assert_eq!(client.evaluate("add(5)"), "5");
+    assert_eq!(client.evaluate("total"), "210", "in the copy");
+    let frame = client.top_frame()["id"].clone();
+    let assign = json!({"expression": "total", "value": "7", "frameId": frame});
+    client.request_ok("setExpression", assign);
+    assert_eq!(client.evaluate("total"), "7");
+    step_back(&mut client);
+    assert_eq!(client.evaluate("total"), "205");
+    return_to_present(&mut client);
+    assert_eq!(client.evaluate("total"), "220");
+    client.disconnect();
+}
+
+#[test]
+fn change_of_the_program_begins_the_recording_anew() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "filled");
+    let frame = client.top_frame()["id"].clone();
+    let assign = json!({"expression": "total", "value": "1000", "frameId": frame});
+    client.request_ok("setExpression", assign);
+    client.continue_to(&fixture, "filled");
+    assert_eq!(client.evaluate("total"), "1028");
+    client.set_breakpoints(&fixture, &["print"]);
+    reverse(&mut client);
+    assert_eq!(client.evaluate("total"), "1000");
+    client.request_ok("reverseContinue", json!({"threadId": client.thread()}));
+    client.expect_stopped("entry");
+    client.expect_line(&fixture, "filled");
+    let told = client.output("console") + &client.output("important");
+    assert!(told.contains("recording begins anew"), "{told}");
+    client.disconnect();
+}
