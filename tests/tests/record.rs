@@ -93,6 +93,21 @@ fn time_randomness_and_mappings_are_the_same_in_a_replay() {
 }
 
 #[test]
+fn frequent_calls_are_made_without_a_stop() {
+    let recorded = Recorded::fixture("c/record/buffer.c", &["60000"]);
+    recorded.assert_exact();
+    assert!(
+        recorded.stdout.ends_with("ticks 8, broken 4\n"),
+        "{}",
+        recorded.stdout
+    );
+    assert_eq!(recorded.status, Some(0));
+    assert!(recorded.number(" events") > 6 * 60_000);
+    let stops = recorded.number(" times, memory") / recorded.number(" replays");
+    assert!(stops < 2_000, "{}", recorded.stderr);
+}
+
+#[test]
 fn signals_arrive_where_they_did() {
     let recorded = Recorded::fixture("c/record/signals.c", &[]);
     recorded.assert_exact();

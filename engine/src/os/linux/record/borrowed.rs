@@ -4,6 +4,7 @@
 //! it exits, what it has written is given back.
 
 use super::super::procfs;
+use super::buffer;
 use super::log::Written;
 use super::tracee::Tracee;
 use std::io;
@@ -23,7 +24,7 @@ pub fn give_back(child: &Tracee, parent: &Tracee) -> io::Result<Vec<Written>> {
     let mut changed = Vec::new();
     let (mut new, mut old) = (vec![0; PORTION], vec![0; PORTION]);
     for mapping in procfs::mappings(child.pid) {
-        if !mapping.writable || mapping.shared {
+        if !mapping.writable || mapping.shared || buffer::is_own(mapping.start.0) {
             continue;
         }
         let mut at = mapping.start.0;

@@ -1,7 +1,7 @@
 //! The seccomp filter of a recorded process: each system call is a stop of its tracer, besides those
-//! by the recorder's own instruction.
+//! by the recorder's own instructions.
 
-use super::scratch;
+use super::{buffer, scratch};
 use std::io;
 
 /// Offsets in `struct seccomp_data`.
@@ -31,17 +31,30 @@ const fn unless_equal(k: u32, skipped: u8) -> libc::sock_filter {
     }
 }
 
-/// The address behind the recorder's system call instruction.
-const OWN: u64 = scratch::CALL + super::registers::CALL_LEN;
+/// Jumps over `skipped` instructions if the loaded word is `k`.
+const fn equal(k: u32, skipped: u8) -> libc::sock_filter {
+    libc::sock_filter {
+        code: JUMP_IF_EQUAL,
+        jt: skipped,
+        jf: 0,
+        k,
+    }
+}
 
-static PROGRAM: [libc::sock_filter; 6] = [
+/// The addresses behind the recorder's system call instructions, within 32 bits.
+const OWN: u64 = scratch::CALL + super::registers::CALL_LEN;
+const OF_BUFFER: u64 = buffer::PASSED_END;
+
+static PROGRAM: [libc::sock_filter; 7] = [
     step(LOAD, INSTRUCTION_LOW),
+    equal(OF_BUFFER as u32, 1),
     unless_equal(OWN as u32, 3),
     step(LOAD, INSTRUCTION_HIGH),
-    unless_equal((OWN >> 32) as u32, 1),
+    unless_equal(0, 1),
     step(RETURN, libc::SECCOMP_RET_ALLOW),
     step(RETURN, libc::SECCOMP_RET_TRACE),
 ];
+const _: () = assert!(OWN >> 32 == 0 && OF_BUFFER >> 32 == 0);
 
 /// Puts this process and its future ones under the filter: they gain no privileges by executing
 /// programs. Makes the time-stamp counter a fault. May be called in a forked child.

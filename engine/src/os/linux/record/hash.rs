@@ -1,6 +1,7 @@
 //! A hash of the state of a program: its writable memory and the floating-point registers.
 
 use super::super::{procfs, ptrace};
+use super::buffer;
 use super::tracee::Tracee;
 use std::fs::File;
 use std::hash::Hasher;
@@ -28,7 +29,7 @@ pub fn of(tracee: &Tracee) -> u64 {
     let mut entries = vec![0; 8 * PORTION];
     let sp = tracee.registers().map_or(0, |registers| registers.sp());
     for mapping in procfs::mappings(tracee.pid) {
-        if !mapping.writable || mapping.shared {
+        if !mapping.writable || mapping.shared || buffer::is_own(mapping.start.0) {
             continue;
         }
         let is_anonymous = !mapping

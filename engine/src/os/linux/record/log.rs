@@ -1,5 +1,6 @@
 //! What was recorded: the events of a program, in order.
 
+use super::buffer::Segments;
 use super::registers::Registers;
 use super::tracee::Tracee;
 use dwarf::LoadAddr;
@@ -94,13 +95,20 @@ pub struct Log {
     pub events: Vec<Event>,
     /// Kept open: a replay maps them again.
     pub files: Vec<File>,
+    /// The calls that were made without a stop.
+    pub segments: Segments,
     bytes: usize,
 }
 
 impl Log {
     /// Returns the memory that the log takes, about.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.segments.bytes()
+    }
+
+    /// Returns the number of events, and of calls that were made without one.
+    pub fn count(&self) -> usize {
+        self.events.len() + self.segments.calls()
     }
 
     /// Returns the ranges of memory that the program has mapped.
@@ -134,6 +142,7 @@ impl Log {
     pub fn clear(&mut self) {
         self.events.clear();
         self.files.clear();
+        self.segments.clear();
         self.bytes = 0;
     }
 

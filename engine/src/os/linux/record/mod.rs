@@ -8,6 +8,7 @@
 //! it does what the program did. Processes that the program starts run free (`family`).
 
 mod borrowed;
+mod buffer;
 mod call;
 mod calls;
 mod difference;
@@ -93,7 +94,7 @@ fn record_here(
     Ok(Report {
         end: recorded.end,
         ended_early: recorded.ended_early.clone(),
-        events: recorded.log.events.len(),
+        events: recorded.log.count(),
         bytes: recorded.log.bytes(),
         snapshots: recorded.snapshots.taken,
         kept: recorded.snapshots.all.len(),

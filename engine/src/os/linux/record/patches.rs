@@ -4,6 +4,7 @@
 use super::tracee::Tracee;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Patches by their addresses, with the program's bytes.
@@ -31,6 +32,27 @@ impl Patches {
     /// Returns those that are there now.
     pub fn now(&self) -> Originals {
         self.0.borrow().clone()
+    }
+
+    /// Returns those that are there now, which change on their own.
+    pub fn copy(&self) -> Patches {
+        Patches(Rc::new(RefCell::new(self.now())))
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// Returns whether one covers an address of a range.
+    pub fn overlap(&self, range: &Range<u64>) -> bool {
+        let all = self.0.borrow();
+        let mut before = all.range(..range.end).rev();
+        // They are short, and one may begin in another: the nearest ones decide.
+        before
+            .by_ref()
+            .take(4)
+            .any(|(addr, original)| addr + original.len() as u64 > range.start)
     }
 
     /// Removes them from a copy of the program.

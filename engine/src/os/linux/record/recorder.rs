@@ -3,6 +3,7 @@
 
 use super::super::copy::{Copies, CopyParent};
 use super::super::procfs;
+use super::buffer::Buffer;
 use super::call::Call;
 use super::calls::Plan;
 use super::family::{Birth, Family, complete_time_stamp};
@@ -35,6 +36,7 @@ pub struct Recorder {
     pub(super) head: Tracee,
     pub(super) process: OwnedFd,
     pub(super) log: Log,
+    pub(super) buffer: Buffer,
     pub(super) snapshots: Snapshots,
     pub(super) held: Vec<Held>,
     /// The registers when the program has last been resumed at the end of a call.
@@ -97,6 +99,7 @@ impl Recorder {
             head,
             process,
             log: Log::default(),
+            buffer: Buffer::default(),
             snapshots: Snapshots::default(),
             held: Vec::new(),
             boundary: None,
@@ -243,6 +246,7 @@ impl Recorder {
         if let Some(reported) = reported {
             self.suppress(reported);
         }
+        (self.buffer).make_room(&self.head, &self.patches, &mut self.log)?;
         self.run();
         Ok(())
     }
@@ -293,7 +297,7 @@ impl Recorder {
     fn on_head_stop(&mut self, stop: Stop) -> io::Result<()> {
         match stop {
             Stop::Call => {
-                let registers = self.head.registers()?;
+                let registers = self.registers_at_call()?;
                 self.on_call(registers)?;
             }
             Stop::CallEnd => self.on_call_end()?,
@@ -306,8 +310,13 @@ impl Recorder {
                     self.run();
                     return Ok(());
                 }
-                if self.call.is_none() && self.snapshots.is_due(self.begun.elapsed()) {
-                    self.take_snapshot(false)?;
+                if self.call.is_none() {
+                    if self.goes_on_in_buffer(is_interrupting)? {
+                        return Ok(());
+                    }
+                    if self.snapshots.is_due(self.begun.elapsed()) {
+                        self.take_snapshot(false)?;
+                    }
                 }
                 match is_interrupting {
                     true => self.seen = stop.seen(),
@@ -315,6 +324,7 @@ impl Recorder {
                 }
             }
             Stop::Created(pid) | Stop::CreatedThread(pid) => {
+                self.buffer.pass(pid);
                 let birth = self.call.as_ref().and_then(Call::birth);
                 self.family.created(pid, birth);
                 self.run();
@@ -406,6 +416,7 @@ impl Recorder {
     /// Ends the recording at a stop of the program, which runs on.
     pub(super) fn end_recording(&mut self, reason: String) {
         self.send_held();
+        self.buffer.pass(self.head.pid);
         self.ended = Some(reason);
         self.call = None;
         self.family.processors().set_for(self.head.pid);
@@ -436,6 +447,8 @@ impl Recorder {
     fn program_begins(&mut self) -> io::Result<()> {
         self.boundary = None;
         self.held.clear();
+        self.log.segments.forget_jumps();
+        self.buffer = Buffer::prepare(&self.head)?;
         self.take_snapshot(true)
     }
 

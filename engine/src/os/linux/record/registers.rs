@@ -7,6 +7,9 @@ use std::hash::Hasher;
 
 const NT_PRSTATUS: i32 = 1;
 const WORDS: usize = 27;
+const RBP: usize = 4;
+const RBX: usize = 5;
+const R12: usize = 3;
 const R11: usize = 6;
 const R10: usize = 7;
 const R9: usize = 8;
@@ -20,6 +23,7 @@ const RDI: usize = 14;
 const ORIG_RAX: usize = 15;
 const RIP: usize = 16;
 const CS: usize = 17;
+const FLAGS: usize = 18;
 const RSP: usize = 19;
 const FS_BASE: usize = 21;
 const GS_BASE: usize = 22;
@@ -33,6 +37,18 @@ const LONG_MODE: u64 = 0x33;
 /// The internal results of interrupted calls: ERESTARTSYS to ERESTART_RESTARTBLOCK.
 pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 pub const RESTART_BY_KERNEL: i64 = -516;
+
+/// What the stub of the buffer saves of the registers, to make a system call for the program.
+pub struct SavedCall {
+    pub number: u64,
+    /// The pc after the call.
+    pub next: u64,
+    pub sp: u64,
+    pub flags: u64,
+    pub rbx: u64,
+    pub rbp: u64,
+    pub r12: u64,
+}
 
 /// The registers of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +94,27 @@ impl Registers {
 
     pub fn sp(&self) -> u64 {
         self.0[RSP]
+    }
+
+    /// Moves the thread, in a system call, to where it would be if the instruction before `next` had made
+    /// the call.
+    pub fn set_call_site(&mut self, next: u64) {
+        self.0[RIP] = next;
+        self.0[RCX] = next;
+    }
+
+    /// Moves the thread back to the instruction of a system call that the stub of the buffer was to make,
+    /// with the registers that the stub has saved, and those that the call leaves as they are.
+    pub fn repeat_call_at(&mut self, saved: &SavedCall) {
+        self.0[RBX] = saved.rbx;
+        self.0[RBP] = saved.rbp;
+        self.0[R12] = saved.r12;
+        self.0[RSP] = saved.sp;
+        self.0[FLAGS] = saved.flags;
+        self.0[R11] = saved.flags;
+        self.0[RCX] = saved.next;
+        self.0[RIP] = saved.next;
+        self.repeat_call(saved.number as i64);
     }
 
     pub fn is_long_mode(&self) -> bool {

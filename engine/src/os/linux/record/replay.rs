@@ -3,12 +3,14 @@
 
 use super::super::copy::{Copies, CopyParent, ProcessCopy};
 use super::super::ptrace;
+use super::buffer::{Arrival, Refill};
 use super::calls::{Class, Special};
 use super::log::{Effect, Entry, Event, Log, Written};
+use super::patches::{self, Patches};
 use super::registers::Registers;
 use super::snapshots::Snapshot;
 use super::tracee::{Stop, Tracee};
-use super::{calls, hash, patches, scratch, signals};
+use super::{buffer, calls, hash, scratch, signals};
 use crate::ids::{Signal, ThreadId};
 use crate::os::recording::{Difference, Divergence, Place};
 use crate::os::{Resume, ThreadEvent};
@@ -30,6 +32,9 @@ pub struct Replay {
     /// Ends the process.
     _copy: ProcessCopy,
     pub tracee: Tracee,
+    refill: Refill,
+    /// The debugger's patches in it.
+    pub patches: Patches,
     /// The event of the snapshot.
     from: usize,
     /// The next event.
@@ -39,6 +44,8 @@ pub struct Replay {
     pause_at: Option<usize>,
     /// Whether the debugger has resumed it for one instruction.
     is_stepping: bool,
+    /// Whether it was interrupted in the stub of the buffer, and leaves that before it is seen.
+    is_leaving: bool,
     /// Whether it stops when memory was mapped.
     pub sees_mappings: bool,
     /// Whether it does not follow the log.
@@ -66,7 +73,8 @@ impl Replay {
     /// # Errors
     /// The system has no memory or processes left, or the snapshot was killed.
     pub fn begin(snapshot: &Snapshot, copies: &Copies) -> io::Result<Replay> {
-        let replay = Replay::of(snapshot.copy.thread(), snapshot.next, copies)?;
+        let mut replay = Replay::of(snapshot.copy.thread(), snapshot.next, copies)?;
+        replay.refill = Refill::begin(&replay.tracee)?;
         patches::remove(&snapshot.patches, &replay.tracee);
         Ok(replay)
     }
@@ -79,6 +87,8 @@ impl Replay {
         let mut copy = Replay::of(self.tracee.thread(), self.next, copies)?;
         copy.pause_at = self.pause_at;
         copy.sees_mappings = self.sees_mappings;
+        copy.refill = self.refill.clone();
+        copy.patches = self.patches.copy();
         Ok(copy)
     }
 
@@ -89,6 +99,7 @@ impl Replay {
     pub fn trial(thread: ThreadId, next: usize, copies: &Copies) -> io::Result<Replay> {
         let mut trial = Replay::of(thread, next, copies)?;
         trial.is_trial = true;
+        buffer::pass(&trial.tracee);
         Ok(trial)
     }
 
@@ -103,11 +114,14 @@ impl Replay {
         Ok(Replay {
             _copy: copy,
             tracee,
+            refill: Refill::default(),
+            patches: Patches::default(),
             from: next,
             next,
             compared: Compared::default(),
             pause_at: None,
             is_stepping: false,
+            is_leaving: false,
             sees_mappings: false,
             is_trial: false,
         })
@@ -160,7 +174,8 @@ impl Replay {
         Ok(Replayed::GoesOn)
     }
 
-    /// Enters the handlers of signals that were delivered here. Returns what stops the replay here.
+    /// Enters the handlers of signals that were delivered here, and puts in the records before the next
+    /// event. Returns what stops the replay here.
     fn settle(&mut self, log: &Log) -> Result<Option<Replayed>, Divergence> {
         loop {
             if self.pause_at == Some(self.next) && !self.is_in_own_call() {
@@ -173,6 +188,8 @@ impl Replay {
                 ..
             }) = event.map(|event| &event.effect)
             else {
+                let ready = (self.refill).fill(&self.tracee, log, self.next, &self.patches);
+                ready.map_err(|error| self.refused(log, &error))?;
                 return Ok(None);
             };
             if self.is_in_own_call() {
@@ -201,8 +218,7 @@ impl Replay {
         }
         let event = log.events.get(self.next);
         match (stop, event.map(|event| &event.effect)) {
-            (Stop::Call, Some(_)) => self.on_call(log),
-            (Stop::Call, None) => Ok(Replayed::End),
+            (Stop::Call, _) => self.on_call(log),
             (Stop::Signal(libc::SIGSEGV), Some(Effect::TimeStamp(value))) => {
                 let mut registers = self.compare(log)?;
                 if let Some((len, rcx)) = self.tracee.time_stamp_instruction(registers.pc()) {
@@ -222,6 +238,20 @@ impl Replay {
             (Stop::Exited(_) | Stop::Killed(_), _) => {
                 let text = "the process has ended".to_owned();
                 Err(self.diverged(log, Difference::Stop(text)))
+            }
+            (Stop::Signal(libc::SIGTRAP), _)
+                if (self.is_stepping || self.is_leaving) && self.is_in_buffer() =>
+            {
+                self.tracee.go(true, 0);
+                Ok(Replayed::GoesOn)
+            }
+            (Stop::Signal(libc::SIGTRAP), _) if std::mem::take(&mut self.is_leaving) => {
+                Ok(Replayed::Seen(ThreadEvent::Interrupted))
+            }
+            (Stop::Interrupted, _) if self.is_in_buffer() => {
+                self.is_leaving = true;
+                self.tracee.go(true, 0);
+                Ok(Replayed::GoesOn)
             }
             (Stop::Signal(_) | Stop::Interrupted | Stop::Group(_), _) => Ok(match stop.seen() {
                 Some(event) => Replayed::Seen(event),
@@ -299,6 +329,12 @@ impl Replay {
         Ok(Replayed::GoesOn)
     }
 
+    /// Returns whether its thread is in the code of the buffer.
+    fn is_in_buffer(&self) -> bool {
+        let registers = self.tracee.registers();
+        registers.is_ok_and(|registers| self.refill.holds(registers.pc()))
+    }
+
     /// Returns whether its registers are those of the next event.
     fn is_at_event(&self, log: &Log) -> bool {
         let registers = self.tracee.registers().ok();
@@ -309,6 +345,15 @@ impl Replay {
     }
 
     fn on_call(&mut self, log: &Log) -> Result<Replayed, Divergence> {
+        if std::mem::take(&mut self.is_leaving) {
+            let interrupted = ptrace::interrupt(self.tracee.thread());
+            interrupted.map_err(|error| self.refused(log, &error))?;
+        }
+        let arrival = (self.refill).on_call(&self.tracee, log, self.next, &self.patches);
+        match arrival.map_err(|error| self.refused(log, &error))? {
+            Arrival::AtEvent => {}
+            Arrival::Answered => return self.go_on(log, true),
+        }
         let registers = self.compare(log)?;
         let Some(event) = log.events.get(self.next) else {
             return Ok(Replayed::End);
@@ -345,6 +390,10 @@ impl Replay {
         let Some(event) = log.events.get(self.next) else {
             return Ok(registers);
         };
+        if !self.refill.is_at_end(&self.tracee) {
+            let text = "it was reached after fewer system calls".to_owned();
+            return Err(self.diverged(log, Difference::Stop(text)));
+        }
         let found = Entry::of(&registers);
         let is_time_stamp = matches!(event.effect, Effect::TimeStamp(_) | Effect::Signal { .. });
         let is_same = match is_time_stamp {

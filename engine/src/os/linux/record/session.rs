@@ -204,9 +204,11 @@ impl Recording {
     /// Registers a patch of the debugger in the code of what is shown, by the program's bytes under it, or
     /// that there is none.
     pub fn note_patch(&self, addr: LoadAddr, original: Option<&[u8]>) {
-        if self.shown.is_none() {
-            self.recorder.patches.set(addr.0, original);
-        }
+        let patches = match &self.shown {
+            Some(replay) => &replay.patches,
+            None => &self.recorder.patches,
+        };
+        patches.set(addr.0, original);
     }
 
     /// Interrupts the program, or the replay that is shown.
@@ -227,6 +229,9 @@ impl Recording {
     /// # Errors
     /// There is no such snapshot, or the system has no memory or processes left.
     pub fn begin_replay(&mut self, snapshot: usize, pause_at: Option<usize>) -> Result<(), String> {
+        // What the program has done since the last event, is part of what a replay does.
+        let kept = self.recorder.keep_records();
+        kept.map_err(|error| error.to_string())?;
         let replay = self.recorder.replay(snapshot);
         self.put_in_place(replay.map_err(|error| error.to_string())?, pause_at);
         Ok(())

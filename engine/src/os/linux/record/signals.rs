@@ -95,28 +95,36 @@ impl Recorder {
 
     /// Reports a signal that can be delivered here, and holds others.
     pub(super) fn on_signal(&mut self, signal: i32) -> io::Result<()> {
-        let registers = self.head.registers()?;
-        if signal == libc::SIGSEGV && self.complete_time_stamp(registers) {
+        let mut registers = self.head.registers()?;
+        if signal == libc::SIGTRAP && self.goes_on_through_buffer(registers)? {
+            return Ok(());
+        }
+        self.interrupt_behind_buffer()?;
+        if signal == libc::SIGSEGV && self.complete_time_stamp(registers)? {
             self.go_on_behind_instruction();
             return Ok(());
         }
         let info = ptrace::signal_info(self.head.thread());
         let is_of_instruction = is_of_instruction(signal, info.as_ref());
+        self.buffer
+            .rewind(&self.head, &mut registers, Some(signal))?;
         // What the program does not catch, changes nothing, stops the process or ends it.
         if is_of_instruction || self.is_at_call(&registers) || !self.head.catches(signal) {
             self.report(ThreadEvent::Signal(Signal(signal)));
             return Ok(());
         }
-        self.hold(signal, info);
+        self.hold(signal, info)?;
         self.run();
         Ok(())
     }
 
     fn is_at_call(&self, registers: &Registers) -> bool {
+        // A thread that has made calls since may be where it was, with the same registers.
         self.boundary.is_some_and(|it| it.is_same_place(registers))
+            && !self.buffer.has_records(&self.head)
     }
 
-    fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) {
+    fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) -> io::Result<()> {
         let is_waiting = self.held.iter().any(|held| held.signal == signal);
         if signal >= FIRST_REAL_TIME || !is_waiting {
             self.held.push(Held {
@@ -125,6 +133,7 @@ impl Recorder {
                 is_sent: false,
             });
         }
+        self.buffer.stop_next(&self.head)
     }
 
     /// Does not deliver the signal that the program was stopped with.
@@ -148,7 +157,7 @@ impl Recorder {
             return self.enter_handler(signal, registers, is_of_instruction);
         }
         // The debugger has kept it for a place that no replay finds.
-        self.hold(signal, info);
+        self.hold(signal, info)?;
         self.run();
         Ok(())
     }
@@ -160,6 +169,7 @@ impl Recorder {
         before: Registers,
         is_of_instruction: bool,
     ) -> io::Result<()> {
+        self.buffer.drain(&self.head, &mut self.log)?;
         let held = (!is_of_instruction)
             .then(|| self.held.iter().position(|held| held.signal == signal))
             .flatten()
@@ -203,17 +213,18 @@ impl Recorder {
     }
 
     /// Completes an instruction that reads the time-stamp counter. Returns false if it is another one.
-    fn complete_time_stamp(&mut self, mut registers: Registers) -> bool {
+    fn complete_time_stamp(&mut self, mut registers: Registers) -> io::Result<bool> {
         let found = self.head.time_stamp_instruction(registers.pc());
         let Some((len, writes_rcx)) = found else {
-            return false;
+            return Ok(false);
         };
+        self.buffer.drain(&self.head, &mut self.log)?;
         let value = crate::os::ticks();
         self.log
             .push(Entry::of(&registers), Effect::TimeStamp(value));
         registers.complete_time_stamp(value, len, writes_rcx);
         registers.write(self.head.thread());
-        true
+        Ok(true)
     }
 }
 

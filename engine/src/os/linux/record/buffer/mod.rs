@@ -1,0 +1,262 @@
+//! System calls that a recorded program makes without a stop.
+//!
+//! When a system call instruction has stopped the program for the second time, and its call is
+//! `listed`, the recorder replaces it by a `jump` to the `stub` in its own memory (`layout`),
+//! which makes the call and adds its result and output to records. The recorder takes the records out at the next event
+//! (`segments`); a replay puts them back (`refill`). So what a replay has to do the same is what
+//! the program does: the result and the output of each call, in order.
+//!
+//! - Calls that the stub leaves stop at an instruction in a slot. The recorder and a replay move the
+//!   thread at once to where the program would have made the call: what follows, and what a handler or
+//!   a debugger sees, is the program's own code.
+//! - A signal with a handler is held, as always, until the next call that stops: which is the
+//!   very next one then. If the signal has interrupted a call of the stub, the program repeats that
+//!   call with a stop, so a call that blocks does not delay the signal (`stops`).
+//! - A jump needs the code behind it. Where the debugger has a patch there, the instruction is restored.
+//! - A snapshot is not taken while the thread is in the stub. One that is taken between events has
+//!   records; a replay from it skips as many.
+//! - The processes that the program starts have a copy of the stub, which leaves all calls to the slots.
+//!   Another program that it executes has none until it is prepared.
+
+#[cfg(test)]
+mod execution_tests;
+mod jump;
+mod layout;
+mod listed;
+mod refill;
+mod segments;
+mod stops;
+mod stub;
+mod words;
+mod zones;
+
+pub use layout::{NEXT_RECORD, PASSED_END, is_own};
+pub use refill::{Arrival, Refill};
+pub use segments::Segments;
+
+use super::log::Log;
+use super::patches::Patches;
+use super::registers::{CALL_LEN, Registers};
+use super::tracee::{Tracee, gone};
+use layout::{RECORDS, TABLE, WRITABLE};
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use stub::Entry;
+use words::Words;
+use zones::Zones;
+
+/// The most system call instructions that are counted: more than a process has.
+const MOST_SITES: usize = 1 << 14;
+
+/// A system call instruction of the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Site {
+    /// It has stopped once.
+    Seen,
+    /// It is a jump.
+    Jump,
+    /// It stays as it is.
+    Left,
+}
+
+/// The buffer of a recorded program.
+#[derive(Default)]
+pub struct Buffer {
+    /// It is mapped in the program.
+    is_there: bool,
+    zones: Zones,
+    sites: HashMap<u64, Site>,
+    /// The next call has to stop.
+    is_passing: bool,
+    /// The debugger has interrupted the thread in the stub, and waits until it has left that.
+    is_leaving: bool,
+}
+
+impl Buffer {
+    /// Maps the buffer in a program that is at its first instruction. A program that occupies its place
+    /// is recorded without one.
+    ///
+    /// # Errors
+    /// The program has ended.
+    pub fn prepare(program: &Tracee) -> io::Result<Buffer> {
+        let executable = libc::PROT_READ | libc::PROT_EXEC;
+        let writable = libc::PROT_READ | libc::PROT_WRITE;
+        let table = TABLE..WRITABLE.start;
+        if !map(program, &table, executable)? || !map(program, &WRITABLE, writable)? {
+            return Ok(Buffer::default());
+        }
+        program.write(layout::STUB, stub::code())?;
+        program.write(TABLE, &listed::table())?;
+        words::set_entry(program, Entry::Record)?;
+        words::set_records(program, RECORDS, RECORDS)?;
+        let mut zones = Zones::default();
+        for range in zones::of(program) {
+            if map(program, &range, executable)? {
+                zones.add(range);
+            }
+        }
+        Ok(Buffer {
+            is_there: true,
+            zones,
+            ..Buffer::default()
+        })
+    }
+
+    /// At a stop for a system call: takes the records out, and moves a thread that a slot makes the call
+    /// for to where the program would make it. If the instruction has stopped the program before,
+    /// replaces it. `patches`: those of the debugger.
+    ///
+    /// # Errors
+    /// The program has ended, or has written to the memory of the recorder.
+    pub fn on_call(
+        &mut self,
+        head: &Tracee,
+        registers: &mut Registers,
+        log: &mut Log,
+        patches: &Patches,
+    ) -> io::Result<()> {
+        if !self.is_there {
+            return Ok(());
+        }
+        if let Some(words) = self.take(head, log)?
+            && refill::move_to_site(&words, registers)
+        {
+            registers.write(head.thread());
+        }
+        if self.is_passing {
+            self.is_passing = false;
+            words::set_entry(head, Entry::Record)?;
+        }
+        let site = registers.pc().wrapping_sub(CALL_LEN);
+        if !listed::is_listed(registers.number()) || !registers.is_long_mode() {
+            return Ok(());
+        }
+        match self.sites.get(&site) {
+            None if self.sites.len() < MOST_SITES => drop(self.sites.insert(site, Site::Seen)),
+            Some(Site::Seen) => self.replace(head, site, log, patches)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Replaces a system call instruction by a jump, if it can be.
+    fn replace(
+        &mut self,
+        head: &Tracee,
+        site: u64,
+        log: &mut Log,
+        patches: &Patches,
+    ) -> io::Result<()> {
+        if patches.overlap(&(site..site + jump::CODE_LEN as u64)) {
+            return Ok(());
+        }
+        let code = head.read(site, jump::CODE_LEN);
+        let plan = jump::plan(site, &code, &mut self.zones);
+        let now = plan.as_ref().map_or(Site::Left, |_| Site::Jump);
+        self.sites.insert(site, now);
+        if let Some(written) = plan {
+            for (at, bytes) in &written {
+                head.write(*at, bytes)?;
+            }
+            log.segments.add_jump(log.events.len(), site, written);
+        }
+        Ok(())
+    }
+
+    /// Removes the jumps that the debugger's patches change.
+    ///
+    /// # Errors
+    /// The program has ended.
+    pub fn make_room(&mut self, head: &Tracee, patches: &Patches, log: &mut Log) -> io::Result<()> {
+        if patches.is_empty() {
+            return Ok(());
+        }
+        for (site, state) in &mut self.sites {
+            if *state == Site::Jump && jump::restore(head, *site, patches)? {
+                *state = Site::Left;
+                let written = (*site, jump::CALL.into());
+                log.segments.add_code(log.events.len(), written);
+            }
+        }
+        Ok(())
+    }
+
+    /// Before another event: takes the records out.
+    ///
+    /// # Errors
+    /// The program has ended, or has written to the memory of the recorder.
+    pub fn drain(&self, head: &Tracee, log: &mut Log) -> io::Result<()> {
+        self.take(head, log).map(drop)
+    }
+
+    fn take(&self, head: &Tracee, log: &mut Log) -> io::Result<Option<Words>> {
+        let words = self.keep(head, log)?;
+        if words
+            .as_ref()
+            .is_some_and(|words| words.used().ok() != Some(0))
+        {
+            words::set_records(head, RECORDS, RECORDS)?;
+        }
+        Ok(words)
+    }
+
+    /// Adds the records to the log, as those before its next event. They stay in the buffer.
+    fn keep(&self, head: &Tracee, log: &mut Log) -> io::Result<Option<Words>> {
+        let Some(words) = self.words(head) else {
+            return Ok(None);
+        };
+        let used = words.used()?;
+        if used != 0 {
+            let records = head.read(RECORDS, used as usize);
+            if records.len() as u64 != used {
+                return Err(gone());
+            }
+            if !log.segments.set(log.events.len(), records.into()) {
+                return Err(words::damaged());
+            }
+        }
+        Ok(Some(words))
+    }
+
+    /// Returns the words; `None`: no call can have been made by the stub, or the program has ended.
+    fn words(&self, head: &Tracee) -> Option<Words> {
+        let is_used = self.is_there && !self.sites.is_empty();
+        is_used.then(|| Words::read(head)).flatten()
+    }
+
+    /// Returns whether the program has made calls without a stop since the last event.
+    pub fn has_records(&self, head: &Tracee) -> bool {
+        let words = self.words(head);
+        words.is_some_and(|words| words.used().ok() != Some(0))
+    }
+
+    /// Makes the stub leave all calls of a process to the slots: it is not recorded.
+    pub fn pass(&self, pid: i32) {
+        if self.is_there
+            && let Ok(process) = Tracee::new(pid)
+        {
+            pass(&process);
+        }
+    }
+}
+
+/// Makes the stub leave all calls of a copy of a recorded process to the slots. Does nothing if the
+/// process is gone, or has no buffer.
+pub fn pass(process: &Tracee) {
+    if Words::read(process).is_some()
+        && let Err(error) = words::set_entry(process, Entry::Pass)
+    {
+        tracing::debug!(%error, "calls are not left to slots");
+    }
+}
+
+/// Maps memory in a program. Returns false if it is occupied or refused.
+fn map(program: &Tracee, range: &Range<u64>, access: i32) -> io::Result<bool> {
+    let flags =
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
+    let len = range.end - range.start;
+    let arguments = [range.start, len, access as u64, flags as u64, u64::MAX, 0];
+    let [result] = program.inject([(libc::SYS_mmap, arguments)])?;
+    Ok(result as u64 == range.start)
+}

@@ -1,0 +1,158 @@
+//! Stops of the recorded program in the code of the buffer, which neither a debugger nor a handler of a
+//! signal sees.
+
+use super::super::recorder::Recorder;
+use super::super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
+use super::super::tracee::Tracee;
+use super::layout::{self, PASSED, PASSED_END};
+use super::stub::Entry;
+use super::words::{self, Words};
+use super::{Buffer, gone};
+use crate::os::ThreadEvent;
+use std::io;
+
+impl Buffer {
+    /// Returns whether a thread is in the code of the buffer.
+    pub fn holds(&self, registers: &Registers) -> bool {
+        let pc = registers.pc();
+        self.is_there && (layout::CODE.contains(&pc) || self.zones.contain(pc))
+    }
+
+    /// Makes the next call stop, since a signal is held.
+    ///
+    /// # Errors
+    /// The program has ended.
+    pub fn stop_next(&mut self, head: &Tracee) -> io::Result<()> {
+        if self.is_there {
+            self.is_passing = true;
+            words::set_entry(head, Entry::Pass)?;
+        }
+        Ok(())
+    }
+
+    /// If a signal, or the recorder (`None`), has interrupted a call of the stub, which has done nothing
+    /// yet, moves the thread back to where the program makes it. Returns whether it was.
+    ///
+    /// # Errors
+    /// The program has ended.
+    pub fn rewind(
+        &self,
+        head: &Tracee,
+        registers: &mut Registers,
+        signal: Option<i32>,
+    ) -> io::Result<bool> {
+        if !self.is_there || registers.pc() != PASSED_END {
+            return Ok(false);
+        }
+        let result = registers.result();
+        let is = |code: i32| result == -i64::from(code);
+        let is_interrupted = match signal {
+            // It raises the signal again.
+            Some(libc::SIGPIPE) if is(libc::EPIPE) => true,
+            Some(libc::SIGXFSZ) if is(libc::EFBIG) => true,
+            // The kernel knows how long the call still has to wait.
+            None if result == RESTART_BY_KERNEL => false,
+            // close(2) has closed the descriptor then.
+            _ if is(libc::EINTR) => registers.number() != libc::SYS_close,
+            _ => RESTARTS.contains(&result),
+        };
+        if is_interrupted {
+            self.move_back(head, registers)?;
+        }
+        Ok(is_interrupted)
+    }
+
+    fn move_back(&self, head: &Tracee, registers: &mut Registers) -> io::Result<()> {
+        let words = Words::read(head).ok_or_else(gone)?;
+        registers.repeat_call_at(&words.saved(head)?);
+        registers.write(head.thread());
+        Ok(())
+    }
+}
+
+impl Recorder {
+    /// Returns the registers at a stop for a system call, after what the buffer has to do then.
+    pub(in super::super) fn registers_at_call(&mut self) -> io::Result<Registers> {
+        let mut registers = self.head.registers()?;
+        self.interrupt_behind_buffer()?;
+        self.buffer
+            .on_call(&self.head, &mut registers, &mut self.log, &self.patches)?;
+        Ok(registers)
+    }
+
+    /// At another stop of a thread that leaves the code of the buffer for the debugger: interrupts it again.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub(in super::super) fn interrupt_behind_buffer(&mut self) -> io::Result<()> {
+        match std::mem::take(&mut self.buffer.is_leaving) {
+            true => self.interrupt(self.head.thread()),
+            false => Ok(()),
+        }
+    }
+
+    /// At an interrupt outside of a call that is recorded: returns true if the thread is in the code of
+    /// the buffer, and goes on. `is_seen`: the debugger waits for the stop, which it gets when the thread
+    /// has left that.
+    pub(in super::super) fn goes_on_in_buffer(&mut self, is_seen: bool) -> io::Result<bool> {
+        let mut registers = self.head.registers()?;
+        if !self.buffer.holds(&registers) {
+            return Ok(false);
+        }
+        let by = is_seen.then_some(libc::SIGTRAP);
+        if self.buffer.rewind(&self.head, &mut registers, by)? {
+            // It is not to be interrupted again and again, for which its time does not count.
+            self.buffer.stop_next(&self.head)?;
+            return Ok(false);
+        }
+        if is_seen {
+            self.buffer.is_leaving = true;
+            return self.leave_buffer(registers);
+        }
+        self.head.resume(0);
+        Ok(true)
+    }
+
+    /// At a trap: returns true if it ends a step in the code of the buffer, and the thread goes on, or
+    /// has left that for the debugger.
+    pub(in super::super) fn goes_on_through_buffer(
+        &mut self,
+        registers: Registers,
+    ) -> io::Result<bool> {
+        let is_inside = self.buffer.holds(&registers);
+        if self.buffer.is_leaving {
+            if is_inside {
+                return self.leave_buffer(registers).map(|_| true);
+            }
+            self.buffer.is_leaving = false;
+            self.report(ThreadEvent::Interrupted);
+            return Ok(true);
+        }
+        if is_inside && self.is_stepping {
+            self.head.go(true, 0);
+        }
+        Ok(is_inside && self.is_stepping)
+    }
+
+    /// Lets a thread leave the code of the buffer, by steps. Returns false if it has.
+    fn leave_buffer(&mut self, mut registers: Registers) -> io::Result<bool> {
+        if registers.pc() != PASSED {
+            self.head.go(true, 0);
+            return Ok(true);
+        }
+        // The call might block.
+        self.buffer.move_back(&self.head, &mut registers)?;
+        if std::mem::take(&mut self.buffer.is_leaving) {
+            self.report(ThreadEvent::Interrupted);
+        }
+        Ok(true)
+    }
+
+    /// Adds what the program has done without a stop since the last event to the log.
+    ///
+    /// # Errors
+    /// The program has ended, or has written to the memory of the recorder.
+    pub(in super::super) fn keep_records(&mut self) -> io::Result<()> {
+        self.buffer.keep(&self.head, &mut self.log).map(drop)
+    }
+}
