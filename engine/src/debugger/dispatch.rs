@@ -88,7 +88,10 @@ impl Debugger {
                         vote = instead;
                         continue;
                     }
-                    None => return self.report_stop(thread, reason, shown),
+                    None => {
+                        let reason = self.reason_shown(thread, reason);
+                        return self.report_stop(thread, reason, shown);
+                    }
                 },
                 Vote::Run => Resume::Continue,
                 Vote::Resume => self.next_move(thread),

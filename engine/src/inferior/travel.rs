@@ -17,6 +17,8 @@ pub(crate) struct Mark {
     /// The index of the event that follows.
     pub event: usize,
     pub registers: RegisterSet,
+    /// Whether the function there may use the stack below the stack pointer.
+    pub has_red_zone: bool,
 }
 
 /// Whether a thread is at a place.
@@ -69,6 +71,7 @@ impl Inferior {
         Some(Mark {
             event: self.os.next_event(),
             registers: self.os.registers_at_event(thread)?,
+            has_red_zone: true,
         })
     }
 
@@ -87,7 +90,7 @@ impl Inferior {
             return Arrival::Elsewhere;
         }
         own.extend(self.jumps.regions());
-        match self.os.difference(&own) {
+        match self.os.difference(&own, mark.has_red_zone) {
             None => Arrival::There,
             Some(OtherState::Word(word)) => Arrival::OtherWord(word),
             Some(OtherState::Registers) => Arrival::Elsewhere,

@@ -137,9 +137,9 @@ pub trait Recordings {
     /// Shows the process itself. All replays end.
     fn show_head(&mut self) {}
     /// Returns how the stopped replay that is shown differs from what was put aside, besides
-    /// general-purpose registers, outside of these ranges of memory; `None`: they are the same. Cost: that of
-    /// reading all writable memory of both.
-    fn difference(&self, _: &[(LoadAddr, u64)]) -> Option<OtherState> {
+    /// general-purpose registers, outside of these ranges of memory; `None`: they are the same. `has_red_zone`:
+    /// what is directly below the stack pointer is in use. Cost: that of reading all writable memory of both.
+    fn difference(&self, _: &[(LoadAddr, u64)], _has_red_zone: bool) -> Option<OtherState> {
         None
     }
     /// Returns the index of the next event of what is shown.

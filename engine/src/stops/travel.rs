@@ -422,6 +422,7 @@ mod tests {
         let end = Mark {
             event: 7,
             registers: RegisterSet::zeroed(),
+            has_red_zone: true,
         };
         Search::new(goal, end, after, false, false)
     }

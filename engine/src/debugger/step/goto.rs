@@ -95,7 +95,7 @@ impl Debugger {
 
     /// Returns the range of the function at an address without debug info: by the symbols, or else
     /// the mapping.
-    fn piece_at(&self, addr: LoadAddr) -> Option<AddrRange<LoadAddr>> {
+    pub(crate) fn piece_at(&self, addr: LoadAddr) -> Option<AddrRange<LoadAddr>> {
         match self.images.modules.at(addr) {
             Some(loaded) => {
                 let (range, _) = loaded.module.code_at(loaded.bias.file(addr))?;

@@ -9,6 +9,7 @@ mod search;
 mod writes;
 
 use super::{Debugger, State, Vote};
+use crate::arch::Flow;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::{ArrivalAt as Arrival, Aside, Mark};
@@ -16,6 +17,7 @@ use crate::os::{KeptFor, RecordingState, ReplayStop};
 use crate::stops::event::{Event, StopReason};
 use crate::stops::search_end::SearchEnd;
 use crate::stops::travel::Goal;
+use dwarf::LoadAddr;
 use search::{Searched, Searching};
 use std::collections::BTreeSet;
 
@@ -130,7 +132,8 @@ impl Debugger {
             return Err(Error::NoSuchPast(why.to_owned()));
         }
         self.settle_change();
-        let at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
+        let mut at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
+        at.has_red_zone = self.may_use_red_zone(at.registers.pc());
         let last = state.snapshots.len().saturating_sub(1);
         // One whose event is passed is certainly before.
         let passed = state.snapshots.partition_point(|next| *next < at.event);
@@ -139,6 +142,33 @@ impl Debugger {
             None => last,
         };
         Ok((at, after))
+    }
+
+    /// Returns whether the function at an address may have data below the stack pointer: it calls nothing.
+    /// In any other, calls have left there what no replay has (the dynamic loader saves registers in a way
+    /// that depends on the processor).
+    fn may_use_red_zone(&self, addr: LoadAddr) -> bool {
+        /// More instructions are not looked at.
+        const MOST: usize = 1 << 16;
+        let Some(range) = self.piece_at(addr) else {
+            return true;
+        };
+        let arch = self.images.modules.arch();
+        let memory = self.inferior.memory();
+        let mut at = range.start;
+        for _ in 0..MOST {
+            if at >= range.end {
+                return true;
+            }
+            let Some(instruction) = arch.read(&memory, at) else {
+                return true;
+            };
+            if matches!(instruction.flow, Flow::Call(_) | Flow::IndirectCall(_)) {
+                return false;
+            }
+            at = instruction.next();
+        }
+        true
     }
 
     /// Lets functions be called and values be changed in a copy, if the program is recorded: it shall not
@@ -218,8 +248,12 @@ impl Debugger {
     /// Lets a replay stop where the program is. To be called before it runs forward.
     pub(crate) fn await_head(&mut self) {
         if let Some(head) = &self.travel.head {
-            let event = head.at.event;
+            let (event, registers) = (head.at.event, head.at.registers);
             self.clear_search_end();
+            if self.inferior.os().next_event() == event {
+                self.set_search_end(SearchEnd::new(registers));
+                return;
+            }
             self.inferior.os_mut().pause_before(Some(event));
         }
     }
@@ -268,9 +302,16 @@ impl Debugger {
                 if let Some(registers) = end {
                     self.set_search_end(SearchEnd::new(registers));
                 }
-                Vote::Resume
+                let state = self.inferior.thread(thread);
+                match state.is_some_and(|state| state.is_stepping) {
+                    // The event is the end of a step, too.
+                    true => self.on_step_or_watch_trap(thread, true),
+                    false => Vote::Resume,
+                }
             }
             ReplayStop::End if self.is_at_end(thread) => self.on_end(thread),
+            // It has passed the place of the program, which is shown then.
+            ReplayStop::End if self.travel.search.is_none() => self.on_end(thread),
             ReplayStop::End | ReplayStop::Diverged => {
                 let state = self.recording().unwrap_or_default();
                 let why = match (stop, state.divergence) {
@@ -314,6 +355,20 @@ impl Debugger {
                 }
             }
             reason => Vote::stop(reason),
+        }
+    }
+
+    /// Returns the reason with which a stop of a replay is reported. Where the program itself is, it is shown
+    /// instead of the replay.
+    pub(super) fn reason_shown(&mut self, thread: ThreadId, reason: StopReason) -> StopReason {
+        if self.travel.head.is_none() || self.is_searching() || !self.is_at_end(thread) {
+            return reason;
+        }
+        self.cancel_steps();
+        match self.show_head() {
+            Some(StopReason::Step | StopReason::Pause | StopReason::Entry | StopReason::Goto)
+            | None => reason,
+            Some(reason) => reason,
         }
     }
 

@@ -263,6 +263,13 @@ impl Debugger {
             | StopReason::Data(ids, _) => ids.as_slice(),
             _ => &[],
         };
+        let (thread, phase) = match &self.travel.search {
+            Some(searching) => (searching.thread, searching.search.phase.clone()),
+            None => return None,
+        };
+        if matches!(phase, Phase::Steps(_)) && self.is_at_end(thread) {
+            return Some(self.on_end_of_pass(thread));
+        }
         let mut searching = self.travel.search.take()?;
         let line = |id| searching.line(id);
         let lines: BTreeMap<BreakpointId, Option<u64>> = (searching.row_ids.iter())
@@ -271,7 +278,6 @@ impl Debugger {
         let next = (searching.search).on_stop(ids, |id| lines.get(&id).copied().flatten());
         let goal = searching.search.goal;
         let watched = searching.searched.data.as_ref().map(|data| data.id);
-        let thread = searching.thread;
         self.travel.search = Some(searching);
         if let (Next::Found, StopReason::Data(ids, _)) = (next, reason)
             && let Some(id) = watched.or_else(|| ids.first().copied())
@@ -434,6 +440,8 @@ impl Debugger {
     /// The place that is shown is the one that was searched.
     fn finish_search(&mut self) {
         let passes = self.end_counting();
+        // Their code counts for the search.
+        self.inferior.end_all_jumps();
         let Some(searching) = self.travel.search.take() else {
             return;
         };

@@ -90,8 +90,8 @@ impl Recordings for LinuxBackend {
         self.open_shown();
     }
 
-    fn difference(&self, except: &[(LoadAddr, u64)]) -> Option<OtherState> {
-        self.recording.as_ref()?.difference(except)
+    fn difference(&self, except: &[(LoadAddr, u64)], has_red_zone: bool) -> Option<OtherState> {
+        self.recording.as_ref()?.difference(except, has_red_zone)
     }
 
     fn next_event(&self) -> usize {

@@ -13,10 +13,15 @@ const PORTION: usize = 1 << 18;
 const MOST: u64 = 1 << 30;
 
 /// Returns how a copy of a program differs from it, outside of these ranges of memory. The stack, which
-/// differs most often, comes first; what of it is not in use is not compared, nor what is not mapped in
-/// both. The last word is that which tells the system calls apart that were made without a stop. Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
-pub fn of(program: &Tracee, copy: &Tracee, except: &[(LoadAddr, u64)]) -> Option<OtherState> {
-    if let Some(word) = first_word(program, copy, except) {
+/// differs most often, comes first; what of it is not in use is not compared (`has_red_zone`: the red zone
+/// is), nor what is not mapped in both. The last word is that which tells the system calls apart that were made without a stop. Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
+pub fn of(
+    program: &Tracee,
+    copy: &Tracee,
+    except: &[(LoadAddr, u64)],
+    has_red_zone: bool,
+) -> Option<OtherState> {
+    if let Some(word) = first_word(program, copy, except, has_red_zone) {
         return Some(OtherState::Word(word));
     }
     let floats = |tracee: &Tracee| {
@@ -27,8 +32,14 @@ pub fn of(program: &Tracee, copy: &Tracee, except: &[(LoadAddr, u64)]) -> Option
     (floats(program) != floats(copy)).then_some(OtherState::Registers)
 }
 
-fn first_word(program: &Tracee, copy: &Tracee, except: &[(LoadAddr, u64)]) -> Option<Word> {
+fn first_word(
+    program: &Tracee,
+    copy: &Tracee,
+    except: &[(LoadAddr, u64)],
+    has_red_zone: bool,
+) -> Option<Word> {
     let sp = program.registers().ok()?.sp();
+    let below = if has_red_zone { RED_ZONE } else { 0 };
     let mut ranges = Vec::new();
     for mapping in procfs::mappings(program.pid) {
         if !mapping.writable || mapping.shared || buffer::is_own(mapping.start.0) {
@@ -36,7 +47,7 @@ fn first_word(program: &Tracee, copy: &Tracee, except: &[(LoadAddr, u64)]) -> Op
         }
         let (start, end) = (mapping.start.0, mapping.end.0);
         match (start..end).contains(&sp) {
-            true => ranges.insert(0, ((sp - RED_ZONE.min(sp)).max(start) & !7, end)),
+            true => ranges.insert(0, (sp.saturating_sub(below).max(start) & !7, end)),
             false => ranges.push((start, end)),
         }
     }

@@ -357,12 +357,12 @@ impl Recording {
 
     /// Returns how the shown replay differs from what was put aside, outside of these ranges of memory;
     /// `None`: they are the same.
-    pub fn difference(&self, except: &[(LoadAddr, u64)]) -> Option<OtherState> {
+    pub fn difference(&self, except: &[(LoadAddr, u64)], has_red_zone: bool) -> Option<OtherState> {
         let wanted: &Tracee = match &self.aside {
             Some(Some(replay)) => &replay.tracee,
             Some(None) | None => &self.recorder.head,
         };
-        difference::of(wanted, &self.shown.as_ref()?.tracee, except)
+        difference::of(wanted, &self.shown.as_ref()?.tracee, except, has_red_zone)
     }
 
     /// Returns the index of the next event of what is shown.
