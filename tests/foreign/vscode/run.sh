@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Debugs in VS Code (code-server, in a browser without a window) with the packaged extension: a Rust
 # program by F5 alone (`shop`), a C++ program of CMake by F5, launch.json and commands (`workshop`), a C
-# program with tracepoints (`market`) and one with past stops (`ledger`).
+# program with tracepoints (`market`), one with past stops (`ledger`) and the same recorded (`recorded`).
 # $STILLPOINT is the binary in the package; else it is built. $CODE_SERVER names code-server's
 # entry.js, $BROWSER a chromium; what is missing of them is installed into $CACHE (npm) or is said.
-# $SCREENSHOT is a file for a picture, $PICTURES a folder for those of tracepoints and past stops. Arguments:
-# `shop`, `workshop`, `market` or `ledger` for one of them.
+# $SCREENSHOT is a file for a picture, $PICTURES a folder for those of tracepoints and of the past. Arguments:
+# `shop`, `workshop`, `market`, `ledger` or `recorded` for one of them.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 source "$here/../common.sh"
@@ -58,6 +58,7 @@ trap finish EXIT
 (cd "$root/vscode-extension" && npm run --silent package) >"$WORK/package.log" 2>&1 ||
     { cat "$WORK/package.log" >&2; exit 1; }
 cp -r "$here/shop" "$here/workshop" "$here/market" "$here/ledger" "$here"/*.mjs "$WORK"
+cp -r "$here/ledger" "$WORK/recorded"
 ln -s "$playwright/node_modules" "$WORK/node_modules"
 export CODE_SERVER BROWSER WORK VSIX="$root/vscode-extension/stillpoint.vsix"
 cd "$WORK"

@@ -1,11 +1,12 @@
 // Drives VS Code as a person does. Started by run.sh, which names the parts: CODE_SERVER, BROWSER, VSIX,
-// WORK (with the folders `shop` of cargo, `workshop` of CMake, `market` and `ledger` of C), and perhaps
+// WORK (with the folders `shop` of cargo, `workshop` of CMake, `market`, `ledger` and `recorded` of C), and perhaps
 // SCREENSHOT and PICTURES.
 
 import path from "node:path";
 import { chromium } from "playwright-core";
 import { Editor, startServer } from "./editor.mjs";
 import * as past from "./past.mjs";
+import * as recorded from "./recorded.mjs";
 import * as shop from "./shop.mjs";
 import * as traces from "./traces.mjs";
 import * as workshop from "./workshop.mjs";
@@ -48,6 +49,9 @@ try {
   }
   if (has("ledger")) {
     await inFolder(browser, address, "ledger", ...past.all);
+  }
+  if (has("recorded")) {
+    await inFolder(browser, address, "recorded", ...recorded.all);
   }
   console.log("vscode: all went well");
 } finally {
