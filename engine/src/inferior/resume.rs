@@ -6,7 +6,7 @@ use super::displaced::{PastSite, REGION};
 use super::thread::{RegisterCache, RunState, Thread};
 use super::{Inferior, StopCause};
 use crate::ids::{Signal, ThreadId};
-use crate::os::{RegisterSet, Resume, SystemCall, ThreadEvent};
+use crate::os::{RegisterSet, ReplayStop, Resume, SystemCall, ThreadEvent};
 use dwarf::LoadAddr;
 
 /// What a thread executes.
@@ -104,7 +104,10 @@ impl Inferior {
         let passed = state.passed_site.take();
         let known = std::mem::take(&mut state.registers);
         let unwritten = matches!(known, RegisterCache::Dirty(_));
-        let registers = known.get();
+        let registers = match passed {
+            Some(_) => known.get().or_else(|| self.os.registers(thread)),
+            None => known.get(),
+        };
         if let (Some(addr), Some(mut registers)) = (passed, registers)
             && registers.pc() == addr
             && let Some(site) = self.sites.get(addr)
@@ -203,6 +206,12 @@ impl Inferior {
         self.sites.plant(step.addr, &*self.os);
         if let Some(state) = self.thread_mut(thread) {
             state.registers = RegisterCache::Unread;
+        }
+        if let Some(ThreadEvent::Replayed(ReplayStop::Reached)) = status
+            && let Some(state) = self.thread_mut(thread)
+        {
+            // It may have been at the event before it executed anything: it still has to pass the site.
+            state.passed_site = Some(step.addr);
         }
         status
     }
