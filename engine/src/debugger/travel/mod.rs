@@ -230,7 +230,12 @@ impl Debugger {
     /// Shows the program itself, without an event. What was read before is out of date.
     pub fn return_to_head(&mut self) {
         self.abandon_search();
-        self.show_head();
+        if let Some(reason) = self.show_head()
+            && let Some(thread) = self.current_thread()
+        {
+            // A later run from the past to this place stops here for the same reason.
+            self.count_stop(thread, &reason);
+        }
     }
 
     fn show_head(&mut self) -> Option<StopReason> {
@@ -335,6 +340,13 @@ impl Debugger {
             return Some(Vote::stop(StopReason::Pause));
         }
         self.is_at_end(thread).then(|| self.on_end(thread))
+    }
+
+    /// Returns the vote on a thread that a single step or an access to watched data may have led to the
+    /// end of a search, before it executes the trap there; `None`: it is elsewhere.
+    pub(in crate::debugger) fn on_arrival(&mut self, thread: ThreadId) -> Option<Vote> {
+        let is_there = self.travel.search.is_some() && self.is_at_end(thread);
+        is_there.then(|| self.on_end_of_pass(thread))
     }
 
     /// Returns the vote on the end of a replay.

@@ -77,7 +77,16 @@ impl Debugger {
     ) {
         let reason = self.present_reason().unwrap_or(StopReason::Pause);
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
-        let hits = ids.into_iter().map(|id| (id, self.passes(id)));
+        // A hit at the place itself is not before it.
+        let own: &[BreakpointId] = match &reason {
+            StopReason::Breakpoint(ids)
+            | StopReason::BreakpointError(ids, _)
+            | StopReason::Data(ids, _) => ids,
+            _ => &[],
+        };
+        let before = |id| self.passes(id).saturating_sub(u64::from(own.contains(&id)));
+        let hits: BTreeMap<BreakpointId, u64> =
+            ids.into_iter().map(|id| (id, before(id))).collect();
         let searching = Searching {
             search: Search::new(
                 searched.goal,
@@ -92,7 +101,7 @@ impl Debugger {
             thread,
             searched,
             row_ids: Vec::new(),
-            hits: hits.collect(),
+            hits,
         };
         if searching.search.goal == Goal::Tell {
             for id in searching.hits.keys() {

@@ -19,6 +19,9 @@ impl Debugger {
             .inferior
             .thread_mut(thread)
             .map_or(0, |state| std::mem::take(&mut state.debug.hits));
+        if let Some(vote) = self.on_arrival(thread) {
+            return vote;
+        }
         if (accessed != 0 || self.inferior.single_stepping)
             && let Some(reason) = self.evaluate_watchpoints(thread, accessed)
         {
