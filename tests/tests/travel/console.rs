@@ -54,3 +54,34 @@ fn without_a_recording_commands_visit_past_stops() {
     client.expect_line(&fixture, "added");
     client.disconnect();
 }
+
+#[test]
+fn a_step_back_goes_into_calls_and_a_next_over_them() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "print");
+    go_by(&mut client, ":rn", "step");
+    client.expect_line(&fixture, "fill");
+    return_to_present(&mut client);
+    // The rest of the line behind the call, and then the end of what it called.
+    go_by(&mut client, ":rs", "step");
+    client.expect_line(&fixture, "fill");
+    go_by(&mut client, ":rs", "step");
+    assert_eq!(client.function_names()[..2], ["fill", "main"]);
+    client.disconnect();
+}
+
+#[test]
+fn instructions_are_taken_back_by_a_command() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "noted");
+    let pc = |client: &mut DapClient| client.top_frame()["instructionPointerReference"].clone();
+    let at = pc(&mut client);
+    go_by(&mut client, ":reverse-next instruction", "step");
+    assert_ne!(pc(&mut client), at);
+    let thread = client.thread();
+    let step = json!({"threadId": thread, "granularity": "instruction"});
+    client.request_ok("next", step);
+    client.expect_stopped_by(&["step", "breakpoint"]);
+    assert_eq!(pc(&mut client), at);
+    client.disconnect();
+}

@@ -1,6 +1,8 @@
 //! What ends a recording, and what does not.
 
-use super::{announced, go, recorded_as, return_to_present, reverse, reverse_to_begin, run_to_end};
+use super::{
+    announced, go, recorded_as, return_to_present, reverse, reverse_to_begin, run_to_end, step_back,
+};
 use serde_json::json;
 use stillpoint_tests::Fixture;
 
@@ -8,8 +10,8 @@ use stillpoint_tests::Fixture;
 fn a_thread_ends_the_recording_and_debugging_goes_on() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded_as(&fixture, "thread", "alone");
-    reverse_to_begin(&mut client);
-    return_to_present(&mut client);
+    client.next();
+    step_back(&mut client);
     client.expect_line(&fixture, "alone");
     assert_eq!(announced(&client), [true]);
     client.set_breakpoints(&fixture, &["beat", "joined"]);

@@ -108,13 +108,15 @@ fn watched_data_stops_at_its_last_write() {
     let mut client = recorded(&fixture, "print");
     client.set_breakpoints(&fixture, &[]);
     watch(&mut client, "total");
-    // 0 + 1 + 2 + 3.
-    let event = go(&mut client, "reverseContinue", &["data breakpoint"]);
-    let description = event["description"].as_str().unwrap_or_default();
-    assert!(description.starts_with("In the past: "), "{event}");
-    assert_eq!(client.function_names()[0], "add");
-    assert_eq!(client.evaluate("before"), "3");
-    assert_eq!(client.evaluate("value"), "3");
+    // 0 + 0 + 1 + 2 + 3: the first write stores what was there.
+    for (before, value) in [("3", "3"), ("1", "2"), ("0", "1")] {
+        let event = go(&mut client, "reverseContinue", &["data breakpoint"]);
+        let description = event["description"].as_str().unwrap_or_default();
+        assert!(description.starts_with("In the past: "), "{event}");
+        assert_eq!(client.function_names()[0], "add");
+        assert_eq!(client.evaluate("before"), before);
+        assert_eq!(client.evaluate("value"), value);
+    }
     client.disconnect();
 }
 

@@ -69,19 +69,20 @@ fn a_step_ends_at_the_present() {
 fn breakpoints_of_the_past_hold_in_the_present() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "print");
+    reverse_to_begin(&mut client);
+    client.set_breakpoints(&fixture, &["filled", "free"]);
+    // One in the past, and one behind the present.
+    client.continue_to(&fixture, "filled");
+    // The present, where the program waits at a breakpoint.
     client.continue_to(&fixture, "print");
-    reverse(&mut client);
-    client.set_breakpoints(&fixture, &["print", "free"]);
-    // One in the past, and then one behind the present.
+    assert_eq!(client.output("stdout"), "");
     client.continue_to(&fixture, "free");
-    assert_eq!(client.evaluate("round"), "0");
+    client.continue_to(&fixture, "filled");
+    assert_eq!(client.evaluate("count"), "8");
+    reverse(&mut client);
+    client.expect_line(&fixture, "free");
     return_to_present(&mut client);
-    client.continue_to(&fixture, "free");
-    assert_eq!(client.evaluate("round"), "1");
-    reverse(&mut client);
-    client.expect_line(&fixture, "print");
     client.set_breakpoints(&fixture, &["done"]);
-    return_to_present(&mut client);
     client.continue_to(&fixture, "done");
     client.disconnect();
 }
@@ -107,6 +108,21 @@ fn a_request_returns_to_the_present() {
     client.set_breakpoints(&fixture, &[]);
     assert_eq!(run_to_end(&mut client), 0);
     assert_eq!(client.output("stdout"), OUTPUT);
+}
+
+#[test]
+fn the_present_keeps_its_reason_to_stop() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "print");
+    step_back(&mut client);
+    return_to_present(&mut client);
+    step_back(&mut client);
+    client.expect_line(&fixture, "fill");
+    client.continue_to(&fixture, "print");
+    assert_eq!(client.evaluate("round"), "0");
+    client.continue_to(&fixture, "print");
+    assert_eq!(client.evaluate("round"), "1");
+    client.disconnect();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Steps back. The steps forward before them say where they must lead.
 
-use super::{recorded, step_back};
+use super::{go, recorded, step_back};
 use serde_json::json;
 use std::collections::BTreeMap;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
@@ -52,8 +52,10 @@ const RUSTC: Flags = Flags::new(Compiler::Rustc);
 
 #[test]
 fn steps_back_in_c_pass_the_same_lines_and_values() {
-    walk("c/travel.c", GCC, "round", 26);
-    walk("c/travel.c", CLANG, "round", 26);
+    for flags in [GCC, CLANG] {
+        walk("c/travel.c", flags, "round", 26);
+        walk("c/travel.c", flags, "loop", 12);
+    }
 }
 
 #[test]
@@ -64,10 +66,57 @@ fn steps_back_in_optimized_c_pass_the_same_lines() {
 
 #[test]
 fn steps_back_in_cpp_pass_the_same_lines_and_values() {
-    walk("cpp/travel.cpp", GCC, "made", 12);
+    // With exceptions that are thrown and caught on the way.
+    walk("cpp/travel.cpp", GCC, "begin", 40);
+    walk("cpp/travel.cpp", CLANG, "begin", 40);
 }
 
 #[test]
 fn steps_back_in_rust_pass_the_same_lines_and_values() {
     walk("rust/travel.rs", RUSTC, "loop", 6);
+}
+
+#[test]
+fn instructions_are_taken_back_one_by_one() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "added");
+    let pc = |client: &mut DapClient| client.top_frame()["instructionPointerReference"].clone();
+    let by_instruction = |client: &mut DapClient, request: &str| {
+        let thread = client.thread();
+        let step = json!({"threadId": thread, "granularity": "instruction"});
+        client.request_ok(request, step);
+        client.expect_stopped("step");
+    };
+    let mut passed = vec![pc(&mut client)];
+    for _ in 0..12 {
+        by_instruction(&mut client, "stepIn");
+        passed.push(pc(&mut client));
+    }
+    passed.pop();
+    for (back, expected) in passed.iter().rev().enumerate() {
+        by_instruction(&mut client, "stepBack");
+        assert_eq!(&pc(&mut client), expected, "{} back", back + 1);
+    }
+    client.disconnect();
+}
+
+#[test]
+fn steps_from_the_past_lead_where_they_led_before() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "call");
+    // The condition, the increment, and the breakpoint again.
+    for _ in 0..3 {
+        go(&mut client, "next", &["step", "breakpoint"]);
+    }
+    assert_eq!(client.evaluate("i"), "1");
+    for _ in 0..3 {
+        step_back(&mut client);
+    }
+    client.expect_line(&fixture, "call");
+    assert_eq!(client.evaluate("i"), "0");
+    client.step_in();
+    assert_eq!(client.function_names()[..2], ["add", "fill"]);
+    client.step_out();
+    assert_eq!(client.function_names()[..2], ["fill", "main"]);
+    client.disconnect();
 }
