@@ -405,11 +405,7 @@ impl Session {
         near.map(i64::to_string).collect()
     }
 
-    /// Returns the target of a breakpoint on the data of an expression.
-    ///
-    /// # Errors
-    /// The expression has no data that can be watched.
-    pub async fn watchable(
+    async fn watchable(
         &self,
         name: &str,
         access: Option<Access>,

@@ -8,8 +8,8 @@ use super::link::Phase;
 use super::session::Session;
 use super::text;
 use crate::protocol::{
-    ContextArguments, StepArguments, StepBackArguments, StepBackKind, StepInArguments,
-    ThreadArguments, TraceCallArguments,
+    ContextArguments, DataBreakpointInfoArguments, StepArguments, StepBackArguments, StepBackKind,
+    StepInArguments, ThreadArguments, TraceCallArguments,
 };
 use crate::requests::{self, Next, Pause, ReverseContinue, StepBack, StepIn, StepOut};
 use std::time::Duration;
@@ -71,10 +71,6 @@ impl Session {
                     self.add_temporary(BreakpointTarget::of(place), place)
                         .await?;
                 }
-                if let Some(expression) = &input.written {
-                    let target = self.watchable(expression, None).await?;
-                    self.add_temporary(target, expression).await?;
-                }
             }
             Action::Continue
             | Action::StepOver
@@ -88,13 +84,26 @@ impl Session {
         if phase == Phase::Held {
             self.resume_from_start().await?;
         } else {
-            let thread = self.thread_id(input.thread)?;
-            if let Err(error) = self.resume(input.action, thread).await {
+            let resumed = match (&input.written, input.action) {
+                (Some(expression), Action::ReverseContinue) => self.go_to_write(expression).await,
+                (_, action) => self.resume(action, self.thread_id(input.thread)?).await,
+            };
+            if let Err(error) = resumed {
                 self.remove_temporary().await?;
                 return Err(error.or_code("CANNOT_CONTINUE"));
             }
         }
         Ok(stops)
+    }
+
+    /// Goes back to the last write that has changed the value of an expression.
+    async fn go_to_write(&self, expression: &str) -> Result<(), ToolError> {
+        let data = DataBreakpointInfoArguments {
+            name: expression.to_owned(),
+            frame_id: Some(self.frame_id(None, None).await?),
+            ..DataBreakpointInfoArguments::default()
+        };
+        self.link.request::<requests::LastWrite>(&data).await
     }
 
     async fn resume(&self, action: Action, thread_id: i64) -> Result<(), ToolError> {
