@@ -363,22 +363,6 @@ impl Search {
         false
     }
 
-    /// The last hit of a breakpoint was the stop that the search has begun at: searches the one before.
-    pub fn skip_last(&mut self, id: BreakpointId) -> Next {
-        let number = match self.counted.get_mut(&id) {
-            Some(number) if *number > 1 => {
-                *number -= 1;
-                *number
-            }
-            _ => return self.earlier(),
-        };
-        self.phase = Phase::Last(Awaited {
-            targets: BTreeMap::from([(id, number)]),
-            other: 0,
-        });
-        Next::Replay
-    }
-
     /// Counts again from an earlier snapshot.
     fn earlier(&mut self) -> Next {
         self.phase = Phase::Count;

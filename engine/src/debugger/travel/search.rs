@@ -272,13 +272,6 @@ impl Debugger {
             | StopReason::Data(ids, _) => ids.as_slice(),
             _ => &[],
         };
-        let (thread, phase) = match &self.travel.search {
-            Some(searching) => (searching.thread, searching.search.phase.clone()),
-            None => return None,
-        };
-        if matches!(phase, Phase::Steps(_)) && self.is_at_end(thread) {
-            return Some(self.on_end_of_pass(thread));
-        }
         let mut searching = self.travel.search.take()?;
         let line = |id| searching.line(id);
         let lines: BTreeMap<BreakpointId, Option<u64>> = (searching.row_ids.iter())
@@ -286,17 +279,7 @@ impl Debugger {
             .collect();
         let next = (searching.search).on_stop(ids, |id| lines.get(&id).copied().flatten());
         let goal = searching.search.goal;
-        let watched = searching.searched.data.as_ref().map(|data| data.id);
         self.travel.search = Some(searching);
-        if let (Next::Found, StopReason::Data(ids, _)) = (next, reason)
-            && let Some(id) = watched.or_else(|| ids.first().copied())
-            && self.is_at_end(thread)
-            && let Some(searching) = &mut self.travel.search
-        {
-            // The search has begun at this very change.
-            let next = searching.search.skip_last(id);
-            return Some(self.go_on(next));
-        }
         match (next, goal) {
             (Next::Found, Goal::Stop | Goal::Step) => {
                 self.finish_search();
