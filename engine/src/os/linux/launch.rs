@@ -129,7 +129,7 @@ pub fn start_with(launch: &Launch, mut stdio: Stdio) -> Result<Started, Error> {
             set_personality(launch.disable_aslr || launch.record);
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
-            if launch.record && super::record::filter::install().is_err() {
+            if launch.record && super::record::install_filter().is_err() {
                 child_failed(report, Stage::Filter);
             }
             libc::execve(

@@ -30,6 +30,7 @@ pub(super) mod ptrace;
 mod record;
 mod refusal;
 mod registers;
+#[cfg_attr(target_arch = "aarch64", path = "replays_refused.rs")]
 mod replays;
 mod safekeeping;
 mod threads;
@@ -154,26 +155,7 @@ impl LinuxBackend {
 
     /// Returns the next stop of the recorded program, or of its replay.
     fn next_recorded_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
-        let recording = self.recording.as_mut()?;
-        loop {
-            if let Some(seen) = recording.take_seen() {
-                return Some(seen);
-            }
-            let (pid, stop) = record::tracee::poll_stop(-1).ok()??;
-            if let Some(seen) = recording.on_stop(pid, stop) {
-                return Some(seen);
-            }
-        }
-    }
-
-    /// Opens the memory of the process that is shown.
-    fn open_shown(&mut self) {
-        let pid = self.recording.as_ref().map(|it| it.shown_pid());
-        if let Some(pid) = pid
-            && let Err(error) = self.open_memory(pid)
-        {
-            tracing::warn!(%error, pid, "the memory of a replay cannot be opened");
-        }
+        self.recording.as_mut()?.next_stop()
     }
 
     /// Drains the signalfd.

@@ -1,10 +1,23 @@
 //! Recordings of the debuggee, and replays shown in its place.
 
+use super::super::AddressSpace;
 use super::LinuxBackend;
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
 use crate::os::recording::{KeptFor, OtherState, RecordingState, Recordings};
 use dwarf::LoadAddr;
+
+impl LinuxBackend {
+    /// Opens the memory of the process that is shown.
+    fn open_shown(&mut self) {
+        let pid = self.recording.as_ref().map(|it| it.shown_pid());
+        if let Some(pid) = pid
+            && let Err(error) = self.open_memory(pid)
+        {
+            tracing::warn!(%error, pid, "the memory of a replay cannot be opened");
+        }
+    }
+}
 
 impl Recordings for LinuxBackend {
     fn is_recorded(&self) -> bool {

@@ -98,7 +98,7 @@ impl Recording {
     }
 
     /// Returns a stop that is known without the kernel.
-    pub fn take_seen(&mut self) -> Option<(ThreadId, ThreadEvent)> {
+    fn take_seen(&mut self) -> Option<(ThreadId, ThreadEvent)> {
         let event = match self.shown {
             Some(_) => self.seen.take(),
             None => self.recorder.take_seen(),
@@ -114,8 +114,21 @@ impl Recording {
         }
     }
 
+    /// Returns the next stop that the debugger sees, if one is ready.
+    pub fn next_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
+        loop {
+            if let Some(seen) = self.take_seen() {
+                return Some(seen);
+            }
+            let (pid, stop) = poll_stop(-1).ok()??;
+            if let Some(seen) = self.on_stop(pid, stop) {
+                return Some(seen);
+            }
+        }
+    }
+
     /// Handles a stop of any tracee. Returns what the debugger sees of it.
-    pub fn on_stop(&mut self, pid: i32, stop: Stop) -> Option<(ThreadId, ThreadEvent)> {
+    fn on_stop(&mut self, pid: i32, stop: Stop) -> Option<(ThreadId, ThreadEvent)> {
         let head = self.recorder.head.thread();
         if let Some(replay) = &mut self.shown
             && replay.tracee.pid == pid
