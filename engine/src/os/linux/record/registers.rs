@@ -31,6 +31,10 @@ const GS_BASE: usize = 22;
 const ARGUMENTS: [usize; 6] = [RDI, RSI, RDX, R10, R8, R9];
 /// Length of the instruction that makes a system call.
 pub const CALL_LEN: u64 = 2;
+/// The flag of the processor that makes a thread stop behind each instruction.
+const TRAP_FLAG: u64 = 1 << 8;
+/// The flag that lets an instruction pass a debug register.
+const RESUME_FLAG: u64 = 1 << 16;
 /// Code segment of 64-bit code.
 const LONG_MODE: u64 = 0x33;
 
@@ -165,12 +169,24 @@ impl Registers {
         self.0[RIP] = self.0[RIP].wrapping_add(len);
     }
 
-    /// Returns a digest of all words but the number of the system call.
+    /// At the start of a system call: removes the trap flag from the copy of the flags that the instruction
+    /// `syscall` leaves in r11. The flag is there if the debugger makes the thread execute one instruction, which
+    /// no other run of the program does. Returns whether there was one.
+    pub fn hide_step(&mut self) -> bool {
+        let is_stepped = self.0[R11] & TRAP_FLAG != 0;
+        self.0[R11] &= !TRAP_FLAG;
+        is_stepped
+    }
+
+    /// Returns a digest of all words but the number of the system call, and without what stops of the
+    /// debugger leave in the flags.
     pub fn digest(&self) -> u64 {
         let mut hasher = rustc_hash::FxHasher::default();
         for (index, word) in self.0.iter().enumerate() {
-            if index != ORIG_RAX {
-                hasher.write_u64(*word);
+            match index {
+                ORIG_RAX => {}
+                FLAGS => hasher.write_u64(*word & !(TRAP_FLAG | RESUME_FLAG)),
+                _ => hasher.write_u64(*word),
             }
         }
         hasher.finish()
@@ -194,4 +210,4 @@ impl Registers {
 
 const _: () = assert!(size_of::<Registers>() == size_of::<libc::user_regs_struct>());
 // What the kernel's `syscall` overwrites is what it has written at the stop.
-const _: () = assert!(R11 == 6);
+const _: () = assert!(R11 == 6 && FLAGS == 18);

@@ -220,7 +220,7 @@ impl Replay {
         match (stop, event.map(|event| &event.effect)) {
             (Stop::Call, _) => self.on_call(log),
             (Stop::Signal(libc::SIGSEGV), Some(Effect::TimeStamp(value))) => {
-                let mut registers = self.compare(log)?;
+                let mut registers = self.compare_here(log)?;
                 if let Some((len, rcx)) = self.tracee.time_stamp_instruction(registers.pc()) {
                     registers.complete_time_stamp(*value, len, rcx);
                     registers.write(self.tracee.thread());
@@ -231,7 +231,7 @@ impl Replay {
             (Stop::Signal(number), Some(Effect::Signal { signal, .. }))
                 if *signal == number && (number != libc::SIGTRAP || self.is_at_event(log)) =>
             {
-                self.compare(log)?;
+                self.compare_here(log)?;
                 self.apply_signal(log)?;
                 self.go_on(log, false)
             }
@@ -354,7 +354,9 @@ impl Replay {
             Arrival::AtEvent => {}
             Arrival::Answered => return self.go_on(log, true),
         }
-        let registers = self.compare(log)?;
+        let registers = self.tracee.registers_at_call();
+        let registers = registers.map_err(|error| self.refused(log, &error))?;
+        let registers = self.compare(log, registers)?;
         let Some(event) = log.events.get(self.next) else {
             return Ok(Replayed::End);
         };
@@ -383,10 +385,15 @@ impl Replay {
         self.go_on(log, is_answered)
     }
 
-    /// Compares the registers with those of the next event.
-    fn compare(&mut self, log: &Log) -> Result<Registers, Divergence> {
+    /// Compares the registers that the thread has with those of the next event.
+    fn compare_here(&mut self, log: &Log) -> Result<Registers, Divergence> {
         let registers = self.tracee.registers();
         let registers = registers.map_err(|error| self.refused(log, &error))?;
+        self.compare(log, registers)
+    }
+
+    /// Compares registers with those of the next event.
+    fn compare(&mut self, log: &Log, registers: Registers) -> Result<Registers, Divergence> {
         let Some(event) = log.events.get(self.next) else {
             return Ok(registers);
         };

@@ -141,6 +141,18 @@ impl Tracee {
         Registers::read(self.thread()).ok_or_else(gone)
     }
 
+    /// Returns the registers at the start of a system call, where a step of the debugger leaves no trace.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn registers_at_call(&self) -> io::Result<Registers> {
+        let mut registers = self.registers()?;
+        if registers.hide_step() {
+            registers.write(self.thread());
+        }
+        Ok(registers)
+    }
+
     /// Reads memory despite its protection; shorter at the end of what is mapped.
     pub fn read(&self, addr: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];

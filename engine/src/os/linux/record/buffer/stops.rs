@@ -73,7 +73,7 @@ impl Buffer {
 impl Recorder {
     /// Returns the registers at a stop for a system call, after what the buffer has to do then.
     pub(in super::super) fn registers_at_call(&mut self) -> io::Result<Registers> {
-        let mut registers = self.head.registers()?;
+        let mut registers = self.head.registers_at_call()?;
         self.interrupt_behind_buffer()?;
         self.buffer
             .on_call(&self.head, &mut registers, &mut self.log, &self.patches)?;
