@@ -455,11 +455,7 @@ impl Replay {
                 return self.map_file(log, registers, *result, *file);
             }
             Effect::SignalReturn(state) => {
-                // The kernel must not make the call: its registers are those of the result.
-                let mut state_registers = state.registers;
-                state_registers.set_number(-1);
                 signals::restore(thread, state);
-                state_registers.write(thread);
             }
             Effect::Execute | Effect::Exit => return Ok(Applied::End),
             Effect::Signal { .. } | Effect::TimeStamp(_) => {

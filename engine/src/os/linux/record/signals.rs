@@ -234,8 +234,11 @@ fn is_of_instruction(signal: i32, info: Option<&[u8; SIGNAL_BYTES]>) -> bool {
     info.is_some_and(|info| info.code > 0) && OF_INSTRUCTIONS.contains(&signal)
 }
 
-/// Writes a state to a stopped thread.
+/// Writes a state to a stopped thread. It may stand at the start of a system call: the kernel must not make
+/// one, with the arguments that the registers then seem to have.
 pub fn restore(thread: ThreadId, state: &State) {
-    state.registers.write(thread);
+    let mut registers = state.registers;
+    registers.set_number(-1);
+    registers.write(thread);
     ptrace::write_register_bytes(thread, NT_X86_XSTATE, &state.extended);
 }
