@@ -132,7 +132,7 @@ pub(crate) struct Inferior {
     /// The sites in kept copies of replays, without jumps.
     kept_sites: [Sites; 2],
     /// The thread whose process is shown as a copy that functions are called in.
-    trial: Option<ThreadId>,
+    trial: Option<travel::Trial>,
 }
 
 impl Inferior {

@@ -104,10 +104,8 @@ impl Inferior {
         let passed = state.passed_site.take();
         let known = std::mem::take(&mut state.registers);
         let unwritten = matches!(known, RegisterCache::Dirty(_));
-        let registers = match passed {
-            Some(_) => known.get().or_else(|| self.os.registers(thread)),
-            None => known.get(),
-        };
+        // They may be unread: those of another copy of the program were shown.
+        let registers = (known.get()).or_else(|| passed.and_then(|_| self.os.registers(thread)));
         if let (Some(addr), Some(mut registers)) = (passed, registers)
             && registers.pc() == addr
             && let Some(site) = self.sites.get(addr)

@@ -64,6 +64,13 @@ impl Aside {
     }
 }
 
+/// A copy that is shown in place of what functions are called and memory is changed for.
+pub(crate) struct Trial {
+    thread: ThreadId,
+    /// The sites of what the copy was made of.
+    sites: Sites,
+}
+
 impl Inferior {
     /// Returns the place that a stopped thread is at; `None` if it is gone.
     pub(crate) fn mark(&mut self, thread: ThreadId) -> Option<Mark> {
@@ -229,21 +236,37 @@ impl Inferior {
             return Ok(());
         }
         self.write_registers(thread);
+        // What a jump leads to would have to be the same in both.
+        self.end_all_jumps();
         self.os.begin_trial(thread)?;
-        self.trial = Some(thread);
+        self.trial = Some(Trial {
+            thread,
+            sites: self.sites.clone(),
+        });
         self.show_other(thread);
         Ok(())
     }
 
-    /// Shows again what was shown before [`Inferior::begin_trial`].
+    /// Shows again what was shown before [`Inferior::begin_trial`]. It gets the sites that were added
+    /// meanwhile, and loses those that were removed.
     pub(crate) fn end_trial(&mut self) {
-        if let Some(thread) = self.trial.take() {
-            for owner in [Owner::Call, Owner::ConditionCall, Owner::Suspended] {
-                self.sites.remove_owner(owner, &*self.os);
-            }
-            self.os.end_trial();
-            self.show_other(thread);
+        let Some(Trial { thread, sites }) = self.trial.take() else {
+            return;
+        };
+        for owner in [Owner::Call, Owner::ConditionCall, Owner::Suspended] {
+            self.sites.remove_owner(owner, &*self.os);
         }
+        self.os.end_trial();
+        let wanted = std::mem::replace(&mut self.sites, sites);
+        for (addr, owner) in self.sites.all() {
+            if !wanted.has_owner(addr, owner) {
+                self.remove_site(addr, owner);
+            }
+        }
+        for (addr, owner) in wanted.all() {
+            self.add_site(addr, owner);
+        }
+        self.show_other(thread);
     }
 
     /// Returns whether a copy is shown that is not the program.
