@@ -24,6 +24,8 @@ pub(crate) enum Goal {
     /// The end of the last step: a statement is passed before it, and from there the program steps
     /// forward.
     Step,
+    /// The instruction before: the program steps to it from the last statement that is passed before it.
+    Instruction,
     /// The last statement of the caller.
     Caller,
     /// The last change of watched data.
@@ -35,7 +37,7 @@ pub(crate) enum Goal {
 impl Goal {
     /// Returns whether statements are searched, and not stops.
     pub fn is_statement(self) -> bool {
-        matches!(self, Goal::Step | Goal::Caller)
+        matches!(self, Goal::Step | Goal::Instruction | Goal::Caller)
     }
 }
 
@@ -255,7 +257,14 @@ impl Search {
                     }
                 }
                 let is_last = *awaited == Awaited::default() && before != *awaited;
-                if is_last { Next::Found } else { Next::Run }
+                match (is_last, self.goal) {
+                    (false, _) => Next::Run,
+                    (true, Goal::Instruction) => {
+                        self.phase = Phase::Steps(0);
+                        Next::Step
+                    }
+                    (true, _) => Next::Found,
+                }
             }
             Phase::Order(awaited, order) => {
                 for id in breakpoints {
@@ -327,7 +336,7 @@ impl Search {
             targets: hits.iter().filter_map(last).collect(),
             other: match self.goal {
                 Goal::Stop => self.others,
-                Goal::Step | Goal::Caller | Goal::Write | Goal::Tell => 0,
+                Goal::Step | Goal::Instruction | Goal::Caller | Goal::Write | Goal::Tell => 0,
             },
         };
         if awaited == Awaited::default() {
@@ -335,7 +344,9 @@ impl Search {
         }
         self.phase = match self.goal {
             Goal::Step => Phase::Order(awaited, Vec::new()),
-            Goal::Stop | Goal::Caller | Goal::Write | Goal::Tell => Phase::Last(awaited),
+            Goal::Stop | Goal::Instruction | Goal::Caller | Goal::Write | Goal::Tell => {
+                Phase::Last(awaited)
+            },
         };
         Next::Replay
     }
@@ -491,6 +502,18 @@ mod tests {
         assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
         assert_eq!(search.on_stop(&[], line), Next::StepOn);
         assert_eq!(search.on_stop(&[], line), Next::Found);
+    }
+
+    #[test]
+    fn instruction_is_stepped_to_from_the_last_statement() {
+        let mut search = search(Goal::Instruction, 1);
+        assert_eq!(search.at_end(&hits(&[(A, 5), (B, 6)])), Next::Replay);
+        assert_eq!(search.on_stop(&[A], no_line), Next::Run);
+        // Its line is that of the end: the instruction before may be in it.
+        assert_eq!(search.on_stop(&[B], no_line), Next::Step);
+        assert_eq!(search.on_stop(&[], no_line), Next::StepOn);
+        assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+        assert_eq!(search.on_stop(&[], no_line), Next::Found);
     }
 
     #[test]

@@ -90,6 +90,7 @@ impl Debugger {
         let goal = match way {
             Backward::Continue => Goal::Stop,
             Backward::Step(super::StepKind::Out, _) => Goal::Caller,
+            Backward::Step(_, super::Granularity::Instruction) => Goal::Instruction,
             Backward::Step(..) => Goal::Step,
         };
         let steps = match way {
@@ -98,10 +99,12 @@ impl Debugger {
         };
         let rows = match goal {
             Goal::Stop | Goal::Write | Goal::Tell => Vec::new(),
-            Goal::Step | Goal::Caller => self.searched_rows(thread, goal)?,
+            Goal::Step | Goal::Instruction | Goal::Caller => self.searched_rows(thread, goal)?,
         };
         let near = match goal {
-            Goal::Step | Goal::Caller => self.place_in_frame(thread, at.registers.pc()),
+            Goal::Step | Goal::Instruction | Goal::Caller => {
+                self.place_in_frame(thread, at.registers.pc())
+            }
             Goal::Stop | Goal::Write | Goal::Tell => None,
         };
         let searched = Searched {

@@ -244,7 +244,7 @@ impl Debugger {
             let is_wanted = match goal {
                 _ if approaches => near == Some(*id),
                 Goal::Write => data == Some(*id),
-                Goal::Stop | Goal::Step | Goal::Caller | Goal::Tell => {
+                Goal::Stop | Goal::Step | Goal::Instruction | Goal::Caller | Goal::Tell => {
                     breakpoints.is_hidden(*id) == goal.is_statement()
                 }
             };
@@ -281,7 +281,7 @@ impl Debugger {
         let goal = searching.search.goal;
         self.travel.search = Some(searching);
         match (next, goal) {
-            (Next::Found, Goal::Stop | Goal::Step) => {
+            (Next::Found, Goal::Stop | Goal::Step | Goal::Instruction) => {
                 self.finish_search();
                 None
             }
