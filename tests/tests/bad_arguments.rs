@@ -83,6 +83,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("stillpoint/traceCall", &["function"]),
     ("stepBack", &["threadId"]),
     ("reverseContinue", &["threadId"]),
+    ("stillpoint/lastWrite", &["name"]),
+    ("stillpoint/replay", &[]),
     ("stillpoint/pastStops", &[]),
     ("stillpoint/visitStop", &[]),
     ("stillpoint/pastChanges", &["from"]),

@@ -346,7 +346,7 @@ impl Search {
             Goal::Step => Phase::Order(awaited, Vec::new()),
             Goal::Stop | Goal::Instruction | Goal::Caller | Goal::Write | Goal::Tell => {
                 Phase::Last(awaited)
-            },
+            }
         };
         Next::Replay
     }

@@ -147,15 +147,26 @@ impl Registers {
         self.0[RIP] = self.0[RIP].wrapping_sub(CALL_LEN);
     }
 
-    /// Returns the address of the system call instruction that the kernel lets the thread execute again,
-    /// and the number of the call, if it was interrupted.
-    pub fn repeated_call(&self) -> Option<(u64, i64)> {
-        let number = match self.result() {
-            RESTART_BY_KERNEL => libc::SYS_restart_syscall,
-            _ => self.number(),
-        };
-        let is_interrupted = self.number() >= 0 && RESTARTS.contains(&self.result());
-        is_interrupted.then(|| (self.pc().wrapping_sub(CALL_LEN), number))
+    /// Returns the registers as a replay has them at the same place: before a system call that was
+    /// interrupted and is made again, and without what the debugger's own stops leave.
+    pub fn at_event(&self) -> Registers {
+        let mut registers = *self;
+        if self.number() >= 0 && RESTARTS.contains(&self.result()) {
+            registers.repeat_call(match self.result() {
+                RESTART_BY_KERNEL => libc::SYS_restart_syscall,
+                _ => self.number(),
+            });
+        }
+        registers.set_number(-1);
+        registers.0[FLAGS] &= !(TRAP_FLAG | RESUME_FLAG);
+        registers
+    }
+
+    /// Copies all words, in the kernel's order.
+    pub fn copy_to(&self, words: &mut [u64]) {
+        for (word, value) in words.iter_mut().zip(self.0) {
+            *word = value;
+        }
     }
 
     /// Completes an instruction that reads the time-stamp counter. `writes_rcx`: it reads the number

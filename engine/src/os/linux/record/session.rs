@@ -16,14 +16,9 @@ use crate::os::recording::{Divergence, KeptFor, OtherState, RecordingState, Repl
 use crate::os::registers::RegisterSet;
 use crate::os::{Patience, Resume, ThreadEvent};
 use dwarf::LoadAddr;
-use dwarf::register::x86_64::{RAX, RFLAGS};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The word with the number of the system call that a thread is in.
-const CURRENT_CALL: usize = 15;
-const TRAP_FLAG: u64 = 1 << 8;
-const RESUME_FLAG: u64 = 1 << 16;
 /// How often to look whether a snapshot is due.
 const TICK: Duration = Duration::from_millis(25);
 
@@ -391,14 +386,7 @@ impl Recording {
     pub fn registers_at_event(&self, thread: ThreadId) -> Option<RegisterSet> {
         let thread = self.actual(thread);
         let mut set = super::super::registers::read(thread)?;
-        if let Some((pc, number)) = Registers::read(thread)?.repeated_call() {
-            set.set_pc(LoadAddr(pc));
-            set.set(RAX, number as u64);
-        }
-        set.set_system_word(CURRENT_CALL, u64::MAX);
-        // What the debugger's own stops may leave.
-        let flags = set.get(RFLAGS).unwrap_or(0);
-        set.set(RFLAGS, flags & !(TRAP_FLAG | RESUME_FLAG));
+        Registers::read(thread)?.at_event().copy_to(set.words_mut());
         Some(set)
     }
 }
