@@ -2,7 +2,7 @@
 //! and without a tracer it would make all their system calls fail.
 
 use super::super::ptrace;
-use super::patches::Patches;
+use super::patches::{self, Originals, Patches};
 use super::processor::Processors;
 use super::registers::Registers;
 use super::tracee::{Stop, Tracee};
@@ -28,8 +28,9 @@ pub struct Family {
     members: BTreeSet<i32>,
     /// Have stopped before the thread that has created them reported it.
     early: BTreeSet<i32>,
-    /// Were reported before they have stopped.
-    expected: BTreeMap<i32, Option<Birth>>,
+    /// Were reported before they have stopped, with the patches that they were copied with: those of the
+    /// recorded process may be others until then, as at the end of a step over the call.
+    expected: BTreeMap<i32, (Option<Birth>, Originals)>,
     /// Would use the memory of the recorded process.
     borrowers: BTreeSet<i32>,
 }
@@ -66,22 +67,23 @@ impl Family {
 
     /// Notes that a thread was created; it is stopped, or will be.
     pub fn created(&mut self, pid: i32, birth: Option<Birth>) {
+        let patches = self.patches.now();
         match self.early.remove(&pid) {
-            true => self.start(pid, birth),
-            false => drop(self.expected.insert(pid, birth)),
+            true => self.start(pid, birth, &patches),
+            false => drop(self.expected.insert(pid, (birth, patches))),
         }
     }
 
-    fn start(&mut self, pid: i32, birth: Option<Birth>) {
+    fn start(&mut self, pid: i32, birth: Option<Birth>, patches: &Originals) {
         if let Some(birth) = birth {
-            self.undo(pid, birth);
+            self.undo(pid, birth, patches);
         }
         self.adopt(pid);
     }
 
-    fn undo(&mut self, pid: i32, birth: Birth) {
+    fn undo(&mut self, pid: i32, birth: Birth, patches: &Originals) {
         if let Ok(child) = Tracee::new(pid) {
-            self.patches.remove_from(&child);
+            patches::remove(patches, &child);
         }
         if let Some(call) = birth.call
             && let Some(mut registers) = Registers::read(ThreadId(pid))
@@ -112,8 +114,8 @@ impl Family {
             self.borrowers.remove(&pid);
             return;
         }
-        if let Some(birth) = self.expected.remove(&pid) {
-            return self.start(pid, birth);
+        if let Some((birth, patches)) = self.expected.remove(&pid) {
+            return self.start(pid, birth, &patches);
         }
         if !self.members.contains(&pid) {
             self.early.insert(pid);

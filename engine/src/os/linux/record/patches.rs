@@ -54,11 +54,6 @@ impl Patches {
             .take(4)
             .any(|(addr, original)| addr + original.len() as u64 > range.start)
     }
-
-    /// Removes them from a copy of the program.
-    pub fn remove_from(&self, copy: &Tracee) {
-        remove(&self.0.borrow(), copy);
-    }
 }
 
 /// Removes patches from a copy of the program that has them.
