@@ -83,7 +83,7 @@ impl Debugger {
         loop {
             let how = match vote {
                 Vote::Stay => return,
-                Vote::Stop(reason, shown) => match self.searched_stop(&reason) {
+                Vote::Stop(reason, shown) => match self.stop_of_replay(thread, &reason) {
                     Some(instead) => {
                         vote = instead;
                         continue;

@@ -140,6 +140,14 @@ impl Debugger {
         Some(self.past.present.as_ref()?.reason.clone())
     }
 
+    /// Sets the reason of the present stop of a thread.
+    pub(super) fn set_present_reason(&mut self, thread: ThreadId, reason: StopReason) {
+        match &mut self.past.present {
+            Some(present) => present.reason = reason,
+            None => self.count_stop(thread, &reason),
+        }
+    }
+
     /// Records that the program leaves its stop by a step of a thread.
     pub(crate) fn note_step(&mut self, thread: ThreadId) {
         self.past.motion = Motion::Step(thread);

@@ -1,10 +1,10 @@
 //! Resuming and stopping, and the threads that can be inspected.
 
+use super::travel::reason_again;
 use super::{Debugger, ResumeScope, State, Vote};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
-use crate::stops::event::StopReason;
 use dwarf::{LoadAddr, SourceLocation};
 
 impl Debugger {
@@ -139,10 +139,10 @@ impl Debugger {
         self.cancel_steps();
         self.inferior.set_state(State::Stopped);
         self.stop_all();
-        self.abandon_search();
+        let before = self.abandon_search();
         self.inferior.set_state(State::Stopped);
         match self.current_thread() {
-            Some(thread) => self.carry_out(thread, Vote::stop(StopReason::Pause)),
+            Some(thread) => self.carry_out(thread, Vote::stop(reason_again(before))),
             // No thread could be stopped, or the process has just ended.
             None => self.inferior.set_state(State::Running),
         }

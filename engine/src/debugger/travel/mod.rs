@@ -10,16 +10,18 @@ mod writes;
 
 use super::{Debugger, State, Vote};
 use crate::arch::Flow;
-use crate::ids::ThreadId;
 use crate::ids::error::Error;
+use crate::ids::{BreakpointId, ThreadId};
+use crate::inferior::site::Owner;
 use crate::inferior::{ArrivalAt as Arrival, Aside, Mark};
 use crate::os::{KeptFor, RecordingState, ReplayStop};
+use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::{Event, StopReason};
 use crate::stops::search_end::SearchEnd;
 use crate::stops::travel::Goal;
 use dwarf::LoadAddr;
 use search::{Searched, Searching};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is shown of a recording, and what is searched in it.
 #[derive(Default)]
@@ -48,7 +50,17 @@ const CHANGED: &str =
 struct Head {
     aside: Aside,
     at: Mark,
+    thread: ThreadId,
+    shown: ShownStop,
+    /// The hits of breakpoints until there.
+    hits: BTreeMap<BreakpointId, u64>,
+}
+
+/// What a stop shows besides its place.
+pub(super) struct ShownStop {
     reason: StopReason,
+    hidden_inlined: usize,
+    requested: RequestedLocation,
 }
 
 /// A way back in the past of a recorded program.
@@ -232,16 +244,44 @@ impl Debugger {
 
     /// Shows the program itself, without an event. What was read before is out of date.
     pub fn return_to_head(&mut self) {
-        self.abandon_search();
-        if let Some(reason) = self.show_head()
-            && let Some(thread) = self.current_thread()
-        {
-            // A later run from the past to this place stops here for the same reason.
-            self.count_stop(thread, &reason);
+        let abandoned = self.abandon_search();
+        self.restore_hits();
+        let thread = self.travel.head.as_ref().map(|head| head.thread);
+        let shown = self.show_head().or(abandoned);
+        if let (Some(shown), Some(thread)) = (shown, thread.or_else(|| self.current_thread())) {
+            self.show_stop_again(thread, shown);
         }
     }
 
-    fn show_head(&mut self) -> Option<StopReason> {
+    /// Returns what the stop of a thread shows.
+    fn shown_by_stop(&mut self, thread: ThreadId) -> ShownStop {
+        let reason = self.present_reason().unwrap_or(StopReason::Pause);
+        let state = self.thread_state(thread);
+        let state = state.map(|it| (it.hidden_inlined, it.requested.clone()));
+        let (hidden_inlined, requested) = state.unwrap_or_default();
+        ShownStop {
+            reason,
+            hidden_inlined,
+            requested,
+        }
+    }
+
+    fn show_stop_again(&mut self, thread: ThreadId, shown: ShownStop) {
+        self.set_present_reason(thread, shown.reason);
+        if let Some(state) = self.thread_state(thread) {
+            state.hidden_inlined = shown.hidden_inlined;
+            state.requested = shown.requested;
+        }
+    }
+
+    /// Gives breakpoints the hits that they have where the program is. A replay that runs there counts them.
+    fn restore_hits(&mut self) {
+        for (id, hits) in self.travel.head.iter().flat_map(|head| &head.hits) {
+            self.stops.breakpoints.set_hits(*id, *hits);
+        }
+    }
+
+    fn show_head(&mut self) -> Option<ShownStop> {
         let head = self.travel.head.take()?;
         self.clear_search_end();
         self.inferior.restore_aside(head.aside, true);
@@ -250,19 +290,23 @@ impl Debugger {
         self.travel.is_near = false;
         self.inferior.os_mut().end_kept_replay(KeptFor::Near);
         self.views.stacks.clear();
-        Some(head.reason)
+        Some(head.shown)
     }
 
     /// Lets a replay stop where the program is. To be called before it runs forward.
     pub(crate) fn await_head(&mut self) {
-        if let Some(head) = &self.travel.head {
-            let (event, registers) = (head.at.event, head.at.registers);
-            self.clear_search_end();
-            if self.inferior.os().next_event() == event {
-                self.set_search_end(SearchEnd::new(registers));
-                return;
-            }
-            self.inferior.os_mut().pause_before(Some(event));
+        let Some(head) = &self.travel.head else {
+            return;
+        };
+        let (event, registers) = (head.at.event, head.at.registers);
+        self.clear_search_end();
+        let is_behind_last = self.inferior.os().next_event() == event;
+        self.inferior
+            .os_mut()
+            .pause_before((!is_behind_last).then_some(event));
+        if is_behind_last {
+            // A pause here would be in place of the instruction that the thread executes in place.
+            self.set_search_end(SearchEnd::new(registers));
         }
     }
 
@@ -352,24 +396,52 @@ impl Debugger {
         is_there.then(|| self.on_end_of_pass(thread))
     }
 
+    /// Returns the vote instead of that to report a stop, while something is searched; `None`: it is
+    /// reported. A step may have ended where the replay ends: the trap there is not hit, since the thread
+    /// executes one instruction up to it, and passes it when it is resumed.
+    pub(super) fn stop_of_replay(&mut self, thread: ThreadId, reason: &StopReason) -> Option<Vote> {
+        match self.is_searching() && self.is_at_end(thread) {
+            true => Some(self.on_end_of_pass(thread)),
+            false => self.searched_stop(reason),
+        }
+    }
+
     /// Returns the vote on the end of a replay.
     fn on_end(&mut self, thread: ThreadId) -> Vote {
         if self.travel.search.is_some() {
             return self.on_end_of_pass(thread);
         }
-        let Some(reason) = self.show_head() else {
+        let Some(ShownStop { reason, .. }) = self.show_head() else {
             return Vote::Stay;
         };
         self.inferior.set_state(State::Running);
-        match reason {
-            // The program runs on behind a stop that was of the debugger's making.
-            StopReason::Step | StopReason::Pause | StopReason::Entry | StopReason::Goto => {
-                match self.has_step(thread) {
-                    true => self.resume_step(thread),
-                    false => Vote::Resume,
-                }
+        if !matches!(
+            reason,
+            StopReason::Breakpoint(_)
+                | StopReason::BreakpointError(..)
+                | StopReason::Step
+                | StopReason::Pause
+                | StopReason::Entry
+                | StopReason::Goto
+        ) {
+            return Vote::stop(reason);
+        }
+        // The stop was of the debugger's making: what there is now at its place decides.
+        let has_step = self.has_step(thread);
+        if let Some(pc) = self.inferior.registers(thread).map(|it| it.pc())
+            && self
+                .owners_at(pc)
+                .iter()
+                .any(|it| matches!(it, Owner::User(_)))
+        {
+            match self.on_site(thread, pc) {
+                Vote::Resume if has_step && self.has_step(thread) => {}
+                vote => return vote,
             }
-            reason => Vote::stop(reason),
+        }
+        match has_step {
+            true => self.resume_step(thread),
+            false => Vote::Resume,
         }
     }
 
@@ -380,7 +452,7 @@ impl Debugger {
             return reason;
         }
         self.cancel_steps();
-        match self.show_head() {
+        match self.show_head().map(|shown| shown.reason) {
             Some(StopReason::Step | StopReason::Pause | StopReason::Entry | StopReason::Goto)
             | None => reason,
             Some(reason) => reason,
@@ -390,13 +462,14 @@ impl Debugger {
     /// Gives up a replay: shows what it was made for, or the program, and says why.
     fn fail_replay(&mut self, why: &str) -> Vote {
         self.emit(Event::Note(format!("{why}\n")));
-        if self.travel.search.is_some() {
-            self.abandon_search();
+        let before = if self.travel.search.is_some() {
+            self.abandon_search()
         } else {
-            self.show_head();
-        }
+            self.restore_hits();
+            self.show_head()
+        };
         self.inferior.set_state(State::Running);
-        Vote::stop(StopReason::Pause)
+        Vote::stop(reason_again(before))
     }
 
     /// Says once why the recording has ended before the program.
@@ -409,5 +482,14 @@ impl Debugger {
             let text = format!("The recording has ended: {why}. The program runs on.\n");
             self.emit(Event::Note(text));
         }
+    }
+}
+
+/// Returns why the program is at a stop that is shown again: not by an event. What the next resume does must
+/// be clear, if it ends the program.
+pub(super) fn reason_again(before: Option<ShownStop>) -> StopReason {
+    match before.map(|it| it.reason) {
+        Some(reason @ StopReason::Exiting(_)) => reason,
+        _ => StopReason::Pause,
     }
 }

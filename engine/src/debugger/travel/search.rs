@@ -1,8 +1,8 @@
 //! A search in the past, carried out: each pass is a replay from a snapshot to the end of the search.
 
-use super::Head;
 use super::rows::Row;
 use super::writes::SearchedData;
+use super::{Head, ShownStop};
 use crate::arch::watch::MAX_SLOTS;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
 use crate::ids::error::Error;
@@ -46,8 +46,8 @@ pub(super) struct Searching {
     pub search: Search,
     /// What was shown when it began.
     pub origin: Option<Aside>,
-    /// The reason of the stop there.
-    reason: StopReason,
+    /// What the stop there shows.
+    shown: ShownStop,
     thread: ThreadId,
     searched: Searched,
     /// The breakpoints that count the rows.
@@ -75,10 +75,10 @@ impl Debugger {
         after: usize,
         searched: Searched,
     ) {
-        let reason = self.present_reason().unwrap_or(StopReason::Pause);
+        let shown = self.shown_by_stop(thread);
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
         // A hit at the place itself is not before it.
-        let own: &[BreakpointId] = match &reason {
+        let own: &[BreakpointId] = match &shown.reason {
             StopReason::Breakpoint(ids)
             | StopReason::BreakpointError(ids, _)
             | StopReason::Data(ids, _) => ids,
@@ -97,7 +97,7 @@ impl Debugger {
             ),
             near_id: None,
             origin: None,
-            reason,
+            shown,
             thread,
             searched,
             row_ids: Vec::new(),
@@ -265,7 +265,7 @@ impl Debugger {
     }
 
     /// Returns the vote instead of that to report a stop, while something is searched.
-    pub(in crate::debugger) fn searched_stop(&mut self, reason: &StopReason) -> Option<Vote> {
+    pub(super) fn searched_stop(&mut self, reason: &StopReason) -> Option<Vote> {
         let ids = match reason {
             StopReason::Breakpoint(ids)
             | StopReason::BreakpointError(ids, _)
@@ -350,7 +350,11 @@ impl Debugger {
     /// The replay has told all: shows again what was shown before.
     fn end_telling(&mut self) -> Vote {
         self.drain_all_messages();
-        let reason = self.travel.search.as_ref().map(|it| it.reason.clone());
+        let reason = self
+            .travel
+            .search
+            .as_ref()
+            .map(|it| it.shown.reason.clone());
         let hits = self.travel.search.as_ref().map(|it| it.hits.clone());
         self.abandon_search();
         for (id, hits) in hits.unwrap_or_default() {
@@ -440,7 +444,8 @@ impl Debugger {
         let Searching {
             search,
             origin,
-            reason,
+            thread,
+            shown,
             hits,
             searched,
             ..
@@ -460,7 +465,9 @@ impl Debugger {
             self.travel.head = Some(Head {
                 aside,
                 at: search.end,
-                reason,
+                thread,
+                shown,
+                hits,
             });
         }
         self.set_frame_places(&[]);
@@ -476,11 +483,9 @@ impl Debugger {
         self.travel.is_near = search.from() == From::Near;
     }
 
-    /// Shows the place again at which the search has begun.
-    pub(in crate::debugger) fn abandon_search(&mut self) {
-        let Some(searching) = self.travel.search.take() else {
-            return;
-        };
+    /// Shows the place again at which the search has begun. Returns what the stop there shows.
+    pub(in crate::debugger) fn abandon_search(&mut self) -> Option<ShownStop> {
+        let searching = self.travel.search.take()?;
         self.stops.breakpoints.end_counting();
         self.set_frame_places(&[]);
         self.clear_search_end();
@@ -495,6 +500,7 @@ impl Debugger {
             self.stops.breakpoints.set_silent(!is_head);
             self.views.stacks.clear();
         }
+        Some(searching.shown)
     }
 }
 
