@@ -39,7 +39,7 @@ impl Vote {
 }
 
 /// What a reported stop shows, where that differs from the default.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Shown {
     /// Number of inlined calls at the pc that are shown as not entered.
     pub hidden: Option<usize>,
@@ -83,7 +83,7 @@ impl Debugger {
         loop {
             let how = match vote {
                 Vote::Stay => return,
-                Vote::Stop(reason, shown) => match self.stop_of_replay(thread, &reason) {
+                Vote::Stop(reason, shown) => match self.stop_of_replay(thread, &reason, &shown) {
                     Some(instead) => {
                         vote = instead;
                         continue;

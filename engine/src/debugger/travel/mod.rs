@@ -4,10 +4,12 @@
 //! replay is the program, with its thread. Where the recording ends, the program itself is shown again
 //! and runs on. Where a way back leads is searched by `search`, as `stops/travel` decides.
 
+mod hits;
 mod rows;
 mod search;
 mod writes;
 
+use super::dispatch::Shown;
 use super::{Debugger, State, Vote};
 use crate::arch::Flow;
 use crate::ids::error::Error;
@@ -298,7 +300,13 @@ impl Debugger {
         let Some(head) = &self.travel.head else {
             return;
         };
-        let (event, registers) = (head.at.event, head.at.registers);
+        let at = head.at;
+        self.pause_at(&at);
+    }
+
+    /// Lets a replay stop at a place.
+    fn pause_at(&mut self, place: &Mark) {
+        let (event, registers) = (place.event, place.registers);
         self.clear_search_end();
         let is_behind_last = self.inferior.os().next_event() == event;
         self.inferior
@@ -399,10 +407,15 @@ impl Debugger {
     /// Returns the vote instead of that to report a stop, while something is searched; `None`: it is
     /// reported. A step may have ended where the replay ends: the trap there is not hit, since the thread
     /// executes one instruction up to it, and passes it when it is resumed.
-    pub(super) fn stop_of_replay(&mut self, thread: ThreadId, reason: &StopReason) -> Option<Vote> {
+    pub(super) fn stop_of_replay(
+        &mut self,
+        thread: ThreadId,
+        reason: &StopReason,
+        shown: &Shown,
+    ) -> Option<Vote> {
         match self.is_searching() && self.is_at_end(thread) {
             true => Some(self.on_end_of_pass(thread)),
-            false => self.searched_stop(reason),
+            false => self.searched_stop(thread, reason, shown),
         }
     }
 

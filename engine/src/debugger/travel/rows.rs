@@ -12,6 +12,12 @@ use std::hash::{Hash, Hasher};
 /// More rows are not watched.
 const MOST: usize = 1 << 12;
 
+fn without_lines(what: &str) -> Error {
+    Error::NoSuchPast(format!(
+        "{what} has no line information, which steps back need; use `reverseContinue` to a breakpoint"
+    ))
+}
+
 /// A row in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Row {
@@ -33,6 +39,12 @@ impl Debugger {
         /// Frames without lines are passed over.
         const FRAMES: usize = 16;
         const WANTED: usize = 2;
+        /// Steps by instructions from farther out would make millions of them.
+        const FRAMES_OF_INSTRUCTIONS: usize = 2;
+        let reach = match goal {
+            Goal::Instruction => FRAMES_OF_INSTRUCTIONS,
+            _ => FRAMES,
+        };
         let mut rows: Vec<Row> = Vec::new();
         let mut found = 0;
         self.unwound(thread, FRAMES)?;
@@ -42,9 +54,21 @@ impl Debugger {
             .unwrap_or_default()
             .iter()
             .filter(|frame| !frame.is_tail_call && !frame.is_signal)
-            .filter_map(|frame| Some((frame.address, frame.function.clone()?, frame.cfa?)))
+            .take(reach)
+            .map(|frame| Some((frame.address, frame.function.clone()?, frame.cfa?)))
             .collect();
+        if goal == Goal::Instruction && frames.first().is_none_or(Option::is_none) {
+            return Err(without_lines("the function"));
+        }
+        let frames: Vec<_> = frames.into_iter().flatten().collect();
         let skipped = usize::from(goal == Goal::Caller);
+        // At the entry, only the caller has passed a statement.
+        let is_at_entry = frames
+            .first()
+            .is_some_and(|(address, (function, bias), _)| {
+                let mut ranges = function.ranges.iter();
+                ranges.any(|range| bias.load(range.start) == address.lookup())
+            });
         for (address, (function, bias), cfa) in frames.into_iter().skip(skipped) {
             let before = rows.len();
             let Some(loaded) = self.images.modules.at(address.lookup()) else {
@@ -78,12 +102,13 @@ impl Debugger {
                 break;
             }
         }
-        match rows.is_empty() {
-            true => Err(Error::NoSuchPast(
-                "nothing of the stack has line information".to_owned(),
-            )),
-            false => Ok(rows),
+        if rows.is_empty() {
+            return Err(without_lines("the stack"));
         }
+        if goal == Goal::Instruction && is_at_entry && found < WANTED {
+            return Err(without_lines("the caller"));
+        }
+        Ok(rows)
     }
 
     /// Returns an instruction in the innermost frame of a thread; `None` if the frame cannot be recognised

@@ -4,6 +4,7 @@ use super::rows::Row;
 use super::writes::SearchedData;
 use super::{Head, ShownStop};
 use crate::arch::watch::MAX_SLOTS;
+use crate::debugger::dispatch::Shown;
 use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
@@ -54,8 +55,14 @@ pub(super) struct Searching {
     row_ids: Vec<BreakpointId>,
     /// The breakpoint that counts the instruction of the end.
     near_id: Option<BreakpointId>,
-    /// The hits of breakpoints until the end of the search.
+    /// The hits of breakpoints until the end of the search, without one there.
     hits: BTreeMap<BreakpointId, u64>,
+    /// Those with one there.
+    hits_there: BTreeMap<BreakpointId, u64>,
+    /// The stop that was found, while the hits between it and the end are counted.
+    pub found: Option<(StopReason, Shown)>,
+    /// Those hits, once they are counted.
+    pub later: Option<BTreeMap<BreakpointId, u64>>,
 }
 
 impl Searching {
@@ -77,16 +84,12 @@ impl Debugger {
     ) {
         let shown = self.shown_by_stop(thread);
         let ids: Vec<BreakpointId> = self.stops.breakpoints.all.keys().copied().collect();
-        // A hit at the place itself is not before it.
-        let own: &[BreakpointId] = match &shown.reason {
-            StopReason::Breakpoint(ids)
-            | StopReason::BreakpointError(ids, _)
-            | StopReason::Data(ids, _) => ids,
-            _ => &[],
-        };
-        let before = |id| self.passes(id).saturating_sub(u64::from(own.contains(&id)));
-        let hits: BTreeMap<BreakpointId, u64> =
-            ids.into_iter().map(|id| (id, before(id))).collect();
+        let hits_there = ids.into_iter().map(|id| (id, self.passes(id)));
+        let hits_there: BTreeMap<_, _> = hits_there.collect();
+        let mut hits = hits_there.clone();
+        for (id, own) in self.hits_of_stop(thread, &shown.reason) {
+            hits.entry(id).and_modify(|it| *it = it.saturating_sub(own));
+        }
         let searching = Searching {
             search: Search::new(
                 searched.goal,
@@ -102,6 +105,9 @@ impl Debugger {
             searched,
             row_ids: Vec::new(),
             hits,
+            hits_there,
+            found: None,
+            later: None,
         };
         if searching.search.goal == Goal::Tell {
             for id in searching.hits.keys() {
@@ -232,6 +238,10 @@ impl Debugger {
         if self.tells() {
             return self.end_telling();
         }
+        let found = self.travel.search.as_mut().and_then(|it| it.found.take());
+        if let Some((reason, shown)) = found {
+            return self.on_later_counted(reason, shown);
+        }
         let passes = self.end_counting();
         let Some(searching) = &mut self.travel.search else {
             return Vote::Stay;
@@ -265,7 +275,12 @@ impl Debugger {
     }
 
     /// Returns the vote instead of that to report a stop, while something is searched.
-    pub(super) fn searched_stop(&mut self, reason: &StopReason) -> Option<Vote> {
+    pub(super) fn searched_stop(
+        &mut self,
+        thread: ThreadId,
+        reason: &StopReason,
+        shown: &Shown,
+    ) -> Option<Vote> {
         let ids = match reason {
             StopReason::Breakpoint(ids)
             | StopReason::BreakpointError(ids, _)
@@ -273,6 +288,10 @@ impl Debugger {
             _ => &[],
         };
         let mut searching = self.travel.search.take()?;
+        if searching.found.is_some() {
+            self.travel.search = Some(searching);
+            return Some(Vote::Resume);
+        }
         let line = |id| searching.line(id);
         let lines: BTreeMap<BreakpointId, Option<u64>> = (searching.row_ids.iter())
             .map(|id| (*id, line(*id)))
@@ -282,15 +301,14 @@ impl Debugger {
         self.travel.search = Some(searching);
         match (next, goal) {
             (Next::Found, Goal::Stop | Goal::Step | Goal::Instruction) => {
-                self.finish_search();
-                None
+                Some(self.on_found(thread, reason.clone(), shown.clone()))
             }
             (Next::Found, Goal::Write) => {
-                self.finish_search();
-                Some(Vote::stop(match reason {
+                let reason = match reason {
                     StopReason::Data(_, what) => StopReason::Data(Vec::new(), what.clone()),
                     _ => StopReason::Step,
-                }))
+                };
+                Some(self.on_found(thread, reason, Shown::default()))
             }
             (next, _) => Some(self.go_on(next)),
         }
@@ -326,8 +344,9 @@ impl Debugger {
             Next::Told => self.end_telling(),
             Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
             Next::Found => {
-                self.finish_search();
-                Vote::stop(StopReason::Step)
+                let thread = self.travel.search.as_ref().map(|it| it.thread);
+                let found = (StopReason::Step, Shown::default());
+                thread.map_or(Vote::Stay, |thread| self.on_found(thread, found.0, found.1))
             }
             Next::Step => {
                 self.stops.breakpoints.end_counting();
@@ -399,12 +418,7 @@ impl Debugger {
         let (thread, (kind, granularity)) = (searching.thread, searching.searched.steps);
         self.cancel_steps();
         self.clear_stop_state();
-        if let Some(registers) = self.inferior.registers(thread)
-            && let Some(state) = self.inferior.thread_mut(thread)
-        {
-            // It is not hit again.
-            state.passed_site = Some(registers.pc());
-        }
+        self.mark_passed(thread);
         self.inferior.set_state(State::Stopped);
         match self.step(thread, kind, granularity, ResumeScope::All) {
             Ok(()) => Vote::Stay,
@@ -424,7 +438,7 @@ impl Debugger {
             .begin_replay(ReplayFrom::Snapshot(0), None, |_| true)
         {
             Ok(_) => {
-                self.finish_search();
+                self.finish_search(BTreeMap::new());
                 self.inferior.set_state(State::Running);
                 self.emit(Event::Note("The recording begins here.\n".to_owned()));
                 Vote::stop(StopReason::Entry)
@@ -433,9 +447,9 @@ impl Debugger {
         }
     }
 
-    /// The place that is shown is the one that was searched.
-    fn finish_search(&mut self) {
-        let passes = self.end_counting();
+    /// The place that is shown is the one that was searched, where breakpoints were passed so often since
+    /// the passes have begun.
+    pub(super) fn finish_search(&mut self, passes: BTreeMap<BreakpointId, u64>) {
         // Their code counts for the search.
         self.inferior.end_all_jumps();
         let Some(searching) = self.travel.search.take() else {
@@ -447,9 +461,15 @@ impl Debugger {
             thread,
             shown,
             hits,
+            hits_there,
+            later,
             searched,
             ..
         } = *searching;
+        for (id, passed) in later.iter().flatten() {
+            let before = hits.get(id).copied().unwrap_or(0);
+            (self.stops.breakpoints).set_hits(*id, before.saturating_sub(*passed));
+        }
         for (id, passed) in passes {
             let before = hits.get(&id).copied().unwrap_or(0);
             let counted = search.counted(id).unwrap_or(passed);
@@ -467,7 +487,7 @@ impl Debugger {
                 at: search.end,
                 thread,
                 shown,
-                hits,
+                hits: hits_there,
             });
         }
         self.set_frame_places(&[]);
