@@ -261,10 +261,14 @@ impl Debugger {
             return vote;
         }
         let already_counted = self.is_back_at_passed(thread);
+        let is_replay = self.is_in_replay();
         if owners.contains(&Owner::End)
             && let Some(vote) = self.on_end_site(thread)
         {
-            self.mark_site_passed(thread, addr, &owners);
+            // Another process may be shown now, whose thread has not passed this site.
+            if !is_replay {
+                self.mark_site_passed(thread, addr, &owners);
+            }
             return vote;
         }
         let decided = match already_counted {
