@@ -8,6 +8,7 @@ mod fronts;
 mod hits;
 mod present;
 mod steps;
+mod walks;
 
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};

@@ -49,7 +49,8 @@ impl Debugger {
     /// that they have there first, which another replay counts if they matter.
     pub(super) fn on_found(&mut self, thread: ThreadId, reason: StopReason, shown: Shown) -> Vote {
         let counted = self.end_counting();
-        if !self.has_hit_conditions() {
+        // A search that began where the recording begins has nothing to count.
+        if !self.has_hit_conditions() || self.is_at_end(thread) {
             self.finish_search(counted);
             return Vote::Stop(reason, shown);
         }

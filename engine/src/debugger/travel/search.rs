@@ -438,10 +438,11 @@ impl Debugger {
             .begin_replay(ReplayFrom::Snapshot(0), None, |_| true)
         {
             Ok(_) => {
-                self.finish_search(BTreeMap::new());
                 self.inferior.set_state(State::Running);
                 self.emit(Event::Note("The recording begins here.\n".to_owned()));
-                Vote::stop(StopReason::Entry)
+                let thread = self.travel.search.as_ref().map(|it| it.thread);
+                let found = (StopReason::Entry, Shown::default());
+                thread.map_or(Vote::Stay, |thread| self.on_found(thread, found.0, found.1))
             }
             Err(why) => self.fail_replay(&format!("the past cannot be shown: {why}")),
         }
