@@ -43,7 +43,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub(crate) use trap::{SigtrapKind, StopCause};
-pub(crate) use travel::{Arrival as ArrivalAt, Aside, Mark, ReplayFrom};
+pub(crate) use travel::{Aside, AtMark, Mark, ReplayFrom};
 pub(crate) use world::StoppedWorld;
 
 /// How long to wait for more output of a process that has ended, before its end is reported.

@@ -45,7 +45,7 @@ pub enum Owner {
 
 impl Owner {
     /// Returns whether the owner is the same in each replay of the program.
-    fn is_lasting(&self) -> bool {
+    pub fn is_lasting(&self) -> bool {
         matches!(
             self,
             Owner::User(_)

@@ -23,7 +23,7 @@ pub(crate) struct Mark {
 
 /// Whether a thread is at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Arrival {
+pub(crate) enum AtMark {
     /// It is.
     There,
     /// It has the registers, but another word of memory: this is the one at the place.
@@ -57,13 +57,6 @@ pub(crate) struct Aside {
     jumps: JumpPatches,
 }
 
-impl Aside {
-    /// Returns the memory in it that is the debugger's.
-    pub(crate) fn own_memory(&self) -> Vec<(LoadAddr, u64)> {
-        self.jumps.regions()
-    }
-}
-
 /// A copy that is shown in place of what functions are called and memory is changed for.
 pub(crate) struct Trial {
     thread: ThreadId,
@@ -83,24 +76,20 @@ impl Inferior {
     }
 
     /// Returns whether a stopped thread of a replay is at a place of what was put aside.
-    /// `own`: memory there that is the debugger's.
-    pub(crate) fn is_at(
-        &mut self,
-        thread: ThreadId,
-        mark: &Mark,
-        mut own: Vec<(LoadAddr, u64)>,
-    ) -> Arrival {
+    pub(crate) fn is_at(&mut self, thread: ThreadId, mark: &Mark, aside: Option<&Aside>) -> AtMark {
         self.write_registers(thread);
         if self.os.next_event() != mark.event
             || self.os.registers_at_event(thread).as_ref() != Some(&mark.registers)
         {
-            return Arrival::Elsewhere;
+            return AtMark::Elsewhere;
         }
-        own.extend(self.jumps.regions());
+        // Memory of the debugger's in either.
+        let mut own = self.jumps.regions();
+        own.extend(aside.map(|aside| aside.jumps.regions()).unwrap_or_default());
         match self.os.difference(&own, mark.has_red_zone) {
-            None => Arrival::There,
-            Some(OtherState::Word(word)) => Arrival::OtherWord(word),
-            Some(OtherState::Registers) => Arrival::Elsewhere,
+            None => AtMark::There,
+            Some(OtherState::Word(word)) => AtMark::OtherWord(word),
+            Some(OtherState::Registers) => AtMark::Elsewhere,
         }
     }
 
@@ -146,18 +135,23 @@ impl Inferior {
         };
         self.missing.clear();
         self.ready.clear();
-        let wanted = aside.sites.lasting();
-        let wanted: Vec<_> = wanted.into_iter().filter(|(_, it)| keeps(*it)).collect();
+        self.take_over_sites(&aside.sites, |owner| owner.is_lasting() && keeps(owner));
+        self.note_change();
+        Ok(aside)
+    }
+
+    /// Gives the process that is shown the sites of another one with these owners, and no others.
+    fn take_over_sites(&mut self, from: &Sites, is_wanted: impl Fn(Owner) -> bool) {
         for (addr, owner) in self.sites.all() {
-            if !wanted.contains(&(addr, owner)) {
+            if !is_wanted(owner) || !from.has_owner(addr, owner) {
                 self.remove_site(addr, owner);
             }
         }
-        for (addr, owner) in wanted {
-            self.add_site_later(addr, owner);
+        for (addr, owner) in from.all() {
+            if is_wanted(owner) {
+                self.add_site_later(addr, owner);
+            }
         }
-        self.note_change();
-        Ok(aside)
     }
 
     /// Returns the mappings of the process, and what a replay maps at any time: no code of the debugger's may
@@ -258,14 +252,7 @@ impl Inferior {
         }
         self.os.end_trial();
         let wanted = std::mem::replace(&mut self.sites, sites);
-        for (addr, owner) in self.sites.all() {
-            if !wanted.has_owner(addr, owner) {
-                self.remove_site(addr, owner);
-            }
-        }
-        for (addr, owner) in wanted.all() {
-            self.add_site(addr, owner);
-        }
+        self.take_over_sites(&wanted, |_| true);
         self.show_other(thread);
     }
 
@@ -297,14 +284,7 @@ impl Inferior {
         self.jumps = aside.jumps;
         self.missing.clear();
         self.ready.clear();
-        for (addr, owner) in self.sites.lasting() {
-            if !shown.has_owner(addr, owner) {
-                self.sites.remove(addr, owner, &*self.os);
-            }
-        }
-        for (addr, owner) in shown.lasting() {
-            self.sites.add(addr, owner, &*self.os);
-        }
+        self.take_over_sites(&shown, |owner| owner.is_lasting());
         self.note_change();
         self.stops_may_be_ready = true;
     }

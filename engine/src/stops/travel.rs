@@ -30,7 +30,7 @@ pub(crate) enum Goal {
     Caller,
     /// The last change of watched data.
     Write,
-    /// Nothing: log messages and tracepoints tell what they would have told since the start.
+    /// Nothing: log messages and tracepoints are evaluated from the start on.
     Tell,
 }
 
@@ -125,7 +125,7 @@ pub(crate) enum Next {
     Begin,
     /// What one replay has counted, another has not.
     Lost,
-    /// All was told: show again what was shown.
+    /// The replay of log messages has ended: show again what was shown.
     Told,
     /// The place that is shown is the one.
     Found,

@@ -14,7 +14,7 @@ fn last_write(client: &mut DapClient, expression: &str) -> String {
     event["text"].as_str().expect("a text").to_owned()
 }
 
-/// Runs the recording once more, and waits until it is told.
+/// Runs the recording once more, and waits for its end.
 fn replay(client: &mut DapClient) -> Value {
     client.request_ok("stillpoint/replay", json!({}));
     client.expect_stopped("breakpoint")
@@ -89,6 +89,25 @@ fn log_messages_tell_the_past() {
     client.expect_stopped("entry");
     let before = client.output("console").matches("filled").count();
     assert_eq!(before, 4, "nothing is told on the way");
+    client.disconnect();
+}
+
+#[test]
+fn hit_counts_are_the_same_after_a_replay() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "round");
+    let third = json!({"hitCondition": "% 3"});
+    let message = json!({"logMessage": "filled {sum}"});
+    client.set_breakpoints_with(&fixture, vec![("call", third), ("filled", message)]);
+    client.continue_to(&fixture, "call");
+    assert_eq!(client.evaluate("i"), "2");
+    replay(&mut client);
+    client.continue_to(&fixture, "call");
+    assert_eq!(
+        client.evaluate("i"),
+        "1",
+        "the sixth call, in the second round"
+    );
     client.disconnect();
 }
 

@@ -27,7 +27,7 @@ use dwarf::LoadAddr;
 pub(super) const UNMAPPABLE: &str = "cannot map memory for code near it";
 /// The same, where regions are full.
 pub(super) const FULL: &str = "no memory left for code near it";
-/// Why a place keeps its trap for now.
+/// Why a site keeps its trap until the next attempt.
 const SHARED: &str = "a location is shared with a step or breakpoint";
 
 impl Debugger {

@@ -54,7 +54,6 @@ impl Debugger {
             self.finish_search(counted);
             return Vote::Stop(reason, shown);
         }
-        let fail = |why| format!("the past cannot be shown: {why}");
         self.set_frame_places(&[]);
         self.clear_search_end();
         self.cancel_steps();
@@ -62,7 +61,7 @@ impl Debugger {
         let begun = (self.inferior.keep_replay(KeptFor::Steps))
             .and_then(|()| self.inferior.begin_replay(replay, None, |_| true));
         if let Err(why) = begun {
-            return self.fail_replay(&fail(why));
+            return self.cannot_show(&why);
         }
         let Some(searching) = &mut self.travel.search else {
             return Vote::Stay;
@@ -89,7 +88,7 @@ impl Debugger {
         }
         let replay = ReplayFrom::Kept(KeptFor::Steps);
         if let Err(why) = self.inferior.begin_replay(replay, None, |_| true) {
-            return self.fail_replay(&format!("the past cannot be shown: {why}"));
+            return self.cannot_show(&why);
         }
         self.refresh_watches();
         self.finish_search(BTreeMap::new());

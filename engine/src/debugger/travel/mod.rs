@@ -15,7 +15,7 @@ use crate::arch::Flow;
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
-use crate::inferior::{ArrivalAt as Arrival, Aside, Mark};
+use crate::inferior::{Aside, AtMark, Mark};
 use crate::os::{KeptFor, RecordingState, ReplayStop};
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::{Event, StopReason};
@@ -37,16 +37,27 @@ pub(crate) struct Travel {
     search: Option<Box<Searching>>,
     /// Whether the debugger has changed the program at this stop.
     is_changed: bool,
-    /// What the client was told once.
+    /// Notes that were sent to the client: each is sent once.
     noted: BTreeSet<&'static str>,
 }
 
-/// What the client is told when a function is called, or something is changed in the past.
+/// The note for the first call of a function, or the first change in the past.
 const TRIED: &str = "Functions are called in a copy of the recorded program, and what they or assignments in the \
                      past change is gone when the program moves.\n";
-/// What the client is told when the program is changed.
+/// The note for a change of the program.
 const CHANGED: &str =
     "The recording begins anew here, since the debugger has changed the program.\n";
+
+impl Travel {
+    /// Returns the place that the shown replay runs to, and the process that is there.
+    fn end_of_replay(&self) -> Option<(&Mark, Option<&Aside>)> {
+        match (&self.search, &self.head) {
+            (Some(searching), _) => Some((&searching.search.end, searching.origin.as_ref())),
+            (None, Some(head)) => Some((&head.at, Some(&head.aside))),
+            (None, None) => None,
+        }
+    }
+}
 
 /// The program, put aside.
 struct Head {
@@ -318,30 +329,17 @@ impl Debugger {
         }
     }
 
-    /// Returns the place that a replay runs to, and what is there.
-    fn end_of_replay(&self) -> Option<(&Mark, Option<&Aside>)> {
-        match (&self.travel.search, &self.travel.head) {
-            (Some(searching), _) => Some((&searching.search.end, searching.origin.as_ref())),
-            (None, Some(head)) => Some((&head.at, Some(&head.aside))),
-            (None, None) => None,
-        }
-    }
-
     /// Returns whether a stopped thread is where the replay ends. If only a word of memory differs, it is
     /// compared from now on.
     pub(super) fn is_at_end(&mut self, thread: ThreadId) -> bool {
         self.inferior.write_registers(thread);
-        let arrival = self.end_of_replay().map(|(mark, aside)| {
-            let of = |it: &Aside| it.own_memory();
-            (*mark, aside.map(of).unwrap_or_default())
-        });
-        let Some((mark, own)) = arrival else {
+        let Some((mark, aside)) = self.travel.end_of_replay() else {
             return false;
         };
-        match self.inferior.is_at(thread, &mark, own) {
-            Arrival::There => true,
-            Arrival::Elsewhere => false,
-            Arrival::OtherWord(word) => {
+        match self.inferior.is_at(thread, mark, aside) {
+            AtMark::There => true,
+            AtMark::Elsewhere => false,
+            AtMark::OtherWord(word) => {
                 tracing::debug!(addr = %word.addr, "equal registers, other memory");
                 self.add_word_of_end(word.addr, word.value);
                 false
@@ -358,7 +356,7 @@ impl Debugger {
             }
             ReplayStop::Reached if self.is_at_end(thread) => self.on_end(thread),
             ReplayStop::Reached => {
-                let end = self.end_of_replay().map(|(mark, _)| mark.registers);
+                let end = self.travel.end_of_replay().map(|(mark, _)| mark.registers);
                 if let Some(registers) = end {
                     self.set_search_end(SearchEnd::new(registers));
                 }
@@ -391,7 +389,7 @@ impl Debugger {
         if !self.may_be_at_end(thread) {
             return None;
         }
-        if self.end_of_replay().is_none() {
+        if self.travel.end_of_replay().is_none() {
             return Some(Vote::stop(StopReason::Pause));
         }
         self.is_at_end(thread).then(|| self.on_end(thread))
@@ -470,6 +468,11 @@ impl Debugger {
             | None => reason,
             Some(reason) => reason,
         }
+    }
+
+    /// Gives up a replay that cannot be made.
+    fn cannot_show(&mut self, why: &dyn std::fmt::Display) -> Vote {
+        self.fail_replay(&format!("the past cannot be shown: {why}"))
     }
 
     /// Gives up a replay: shows what it was made for, or the program, and says why.

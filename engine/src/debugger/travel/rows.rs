@@ -7,6 +7,7 @@ use crate::ids::error::Error;
 use crate::stops::breakpoint::frame_places::FramePlace;
 use crate::stops::travel::Goal;
 use dwarf::{FrameAddress, LoadAddr, Register};
+use rustc_hash::FxHashSet;
 use std::hash::{Hash, Hasher};
 
 /// More rows are not watched.
@@ -46,6 +47,7 @@ impl Debugger {
             _ => FRAMES,
         };
         let mut rows: Vec<Row> = Vec::new();
+        let mut places = FxHashSet::default();
         let mut found = 0;
         self.unwound(thread, FRAMES)?;
         let stack = self.stack_so_far(thread);
@@ -91,7 +93,7 @@ impl Debugger {
                             frame: Some((register, value)),
                         };
                         let line = hasher.finish();
-                        if rows.iter().all(|row| row.place != place) {
+                        if places.insert(place) {
                             rows.push(Row { place, line });
                         }
                     }

@@ -65,14 +65,6 @@ pub(super) struct Searching {
     pub later: Option<BTreeMap<BreakpointId, u64>>,
 }
 
-impl Searching {
-    /// Returns what tells the line of a row apart from others.
-    fn line(&self, id: BreakpointId) -> Option<u64> {
-        let index = self.row_ids.iter().position(|row| *row == id)?;
-        Some(self.searched.rows.get(index)?.line)
-    }
-}
-
 impl Debugger {
     /// Begins a search from the place that is shown, which is behind the snapshot `after`.
     pub(super) fn begin_search(
@@ -144,8 +136,7 @@ impl Debugger {
         match begun {
             Ok(aside) => drop(searching.origin.get_or_insert(aside)),
             Err(why) => {
-                let why = format!("the past cannot be shown: {why}");
-                return self.fail_replay(&why);
+                return self.cannot_show(&why);
             }
         }
         self.clear_search_end();
@@ -287,18 +278,14 @@ impl Debugger {
             | StopReason::Data(ids, _) => ids.as_slice(),
             _ => &[],
         };
-        let mut searching = self.travel.search.take()?;
+        let searching = self.travel.search.as_deref_mut()?;
         if searching.found.is_some() {
-            self.travel.search = Some(searching);
             return Some(Vote::Resume);
         }
-        let line = |id| searching.line(id);
-        let lines: BTreeMap<BreakpointId, Option<u64>> = (searching.row_ids.iter())
-            .map(|id| (*id, line(*id)))
-            .collect();
-        let next = (searching.search).on_stop(ids, |id| lines.get(&id).copied().flatten());
+        let (rows, row_ids) = (&searching.searched.rows, &searching.row_ids);
+        let line = |id| Some(rows.get(row_ids.iter().position(|row| *row == id)?)?.line);
+        let next = searching.search.on_stop(ids, line);
         let goal = searching.search.goal;
-        self.travel.search = Some(searching);
         match (next, goal) {
             (Next::Found, Goal::Stop | Goal::Step | Goal::Instruction) => {
                 Some(self.on_found(thread, reason.clone(), shown.clone()))
@@ -322,7 +309,7 @@ impl Debugger {
                 let from = ReplayFrom::Kept(KeptFor::Steps);
                 match self.inferior.begin_replay(from, None, |_| true) {
                     Ok(_) => self.step_or_stop(),
-                    Err(why) => self.fail_replay(&format!("the past cannot be shown: {why}")),
+                    Err(why) => self.cannot_show(&why),
                 }
             }
             Next::KeepNear => {
@@ -333,7 +320,7 @@ impl Debugger {
                 }
                 self.clear_search_end();
                 if let Err(why) = self.inferior.keep_replay(KeptFor::Near) {
-                    return self.fail_replay(&format!("the past cannot be shown: {why}"));
+                    return self.cannot_show(&why);
                 }
                 self.begin_pass()
             }
@@ -352,7 +339,7 @@ impl Debugger {
                 self.stops.breakpoints.end_counting();
                 self.set_frame_places(&[]);
                 if let Err(why) = self.inferior.keep_replay(KeptFor::Steps) {
-                    return self.fail_replay(&format!("the past cannot be shown: {why}"));
+                    return self.cannot_show(&why);
                 }
                 self.step_in_search()
             }
@@ -360,27 +347,18 @@ impl Debugger {
         }
     }
 
-    /// Returns whether log messages and tracepoints tell what they would have told.
+    /// Returns whether the replay is for log messages and tracepoints.
     fn tells(&self) -> bool {
         let searching = self.travel.search.as_ref();
         searching.is_some_and(|it| it.search.goal == Goal::Tell)
     }
 
-    /// The replay has told all: shows again what was shown before.
+    /// The replay of log messages and tracepoints has ended: shows again what was shown before.
     fn end_telling(&mut self) -> Vote {
         self.drain_all_messages();
-        let reason = self
-            .travel
-            .search
-            .as_ref()
-            .map(|it| it.shown.reason.clone());
-        let hits = self.travel.search.as_ref().map(|it| it.hits.clone());
-        self.abandon_search();
-        for (id, hits) in hits.unwrap_or_default() {
-            self.stops.breakpoints.set_hits(id, hits);
-        }
+        let before = self.abandon_search();
         self.inferior.set_state(State::Running);
-        Vote::stop(reason.unwrap_or(StopReason::Pause))
+        Vote::stop(before.map_or(StopReason::Pause, |shown| shown.reason))
     }
 
     /// Runs the recording once more from its begin to the place that is shown: log messages and
@@ -422,7 +400,7 @@ impl Debugger {
         self.inferior.set_state(State::Stopped);
         match self.step(thread, kind, granularity, ResumeScope::All) {
             Ok(()) => Vote::Stay,
-            Err(error) => self.fail_replay(&format!("the past cannot be shown: {error}")),
+            Err(error) => self.cannot_show(&error),
         }
     }
 
@@ -444,7 +422,7 @@ impl Debugger {
                 let found = (StopReason::Entry, Shown::default());
                 thread.map_or(Vote::Stay, |thread| self.on_found(thread, found.0, found.1))
             }
-            Err(why) => self.fail_replay(&format!("the past cannot be shown: {why}")),
+            Err(why) => self.cannot_show(&why),
         }
     }
 
@@ -508,6 +486,9 @@ impl Debugger {
     pub(in crate::debugger) fn abandon_search(&mut self) -> Option<ShownStop> {
         let searching = self.travel.search.take()?;
         self.stops.breakpoints.end_counting();
+        for (id, hits) in &searching.hits_there {
+            self.stops.breakpoints.set_hits(*id, *hits);
+        }
         self.set_frame_places(&[]);
         self.clear_search_end();
         self.cancel_steps();

@@ -59,6 +59,7 @@ impl Debugger {
         let searched = SearchedData { id, others };
         if !self.stops.watches.all.contains_key(&id) {
             self.unwatch(searched);
+            self.distribute_slots(&[]);
             let why = format!("`{}` cannot be watched", wanted.data.name);
             return Err(Error::NoSuchPast(why));
         }
@@ -66,10 +67,9 @@ impl Debugger {
         Ok(searched)
     }
 
-    /// Watches what was watched before.
+    /// Watches what was watched before, once the debug registers are distributed again.
     pub(super) fn unwatch(&mut self, searched: SearchedData) {
         self.stops.breakpoints.remove_hidden_data(searched.id);
         self.stops.watches.all = searched.others;
-        self.distribute_slots(&[]);
     }
 }

@@ -73,7 +73,10 @@ impl Breakpoints {
 
     /// Returns whether a hit of a breakpoint only tells something, and is silent.
     pub(crate) fn is_silent(&self, id: BreakpointId) -> bool {
-        let breakpoint = self.all.get(&id).filter(|_| self.is_silent);
+        if !self.is_silent {
+            return false;
+        }
+        let breakpoint = self.all.get(&id);
         breakpoint.is_some_and(|it| it.program.message.is_some() || it.program.trace.is_some())
     }
 

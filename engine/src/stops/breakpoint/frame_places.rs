@@ -16,7 +16,7 @@ const NO_IMAGE: ModuleId = ModuleId(u32::MAX);
 /// An instruction, and the register that has this value there if the wanted frame executes it: its
 /// frame pointer, or its stack pointer as the rules of the canonical frame address give it. `None`: any
 /// frame is wanted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FramePlace {
     pub(crate) addr: LoadAddr,
     pub(crate) frame: Option<(Register, u64)>,

@@ -175,8 +175,9 @@ impl Recording {
     pub fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
         let begun = (patience != Patience::None).then(Instant::now);
         loop {
-            if let Some((of, event)) = self.take_seen().filter(|(of, _)| *of == thread) {
-                debug_assert_eq!(of, thread);
+            if thread == self.recorder.head.thread()
+                && let Some((_, event)) = self.take_seen()
+            {
                 return Some(event);
             }
             let pid = self.actual(thread).0;
