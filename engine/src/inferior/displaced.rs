@@ -32,12 +32,14 @@ use std::collections::BTreeMap;
 pub const REGION: u64 = 1 << 16;
 
 /// Memory in the debuggee that holds pads.
+#[derive(Clone)]
 struct Region {
     pub(crate) start: LoadAddr,
     pub(crate) used: u64,
 }
 
 /// A copy of a covered instruction, or of the exclusive sequence that it begins.
+#[derive(Clone)]
 struct DisplacedPad {
     site: LoadAddr,
     /// Where it is left, and where the program continues from there: at the jump back after the
@@ -64,14 +66,14 @@ pub enum PadPosition {
 pub enum PastSite {
     /// Set these registers and resume.
     Go(RegisterSet),
-    /// First map a region here.
-    NeedsRegion(LoadAddr),
+    /// First map a region near it.
+    NeedsRegion,
     /// Impossible without removal of the trap.
     Impossible,
 }
 
 /// All pads of the process.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct DisplacedPads {
     regions: Vec<Region>,
     /// Covered address → address of its pad.
@@ -85,17 +87,18 @@ pub struct DisplacedPads {
 }
 
 impl DisplacedPads {
-    /// Returns how a thread with `registers` passes the instruction at `site`.
+    /// Returns how a thread with `registers` passes the instruction at `site`, of which a copy may be executed
+    /// if `may_copy`.
     pub fn past_site(
         &mut self,
         (arch, site): (Arch, LoadAddr),
         registers: &RegisterSet,
         memory: &dyn Memory,
         os: &dyn Backend,
-        mappings: impl FnOnce() -> Vec<Mapping>,
+        may_copy: bool,
     ) -> PastSite {
         let mut registers = *registers;
-        if let Some(start) = self.starts.get(&site) {
+        if let Some(start) = self.starts.get(&site).filter(|_| may_copy) {
             registers.set_pc(*start);
             return PastSite::Go(registers);
         }
@@ -112,7 +115,7 @@ impl DisplacedPads {
             }
             return PastSite::Go(after.registers);
         }
-        if self.refused || matches!(instruction.flow, Flow::IndirectCall(_)) {
+        if self.refused || !may_copy || matches!(instruction.flow, Flow::IndirectCall(_)) {
             return PastSite::Impossible;
         }
         let room = match &sequence {
@@ -124,10 +127,7 @@ impl DisplacedPads {
             region.start.0.abs_diff(site.0) < arch.pad_reach() && region.used + room <= REGION
         };
         let Some(region) = self.regions.iter_mut().find(near) else {
-            return match free_place(arch, site, REGION, &mappings()) {
-                Some(place) => PastSite::NeedsRegion(place),
-                None => PastSite::Impossible,
-            };
+            return PastSite::NeedsRegion;
         };
         let start = region.start + region.used;
         let mut traps = Vec::new();
@@ -335,10 +335,10 @@ mod tests {
         registers.set(dwarf::Register(3), 0x9000);
         let mut pads = DisplacedPads::default();
         let at = (Arch::Fixed, SITE);
-        let mut past = pads.past_site(at, &registers, &memory, &fake, Vec::new);
-        if let PastSite::NeedsRegion(_) = past {
+        let mut past = pads.past_site(at, &registers, &memory, &fake, true);
+        if let PastSite::NeedsRegion = past {
             pads.add_region(PADS);
-            past = pads.past_site(at, &registers, &memory, &fake, Vec::new);
+            past = pads.past_site(at, &registers, &memory, &fake, true);
         }
         let PastSite::Go(after) = past else {
             return None;

@@ -129,8 +129,10 @@ pub(crate) struct Inferior {
     pub system_call_at: Option<LoadAddr>,
     /// Sites of a replay whose memory is not mapped yet.
     missing: Vec<(LoadAddr, site::Owner)>,
-    /// The sites in kept copies of replays, without jumps.
-    kept_sites: [Sites; 2],
+    /// The memory of jumps that the shown replay has from the kept copy that it was made of.
+    inherited: Vec<(LoadAddr, u64)>,
+    /// What is in kept copies of replays: sites without jumps, and pads.
+    kept: [travel::Kept; 2],
     /// The thread whose process is shown as a copy that functions are called in.
     trial: Option<travel::Trial>,
 }
@@ -165,7 +167,8 @@ impl Inferior {
             pid: None,
             system_call_at: None,
             missing: Vec::new(),
-            kept_sites: [Sites::default(), Sites::default()],
+            inherited: Vec::new(),
+            kept: Default::default(),
             trial: None,
         }
     }

@@ -2,7 +2,7 @@
 //! stop, a thread of the program is resumed only by [`Inferior::resume`] and
 //! [`Inferior::step_in_place`].
 
-use super::displaced::{PastSite, REGION};
+use super::displaced::{PastSite, REGION, free_place};
 use super::thread::{RegisterCache, RunState, Thread};
 use super::{Inferior, StopCause};
 use crate::ids::{Signal, ThreadId};
@@ -230,19 +230,18 @@ impl Inferior {
             registers.set_pc(copy);
             return Some(registers);
         }
+        let may_copy = self.os.can_execute_copy(site);
         for _ in 0..2 {
             let os = &*self.os;
             let memory = crate::memory::ProcessMemory::uncached(os, &self.sites);
             match self
                 .pads
-                .past_site((self.arch, site), registers, &memory, os, || {
-                    os.mappings(pid)
-                }) {
+                .past_site((self.arch, site), registers, &memory, os, may_copy)
+            {
                 PastSite::Go(registers) => return Some(registers),
                 PastSite::Impossible => return None,
-                // It would be the recorded program's.
-                PastSite::NeedsRegion(_) if self.os.is_recorded() => return None,
-                PastSite::NeedsRegion(addr) => {
+                PastSite::NeedsRegion => {
+                    let addr = free_place(self.arch, site, REGION, &self.occupied(pid))?;
                     let call = SystemCall::MapCode { addr, len: REGION };
                     match self.inject_syscall(thread, call) {
                         Some(result) if result as u64 == addr.0 => self.pads.add_region(addr),

@@ -55,13 +55,24 @@ pub(crate) struct Aside {
     sites: Sites,
     pads: DisplacedPads,
     jumps: JumpPatches,
+    inherited: Vec<(LoadAddr, u64)>,
+}
+
+/// A replay that is kept, as the debugger knows it.
+#[derive(Default)]
+pub(super) struct Kept {
+    sites: Sites,
+    pads: DisplacedPads,
+    /// The memory of jumps in it.
+    regions: Vec<(LoadAddr, u64)>,
 }
 
 /// A copy that is shown in place of what functions are called and memory is changed for.
 pub(crate) struct Trial {
     thread: ThreadId,
-    /// The sites of what the copy was made of.
+    /// The sites of what the copy was made of, and its pads.
     sites: Sites,
+    pads: DisplacedPads,
 }
 
 impl Inferior {
@@ -84,13 +95,23 @@ impl Inferior {
             return AtMark::Elsewhere;
         }
         // Memory of the debugger's in either.
-        let mut own = self.jumps.regions();
-        own.extend(aside.map(|aside| aside.jumps.regions()).unwrap_or_default());
+        let mut own = self.regions_of_jumps();
+        if let Some(aside) = aside {
+            own.extend(aside.jumps.regions());
+            own.extend(&aside.inherited);
+        }
         match self.os.difference(&own, mark.has_red_zone) {
             None => AtMark::There,
             Some(OtherState::Word(word)) => AtMark::OtherWord(word),
             Some(OtherState::Registers) => AtMark::Elsewhere,
         }
+    }
+
+    /// Returns the memory of jumps in what is shown.
+    fn regions_of_jumps(&self) -> Vec<(LoadAddr, u64)> {
+        let mut regions = self.jumps.regions();
+        regions.extend(&self.inherited);
+        regions
     }
 
     /// Shows a replay in place of what is shown, which is returned. The replay has the sites of what was
@@ -106,11 +127,15 @@ impl Inferior {
     ) -> Result<Aside, String> {
         let mut sites = Sites::default();
         sites.set_arch(self.arch);
+        let mut pads = DisplacedPads::default();
+        let mut inherited = Vec::new();
         match from {
             ReplayFrom::Snapshot(index) => self.os.begin_replay(index, event)?,
             ReplayFrom::Kept(purpose) => {
                 self.os.begin_kept_replay(purpose, event)?;
-                sites = self.kept_sites[slot(purpose)].clone();
+                let kept = &self.kept[slot(purpose)];
+                (sites, pads) = (kept.sites.clone(), kept.pads.clone());
+                inherited.clone_from(&kept.regions);
             }
         }
         let pid = self.pid.unwrap_or_default();
@@ -130,8 +155,9 @@ impl Inferior {
         let aside = Aside {
             process: self.process.replace(process),
             sites: std::mem::replace(&mut self.sites, sites),
-            pads: std::mem::take(&mut self.pads),
+            pads: std::mem::replace(&mut self.pads, pads),
             jumps: std::mem::take(&mut self.jumps),
+            inherited: std::mem::replace(&mut self.inherited, inherited),
         };
         self.missing.clear();
         self.ready.clear();
@@ -181,7 +207,11 @@ impl Inferior {
         self.write_all_registers();
         self.end_all_jumps();
         self.os.keep_replay(purpose)?;
-        self.kept_sites[slot(purpose)] = self.sites.clone();
+        self.kept[slot(purpose)] = Kept {
+            sites: self.sites.clone(),
+            pads: self.pads.clone(),
+            regions: self.regions_of_jumps(),
+        };
         Ok(())
     }
 
@@ -236,6 +266,7 @@ impl Inferior {
         self.trial = Some(Trial {
             thread,
             sites: self.sites.clone(),
+            pads: self.pads.clone(),
         });
         self.show_other(thread);
         Ok(())
@@ -244,13 +275,19 @@ impl Inferior {
     /// Shows again what was shown before [`Inferior::begin_trial`]. It gets the sites that were added
     /// meanwhile, and loses those that were removed.
     pub(crate) fn end_trial(&mut self) {
-        let Some(Trial { thread, sites }) = self.trial.take() else {
+        let Some(Trial {
+            thread,
+            sites,
+            pads,
+        }) = self.trial.take()
+        else {
             return;
         };
         for owner in [Owner::Call, Owner::ConditionCall, Owner::Suspended] {
             self.sites.remove_owner(owner, &*self.os);
         }
         self.os.end_trial();
+        self.pads = pads;
         let wanted = std::mem::replace(&mut self.sites, sites);
         self.take_over_sites(&wanted, |_| true);
         self.show_other(thread);
@@ -282,6 +319,7 @@ impl Inferior {
         self.process = aside.process;
         self.pads = aside.pads;
         self.jumps = aside.jumps;
+        self.inherited = aside.inherited;
         self.missing.clear();
         self.ready.clear();
         self.take_over_sites(&shown, |owner| owner.is_lasting());

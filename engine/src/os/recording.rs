@@ -93,6 +93,12 @@ pub trait Recordings {
     fn own_system_call(&self) -> Option<LoadAddr> {
         None
     }
+    /// Returns whether a copy of the instruction at an address may be executed elsewhere, in memory that the
+    /// debugger maps: not in a recorded program, nor of an instruction that makes the next event of a replay,
+    /// which would not be at its place.
+    fn can_execute_copy(&self, _: LoadAddr) -> bool {
+        true
+    }
     /// Returns the ranges of memory that the shown replay will map, or has mapped.
     fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
         Vec::new()

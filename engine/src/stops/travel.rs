@@ -219,6 +219,18 @@ impl Search {
         }
     }
 
+    /// Returns whether the pass has to count a statement.
+    pub fn counts(&self, statement: BreakpointId) -> bool {
+        match &self.phase {
+            Phase::Last(awaited) | Phase::Order(awaited, _) => {
+                awaited.targets.contains_key(&statement)
+            }
+            Phase::Anchor(id, _) => *id == statement,
+            Phase::Count => true,
+            Phase::Near | Phase::Approach(_) | Phase::Steps(_) | Phase::StepsAgain(_) => false,
+        }
+    }
+
     /// Returns the number of the pass of the instruction of the end at which this pass stops.
     pub fn target_near(&self) -> Option<u64> {
         match self.phase {

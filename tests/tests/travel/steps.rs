@@ -1,6 +1,6 @@
 //! Steps back. The steps forward before them say where they must lead.
 
-use super::{go, recorded, step_back};
+use super::{go, recorded, recorded_as, step_back};
 use serde_json::json;
 use std::collections::BTreeMap;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
@@ -116,5 +116,24 @@ fn steps_from_the_past_lead_where_they_led_before() {
     assert_eq!(client.function_names()[..2], ["add", "fill"]);
     client.step_out();
     assert_eq!(client.function_names()[..2], ["fill", "main"]);
+    client.disconnect();
+}
+
+#[test]
+fn loops_are_stepped_back_through_for_long() {
+    /// The lines of two passes.
+    const PERIOD: usize = 7;
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded_as(&fixture, "fills", "filled");
+    let mut passed = Vec::new();
+    for _ in 0..110 {
+        step_back(&mut client);
+        let i: i64 = client.evaluate("i").parse().unwrap();
+        passed.push((client.top_line(), i));
+    }
+    assert_eq!(passed[0], (fixture.line("loop"), 3999));
+    for (later, earlier) in passed.iter().zip(&passed[PERIOD..]) {
+        assert_eq!((later.0, later.1), (earlier.0, earlier.1 + 2));
+    }
     client.disconnect();
 }

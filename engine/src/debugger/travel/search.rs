@@ -122,10 +122,10 @@ impl Debugger {
         searching.search.begin_pass();
         let event = searching.search.end.event;
         // At statements, breakpoints would be in the way: a jump serves one owner.
-        let is_statement = searching.search.goal.is_statement();
-        let (rows, near) = (&searching.row_ids, searching.near_id);
+        let search = &searching.search;
+        let (is_statement, near) = (search.goal.is_statement(), searching.near_id);
         let keeps = |owner| match owner {
-            Owner::User(id) => !is_statement || rows.contains(&id) || near == Some(id),
+            Owner::User(id) => !is_statement || near == Some(id),
             _ => true,
         };
         let from = match searching.search.from() {
@@ -187,15 +187,18 @@ impl Debugger {
         Some(self.begin_pass())
     }
 
-    /// Lets breakpoints count the statements of the phase, unless they do.
+    /// Lets breakpoints count the statements that the phase needs, or the instruction near the end.
     fn place_statements(&mut self) {
-        let Some(searching) = &mut self.travel.search else {
+        let Some(searching) = self.travel.search.as_deref_mut() else {
             return;
         };
-        let places: Vec<FramePlace> = match searching.search.approaches() {
-            true if searching.near_id.is_some() => return,
+        let approaches = searching.search.approaches();
+        let is_new = match approaches {
+            true => searching.near_id.is_none(),
+            false => searching.row_ids.is_empty(),
+        };
+        let places: Vec<FramePlace> = match approaches {
             true => searching.searched.near.into_iter().collect(),
-            false if !searching.row_ids.is_empty() => return,
             false => searching
                 .searched
                 .rows
@@ -203,23 +206,28 @@ impl Debugger {
                 .map(|row| row.place)
                 .collect(),
         };
-        if places.is_empty() {
+        if is_new && !places.is_empty() {
+            let lists: Vec<Vec<FramePlace>> = places.iter().map(|place| vec![*place]).collect();
+            let ids = self.set_frame_places(&lists);
+            let Some(searching) = self.travel.search.as_deref_mut() else {
+                return;
+            };
+            (searching.near_id, searching.row_ids) = match approaches {
+                true => (ids.first().copied(), Vec::new()),
+                false => (None, ids),
+            };
+        }
+        let Some(searching) = self.travel.search.as_deref() else {
             return;
-        }
-        let approaches = searching.search.approaches();
-        let lists: Vec<Vec<FramePlace>> = places.iter().map(|place| vec![*place]).collect();
-        let ids = self.set_frame_places(&lists);
-        for (id, place) in ids.iter().zip(&places) {
-            self.inferior.add_site_later(place.addr, Owner::User(*id));
-        }
-        if let Some(searching) = &mut self.travel.search {
-            match approaches {
-                true => searching.near_id = ids.first().copied(),
-                false => {
-                    searching.near_id = None;
-                    searching.row_ids = ids;
-                }
-            }
+        };
+        let ids = match approaches {
+            true => searching.near_id.into_iter().collect(),
+            false => searching.row_ids.clone(),
+        };
+        let counts = |id: &BreakpointId| approaches || searching.search.counts(*id);
+        let wanted = ids.into_iter().zip(places).filter(|(id, _)| counts(id));
+        for (id, place) in wanted.collect::<Vec<_>>() {
+            self.inferior.add_site_later(place.addr, Owner::User(id));
         }
     }
 

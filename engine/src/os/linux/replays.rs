@@ -29,6 +29,11 @@ impl Recordings for LinuxBackend {
         Some(super::record::OWN_CALL)
     }
 
+    fn can_execute_copy(&self, at: LoadAddr) -> bool {
+        let recording = self.recording.as_ref();
+        recording.is_none_or(|recording| recording.can_execute_copy(at))
+    }
+
     fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
         let recording = self.recording.as_ref();
         recording.map_or_else(Vec::new, |recording| recording.mapped_later())

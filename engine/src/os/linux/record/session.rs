@@ -80,6 +80,18 @@ impl Recording {
         }
     }
 
+    /// Returns whether a copy of the instruction at an address may be executed elsewhere.
+    pub fn can_execute_copy(&self, at: LoadAddr) -> bool {
+        /// The length of the longest instruction.
+        const MOST: u64 = 15;
+        let Some(replay) = &self.shown else {
+            return false;
+        };
+        // A system call is an event behind its instruction, a fault is one at it.
+        let next = self.log().events.get(replay.next);
+        next.is_none_or(|event| event.entry.pc.wrapping_sub(at.0) > MOST)
+    }
+
     fn log(&self) -> &Log {
         &self.recorder.log
     }
