@@ -132,7 +132,7 @@ pub(crate) struct Inferior {
     /// The memory of jumps that the shown replay has from the kept copy that it was made of.
     inherited: Vec<(LoadAddr, u64)>,
     /// What is in kept copies of replays: sites without jumps, and pads.
-    kept: [travel::Kept; 2],
+    kept: [travel::Kept; 3],
     /// The thread whose process is shown as a copy that functions are called in.
     trial: Option<travel::Trial>,
 }

@@ -46,6 +46,7 @@ fn slot(purpose: KeptFor) -> usize {
     match purpose {
         KeptFor::Near => 0,
         KeptFor::Steps => 1,
+        KeptFor::Far => 2,
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Word {
 pub enum KeptFor {
     /// Searches from places that are near it.
     Near,
+    /// The same, farther before them.
+    Far,
     /// Steps that are made from it once more.
     Steps,
 }

@@ -10,8 +10,9 @@ use crate::inferior::Mark;
 use std::collections::BTreeMap;
 
 /// So many passes of the instruction of the end before it, a replay is kept.
-const NEAR: u64 = 24;
-/// If nothing is found from there, so many times as many.
+const NEAR: u64 = 16;
+/// So many times as many before it, another one is kept first. If nothing is found from there, so many times
+/// as many again.
 const FARTHER: u64 = 64;
 /// After so many changes of watched data, each of which is a trap, a pass begins near the end.
 const HOT: u64 = 256;
@@ -46,8 +47,8 @@ impl Goal {
 pub(crate) enum Phase {
     /// Counts how often the instruction of the end is passed, which is one place of many.
     Near,
-    /// Stops at this pass of that instruction, so that the other passes begin near the end.
-    Approach(u64),
+    /// Stops at this pass of that instruction, so that other passes begin closer to the end.
+    Approach(Kept, u64),
     /// Counts what is passed until the end.
     Count,
     /// Stops at the last of what was counted.
@@ -67,8 +68,22 @@ pub(crate) enum Phase {
 pub(crate) enum From {
     /// At a snapshot, by its index.
     Snapshot(usize),
-    /// At the replay that is kept near the place where searches begin.
+    /// At a replay that is kept before the place where searches begin.
+    Kept(Kept),
+}
+
+/// A replay that is kept. The farther one is the earlier one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kept {
+    Far,
     Near,
+}
+
+/// Which kept replays a place is behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Behind {
+    pub far: bool,
+    pub near: bool,
 }
 
 /// Stops that are awaited; the last of them is the one that is searched.
@@ -117,8 +132,8 @@ impl Hits {
 pub(crate) enum Next {
     /// Begin a replay for the phase, from the snapshot.
     Replay,
-    /// Keep the place that is shown as near the end, and begin a replay for the phase there.
-    KeepNear,
+    /// Keep the place that is shown, and begin a replay for the phase there.
+    Keep(Kept),
     /// Begin again from where the steps have begun.
     ReplaySteps,
     /// There is nothing before the end of the search: the recording begins.
@@ -146,14 +161,20 @@ pub(crate) struct Search {
     pub phase: Phase,
     /// The index of the snapshot that passes begin at, or behind.
     pub first: usize,
-    /// Whether passes begin at the replay that is kept near the end.
-    is_near: bool,
+    /// The kept replay that passes begin at; `None`: they begin at the snapshot.
+    base: Option<Kept>,
+    /// The kept replays before the end.
+    behind: Behind,
+    /// Those that this search has made.
+    made: Behind,
     /// By how many snapshots the next pass begins earlier.
     stride: usize,
-    /// How often the instruction near the end is passed before it, if that was counted.
-    near_passes: u64,
-    /// So many of these passes before the end, a replay is kept.
-    approach: u64,
+    /// Whether the instruction of the end can be counted.
+    approaches: bool,
+    /// How often it is passed from the snapshot to the end, if that was counted.
+    from_snapshot: u64,
+    /// So many of these passes before the end, the farther replay is kept.
+    far: u64,
     /// Stops in this pass that are not at breakpoints.
     others: u64,
     /// The hits of breakpoints from the first snapshot to the end.
@@ -161,21 +182,28 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Begins a search from a place that is behind the snapshot `after`, and, with `is_near`, behind the
-    /// replay that is kept. `approaches`: if there is none, it is worth while to keep one.
-    pub fn new(goal: Goal, end: Mark, after: usize, is_near: bool, approaches: bool) -> Search {
+    /// Begins a search from a place that is behind the snapshot `after` and these kept replays. `approaches`:
+    /// the instruction of the end can be counted, to keep others.
+    pub fn new(goal: Goal, end: Mark, after: usize, behind: Behind, approaches: bool) -> Search {
         Search {
             goal,
             end,
-            phase: match approaches && !is_near && goal.is_statement() {
+            phase: match approaches && !behind.near && goal.is_statement() {
                 true => Phase::Near,
                 false => Phase::Count,
             },
             first: after,
-            is_near,
-            near_passes: 0,
-            approach: NEAR,
+            base: match behind {
+                Behind { near: true, .. } => Some(Kept::Near),
+                Behind { far: true, .. } => Some(Kept::Far),
+                _ => None,
+            },
+            behind,
+            made: Behind::default(),
+            from_snapshot: 0,
+            far: NEAR * FARTHER,
             stride: 1,
+            approaches,
             others: 0,
             counted: BTreeMap::new(),
         }
@@ -194,20 +222,32 @@ impl Search {
     /// Nothing was found: the begin of the recording is shown.
     pub fn begin_at_start(&mut self) {
         self.first = 0;
-        self.is_near = false;
+        self.base = None;
     }
 
     /// Returns where the replay of the pass begins.
     pub fn from(&self) -> From {
-        match self.is_near {
-            true => From::Near,
-            false => From::Snapshot(self.first),
+        match self.base {
+            Some(kept) => From::Kept(kept),
+            None => From::Snapshot(self.first),
+        }
+    }
+
+    /// Returns the kept replays that the place that was found is behind.
+    pub fn behind(&self) -> Behind {
+        match self.base {
+            Some(Kept::Near) => self.behind,
+            Some(Kept::Far) => Behind {
+                near: false,
+                ..self.behind
+            },
+            None => Behind::default(),
         }
     }
 
     /// Returns whether the pass counts the instruction of the end, and not what is searched.
     pub fn approaches(&self) -> bool {
-        matches!(self.phase, Phase::Near | Phase::Approach(_))
+        matches!(self.phase, Phase::Near | Phase::Approach(..))
     }
 
     /// Returns the numbers of the hits at which breakpoints stop in this pass.
@@ -227,14 +267,14 @@ impl Search {
             }
             Phase::Anchor(id, _) => *id == statement,
             Phase::Count => true,
-            Phase::Near | Phase::Approach(_) | Phase::Steps(_) | Phase::StepsAgain(_) => false,
+            Phase::Near | Phase::Approach(..) | Phase::Steps(_) | Phase::StepsAgain(_) => false,
         }
     }
 
     /// Returns the number of the pass of the instruction of the end at which this pass stops.
     pub fn target_near(&self) -> Option<u64> {
         match self.phase {
-            Phase::Approach(number) => Some(number),
+            Phase::Approach(_, number) => Some(number),
             _ => None,
         }
     }
@@ -247,12 +287,12 @@ impl Search {
         line: impl Fn(BreakpointId) -> Option<u64>,
     ) -> Next {
         match &mut self.phase {
-            Phase::Approach(_) if !breakpoints.is_empty() => {
-                self.phase = Phase::Count;
-                self.is_near = true;
-                Next::KeepNear
+            Phase::Approach(kept, _) if !breakpoints.is_empty() => {
+                let kept = *kept;
+                self.has_approached(kept);
+                Next::Keep(kept)
             }
-            Phase::Near | Phase::Approach(_) => Next::Run,
+            Phase::Near | Phase::Approach(..) => Next::Run,
             Phase::Count => {
                 self.others += u64::from(breakpoints.is_empty());
                 Next::Run
@@ -324,8 +364,8 @@ impl Search {
         match self.phase {
             _ if self.goal == Goal::Tell => return Next::Told,
             Phase::Near => {
-                self.near_passes = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
-                self.phase = self.approaching();
+                let passes = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
+                self.phase = self.approaching(passes);
                 return Next::Replay;
             }
             Phase::Count => {}
@@ -335,10 +375,9 @@ impl Search {
             }
             _ => return Next::Lost,
         }
-        let is_begin = self.first == 0 && !self.is_near;
+        let is_begin = self.first == 0 && self.base.is_none();
         if self.goal == Goal::Stop && !is_begin && hits.values().any(Hits::are_unknown) {
-            self.first = 0;
-            self.is_near = false;
+            self.begin_at_start();
             return Next::Replay;
         }
         let counted = hits.iter().map(|(id, hits)| (*id, hits.passed));
@@ -363,44 +402,81 @@ impl Search {
         Next::Replay
     }
 
-    /// Returns the phase that leads to a place near the end, or that counts from the snapshot if this is not
-    /// farther.
-    fn approaching(&mut self) -> Phase {
-        match self.near_passes.checked_sub(self.approach) {
-            Some(number) if number > self.approach => Phase::Approach(number),
-            _ => {
-                self.near_passes = 0;
-                Phase::Count
+    /// Returns the phase that leads closer to the end, whose instruction the pass has passed so often, or that
+    /// counts from where passes begin, if that is close.
+    fn approaching(&mut self, passes: u64) -> Phase {
+        let before = |distance: u64| passes.checked_sub(distance).filter(|it| *it > distance);
+        if self.base.is_none() {
+            self.from_snapshot = passes;
+            if let Some(number) = before(self.far) {
+                return Phase::Approach(Kept::Far, number);
             }
         }
+        match before(NEAR) {
+            Some(number) if !self.made.near => Phase::Approach(Kept::Near, number),
+            _ => Phase::Count,
+        }
+    }
+
+    /// The replay that is shown is kept.
+    fn has_approached(&mut self, kept: Kept) {
+        self.base = Some(kept);
+        match kept {
+            Kept::Far => {
+                self.behind.far = true;
+                self.made.far = true;
+            }
+            Kept::Near => {
+                self.behind.near = true;
+                self.made.near = true;
+            }
+        }
+        self.phase = match kept {
+            Kept::Far if !self.made.near => Phase::Near,
+            Kept::Far | Kept::Near => Phase::Count,
+        };
     }
 
     /// Watched data was changed so often in this pass: returns whether to begin near the end first, as each
     /// change is a trap. The caller then knows an instruction that is passed often.
     pub fn is_too_hot(&mut self, changes: u64) -> bool {
-        let is_hot = changes >= HOT && self.phase == Phase::Count && !self.is_near;
-        if is_hot && self.approach == NEAR {
+        let is_hot = changes >= HOT && self.phase == Phase::Count && self.base != Some(Kept::Near);
+        if is_hot && !self.made.near {
+            self.approaches = true;
             self.phase = Phase::Near;
             return true;
         }
         false
     }
 
-    /// Counts again from an earlier snapshot.
+    /// Nothing was found in this pass: begins an earlier one.
     fn earlier(&mut self) -> Next {
         self.phase = Phase::Count;
-        if std::mem::take(&mut self.is_near) {
-            if self.near_passes > 0 {
-                self.approach = self.approach.saturating_mul(FARTHER);
-                self.phase = self.approaching();
+        match self.base {
+            // It may have been passed between the kept replays, or the end has come too close to the near one.
+            Some(Kept::Near) => {
+                self.base = self.behind.far.then_some(Kept::Far);
+                if self.approaches && !self.made.near {
+                    self.phase = Phase::Near;
+                }
             }
-            return Next::Replay;
+            Some(Kept::Far) => {
+                self.base = None;
+                self.behind.far = false;
+                if self.made.far {
+                    self.far = self.far.saturating_mul(FARTHER);
+                    self.phase = self.approaching(self.from_snapshot);
+                } else if self.approaches {
+                    self.made.near = false;
+                    self.phase = Phase::Near;
+                }
+            }
+            None if self.first == 0 => return Next::Begin,
+            None => {
+                self.first -= self.stride.min(self.first);
+                self.stride *= 2;
+            }
         }
-        if self.first == 0 {
-            return Next::Begin;
-        }
-        self.first -= self.stride.min(self.first);
-        self.stride *= 2;
         Next::Replay
     }
 }
@@ -431,7 +507,7 @@ mod tests {
             registers: RegisterSet::zeroed(),
             has_red_zone: true,
         };
-        Search::new(goal, end, after, false, false)
+        Search::new(goal, end, after, Behind::default(), false)
     }
 
     fn hits(all: &[(BreakpointId, u64)]) -> BTreeMap<BreakpointId, Hits> {
@@ -538,37 +614,112 @@ mod tests {
         assert_eq!((search.first, search.phase), (0, Phase::Count));
     }
 
+    /// A search for a step whose end is passed so often.
+    fn hot(behind: Behind, passed: u64) -> Search {
+        let end = search(Goal::Step, 0).end;
+        let mut search = Search::new(Goal::Step, end, 3, behind, true);
+        if !behind.near {
+            assert!(search.approaches());
+            assert_eq!(search.at_end(&hits(&[(A, passed)])), Next::Replay);
+        }
+        search
+    }
+
+    /// Lets a search stop where it keeps a replay. Returns which, and the pass.
+    fn kept(search: &mut Search) -> (Kept, u64) {
+        let number = search.target_near().unwrap();
+        match search.on_stop(&[A], no_line) {
+            Next::Keep(kept) => (kept, number),
+            next => panic!("{next:?}"),
+        }
+    }
+
     #[test]
     fn hot_places_are_approached_first() {
-        let near = |passed| {
-            let end = search(Goal::Step, 0).end;
-            let mut search = Search::new(Goal::Step, end, 3, false, true);
-            assert!(search.approaches() && search.from() == From::Snapshot(3));
-            assert_eq!(search.at_end(&hits(&[(A, passed)])), Next::Replay);
-            search
+        const MANY: u64 = 1_000_000;
+        const FAR: u64 = NEAR * FARTHER;
+        assert_eq!(
+            hot(Behind::default(), NEAR).phase,
+            Phase::Count,
+            "few passes"
+        );
+        let mut few = hot(Behind::default(), FAR);
+        assert_eq!(kept(&mut few), (Kept::Near, FAR - NEAR));
+        let mut search = hot(Behind::default(), MANY);
+        assert_eq!(kept(&mut search), (Kept::Far, MANY - FAR));
+        assert_eq!(
+            (search.from(), search.approaches()),
+            (From::Kept(Kept::Far), true)
+        );
+        assert_eq!(search.at_end(&hits(&[(A, FAR)])), Next::Replay);
+        assert_eq!(kept(&mut search), (Kept::Near, FAR - NEAR));
+        assert_eq!(
+            (search.from(), search.approaches()),
+            (From::Kept(Kept::Near), false)
+        );
+        let both = Behind {
+            far: true,
+            near: true,
         };
-        assert_eq!(near(NEAR).phase, Phase::Count, "few passes");
-        let mut search = near(1_000_000);
-        assert_eq!(search.target_near(), Some(1_000_000 - NEAR));
-        assert_eq!(search.on_stop(&[A], no_line), Next::KeepNear);
-        assert_eq!((search.from(), search.approaches()), (From::Near, false));
-        // The statement was passed before that.
+        assert_eq!(search.behind(), both);
+        // The statement was passed before the near one.
         assert_eq!(search.at_end(&hits(&[])), Next::Replay);
-        assert_eq!(search.target_near(), Some(1_000_000 - NEAR * FARTHER));
-        assert_eq!(search.on_stop(&[A], no_line), Next::KeepNear);
-        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        assert_eq!(search.from(), From::Kept(Kept::Far));
         assert_eq!(
-            search.target_near(),
-            Some(1_000_000 - NEAR * FARTHER * FARTHER)
+            search.behind(),
+            Behind {
+                near: false,
+                ..both
+            }
         );
-        assert_eq!(search.on_stop(&[A], no_line), Next::KeepNear);
-        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
-        assert_eq!(
-            (search.from(), search.phase.clone()),
-            (From::Snapshot(3), Phase::Count)
-        );
+        // And before the far one.
+        for times in [FARTHER, FARTHER * FARTHER] {
+            assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+            match MANY.checked_sub(FAR * times) {
+                Some(number) => assert_eq!(kept(&mut search), (Kept::Far, number)),
+                None => assert_eq!(search.phase, Phase::Count),
+            }
+        }
+        assert_eq!(search.from(), From::Snapshot(3));
         assert_eq!(search.at_end(&hits(&[])), Next::Replay);
         assert_eq!(search.from(), From::Snapshot(2));
+    }
+
+    #[test]
+    fn near_replay_that_is_passed_is_replaced_from_the_far_one() {
+        let mut search = hot(
+            Behind {
+                far: true,
+                near: true,
+            },
+            0,
+        );
+        assert_eq!(search.from(), From::Kept(Kept::Near));
+        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        assert_eq!(
+            (search.from(), search.approaches()),
+            (From::Kept(Kept::Far), true)
+        );
+        assert_eq!(search.at_end(&hits(&[(A, 500)])), Next::Replay);
+        assert_eq!(kept(&mut search), (Kept::Near, 500 - NEAR));
+        // The far one is passed, too.
+        let mut search = hot(
+            Behind {
+                far: true,
+                near: false,
+            },
+            3,
+        );
+        assert_eq!(search.phase, Phase::Count);
+        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        assert_eq!(
+            (search.from(), search.approaches()),
+            (From::Snapshot(3), true)
+        );
+        assert_eq!(search.at_end(&hits(&[(A, 1_000_000)])), Next::Replay);
+        assert_eq!(kept(&mut search).0, Kept::Far);
+        assert_eq!(search.at_end(&hits(&[(A, 1024)])), Next::Replay);
+        assert_eq!(kept(&mut search).0, Kept::Near);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::os::{KeptFor, RecordingState, ReplayStop};
 use crate::stops::breakpoint::RequestedLocation;
 use crate::stops::event::{Event, StopReason};
 use crate::stops::search_end::SearchEnd;
-use crate::stops::travel::Goal;
+use crate::stops::travel::{Behind, Goal};
 use dwarf::LoadAddr;
 use search::{Searched, Searching};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +32,8 @@ pub(crate) struct Travel {
     head: Option<Head>,
     /// The index of a snapshot that the shown place is behind; `None`: of the program itself.
     after: Option<usize>,
-    /// Whether the shown place is behind the replay that is kept near it.
-    is_near: bool,
+    /// The kept replays that the shown place is behind.
+    behind: Behind,
     search: Option<Box<Searching>>,
     /// Whether the debugger has changed the program at this stop.
     is_changed: bool,
@@ -300,8 +300,10 @@ impl Debugger {
         self.inferior.restore_aside(head.aside, true);
         self.stops.breakpoints.set_silent(false);
         self.travel.after = None;
-        self.travel.is_near = false;
-        self.inferior.os_mut().end_kept_replay(KeptFor::Near);
+        self.travel.behind = Behind::default();
+        for kept in [KeptFor::Near, KeptFor::Far] {
+            self.inferior.os_mut().end_kept_replay(kept);
+        }
         self.views.stacks.clear();
         Some(head.shown)
     }

@@ -13,7 +13,7 @@ use crate::inferior::{Aside, Mark, ReplayFrom};
 use crate::os::KeptFor;
 use crate::stops::breakpoint::frame_places::FramePlace;
 use crate::stops::event::{Event, StopReason};
-use crate::stops::travel::{From, Goal, Hits, Next, Phase, Search};
+use crate::stops::travel::{Behind, From, Goal, Hits, Kept, Next, Phase, Search};
 use std::collections::BTreeMap;
 
 /// What is searched, and what is counted for that.
@@ -65,6 +65,13 @@ pub(super) struct Searching {
     pub later: Option<BTreeMap<BreakpointId, u64>>,
 }
 
+fn kept_for(kept: Kept) -> KeptFor {
+    match kept {
+        Kept::Far => KeptFor::Far,
+        Kept::Near => KeptFor::Near,
+    }
+}
+
 impl Debugger {
     /// Begins a search from the place that is shown, which is behind the snapshot `after`.
     pub(super) fn begin_search(
@@ -87,7 +94,7 @@ impl Debugger {
                 searched.goal,
                 at,
                 after,
-                self.travel.is_near,
+                self.travel.behind,
                 searched.near.is_some(),
             ),
             near_id: None,
@@ -130,7 +137,7 @@ impl Debugger {
         };
         let from = match searching.search.from() {
             From::Snapshot(index) => ReplayFrom::Snapshot(index),
-            From::Near => ReplayFrom::Kept(KeptFor::Near),
+            From::Kept(kept) => ReplayFrom::Kept(kept_for(kept)),
         };
         let begun = self.inferior.begin_replay(from, Some(event), keeps);
         match begun {
@@ -320,14 +327,14 @@ impl Debugger {
                     Err(why) => self.cannot_show(&why),
                 }
             }
-            Next::KeepNear => {
+            Next::Keep(kept) => {
                 self.stops.breakpoints.end_counting();
                 self.set_frame_places(&[]);
                 if let Some(searching) = &mut self.travel.search {
                     searching.near_id = None;
                 }
                 self.clear_search_end();
-                if let Err(why) = self.inferior.keep_replay(KeptFor::Near) {
+                if let Err(why) = self.inferior.keep_replay(kept_for(kept)) {
                     return self.cannot_show(&why);
                 }
                 self.begin_pass()
@@ -377,7 +384,7 @@ impl Debugger {
     pub fn tell_past(&mut self, thread: ThreadId) -> Result<(), Error> {
         let (at, _) = self.begin_of_search(thread)?;
         self.restart_traces();
-        self.travel.is_near = false;
+        self.travel.behind = Behind::default();
         self.begin_search(thread, at, 0, Searched::of(Goal::Tell));
         Ok(())
     }
@@ -487,7 +494,7 @@ impl Debugger {
         self.inferior.os_mut().pause_before(None);
         self.inferior.os_mut().end_aside();
         self.travel.after = Some(search.first);
-        self.travel.is_near = search.from() == From::Near;
+        self.travel.behind = search.behind();
     }
 
     /// Shows the place again at which the search has begun. Returns what the stop there shows.

@@ -33,6 +33,7 @@ pub struct Recording {
     tried: Option<Option<Replay>>,
     /// Copies of replays, for later.
     near: Option<Replay>,
+    far: Option<Replay>,
     steps: Option<Replay>,
     /// What the shown replay has reported without a stop of the kernel.
     seen: Option<ThreadEvent>,
@@ -49,6 +50,7 @@ impl Recording {
             aside: None,
             tried: None,
             near: None,
+            far: None,
             steps: None,
             seen: None,
             divergence: None,
@@ -261,6 +263,7 @@ impl Recording {
     fn kept(&mut self, purpose: KeptFor) -> &mut Option<Replay> {
         match purpose {
             KeptFor::Near => &mut self.near,
+            KeptFor::Far => &mut self.far,
             KeptFor::Steps => &mut self.steps,
         }
     }
@@ -289,6 +292,7 @@ impl Recording {
     ) -> Result<(), String> {
         let kept = match purpose {
             KeptFor::Near => &self.near,
+            KeptFor::Far => &self.far,
             KeptFor::Steps => &self.steps,
         };
         let kept = kept.as_ref().ok_or("no replay was kept")?;
