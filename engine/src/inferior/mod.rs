@@ -129,10 +129,10 @@ pub(crate) struct Inferior {
     pub system_call_at: Option<LoadAddr>,
     /// Sites of a replay whose memory is not mapped yet.
     missing: Vec<(LoadAddr, site::Owner)>,
-    /// The memory of jumps that the shown replay has from the kept copy that it was made of.
-    inherited: Vec<(LoadAddr, u64)>,
-    /// What is in kept copies of replays: sites without jumps, and pads.
+    /// What is known of kept copies of replays.
     kept: [travel::Kept; 3],
+    /// Memory of the debugger's that replays have copied.
+    copied: travel::Copied,
     /// The thread whose process is shown as a copy that functions are called in.
     trial: Option<travel::Trial>,
 }
@@ -167,8 +167,8 @@ impl Inferior {
             pid: None,
             system_call_at: None,
             missing: Vec::new(),
-            inherited: Vec::new(),
             kept: Default::default(),
+            copied: travel::Copied::default(),
             trial: None,
         }
     }

@@ -56,16 +56,26 @@ pub(crate) struct Aside {
     sites: Sites,
     pads: DisplacedPads,
     jumps: JumpPatches,
-    inherited: Vec<(LoadAddr, u64)>,
+    copied: Vec<(LoadAddr, u64)>,
 }
 
-/// A replay that is kept, as the debugger knows it.
+/// What is known of a kept copy of a replay.
 #[derive(Default)]
 pub(super) struct Kept {
+    /// Its sites, without jumps.
     sites: Sites,
     pads: DisplacedPads,
-    /// The memory of jumps in it.
-    regions: Vec<(LoadAddr, u64)>,
+    /// Memory of the debugger's in it.
+    own: Vec<(LoadAddr, u64)>,
+}
+
+/// Memory of the debugger's in the processes that replays are copies of.
+#[derive(Default)]
+pub(super) struct Copied {
+    /// In the process that is shown, besides that of its jumps.
+    shown: Vec<(LoadAddr, u64)>,
+    /// In the program itself, while a replay is shown.
+    head: Vec<(LoadAddr, u64)>,
 }
 
 /// A copy that is shown in place of what functions are called and memory is changed for.
@@ -96,10 +106,10 @@ impl Inferior {
             return AtMark::Elsewhere;
         }
         // Memory of the debugger's in either.
-        let mut own = self.regions_of_jumps();
+        let mut own = self.own_regions();
         if let Some(aside) = aside {
             own.extend(aside.jumps.regions());
-            own.extend(&aside.inherited);
+            own.extend(&aside.copied);
         }
         match self.os.difference(&own, mark.has_red_zone) {
             None => AtMark::There,
@@ -108,11 +118,11 @@ impl Inferior {
         }
     }
 
-    /// Returns the memory of jumps in what is shown.
-    fn regions_of_jumps(&self) -> Vec<(LoadAddr, u64)> {
-        let mut regions = self.jumps.regions();
-        regions.extend(&self.inherited);
-        regions
+    /// Returns the memory of the debugger's in the process that is shown.
+    fn own_regions(&self) -> Vec<(LoadAddr, u64)> {
+        let mut own = self.jumps.regions();
+        own.extend(&self.copied.shown);
+        own
     }
 
     /// Shows a replay in place of what is shown, which is returned. The replay has the sites of what was
@@ -129,16 +139,22 @@ impl Inferior {
         let mut sites = Sites::default();
         sites.set_arch(self.arch);
         let mut pads = DisplacedPads::default();
-        let mut inherited = Vec::new();
-        match from {
-            ReplayFrom::Snapshot(index) => self.os.begin_replay(index, event)?,
+        let is_head = self.os.recording().is_some_and(|it| it.position.is_none());
+        if is_head {
+            self.copied.head = self.jumps.regions();
+        }
+        let copied = match from {
+            ReplayFrom::Snapshot(index) => {
+                self.os.begin_replay(index, event)?;
+                self.copied.head.clone()
+            }
             ReplayFrom::Kept(purpose) => {
                 self.os.begin_kept_replay(purpose, event)?;
                 let kept = &self.kept[slot(purpose)];
                 (sites, pads) = (kept.sites.clone(), kept.pads.clone());
-                inherited.clone_from(&kept.regions);
+                kept.own.clone()
             }
-        }
+        };
         let pid = self.pid.unwrap_or_default();
         let thread = ThreadId(pid);
         let mut process = Process::new(pid, self.launched);
@@ -158,7 +174,7 @@ impl Inferior {
             sites: std::mem::replace(&mut self.sites, sites),
             pads: std::mem::replace(&mut self.pads, pads),
             jumps: std::mem::take(&mut self.jumps),
-            inherited: std::mem::replace(&mut self.inherited, inherited),
+            copied: std::mem::replace(&mut self.copied.shown, copied),
         };
         self.missing.clear();
         self.ready.clear();
@@ -211,7 +227,7 @@ impl Inferior {
         self.kept[slot(purpose)] = Kept {
             sites: self.sites.clone(),
             pads: self.pads.clone(),
-            regions: self.regions_of_jumps(),
+            own: self.own_regions(),
         };
         Ok(())
     }
@@ -320,7 +336,7 @@ impl Inferior {
         self.process = aside.process;
         self.pads = aside.pads;
         self.jumps = aside.jumps;
-        self.inherited = aside.inherited;
+        self.copied.shown = aside.copied;
         self.missing.clear();
         self.ready.clear();
         self.take_over_sites(&shown, |owner| owner.is_lasting());
