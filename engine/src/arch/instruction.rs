@@ -247,6 +247,34 @@ impl Instruction {
         in_set_of!(self, set, code => set::decode::can_be_stepped(code))
     }
 
+    /// Returns whether it repeats itself as often as a register says: a thread may stop between two
+    /// repetitions, but hits a trap at it only once.
+    pub fn is_repeated(&self) -> bool {
+        in_set_of!(self, set, code => set::repeat::is_repeated(code))
+    }
+
+    /// Returns how many repetitions may lead from these registers at it to those; `None`: it cannot, or is
+    /// not repeated.
+    pub fn repetitions<R: RegisterFile>(&self, from: &R, to: &R) -> Option<u64> {
+        in_set_of!(self, set, code => set::repeat::repetitions(code, from, to))
+    }
+
+    /// Returns the repetitions that are left.
+    pub fn repetitions_left(&self, registers: &impl RegisterFile) -> Option<u64> {
+        registers.get(in_set_of!(self, set, _code => set::repeat::COUNT))
+    }
+
+    /// Changes the repetitions that are left. Returns false if it is not repeated.
+    pub fn set_repetitions(&self, registers: &mut impl RegisterFile, left: u64) -> bool {
+        registers.set(in_set_of!(self, set, _code => set::repeat::COUNT), left)
+    }
+
+    /// Returns whether it has ended before all repetitions, or might have, by the registers behind it: the
+    /// values that it compares have decided.
+    pub fn has_ended_repeating(&self, behind: &impl RegisterFile) -> bool {
+        in_set_of!(self, set, code => set::repeat::has_ended(code, behind))
+    }
+
     /// Returns whether it may write to memory through an operand.
     pub fn may_store(&self) -> bool {
         in_set_of!(self, set, code => set::decode::may_store(code))

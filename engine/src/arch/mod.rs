@@ -8,6 +8,7 @@ mod convention;
 pub(crate) mod fixed;
 pub(crate) mod flow;
 mod instruction;
+mod no_repetitions;
 mod no_sequences;
 mod registers;
 mod simulation;

@@ -217,6 +217,28 @@ impl Debugger {
 
     /// Returns the vote on the cause of a stop.
     fn decide(&mut self, thread: ThreadId, cause: StopCause) -> Vote {
+        let vote = match self.give_back_repetitions(thread) {
+            true => self.on_repeated(thread),
+            false => self.decide_cause(thread, cause),
+        };
+        if matches!(vote, Vote::Resume) {
+            self.repeat_up_to_end(thread);
+        }
+        vote
+    }
+
+    /// Returns the vote on a thread that has made the repetitions of the instruction of the end before it.
+    fn on_repeated(&mut self, thread: ThreadId) -> Vote {
+        let is_replay = self.is_in_replay();
+        let vote = self.on_end_site(thread);
+        // Another process may be shown now, whose thread has not passed this site.
+        if !is_replay || vote.is_none() {
+            self.mark_passed(thread);
+        }
+        vote.unwrap_or(Vote::Resume)
+    }
+
+    fn decide_cause(&mut self, thread: ThreadId, cause: StopCause) -> Vote {
         match cause {
             StopCause::Site(addr) => self.on_site(thread, addr),
             StopCause::Counted(addr, id) => self.on_counted_hit(thread, addr, id),

@@ -16,6 +16,7 @@ pub(crate) const OUTPUT_DRAIN_LIMIT: usize = 1 << 20;
 impl Debugger {
     /// Reports the stop of a thread. In all-stop mode, stops all other threads first.
     pub(super) fn report_stop(&mut self, thread: ThreadId, reason: StopReason, mut shown: Shown) {
+        self.give_back_repetitions(thread);
         let abandoned = self.suspend_call(thread, &reason);
         self.note_unsent_stop(thread, &reason, abandoned.is_some());
         self.note_end_of_recording();

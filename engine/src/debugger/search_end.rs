@@ -1,5 +1,6 @@
 //! The end of a search in the program's past: recognised at a trap, or by the code behind a jump.
 
+use crate::arch::Instruction;
 use crate::debugger::Debugger;
 use crate::ids::ThreadId;
 use crate::inferior::jump_patch::Attempts;
@@ -20,6 +21,9 @@ impl Debugger {
     pub(crate) fn clear_search_end(&mut self) {
         if let Some(end) = self.stops.search_end.take() {
             self.inferior.remove_site(end.pc(), Owner::End);
+            if let Some(instruction) = self.repeated_at(end.pc()) {
+                self.inferior.remove_site(instruction.next(), Owner::End);
+            }
             tracing::debug!(compared = end.compared(), "no end of a search any more");
         }
     }
@@ -69,5 +73,73 @@ impl Debugger {
             return false;
         };
         end.is_at(&registers, |at| self.inferior.read_word(at))
+    }
+
+    /// Returns the instruction at an address if it repeats itself.
+    fn repeated_at(&self, addr: LoadAddr) -> Option<Instruction> {
+        let instruction = self.inferior.arch.read(&self.inferior.memory(), addr)?;
+        instruction.is_repeated().then_some(instruction)
+    }
+
+    /// Returns whether the end may be between two repetitions of an instruction: only a trap recognises it.
+    pub(super) fn is_end_repeated(&self) -> bool {
+        let end = self.stops.search_end.as_ref();
+        end.is_some_and(|end| self.repeated_at(end.pc()).is_some())
+    }
+
+    /// Before a thread is resumed at the instruction of the end, which repeats itself: lets it make the
+    /// repetitions up to the end, and no more, if that leads there. A trap behind the instruction stops it.
+    pub(super) fn repeat_up_to_end(&mut self, thread: ThreadId) {
+        let Some(end) = &self.stops.search_end else {
+            return;
+        };
+        let (pc, wanted) = (end.pc(), *end.registers());
+        let Some(mut registers) = self.inferior.registers(thread).filter(|it| it.pc() == pc) else {
+            return;
+        };
+        // A step sees the end itself.
+        if self.inferior.single_stepping || self.has_step(thread) {
+            return;
+        }
+        let Some(instruction) = self.repeated_at(pc) else {
+            return;
+        };
+        let Some(count) = instruction.repetitions(&registers, &wanted) else {
+            return;
+        };
+        let later = instruction.repetitions_left(&wanted);
+        if self.inferior.add_site(instruction.next(), Owner::End)
+            && instruction.set_repetitions(&mut registers, count)
+            && self.inferior.set_registers_of(thread, registers)
+            && let Some(end) = &mut self.stops.search_end
+        {
+            end.set_later(later);
+        }
+    }
+
+    /// Gives a stopped thread the repetitions back that [`Debugger::repeat_up_to_end`] has taken. If it has
+    /// made all others, it is at the instruction again. Returns whether it is.
+    pub(super) fn give_back_repetitions(&mut self, thread: ThreadId) -> bool {
+        let Some(end) = &mut self.stops.search_end else {
+            return false;
+        };
+        let (pc, Some(later)) = (end.pc(), end.set_later(None)) else {
+            return false;
+        };
+        let instruction = self.repeated_at(pc);
+        let registers = self.inferior.registers(thread);
+        let Some((instruction, mut registers)) = instruction.zip(registers) else {
+            return false;
+        };
+        let made = registers.pc() == instruction.next()
+            && instruction.repetitions_left(&registers) == Some(0)
+            && !instruction.has_ended_repeating(&registers);
+        let left = instruction.repetitions_left(&registers).unwrap_or(0);
+        instruction.set_repetitions(&mut registers, left.saturating_add(later));
+        if made {
+            registers.set_pc(pc);
+        }
+        self.inferior.set_registers_of(thread, registers);
+        made
     }
 }

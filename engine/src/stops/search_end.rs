@@ -15,6 +15,9 @@ pub(crate) struct SearchEnd {
     registers: RegisterSet,
     parts: Vec<Part>,
     compared: u64,
+    /// The repetitions that a thread makes of the instruction there behind the end, while it makes those
+    /// before it.
+    later: Option<u64>,
 }
 
 struct Part {
@@ -38,7 +41,18 @@ impl SearchEnd {
             parts: parts.collect(),
             registers,
             compared: 0,
+            later: None,
         }
+    }
+
+    /// Returns the registers there.
+    pub(crate) fn registers(&self) -> &RegisterSet {
+        &self.registers
+    }
+
+    /// Sets the repetitions of the instruction that a thread makes later. Returns those of before.
+    pub(crate) fn set_later(&mut self, later: Option<u64>) -> Option<u64> {
+        std::mem::replace(&mut self.later, later)
     }
 
     /// Returns the address of the next instruction there.

@@ -7,6 +7,7 @@ mod ends;
 mod fronts;
 mod hits;
 mod present;
+mod repeats;
 mod steps;
 mod walks;
 

@@ -30,6 +30,7 @@ mod linkage_tests;
 mod tests;
 
 use super::instruction::{Code, Instruction};
+pub(super) use super::no_repetitions as repeat;
 use dwarf::Register;
 use dwarf::register::aarch64::PSTATE;
 use effects::Effects;

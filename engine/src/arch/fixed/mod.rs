@@ -21,7 +21,7 @@ pub(super) mod watch;
 #[cfg(test)]
 mod tests;
 
-pub(super) use super::no_sequences as sequence;
+pub(super) use super::{no_repetitions as repeat, no_sequences as sequence};
 use dwarf::Register;
 
 /// An instruction and its address.

@@ -9,6 +9,7 @@ pub(crate) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
+pub(super) mod repeat;
 pub(super) mod simulation;
 pub(super) mod text;
 pub(crate) mod watch;

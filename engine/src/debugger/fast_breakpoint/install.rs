@@ -296,6 +296,9 @@ impl Debugger {
     /// Compiles the comparison with the end of a search.
     pub(super) fn compiled_end(&self) -> Option<Result<Condition, Refusal>> {
         let end = self.stops.search_end.as_ref()?;
+        if self.is_end_repeated() {
+            return Some(Err("the instruction repeats itself".into()));
+        }
         let compiled = Condition::of_expected(self.inferior.arch, &end.expected());
         let compiled = compiled.map(|condition| self.for_stack(condition));
         Some(compiled.map_err(|why| why.to_string().into()))

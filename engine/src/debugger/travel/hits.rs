@@ -97,7 +97,7 @@ impl Debugger {
     }
 
     /// The thread does not hit the breakpoints at its place again.
-    pub(super) fn mark_passed(&mut self, thread: ThreadId) {
+    pub(in crate::debugger) fn mark_passed(&mut self, thread: ThreadId) {
         if let Some(registers) = self.inferior.registers(thread)
             && let Some(state) = self.inferior.thread_mut(thread)
         {
