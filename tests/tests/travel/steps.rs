@@ -137,3 +137,28 @@ fn loops_are_stepped_back_through_for_long() {
     }
     client.disconnect();
 }
+
+#[test]
+fn steps_through_a_call_without_a_stop_leave_no_trap_flag() {
+    let fixture = Fixture::of("c/walk_world.c");
+    let mut client = recorded(&fixture, "counted");
+    // The first call becomes a jump: the recorder makes those after it without a stop.
+    for _ in 0..3 {
+        go(&mut client, "continue", &["breakpoint"]);
+    }
+    let step_in = |client: &mut DapClient| {
+        let thread = client.thread();
+        let step = json!({"threadId": thread, "granularity": "instruction"});
+        client.request_ok("stepIn", step);
+        client.expect_stopped("step");
+        assert_eq!(client.evaluate("$rflags.TF"), "false");
+        client.function_names().remove(0) == "files"
+    };
+    while step_in(&mut client) {}
+    while !step_in(&mut client) {}
+    step_back(&mut client);
+    assert_eq!(client.evaluate("$rflags.TF"), "false");
+    while step_in(&mut client) {}
+    while !step_in(&mut client) {}
+    client.disconnect();
+}

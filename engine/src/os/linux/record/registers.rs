@@ -189,6 +189,13 @@ impl Registers {
         is_stepped
     }
 
+    /// Executes `popfq`, which takes this word off the stack.
+    pub fn pop_flags(&mut self, word: u64) {
+        self.0[FLAGS] = word;
+        self.0[RSP] = self.0[RSP].wrapping_add(8);
+        self.0[RIP] = self.0[RIP].wrapping_add(1);
+    }
+
     /// Returns a digest of all words but the number of the system call, and without what stops of the
     /// debugger leave in the flags.
     pub fn digest(&self) -> u64 {

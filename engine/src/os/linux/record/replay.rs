@@ -242,7 +242,7 @@ impl Replay {
             (Stop::Signal(libc::SIGTRAP), _)
                 if (self.is_stepping || self.is_leaving) && self.is_in_buffer() =>
             {
-                self.tracee.go(true, 0);
+                buffer::step_on(&self.tracee);
                 Ok(Replayed::GoesOn)
             }
             (Stop::Signal(libc::SIGTRAP), _) if std::mem::take(&mut self.is_leaving) => {
@@ -250,7 +250,7 @@ impl Replay {
             }
             (Stop::Interrupted, _) if self.is_in_buffer() => {
                 self.is_leaving = true;
-                self.tracee.go(true, 0);
+                buffer::step_on(&self.tracee);
                 Ok(Replayed::GoesOn)
             }
             (Stop::Signal(_) | Stop::Interrupted | Stop::Group(_), _) => Ok(match stop.seen() {

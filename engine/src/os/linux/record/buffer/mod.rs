@@ -33,6 +33,7 @@ mod zones;
 pub use layout::{NEXT_RECORD, PASSED_END, is_own};
 pub use refill::{Arrival, Refill};
 pub use segments::Segments;
+pub use stops::step_on;
 
 use super::log::Log;
 use super::patches::Patches;

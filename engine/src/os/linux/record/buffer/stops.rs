@@ -70,6 +70,21 @@ impl Buffer {
     }
 }
 
+/// Lets a thread execute one instruction of the stub. It does not execute `popfq`: the kernel takes the trap
+/// flag for the program's from then on, until the thread is not stepped any more.
+pub fn step_on(tracee: &Tracee) {
+    /// `popfq`
+    const POP_FLAGS: u8 = 0x9d;
+    if let Ok(mut registers) = tracee.registers()
+        && tracee.read(registers.pc(), 1) == [POP_FLAGS]
+        && let Some(flags) = tracee.word(registers.sp())
+    {
+        registers.pop_flags(flags);
+        registers.write(tracee.thread());
+    }
+    tracee.go(true, 0);
+}
+
 impl Recorder {
     /// Returns the registers at a stop for a system call, after what the buffer has to do then.
     pub(in super::super) fn registers_at_call(&mut self) -> io::Result<Registers> {
@@ -129,7 +144,7 @@ impl Recorder {
             return Ok(true);
         }
         if is_inside && self.is_stepping {
-            self.head.go(true, 0);
+            step_on(&self.head);
         }
         Ok(is_inside && self.is_stepping)
     }
@@ -137,7 +152,7 @@ impl Recorder {
     /// Lets a thread leave the code of the buffer, by steps. Returns false if it has.
     fn leave_buffer(&mut self, mut registers: Registers) -> io::Result<bool> {
         if registers.pc() != PASSED {
-            self.head.go(true, 0);
+            step_on(&self.head);
             return Ok(true);
         }
         // The call might block.
