@@ -15,6 +15,7 @@ pub(crate) mod matrix;
 mod memory;
 pub(super) mod registers;
 pub(crate) mod relocate;
+pub(super) mod repeat;
 pub(super) mod sequence;
 pub(super) mod simulation;
 pub(super) mod text;
@@ -30,7 +31,6 @@ mod linkage_tests;
 mod tests;
 
 use super::instruction::{Code, Instruction};
-pub(super) use super::no_repetitions as repeat;
 use dwarf::Register;
 use dwarf::register::aarch64::PSTATE;
 use effects::Effects;

@@ -14,6 +14,7 @@ pub(super) mod extended;
 pub(super) mod heuristic_unwind;
 pub(super) mod registers;
 pub(super) mod relocate;
+pub(super) mod repeat;
 pub(super) mod simulation;
 pub(super) mod text;
 pub(super) mod watch;
@@ -21,7 +22,7 @@ pub(super) mod watch;
 #[cfg(test)]
 mod tests;
 
-pub(super) use super::{no_repetitions as repeat, no_sequences as sequence};
+pub(super) use super::no_sequences as sequence;
 use dwarf::Register;
 
 /// An instruction and its address.

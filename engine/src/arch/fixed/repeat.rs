@@ -1,0 +1,3 @@
+//! No instruction repeats.
+
+pub use super::super::no_repetitions::*;
