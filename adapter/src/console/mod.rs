@@ -76,6 +76,7 @@ static COMMANDS: &[Command] = &[
     past::REVERSE_CONTINUE,
     past::LAST_WRITE,
     past::REPLAY,
+    past::RECORD,
     past::RECORDING,
     addresses::MAPS,
     memory::MEMORY,

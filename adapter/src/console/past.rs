@@ -162,17 +162,35 @@ pub const REPLAY: Command = Command {
     complete: Complete::Words(|_, _| Vec::new()),
 };
 
+pub const RECORD: Command = Command {
+    name: "record",
+    arguments: "",
+    help: "record the program from this stop on",
+    more: "Afterwards it can be gone back in, to this stop. The program must have one thread. The setting \
+           `record` records it from its first instruction on.",
+    when: RequiredState::Stopped,
+    run: |call| {
+        let thread = call.thread()?;
+        past::record(call.session, thread)?;
+        Ok("The program is recorded from here on.".to_owned())
+    },
+    complete: Complete::Words(|_, _| Vec::new()),
+};
+
 pub const RECORDING: Command = Command {
     name: "recording",
     arguments: "",
     help: "what is recorded, and where in it the program is shown",
     more: "",
     when: RequiredState::Process,
-    run: |call| match recording(call.session) {
+    run: |call| {
+        match recording(call.session) {
         Some(recording) => Ok(state_of(&recording)),
         None => Err(RequestError::Other(
-            "the program is not recorded; set `record` to true in the launch settings".to_owned(),
+            "the program is not recorded; `record` begins here, the launch setting `record` at the start"
+                .to_owned(),
         )),
+    }
     },
     complete: Complete::Words(|_, _| Vec::new()),
 };

@@ -92,6 +92,16 @@ pub fn go_to_last_write(
     Ok(())
 }
 
+/// Records the program from this stop on.
+///
+/// # Errors
+/// It is not stopped, or cannot be recorded; the error says why.
+pub fn record(session: &mut Session, thread: ThreadId) -> Result<(), RequestError> {
+    session.debugger.begin_recording(thread)?;
+    announce(session);
+    Ok(())
+}
+
 /// Runs the recording once more up to the place that is shown: log messages and tracepoints tell what they
 /// would have told. The stop is then reported again.
 ///

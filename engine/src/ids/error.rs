@@ -55,6 +55,9 @@ pub enum Error {
     /// A past stop cannot be changed or run; the text says what was refused.
     #[error("this is a past stop: {0}. `:past present` returns to the present one")]
     InThePast(&'static str),
+    /// The program cannot be recorded; the text says why.
+    #[error("the program is not recorded: {0}")]
+    NotRecorded(String),
     /// The past has no such stop; the text says why.
     #[error("{0}")]
     NoSuchPast(String),

@@ -208,6 +208,14 @@ impl Sites {
         all
     }
 
+    /// Returns all traps, with the program's bytes under them. There must be no jumps.
+    pub fn traps(&self) -> Vec<(LoadAddr, Vec<u8>)> {
+        let len = self.arch.breakpoint().len();
+        let all = self.sites.iter();
+        all.map(|(addr, site)| (*addr, site.original.get()[..len].to_vec()))
+            .collect()
+    }
+
     /// Returns whether a site has an owner.
     pub fn has_owner(&self, addr: LoadAddr, owner: Owner) -> bool {
         let site = self.sites.get(&addr);

@@ -87,6 +87,18 @@ pub(crate) struct Trial {
 }
 
 impl Inferior {
+    /// Begins to record the process, at a stop of its only thread.
+    ///
+    /// # Errors
+    /// Why it is not recorded: it is as before then.
+    pub(crate) fn begin_recording(&mut self, thread: ThreadId) -> Result<(), String> {
+        self.write_registers(thread);
+        self.end_all_jumps();
+        self.os.begin_recording(thread, &self.sites.traps())?;
+        self.note_change();
+        Ok(())
+    }
+
     /// Returns the place that a stopped thread is at; `None` if it is gone.
     pub(crate) fn mark(&mut self, thread: ThreadId) -> Option<Mark> {
         self.write_registers(thread);

@@ -105,6 +105,14 @@ pub trait Recordings {
     fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
         Vec::new()
     }
+    /// Begins to record the process, whose only thread is stopped, and which has these patches of the debugger
+    /// in its code: the program's bytes under them.
+    ///
+    /// # Errors
+    /// Why it is not recorded: it is as before then.
+    fn begin_recording(&mut self, _: ThreadId, _: &[(LoadAddr, Vec<u8>)]) -> Result<(), String> {
+        Err("recording needs Linux on x86-64".to_owned())
+    }
     /// Returns the state of the recording; `None`: the process is not recorded.
     fn recording(&self) -> Option<RecordingState> {
         None

@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod asks;
+mod begun;
 mod console;
 mod ends;
 mod fronts;

@@ -4,6 +4,7 @@
 //! replay is the program, with its thread. Where the recording ends, the program itself is shown again
 //! and runs on. Where a way back leads is searched by `search`, as `stops/travel` decides.
 
+mod begin;
 mod hits;
 mod rows;
 mod search;

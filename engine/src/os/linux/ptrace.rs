@@ -101,6 +101,45 @@ pub fn set_options_for_recording(tid: ThreadId) -> io::Result<()> {
     order(Order::SetOptions, tid.0, 0, RECORDED as usize).map(drop)
 }
 
+/// Where the kernel tells a thread about restartable sequences (rseq(2)).
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "only some machines record")]
+pub struct Sequences {
+    pub addr: u64,
+    pub len: u32,
+    pub signature: u32,
+}
+
+/// PTRACE_GET_RSEQ_CONFIGURATION of a stopped thread; `None`: it has registered none, or the kernel does not
+/// say.
+#[allow(dead_code, reason = "only some machines record")]
+pub fn restartable_sequences(tid: ThreadId) -> Option<Sequences> {
+    /// `PTRACE_GET_RSEQ_CONFIGURATION`
+    const GET_CONFIGURATION: u32 = 0x420f;
+    /// `struct ptrace_rseq_configuration`
+    #[repr(C)]
+    #[derive(Default)]
+    struct Configuration {
+        pointer: u64,
+        size: u32,
+        signature: u32,
+        flags: u32,
+        padding: u32,
+    }
+    let mut found = Configuration::default();
+    // SAFETY: the kernel writes at most as many bytes as `found` has.
+    let len = result(unsafe {
+        let len = size_of::<Configuration>();
+        libc::ptrace(GET_CONFIGURATION, tid.0, len, &raw mut found)
+    });
+    let len = len.ok()?;
+    (len > 0 && found.pointer != 0).then_some(Sequences {
+        addr: found.pointer,
+        len: found.size,
+        signature: found.signature,
+    })
+}
+
 /// PTRACE_SYSCALL: to the next start or end of a system call.
 #[allow(dead_code, reason = "only some machines record")]
 pub fn resume_to_call(tid: ThreadId) -> io::Result<()> {

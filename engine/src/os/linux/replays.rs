@@ -39,6 +39,16 @@ impl Recordings for LinuxBackend {
         recording.map_or_else(Vec::new, |recording| recording.mapped_later())
     }
 
+    fn begin_recording(
+        &mut self,
+        thread: ThreadId,
+        patches: &[(LoadAddr, Vec<u8>)],
+    ) -> Result<(), String> {
+        let recording = super::record::begin_at_stop(thread.0, patches)?;
+        self.recording = Some(Box::new(recording));
+        Ok(())
+    }
+
     fn recording(&self) -> Option<RecordingState> {
         Some(self.recording.as_ref()?.state())
     }

@@ -56,15 +56,60 @@ static PROGRAM: [libc::sock_filter; 7] = [
 ];
 const _: () = assert!(OWN >> 32 == 0 && OF_BUFFER >> 32 == 0);
 
+/// The system calls by which a program that runs gets the filter, whose [`argument`] is in the recorder's
+/// page, and by which its time-stamp counter becomes a fault.
+pub const CALLS: [(libc::c_long, [u64; 6]); 3] = [
+    (
+        libc::SYS_prctl,
+        [SET_TIME_STAMP as u64, IS_FAULT, 0, 0, 0, 0],
+    ),
+    (
+        libc::SYS_prctl,
+        [libc::PR_SET_NO_NEW_PRIVS as u64, 1, 0, 0, 0, 0],
+    ),
+    (
+        libc::SYS_prctl,
+        [
+            libc::PR_SET_SECCOMP as u64,
+            libc::SECCOMP_MODE_FILTER as u64,
+            scratch::ROOM,
+            0,
+            0,
+            0,
+        ],
+    ),
+];
+
+/// The call that takes back what those before the last have done, as far as that is possible.
+pub const BACK: (libc::c_long, [u64; 6]) = (
+    libc::SYS_prctl,
+    [SET_TIME_STAMP as u64, IS_ALLOWED, 0, 0, 0, 0],
+);
+
+/// Returns the filter as an argument at this address: `struct sock_fprog`, and the program.
+pub fn argument(at: u64) -> Vec<u8> {
+    const HEADER: u64 = 16;
+    let mut bytes = (PROGRAM.len() as u64).to_le_bytes().to_vec();
+    bytes.extend((at + HEADER).to_le_bytes());
+    for step in PROGRAM {
+        bytes.extend(step.code.to_le_bytes());
+        bytes.extend([step.jt, step.jf]);
+        bytes.extend(step.k.to_le_bytes());
+    }
+    bytes
+}
+
+/// `PR_SET_TSC`, `PR_TSC_ENABLE` and `PR_TSC_SIGSEGV`
+const SET_TIME_STAMP: libc::c_int = 26;
+const IS_ALLOWED: libc::c_ulong = 1;
+const IS_FAULT: libc::c_ulong = 2;
+
 /// Puts this process and its future ones under the filter: they gain no privileges by executing
 /// programs. Makes the time-stamp counter a fault. May be called in a forked child.
 ///
 /// # Errors
 /// The kernel has no seccomp filters, or a sandbox forbids them.
 pub fn install() -> io::Result<()> {
-    /// `PR_SET_TSC` and `PR_TSC_SIGSEGV`
-    const SET_TIME_STAMP: libc::c_int = 26;
-    const IS_FAULT: libc::c_ulong = 2;
     let program = libc::sock_fprog {
         len: PROGRAM.len() as u16,
         filter: PROGRAM.as_ptr().cast_mut(),

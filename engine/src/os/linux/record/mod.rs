@@ -23,6 +23,7 @@ mod processor;
 mod recorder;
 mod registers;
 mod replay;
+mod running;
 mod scratch;
 mod session;
 mod signals;
@@ -73,6 +74,29 @@ pub(super) fn begin(pid: i32) -> io::Result<Recording> {
     start::prepare(&head)?;
     let mut recorder = Recorder::new(head, HashEvents::Never, processors)?;
     recorder.stops_before_exit = true;
+    Ok(Recording::new(recorder))
+}
+
+/// Begins to record a program of the debugger's that runs already, at a stop of its only thread. `patches`: the
+/// program's bytes under those of the debugger.
+///
+/// # Errors
+/// Why it is not recorded: it runs as before then.
+pub(super) fn begin_at_stop(
+    pid: i32,
+    patches: &[(LoadAddr, Vec<u8>)],
+) -> Result<Recording, String> {
+    let head = tracee::Tracee::new(pid).map_err(|error| error.to_string())?;
+    if let Some(why) = running::refusal(&head) {
+        return Err(why.to_owned());
+    }
+    let fail = |error: io::Error| error.to_string();
+    let processors = Processors::of(pid).map_err(fail)?;
+    running::prepare(&head).map_err(fail)?;
+    let one = Processors::current();
+    one.set_for(0);
+    one.set_for(pid);
+    let recorder = Recorder::at_stop(head, processors, patches).map_err(fail)?;
     Ok(Recording::new(recorder))
 }
 

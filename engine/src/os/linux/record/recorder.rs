@@ -93,9 +93,39 @@ impl Recorder {
     /// # Errors
     /// The system refuses a snapshot.
     pub fn new(head: Tracee, hashes: HashEvents, processors: Processors) -> io::Result<Recorder> {
+        let mut recorder = Recorder::of(head, hashes, processors)?;
+        recorder.program_begins()?;
+        Ok(recorder)
+    }
+
+    /// Begins with a program that [`running::prepare`](super::running::prepare) has prepared, and that has
+    /// these patches of the debugger: the program's bytes under them. If the system
+    /// refuses a snapshot, the recording has ended.
+    ///
+    /// # Errors
+    /// The program has ended.
+    pub fn at_stop(
+        head: Tracee,
+        processors: Processors,
+        patches: &[(LoadAddr, Vec<u8>)],
+    ) -> io::Result<Recorder> {
+        let mut recorder = Recorder::of(head, HashEvents::Never, processors)?;
+        for (addr, original) in patches {
+            recorder.patches.set(addr.0, Some(original));
+        }
+        recorder.is_at_start = false;
+        recorder.stops_before_exit = true;
+        if let Err(error) = recorder.program_begins() {
+            recorder.ended = Some(error.to_string());
+            recorder.threads.insert(recorder.head.pid, false);
+        }
+        Ok(recorder)
+    }
+
+    fn of(head: Tracee, hashes: HashEvents, processors: Processors) -> io::Result<Recorder> {
         let process = super::super::copy::open_process(head.pid)?;
         let patches = Patches::default();
-        let mut recorder = Recorder {
+        Ok(Recorder {
             head,
             process,
             log: Log::default(),
@@ -124,9 +154,7 @@ impl Recorder {
             is_at_start: true,
             stops_before_exit: false,
             threads: BTreeMap::new(),
-        };
-        recorder.program_begins()?;
-        Ok(recorder)
+        })
     }
 
     /// Records until the program and the processes that it has started have ended.
@@ -443,7 +471,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// The program is at its first instruction.
+    /// The recording of a program begins here.
     fn program_begins(&mut self) -> io::Result<()> {
         self.boundary = None;
         self.held.clear();

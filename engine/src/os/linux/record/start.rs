@@ -121,8 +121,16 @@ pub fn prepare(program: &Tracee) -> io::Result<()> {
         }
         program.resume_to_call_end();
     }
-    let registers = program.registers()?;
-    let pc = registers.pc();
+    map_page(program)?;
+    hide_vdso(program, program.registers()?.sp())
+}
+
+/// Maps the recorder's page in a stopped program.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn map_page(program: &Tracee) -> io::Result<()> {
+    let pc = program.registers()?.pc();
     let covered = program.read(pc, scratch::CODE.len());
     program.write(pc, &scratch::CODE)?;
     let injected = Injection::begin(program.thread(), LoadAddr(pc)).and_then(|mut injection| {
@@ -149,7 +157,7 @@ pub fn prepare(program: &Tracee) -> io::Result<()> {
     }
     program.write(scratch::CALL, &scratch::CODE)?;
     const _: () = assert!(CALL_LEN + 1 == scratch::CODE.len() as u64);
-    hide_vdso(program, registers.sp())
+    Ok(())
 }
 
 /// Makes the entry of the auxiliary vector that leads to the vdso one that is ignored.
