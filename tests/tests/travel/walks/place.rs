@@ -11,8 +11,9 @@ const STACK_BYTES: u64 = 2048;
 /// The resume flag, which stops of the debugger leave.
 const RESUME_FLAG: u64 = 1 << 16;
 
-/// What tells a place apart from all others: the program counter, the stack pointer and the ticks.
-pub type Key = (String, u64, u64);
+/// What tells a place apart from all others: the program counter, the stack pointer, the ticks, and what is left
+/// to do of an instruction that repeats itself.
+pub type Key = (String, u64, u64, u64);
 
 /// A stop.
 #[derive(Clone, Debug)]
@@ -114,7 +115,11 @@ impl Looks {
         let is_own = top["source"]["path"] == self.source.as_str();
         let ticks = is_own.then(|| client.evaluate("ticks"));
         let pc = top["instructionPointerReference"].as_str();
-        let key = ticks.and_then(|ticks| Some((pc?.to_owned(), sp, ticks.parse().ok()?)));
+        let left = match pc.is_some_and(|pc| is_repeated(client, pc)) {
+            true => number("rcx"),
+            false => 0,
+        };
+        let key = ticks.and_then(|ticks| Some((pc?.to_owned(), sp, ticks.parse().ok()?, left)));
         Place {
             key,
             function: top["name"].as_str().unwrap_or_default().to_owned(),
@@ -126,6 +131,14 @@ impl Looks {
             shown,
         }
     }
+}
+
+/// Returns whether the instruction at an address repeats itself.
+fn is_repeated(client: &mut DapClient, pc: &str) -> bool {
+    let asked = json!({"memoryReference": pc, "instructionCount": 1});
+    let body = client.request_ok("disassemble", asked);
+    let text = body["instructions"][0]["instruction"].as_str();
+    text.is_some_and(|text| text.starts_with("rep"))
 }
 
 /// Returns the variables of a scope of a frame, groups of them as one.
@@ -180,7 +193,7 @@ impl std::fmt::Display for Place {
         } = self;
         write!(formatter, "{function}:{line} before event {event}")?;
         match &self.key {
-            Some((pc, sp, ticks)) => write!(formatter, " ({pc}, {sp:#x}, {ticks} ticks)"),
+            Some((pc, sp, ticks, _)) => write!(formatter, " ({pc}, {sp:#x}, {ticks} ticks)"),
             None => Ok(()),
         }
     }

@@ -171,9 +171,12 @@ impl<'a> Walk<'a> {
         }
         let motion = self.choose();
         let before = self.at.clone();
+        // A jump out of a handler leads into the middle of a line.
+        let was_signal = self.reason == "exception";
         if let Some(reason) = self.go(motion) {
             self.check_way(motion, &before, &reason);
             self.check_inverse(motion, before);
+            self.is_whole_step &= !was_signal;
         }
     }
 
@@ -273,7 +276,7 @@ impl<'a> Walk<'a> {
     /// A hit condition means the hits that it would mean in a program that nothing else stops.
     fn check_number(&mut self) {
         let is_counted = self.at.line == self.fixture.line(COUNTED) && !self.looks.is_optimized;
-        if let Some((_, _, ticks)) = &self.at.key
+        if let Some((_, _, ticks, _)) = &self.at.key
             && is_counted
             && !self.hits.contains(ticks)
         {
@@ -429,8 +432,11 @@ impl<'a> Walk<'a> {
         self.trail.push("data".to_owned());
     }
 
-    /// Calls a function, which changes nothing.
+    /// Calls a function, which changes nothing but ticks: where these are watched, it would stop.
     fn call(&mut self) {
+        if self.settings.get("data") == Some(&json!(true)) {
+            return;
+        }
         let call = *self
             .random
             .choice(self.program.calls)
