@@ -102,6 +102,30 @@ impl Copies {
         self.absorb(ThreadId(pid), event)
     }
 
+    /// Takes a thread in that was created in a copy.
+    pub fn add(&self, pid: i32) {
+        self.0.borrow_mut().insert(pid);
+    }
+
+    /// Kills a copy with these other threads, and collects them: the end of a process comes after that of its
+    /// threads.
+    pub fn collect(&self, copy: &ProcessCopy, threads: impl Iterator<Item = i32>) {
+        copy.kill();
+        for pid in threads {
+            self.collect_thread(pid);
+        }
+    }
+
+    /// Collects a thread of a copy that ends.
+    pub fn collect_thread(&self, pid: i32) {
+        while self.0.borrow().contains(&pid) {
+            match ptrace::wait_blocking(pid) {
+                Some((_, event)) if !event.is_end() => {}
+                _ => drop(self.0.borrow_mut().remove(&pid)),
+            }
+        }
+    }
+
     /// Copies the process of a stopped thread that is outside of a system call, or in one that will
     /// be restarted. `instruction`: the address of a system call instruction in the process. The
     /// thread is as before afterwards; its other threads should be stopped. The copy is stopped, and has the

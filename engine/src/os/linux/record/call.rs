@@ -1,15 +1,16 @@
 //! The system calls of a recorded program: what is done about each when it begins, and logged when it
 //! ends.
 
-use super::calls::{self, Class, Plan, Special};
+use super::calls::{self, Class, Plan, Row, Special, Waits};
 use super::family::Birth;
-use super::log::{Effect, Entry, Written, read_outputs};
+use super::log::{Effect, Entry, State, Written, read_outputs};
 use super::recorder::Recorder;
 use super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
 use super::{mapping, own};
 use crate::os::ThreadEvent;
 use std::fs::File;
 use std::io;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// The most memory that a log takes: 1 GiB.
@@ -29,14 +30,21 @@ enum Kind {
         plan: Plan,
         birth: Box<Birth>,
     },
+    Thread(Plan),
     Execute,
 }
 
 /// A system call that the program is in.
 pub struct Call {
     pub entry: Entry,
-    before: Registers,
+    pub before: Registers,
     kind: Kind,
+    /// What it may wait for.
+    pub waits: Waits,
+    /// The state before it, if other threads may run while the kernel makes it.
+    pub state: Option<Rc<State>>,
+    /// Whether its arguments are not those of the program.
+    is_changed: bool,
 }
 
 impl Call {
@@ -52,7 +60,6 @@ impl Call {
 impl Recorder {
     pub(super) fn on_call(&mut self, registers: Registers) -> io::Result<()> {
         let number = registers.number();
-        let entry = Entry::of(&registers);
         if !registers.is_long_mode() {
             self.end_recording("it executes 32-bit code".to_owned());
             return Ok(());
@@ -70,15 +77,47 @@ impl Recorder {
             ));
             return Ok(());
         };
+        if self.running.is_interrupted && row.waits != Waits::Never {
+            // The interrupt comes first: it would end the call, of which a part may be done then. It is
+            // reported before the thread executes anything, unless it was already.
+            self.running.is_interrupted = false;
+            self.repeat_call(registers);
+            self.run();
+            return Ok(());
+        }
+        if self.has_threads() && self.waits_in(row, registers)? {
+            return Ok(());
+        }
+        self.make_call(row, registers)
+    }
+
+    /// Moves the running thread back to the start of its call.
+    pub(super) fn repeat_call(&mut self, mut registers: Registers) {
+        let effect = Effect::Interrupted {
+            repeated_as: registers.number(),
+            outputs: Box::default(),
+        };
+        self.log.push(Entry::of(&registers), effect);
+        registers.repeat_call(registers.number());
+        registers.write(self.running.tracee.thread());
+        self.running.boundary = Some(registers);
+    }
+
+    /// Handles a system call that does not have to wait.
+    pub(super) fn make_call(&mut self, row: &Row, registers: Registers) -> io::Result<()> {
+        let entry = Entry::of(&registers);
         let arguments = registers.arguments();
+        self.note_of_thread(&registers);
         let kind = match row.class {
             Class::Answer(result) => return self.answer(registers, result, Vec::new()),
-            Class::Own(call, outputs) => match own::answer(call, &arguments, self.head.pid) {
-                Some((result, written)) if self.write_all(&written) => {
-                    return self.answer(registers, result, written);
+            Class::Own(call, outputs) => {
+                match own::answer(call, &arguments, self.pid, self.running.tracee.pid) {
+                    Some((result, written)) if self.write_all(&written) => {
+                        return self.answer(registers, result, written);
+                    }
+                    _ => Kind::Log(self.plan(outputs, &arguments)),
                 }
-                _ => Kind::Log(self.plan(outputs, &arguments)),
-            },
+            }
             Class::Refuse(reason) => {
                 self.end_recording(format!("it calls {}: {reason}", row.name));
                 return Ok(());
@@ -119,9 +158,23 @@ impl Recorder {
                 false => Kind::Log(Plan::default()),
             },
             Class::Special(Special::Processors) => Kind::Processors,
+            Class::Special(Special::Execute) if self.has_threads() => {
+                self.end_recording("it executes a program while it has threads".to_owned());
+                return Ok(());
+            }
             Class::Special(Special::Execute) => Kind::Execute,
             Class::Special(Special::SignalReturn) => Kind::SignalReturn,
-            Class::Special(Special::Restart) => Kind::Log(self.interrupted.clone()),
+            Class::Special(Special::Restart) => Kind::Log(self.running.interrupted.clone()),
+            Class::Special(Special::Futex) => Kind::Log(self.plan(
+                &[calls::Output::Buffer(0, calls::Length::Bytes(4))],
+                &arguments,
+            )),
+            Class::Special(Special::Yield) => return self.yield_turn(registers),
+            Class::Special(Special::Exit)
+                if registers.number() == libc::SYS_exit && self.has_threads() =>
+            {
+                return self.exit_thread(registers);
+            }
             Class::Special(Special::Exit) if std::mem::take(&mut self.stops_before_exit) => {
                 return self.stop_before_exit(registers);
             }
@@ -132,33 +185,39 @@ impl Recorder {
                 return Ok(());
             }
         };
-        self.call = Some(Call {
+        let may_leave = matches!(row.waits, Waits::Kernel | Waits::Output(_));
+        let state = (may_leave && self.has_threads()).then(|| Rc::new(self.state(registers)));
+        self.running.call = Some(Call {
             entry,
             before: registers,
             kind,
+            waits: row.waits,
+            state,
+            is_changed: std::mem::take(&mut self.running.is_call_changed),
         });
-        self.head.resume_to_call_end();
+        self.running.tracee.resume_to_call_end();
         Ok(())
     }
 
     /// Returns whether an argument stands for the program's thread.
     fn is_own(&self, pid: u64) -> bool {
-        pid as i32 == 0 || pid as i32 == self.head.pid
+        let pid = pid as i32;
+        pid == 0 || pid == self.running.tracee.pid || self.others.contains_key(&pid)
     }
 
-    fn plan(&self, outputs: &[calls::Output], arguments: &[u64; 6]) -> Plan {
-        let read = |addr: u64, bytes: &mut [u8]| self.head.read_into(addr, bytes);
+    pub(super) fn plan(&self, outputs: &[calls::Output], arguments: &[u64; 6]) -> Plan {
+        let read = |addr: u64, bytes: &mut [u8]| self.running.tracee.read_into(addr, bytes);
         Plan::of(outputs, arguments, &read)
     }
 
     /// Writes what a call would write. Returns false if the program has given a wrong address.
-    fn write_all(&self, written: &[Written]) -> bool {
+    pub(super) fn write_all(&self, written: &[Written]) -> bool {
         let mut all = written.iter();
-        all.all(|(addr, bytes)| self.head.write(*addr, bytes).is_ok())
+        all.all(|(addr, bytes)| self.running.tracee.write(*addr, bytes).is_ok())
     }
 
     /// Answers a system call instead of the kernel.
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         mut registers: Registers,
         result: i64,
@@ -167,23 +226,16 @@ impl Recorder {
         let entry = Entry::of(&registers);
         self.log.push(entry, call_of(result, written.into()));
         registers.answer(result);
-        registers.write(self.head.thread());
-        self.boundary = Some(registers);
+        registers.write(self.running.tracee.thread());
+        self.running.boundary = Some(registers);
         self.go_on_behind_call(true)
     }
 
     /// Lets the debugger see that the program is about to exit: it will make the call again.
-    fn stop_before_exit(&mut self, mut registers: Registers) -> io::Result<()> {
+    fn stop_before_exit(&mut self, registers: Registers) -> io::Result<()> {
         let code = registers.arguments()[0] as u8;
-        let effect = Effect::Interrupted {
-            repeated_as: registers.number(),
-            outputs: Box::default(),
-        };
-        self.log.push(Entry::of(&registers), effect);
-        registers.repeat_call(registers.number());
-        registers.write(self.head.thread());
-        self.boundary = Some(registers);
-        self.head.leave_call()?;
+        self.repeat_call(registers);
+        self.running.tracee.leave_call()?;
         self.report(ThreadEvent::Exiting(i32::from(code)));
         Ok(())
     }
@@ -208,6 +260,26 @@ impl Recorder {
             _ => {
                 let flags = before.arguments()[0];
                 let has = |flag: i32| flags & flag as u32 as u64 != 0;
+                if has(libc::CLONE_THREAD) && self.records_threads {
+                    if has(libc::CLONE_CHILD_SETTID) || has(libc::CLONE_PIDFD) {
+                        let reason = "it starts a thread in a way that is not recorded";
+                        self.end_recording(reason.to_owned());
+                        return None;
+                    }
+                    changed.set_argument(0, flags & !UNTRACED);
+                    if changed != *before {
+                        changed.write(self.running.tracee.thread());
+                        self.running.is_call_changed = true;
+                    }
+                    return Some(Kind::Thread(self.plan(
+                        if has(libc::CLONE_PARENT_SETTID) {
+                            &[calls::Output::Buffer(2, calls::Length::Bytes(4))]
+                        } else {
+                            &[]
+                        },
+                        &before.arguments(),
+                    )));
+                }
                 if has(libc::CLONE_VM) && !has(libc::CLONE_VFORK) || has(libc::CLONE_THREAD) {
                     self.end_recording("it starts a thread".to_owned());
                     return None;
@@ -223,7 +295,7 @@ impl Recorder {
         }
         let is_changed = changed != *before;
         if is_changed {
-            changed.write(self.head.thread());
+            changed.write(self.running.tracee.thread());
         }
         let birth = Box::new(Birth {
             call: is_changed.then_some(*before),
@@ -233,26 +305,34 @@ impl Recorder {
     }
 
     pub(super) fn on_call_end(&mut self) -> io::Result<()> {
-        let mut after = self.head.registers()?;
-        let Some(call) = self.call.take() else {
+        let mut after = self.running.tracee.registers()?;
+        let Some(call) = self.running.call.take() else {
             self.run();
             return Ok(());
         };
-        if self.is_interrupting
-            && after.result() == -i64::from(libc::EINTR)
-            && !self.head.has_pending_signal()
-        {
-            // The debugger has interrupted a call that the kernel never makes again.
+        if call.is_changed {
+            after.take_arguments(&call.before);
+            after.write(self.running.tracee.thread());
+        }
+        let is_by_recorder = self.turns.takes_interrupt();
+        let is_ours = self.running.is_interrupting && after.result() == -i64::from(libc::EINTR)
+            || is_by_recorder && is_ended_early(after.result());
+        if is_ours && !self.running.tracee.has_pending_signal() {
+            // The debugger has interrupted a call that the kernel never makes again, or the recorder one
+            // that waits while other threads can run.
             after = call.before;
             after.repeat_call(call.entry.number);
-            after.write(self.head.thread());
+            after.write(self.running.tracee.thread());
             let effect = Effect::Interrupted {
                 repeated_as: call.entry.number,
                 outputs: Box::default(),
             };
             self.log.push(call.entry, effect);
-            self.boundary = Some(after);
-            return self.go_on_behind_call(false);
+            self.running.boundary = Some(after);
+            return match is_by_recorder {
+                true => self.repeat_later(after),
+                false => self.go_on_behind_call(false),
+            };
         }
         let result = after.result();
         let is_interrupted = RESTARTS.contains(&result);
@@ -265,10 +345,10 @@ impl Recorder {
                     ));
                     return Ok(());
                 };
-                let outputs = read_outputs(&self.head, written);
+                let outputs = read_outputs(&self.running.tracee, written);
                 match is_interrupted {
                     true => {
-                        self.interrupted = plan;
+                        self.running.interrupted = plan;
                         interrupted(result, call.entry.number, outputs)
                     }
                     false => Effect::Call {
@@ -290,14 +370,28 @@ impl Recorder {
                 return Ok(());
             }
             Kind::LogIfFailed | Kind::Execute => call_of(result, Box::default()),
+            Kind::Thread(_) if is_interrupted => {
+                interrupted(result, call.entry.number, Box::default())
+            }
+            Kind::Thread(_) if result < 0 => call_of(result, Box::default()),
+            Kind::Thread(plan) => {
+                let written = plan.written(result).unwrap_or_default();
+                Effect::Thread {
+                    thread: result as i32,
+                    outputs: read_outputs(&self.running.tracee, written),
+                }
+            }
             Kind::Processors => {
                 let [thread, _, addr, ..] = call.entry.arguments;
                 let len = usize::try_from(result).unwrap_or(0);
                 let bits = self.family.processors().bits();
                 if let Some(bits) = bits.get(..len).filter(|_| self.is_own(thread)) {
-                    self.head.write(addr, bits)?;
+                    self.running.tracee.write(addr, bits)?;
                 }
-                call_of(result, read_outputs(&self.head, vec![(addr, len)]))
+                call_of(
+                    result,
+                    read_outputs(&self.running.tracee, vec![(addr, len)]),
+                )
             }
             Kind::Repeat => Effect::Repeat { result },
             Kind::Map if result < 0 && result > -4096 => call_of(result, Box::default()),
@@ -311,7 +405,7 @@ impl Recorder {
             Kind::Fork { plan, birth } => {
                 if birth.call.is_some() {
                     after.take_arguments(&call.before);
-                    after.write(self.head.thread());
+                    after.write(self.running.tracee.thread());
                 }
                 match is_interrupted {
                     // A signal has come before the process was created.
@@ -319,14 +413,14 @@ impl Recorder {
                     false => {
                         let written = plan.written(result).unwrap_or_default();
                         let mut outputs = std::mem::take(&mut self.given_back);
-                        outputs.extend(read_outputs(&self.head, written));
+                        outputs.extend(read_outputs(&self.running.tracee, written));
                         call_of(result, outputs.into_boxed_slice())
                     }
                 }
             }
         };
         self.log.push(call.entry, effect);
-        self.boundary = Some(after);
+        self.running.boundary = Some(after);
         if !is_interrupted {
             let now = Instant::now();
             self.hash_last(now);
@@ -338,8 +432,13 @@ impl Recorder {
     }
 }
 
+/// Returns whether a result is that of a call that was interrupted.
+fn is_ended_early(result: i64) -> bool {
+    result == -i64::from(libc::EINTR) || RESTARTS.contains(&result)
+}
+
 /// Returns the effect of a call that only has a result and outputs.
-fn call_of(result: i64, outputs: Box<[Written]>) -> Effect {
+pub(super) fn call_of(result: i64, outputs: Box<[Written]>) -> Effect {
     Effect::Call {
         result,
         outputs,

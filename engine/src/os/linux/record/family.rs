@@ -58,6 +58,11 @@ impl Family {
         self.members.is_empty() && self.expected.is_empty()
     }
 
+    /// Returns whether a thread has stopped before its creation was reported, and forgets that.
+    pub fn takes_early(&mut self, pid: i32) -> bool {
+        self.early.remove(&pid)
+    }
+
     /// Takes a stopped thread in, and lets it run.
     pub fn adopt(&mut self, pid: i32) {
         self.members.insert(pid);

@@ -22,12 +22,15 @@ pub const RED_ZONE: u64 = 128;
 /// to be unused (XINUSE), and that is not the same in each run. Equal memory has equal hashes, whatever
 /// the borders of its mappings are: a copy of a process may have other ones. Cost: about 1 ms for
 /// each MB that is written to.
-pub fn of(tracee: &Tracee) -> u64 {
+///
+/// `others`: the stack pointers of the other threads.
+pub fn of(tracee: &Tracee, others: &[u64]) -> u64 {
     let mut sum = 0_u64;
     let pages = File::open(format!("/proc/{}/pagemap", tracee.pid)).ok();
     let mut buffer = vec![0; PAGE * PORTION];
     let mut entries = vec![0; 8 * PORTION];
-    let sp = tracee.registers().map_or(0, |registers| registers.sp());
+    let mut pointers = others.to_vec();
+    pointers.extend(tracee.registers().map(|registers| registers.sp()));
     for mapping in procfs::mappings(tracee.pid) {
         if !mapping.writable || mapping.shared || buffer::is_own(mapping.start.0) {
             continue;
@@ -37,12 +40,9 @@ pub fn of(tracee: &Tracee) -> u64 {
             .as_os_str()
             .as_encoded_bytes()
             .starts_with(b"/");
-        let holds_sp = (mapping.start.0..mapping.end.0).contains(&sp);
-        let begin = if holds_sp {
-            sp.saturating_sub(RED_ZONE)
-        } else {
-            0
-        };
+        let range = mapping.start.0..mapping.end.0;
+        let inside = pointers.iter().filter(|sp| range.contains(*sp)).min();
+        let begin = inside.map_or(0, |sp| sp.saturating_sub(RED_ZONE));
         let mut at = mapping.start.0.max(begin & !(PAGE as u64 - 1));
         while at < mapping.end.0 {
             let count = PORTION.min(((mapping.end.0 - at) as usize).div_ceil(PAGE));

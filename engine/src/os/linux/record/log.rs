@@ -2,6 +2,7 @@
 
 use super::buffer::Segments;
 use super::registers::Registers;
+use super::threads::place::Place;
 use super::tracee::Tracee;
 use dwarf::LoadAddr;
 use std::fs::File;
@@ -79,10 +80,23 @@ pub enum Effect {
     Execute,
     /// The program has exited.
     Exit,
+    /// The thread waits in its system call, whose effect is the next event of the thread.
+    Wait,
+    /// The call has created a thread. The outputs have its id.
+    Thread {
+        thread: i32,
+        outputs: Box<[Written]>,
+    },
+    /// The thread has exited.
+    ThreadExit { outputs: Box<[Written]> },
+    /// The thread was interrupted here so that another one runs.
+    Preempt(Box<Place>),
 }
 
 /// An event.
 pub struct Event {
+    /// The thread of the program.
+    pub thread: i32,
     pub entry: Entry,
     pub effect: Effect,
     /// The hash of the state after it, for some.
@@ -97,6 +111,8 @@ pub struct Log {
     pub files: Vec<File>,
     /// The calls that were made without a stop.
     pub segments: Segments,
+    /// The thread that runs after the last event.
+    pub running: i32,
     bytes: usize,
 }
 
@@ -109,6 +125,12 @@ impl Log {
     /// Returns the number of events, and of calls that were made without one.
     pub fn count(&self) -> usize {
         self.events.len() + self.segments.calls()
+    }
+
+    /// Returns the thread that runs to an event, and the only one that does since the event before.
+    pub fn thread_of(&self, event: usize) -> i32 {
+        let event = self.events.get(event);
+        event.map_or(self.running, |event| event.thread)
     }
 
     /// Returns the ranges of memory that the program has mapped.
@@ -148,7 +170,10 @@ impl Log {
 
     pub fn push(&mut self, entry: Entry, effect: Effect) {
         let more = match &effect {
-            Effect::Call { outputs, .. } | Effect::Interrupted { outputs, .. } => {
+            Effect::Call { outputs, .. }
+            | Effect::Interrupted { outputs, .. }
+            | Effect::Thread { outputs, .. }
+            | Effect::ThreadExit { outputs } => {
                 let sizes = outputs.iter().map(|it| it.1.len() + size_of::<Written>());
                 sizes.sum()
             }
@@ -156,10 +181,12 @@ impl Log {
             Effect::Signal { frame, state, .. } => {
                 frame.1.len() + size_of::<State>() + state.extended.len()
             }
+            Effect::Preempt(place) => place.bytes(),
             _ => 0,
         };
         self.bytes += size_of::<Event>() + more;
         self.events.push(Event {
+            thread: self.running,
             entry,
             effect,
             hash: None,

@@ -1,11 +1,12 @@
-//! Recording and replay of programs with one thread.
+//! Recording and replay of programs.
 //!
 //! A seccomp filter makes each system call a stop (`filter`, `start`). The recorder (`recorder`,
 //! `call`, `signals`) executes it and logs what it did (`log`, by the table in `calls`), and takes snapshots:
 //! stopped copies of the process (`snapshots`). There is no clock: between two events a program
 //! depends on nothing but its memory and registers. A replay (`replay`) is a copy of a snapshot whose
 //! calls the log answers; its registers at each event, and hashes of its memory (`hash`), show whether
-//! it does what the program did. Processes that the program starts run free (`family`).
+//! it does what the program did. Of several threads one runs at a time (`threads`). Processes that the program
+//! starts run free (`family`).
 
 mod borrowed;
 mod buffer;
@@ -29,6 +30,7 @@ mod session;
 mod signals;
 mod snapshots;
 mod start;
+mod threads;
 mod timer;
 mod tracee;
 
@@ -74,6 +76,7 @@ pub(super) fn begin(pid: i32) -> io::Result<Recording> {
     start::prepare(&head)?;
     let mut recorder = Recorder::new(head, HashEvents::Never, processors)?;
     recorder.stops_before_exit = true;
+    recorder.records_threads = false;
     Ok(Recording::new(recorder))
 }
 

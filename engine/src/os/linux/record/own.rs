@@ -14,8 +14,10 @@ pub enum Own {
     Time,
     /// getrandom(2).
     Random,
-    /// getpid(2) and gettid(2).
+    /// getpid(2).
     Pid,
+    /// gettid(2).
+    Thread,
 }
 
 /// More random bytes than that are left to the kernel: the call may be interrupted.
@@ -24,8 +26,13 @@ const MOST_RANDOM: u64 = 256;
 const SHARED: [u64; 6] = [0, 1, 4, 5, 6, 7];
 
 /// Returns the result of a call and what it writes; `None` if the kernel has to make it. `pid`: that of
-/// the program.
-pub fn answer(call: Own, arguments: &[u64; 6], pid: i32) -> Option<(i64, Vec<Written>)> {
+/// the program; `thread`: the id of the thread.
+pub fn answer(
+    call: Own,
+    arguments: &[u64; 6],
+    pid: i32,
+    thread: i32,
+) -> Option<(i64, Vec<Written>)> {
     let [first, second, third, ..] = *arguments;
     match call {
         Own::Clock => {
@@ -58,6 +65,7 @@ pub fn answer(call: Own, arguments: &[u64; 6], pid: i32) -> Option<(i64, Vec<Wri
             (count == bytes.len() as isize).then(|| (second as i64, vec![(first, bytes.into())]))
         }
         Own::Pid => Some((i64::from(pid), Vec::new())),
+        Own::Thread => Some((i64::from(thread), Vec::new())),
         Own::TimeOfDay | Own::Time | Own::Random => None,
     }
 }
@@ -74,21 +82,24 @@ mod tests {
     #[test]
     fn only_what_all_processes_share_is_answered() {
         let processor_time = libc::CLOCK_PROCESS_CPUTIME_ID as u64;
-        assert!(answer(Own::Clock, &[processor_time, 64, 0, 0, 0, 0], 7).is_none());
+        assert!(answer(Own::Clock, &[processor_time, 64, 0, 0, 0, 0], 7, 8).is_none());
         assert!(
-            answer(Own::Clock, &[0, 0, 0, 0, 0, 0], 7).is_none(),
+            answer(Own::Clock, &[0, 0, 0, 0, 0, 0], 7, 8).is_none(),
             "EFAULT"
         );
-        assert!(answer(Own::Random, &[64, u64::MAX, 0, 0, 0, 0], 7).is_none());
-        assert_eq!(answer(Own::Pid, &[0; 6], 7), Some((7, Vec::new())));
-        let (result, outputs) = answer(Own::Random, &[64, 5, 0, 0, 0, 0], 7).expect("five bytes");
+        assert!(answer(Own::Random, &[64, u64::MAX, 0, 0, 0, 0], 7, 8).is_none());
+        assert_eq!(answer(Own::Pid, &[0; 6], 7, 8), Some((7, Vec::new())));
+        let thread = answer(Own::Thread, &[0; 6], 7, 8);
+        assert_eq!(thread, Some((8, Vec::new())));
+        let (result, outputs) =
+            answer(Own::Random, &[64, 5, 0, 0, 0, 0], 7, 8).expect("five bytes");
         assert_eq!((result, outputs[0].0, outputs[0].1.len()), (5, 64, 5));
     }
 
     #[test]
     fn time_has_the_layout_of_the_kernel() {
         let before = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("a time");
-        let (_, outputs) = answer(Own::TimeOfDay, &[64, 0, 0, 0, 0, 0], 7).expect("a time");
+        let (_, outputs) = answer(Own::TimeOfDay, &[64, 0, 0, 0, 0, 0], 7, 8).expect("a time");
         let seconds = u64::from_le_bytes(outputs[0].1[..8].try_into().expect("a word"));
         let micros = u64::from_le_bytes(outputs[0].1[8..].try_into().expect("a word"));
         assert!((before.as_secs()..before.as_secs() + 60).contains(&seconds));

@@ -5,15 +5,16 @@ use super::super::copy::{Copies, CopyParent};
 use super::super::procfs;
 use super::buffer::Buffer;
 use super::call::Call;
-use super::calls::Plan;
+use super::calls::Waits;
 use super::family::{Birth, Family, complete_time_stamp};
 use super::log::{Effect, Log, Written};
 use super::patches::Patches;
 use super::processor::Processors;
-use super::registers::Registers;
 use super::replay::Replay;
-use super::signals::Held;
 use super::snapshots::{Snapshot, Snapshots};
+use super::threads::files::poll;
+use super::threads::thread::Thread;
+use super::threads::turns::Turns;
 use super::tracee::{self, Stop, Tracee};
 use super::{borrowed, hash, scratch, start, timer};
 use crate::ids::{Signal, ThreadId};
@@ -33,17 +34,17 @@ const HASH_SHARE: u32 = 2;
 
 /// The recorder of one process.
 pub struct Recorder {
-    pub(super) head: Tracee,
+    /// The id of the process, and of its first thread.
+    pub(super) pid: i32,
+    /// The thread that runs, or is at an event.
+    pub(super) running: Thread,
+    /// The other threads, by their ids.
+    pub(super) others: BTreeMap<i32, Thread>,
+    pub(super) turns: Turns,
     pub(super) process: OwnedFd,
     pub(super) log: Log,
     pub(super) buffer: Buffer,
     pub(super) snapshots: Snapshots,
-    pub(super) held: Vec<Held>,
-    /// The registers when the program has last been resumed at the end of a call.
-    pub(super) boundary: Option<Registers>,
-    pub(super) call: Option<Call>,
-    /// Where an interrupted call will write if it is continued.
-    pub(super) interrupted: Plan,
     pub(super) family: Family,
     /// What a child has left in the memory of the program.
     pub(super) given_back: Vec<Written>,
@@ -58,20 +59,14 @@ pub struct Recorder {
     starts: usize,
     /// The debugger's patches in the program.
     pub(super) patches: Patches,
-    /// Whether the debugger has resumed the program for one instruction.
-    pub(super) is_stepping: bool,
-    /// Whether the debugger has interrupted the program, and waits for its stop.
-    pub(super) is_interrupting: bool,
-    /// Whether the program waits for the debugger.
-    is_stopped: bool,
     /// What the debugger is to see next.
     pub(super) seen: Option<ThreadEvent>,
-    /// The signal that the program was stopped with.
-    signal: Option<i32>,
     /// The program has just been executed: it has not returned from execve(2) for the debugger.
     is_at_start: bool,
     /// Whether the program stops for the debugger before it exits, and has not yet done so.
     pub(super) stops_before_exit: bool,
+    /// Whether threads are recorded.
+    pub(super) records_threads: bool,
     /// Threads of the program, once the recording has ended, and those of them that execute one
     /// instruction.
     threads: BTreeMap<i32, bool>,
@@ -117,24 +112,26 @@ impl Recorder {
         recorder.stops_before_exit = true;
         if let Err(error) = recorder.program_begins() {
             recorder.ended = Some(error.to_string());
-            recorder.threads.insert(recorder.head.pid, false);
+            recorder.threads.insert(recorder.pid, false);
         }
         Ok(recorder)
     }
 
     fn of(head: Tracee, hashes: HashEvents, processors: Processors) -> io::Result<Recorder> {
         let process = super::super::copy::open_process(head.pid)?;
+        let pid = head.pid;
         let patches = Patches::default();
+        let mut log = Log::default();
+        log.running = pid;
         Ok(Recorder {
-            head,
+            pid,
+            running: Thread::new(head),
+            others: BTreeMap::new(),
+            turns: Turns::new(Instant::now()),
             process,
-            log: Log::default(),
+            log,
             buffer: Buffer::default(),
             snapshots: Snapshots::default(),
-            held: Vec::new(),
-            boundary: None,
-            call: None,
-            interrupted: Plan::default(),
             family: Family::on(processors, patches.clone()),
             given_back: Vec::new(),
             copies: Copies::default(),
@@ -146,13 +143,10 @@ impl Recorder {
             end: None,
             starts: 0,
             patches,
-            is_stepping: false,
-            is_interrupting: false,
-            is_stopped: true,
             seen: None,
-            signal: None,
             is_at_start: true,
             stops_before_exit: false,
+            records_threads: true,
             threads: BTreeMap::new(),
         })
     }
@@ -163,15 +157,16 @@ impl Recorder {
     /// The system refuses what it has allowed before.
     pub fn run_to_end(mut self) -> io::Result<Recorded> {
         let _timer = timer::Ticks::start()?;
+        let _children = timer::ends_of_children()?;
         let mut duration = None;
-        self.resume(self.head.thread(), Resume::Continue, Signal(0))?;
+        self.resume(self.running.tracee.thread(), Resume::Continue, Signal(0))?;
         while self.end.is_none() || !self.family.is_empty() {
             let seen = match self.take_seen() {
-                Some(event) => Some((self.head.thread(), event)),
-                None => match tracee::next_stop()? {
+                Some(event) => Some((self.running.tracee.thread(), event)),
+                None => match self.next_stop()? {
                     Some((pid, stop)) => self.on_stop(pid, stop)?,
                     None => {
-                        self.on_tick();
+                        self.on_tick()?;
                         None
                     }
                 },
@@ -200,6 +195,24 @@ impl Recorder {
         })
     }
 
+    /// Waits for the next stop of any tracee, as long as no thread of the program can run for that time at
+    /// most; `None`: look at what is due.
+    fn next_stop(&self) -> io::Result<Option<(i32, Stop)>> {
+        if !self.turns.is_idle {
+            return tracee::next_stop();
+        }
+        if let Some(stop) = tracee::poll_stop(-1)? {
+            return Ok(Some(stop));
+        }
+        let (until, mut files) = self.idle_until();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        poll(
+            &mut files,
+            left.map_or(timer::INTERVAL, |left| left.min(timer::INTERVAL)),
+        );
+        Ok(None)
+    }
+
     /// Handles a stop of any tracee. Returns what a debugger of the program sees of it: the thread then
     /// waits for [`Recorder::resume`], unless it has ended.
     ///
@@ -207,12 +220,21 @@ impl Recorder {
     /// The system refuses what it has allowed before.
     pub fn on_stop(&mut self, pid: i32, stop: Stop) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
         let thread = ThreadId(pid);
-        if pid == self.head.pid && self.ended.is_none() {
+        if pid == self.pid && self.ended.is_none() && stop.is_end() {
+            self.has_ended(stop);
+            return Ok(stop.seen().map(|event| (thread, event)));
+        }
+        if self.others.contains_key(&pid) {
+            self.on_other_stop(pid, stop)
+                .or_else(|error| self.unless_killed(error))?;
+            return Ok(None);
+        }
+        if pid == self.running.tracee.pid && self.ended.is_none() {
             if stop.is_end() {
-                self.has_ended(stop);
-                return Ok(stop.seen().map(|event| (thread, event)));
+                // The process ends; that of its first thread follows.
+                return Ok(None);
             }
-            self.on_head_stop(stop)
+            self.on_running_stop(stop)
                 // The process may be killed at any stop; its end follows.
                 .or_else(|error| self.unless_killed(error))?;
             return Ok(self.take_seen().map(|event| (thread, event)));
@@ -225,7 +247,7 @@ impl Recorder {
         }
         if stop == Stop::Call && self.family.gives_back(pid) {
             let child = Tracee::new(pid)?;
-            self.given_back = borrowed::give_back(&child, &self.head)?;
+            self.given_back = borrowed::give_back(&child, &self.running.tracee)?;
         }
         self.family.on_stop(pid, stop);
         Ok(None)
@@ -234,8 +256,8 @@ impl Recorder {
     /// Returns what the debugger is to see next, without a stop of the kernel.
     pub fn take_seen(&mut self) -> Option<ThreadEvent> {
         let event = self.seen.take()?;
-        self.is_stopped = true;
-        self.signal = match event {
+        self.running.is_stopped = true;
+        self.running.signal = match event {
             ThreadEvent::Signal(signal) => Some(signal.0),
             _ => None,
         };
@@ -258,9 +280,9 @@ impl Recorder {
             let _ = ptrace::resume(thread, is_step, signal);
             return Ok(());
         }
-        self.is_stopped = false;
-        self.is_stepping = is_step;
-        let reported = self.signal.take();
+        self.running.is_stopped = false;
+        self.running.is_stepping = is_step;
+        let reported = self.running.signal.take();
         if std::mem::take(&mut self.is_at_start) && is_step {
             // The debugger steps out of execve(2); the recorder has done that.
             self.report(ThreadEvent::Signal(Signal::TRAP));
@@ -274,7 +296,7 @@ impl Recorder {
         if let Some(reported) = reported {
             self.suppress(reported);
         }
-        (self.buffer).make_room(&self.head, &self.patches, &mut self.log)?;
+        (self.buffer).make_room(&self.running.tracee, &self.patches, &mut self.log)?;
         self.run();
         Ok(())
     }
@@ -284,8 +306,9 @@ impl Recorder {
     /// # Errors
     /// The thread is gone.
     pub fn interrupt(&mut self, thread: ThreadId) -> io::Result<()> {
-        if thread == self.head.thread() {
-            self.is_interrupting = true;
+        if thread == self.running.tracee.thread() {
+            self.running.is_interrupting = true;
+            self.running.is_interrupted = true;
         }
         ptrace::interrupt(thread)
     }
@@ -293,36 +316,36 @@ impl Recorder {
     /// Lets the program run on: to the end of the system call that it is in, or for an instruction, if it
     /// is stepped.
     pub(super) fn run(&self) {
-        match self.call {
-            Some(_) => self.head.resume_to_call_end(),
-            None => self.head.go(self.is_stepping, 0),
+        match self.running.call {
+            Some(_) => self.running.tracee.resume_to_call_end(),
+            None => self.running.tracee.go(self.running.is_stepping, 0),
         }
     }
 
     /// Lets the program run on behind a system call, which ends a step. `is_answered`: the kernel still
     /// has to skip it.
     pub(super) fn go_on_behind_call(&mut self, is_answered: bool) -> io::Result<()> {
-        match self.is_stepping {
+        match self.running.is_stepping {
             true => {
                 if is_answered {
-                    self.head.leave_call()?;
+                    self.running.tracee.leave_call()?;
                 }
                 self.report(ThreadEvent::Signal(Signal::TRAP));
             }
-            false => self.run(),
+            false => self.run_on()?,
         }
         Ok(())
     }
 
     /// Lets the program run on behind an instruction that the recorder has completed, which ends a step.
     pub(super) fn go_on_behind_instruction(&mut self) {
-        match self.is_stepping {
+        match self.running.is_stepping {
             true => self.report(ThreadEvent::Signal(Signal::TRAP)),
             false => self.run(),
         }
     }
 
-    fn on_head_stop(&mut self, stop: Stop) -> io::Result<()> {
+    pub(super) fn on_running_stop(&mut self, stop: Stop) -> io::Result<()> {
         match stop {
             Stop::Call => {
                 let registers = self.registers_at_call()?;
@@ -332,18 +355,23 @@ impl Recorder {
             Stop::Signal(signal) => self.on_signal(signal)?,
             Stop::Group(_) => self.seen = stop.seen(),
             Stop::Interrupted => {
-                let is_interrupting = std::mem::take(&mut self.is_interrupting);
-                if ptrace::has_signal_of_instruction(self.head.thread()) {
+                let is_interrupting = std::mem::take(&mut self.running.is_interrupting);
+                self.running.is_interrupted = false;
+                if ptrace::has_signal_of_instruction(self.running.tracee.thread()) {
                     // It is delivered before another instruction executes, and seen instead.
                     self.run();
                     return Ok(());
                 }
-                if self.call.is_none() {
+                if self.running.call.is_none() {
                     if self.goes_on_in_buffer(is_interrupting)? {
                         return Ok(());
                     }
                     if self.snapshots.is_due(self.begun.elapsed()) {
                         self.take_snapshot(false)?;
+                    }
+                    let is_over = self.turns.takes_interrupt();
+                    if !is_interrupting && (is_over || self.holds_signals()) {
+                        return self.preempt();
                     }
                 }
                 match is_interrupting {
@@ -351,9 +379,13 @@ impl Recorder {
                     false => self.run(),
                 }
             }
+            Stop::CreatedThread(pid) if self.records_threads => {
+                self.thread_is_born(pid)?;
+                self.run();
+            }
             Stop::Created(pid) | Stop::CreatedThread(pid) => {
                 self.buffer.pass(pid);
-                let birth = self.call.as_ref().and_then(Call::birth);
+                let birth = self.running.call.as_ref().and_then(Call::birth);
                 self.family.created(pid, birth);
                 self.run();
             }
@@ -365,9 +397,9 @@ impl Recorder {
 
     /// Returns whether a thread is one of the program.
     fn is_of_head(&self, pid: i32) -> bool {
-        pid == self.head.pid
+        pid == self.pid
             || self.threads.contains_key(&pid)
-            || procfs::status_number(pid, "Tgid") == Some(self.head.pid)
+            || procfs::status_number(pid, "Tgid") == Some(self.pid)
     }
 
     /// Handles a stop of a thread of the program after the end of the recording. Returns what the debugger
@@ -379,7 +411,7 @@ impl Recorder {
         match stop {
             Stop::Exited(_) | Stop::Killed(_) => {
                 self.threads.remove(&pid);
-                if pid == self.head.pid {
+                if pid == self.pid {
                     self.has_ended(stop);
                 }
             }
@@ -419,7 +451,8 @@ impl Recorder {
 
     /// Passes an error on unless the process was killed: its end is reported.
     fn unless_killed(&self, error: io::Error) -> io::Result<()> {
-        match procfs::is_zombie(self.head.pid) || procfs::status(self.head.pid, "State").is_none() {
+        let pid = self.running.tracee.pid;
+        match procfs::is_zombie(pid) || procfs::status(pid, "State").is_none() {
             true => Ok(()),
             false => Err(error),
         }
@@ -427,56 +460,90 @@ impl Recorder {
 
     /// Returns whether the program runs and is recorded.
     pub fn is_running(&self) -> bool {
-        self.ended.is_none() && self.end.is_none() && !self.is_stopped
+        let runs = !self.running.is_stopped || self.turns.is_idle;
+        self.ended.is_none() && self.end.is_none() && runs
     }
 
-    /// Interrupts the program for a snapshot, if one is due.
-    pub fn on_tick(&mut self) {
-        if self.ended.is_none()
-            && !self.is_stopped
-            && self.call.is_none()
-            && self.snapshots.is_due(self.begun.elapsed())
-        {
-            let _ = ptrace::interrupt(self.head.thread());
+    /// Interrupts the program for a snapshot, if one is due, or for another thread to run.
+    ///
+    /// # Errors
+    /// The system refuses what it has allowed before.
+    pub fn on_tick(&mut self) -> io::Result<()> {
+        if self.ended.is_some() || self.end.is_some() {
+            return Ok(());
         }
+        if self.has_threads() {
+            self.wake_due().or_else(|error| self.unless_killed(error))?;
+        }
+        if self.running.is_stopped || self.turns.is_idle {
+            return Ok(());
+        }
+        let is_over = self.has_threads() && self.turns.scheduler.is_over(Instant::now());
+        let interrupts = match &self.running.call {
+            None => is_over || self.holds_signals() || self.snapshots.is_due(self.begun.elapsed()),
+            Some(call) if is_over => match call.waits {
+                Waits::Never => false,
+                // It writes no memory.
+                Waits::Kernel | Waits::Output(_) => return self.leave_in_kernel(),
+                _ => true,
+            },
+            Some(_) => false,
+        };
+        if interrupts {
+            self.turns.is_interrupted |= is_over;
+            self.running.is_interrupted = true;
+            let _ = ptrace::interrupt(self.running.tracee.thread());
+        }
+        Ok(())
     }
 
     /// Ends the recording at a stop of the program, which runs on.
     pub(super) fn end_recording(&mut self, reason: String) {
         self.send_held();
-        self.buffer.pass(self.head.pid);
+        self.buffer.pass(self.running.tracee.pid);
         self.ended = Some(reason);
-        self.call = None;
-        self.family.processors().set_for(self.head.pid);
-        self.threads.insert(self.head.pid, self.is_stepping);
-        self.head.go(self.is_stepping, 0);
+        self.running.call = None;
+        self.family.processors().set_for(self.running.tracee.pid);
+        let is_stepping = self.running.is_stepping;
+        self.threads.insert(self.running.tracee.pid, is_stepping);
+        self.running.tracee.go(is_stepping, 0);
+        self.release_others();
+    }
+
+    /// Lets the other threads run on after the end of the recording.
+    fn release_others(&mut self) {
+        for (pid, thread) in std::mem::take(&mut self.others) {
+            self.family.processors().set_for(pid);
+            self.threads.insert(pid, thread.is_stepping);
+            thread.release(self.pid);
+        }
     }
 
     fn on_exec(&mut self) -> io::Result<()> {
-        let Some(call) = self.call.take() else {
+        let Some(call) = self.running.call.take() else {
             return Err(io::Error::other("a program was executed without a call"));
         };
         self.log.push(call.entry, Effect::Execute);
         self.starts += 1;
-        self.head = Tracee::new(self.head.pid)?;
+        self.running.tracee = Tracee::new(self.pid)?;
         if self.starts > MOST_STARTS {
             self.end_recording(format!("it has executed {MOST_STARTS} programs"));
             return Ok(());
         }
-        start::prepare(&self.head)?;
+        start::prepare(&self.running.tracee)?;
         self.patches.clear();
         self.program_begins()?;
         self.is_at_start = true;
-        self.report(ThreadEvent::Execed(self.head.thread()));
+        self.report(ThreadEvent::Execed(self.running.tracee.thread()));
         Ok(())
     }
 
     /// The recording of a program begins here.
     fn program_begins(&mut self) -> io::Result<()> {
-        self.boundary = None;
-        self.held.clear();
+        self.running.boundary = None;
+        self.running.held.clear();
         self.log.segments.forget_jumps();
-        self.buffer = Buffer::prepare(&self.head)?;
+        self.buffer = Buffer::prepare(&self.running.tracee)?;
         self.take_snapshot(true)
     }
 
@@ -486,7 +553,7 @@ impl Recorder {
         let at = LoadAddr(scratch::CALL);
         let copy = self
             .copies
-            .copy_process(self.head.thread(), at, CopyParent::OfCopied);
+            .copy_process(self.running.tracee.thread(), at, CopyParent::OfCopied);
         let now = self.begun.elapsed();
         let copy = match copy {
             Ok(copy) => copy,
@@ -498,13 +565,14 @@ impl Recorder {
             }
         };
         ptrace::set_options_for_recording(copy.thread())?;
-        let faults = faults(self.head.pid);
+        let faults = faults(self.pid);
         let since = faults.saturating_sub(self.faults);
         self.faults = faults;
         let next = self.log.events.len();
         self.snapshots.add(
             copy,
             self.patches.now(),
+            self.threads_now(),
             next,
             is_start,
             now,
@@ -550,12 +618,12 @@ impl Recorder {
     /// # Errors
     /// The system refuses a snapshot.
     pub fn restart(&mut self) -> io::Result<()> {
-        if self.ended.is_some() || self.call.is_some() {
+        if self.ended.is_some() || self.running.call.is_some() {
             return Ok(());
         }
         self.snapshots.all.clear();
         self.log.clear();
-        self.boundary = None;
+        self.running.boundary = None;
         self.take_snapshot(true)
     }
 
@@ -564,7 +632,8 @@ impl Recorder {
         if self.hashes == HashEvents::Never || now < self.hash_due {
             return;
         }
-        let hash = hash::of(&self.head);
+        let pointers: Vec<u64> = self.others.values().filter_map(Thread::sp).collect();
+        let hash = hash::of(&self.running.tracee, &pointers);
         let end = Instant::now();
         self.hash_due = end + (end - now) * HASH_SHARE;
         if let Some(event) = self.log.events.last_mut() {

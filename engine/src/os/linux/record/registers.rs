@@ -7,6 +7,9 @@ use std::hash::Hasher;
 
 const NT_PRSTATUS: i32 = 1;
 const WORDS: usize = 27;
+const R15: usize = 0;
+const R14: usize = 1;
+const R13: usize = 2;
 const RBP: usize = 4;
 const RBX: usize = 5;
 const R12: usize = 3;
@@ -41,6 +44,49 @@ const LONG_MODE: u64 = 0x33;
 /// The internal results of interrupted calls: ERESTARTSYS to ERESTART_RESTARTBLOCK.
 pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 pub const RESTART_BY_KERNEL: i64 = -516;
+
+/// A general-purpose register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum General {
+    Rax,
+    Rcx,
+    Rdx,
+    Rbx,
+    Rsp,
+    Rbp,
+    Rsi,
+    Rdi,
+    R8,
+    R9,
+    R10,
+    R11,
+    R12,
+    R13,
+    R14,
+    R15,
+}
+
+impl General {
+    /// All, in the order of their numbers.
+    pub const ALL: [General; 16] = {
+        use General::*;
+        [
+            Rax, Rcx, Rdx, Rbx, Rsp, Rbp, Rsi, Rdi, R8, R9, R10, R11, R12, R13, R14, R15,
+        ]
+    };
+
+    /// Returns the number of the register in instructions.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    fn word(self) -> usize {
+        const WORDS: [usize; 16] = [
+            RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15,
+        ];
+        WORDS[self as usize]
+    }
+}
 
 /// What the stub of the buffer saves of the registers, to make a system call for the program.
 pub struct SavedCall {
@@ -80,6 +126,27 @@ impl Registers {
 
     pub fn arguments(&self) -> [u64; 6] {
         ARGUMENTS.map(|index| self.0[index])
+    }
+
+    /// Returns the value of a general-purpose register.
+    pub fn general(&self, register: General) -> u64 {
+        self.0[register.word()]
+    }
+
+    pub fn flags(&self) -> u64 {
+        self.0[FLAGS]
+    }
+
+    pub fn set_pc(&mut self, pc: u64) {
+        self.0[RIP] = pc;
+    }
+
+    /// Takes rax and the flags back that code of the recorder has changed, and moves the thread.
+    pub fn restore_at(&mut self, pc: u64, rax: u64, flags: u64) {
+        self.0[RAX] = rax;
+        self.0[FLAGS] = flags;
+        self.0[RIP] = pc;
+        self.0[ORIG_RAX] = u64::MAX;
     }
 
     pub fn set_argument(&mut self, nth: usize, value: u64) {

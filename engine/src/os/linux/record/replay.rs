@@ -9,14 +9,18 @@ use super::log::{Effect, Entry, Event, Log, Written};
 use super::patches::{self, Patches};
 use super::registers::Registers;
 use super::snapshots::Snapshot;
-use super::tracee::{Stop, Tracee};
+use super::threads::copied::{self, Copied};
+use super::threads::search::{self, Search};
+use super::tracee::{Stop, Tracee, gone};
 use super::{buffer, calls, hash, scratch, signals};
 use crate::ids::{Signal, ThreadId};
 use crate::os::recording::{Difference, Divergence, Place};
 use crate::os::{Resume, ThreadEvent};
 use dwarf::LoadAddr;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::rc::Rc;
 
 /// What a replay has compared.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -27,11 +31,28 @@ pub struct Compared {
     pub hashes: usize,
 }
 
+/// A thread of a replay.
+pub struct ReplayThread {
+    /// Its id in the program.
+    pub id: i32,
+    pub tracee: Tracee,
+    /// The registers at the start of the call that it waits in, whose effect is its next event.
+    waits: Option<Registers>,
+    /// Whether the kernel still has to skip its system call.
+    is_answered: bool,
+}
+
 /// A replay from a snapshot.
 pub struct Replay {
     /// Ends the process.
-    _copy: ProcessCopy,
-    pub tracee: Tracee,
+    copy: ProcessCopy,
+    copies: Copies,
+    /// The thread that runs, or is at an event.
+    pub running: ReplayThread,
+    /// The other threads, by their ids in the program.
+    others: BTreeMap<i32, ReplayThread>,
+    /// What is planted for the place that the thread runs to.
+    search: Option<Box<Search>>,
     refill: Refill,
     /// The debugger's patches in it.
     pub patches: Patches,
@@ -73,9 +94,10 @@ impl Replay {
     /// # Errors
     /// The system has no memory or processes left, or the snapshot was killed.
     pub fn begin(snapshot: &Snapshot, copies: &Copies) -> io::Result<Replay> {
-        let mut replay = Replay::of(snapshot.copy.thread(), snapshot.next, copies)?;
-        replay.refill = Refill::begin(&replay.tracee)?;
-        patches::remove(&snapshot.patches, &replay.tracee);
+        let thread = snapshot.copy.thread();
+        let mut replay = Replay::of(thread, &snapshot.threads, snapshot.next, copies)?;
+        replay.refill = Refill::begin(&replay.running.tracee)?;
+        patches::remove(&snapshot.patches, &replay.running.tracee);
         Ok(replay)
     }
 
@@ -84,7 +106,8 @@ impl Replay {
     /// # Errors
     /// The system has no memory or processes left.
     pub fn copy(&self, copies: &Copies) -> io::Result<Replay> {
-        let mut copy = Replay::of(self.tracee.thread(), self.next, copies)?;
+        let thread = self.running.tracee.thread();
+        let mut copy = Replay::of(thread, &self.threads_now()?, self.next, copies)?;
         copy.pause_at = self.pause_at;
         copy.sees_mappings = self.sees_mappings;
         copy.refill = self.refill.clone();
@@ -92,28 +115,43 @@ impl Replay {
         Ok(copy)
     }
 
-    /// Makes a copy of a stopped thread's process that does not follow the log.
+    /// Makes a copy of a stopped thread's process that does not follow the log, and has no other threads.
+    /// `id`: that of the thread in the program.
     ///
     /// # Errors
     /// The system has no memory or processes left.
-    pub fn trial(thread: ThreadId, next: usize, copies: &Copies) -> io::Result<Replay> {
-        let mut trial = Replay::of(thread, next, copies)?;
+    pub fn trial(thread: ThreadId, id: i32, next: usize, copies: &Copies) -> io::Result<Replay> {
+        let alone = [Copied {
+            thread: id,
+            waits: None,
+            state: None,
+        }];
+        let mut trial = Replay::of(thread, &alone, next, copies)?;
         trial.is_trial = true;
-        buffer::pass(&trial.tracee);
+        buffer::pass(&trial.running.tracee);
         Ok(trial)
     }
 
-    /// Begins as a copy of a stopped thread's process, before the event `next`.
-    fn of(thread: ThreadId, next: usize, copies: &Copies) -> io::Result<Replay> {
+    /// Begins as a copy of a stopped thread's process with these threads, before the event `next`.
+    fn of(thread: ThreadId, all: &[Copied], next: usize, copies: &Copies) -> io::Result<Replay> {
         let at = LoadAddr(scratch::CALL);
         let copy = copies
             .copy_process(thread, at, CopyParent::OfCopied)
             .map_err(|error| io::Error::other(error.to_string()))?;
         ptrace::set_options_for_recording(copy.thread())?;
-        let tracee = Tracee::new(copy.pid())?;
-        Ok(Replay {
-            _copy: copy,
-            tracee,
+        let first = all.first();
+        let running = ReplayThread {
+            id: first.map_or(thread.0, |it| it.thread),
+            tracee: Tracee::new(copy.pid())?,
+            waits: first.and_then(|it| it.waits),
+            is_answered: false,
+        };
+        let mut replay = Replay {
+            copy,
+            copies: copies.clone(),
+            running,
+            others: BTreeMap::new(),
+            search: None,
             refill: Refill::default(),
             patches: Patches::default(),
             from: next,
@@ -124,7 +162,20 @@ impl Replay {
             is_leaving: false,
             sees_mappings: false,
             is_trial: false,
-        })
+        };
+        for other in all.iter().skip(1) {
+            let Some(state) = &other.state else {
+                continue;
+            };
+            let created = ReplayThread {
+                id: other.thread,
+                tracee: copied::create(&replay.running.tracee, state, copies)?,
+                waits: other.waits,
+                is_answered: false,
+            };
+            replay.others.insert(other.thread, created);
+        }
+        Ok(replay)
     }
 
     /// Makes it stop before an event.
@@ -145,7 +196,7 @@ impl Replay {
         loop {
             outcome = match outcome {
                 Replayed::GoesOn => {
-                    let stop = self.tracee.wait();
+                    let stop = self.running.tracee.wait();
                     self.on_stop(log, stop)?
                 }
                 Replayed::Reached | Replayed::End => return Ok(self.compared),
@@ -170,41 +221,173 @@ impl Replay {
         {
             return Ok(outcome);
         }
-        self.tracee.go(self.is_stepping, signal);
+        self.go(signal);
         Ok(Replayed::GoesOn)
     }
 
-    /// Enters the handlers of signals that were delivered here, and puts in the records before the next
-    /// event. Returns what stops the replay here.
+    fn go(&mut self, signal: i32) {
+        self.running.is_answered = false;
+        self.running.tracee.go(self.is_stepping, signal);
+    }
+
+    /// Does what is due before the program runs to the next event: enters the handlers of signals that were
+    /// delivered here, ends waits, changes threads, puts in the records before the event. Returns what stops the
+    /// replay here.
     fn settle(&mut self, log: &Log) -> Result<Option<Replayed>, Divergence> {
         loop {
             if self.pause_at == Some(self.next) && !self.is_in_own_call() {
                 self.pause_at = None;
                 return Ok(Some(Replayed::Reached));
             }
-            let event = log.events.get(self.next);
-            let Some(Effect::Signal {
-                is_of_instruction: false,
-                ..
-            }) = event.map(|event| &event.effect)
-            else {
-                let ready = (self.refill).fill(&self.tracee, log, self.next, &self.patches);
-                ready.map_err(|error| self.refused(log, &error))?;
-                return Ok(None);
-            };
             if self.is_in_own_call() {
                 return Ok(None);
             }
-            self.apply_signal(log)?;
-            if self.is_stepping {
-                return Ok(Some(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
+            self.select(log)?;
+            let event = log.events.get(self.next);
+            match event.map(|event| &event.effect) {
+                Some(Effect::Signal {
+                    is_of_instruction: false,
+                    ..
+                }) => {
+                    self.apply_signal(log)?;
+                    if self.is_stepping {
+                        return Ok(Some(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
+                    }
+                }
+                Some(_) if self.running.waits.is_some() => {
+                    if let Some(outcome) = self.end_wait(log)? {
+                        return Ok(Some(outcome));
+                    }
+                }
+                Some(Effect::Preempt(place)) => {
+                    self.fill(log)?;
+                    if self.is_stepping {
+                        if !search::is_at(&self.running.tracee, place) {
+                            return Ok(None);
+                        }
+                        self.next += 1;
+                        continue;
+                    }
+                    self.leave_answered()
+                        .map_err(|error| self.refused(log, &error))?;
+                    let begun = Search::begin(&self.running.tracee, place);
+                    match begun.map_err(|error| self.refused(log, &error))? {
+                        search::Arrival::There => self.is_preempted(log)?,
+                        search::Arrival::Search(search) => {
+                            self.search = Some(search);
+                            return Ok(None);
+                        }
+                        search::Arrival::Stopped(stop) => return self.on_stop(log, stop).map(Some),
+                    }
+                }
+                _ => {
+                    self.fill(log)?;
+                    return Ok(None);
+                }
             }
         }
     }
 
+    fn fill(&mut self, log: &Log) -> Result<(), Divergence> {
+        let ready = (self.refill).fill(&self.running.tracee, log, self.next, &self.patches);
+        ready.map_err(|error| self.refused(log, &error))
+    }
+
+    /// Makes the thread of the next event the running one.
+    fn select(&mut self, log: &Log) -> Result<(), Divergence> {
+        let wanted = log.thread_of(self.next);
+        if wanted == self.running.id {
+            return Ok(());
+        }
+        let Some(next) = self.others.remove(&wanted) else {
+            let text = format!("thread {wanted} is missing");
+            return Err(self.diverged(log, Difference::Stop(text)));
+        };
+        let before = std::mem::replace(&mut self.running, next);
+        self.others.insert(before.id, before);
+        Ok(())
+    }
+
+    /// The running thread is at the place of the next event, where another thread begins to run.
+    fn is_preempted(&mut self, log: &Log) -> Result<(), Divergence> {
+        if !self.refill.is_at_end(&self.running.tracee) {
+            let text = "it was reached after fewer system calls".to_owned();
+            return Err(self.diverged(log, Difference::Stop(text)));
+        }
+        self.compared.events += 1;
+        self.compare_hash(log)?;
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Lets the kernel skip a call that was answered.
+    fn leave_answered(&mut self) -> io::Result<()> {
+        match std::mem::take(&mut self.running.is_answered) {
+            true => self.running.tracee.leave_call(),
+            false => Ok(()),
+        }
+    }
+
+    /// The call that the running thread waits in has ended.
+    fn end_wait(&mut self, log: &Log) -> Result<Option<Replayed>, Divergence> {
+        let (Some(registers), Some(event)) = (self.running.waits.take(), log.events.get(self.next))
+        else {
+            return Ok(None);
+        };
+        let registers = self.compare(log, registers)?;
+        match self.apply(log, event, registers) {
+            Ok(Applied::Answered | Applied::Executed) => {}
+            Ok(Applied::End) => {
+                self.next += 1;
+                return Ok(Some(Replayed::End));
+            }
+            Ok(Applied::OtherResult(found)) => {
+                return Err(self.diverged(log, Difference::Result(found)));
+            }
+            Err(error) => return Err(self.refused(log, &error)),
+        }
+        self.compare_hash(log)?;
+        self.next += 1;
+        Ok(None)
+    }
+
+    fn compare_hash(&mut self, log: &Log) -> Result<(), Divergence> {
+        let Some(expected) = log.events.get(self.next).and_then(|event| event.hash) else {
+            return Ok(());
+        };
+        let others = self.others.values();
+        let pointers: Vec<u64> = others.filter_map(ReplayThread::sp).collect();
+        if hash::of(&self.running.tracee, &pointers) != expected {
+            return Err(self.diverged(log, Difference::Memory));
+        }
+        self.compared.hashes += 1;
+        Ok(())
+    }
+
+    /// Returns the threads, the running one first.
+    fn threads_now(&self) -> io::Result<Vec<Copied>> {
+        let mut all = vec![Copied {
+            thread: self.running.id,
+            waits: self.running.waits,
+            state: None,
+        }];
+        for (id, thread) in &self.others {
+            let registers = match thread.waits {
+                Some(registers) => registers,
+                None => thread.tracee.registers()?,
+            };
+            all.push(Copied {
+                thread: *id,
+                waits: thread.waits,
+                state: Some(Rc::new(signals::state_of(&thread.tracee, registers))),
+            });
+        }
+        Ok(all)
+    }
+
     /// Returns whether the debugger makes it execute a system call of its own.
     fn is_in_own_call(&self) -> bool {
-        let registers = self.tracee.registers();
+        let registers = self.running.tracee.registers();
         registers.is_ok_and(|registers| registers.pc() == scratch::CALL)
     }
 
@@ -217,13 +400,38 @@ impl Replay {
             return Ok(self.on_trial_stop(stop));
         }
         let event = log.events.get(self.next);
+        if let Some(search) = self.search.take()
+            && let Some(Effect::Preempt(place)) = event.map(|event| &event.effect)
+        {
+            let tracee = &self.running.tracee;
+            let arrival = match stop {
+                Stop::Signal(libc::SIGTRAP) => search.on_trap(tracee, place),
+                stop if stop.is_end() => Ok(search::Arrival::Stopped(stop)),
+                stop => search
+                    .leave(tracee)
+                    .map(|()| search::Arrival::Stopped(stop)),
+            };
+            match arrival.map_err(|error| self.refused(log, &error))? {
+                search::Arrival::There => {
+                    self.is_preempted(log)?;
+                    return self.go_on(log, false);
+                }
+                search::Arrival::Search(search) => {
+                    self.search = Some(search);
+                    self.running.tracee.go(false, 0);
+                    return Ok(Replayed::GoesOn);
+                }
+                search::Arrival::Stopped(stop) => return self.on_stop(log, stop),
+            }
+        }
         match (stop, event.map(|event| &event.effect)) {
             (Stop::Call, _) => self.on_call(log),
             (Stop::Signal(libc::SIGSEGV), Some(Effect::TimeStamp(value))) => {
                 let mut registers = self.compare_here(log)?;
-                if let Some((len, rcx)) = self.tracee.time_stamp_instruction(registers.pc()) {
+                if let Some((len, rcx)) = self.running.tracee.time_stamp_instruction(registers.pc())
+                {
                     registers.complete_time_stamp(*value, len, rcx);
-                    registers.write(self.tracee.thread());
+                    registers.write(self.running.tracee.thread());
                 }
                 self.next += 1;
                 self.go_on(log, false)
@@ -242,7 +450,7 @@ impl Replay {
             (Stop::Signal(libc::SIGTRAP), _)
                 if (self.is_stepping || self.is_leaving) && self.is_in_buffer() =>
             {
-                buffer::step_on(&self.tracee);
+                buffer::step_on(&self.running.tracee);
                 Ok(Replayed::GoesOn)
             }
             (Stop::Signal(libc::SIGTRAP), _) if std::mem::take(&mut self.is_leaving) => {
@@ -250,7 +458,7 @@ impl Replay {
             }
             (Stop::Interrupted, _) if self.is_in_buffer() => {
                 self.is_leaving = true;
-                buffer::step_on(&self.tracee);
+                buffer::step_on(&self.running.tracee);
                 Ok(Replayed::GoesOn)
             }
             (Stop::Signal(_) | Stop::Interrupted | Stop::Group(_), _) => Ok(match stop.seen() {
@@ -258,7 +466,7 @@ impl Replay {
                 None => Replayed::GoesOn,
             }),
             _ => {
-                self.tracee.go(self.is_stepping, 0);
+                self.running.tracee.go(self.is_stepping, 0);
                 Ok(Replayed::GoesOn)
             }
         }
@@ -270,7 +478,7 @@ impl Replay {
         let killed = Replayed::Seen(ThreadEvent::Signal(Signal(libc::SIGKILL)));
         match stop {
             Stop::Call => {
-                let Ok(mut registers) = self.tracee.registers() else {
+                let Ok(mut registers) = self.running.tracee.registers() else {
                     return killed;
                 };
                 let row = calls::row(registers.number());
@@ -284,14 +492,14 @@ impl Replay {
                         | Class::Own(..)
                         | Class::Special(Special::Map | Special::Advise),
                     ) => {
-                        if self.tracee.leave_call().is_err() {
+                        if self.running.tracee.leave_call().is_err() {
                             return killed;
                         }
                     }
                     _ => {
                         registers.answer(-i64::from(libc::ENOSYS));
-                        registers.write(self.tracee.thread());
-                        if self.is_stepping && self.tracee.leave_call().is_err() {
+                        registers.write(self.running.tracee.thread());
+                        if self.is_stepping && self.running.tracee.leave_call().is_err() {
                             return killed;
                         }
                     }
@@ -299,7 +507,7 @@ impl Replay {
                 if self.is_stepping {
                     return Replayed::Seen(ThreadEvent::Signal(Signal::TRAP));
                 }
-                self.tracee.go(false, 0);
+                self.running.tracee.go(false, 0);
                 Replayed::GoesOn
             }
             Stop::Exited(_) | Stop::Killed(_) => killed,
@@ -308,7 +516,7 @@ impl Replay {
                 None => Replayed::GoesOn,
             },
             _ => {
-                self.tracee.go(self.is_stepping, 0);
+                self.running.tracee.go(self.is_stepping, 0);
                 Replayed::GoesOn
             }
         }
@@ -316,28 +524,29 @@ impl Replay {
 
     /// Runs on behind an event. `is_answered`: the kernel still has to skip its system call.
     fn go_on(&mut self, log: &Log, is_answered: bool) -> Result<Replayed, Divergence> {
+        self.running.is_answered = is_answered;
         let paused = self.settle(log)?;
+        if paused == Some(Replayed::GoesOn) {
+            return Ok(Replayed::GoesOn);
+        }
         if self.is_stepping || paused.is_some() {
-            if is_answered {
-                self.tracee
-                    .leave_call()
-                    .map_err(|error| self.refused(log, &error))?;
-            }
+            self.leave_answered()
+                .map_err(|error| self.refused(log, &error))?;
             return Ok(paused.unwrap_or(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
         }
-        self.tracee.go(false, 0);
+        self.go(0);
         Ok(Replayed::GoesOn)
     }
 
     /// Returns whether its thread is in the code of the buffer.
     fn is_in_buffer(&self) -> bool {
-        let registers = self.tracee.registers();
+        let registers = self.running.tracee.registers();
         registers.is_ok_and(|registers| self.refill.holds(registers.pc()))
     }
 
     /// Returns whether its registers are those of the next event.
     fn is_at_event(&self, log: &Log) -> bool {
-        let registers = self.tracee.registers().ok();
+        let registers = self.running.tracee.registers().ok();
         let event = log.events.get(self.next);
         registers
             .zip(event)
@@ -346,20 +555,40 @@ impl Replay {
 
     fn on_call(&mut self, log: &Log) -> Result<Replayed, Divergence> {
         if std::mem::take(&mut self.is_leaving) {
-            let interrupted = ptrace::interrupt(self.tracee.thread());
+            let interrupted = ptrace::interrupt(self.running.tracee.thread());
             interrupted.map_err(|error| self.refused(log, &error))?;
         }
-        let arrival = (self.refill).on_call(&self.tracee, log, self.next, &self.patches);
+        let arrival = (self.refill).on_call(&self.running.tracee, log, self.next, &self.patches);
         match arrival.map_err(|error| self.refused(log, &error))? {
             Arrival::AtEvent => {}
             Arrival::Answered => return self.go_on(log, true),
         }
-        let registers = self.tracee.registers_at_call();
+        let registers = self.running.tracee.registers_at_call();
         let registers = registers.map_err(|error| self.refused(log, &error))?;
         let registers = self.compare(log, registers)?;
         let Some(event) = log.events.get(self.next) else {
             return Ok(Replayed::End);
         };
+        match &event.effect {
+            Effect::Wait => {
+                self.running.waits = Some(registers);
+                self.next += 1;
+                return self.go_on(log, true);
+            }
+            Effect::Thread { thread, outputs } => {
+                let created = self.create_thread(*thread, outputs);
+                created.map_err(|error| self.refused(log, &error))?;
+                self.compare_hash(log)?;
+                self.next += 1;
+                return self.go_on(log, false);
+            }
+            Effect::ThreadExit { outputs } => {
+                let ended = self.end_thread(log, outputs);
+                ended.map_err(|error| self.refused(log, &error))?;
+                return self.go_on(log, false);
+            }
+            _ => {}
+        }
         let is_answered = match self.apply(log, event, registers) {
             Ok(Applied::Answered) => true,
             Ok(Applied::Executed) => false,
@@ -372,12 +601,7 @@ impl Replay {
             }
             Err(error) => return Err(self.refused(log, &error)),
         };
-        if let Some(expected) = event.hash {
-            if hash::of(&self.tracee) != expected {
-                return Err(self.diverged(log, Difference::Memory));
-            }
-            self.compared.hashes += 1;
-        }
+        self.compare_hash(log)?;
         self.next += 1;
         if !is_answered && self.sees_mappings && !self.is_stepping {
             return Ok(Replayed::Mapped);
@@ -387,7 +611,7 @@ impl Replay {
 
     /// Compares the registers that the thread has with those of the next event.
     fn compare_here(&mut self, log: &Log) -> Result<Registers, Divergence> {
-        let registers = self.tracee.registers();
+        let registers = self.running.tracee.registers();
         let registers = registers.map_err(|error| self.refused(log, &error))?;
         self.compare(log, registers)
     }
@@ -397,7 +621,7 @@ impl Replay {
         let Some(event) = log.events.get(self.next) else {
             return Ok(registers);
         };
-        if !self.refill.is_at_end(&self.tracee) {
+        if !self.refill.is_at_end(&self.running.tracee) {
             let text = "it was reached after fewer system calls".to_owned();
             return Err(self.diverged(log, Difference::Stop(text)));
         }
@@ -422,7 +646,7 @@ impl Replay {
     }
 
     fn apply(&self, log: &Log, event: &Event, mut registers: Registers) -> io::Result<Applied> {
-        let thread = self.tracee.thread();
+        let thread = self.running.tracee.thread();
         match &event.effect {
             Effect::Call {
                 result,
@@ -458,7 +682,12 @@ impl Replay {
                 signals::restore(thread, state);
             }
             Effect::Execute | Effect::Exit => return Ok(Applied::End),
-            Effect::Signal { .. } | Effect::TimeStamp(_) => {
+            Effect::Signal { .. }
+            | Effect::TimeStamp(_)
+            | Effect::Preempt(_)
+            | Effect::Wait
+            | Effect::Thread { .. }
+            | Effect::ThreadExit { .. } => {
                 return Err(io::Error::other("a system call where there was none"));
             }
         }
@@ -468,16 +697,16 @@ impl Replay {
     /// Lets the kernel execute the system call with other arguments, which the program does not see.
     fn execute(&self, call: Registers, seen: Registers, expected: i64) -> io::Result<Applied> {
         if call != seen {
-            call.write(self.tracee.thread());
+            call.write(self.running.tracee.thread());
         }
-        self.tracee.leave_call()?;
-        let mut after = self.tracee.registers()?;
+        self.running.tracee.leave_call()?;
+        let mut after = self.running.tracee.registers()?;
         if after.result() != expected {
             return Ok(Applied::OtherResult(after.result()));
         }
         if call != seen {
             after.take_arguments(&seen);
-            after.write(self.tracee.thread());
+            after.write(self.running.tracee.thread());
         }
         Ok(Applied::Executed)
     }
@@ -494,13 +723,13 @@ impl Replay {
         let file = file.ok_or_else(|| io::Error::other("the file was not kept"))?;
         let mut skipped = before;
         skipped.set_number(-1);
-        skipped.write(self.tracee.thread());
-        self.tracee.leave_call()?;
+        skipped.write(self.running.tracee.thread());
+        self.running.tracee.leave_call()?;
         let path = format!("/proc/{}/fd/{}\0", std::process::id(), file.as_raw_fd());
-        self.tracee.write(scratch::ROOM, path.as_bytes())?;
+        self.running.tracee.write(scratch::ROOM, path.as_bytes())?;
         let access = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;
-        let [descriptor] =
-            (self.tracee).inject([(libc::SYS_open, [scratch::ROOM, access, 0, 0, 0, 0])])?;
+        let [descriptor] = (self.running.tracee)
+            .inject([(libc::SYS_open, [scratch::ROOM, access, 0, 0, 0, 0])])?;
         if descriptor < 0 {
             return Err(io::Error::from_raw_os_error(-descriptor as i32));
         }
@@ -516,25 +745,79 @@ impl Replay {
         ];
         let close = [descriptor as u64, 0, 0, 0, 0, 0];
         let [mapped, _] = self
+            .running
             .tracee
             .inject([(libc::SYS_mmap, map), (libc::SYS_close, close)])?;
-        self.tracee.write(scratch::ROOM, &vec![0; path.len()])?;
+        self.running
+            .tracee
+            .write(scratch::ROOM, &vec![0; path.len()])?;
         if mapped != expected {
             return Ok(Applied::OtherResult(mapped));
         }
         let mut after = before;
         after.answer(expected);
-        after.write(self.tracee.thread());
+        after.write(self.running.tracee.thread());
         Ok(Applied::Executed)
+    }
+
+    /// Lets the running thread create one, which has this id in the program.
+    fn create_thread(&mut self, id: i32, outputs: &[Written]) -> io::Result<()> {
+        let mut created = None;
+        loop {
+            self.running.tracee.resume_to_call_end();
+            match self.running.tracee.wait() {
+                Stop::CreatedThread(new) => created = Some(new),
+                Stop::CallEnd => break,
+                stop if stop.is_end() => return Err(gone()),
+                _ => {}
+            }
+        }
+        let new = created.ok_or_else(|| io::Error::other("no thread was created"))?;
+        self.copies.add(new);
+        let tracee = self.running.tracee.sibling(new);
+        match tracee.wait() {
+            Stop::Interrupted => {}
+            stop => {
+                return Err(io::Error::other(format!(
+                    "a new thread stopped by {stop:?}"
+                )));
+            }
+        }
+        self.write_all(outputs)?;
+        let mut after = self.running.tracee.registers()?;
+        after.answer(id.into());
+        after.write(self.running.tracee.thread());
+        let thread = ReplayThread {
+            id,
+            tracee,
+            waits: None,
+            is_answered: false,
+        };
+        self.others.insert(id, thread);
+        Ok(())
+    }
+
+    /// Ends the running thread, and makes that of the next event the running one.
+    fn end_thread(&mut self, log: &Log, outputs: &[Written]) -> io::Result<()> {
+        self.next += 1;
+        let next = self.others.remove(&log.thread_of(self.next));
+        let next = next.ok_or_else(|| io::Error::other("the next thread is missing"))?;
+        let ended = std::mem::replace(&mut self.running, next);
+        // The first thread of the process has to stay for the others.
+        if ended.tracee.pid != self.copy.pid() {
+            ended.tracee.resume(0);
+            self.copies.collect_thread(ended.tracee.pid);
+        }
+        self.write_all(outputs)
     }
 
     /// Enters the handler of a signal.
     fn apply_signal(&mut self, log: &Log) -> Result<(), Divergence> {
         let event = log.events.get(self.next);
         if let Some(Effect::Signal { frame, state, .. }) = event.map(|event| &event.effect) {
-            let written = self.tracee.write(frame.0, &frame.1);
+            let written = self.running.tracee.write(frame.0, &frame.1);
             written.map_err(|error| self.refused(log, &error))?;
-            signals::restore(self.tracee.thread(), state);
+            signals::restore(self.running.tracee.thread(), state);
         }
         self.next += 1;
         Ok(())
@@ -542,7 +825,7 @@ impl Replay {
 
     fn write_all(&self, outputs: &[Written]) -> io::Result<()> {
         for (addr, bytes) in outputs {
-            self.tracee.write(*addr, bytes)?;
+            self.running.tracee.write(*addr, bytes)?;
         }
         Ok(())
     }
@@ -559,6 +842,25 @@ impl Replay {
 
     fn refused(&self, log: &Log, error: &io::Error) -> Divergence {
         self.diverged(log, Difference::Stop(error.to_string()))
+    }
+}
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        let all = self.others.values().chain([&self.running]);
+        let pids = all.map(|thread| thread.tracee.pid);
+        let first = self.copy.pid();
+        self.copies
+            .collect(&self.copy, pids.filter(|pid| *pid != first));
+    }
+}
+
+impl ReplayThread {
+    fn sp(&self) -> Option<u64> {
+        match &self.waits {
+            Some(registers) => Some(registers.sp()),
+            None => Some(self.tracee.registers().ok()?.sp()),
+        }
     }
 }
 

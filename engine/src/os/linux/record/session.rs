@@ -60,7 +60,7 @@ impl Recording {
     /// Returns the thread that a thread of the program is, as it is shown.
     pub fn actual(&self, thread: ThreadId) -> ThreadId {
         match &self.shown {
-            Some(replay) if thread == self.recorder.head.thread() => replay.tracee.thread(),
+            Some(replay) if thread == ThreadId(self.recorder.pid) => replay.running.tracee.thread(),
             _ => thread,
         }
     }
@@ -112,7 +112,7 @@ impl Recording {
             Some(_) => self.seen.take(),
             None => self.recorder.take_seen(),
         };
-        Some((self.recorder.head.thread(), event?))
+        Some((ThreadId(self.recorder.pid), event?))
     }
 
     /// Returns whether a stop is known without the kernel.
@@ -138,9 +138,9 @@ impl Recording {
 
     /// Handles a stop of any tracee. Returns what the debugger sees of it.
     fn on_stop(&mut self, pid: i32, stop: Stop) -> Option<(ThreadId, ThreadEvent)> {
-        let head = self.recorder.head.thread();
+        let head = ThreadId(self.recorder.pid);
         if let Some(replay) = &mut self.shown
-            && replay.tracee.pid == pid
+            && replay.running.tracee.pid == pid
         {
             let outcome = replay.on_stop(&self.recorder.log, stop);
             return Some((head, self.note(outcome)?));
@@ -173,7 +173,7 @@ impl Recording {
     /// Resumes a thread of the program, or of the replay that is shown.
     pub fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
         if let Some(replay) = &mut self.shown
-            && thread == self.recorder.head.thread()
+            && thread == ThreadId(self.recorder.pid)
         {
             // Signals are part of the recording.
             let outcome = replay.resume(&self.recorder.log, how, 0);
@@ -189,7 +189,7 @@ impl Recording {
     pub fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
         let begun = (patience != Patience::None).then(Instant::now);
         loop {
-            if thread == self.recorder.head.thread()
+            if thread == ThreadId(self.recorder.pid)
                 && let Some((_, event)) = self.take_seen()
             {
                 return Some(event);
@@ -215,7 +215,9 @@ impl Recording {
         if self.shown.is_some() || !self.recorder.is_running() {
             return None;
         }
-        self.recorder.on_tick();
+        if let Err(error) = self.recorder.on_tick() {
+            self.recorder.fail(&error);
+        }
         Some(now + TICK)
     }
 
@@ -351,7 +353,7 @@ impl Recording {
             return Ok(());
         }
         let copies = self.recorder.copies();
-        let trial = Replay::trial(self.actual(thread), self.position(), copies);
+        let trial = Replay::trial(self.actual(thread), thread.0, self.position(), copies);
         let trial = trial.map_err(|error| error.to_string())?;
         self.tried = Some(self.shown.replace(trial));
         Ok(())
@@ -377,17 +379,22 @@ impl Recording {
     /// Returns the pid of the process that is shown.
     pub fn shown_pid(&self) -> i32 {
         let replay = self.shown.as_ref();
-        replay.map_or(self.recorder.head.pid, |replay| replay.tracee.pid)
+        replay.map_or(self.recorder.pid, |replay| replay.running.tracee.pid)
     }
 
     /// Returns how the shown replay differs from what was put aside, outside of these ranges of memory;
     /// `None`: they are the same.
     pub fn difference(&self, except: &[(LoadAddr, u64)], has_red_zone: bool) -> Option<OtherState> {
         let wanted: &Tracee = match &self.aside {
-            Some(Some(replay)) => &replay.tracee,
-            Some(None) | None => &self.recorder.head,
+            Some(Some(replay)) => &replay.running.tracee,
+            Some(None) | None => &self.recorder.running.tracee,
         };
-        difference::of(wanted, &self.shown.as_ref()?.tracee, except, has_red_zone)
+        difference::of(
+            wanted,
+            &self.shown.as_ref()?.running.tracee,
+            except,
+            has_red_zone,
+        )
     }
 
     /// Returns the index of the next event of what is shown.

@@ -1,6 +1,6 @@
 //! Signals of a recorded program. One that arrives anywhere is held until the next system call, which a
 //! replay can find again, and is sent to the thread before the call: a call that blocks is
-//! interrupted by it. The kernel delivers it when the call ends, and what it writes is logged.
+//! interrupted by it. A thread that makes none for some time gets it at a place as for a change of threads. The kernel delivers it when the call ends, and what it writes is logged.
 
 use super::super::super::linux_abi::signal;
 use super::super::super::thread_state::SIGNAL_BYTES;
@@ -8,7 +8,7 @@ use super::super::ptrace;
 use super::log::{Effect, Entry, State};
 use super::recorder::Recorder;
 use super::registers::Registers;
-use super::tracee::Stop;
+use super::tracee::{Stop, Tracee};
 use crate::ids::{Signal, ThreadId};
 use crate::os::ThreadEvent;
 use std::io;
@@ -48,54 +48,59 @@ const EXTENDED_BYTES: usize = 1 << 14;
 /// What the kernel writes on the stack at most, and what is logged if the handler has another stack.
 const FRAME_BYTES: u64 = 1 << 14;
 
+impl Held {
+    /// Returns whether it was sent to the thread.
+    pub fn is_sent(&self) -> bool {
+        self.is_sent
+    }
+
+    /// Sends it to the thread of a process, once. Returns whether it was not sent before.
+    pub fn send(&mut self, process: i32, thread: i32) -> bool {
+        if self.is_sent {
+            return false;
+        }
+        self.is_sent = true;
+        // SAFETY: integers only.
+        unsafe { libc::syscall(libc::SYS_tgkill, process, thread, self.signal) };
+        true
+    }
+}
+
 impl Recorder {
     /// Sends the thread the signals that are held. Returns whether there are any.
     pub(super) fn send_held(&mut self) -> bool {
-        let pid = self.head.pid;
+        let (process, thread) = (self.pid, self.running.tracee.pid);
         let mut is_sent = false;
-        for held in self.held.iter_mut().filter(|held| !held.is_sent) {
-            held.is_sent = true;
-            is_sent = true;
-            // SAFETY: integers only.
-            unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, held.signal) };
+        for held in &mut self.running.held {
+            is_sent |= held.send(process, thread);
         }
         is_sent
     }
 
+    /// Returns whether the running thread has signals that it waits for a call to get.
+    pub(super) fn holds_signals(&self) -> bool {
+        self.running.held.iter().any(|held| !held.is_sent)
+    }
+
     /// At the start of a system call: sends the signals that are held. Returns true if they are
     /// delivered before the call, which the program makes again afterwards.
-    pub(super) fn deliver_before(&mut self, mut registers: Registers) -> bool {
-        let number = registers.number();
-        if !self.send_held() || !BEFORE.contains(&number) {
+    pub(super) fn deliver_before(&mut self, registers: Registers) -> bool {
+        if !self.send_held() || !BEFORE.contains(&registers.number()) {
             return false;
         }
-        let effect = Effect::Interrupted {
-            repeated_as: number,
-            outputs: Box::default(),
-        };
-        self.log.push(Entry::of(&registers), effect);
-        registers.repeat_call(number);
-        registers.write(self.head.thread());
-        self.boundary = Some(registers);
+        self.repeat_call(registers);
         self.run();
         true
     }
 
-    /// Returns the registers with the extended ones.
+    /// Returns the registers of the running thread with the extended ones.
     pub(super) fn state(&self, registers: Registers) -> State {
-        let mut extended = vec![0; EXTENDED_BYTES];
-        let thread = self.head.thread();
-        let len = ptrace::read_register_bytes(thread, NT_X86_XSTATE, &mut extended);
-        extended.truncate(len.unwrap_or(0));
-        State {
-            registers,
-            extended,
-        }
+        state_of(&self.running.tracee, registers)
     }
 
     /// Reports a signal that can be delivered here, and holds others.
     pub(super) fn on_signal(&mut self, signal: i32) -> io::Result<()> {
-        let mut registers = self.head.registers()?;
+        let mut registers = self.running.tracee.registers()?;
         if signal == libc::SIGTRAP && self.goes_on_through_buffer(registers)? {
             return Ok(());
         }
@@ -104,12 +109,13 @@ impl Recorder {
             self.go_on_behind_instruction();
             return Ok(());
         }
-        let info = ptrace::signal_info(self.head.thread());
+        let info = ptrace::signal_info(self.running.tracee.thread());
         let is_of_instruction = is_of_instruction(signal, info.as_ref());
         self.buffer
-            .rewind(&self.head, &mut registers, Some(signal))?;
+            .rewind(&self.running.tracee, &mut registers, Some(signal))?;
         // What the program does not catch, changes nothing, stops the process or ends it.
-        if is_of_instruction || self.is_at_call(&registers) || !self.head.catches(signal) {
+        if is_of_instruction || self.is_at_call(&registers) || !self.running.tracee.catches(signal)
+        {
             self.report(ThreadEvent::Signal(Signal(signal)));
             return Ok(());
         }
@@ -120,38 +126,45 @@ impl Recorder {
 
     fn is_at_call(&self, registers: &Registers) -> bool {
         // A thread that has made calls since may be where it was, with the same registers.
-        self.boundary.is_some_and(|it| it.is_same_place(registers))
-            && !self.buffer.has_records(&self.head)
+        self.running
+            .boundary
+            .is_some_and(|it| it.is_same_place(registers))
+            && !self.buffer.has_records(&self.running.tracee)
     }
 
     fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) -> io::Result<()> {
-        let is_waiting = self.held.iter().any(|held| held.signal == signal);
+        let is_waiting = self.running.held.iter().any(|held| held.signal == signal);
         if signal >= FIRST_REAL_TIME || !is_waiting {
-            self.held.push(Held {
+            self.running.held.push(Held {
                 signal,
                 info,
                 is_sent: false,
             });
         }
-        self.buffer.stop_next(&self.head)
+        self.buffer.stop_next(&self.running.tracee)
     }
 
     /// Does not deliver the signal that the program was stopped with.
     pub(super) fn suppress(&mut self, signal: i32) {
-        if let Some(index) = self.held.iter().position(|held| held.signal == signal) {
-            self.held.remove(index);
+        if let Some(index) = self
+            .running
+            .held
+            .iter()
+            .position(|held| held.signal == signal)
+        {
+            self.running.held.remove(index);
         }
     }
 
     /// Lets the program run on with a signal.
     pub(super) fn deliver(&mut self, signal: i32) -> io::Result<()> {
-        if !self.head.catches(signal) {
-            self.held.retain(|held| held.signal != signal);
-            self.head.go(self.is_stepping, signal);
+        if !self.running.tracee.catches(signal) {
+            self.running.held.retain(|held| held.signal != signal);
+            self.running.tracee.go(self.running.is_stepping, signal);
             return Ok(());
         }
-        let registers = self.head.registers()?;
-        let info = ptrace::signal_info(self.head.thread());
+        let registers = self.running.tracee.registers()?;
+        let info = ptrace::signal_info(self.running.tracee.thread());
         let is_of_instruction = is_of_instruction(signal, info.as_ref());
         if is_of_instruction || self.is_at_call(&registers) {
             return self.enter_handler(signal, registers, is_of_instruction);
@@ -169,16 +182,21 @@ impl Recorder {
         before: Registers,
         is_of_instruction: bool,
     ) -> io::Result<()> {
-        self.buffer.drain(&self.head, &mut self.log)?;
+        self.buffer.drain(&self.running.tracee, &mut self.log)?;
         let held = (!is_of_instruction)
-            .then(|| self.held.iter().position(|held| held.signal == signal))
+            .then(|| {
+                self.running
+                    .held
+                    .iter()
+                    .position(|held| held.signal == signal)
+            })
             .flatten()
-            .map(|index| self.held.remove(index));
+            .map(|index| self.running.held.remove(index));
         if let Some(info) = held.and_then(|held| held.info) {
-            ptrace::set_signal_info(self.head.thread(), &info);
+            ptrace::set_signal_info(self.running.tracee.thread(), &info);
         }
-        self.head.step(signal);
-        match self.head.wait() {
+        self.running.tracee.step(signal);
+        match self.running.tracee.wait() {
             Stop::Signal(libc::SIGTRAP) => {}
             // There was no room for the frame.
             Stop::Signal(other) => {
@@ -196,10 +214,10 @@ impl Recorder {
                 )));
             }
         }
-        let after = self.head.registers()?;
+        let after = self.running.tracee.registers()?;
         let used = before.sp().wrapping_sub(after.sp());
         let len = used.min(FRAME_BYTES) as usize;
-        let frame = self.head.read(after.sp(), len).into_boxed_slice();
+        let frame = self.running.tracee.read(after.sp(), len).into_boxed_slice();
         let effect = Effect::Signal {
             signal,
             is_of_instruction,
@@ -207,24 +225,35 @@ impl Recorder {
             state: Box::new(self.state(after)),
         };
         self.log.push(Entry::of(&before), effect);
-        self.boundary = Some(after);
+        self.running.boundary = Some(after);
         self.go_on_behind_instruction();
         Ok(())
     }
 
     /// Completes an instruction that reads the time-stamp counter. Returns false if it is another one.
     fn complete_time_stamp(&mut self, mut registers: Registers) -> io::Result<bool> {
-        let found = self.head.time_stamp_instruction(registers.pc());
+        let found = self.running.tracee.time_stamp_instruction(registers.pc());
         let Some((len, writes_rcx)) = found else {
             return Ok(false);
         };
-        self.buffer.drain(&self.head, &mut self.log)?;
+        self.buffer.drain(&self.running.tracee, &mut self.log)?;
         let value = crate::os::ticks();
         self.log
             .push(Entry::of(&registers), Effect::TimeStamp(value));
         registers.complete_time_stamp(value, len, writes_rcx);
-        registers.write(self.head.thread());
+        registers.write(self.running.tracee.thread());
         Ok(true)
+    }
+}
+
+/// Returns registers of a stopped thread with the extended ones.
+pub fn state_of(tracee: &Tracee, registers: Registers) -> State {
+    let mut extended = vec![0; EXTENDED_BYTES];
+    let len = ptrace::read_register_bytes(tracee.thread(), NT_X86_XSTATE, &mut extended);
+    extended.truncate(len.unwrap_or(0));
+    State {
+        registers,
+        extended,
     }
 }
 

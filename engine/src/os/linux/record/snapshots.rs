@@ -2,6 +2,7 @@
 
 use super::super::copy::ProcessCopy;
 use super::patches::Originals;
+use super::threads::copied::Copied;
 use std::time::Duration;
 
 /// The most snapshots.
@@ -20,6 +21,8 @@ pub struct Snapshot {
     pub copy: ProcessCopy,
     /// The debugger's patches in it.
     pub patches: Originals,
+    /// Its threads; the first one is that of the copy.
+    pub threads: Vec<Copied>,
     /// The index of the next event.
     pub next: usize,
     /// The program begins here: it is kept.
@@ -51,6 +54,7 @@ impl Snapshots {
         &mut self,
         copy: ProcessCopy,
         patches: Originals,
+        threads: Vec<Copied>,
         next: usize,
         is_start: bool,
         now: Duration,
@@ -63,6 +67,7 @@ impl Snapshots {
         self.all.push(Snapshot {
             copy,
             patches,
+            threads,
             next,
             is_start,
             at: now,

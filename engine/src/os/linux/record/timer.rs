@@ -10,7 +10,8 @@ use nix::time::ClockId;
 use std::io;
 use std::time::Duration;
 
-const INTERVAL: Duration = Duration::from_millis(25);
+/// Time between two ticks.
+pub const INTERVAL: Duration = Duration::from_millis(25);
 
 extern "C" fn nothing(_: libc::c_int) {}
 
@@ -37,5 +38,33 @@ impl Ticks {
         let interval = TimeSpec::from_duration(INTERVAL);
         timer.set(Expiration::Interval(interval), TimerSetTimeFlags::empty())?;
         Ok(Ticks(timer))
+    }
+}
+
+/// SIGCHLD, blocked but for waits that a stop of a tracee ends, until it is dropped.
+pub struct Children(SigSet);
+
+/// Makes stops of tracees end waits that allow that (ppoll(2) with an empty mask).
+///
+/// # Errors
+/// The system refuses a handler.
+pub fn ends_of_children() -> io::Result<Children> {
+    let handler = SigAction::new(
+        SigHandler::Handler(nothing),
+        SaFlags::empty(),
+        SigSet::empty(),
+    );
+    // SAFETY: the handler does nothing.
+    unsafe { sigaction(Signal::SIGCHLD, &handler)? };
+    let before = SigSet::thread_get_mask()?;
+    let mut blocked = before;
+    blocked.add(Signal::SIGCHLD);
+    blocked.thread_set_mask()?;
+    Ok(Children(before))
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let _ = self.0.thread_set_mask();
     }
 }

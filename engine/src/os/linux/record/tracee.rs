@@ -10,6 +10,7 @@ use dwarf::LoadAddr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 
 /// A stop or the end of a traced thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,10 +113,11 @@ pub fn poll_stop(pid: i32) -> io::Result<Option<(i32, Stop)>> {
     Ok(status.map(|(pid, status)| (pid, Stop::decode(pid, status))))
 }
 
-/// A traced process with one thread.
+/// A traced thread of a process.
 pub struct Tracee {
+    /// Its id, which is that of the process for the first thread.
     pub pid: i32,
-    memory: File,
+    memory: Rc<File>,
 }
 
 impl Tracee {
@@ -126,7 +128,18 @@ impl Tracee {
             .read(true)
             .write(true)
             .open(format!("/proc/{pid}/mem"))?;
-        Ok(Tracee { pid, memory })
+        Ok(Tracee {
+            pid,
+            memory: Rc::new(memory),
+        })
+    }
+
+    /// Returns another thread of its process.
+    pub fn sibling(&self, pid: i32) -> Tracee {
+        Tracee {
+            pid,
+            memory: self.memory.clone(),
+        }
     }
 
     pub fn thread(&self) -> ThreadId {

@@ -1,7 +1,8 @@
 //! The calls that are buffered, as a table for the stub.
 //!
 //! Listed are calls that programs make often, and whose output is one buffer. They may block: a
-//! signal that arrives meanwhile makes the program repeat the call with a stop (`held`). Not listed
+//! signal that arrives meanwhile makes the program repeat the call with a stop (`held`); where a program
+//! has threads, calls that may wait stop. Not listed
 //! are calls that send signals to the program or change which arrive, that change its memory or
 //! its processes, and that a replay repeats.
 
@@ -29,7 +30,7 @@ const LISTED: &[libc::c_long] = &[
     libc::SYS_clock_gettime, libc::SYS_clock_getres, libc::SYS_gettimeofday, libc::SYS_time,
     libc::SYS_getrandom, libc::SYS_getrusage, libc::SYS_times, libc::SYS_getpid, libc::SYS_gettid,
     libc::SYS_getppid, libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid,
-    libc::SYS_getpgrp, libc::SYS_getpgid, libc::SYS_getsid, libc::SYS_sched_yield,
+    libc::SYS_getpgrp, libc::SYS_getpgid, libc::SYS_getsid,
 ];
 
 /// Returns whether a call is buffered if its arguments allow it.
@@ -46,8 +47,20 @@ pub fn output(number: i64) -> Option<usize> {
 
 /// Returns the table: for each number an entry as the stub reads it. A call without one is zeros.
 pub fn table() -> Vec<u8> {
+    table_of(|_| true)
+}
+
+/// Returns the table for a program with threads: calls that may wait stop, so that other threads run.
+pub fn table_for_threads() -> Vec<u8> {
+    table_of(|number| {
+        let row = calls::row(number);
+        row.is_some_and(|row| row.waits == calls::Waits::Never)
+    })
+}
+
+fn table_of(is_wanted: impl Fn(i64) -> bool) -> Vec<u8> {
     let mut table = vec![0; ENTRIES * ENTRY_LEN];
-    for number in LISTED {
+    for number in LISTED.iter().filter(|number| is_wanted(**number)) {
         let at = *number as usize * ENTRY_LEN;
         if let (Some(entry), Some(place)) = (entry(*number), table.get_mut(at..at + ENTRY_LEN)) {
             place.copy_from_slice(&entry);
@@ -140,6 +153,21 @@ mod tests {
         let has = |request: i32| kind::request_bit(request as u64).is_some_and(|it| bits & it != 0);
         assert_eq!(kind, kind::BY_REQUEST);
         assert!(has(libc::F_DUPFD_CLOEXEC) && has(libc::F_SETLK) && !has(libc::F_GETLK));
+    }
+
+    #[test]
+    fn calls_that_wait_stop_where_there_are_threads() {
+        let table = table_for_threads();
+        let is_listed = |number: libc::c_long| table[number as usize * ENTRY_LEN] != 0;
+        assert!(is_listed(libc::SYS_clock_gettime) && is_listed(libc::SYS_pread64));
+        for number in [
+            libc::SYS_read,
+            libc::SYS_write,
+            libc::SYS_poll,
+            libc::SYS_openat,
+        ] {
+            assert!(!is_listed(number), "{}", calls::name(number));
+        }
     }
 
     #[test]

@@ -183,6 +183,17 @@ impl Buffer {
         Ok(())
     }
 
+    /// A program has a thread more: calls that may wait stop from now on.
+    ///
+    /// # Errors
+    /// The program has ended.
+    pub fn expect_threads(&self, head: &Tracee) -> io::Result<()> {
+        match self.is_there {
+            true => head.write(TABLE, &listed::table_for_threads()),
+            false => Ok(()),
+        }
+    }
+
     /// Before another event: takes the records out.
     ///
     /// # Errors

@@ -88,10 +88,14 @@ pub fn step_on(tracee: &Tracee) {
 impl Recorder {
     /// Returns the registers at a stop for a system call, after what the buffer has to do then.
     pub(in super::super) fn registers_at_call(&mut self) -> io::Result<Registers> {
-        let mut registers = self.head.registers_at_call()?;
+        let mut registers = self.running.tracee.registers_at_call()?;
         self.interrupt_behind_buffer()?;
-        self.buffer
-            .on_call(&self.head, &mut registers, &mut self.log, &self.patches)?;
+        self.buffer.on_call(
+            &self.running.tracee,
+            &mut registers,
+            &mut self.log,
+            &self.patches,
+        )?;
         Ok(registers)
     }
 
@@ -101,7 +105,7 @@ impl Recorder {
     /// The thread is gone.
     pub(in super::super) fn interrupt_behind_buffer(&mut self) -> io::Result<()> {
         match std::mem::take(&mut self.buffer.is_leaving) {
-            true => self.interrupt(self.head.thread()),
+            true => self.interrupt(self.running.tracee.thread()),
             false => Ok(()),
         }
     }
@@ -110,21 +114,24 @@ impl Recorder {
     /// the buffer, and goes on. `is_seen`: the debugger waits for the stop, which it gets when the thread
     /// has left that.
     pub(in super::super) fn goes_on_in_buffer(&mut self, is_seen: bool) -> io::Result<bool> {
-        let mut registers = self.head.registers()?;
+        let mut registers = self.running.tracee.registers()?;
         if !self.buffer.holds(&registers) {
             return Ok(false);
         }
         let by = is_seen.then_some(libc::SIGTRAP);
-        if self.buffer.rewind(&self.head, &mut registers, by)? {
+        if self
+            .buffer
+            .rewind(&self.running.tracee, &mut registers, by)?
+        {
             // It is not to be interrupted again and again, for which its time does not count.
-            self.buffer.stop_next(&self.head)?;
+            self.buffer.stop_next(&self.running.tracee)?;
             return Ok(false);
         }
         if is_seen {
             self.buffer.is_leaving = true;
             return self.leave_buffer(registers);
         }
-        self.head.resume(0);
+        self.running.tracee.resume(0);
         Ok(true)
     }
 
@@ -143,20 +150,21 @@ impl Recorder {
             self.report(ThreadEvent::Interrupted);
             return Ok(true);
         }
-        if is_inside && self.is_stepping {
-            step_on(&self.head);
+        if is_inside && self.running.is_stepping {
+            step_on(&self.running.tracee);
         }
-        Ok(is_inside && self.is_stepping)
+        Ok(is_inside && self.running.is_stepping)
     }
 
     /// Lets a thread leave the code of the buffer, by steps. Returns false if it has.
     fn leave_buffer(&mut self, mut registers: Registers) -> io::Result<bool> {
         if registers.pc() != PASSED {
-            step_on(&self.head);
+            step_on(&self.running.tracee);
             return Ok(true);
         }
         // The call might block.
-        self.buffer.move_back(&self.head, &mut registers)?;
+        self.buffer
+            .move_back(&self.running.tracee, &mut registers)?;
         if std::mem::take(&mut self.buffer.is_leaving) {
             self.report(ThreadEvent::Interrupted);
         }
@@ -168,6 +176,8 @@ impl Recorder {
     /// # Errors
     /// The program has ended, or has written to the memory of the recorder.
     pub(in super::super) fn keep_records(&mut self) -> io::Result<()> {
-        self.buffer.keep(&self.head, &mut self.log).map(drop)
+        self.buffer
+            .keep(&self.running.tracee, &mut self.log)
+            .map(drop)
     }
 }

@@ -53,6 +53,10 @@ pub enum Special {
     SignalReturn,
     /// restart_syscall(2), which the kernel makes the program execute.
     Restart,
+    /// futex(2).
+    Futex,
+    /// sched_yield(2).
+    Yield,
 }
 
 /// Memory that a system call writes. Arguments are counted from 0.
@@ -97,6 +101,33 @@ pub struct Row {
     pub number: libc::c_long,
     pub name: &'static str,
     pub class: Class,
+    /// What it may wait for.
+    pub waits: Waits,
+}
+
+/// What a system call may wait for while other threads have to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waits {
+    /// Nothing, or not for long.
+    Never,
+    /// Input of the descriptor in an argument.
+    Input(usize),
+    /// Room for output to the descriptor in an argument.
+    Output(usize),
+    /// poll(2), ppoll(2).
+    Poll,
+    /// select(2), pselect6(2).
+    Select,
+    /// epoll_wait(2) and its successors.
+    Epoll,
+    /// The time that the argument points to.
+    Sleep(usize),
+    /// A child.
+    Child,
+    /// The kernel knows for what: it makes the call meanwhile, which writes no memory.
+    Kernel,
+    /// The kernel knows for what: the call is interrupted, and made again.
+    Again,
 }
 
 /// Numbers of calls are below this.

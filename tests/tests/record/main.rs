@@ -3,6 +3,8 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod threads;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -148,19 +150,6 @@ fn program_that_is_killed_was_recorded_until_then() {
     recorded.assert_exact();
     assert_eq!(recorded.status, Some(128 + Signal::SIGSEGV as i32));
     assert_eq!(recorded.stdout, "before the fault\n");
-}
-
-#[test]
-fn thread_ends_the_recording_and_not_the_program() {
-    let recorded = Recorded::fixture("c/record/thread.c", &[]);
-    assert_eq!(recorded.stdout, "by a thread\n");
-    assert_eq!(recorded.status, Some(0));
-    assert!(
-        recorded.stderr.contains("it starts a thread"),
-        "{}",
-        recorded.stderr
-    );
-    assert_eq!(recorded.number(" mismatches"), 0, "{}", recorded.stderr);
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! The threads of a copy of a process: the kernel copies one, the others are created in the copy.
+
+use super::super::log::State;
+use super::super::recorder::Recorder;
+use super::super::registers::Registers;
+use super::super::signals;
+use super::super::tracee::{Stop, Tracee, gone};
+use super::thread::{Reason, Thread};
+use crate::os::linux::copy::Copies;
+use crate::os::linux::injection::Injection;
+use crate::os::linux::record::scratch;
+use dwarf::LoadAddr;
+use std::io;
+use std::rc::Rc;
+
+/// A thread of the program where a copy was made.
+#[derive(Clone)]
+pub struct Copied {
+    /// Its id in the program.
+    pub thread: i32,
+    /// The registers at the start of the call that it waits in.
+    pub waits: Option<Registers>,
+    /// Its state; `None`: it is the thread that was copied.
+    pub state: Option<Rc<State>>,
+}
+
+impl Recorder {
+    /// Returns the threads of the program, the running one first.
+    pub(in super::super) fn threads_now(&self) -> Vec<Copied> {
+        let mut all = vec![Copied {
+            thread: self.running.tracee.pid,
+            waits: self.running.waiting_call(),
+            state: None,
+        }];
+        for (pid, thread) in &self.others {
+            let waits = thread.waiting_call();
+            let in_kernel = thread.waiting.as_ref().and_then(|it| match &it.reason {
+                Reason::Kernel(state) => state.clone(),
+                _ => None,
+            });
+            let now = || {
+                let registers = waits.or_else(|| thread.tracee.registers().ok())?;
+                Some(Rc::new(signals::state_of(&thread.tracee, registers)))
+            };
+            if let Some(state) = in_kernel.or_else(now) {
+                all.push(Copied {
+                    thread: *pid,
+                    waits,
+                    state: Some(state),
+                });
+            }
+        }
+        all
+    }
+}
+
+impl Thread {
+    /// Returns the registers at the start of the call that it waits in, as the log has it.
+    fn waiting_call(&self) -> Option<Registers> {
+        let waiting = self.waiting.as_ref()?;
+        let is_logged = !matches!(waiting.reason, Reason::Again);
+        is_logged.then_some(waiting.registers)
+    }
+}
+
+/// Creates a thread in a stopped process, by another thread of it, and gives it a state.
+///
+/// # Errors
+/// The process has ended, or the system has no threads left.
+pub fn create(by: &Tracee, state: &State, copies: &Copies) -> io::Result<Tracee> {
+    let failed = |error| io::Error::other(format!("{error}"));
+    let flags = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS;
+    let [base, _] = state.registers.bases();
+    let arguments = [flags as u64, state.registers.sp(), 0, 0, base, 0];
+    let mut injection = Injection::begin(by.thread(), LoadAddr(scratch::CALL)).map_err(failed)?;
+    let result = injection.call(libc::SYS_clone, arguments);
+    injection.finish();
+    let result = result.map_err(failed)?;
+    result.ok()?;
+    let pid = result.created.ok_or_else(gone)?;
+    copies.add(pid);
+    let new = by.sibling(pid);
+    match new.wait() {
+        Stop::Interrupted => {}
+        stop => {
+            return Err(io::Error::other(format!(
+                "a new thread stopped by {stop:?}"
+            )));
+        }
+    }
+    signals::restore(new.thread(), state);
+    Ok(new)
+}

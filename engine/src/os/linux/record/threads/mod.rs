@@ -1,0 +1,23 @@
+//! Threads of a recorded program: one runs at a time, so what a thread does between two events depends on
+//! memory and registers alone, as in a program with one thread.
+//!
+//! Which one runs is decided by the `scheduler`. The order of the events in the log is the schedule: between two
+//! events only the thread of the second one runs (`turns`). A thread that waits does so outside of the kernel: `futex`
+//! answers futex(2), and other calls are made when they can return (`waits`, `files`). A thread that runs longer
+//! than its slice is interrupted (`preempt`); the `place` is an event, which a replay finds again by a
+//! `search`: a `stub` planted at a `site` compares registers and memory at each passage. A snapshot has the
+//! registers of all threads, which a replay creates anew (`copied`).
+
+mod births;
+pub mod copied;
+pub mod files;
+mod futex;
+pub mod place;
+mod preempt;
+mod scheduler;
+pub mod search;
+mod site;
+mod stub;
+pub mod thread;
+pub mod turns;
+mod waits;

@@ -1,0 +1,160 @@
+//! A place between two events: where a thread was interrupted so that another one runs. There is no clock
+//! that would tell when: the place is known by the registers, and by the memory that the code there uses.
+
+use super::super::super::ptrace;
+use super::super::hash::{FLOATS, RED_ZONE};
+use super::super::log::Written;
+use super::super::registers::Registers;
+use super::super::tracee::Tracee;
+use crate::arch::{Arch, Flow};
+use crate::os::linux::registers;
+use dwarf::LoadAddr;
+use std::io;
+
+const NT_X86_XSTATE: i32 = 0x202;
+/// The upper halves of the vector registers in that set.
+const UPPER: std::ops::Range<usize> = 576..832;
+/// The vector registers in the set, of 16 bytes each.
+const VECTORS: usize = 160;
+/// Bytes of the stack that are compared.
+const STACK: usize = 2048;
+/// Instructions whose operands are compared.
+const INSTRUCTIONS: usize = 48;
+/// Longer than any instruction.
+const LONGEST: usize = 16;
+
+/// A place, and what a thread has there.
+pub struct Place {
+    pub registers: Registers,
+    /// The floating-point and vector registers.
+    vectors: Vec<u8>,
+    memory: Vec<Written>,
+}
+
+/// What a thread has that is not at a place with the same pc.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Other {
+    /// A general-purpose register, or the flags.
+    Register,
+    /// Four bytes of memory, which are these at the place.
+    Word(u64, u32),
+    /// Half of a vector register, by its number, which is this at the place.
+    Vector(u8, Half, u64),
+    /// Something else.
+    Else,
+}
+
+/// A half of the 128 bits of a vector register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Half {
+    Low,
+    High,
+}
+
+impl Place {
+    /// Returns the place of a stopped thread. Cost: about 0.1 ms.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn of(tracee: &Tracee) -> io::Result<Place> {
+        let registers = tracee.registers()?.at_event();
+        let stack = registers.sp().saturating_sub(RED_ZONE) & !7;
+        let mut memory = vec![(stack, tracee.read(stack, STACK).into_boxed_slice())];
+        for addr in operands(tracee, registers.pc()) {
+            memory.push((addr, tracee.read(addr, 8).into_boxed_slice()));
+        }
+        Ok(Place {
+            registers,
+            vectors: vectors(tracee),
+            memory,
+        })
+    }
+
+    /// Returns the first difference of a stopped thread whose registers would be these; `None`: it is at
+    /// the place.
+    pub fn difference(&self, tracee: &Tracee, registers: &Registers) -> Option<Other> {
+        if registers.digest() != self.registers.digest() {
+            return Some(Other::Register);
+        }
+        for (addr, expected) in &self.memory {
+            let found = tracee.read(*addr, expected.len());
+            if *found == **expected {
+                continue;
+            }
+            let mut pairs = expected.chunks_exact(4).zip(found.chunks_exact(4));
+            let nth = pairs.position(|(expected, found)| expected != found);
+            let word = nth.and_then(|nth| expected.get(4 * nth..4 * nth + 4));
+            let word = word.and_then(|bytes| bytes.try_into().ok().map(u32::from_le_bytes));
+            return Some(match nth.zip(word) {
+                Some((nth, word)) => Other::Word(addr + 4 * nth as u64, word),
+                None => Other::Else,
+            });
+        }
+        let found = vectors(tracee);
+        if found == self.vectors {
+            return None;
+        }
+        let halves = (VECTORS..FLOATS).step_by(8);
+        for (nth, at) in halves.enumerate() {
+            let half = |bytes: &[u8]| -> Option<u64> {
+                Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+            };
+            if let (Some(expected), Some(found)) = (half(&self.vectors), half(&found))
+                && expected != found
+            {
+                let which = if nth % 2 == 0 { Half::Low } else { Half::High };
+                return Some(Other::Vector((nth / 2) as u8, which, expected));
+            }
+        }
+        Some(Other::Else)
+    }
+
+    /// Returns the memory that it takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        let memory = self.memory.iter();
+        let memory: usize = memory.map(|it| it.1.len() + size_of::<Written>()).sum();
+        size_of::<Place>() + self.vectors.len() + memory
+    }
+}
+
+/// Returns the vector registers, without what depends on the processor.
+fn vectors(tracee: &Tracee) -> Vec<u8> {
+    let mut all = vec![0; UPPER.end];
+    let len = ptrace::read_register_bytes(tracee.thread(), NT_X86_XSTATE, &mut all);
+    all.truncate(len.unwrap_or(0));
+    let upper = all.get(UPPER).unwrap_or_default().to_vec();
+    all.truncate(FLOATS);
+    all.extend(upper);
+    all
+}
+
+/// Returns the addresses of the memory operands of the code that a stopped thread executes next, as far as
+/// they follow from its registers. Jumps are followed, also those at the end of loops.
+fn operands(tracee: &Tracee, pc: u64) -> Vec<u64> {
+    let Some(set) = registers::read(tracee.thread()) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let mut seen = Vec::new();
+    let mut at = pc;
+    for _ in 0..INSTRUCTIONS {
+        let code = tracee.read(at, LONGEST);
+        let Some(instruction) = Arch::HOST.decode(&code, LoadAddr(at)) else {
+            break;
+        };
+        seen.push(at);
+        for access in instruction.accesses(&set) {
+            if !found.contains(&access.at) && tracee.word(access.at).is_some() {
+                found.push(access.at);
+            }
+        }
+        at = match instruction.flow {
+            Flow::Jump(target) => target.0,
+            // The end of a loop.
+            Flow::ConditionalJump(target) if target.0 < at && !seen.contains(&target.0) => target.0,
+            Flow::Return | Flow::IndirectJump(_) | Flow::Fault => break,
+            _ => instruction.next().0,
+        };
+    }
+    found
+}

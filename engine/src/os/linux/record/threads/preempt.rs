@@ -1,0 +1,121 @@
+//! The end of a slice, or signals for a thread that makes no calls: the running thread is interrupted somewhere,
+//! and moved on to a place that a replay finds quickly.
+
+use super::super::log::{Effect, Entry};
+use super::super::recorder::Recorder;
+use super::super::tracee::Stop;
+use super::place::Place;
+use super::site::{CODE_LEN, Quality, Site, TRAP};
+use crate::arch::{Arch, Flow};
+use dwarf::LoadAddr;
+use std::io;
+
+/// Instructions after which a place is taken that is not best, by the quality that it must have.
+const PATIENCE: [(usize, Quality); 4] = [
+    (0, Quality::One),
+    (40, Quality::Several),
+    (200, Quality::Entered),
+    (400, Quality::Trap),
+];
+
+/// Returns the quality that a place must have after so many instructions.
+fn needed(steps: usize) -> Quality {
+    let mut all = PATIENCE.iter().rev();
+    let found = all.find(|(least, _)| steps >= *least);
+    found.map_or(Quality::One, |it| it.1)
+}
+
+impl Recorder {
+    /// Makes an event of where the running thread was interrupted in its own code: it gets the signals that are
+    /// held, or another thread runs.
+    pub(in super::super) fn preempt(&mut self) -> io::Result<()> {
+        for steps in 0.. {
+            let registers = self.running.tracee.registers()?;
+            let pc = registers.pc();
+            let code = self.running.tracee.read(pc, CODE_LEN);
+            let Some(instruction) = Arch::HOST.decode(&code, LoadAddr(pc)) else {
+                break;
+            };
+            // A call is an event, at which another thread can run.
+            if instruction.flow == Flow::SystemCall || self.buffer.holds(&registers) {
+                break;
+            }
+            let stop = match instruction.can_be_stepped() {
+                false => self.run_past(&instruction.next())?,
+                true => {
+                    let site = Site::of(pc, &code);
+                    let around = |at, len| self.running.tracee.read(at, len);
+                    let quality = site.map_or(Quality::Trap, |site| site.quality(around));
+                    if quality >= needed(steps) && !self.is_in_call(&registers) {
+                        return self.end_slice();
+                    }
+                    self.running.tracee.step(0);
+                    self.running.tracee.wait()
+                }
+            };
+            match stop {
+                Stop::Signal(libc::SIGTRAP) | Stop::Interrupted => {}
+                stop if stop.is_end() => return Ok(()),
+                stop => return self.on_running_stop(stop),
+            }
+        }
+        self.run();
+        Ok(())
+    }
+
+    fn is_in_call(&self, registers: &super::super::registers::Registers) -> bool {
+        registers.at_event().pc() != registers.pc()
+    }
+
+    /// Lets the thread run to the next instruction.
+    fn run_past(&self, next: &LoadAddr) -> io::Result<Stop> {
+        let tracee = &self.running.tracee;
+        let covered = tracee.read(next.0, 1);
+        tracee.write(next.0, &[TRAP])?;
+        tracee.resume(0);
+        let mut stop = tracee.wait();
+        while stop == Stop::Interrupted {
+            tracee.resume(0);
+            stop = tracee.wait();
+        }
+        if stop.is_end() {
+            return Ok(stop);
+        }
+        tracee.write(next.0, &covered)?;
+        let mut registers = tracee.registers()?;
+        if stop == Stop::Signal(libc::SIGTRAP) && registers.pc() == next.0 + 1 {
+            registers.set_pc(next.0);
+            registers.write(tracee.thread());
+        }
+        Ok(stop)
+    }
+
+    fn end_slice(&mut self) -> io::Result<()> {
+        self.buffer.drain(&self.running.tracee, &mut self.log)?;
+        let place = Place::of(&self.running.tracee)?;
+        let entry = Entry::of(&place.registers);
+        self.log.push(entry, Effect::Preempt(Box::new(place)));
+        self.hash_last(std::time::Instant::now());
+        if self.holds_signals() {
+            self.running.boundary = Some(self.running.tracee.registers()?);
+            self.send_held();
+            self.run();
+            return Ok(());
+        }
+        self.turns.scheduler.add(self.running.tracee.pid);
+        self.turn()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worse_places_are_taken_later() {
+        assert_eq!(needed(0), Quality::One);
+        assert_eq!(needed(39), Quality::One);
+        assert_eq!(needed(40), Quality::Several);
+        assert_eq!(needed(1000), Quality::Trap);
+    }
+}

@@ -1,0 +1,270 @@
+//! The turns of the threads: the running one waits, is interrupted or has ended, and another one runs.
+
+use super::super::log::{Effect, Entry};
+use super::super::recorder::Recorder;
+use super::super::registers::Registers;
+use super::super::tracee::Stop;
+use super::futex::Futexes;
+use super::scheduler::Scheduler;
+use super::thread::{Outcome, Reason, Thread, Waiting};
+use crate::os::linux::ptrace;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// When a call is made again that the recorder has interrupted.
+const REPEAT_AFTER: Duration = Duration::from_millis(5);
+
+/// What is known of the turns.
+pub struct Turns {
+    pub scheduler: Scheduler,
+    pub futexes: Futexes,
+    /// Whether no thread can run.
+    pub is_idle: bool,
+    /// Whether the recorder has interrupted the running thread so that another one runs.
+    pub is_interrupted: bool,
+    /// Whether a thread may have sent a signal to another one.
+    pub has_sent_signals: bool,
+}
+
+impl Turns {
+    /// One thread runs.
+    pub fn new(now: Instant) -> Turns {
+        Turns {
+            scheduler: Scheduler::new(now),
+            futexes: Futexes::default(),
+            is_idle: false,
+            is_interrupted: false,
+            has_sent_signals: false,
+        }
+    }
+
+    /// Returns whether the recorder has interrupted the running thread for another one, once.
+    pub fn takes_interrupt(&mut self) -> bool {
+        std::mem::take(&mut self.is_interrupted) && self.scheduler.has_ready()
+    }
+}
+
+impl Recorder {
+    /// Returns whether the program has several threads.
+    pub fn has_threads(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// The running thread waits at the start of a call, and another one runs.
+    pub(in super::super) fn wait(&mut self, waiting: Waiting) -> io::Result<()> {
+        self.log.push(Entry::of(&waiting.registers), Effect::Wait);
+        self.running.waiting = Some(waiting);
+        self.turn()
+    }
+
+    /// The running thread makes its call again later.
+    pub(in super::super) fn repeat_later(&mut self, registers: Registers) -> io::Result<()> {
+        self.running.waiting = Some(Waiting {
+            registers,
+            reason: Reason::Again,
+            until: Some((Instant::now() + REPEAT_AFTER, Outcome::Repeat)),
+        });
+        self.turn()
+    }
+
+    /// sched_yield(2).
+    pub(in super::super) fn yield_turn(&mut self, mut registers: Registers) -> io::Result<()> {
+        if !self.turns.scheduler.has_ready() || self.running.is_stepping {
+            return self.answer(registers, 0, Vec::new());
+        }
+        let effect = super::super::call::call_of(0, Box::default());
+        self.log.push(Entry::of(&registers), effect);
+        registers.answer(0);
+        registers.write(self.running.tracee.thread());
+        self.running.boundary = Some(registers);
+        self.turns.scheduler.add(self.running.tracee.pid);
+        self.turn()
+    }
+
+    /// The running thread goes on behind an event, unless its slice is over.
+    pub(in super::super) fn run_on(&mut self) -> io::Result<()> {
+        if self.has_threads() && self.turns.scheduler.is_over(Instant::now()) {
+            self.turns.scheduler.add(self.running.tracee.pid);
+            return self.turn();
+        }
+        self.run();
+        Ok(())
+    }
+
+    /// Lets the next thread run. The running one is where the log says, or waits.
+    pub(in super::super) fn turn(&mut self) -> io::Result<()> {
+        let next = self.turns.scheduler.take(Instant::now());
+        self.turns.is_idle = next.is_none();
+        let Some(next) = next else {
+            // What waits for a time that is over already.
+            return self.wake_due();
+        };
+        self.switch_to(next);
+        self.begin_turn()
+    }
+
+    /// Lets the running thread run on, by what its wait has ended with.
+    fn begin_turn(&mut self) -> io::Result<()> {
+        let ended = (self.running.outcome.take()).zip(self.running.waiting.take());
+        let Some((outcome, waiting)) = ended else {
+            self.run();
+            return Ok(());
+        };
+        match outcome {
+            Outcome::Answer(result) => self.answer(waiting.registers, result, Vec::new()),
+            Outcome::Make => self.make_waited(&waiting),
+            Outcome::MakeAtOnce => self.make_at_once(waiting.registers),
+            Outcome::Made => self.on_call_end(),
+            Outcome::Repeat => {
+                self.run();
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes another thread the running one.
+    fn switch_to(&mut self, next: i32) {
+        if let Some(next) = self.others.remove(&next) {
+            let before = std::mem::replace(&mut self.running, next);
+            self.others.insert(before.tracee.pid, before);
+        }
+        self.log.running = self.running.tracee.pid;
+    }
+
+    /// The running thread has ended: another one takes its place.
+    pub(super) fn replace_ended(&mut self) -> io::Result<()> {
+        let ended = self.running.tracee.pid;
+        let next = self.turns.scheduler.take(Instant::now());
+        let waits = self.others.keys().next().copied();
+        let Some(other) = next.or(waits) else {
+            return Err(io::Error::other("the last thread has ended"));
+        };
+        self.switch_to(other);
+        self.others.remove(&ended);
+        self.turns.is_idle = next.is_none();
+        match next {
+            Some(_) => self.begin_turn(),
+            None => self.wake_due(),
+        }
+    }
+
+    /// Ends the waits that are over, and lets a thread run if none does.
+    pub(in super::super) fn wake_due(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let looks_for_signals =
+            self.turns.is_idle || std::mem::take(&mut self.turns.has_sent_signals);
+        let pid = self.pid;
+        let mut woken = Vec::new();
+        let all = self.others.values_mut().chain([&mut self.running]);
+        for thread in all.filter(|thread| thread.is_waiting()) {
+            let signal = looks_for_signals && thread.tracee.has_pending_signal();
+            if let Some(outcome) = ended(thread, now, signal, pid) {
+                thread.outcome = Some(outcome);
+                woken.push(thread.tracee.pid);
+            }
+        }
+        for thread in woken {
+            self.turns.futexes.remove(thread);
+            self.turns.scheduler.add(thread);
+        }
+        match self.turns.is_idle && self.turns.scheduler.has_ready() {
+            true => self.turn(),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the waits of threads for a word.
+    pub(super) fn wake(&mut self, woken: Vec<i32>) {
+        for pid in woken {
+            if let Some(thread) = self.others.get_mut(&pid) {
+                thread.outcome = Some(Outcome::Answer(0));
+                self.turns.scheduler.add(pid);
+            }
+        }
+    }
+
+    /// A thread that does not run has stopped: the kernel has made its call, or it has ended.
+    pub(in super::super) fn on_other_stop(&mut self, pid: i32, stop: Stop) -> io::Result<()> {
+        if stop.is_end() {
+            self.others.remove(&pid);
+            self.turns.futexes.remove(pid);
+            self.turns.scheduler.remove(pid);
+            return Ok(());
+        }
+        let Some(thread) = self.others.get_mut(&pid) else {
+            return Ok(());
+        };
+        if stop != Stop::CallEnd {
+            thread.tracee.resume_to_call_end();
+            return Ok(());
+        }
+        thread.outcome = Some(Outcome::Made);
+        self.turns.scheduler.add(pid);
+        match self.turns.is_idle {
+            true => self.turn(),
+            false => Ok(()),
+        }
+    }
+
+    /// The kernel makes the call of the running thread, which takes long: another thread runs meanwhile.
+    pub(in super::super) fn leave_in_kernel(&mut self) -> io::Result<()> {
+        let Some(call) = &self.running.call else {
+            return Ok(());
+        };
+        self.log.push(call.entry, Effect::Wait);
+        self.running.waiting = Some(Waiting {
+            registers: call.before,
+            reason: Reason::Kernel(call.state.clone()),
+            until: None,
+        });
+        self.turn()
+    }
+}
+
+/// Returns how the wait of a thread has ended, if it has.
+fn ended(thread: &Thread, now: Instant, has_signal: bool, pid: i32) -> Option<Outcome> {
+    let waiting = thread.waiting.as_ref()?;
+    if let Some((until, outcome)) = waiting.until
+        && now >= until
+    {
+        return Some(outcome);
+    }
+    let is_over = match &waiting.reason {
+        Reason::Kernel(_) => return None,
+        Reason::Again => return has_signal.then_some(Outcome::Repeat),
+        Reason::Word => false,
+        Reason::Files(files) => super::files::is_any_ready(files),
+        Reason::Child => super::files::has_ended_child(pid, &waiting.registers),
+    };
+    (is_over || has_signal).then_some(Outcome::Make)
+}
+
+impl Thread {
+    /// Lets it run on after the end of the recording. It makes the call itself that it waits in.
+    pub fn release(mut self, process: i32) {
+        for held in &mut self.held {
+            held.send(process, self.tracee.pid);
+        }
+        if matches!(&self.waiting, Some(waiting) if matches!(waiting.reason, Reason::Kernel(_))) {
+            return;
+        }
+        if let (Some(Outcome::Answer(result)), Some(waiting)) = (self.outcome, &self.waiting) {
+            let mut registers = waiting.registers;
+            registers.answer(result);
+            registers.write(self.tracee.thread());
+        }
+        let _ = ptrace::resume(
+            self.tracee.thread(),
+            self.is_stepping,
+            crate::ids::Signal(0),
+        );
+    }
+
+    /// Returns its stack pointer, if it is stopped.
+    pub fn sp(&self) -> Option<u64> {
+        match &self.waiting {
+            Some(waiting) => Some(waiting.registers.sp()),
+            None => Some(self.tracee.registers().ok()?.sp()),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Programs with threads: each replay has the threads run as they did.
+
+use super::{Recorded, output_of};
+use std::process::Command;
+use stillpoint_tests::Fixture;
+
+/// A thread that is interrupted has an event, so the replays have found such places.
+fn assert_same_as_alone(recorded: &Recorded, source: &str) {
+    let alone = output_of(&mut Command::new(Fixture::of(source).program));
+    assert_eq!(recorded.stdout.as_bytes(), alone.stdout);
+    assert_eq!(recorded.status, alone.status.code());
+}
+
+#[test]
+fn threads_that_compute_take_turns() {
+    let source = "c/record/threads/compute.c";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+    assert!(recorded.number(" snapshots") > 2, "{}", recorded.stderr);
+}
+
+#[test]
+fn races_end_in_each_replay_as_they_did() {
+    for _ in 0..3 {
+        let recorded = Recorded::fixture("c/record/threads/racy.c", &[]);
+        recorded.assert_exact();
+        assert!(
+            recorded.stdout.ends_with(" 2.4e+07\n"),
+            "{}",
+            recorded.stdout
+        );
+    }
+}
+
+#[test]
+fn locks_and_conditions_are_taken_in_the_same_order() {
+    let recorded = Recorded::fixture("c/record/threads/locks.c", &[]);
+    recorded.assert_exact();
+    assert!(
+        recorded
+            .stdout
+            .starts_with("counted 400000, read 400, order ")
+    );
+    assert!(recorded.stdout.ends_with("spun 1\n"), "{}", recorded.stdout);
+}
+
+#[test]
+fn threads_begin_and_end_as_they_did() {
+    let source = "c/record/threads/lives.c";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+}
+
+#[test]
+fn a_thread_that_waits_does_not_stop_the_others() {
+    for _ in 0..2 {
+        let source = "c/record/threads/waits.c";
+        let recorded = Recorded::fixture(source, &[]);
+        recorded.assert_exact();
+        assert_same_as_alone(&recorded, source);
+    }
+}
+
+#[test]
+fn signals_reach_the_threads_that_they_reached() {
+    let source = "c/record/threads/signals.c";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+}
+
+#[test]
+fn a_thread_pool_in_rust_is_recorded() {
+    let source = "rust/record_pool.rs";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+}
+
+#[test]
+fn futures_and_exceptions_in_cpp_threads_are_recorded() {
+    let source = "cpp/record_async.cpp";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+}
+
+#[test]
+fn what_is_not_recorded_ends_the_recording_by_name() {
+    for (what, reason) in [
+        ("inheritance", "priority inheritance"),
+        ("execute", "executes a program while it has threads"),
+        ("whole", "MSG_WAITALL"),
+    ] {
+        let recorded = Recorded::fixture("c/record/threads/refused.c", &[what]);
+        assert_eq!(recorded.stdout, "done\n", "{what}");
+        assert!(recorded.stderr.contains(reason), "{}", recorded.stderr);
+        assert_eq!(recorded.number(" mismatches"), 0, "{}", recorded.stderr);
+    }
+}
+
+/// Programs as they are installed.
+#[test]
+fn installed_programs_with_threads_are_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = (0..60_000).map(|number: u32| format!("{}\n", number.wrapping_mul(2_654_435_761)));
+    std::fs::write(folder.path().join("numbers"), lines.collect::<String>()).expect("a file");
+    let recorded = Recorded::of(folder.path(), &["sort", "--parallel=2", "numbers"]);
+    recorded.assert_exact();
+    let mut alone = Command::new("sort");
+    let alone = output_of(alone.current_dir(&folder).arg("numbers"));
+    assert!(recorded.stdout.as_bytes() == alone.stdout, "sorted");
+    if skips::has_command("python3") {
+        let script = "import threading, queue
+q = queue.Queue(3)
+def work(n):
+    for i in range(200): q.put(n * i)
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+for t in threads: t.start()
+print(sum(q.get() for _ in range(800)))
+for t in threads: t.join()";
+        let recorded = Recorded::of(folder.path(), &["python3", "-c", script]);
+        recorded.assert_exact();
+        assert_eq!(recorded.stdout, "119400\n");
+    }
+}
