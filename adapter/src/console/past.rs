@@ -187,7 +187,7 @@ pub const RECORDING: Command = Command {
         match recording(call.session) {
         Some(recording) => Ok(state_of(&recording)),
         None => Err(RequestError::Other(
-            "the program is not recorded; `record` begins here, the launch setting `record` at the start"
+            "the program is not recorded; `:record` begins here, or set `record` to true in the launch settings"
                 .to_owned(),
         )),
     }

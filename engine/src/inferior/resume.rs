@@ -230,7 +230,13 @@ impl Inferior {
             registers.set_pc(copy);
             return Some(registers);
         }
-        let may_copy = self.os.can_execute_copy(site);
+        // Between two repetitions, a search must find the thread at the instruction.
+        let is_repeated = |inferior: &Self| {
+            let instruction = inferior.arch.read(&inferior.memory(), site);
+            instruction.is_some_and(|instruction| instruction.is_repeated())
+        };
+        let may_copy =
+            self.os.can_execute_copy(site) && (!self.os.is_recorded() || !is_repeated(self));
         for _ in 0..2 {
             let os = &*self.os;
             let memory = crate::memory::ProcessMemory::uncached(os, &self.sites);

@@ -131,7 +131,11 @@ impl Recorder {
             self.buffer.is_leaving = true;
             return self.leave_buffer(registers);
         }
-        self.running.tracee.resume(0);
+        // A step of the debugger's goes on, too.
+        match self.running.is_stepping {
+            true => step_on(&self.running.tracee),
+            false => self.running.tracee.resume(0),
+        }
         Ok(true)
     }
 
