@@ -49,6 +49,8 @@ enum Command {
     Trace(run::trace::Options),
     /// Run a program and record it; say what was recorded, and whether replays do the same
     Record(record::Options),
+    /// Open a recording of a program: print where it ends, or the stops on the way there
+    Replay(run::replay::Options),
     /// Print a core file: threads, stacks, variables
     Core(run::core::Options),
     /// Serve agents: the Model Context Protocol on stdin and stdout
@@ -67,7 +69,11 @@ impl Command {
     fn debugs(&self) -> bool {
         match self {
             Command::Dap(options) => options.listen.is_none(),
-            Command::Run(_) | Command::Trace(_) | Command::Core(_) | Command::Demo => true,
+            Command::Run(_)
+            | Command::Trace(_)
+            | Command::Replay(_)
+            | Command::Core(_)
+            | Command::Demo => true,
             // Its program has the terminal, and dies with it.
             Command::Record(_) => false,
             Command::Mcp(_) | Command::Setup | Command::LaunchInTerminal(_) => false,
@@ -140,6 +146,10 @@ fn main() -> ExitCode {
         Command::Core(options) => {
             log::start(None);
             run::core::core(options)
+        }
+        Command::Replay(options) => {
+            log::start(None);
+            run::replay::replay(options)
         }
         Command::Record(options) => {
             log::start(None);

@@ -23,6 +23,7 @@ pub struct LaunchSettings {
     #[serde(rename = "disableASLR", alias = "disableAslr")]
     disable_aslr: Option<bool>,
     record: bool,
+    replay: Option<PathBuf>,
     /// Whether to run without breakpoints.
     pub no_debug: bool,
     stop_at_main: bool,
@@ -39,6 +40,7 @@ impl RequestSettings for LaunchSettings {
         "console",
         "disableASLR",
         "record",
+        "replay",
         "noDebug",
         "stopAtMain",
     ];
@@ -59,6 +61,15 @@ pub enum Console {
     External,
 }
 
+/// A recording to open.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ReplayPlan {
+    /// Its file.
+    pub recording: PathBuf,
+    /// The executable, if it has moved.
+    pub program: Option<PathBuf>,
+}
+
 /// The launch as the session uses it.
 #[derive(Debug)]
 pub struct LaunchPlan {
@@ -76,6 +87,33 @@ impl LaunchSettings {
         let cwd = self.cwd.as_ref().map(|cwd| directory.join(cwd));
         let directory = cwd.as_deref().unwrap_or(directory);
         common.core(self.program.as_deref(), directory)
+    }
+
+    /// Returns the recording to open instead of a launch, if one is set.
+    ///
+    /// # Errors
+    /// Another setting excludes that; the text names both keys.
+    pub fn replay(&self, common: &Common, directory: &Path) -> Result<Option<ReplayPlan>, String> {
+        let named = |path: &Option<PathBuf>| {
+            let path = path.as_ref().filter(|path| !path.as_os_str().is_empty());
+            path.map(|path| match &self.cwd {
+                Some(cwd) => directory.join(cwd).join(path),
+                None => directory.join(path),
+            })
+        };
+        let Some(recording) = named(&self.replay) else {
+            return Ok(None);
+        };
+        let program = named(&self.program);
+        let has_core = common.core(None, directory).is_some();
+        for (key, is_set) in [("record", self.record), ("coreFile", has_core)] {
+            if is_set {
+                return Err(format!(
+                    "`replay` and `{key}` exclude each other; remove one of them"
+                ));
+            }
+        }
+        Ok(Some(ReplayPlan { recording, program }))
     }
 
     /// Checks that the program can be recorded, if it is to be.

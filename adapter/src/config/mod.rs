@@ -13,7 +13,7 @@ mod values;
 pub use attach::{AttachSettings, Target};
 pub use common::{Common, CommonPlan};
 pub use core_file::CorePlan;
-pub use launch::{Console, LaunchPlan, LaunchSettings};
+pub use launch::{Console, LaunchPlan, LaunchSettings, ReplayPlan};
 pub use runtime::{DEFAULT_PREFIX, ResolvedSettings, RuntimeSettings, changed, why_fixed};
 
 use crate::protocol::{RawSettings, read_arguments};

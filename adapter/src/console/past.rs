@@ -1,10 +1,13 @@
 //! The commands for the past: earlier stops, ways back, and the recording.
 
 use super::{Call, Command, Complete};
-use crate::context::past::{changes, list, listed, recording, state_of, told};
+use crate::context::past::{changes, list, listed, recording, size, state_of, told};
+use crate::files::recordings;
 use crate::protocol::RequestError;
 use crate::session::{RequiredState, Session, past};
+use engine::os::SaveTo;
 use engine::{Backward, Granularity, Purpose, StepKind};
+use std::path::PathBuf;
 
 pub const PAST: Command = Command {
     name: "past",
@@ -179,21 +182,59 @@ pub const RECORD: Command = Command {
 
 pub const RECORDING: Command = Command {
     name: "recording",
-    arguments: "",
-    help: "what is recorded, and where in it the program is shown",
-    more: "",
+    arguments: "[save [FILE]]",
+    help: "what is recorded, and where in it the program is shown; write it to a file",
+    more: "`save` writes the recording to a file, up to where the program is stopped. `stillpoint replay FILE` \
+           and the launch setting `replay` open it. Without FILE, it is put into a folder of its own. The \
+           file contains the memory of the program; only you may read it.",
     when: RequiredState::Process,
     run: |call| {
-        match recording(call.session) {
-        Some(recording) => Ok(state_of(&recording)),
-        None => Err(RequestError::Other(
-            "the program is not recorded; `:record` begins here, or set `record` to true in the launch settings"
-                .to_owned(),
-        )),
-    }
+        let (word, file) = call
+            .arguments
+            .split_once(' ')
+            .unwrap_or((call.arguments, ""));
+        match (word, file.trim()) {
+            ("", _) => match recording(call.session) {
+                Some(recording) => Ok(state_of(&recording)),
+                None => Err(RequestError::Other(NOT_RECORDED.to_owned())),
+            },
+            ("save", file) => save(call.session, file),
+            (other, _) => Err(call.usage_error(&RECORDING, format!("unexpected `{other}`"))),
+        }
     },
-    complete: Complete::Words(|_, _| Vec::new()),
+    complete: Complete::Words(|_, before| match before {
+        [] => vec!["save".to_owned()],
+        _ => Vec::new(),
+    }),
 };
+
+const NOT_RECORDED: &str = "the program is not recorded; `:record` begins here, or set `record` to true in the launch settings";
+
+/// Writes the recording to a file; an empty path: to one in a folder for recordings.
+fn save(session: &mut Session, path: &str) -> Result<String, RequestError> {
+    if recording(session).is_none() {
+        return Err(RequestError::Other(NOT_RECORDED.to_owned()));
+    }
+    let path = match path {
+        "" => {
+            let program = session.debugger.program().unwrap_or_default();
+            let pid = session.debugger.pid().unwrap_or_default();
+            recordings::new_file(&program, pid).map_err(RequestError::Other)?
+        }
+        path => PathBuf::from(path),
+    };
+    let to = SaveTo {
+        path,
+        limit: recordings::MOST_MEGABYTES << 20,
+    };
+    let saved = session.debugger.save_recording(&to)?;
+    Ok(format!(
+        "wrote {} ({}, {} images); `stillpoint replay` opens it",
+        to.path.display(),
+        size(saved.bytes),
+        saved.images
+    ))
+}
 
 fn granularities(_: &Session, before: &[&str]) -> Vec<String> {
     match before {

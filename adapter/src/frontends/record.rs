@@ -2,9 +2,10 @@
 //! it do the same.
 
 use crate::context::past::size;
+use crate::files::recordings::MOST_MEGABYTES;
 use clap::Args;
 use engine::os::host;
-use engine::os::recording::{Check, HashEvents, ProgramEnd, Report};
+use engine::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
 use engine::{Launch, StdioTarget};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,12 @@ pub struct Options {
     /// Replay the recording from each snapshot, and compare registers and memory
     #[arg(long)]
     pub check: bool,
+    /// Write the recording to this file, for `stillpoint replay`
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The most megabytes that the file may have: more of them are more places to go back from at once
+    #[arg(long, value_name = "MB", default_value_t = MOST_MEGABYTES, requires = "output")]
+    pub limit: u64,
     /// The program and its arguments
     #[arg(
         value_name = "PROGRAM",
@@ -31,6 +38,8 @@ pub struct Options {
 const FAILURES: usize = 10;
 /// The exit status when a replay was not like its recording.
 const DIFFERENT: u8 = 1;
+/// The exit status when the file cannot be written.
+const NOT_WRITTEN: u8 = 1;
 /// The exit status when the program cannot be run, as of shells.
 const NOT_RUN: u8 = 127;
 
@@ -51,9 +60,16 @@ pub fn record(options: Options) -> ExitCode {
         true => HashEvents::Often,
         false => HashEvents::Never,
     };
-    match host::record(&launch, hashes) {
+    let save = options.output.map(|path| SaveTo {
+        path,
+        limit: options.limit.saturating_mul(1 << 20),
+    });
+    match host::record(&launch, hashes, save.as_ref()) {
         Ok(report) => {
             eprint!("{}", describe(&report));
+            if let Some(SaveTo { path, .. }) = &save {
+                eprint!("{}", written(path, report.saved.as_ref()));
+            }
             ExitCode::from(status(&report))
         }
         Err(error) => {
@@ -77,12 +93,12 @@ fn find(program: &OsStr) -> PathBuf {
 }
 
 fn status(report: &Report) -> u8 {
-    if report
-        .check
-        .as_ref()
-        .is_some_and(|it| !it.failures.is_empty())
-    {
+    let check = report.check.as_ref();
+    if check.is_some_and(|it| !it.failures.is_empty()) {
         return DIFFERENT;
+    }
+    if matches!(report.saved, Some(Err(_))) {
+        return NOT_WRITTEN;
     }
     match report.end {
         ProgramEnd::Exited(code) => code as u8,
@@ -106,6 +122,20 @@ fn describe(report: &Report) -> String {
         text += &checked(check);
     }
     text
+}
+
+/// Returns what was written to a file.
+fn written(path: &Path, saved: Option<&Result<Saved, String>>) -> String {
+    match saved {
+        Some(Ok(saved)) => format!(
+            "stillpoint: wrote {} ({}, {} images); `stillpoint replay` opens it\n",
+            path.display(),
+            size(saved.bytes),
+            saved.images
+        ),
+        Some(Err(why)) => format!("stillpoint: {why}\n"),
+        None => String::new(),
+    }
 }
 
 fn checked(check: &Check) -> String {
@@ -137,6 +167,7 @@ mod tests {
             snapshots: 1,
             kept: 1,
             duration: Duration::from_secs(1),
+            saved: None,
             check: Some(Check::default()),
         };
         assert_eq!(status(&report), 3);
@@ -149,5 +180,7 @@ mod tests {
         report.check = None;
         report.end = ProgramEnd::Killed(9);
         assert_eq!(status(&report), 137);
+        report.saved = Some(Err("no room".to_owned()));
+        assert_eq!(status(&report), NOT_WRITTEN);
     }
 }

@@ -1,7 +1,7 @@
 //! The requests that start and end a session.
 
 use crate::config::{
-    self, AttachSettings, CommonPlan, Console, CorePlan, LaunchPlan, LaunchSettings,
+    self, AttachSettings, CommonPlan, Console, CorePlan, LaunchPlan, LaunchSettings, ReplayPlan,
     ResolvedSettings, Settings, Target,
 };
 use crate::protocol::RequestError;
@@ -84,6 +84,7 @@ enum StartKind {
         plan: CorePlan,
         attached: bool,
     },
+    Recording(ReplayPlan),
 }
 
 impl StartPlan {
@@ -100,12 +101,14 @@ impl StartPlan {
             RequestError::Start(format!("cannot determine the working directory: {error}"))
         })?;
         own.check_recording(&common).map_err(launch_error)?;
-        let of = match own.core(&common, &directory) {
-            Some(plan) => StartKind::Core {
+        let replay = own.replay(&common, &directory).map_err(launch_error)?;
+        let of = match (replay, own.core(&common, &directory)) {
+            (Some(plan), _) => StartKind::Recording(plan),
+            (None, Some(plan)) => StartKind::Core {
                 plan,
                 attached: false,
             },
-            None => {
+            (None, None) => {
                 // The token is not for the debuggee.
                 let environment = std::env::vars_os().filter(|(name, _)| name != TOKEN_VARIABLE);
                 let plan = own.plan(&directory, environment);
@@ -194,6 +197,11 @@ impl StartPlan {
                 session.startup.awaiting();
             }
             StartKind::Core { plan, attached } => core_file::open(session, plan, attached)?,
+            StartKind::Recording(plan) => {
+                let program = plan.program.as_deref();
+                session.debugger.open_recording(&plan.recording, program)?;
+                session.startup.held(false);
+            }
         }
         for note in notes {
             session.startup.note(note);
@@ -365,6 +373,11 @@ impl Request for Terminate {
             // A core file has no process to end.
             _ if session.debugger.is_post_mortem() => {
                 session.end_or_detach(None);
+                startup::exited(session, ExitStatus::Detached);
+            }
+            // That of a recording never runs.
+            _ if session.debugger.is_recording_stored() => {
+                session.end_or_detach(Some(true));
                 startup::exited(session, ExitStatus::Detached);
             }
             State::Running | State::Stopped if !asked_before => {

@@ -238,8 +238,19 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Restart => ("restart", Vec::new(), None, None),
         StopReason::Exiting(code) => {
             let what = format!("Exiting with code {code}");
-            let text = "step back, or continue to let the program exit";
+            let text = match session.debugger.is_recording_stored() {
+                true => "the recording ends here; step back or run back",
+                false => "step back, or continue to let the program exit",
+            };
             ("exit", Vec::new(), Some(what), Some(text.to_owned()))
+        }
+        StopReason::EndOfRecording(why) => {
+            let what = "The recording ends here".to_owned();
+            let text = match why.as_str() {
+                "" => "step back or run back".to_owned(),
+                why => why.to_owned(),
+            };
+            ("end of recording", Vec::new(), Some(what), Some(text))
         }
         StopReason::Pause => ("pause", Vec::new(), None, None),
         StopReason::Breakpoint(ids) => match own_breakpoints::hit(session, ids) {

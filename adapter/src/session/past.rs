@@ -160,9 +160,13 @@ pub fn describe_replay(
     }
     if !std::mem::replace(&mut session.past.is_replay_explained, true) {
         let prefix = &session.settings.command_prefix;
+        let end = match session.debugger.is_recording_stored() {
+            true => "its end",
+            false => "the present",
+        };
         let text = format!(
             "This is the past of the program, from its recording. Steps and `continue` go forward in it, \
-             up to the present; `{prefix}past present` returns there at once.\n"
+             up to {end}; `{prefix}past present` returns there at once.\n"
         );
         session.important_note(&text);
     }
@@ -214,6 +218,7 @@ pub fn reason_of(reason: &StopReason) -> String {
         StopReason::Exception { .. } => "exception",
         StopReason::Trap => "trap",
         StopReason::Exiting(_) => "exit",
+        StopReason::EndOfRecording(_) => "end of the recording",
         StopReason::Visit { .. } => "visit",
     };
     text.to_owned()

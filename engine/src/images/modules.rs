@@ -381,7 +381,14 @@ impl Modules {
         match named {
             Ok(module) if replaced.is_none() && is_named => Some(module),
             Ok(_) => {
-                self.note(path, replaced_note(path, "its symbols are ignored"));
+                let note = match memory.os.stored_end() {
+                    Some(_) => format!(
+                        "{} is not the file that was recorded; its symbols are ignored\n",
+                        path.display()
+                    ),
+                    None => replaced_note(path, "its symbols are ignored"),
+                };
+                self.note(path, note);
                 Module::from_memory(path, start, memory).ok()
             }
             Err(error) => {

@@ -51,6 +51,12 @@ impl Inferior {
         if state.run != RunState::Stopped {
             return Resumed::Done;
         }
+        if runs == RunAs::Program && self.os.is_at_stored_end() {
+            return self.stop_again(thread, how);
+        }
+        let Some(state) = self.thread_mut(thread) else {
+            return Resumed::Done;
+        };
         if state.awaits_places && runs != RunAs::Call {
             return Resumed::Done;
         }
@@ -177,6 +183,18 @@ impl Inferior {
             _ => how,
         };
         self.run(thread, how, signal);
+        Resumed::Done
+    }
+
+    /// Resumes a thread that stops again at once where it is: nothing is prepared for it to run.
+    fn stop_again(&mut self, thread: ThreadId, how: Resume) -> Resumed {
+        if let Some(state) = self.thread_mut(thread) {
+            state.run = RunState::Running;
+            state.signal = Signal(0);
+            state.passed_site = None;
+            state.registers = RegisterCache::Unread;
+        }
+        self.run(thread, how, Signal(0));
         Resumed::Done
     }
 

@@ -55,7 +55,9 @@ pub use platform::own::lower_thread_priority;
 pub use platform::{host, user_of_peer, user_of_unix_peer};
 pub use post_mortem::{Core, CoreFile};
 pub use processes::{MappedFile, Mapping, Processes};
-pub use recording::{KeptFor, OtherState, RecordingState, Recordings, ReplayStop, Word};
+pub use recording::{
+    KeptFor, OtherState, RecordingState, Recordings, ReplayStop, SaveTo, Saved, Word,
+};
 pub use registers::{ExtendedPart, ExtendedReader, RegisterSet};
 pub use safekeeping::{Duty, GuardedPatch, Safekeeping};
 pub use system_call::SystemCall;

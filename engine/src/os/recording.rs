@@ -5,6 +5,7 @@ use crate::ids::error::Error;
 use crate::ids::{Launch, ThreadId};
 use dwarf::LoadAddr;
 use std::fmt::{Display, Formatter};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Whether hashes of all writable memory are recorded.
@@ -180,6 +181,31 @@ pub trait Recordings {
     fn end_trial(&mut self) {}
     /// Begins the recording anew at this stop: the debugger has changed the process.
     fn restart_recording(&mut self) {}
+    /// Opens a recording of a file. Returns the pid of a process that is stopped where it ends, and never
+    /// runs: resumed, it stops again at once. `program`: the program's file, if it has moved.
+    ///
+    /// # Errors
+    /// It is no recording, damaged, of another kind of machine, or the system refuses it. The text completes
+    /// a sentence that begins with the name of the file.
+    fn open_recording(&mut self, _: &Path, _program: Option<&Path>) -> Result<i32, String> {
+        Err("cannot be replayed here: that needs Linux on x86-64".to_owned())
+    }
+    /// Returns why the recording ends where it does, if it is one of a file; empty if the stop there says
+    /// that.
+    fn stored_end(&self) -> Option<String> {
+        None
+    }
+    /// Returns whether the process is shown where the recording of a file ends.
+    fn is_at_stored_end(&self) -> bool {
+        false
+    }
+    /// Writes the recording to a file, up to where the process is stopped.
+    ///
+    /// # Errors
+    /// The process is not recorded, or the file cannot be written.
+    fn save_recording(&mut self, _: &SaveTo) -> Result<Saved, String> {
+        Err("the program is not recorded".to_owned())
+    }
 }
 
 /// Returns why nothing is recorded on this machine.
@@ -189,6 +215,24 @@ pub(super) fn refusal(launch: &Launch) -> Error {
         program: launch.program.clone(),
         message: "recording needs Linux on x86-64".to_owned(),
     }
+}
+
+/// A file that a recording is written to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SaveTo {
+    /// Its path. A file of this name is replaced.
+    pub path: PathBuf,
+    /// The most bytes that it may have.
+    pub limit: u64,
+}
+
+/// A recording that was written to a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Saved {
+    /// The size of the file in bytes.
+    pub bytes: u64,
+    /// The number of places from which replays begin.
+    pub images: usize,
 }
 
 /// What was recorded of a program.
@@ -208,6 +252,8 @@ pub struct Report {
     pub kept: usize,
     /// The time that the program took.
     pub duration: Duration,
+    /// The file that it was written to, or why it was not, if it was to be.
+    pub saved: Option<Result<Saved, String>>,
     /// The results of the replays, if any were made.
     pub check: Option<Check>,
 }

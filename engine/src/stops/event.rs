@@ -130,6 +130,8 @@ pub enum StopReason {
     Trap,
     /// The program is recorded, and about to exit with this code: it can go back.
     Exiting(i32),
+    /// The recording of a file ends here; why, if no other stop says that.
+    EndOfRecording(String),
     /// Another stop is shown ([`crate::Debugger::visit`]).
     Visit {
         /// The number of the stop.

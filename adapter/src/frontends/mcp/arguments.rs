@@ -16,7 +16,9 @@ pub fn seconds(given: Option<f64>, usual: f64) -> std::time::Duration {
 #[derive(Deserialize, JsonSchema, Debug, Clone, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Launch {
-    /// Path of the executable. Compile it with -g; -O0 or -Og keeps all variables.
+    /// Path of the executable. Compile it with -g; -O0 or -Og keeps all variables. Needed unless
+    /// `replay` is set.
+    #[serde(default)]
     pub program: String,
     /// Arguments of the program.
     #[serde(default)]
@@ -32,6 +34,10 @@ pub struct Launch {
     /// x86-64. It then also stops before it exits.
     #[serde(default)]
     pub record: bool,
+    /// Instead of starting a program: open this recording, a file of `stillpoint record -o FILE --
+    /// PROGRAM` or of the console's `:recording save FILE`. The reply is where it ends (the crash, the
+    /// exit); debug_continue goes back in it. `program` names the executable if it has moved.
+    pub replay: Option<String>,
     /// Breakpoints to set before the program runs: "FILE:LINE" or a function's name, or an object
     /// {"location": ..., "condition": ..., "hitCondition": ..., "message": ...} (with `message` it
     /// is a logpoint), or {"exception": ...}. With them, the program runs to its first stop, which

@@ -46,7 +46,21 @@ impl Session {
     /// # Errors
     /// The program cannot be started.
     pub async fn launch(input: &Launch) -> Result<Self, ToolError> {
-        let mut settings = json!({"program": input.program, "args": input.args});
+        let mut settings = json!({"args": input.args});
+        let name = match (&input.replay, input.program.as_str()) {
+            (None, "") => {
+                let message = "missing argument; set `program` or `replay`";
+                return Err(ToolError::new("BAD_ARGUMENTS", message));
+            }
+            (Some(recording), "") => recording,
+            (_, program) => {
+                settings["program"] = json!(program);
+                program
+            }
+        };
+        if let Some(recording) = &input.replay {
+            settings["replay"] = json!(recording);
+        }
         if let Some(cwd) = &input.cwd {
             settings["cwd"] = json!(cwd);
         }
@@ -59,8 +73,7 @@ impl Session {
         if input.record {
             settings["record"] = json!(true);
         }
-        let session =
-            Self::start::<requests::Launch>(settings, &input.settings, &input.program).await;
+        let session = Self::start::<requests::Launch>(settings, &input.settings, name).await;
         let session = session.map_err(|error| error.or_code("LAUNCH_FAILED"))?;
         Ok(Self {
             launched: Some(input.clone()),

@@ -406,15 +406,15 @@ impl Tools {
         }
         self.begin().await?;
         let session = self.start(&input).await?;
-        let Some(places) = &input.breakpoints else {
+        if input.breakpoints.is_none() && input.replay.is_none() {
             return Ok(format!(
                 "{} is held before its first instruction; set breakpoints, then call \
                  debug_continue\n",
                 input.program
             ));
-        };
+        }
         let mut text = String::new();
-        for place in places {
+        for place in input.breakpoints.iter().flatten() {
             match session.add_first(place).await {
                 Ok(line) => text.push_str(&format!("{line}\n")),
                 Err(error) => {

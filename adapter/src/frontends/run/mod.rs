@@ -3,6 +3,7 @@
 
 pub mod core;
 mod driver;
+pub mod replay;
 mod report;
 pub mod trace;
 
@@ -167,7 +168,12 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         launch["stdio"] = json!({"stdin": "/dev/stdin"});
     }
     let starting = driver.start::<Launch>(&settings(launch)).await?;
-    set_breakpoints(driver, options).await?;
+    let default = ["main".to_owned()];
+    let breaks = match options.breaks.is_empty() {
+        true => &default[..],
+        false => &options.breaks,
+    };
+    set_breakpoints(driver, breaks).await?;
     driver.run_started(starting).await?;
 
     let mut code = 0;
@@ -213,12 +219,7 @@ async fn print_recording(driver: &Driver, json: bool) -> Result<(), ClientError>
     Ok(())
 }
 
-async fn set_breakpoints(driver: &Driver, options: &Options) -> Result<(), ClientError> {
-    let default = ["main".to_owned()];
-    let breaks = match options.breaks.is_empty() {
-        true => &default[..],
-        false => &options.breaks,
-    };
+async fn set_breakpoints(driver: &Driver, breaks: &[String]) -> Result<(), ClientError> {
     let mut files: Vec<(&str, Vec<u32>)> = Vec::new();
     let mut functions = Vec::new();
     for text in breaks {

@@ -8,6 +8,7 @@ mod begin;
 mod hits;
 mod rows;
 mod search;
+mod stored;
 mod writes;
 
 use super::dispatch::Shown;
@@ -222,7 +223,8 @@ impl Debugger {
         if !self.is_recorded() || self.inferior.is_trial() {
             return Ok(());
         }
-        match self.is_in_replay() {
+        // The end of a file's recording is shown again as it is.
+        match self.is_in_replay() || self.is_recording_stored() {
             true => {
                 let thread = self.current_thread().ok_or(Error::NotStopped)?;
                 self.begin_trial(thread)?;
@@ -370,6 +372,7 @@ impl Debugger {
                     false => Vote::Resume,
                 }
             }
+            ReplayStop::End if self.inferior.os().is_at_stored_end() => self.on_stored_end(),
             ReplayStop::End if self.is_at_end(thread) => self.on_end(thread),
             // It has passed the place of the program, which is shown then.
             ReplayStop::End if self.travel.search.is_none() => self.on_end(thread),
@@ -508,7 +511,7 @@ impl Debugger {
 /// be clear, if it ends the program.
 pub(super) fn reason_again(before: Option<ShownStop>) -> StopReason {
     match before.map(|it| it.reason) {
-        Some(reason @ StopReason::Exiting(_)) => reason,
+        Some(reason @ (StopReason::Exiting(_) | StopReason::EndOfRecording(_))) => reason,
         _ => StopReason::Pause,
     }
 }

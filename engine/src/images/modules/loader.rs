@@ -9,7 +9,9 @@ use rustc_hash::FxHashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+const AT_PHDR: u64 = 3;
 const AT_BASE: u64 = 7;
 const AT_ENTRY: u64 = 9;
 const AT_SYSINFO_EHDR: u64 = 33;
@@ -32,8 +34,11 @@ impl Modules {
         if let Some(infos) = os.image_infos(pid) {
             return self.load_initial_of_dyld(pid, infos, memory);
         }
-        let program = os.executable(pid);
-        if let Some(module) = program.and_then(|file| self.open_program(&file)) {
+        let module = os.executable(pid).and_then(|file| match os.stored_end() {
+            Some(_) => self.open_stored_program(pid, &file.path, memory),
+            None => self.open_program(&file),
+        });
+        if let Some(module) = module {
             let bias = match os.auxiliary(pid, AT_ENTRY) {
                 Some(entry) => LoadBias(entry.wrapping_sub(module.entry().0)),
                 None => LoadBias(0),
@@ -56,6 +61,22 @@ impl Modules {
             }
         }
         self.add_vdso(pid, memory);
+    }
+
+    /// Opens the program of a recording in a file: what has its name now, may be another build.
+    fn open_stored_program(
+        &mut self,
+        pid: i32,
+        path: &Path,
+        memory: &ProcessMemory<'_>,
+    ) -> Option<Arc<Module>> {
+        const PAGE: u64 = 4096;
+        let at = |key| memory.os.auxiliary(pid, key);
+        let (headers, entry) = (at(AT_PHDR)?, at(AT_ENTRY)?);
+        // The headers of the program are in its first page.
+        let start = LoadAddr(headers & !(PAGE - 1));
+        let bias = |module: &Module| LoadBias(entry.wrapping_sub(module.entry().0));
+        self.open(path, start, bias, (pid, memory))
     }
 
     /// Finds the program and the loader by their headers: until the loader runs, its list is empty.

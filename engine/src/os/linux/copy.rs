@@ -159,6 +159,25 @@ impl Copies {
         copy
     }
 
+    /// Takes a stopped process that was made in another way as a copy. It has one thread.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn adopt(&self, pid: i32) -> io::Result<ProcessCopy> {
+        let process = open_process(pid)?;
+        let mut memory = OpenOptions::new();
+        let memory = memory.read(true).write(true);
+        let memory = memory.open(format!("/proc/{pid}/mem"))?;
+        self.0.borrow_mut().insert(pid);
+        Ok(ProcessCopy {
+            pid,
+            pid_inside: pid,
+            memory: Some(memory),
+            process,
+            copies: self.clone(),
+        })
+    }
+
     /// Completes a copy that the kernel has just made.
     fn settle(
         &self,

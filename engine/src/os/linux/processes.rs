@@ -1,26 +1,59 @@
 //! Queries about processes, by proc(5).
 
 use super::super::{MappedFile, Mapping, Processes};
+use super::record::Recording;
 use super::{LinuxBackend, procfs};
 use crate::ids::ThreadId;
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 
+impl LinuxBackend {
+    /// Returns the recording if it is one of a file: its process has the program's memory, but not its names.
+    fn stored(&self) -> Option<&Recording> {
+        let recording = self.recording.as_deref();
+        recording.filter(|recording| recording.is_stored())
+    }
+}
+
 impl Processes for LinuxBackend {
     fn auxiliary(&self, pid: i32, key: u64) -> Option<u64> {
-        procfs::auxiliary(pid, key)
+        match self.stored() {
+            Some(recording) => recording.stored_auxiliary(key),
+            None => procfs::auxiliary(pid, key),
+        }
     }
 
     fn mappings(&self, pid: i32) -> Vec<Mapping> {
-        procfs::mappings(self.actual_process(pid))
+        let mut mappings = procfs::mappings(self.actual_process(pid));
+        if let Some(recording) = self.stored() {
+            for mapping in &mut mappings {
+                if let Some(file) = recording.stored_file(&mapping.path) {
+                    mapping.path = file.path;
+                }
+            }
+        }
+        mappings
     }
 
     fn executable(&self, pid: i32) -> Option<MappedFile> {
-        procfs::executable(pid)
+        match self.stored() {
+            Some(recording) => recording.stored_program(),
+            None => procfs::executable(pid),
+        }
     }
 
     fn mapped_file(&self, pid: i32, addr: LoadAddr) -> Option<MappedFile> {
-        procfs::mapped_file(self.actual_process(pid), addr)
+        match self.stored() {
+            Some(_) => {
+                let mut mappings = self.mappings(pid).into_iter();
+                let mapping = mappings.find(|it| it.start <= addr && addr < it.end)?;
+                mapping.path.is_absolute().then_some(MappedFile {
+                    path: mapping.path,
+                    replaced: None,
+                })
+            }
+            None => procfs::mapped_file(self.actual_process(pid), addr),
+        }
     }
 
     fn processes(&self) -> Vec<i32> {

@@ -2,15 +2,16 @@
 
 use crate::ids::error::Error;
 use crate::ids::{Launch, Signal, ThreadId};
-use crate::os::recording::{self, HashEvents, Report};
-use crate::os::{Patience, Resume, ThreadEvent};
+use crate::os::recording::{self, HashEvents, Report, SaveTo};
+use crate::os::{MappedFile, Patience, Resume, ThreadEvent};
 use dwarf::LoadAddr;
 use std::io;
+use std::path::Path;
 use std::time::Instant;
 
 /// # Errors
 /// Always.
-pub fn record(launch: &Launch, _: HashEvents) -> Result<Report, Error> {
+pub fn record(launch: &Launch, _: HashEvents, _: Option<&SaveTo>) -> Result<Report, Error> {
     Err(recording::refusal(launch))
 }
 
@@ -44,6 +45,22 @@ impl Recording {
     }
 
     pub fn is_replay_shown(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn is_stored(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn stored_program(&self) -> Option<MappedFile> {
+        match *self {}
+    }
+
+    pub fn stored_file(&self, _: &Path) -> Option<MappedFile> {
+        match *self {}
+    }
+
+    pub fn stored_auxiliary(&self, _: u64) -> Option<u64> {
         match *self {}
     }
 

@@ -2,10 +2,12 @@
 
 use super::super::AddressSpace;
 use super::LinuxBackend;
+use super::record::Recording;
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
-use crate::os::recording::{KeptFor, OtherState, RecordingState, Recordings};
+use crate::os::recording::{KeptFor, OtherState, RecordingState, Recordings, SaveTo, Saved};
 use dwarf::LoadAddr;
+use std::path::Path;
 
 impl LinuxBackend {
     /// Opens the memory of the process that is shown.
@@ -152,5 +154,30 @@ impl Recordings for LinuxBackend {
         {
             recording.recorder.fail(&error);
         }
+    }
+
+    fn open_recording(&mut self, path: &Path, program: Option<&Path>) -> Result<i32, String> {
+        let file = dwarf::open_regular(path).map_err(|error| format!("cannot be read: {error}"))?;
+        let recording = Recording::open(file, program).map_err(|error| error.to_string())?;
+        let pid = recording.shown_pid();
+        self.recording = Some(Box::new(recording));
+        self.guarded = false;
+        self.open_memory(pid).map_err(|error| error.to_string())?;
+        Ok(pid)
+    }
+
+    fn stored_end(&self) -> Option<String> {
+        self.recording.as_ref()?.stored_end()
+    }
+
+    fn is_at_stored_end(&self) -> bool {
+        let recording = self.recording.as_ref();
+        recording.is_some_and(|recording| recording.is_stored() && !recording.is_replay_shown())
+    }
+
+    fn save_recording(&mut self, to: &SaveTo) -> Result<Saved, String> {
+        let recording = self.recording.as_mut();
+        let recording = recording.ok_or("the program is not recorded")?;
+        recording.save(&to.path, to.limit)
     }
 }

@@ -40,6 +40,7 @@ impl Tools {
             env: plan.env,
             stdin: None,
             record: false,
+            replay: None,
             replace: false,
             breakpoints: None,
             timeout: input.timeout,

@@ -72,6 +72,7 @@ pub fn set_up() -> Result<String, String> {
 pub fn record(
     launch: &crate::ids::Launch,
     _: crate::os::recording::HashEvents,
+    _: Option<&crate::os::recording::SaveTo>,
 ) -> Result<crate::os::recording::Report, crate::ids::error::Error> {
     Err(crate::os::recording::refusal(launch))
 }

@@ -3,7 +3,7 @@
 
 use super::calls::{self, Class, Plan, Row, Special, Waits};
 use super::family::Birth;
-use super::log::{Effect, Entry, State, Written, read_outputs};
+use super::log::{Effect, Entry, MOST_BYTES, State, Written, read_outputs};
 use super::recorder::Recorder;
 use super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
 use super::{mapping, own};
@@ -12,9 +12,6 @@ use std::fs::File;
 use std::io;
 use std::rc::Rc;
 use std::time::Instant;
-
-/// The most memory that a log takes: 1 GiB.
-const MOST_BYTES: usize = 1 << 30;
 
 /// What follows of a system call when it ends.
 enum Kind {

@@ -1,16 +1,24 @@
 //! What was recorded: the events of a program, in order.
 
+use super::bounded;
 use super::buffer::Segments;
 use super::registers::Registers;
 use super::threads::place::Place;
 use super::tracee::Tracee;
 use dwarf::LoadAddr;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 
+/// The most memory that a log takes: 1 GiB.
+pub const MOST_BYTES: usize = 1 << 30;
+/// More outputs than a system call has.
+const MOST_OUTPUTS: usize = 1 << 14;
+
 /// Where the program was when an event happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The number of the system call.
     pub number: i64,
@@ -37,6 +45,7 @@ impl Entry {
 pub type Written = (u64, Box<[u8]>);
 
 /// The whole state of a thread's registers.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct State {
     pub registers: Registers,
     /// The extended registers, as the kernel has them.
@@ -44,10 +53,12 @@ pub struct State {
 }
 
 /// What an event did to the program.
+#[derive(Serialize, Deserialize)]
 pub enum Effect {
     /// A system call that only had a result and outputs.
     Call {
         result: i64,
+        #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_OUTPUTS>")]
         outputs: Box<[Written]>,
         /// The bases of the segments, if it has changed them.
         bases: Option<[u64; 2]>,
@@ -56,6 +67,7 @@ pub enum Effect {
     /// number.
     Interrupted {
         repeated_as: i64,
+        #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_OUTPUTS>")]
         outputs: Box<[Written]>,
     },
     /// A system call that has changed the address space.
@@ -85,15 +97,20 @@ pub enum Effect {
     /// The call has created a thread. The outputs have its id.
     Thread {
         thread: i32,
+        #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_OUTPUTS>")]
         outputs: Box<[Written]>,
     },
     /// The thread has exited.
-    ThreadExit { outputs: Box<[Written]> },
+    ThreadExit {
+        #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_OUTPUTS>")]
+        outputs: Box<[Written]>,
+    },
     /// The thread was interrupted here so that another one runs.
     Preempt(Box<Place>),
 }
 
 /// An event.
+#[derive(Serialize, Deserialize)]
 pub struct Event {
     /// The thread of the program.
     pub thread: i32,
@@ -103,16 +120,43 @@ pub struct Event {
     pub hash: Option<u64>,
 }
 
-/// The events of a program, and the files that it has mapped.
-#[derive(Default)]
+impl Event {
+    /// Returns the memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        let more = match &self.effect {
+            Effect::Call { outputs, .. }
+            | Effect::Interrupted { outputs, .. }
+            | Effect::Thread { outputs, .. }
+            | Effect::ThreadExit { outputs } => {
+                let sizes = outputs.iter().map(|it| it.1.len() + size_of::<Written>());
+                sizes.sum()
+            }
+            Effect::SignalReturn(state) => size_of::<State>() + state.extended.len(),
+            Effect::Signal { frame, state, .. } => {
+                frame.1.len() + size_of::<State>() + state.extended.len()
+            }
+            Effect::Preempt(place) => place.bytes(),
+            _ => 0,
+        };
+        size_of::<Event>() + more
+    }
+}
+
+/// The events of a program, and the files that it has mapped. What is read of a file is bounded; what is
+/// not stored in one, is skipped.
+#[derive(Default, Serialize, Deserialize)]
 pub struct Log {
+    #[serde(deserialize_with = "bounded::events")]
     pub events: Vec<Event>,
     /// Kept open: a replay maps them again.
+    #[serde(skip)]
     pub files: Vec<File>,
     /// The calls that were made without a stop.
     pub segments: Segments,
     /// The thread that runs after the last event.
     pub running: i32,
+    /// Of the events.
+    #[serde(skip)]
     bytes: usize,
 }
 
@@ -120,6 +164,12 @@ impl Log {
     /// Returns the memory that the log takes, about.
     pub fn bytes(&self) -> usize {
         self.bytes + self.segments.bytes()
+    }
+
+    /// Counts again what was read of a file. Returns false if it is damaged.
+    pub fn count_again(&mut self) -> bool {
+        self.bytes = self.events.iter().map(Event::bytes).sum();
+        self.segments.count_again()
     }
 
     /// Returns the number of events, and of calls that were made without one.
@@ -160,6 +210,20 @@ impl Log {
         ranges
     }
 
+    /// Returns the ranges that the program has mapped of each file.
+    pub fn mapped_of_files(&self) -> Vec<Vec<Range<u64>>> {
+        let mut ranges = vec![Vec::new(); self.files.len()];
+        for event in &self.events {
+            let [_, len, _, _, _, offset] = event.entry.arguments;
+            if let Effect::MapFile { file, .. } = event.effect
+                && let Some(ranges) = ranges.get_mut(file)
+            {
+                ranges.push(offset..offset.saturating_add(len));
+            }
+        }
+        ranges
+    }
+
     /// Forgets all events.
     pub fn clear(&mut self) {
         self.events.clear();
@@ -169,28 +233,14 @@ impl Log {
     }
 
     pub fn push(&mut self, entry: Entry, effect: Effect) {
-        let more = match &effect {
-            Effect::Call { outputs, .. }
-            | Effect::Interrupted { outputs, .. }
-            | Effect::Thread { outputs, .. }
-            | Effect::ThreadExit { outputs } => {
-                let sizes = outputs.iter().map(|it| it.1.len() + size_of::<Written>());
-                sizes.sum()
-            }
-            Effect::SignalReturn(state) => size_of::<State>() + state.extended.len(),
-            Effect::Signal { frame, state, .. } => {
-                frame.1.len() + size_of::<State>() + state.extended.len()
-            }
-            Effect::Preempt(place) => place.bytes(),
-            _ => 0,
-        };
-        self.bytes += size_of::<Event>() + more;
-        self.events.push(Event {
+        let event = Event {
             thread: self.running,
             entry,
             effect,
             hash: None,
-        });
+        };
+        self.bytes += event.bytes();
+        self.events.push(event);
     }
 
     /// Keeps a file, once. Returns its index.

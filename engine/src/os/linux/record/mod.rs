@@ -9,11 +9,14 @@
 //! starts run free (`family`).
 
 mod borrowed;
+mod bounded;
 mod buffer;
 mod call;
 mod calls;
 mod difference;
+mod ending;
 mod family;
+mod file;
 mod filter;
 mod hash;
 mod log;
@@ -30,34 +33,42 @@ mod session;
 mod signals;
 mod snapshots;
 mod start;
+mod stored;
 mod threads;
 mod timer;
 mod tracee;
 
 use crate::ids::Launch;
 use crate::ids::error::Error;
-use crate::os::recording::{Check, HashEvents, Report};
+use crate::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
 use dwarf::LoadAddr;
+use file::{End, EndPlace, OpenError, Opened};
 pub(super) use filter::install as install_filter;
+use log::Log;
 use processor::Processors;
 use recorder::{Recorded, Recorder};
 use replay::Replay;
 pub(super) use session::Recording;
 use std::io;
+use std::path::Path;
 
 /// The address of the recorder's system call instruction in each recorded program.
 pub(super) const OWN_CALL: LoadAddr = LoadAddr(scratch::CALL);
 
-/// Runs a program with the streams of this process, and records it. With `hashes`, compares a replay
-/// from each snapshot with the recording afterwards. The calling thread should be the only one.
+/// Runs a program with the streams of this process, and records it, to a file if one is given. With
+/// `hashes`, compares a replay from each snapshot, and from each image of the file, with the recording
+/// afterwards. The calling thread should be the only one.
 ///
 /// # Errors
 /// The program cannot be run, or the system refuses to record it.
-pub fn record(launch: &Launch, hashes: HashEvents) -> Result<Report, Error> {
+pub fn record(launch: &Launch, hashes: HashEvents, save: Option<&SaveTo>) -> Result<Report, Error> {
     let fail = |error| failure(launch, &error);
+    if save.is_some() {
+        timer::outlive_interrupts().map_err(fail)?;
+    }
     let processors = Processors::of(0).map_err(fail)?;
     Processors::current().set_for(0);
-    let report = record_here(launch, hashes, &processors);
+    let report = record_here(launch, hashes, save, &processors);
     processors.set_for(0);
     report
 }
@@ -107,18 +118,32 @@ pub(super) fn begin_at_stop(
 fn record_here(
     launch: &Launch,
     hashes: HashEvents,
+    save: Option<&SaveTo>,
     processors: &Processors,
 ) -> Result<Report, Error> {
     let fail = |error| failure(launch, &error);
     let head = start::start(launch)?;
     let pid = head.pid;
-    let recorded = Recorder::new(head, hashes, processors.clone()).and_then(Recorder::run_to_end);
-    let recorded = recorded.map_err(|error| {
+    let recorder = Recorder::new(head, hashes, processors.clone());
+    let recorded = recorder.and_then(|mut recorder| {
+        recorder.keeps_ending = save.is_some();
+        recorder.stops_before_exit = save.is_some();
+        // The debugger, which opens the file, shows replays of one thread.
+        recorder.records_threads = save.is_none();
+        recorder.run_to_end()
+    });
+    let mut recorded = recorded.map_err(|error| {
         // The program must not wait for a recorder that has given up.
         // SAFETY: integers only; the process is not collected yet, or its pid is not in use.
         unsafe { libc::kill(pid, libc::SIGKILL) };
         fail(error)
     })?;
+    let is_checked = hashes == HashEvents::Often;
+    let mut checked = is_checked.then(|| check(&recorded));
+    let saved = save.map(|to| save_to(&mut recorded, to));
+    if let (Some(to), Some(Ok(_)), Some(check)) = (save, &saved, &mut checked) {
+        check_file(&to.path, check);
+    }
     Ok(Report {
         end: recorded.end,
         ended_early: recorded.ended_early.clone(),
@@ -127,8 +152,54 @@ fn record_here(
         snapshots: recorded.snapshots.taken,
         kept: recorded.snapshots.all.len(),
         duration: recorded.duration,
-        check: (hashes == HashEvents::Often).then(|| check(&recorded)),
+        saved,
+        check: checked,
     })
+}
+
+/// Writes what was recorded of the program that ran last to a file.
+fn save_to(recorded: &mut Recorded, to: &SaveTo) -> Result<Saved, String> {
+    let ending = recorded.ending.take();
+    let ending = ending.filter(|ending| ending.is_end_of(&mut recorded.log));
+    let end = match (&ending, &recorded.ended_early) {
+        (Some(ending), None) => {
+            let place = EndPlace::Here(&ending.copy, &ending.patches, &ending.threads);
+            (place, ending.end.clone())
+        }
+        (_, Some(why)) => (EndPlace::LastEvent, End::Early(why.clone())),
+        (None, None) => match recorded.end {
+            ProgramEnd::Exited(code) => (EndPlace::LastEvent, End::Exiting(code)),
+            ProgramEnd::Killed(signal) => (EndPlace::LastEvent, End::Killed(signal)),
+        },
+    };
+    let all = &recorded.snapshots.all;
+    let start = all.iter().rposition(|it| it.is_start).unwrap_or(0);
+    let snapshots: Vec<_> = all.iter().skip(start).collect();
+    file::save(
+        (&to.path, to.limit),
+        &recorded.log,
+        &snapshots,
+        end,
+        &recorded.copies,
+    )
+}
+
+/// Compares a replay from each image of a file with its recording.
+fn check_file(path: &Path, check: &mut Check) {
+    let opened = std::fs::File::open(path).map_err(OpenError::from);
+    let (mut opened, log) = match opened.and_then(Opened::open) {
+        Ok(opened) => opened,
+        Err(error) => {
+            let failure = format!("{} {error}", path.display());
+            return check.failures.push(failure);
+        }
+    };
+    let copies = super::copy::Copies::default();
+    for index in 0..opened.places().count() {
+        let snapshot = opened.snapshot(index, &copies);
+        let replay = snapshot.and_then(|snapshot| Replay::begin(snapshot, &copies));
+        add_to(check, replay, &log);
+    }
 }
 
 pub(super) fn failure(launch: &Launch, error: &std::io::Error) -> Error {
@@ -142,21 +213,24 @@ pub(super) fn failure(launch: &Launch, error: &std::io::Error) -> Error {
 fn check(recorded: &Recorded) -> Check {
     let mut check = Check::default();
     for snapshot in &recorded.snapshots.all {
-        check.replays += 1;
-        let replay = match Replay::begin(snapshot, &recorded.copies) {
-            Ok(replay) => replay,
-            Err(error) => {
-                check.failures.push(error.to_string());
-                continue;
-            }
-        };
-        match replay.run_to_end(&recorded.log) {
-            Ok(compared) => {
-                check.events += compared.events;
-                check.hashes += compared.hashes;
-            }
-            Err(divergence) => check.failures.push(divergence.to_string()),
-        }
+        let replay = Replay::begin(snapshot, &recorded.copies);
+        add_to(&mut check, replay, &recorded.log);
     }
     check
+}
+
+/// Runs a replay to the end of the recording, and adds what was compared.
+fn add_to(check: &mut Check, replay: io::Result<Replay>, log: &Log) {
+    check.replays += 1;
+    let ended = match replay {
+        Ok(replay) => replay.run_to_end(log).map_err(|it| it.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match ended {
+        Ok(compared) => {
+            check.events += compared.events;
+            check.hashes += compared.hashes;
+        }
+        Err(failure) => check.failures.push(failure),
+    }
 }

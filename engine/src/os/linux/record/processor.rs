@@ -39,6 +39,16 @@ impl Processors {
         Processors(bits)
     }
 
+    /// Returns only the one of a number, if it is one of these.
+    pub fn only(&self, number: u32) -> Option<Processors> {
+        let at = number as usize / 8;
+        let bit = 1 << (number % 8);
+        let mut bits = vec![0_u8; ROOM];
+        (self.0.get(at)? & bit != 0).then_some(())?;
+        *bits.get_mut(at)? = bit;
+        Some(Processors(bits))
+    }
+
     /// Lets a thread (0: this one) run on these. Does nothing if it is gone.
     pub fn set_for(&self, thread: i32) {
         // SAFETY: the kernel reads the buffer, which is live and has the given length.

@@ -6,6 +6,7 @@ use super::super::procfs;
 use super::buffer::Buffer;
 use super::call::Call;
 use super::calls::Waits;
+use super::ending::Ending;
 use super::family::{Birth, Family, complete_time_stamp};
 use super::log::{Effect, Log, Written};
 use super::patches::Patches;
@@ -61,12 +62,17 @@ pub struct Recorder {
     pub(super) patches: Patches,
     /// What the debugger is to see next.
     pub(super) seen: Option<ThreadEvent>,
+    /// The code with which the stopped program is about to exit.
+    pub(super) exiting: Option<i32>,
     /// The program has just been executed: it has not returned from execve(2) for the debugger.
     is_at_start: bool,
     /// Whether the program stops for the debugger before it exits, and has not yet done so.
     pub(super) stops_before_exit: bool,
     /// Whether threads are recorded.
     pub(super) records_threads: bool,
+    /// Where the program may end, if that is to be kept.
+    pub(super) ending: Option<Ending>,
+    pub(super) keeps_ending: bool,
     /// Threads of the program, once the recording has ended, and those of them that execute one
     /// instruction.
     threads: BTreeMap<i32, bool>,
@@ -78,6 +84,8 @@ pub struct Recorded {
     pub snapshots: Snapshots,
     pub ended_early: Option<String>,
     pub end: ProgramEnd,
+    /// Where the program was before its end.
+    pub ending: Option<Ending>,
     pub duration: Duration,
     pub copies: Copies,
 }
@@ -88,7 +96,9 @@ impl Recorder {
     /// # Errors
     /// The system refuses a snapshot.
     pub fn new(head: Tracee, hashes: HashEvents, processors: Processors) -> io::Result<Recorder> {
-        let mut recorder = Recorder::of(head, hashes, processors)?;
+        let mut log = Log::default();
+        log.running = head.pid;
+        let mut recorder = Recorder::with(head, log, hashes, processors)?;
         recorder.program_begins()?;
         Ok(recorder)
     }
@@ -104,7 +114,9 @@ impl Recorder {
         processors: Processors,
         patches: &[(LoadAddr, Vec<u8>)],
     ) -> io::Result<Recorder> {
-        let mut recorder = Recorder::of(head, HashEvents::Never, processors)?;
+        let mut log = Log::default();
+        log.running = head.pid;
+        let mut recorder = Recorder::with(head, log, HashEvents::Never, processors)?;
         for (addr, original) in patches {
             recorder.patches.set(addr.0, Some(original));
         }
@@ -117,12 +129,19 @@ impl Recorder {
         Ok(recorder)
     }
 
-    fn of(head: Tracee, hashes: HashEvents, processors: Processors) -> io::Result<Recorder> {
+    /// Begins with a stopped process, a log of what it has done, and no snapshots.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub(super) fn with(
+        head: Tracee,
+        log: Log,
+        hashes: HashEvents,
+        processors: Processors,
+    ) -> io::Result<Recorder> {
         let process = super::super::copy::open_process(head.pid)?;
         let pid = head.pid;
         let patches = Patches::default();
-        let mut log = Log::default();
-        log.running = pid;
         Ok(Recorder {
             pid,
             running: Thread::new(head),
@@ -144,9 +163,12 @@ impl Recorder {
             starts: 0,
             patches,
             seen: None,
+            exiting: None,
             is_at_start: true,
             stops_before_exit: false,
             records_threads: true,
+            ending: None,
+            keeps_ending: false,
             threads: BTreeMap::new(),
         })
     }
@@ -171,6 +193,9 @@ impl Recorder {
                     }
                 },
             };
+            if let Some((_, event)) = seen {
+                self.keep_ending(event);
+            }
             match seen {
                 Some((thread, ThreadEvent::Signal(signal))) => {
                     self.resume(thread, Resume::Continue, signal)?;
@@ -189,6 +214,7 @@ impl Recorder {
             log: self.log,
             snapshots: self.snapshots,
             ended_early: self.ended,
+            ending: self.ending,
             end: self.end.unwrap_or(ProgramEnd::Killed(libc::SIGKILL)),
             duration: duration.unwrap_or_default(),
             copies: self.copies,
@@ -261,6 +287,10 @@ impl Recorder {
             ThreadEvent::Signal(signal) => Some(signal.0),
             _ => None,
         };
+        self.exiting = match event {
+            ThreadEvent::Exiting(code) => Some(code),
+            _ => None,
+        };
         Some(event)
     }
 
@@ -283,6 +313,7 @@ impl Recorder {
         self.running.is_stopped = false;
         self.running.is_stepping = is_step;
         let reported = self.running.signal.take();
+        self.exiting = None;
         if std::mem::take(&mut self.is_at_start) && is_step {
             // The debugger steps out of execve(2); the recorder has done that.
             self.report(ThreadEvent::Signal(Signal::TRAP));

@@ -3,6 +3,7 @@
 
 use super::super::ptrace;
 use crate::ids::ThreadId;
+use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 
 const NT_PRSTATUS: i32 = 1;
@@ -101,7 +102,7 @@ pub struct SavedCall {
 }
 
 /// The registers of a thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Registers([u64; WORDS]);
 
 impl Registers {

@@ -187,9 +187,17 @@ impl Replay {
     ///
     /// # Errors
     /// The first difference, or what the system refuses.
-    pub fn run_to_end(mut self, log: &Log) -> Result<Compared, Divergence> {
+    pub fn run_to_end(self, log: &Log) -> Result<Compared, Divergence> {
+        self.at_end(log).map(|replay| replay.compared)
+    }
+
+    /// Runs to the end of the program, or behind the last event of the recording.
+    ///
+    /// # Errors
+    /// As [`Replay::run_to_end`].
+    pub fn at_end(mut self, log: &Log) -> Result<Replay, Divergence> {
         if self.next >= log.events.len() {
-            return Ok(self.compared);
+            return Ok(self);
         }
         self.pause_at = Some(log.events.len());
         let mut outcome = self.resume(log, Resume::Continue, 0)?;
@@ -199,7 +207,7 @@ impl Replay {
                     let stop = self.running.tracee.wait();
                     self.on_stop(log, stop)?
                 }
-                Replayed::Reached | Replayed::End => return Ok(self.compared),
+                Replayed::Reached | Replayed::End => return Ok(self),
                 Replayed::Seen(ThreadEvent::Signal(signal)) => {
                     let text = format!("it raised signal {}", signal.0);
                     return Err(self.diverged(log, Difference::Stop(text)));
@@ -365,7 +373,7 @@ impl Replay {
     }
 
     /// Returns the threads, the running one first.
-    fn threads_now(&self) -> io::Result<Vec<Copied>> {
+    pub fn threads_now(&self) -> io::Result<Vec<Copied>> {
         let mut all = vec![Copied {
             thread: self.running.id,
             waits: self.running.waits,
@@ -668,7 +676,9 @@ impl Replay {
                 registers.repeat_call(*repeated_as);
                 registers.write(thread);
             }
-            Effect::Repeat { result } => return self.execute(registers, registers, *result),
+            Effect::Repeat { result } => {
+                return self.execute(moved_to(registers, *result), registers, *result);
+            }
             Effect::Map { result } => {
                 let mut fixed = registers;
                 fixed.set_argument(0, *result as u64);
@@ -877,6 +887,18 @@ enum Applied {
 /// Returns the flags of a mapping at exactly the address that it had.
 fn fixed_flags(flags: u64) -> u64 {
     flags & !(libc::MAP_FIXED_NOREPLACE as u64) | libc::MAP_FIXED as u64
+}
+
+/// Returns the registers of mremap(2) so that it moves memory to where it did; those of other calls as they
+/// are. Where it has room, may be different in a process that was made of an image.
+fn moved_to(mut registers: Registers, result: i64) -> Registers {
+    let [old, _, _, flags, ..] = registers.arguments();
+    let may_move = flags & libc::MREMAP_MAYMOVE as u64 != 0;
+    if registers.number() == libc::SYS_mremap && may_move && result > 0 && result as u64 != old {
+        registers.set_argument(3, flags | libc::MREMAP_FIXED as u64);
+        registers.set_argument(4, result as u64);
+    }
+    registers
 }
 
 fn place(entry: &Entry) -> Place {

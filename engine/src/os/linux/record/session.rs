@@ -1,5 +1,7 @@
 //! The recording of a program under the debugger, and the replay that is shown in place of the program.
 //!
+//! A recording of a file has a process, too: where it ends. That never runs.
+//!
 //! To the debugger, a replay is the program: it has its thread id, and its process is stopped, resumed
 //! and read like it. One more replay can be kept aside, stopped: the place that a search has begun at.
 
@@ -9,6 +11,7 @@ use super::log::Log;
 use super::recorder::Recorder;
 use super::registers::Registers;
 use super::replay::{Replay, Replayed};
+use super::stored::Stored;
 use super::tracee::{Stop, Tracee, poll_stop};
 use crate::ids::{Signal, ThreadId};
 use crate::os::event::NextLook;
@@ -25,6 +28,8 @@ const TICK: Duration = Duration::from_millis(25);
 /// A recording, and what is shown of it.
 pub struct Recording {
     pub recorder: Recorder,
+    /// If it is one of a file.
+    pub(super) stored: Option<Stored>,
     /// The replay that is shown; `None`: the program.
     shown: Option<Replay>,
     /// What was put aside for a replay: another one, or the program (`None`).
@@ -46,6 +51,7 @@ impl Recording {
     pub fn new(recorder: Recorder) -> Recording {
         Recording {
             recorder,
+            stored: None,
             shown: None,
             aside: None,
             tried: None,
@@ -73,11 +79,12 @@ impl Recording {
             events: log.events.len(),
             bytes: log.bytes(),
             position: self.shown.as_ref().map(|replay| replay.next),
-            snapshots: self
-                .recorder
-                .snapshots_of_program()
-                .map(|it| it.next)
-                .collect(),
+            snapshots: match &self.stored {
+                Some(stored) => stored.places(),
+                None => (self.recorder.snapshots_of_program())
+                    .map(|it| it.next)
+                    .collect(),
+            },
             divergence: self.divergence.clone(),
         }
     }
@@ -180,6 +187,10 @@ impl Recording {
             self.seen = self.note(outcome);
             return;
         }
+        if let Some(stored) = &mut self.stored {
+            self.recorder.seen = stored.end_again(&self.recorder.running.tracee);
+            return;
+        }
         if let Err(error) = self.recorder.resume(thread, how, signal) {
             self.recorder.fail(&error);
         }
@@ -242,6 +253,8 @@ impl Recording {
     /// The thread is gone.
     pub fn interrupt(&mut self, thread: ThreadId) -> io::Result<()> {
         match self.actual(thread) {
+            // It stops at once whenever it is resumed.
+            actual if actual == thread && self.stored.is_some() => Ok(()),
             actual if actual == thread => self.recorder.interrupt(thread),
             actual => ptrace::interrupt(actual),
         }
@@ -255,9 +268,10 @@ impl Recording {
     /// There is no such snapshot, or the system has no memory or processes left.
     pub fn begin_replay(&mut self, snapshot: usize, pause_at: Option<usize>) -> Result<(), String> {
         // What the program has done since the last event, is part of what a replay does.
-        let kept = self.recorder.keep_records();
-        kept.map_err(|error| error.to_string())?;
-        let replay = self.recorder.replay(snapshot);
+        let replay = match &mut self.stored {
+            Some(stored) => stored.replay(snapshot, self.recorder.copies()),
+            None => (self.recorder.keep_records()).and_then(|()| self.recorder.replay(snapshot)),
+        };
         self.put_in_place(replay.map_err(|error| error.to_string())?, pause_at);
         Ok(())
     }

@@ -33,6 +33,21 @@ pub struct Snapshot {
     pages: u64,
 }
 
+impl Snapshot {
+    /// A snapshot that was made of an image in a file.
+    pub fn of_image(copy: ProcessCopy, threads: Vec<Copied>, next: usize) -> Snapshot {
+        Snapshot {
+            copy,
+            patches: Originals::new(),
+            threads,
+            next,
+            is_start: false,
+            at: Duration::ZERO,
+            pages: 0,
+        }
+    }
+}
+
 /// The snapshots, oldest first.
 #[derive(Default)]
 pub struct Snapshots {

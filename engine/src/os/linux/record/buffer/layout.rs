@@ -78,6 +78,11 @@ pub fn is_own(start: u64) -> bool {
     WRITABLE.contains(&start)
 }
 
+/// Returns whether an address is in the memory for records. What is there, replays write anew.
+pub fn is_record(addr: u64) -> bool {
+    (RECORDS..RECORDS + RECORDS_LEN).contains(&addr)
+}
+
 const _: () = assert!(STUB >= scratch::CALL + scratch::CODE.len() as u64);
 const _: () = assert!(WORDS + 8 * WORD_COUNT as u64 <= RECORDS);
 const _: () = assert!(WRITABLE.end < 1 << 31);

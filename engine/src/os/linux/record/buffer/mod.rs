@@ -30,7 +30,7 @@ mod stub;
 mod words;
 mod zones;
 
-pub use layout::{NEXT_RECORD, PASSED_END, is_own};
+pub use layout::{NEXT_RECORD, PASSED_END, is_own, is_record};
 pub use refill::{Arrival, Refill};
 pub use segments::Segments;
 pub use stops::step_on;

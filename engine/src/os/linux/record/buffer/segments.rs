@@ -1,21 +1,39 @@
 //! What is logged of the buffer: the records before each event, and the jumps that were made at events.
 
+use super::super::bounded;
 use super::super::log::Written;
 use super::layout::HEADER;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// More events than any log has that have records before them.
+const MOST_ENTRIES: usize = 1 << 23;
+/// More than there are instructions that are replaced in any program.
+const MOST_SITES: usize = 1 << 20;
+/// More than what is written to the code at one event.
+const MOST_WRITTEN: usize = 64;
+
 /// A part of a log, by the indices of events.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Segments {
     /// The records that the stub has added since the event before.
+    #[serde(deserialize_with = "bounded::table::<_, _, MOST_ENTRIES>")]
     records: BTreeMap<usize, Box<[u8]>>,
     /// What was written to the code of the program when an event began.
-    code: BTreeMap<usize, Vec<Written>>,
+    #[serde(deserialize_with = "bounded::table::<_, _, MOST_SITES>")]
+    code: BTreeMap<usize, Code>,
     /// The instructions of the program that are jumps, or were.
+    #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_SITES>")]
     sites: Vec<u64>,
+    #[serde(skip)]
     calls: usize,
+    #[serde(skip)]
     bytes: usize,
 }
+
+/// What was written to the code at one event.
+#[derive(Default, Serialize, Deserialize)]
+struct Code(#[serde(deserialize_with = "bounded::list::<_, _, _, MOST_WRITTEN>")] Vec<Written>);
 
 impl Segments {
     /// Returns the number of calls that were made without a stop.
@@ -53,7 +71,27 @@ impl Segments {
     /// Adds code that was written when an event began.
     pub fn add_code(&mut self, event: usize, written: Written) {
         self.bytes += written.1.len() + size_of::<Written>();
-        self.code.entry(event).or_default().push(written);
+        self.code.entry(event).or_default().0.push(written);
+    }
+
+    /// Counts again what was read of a file. Returns false if there are bytes that are no records.
+    pub fn count_again(&mut self) -> bool {
+        self.calls = 0;
+        self.bytes = self
+            .code
+            .values()
+            .flat_map(|code| &code.0)
+            .fold(0, |sum, written| {
+                sum + written.1.len() + size_of::<Written>()
+            });
+        for records in self.records.values() {
+            let Some(calls) = count(records) else {
+                return false;
+            };
+            self.calls += calls;
+            self.bytes += records.len();
+        }
+        true
     }
 
     /// Forgets all but the jumps, which stay in the program.
@@ -81,7 +119,7 @@ impl Segments {
 
     /// Returns the code that was written when an event began.
     pub fn code_at(&self, event: usize) -> &[Written] {
-        self.code.get(&event).map_or(&[], |written| written)
+        self.code.get(&event).map_or(&[], |code| &code.0)
     }
 }
 

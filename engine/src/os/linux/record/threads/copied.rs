@@ -10,11 +10,12 @@ use crate::os::linux::copy::Copies;
 use crate::os::linux::injection::Injection;
 use crate::os::linux::record::scratch;
 use dwarf::LoadAddr;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::rc::Rc;
 
 /// A thread of the program where a copy was made.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Copied {
     /// Its id in the program.
     pub thread: i32,

@@ -2,6 +2,7 @@
 //! that would tell when: the place is known by the registers, and by the memory that the code there uses.
 
 use super::super::super::ptrace;
+use super::super::bounded;
 use super::super::hash::{FLOATS, RED_ZONE};
 use super::super::log::Written;
 use super::super::registers::Registers;
@@ -9,6 +10,7 @@ use super::super::tracee::Tracee;
 use crate::arch::{Arch, Flow};
 use crate::os::linux::registers;
 use dwarf::LoadAddr;
+use serde::{Deserialize, Serialize};
 use std::io;
 
 const NT_X86_XSTATE: i32 = 0x202;
@@ -20,14 +22,18 @@ const VECTORS: usize = 160;
 const STACK: usize = 2048;
 /// Instructions whose operands are compared.
 const INSTRUCTIONS: usize = 48;
+/// More pieces of memory than are compared.
+const MOST_MEMORY: usize = 1 << 12;
 /// Longer than any instruction.
 const LONGEST: usize = 16;
 
 /// A place, and what a thread has there.
+#[derive(Serialize, Deserialize)]
 pub struct Place {
     pub registers: Registers,
     /// The floating-point and vector registers.
     vectors: Vec<u8>,
+    #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_MEMORY>")]
     memory: Vec<Written>,
 }
 

@@ -1,0 +1,48 @@
+//! Where recordings are written unless a file is named.
+
+use super::private;
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The most megabytes of a file, unless another number is given.
+pub const MOST_MEGABYTES: u64 = 1024;
+
+/// Returns a path for a recording of a process, in a folder that only this user may use.
+///
+/// # Errors
+/// There is no such folder; the text says what to do instead.
+pub fn new_file(program: &Path, pid: i32) -> Result<PathBuf, String> {
+    let variable = |name| env::var_os(name).map(PathBuf::from);
+    let folder = folder(variable).ok_or("HOME is not set; name a file")?;
+    private::folder(&folder).map_err(|error| format!("{error}; name a file"))?;
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    Ok(folder.join(format!("{name}-{pid}.rec")))
+}
+
+/// Returns the folder (XDG Base Directory Specification: relative paths do not count).
+fn folder(variable: impl Fn(&'static str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let state = variable("XDG_STATE_HOME").filter(absolute).or_else(|| {
+        let home = variable("HOME").filter(absolute)?;
+        Some(home.join(".local/state"))
+    });
+    Some(state?.join("stillpoint/recordings"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_is_that_for_states_of_programs() {
+        let with = |set: &'static [(&str, &str)]| {
+            let value = |name| set.iter().find(|it| it.0 == name);
+            folder(|name| value(name).map(|it| PathBuf::from(it.1)))
+        };
+        let found = with(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]);
+        assert_eq!(found, Some("/s/stillpoint/recordings".into()));
+        let found = with(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]);
+        assert_eq!(found, Some("/h/.local/state/stillpoint/recordings".into()));
+        assert_eq!(with(&[]), None);
+    }
+}

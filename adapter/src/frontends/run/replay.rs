@@ -1,0 +1,100 @@
+//! `stillpoint replay`: prints where a recording ends without an editor, or the stops on the way there.
+
+use super::driver::Driver;
+use super::report::StopReport;
+use super::{print_report, set_breakpoints, settings, show_output};
+use crate::client::ClientError;
+use crate::protocol::{Event, StoppedEventBody, ThreadArguments};
+use crate::requests::{Continue, Launch, ReverseContinue};
+use crate::session::past::IN_THE_PAST;
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `stillpoint replay`.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Print the stops here, from the start of the recording on; can be repeated
+    #[arg(long = "break", value_name = "FILE:LINE|FUNCTION")]
+    pub breaks: Vec<String>,
+    /// Print this expression at each stop; can be repeated
+    #[arg(long = "print", value_name = "EXPRESSION")]
+    pub prints: Vec<String>,
+    /// Print JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+    /// A file of `stillpoint record -o`
+    #[arg(value_name = "FILE")]
+    pub recording: PathBuf,
+    /// The executable, if it has moved
+    #[arg(value_name = "PROGRAM")]
+    pub program: Option<PathBuf>,
+}
+
+/// Prints where a recording ends, after the stops at breakpoints before.
+pub fn replay(options: Options) -> ExitCode {
+    super::serve_client(async move |driver: &mut Driver| session(driver, &options).await)
+}
+
+async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientError> {
+    let launch = json!({"replay": options.recording, "program": options.program});
+    let starting = driver.start::<Launch>(&settings(launch)).await?;
+    driver.run_started(starting).await?;
+    let mut stopped = next_stop(driver, options).await?;
+    if !options.breaks.is_empty() {
+        let thread = of_thread(&stopped);
+        // Signals and exceptions may be on the way.
+        while stopped.reason != "entry" {
+            driver.client.request::<ReverseContinue>(&thread).await?;
+            stopped = next_stop(driver, options).await?;
+        }
+        set_breakpoints(driver, &options.breaks).await?;
+        loop {
+            driver.client.request::<Continue>(&thread).await?;
+            stopped = next_stop(driver, options).await?;
+            if !is_in_past(&stopped) {
+                break;
+            }
+            print_stop(driver, &stopped, options).await?;
+        }
+    }
+    print_stop(driver, &stopped, options).await?;
+    Ok(0)
+}
+
+/// Returns the next stop.
+async fn next_stop(
+    driver: &mut Driver,
+    options: &Options,
+) -> Result<StoppedEventBody, ClientError> {
+    loop {
+        match driver.event().await? {
+            Event::Output(output) => show_output(&output, options.json),
+            Event::Stopped(stopped) => return Ok(stopped),
+            _ => {}
+        }
+    }
+}
+
+async fn print_stop(
+    driver: &Driver,
+    stopped: &StoppedEventBody,
+    options: &Options,
+) -> Result<(), ClientError> {
+    let report = StopReport::gather(&driver.client, stopped, &options.prints).await?;
+    print_report(&report, options.json);
+    Ok(())
+}
+
+fn is_in_past(stopped: &StoppedEventBody) -> bool {
+    let description = stopped.description.as_deref();
+    description.is_some_and(|it| it.starts_with(IN_THE_PAST))
+}
+
+fn of_thread(stopped: &StoppedEventBody) -> ThreadArguments {
+    ThreadArguments {
+        thread_id: stopped.thread_id,
+        ..ThreadArguments::default()
+    }
+}

@@ -1,0 +1,90 @@
+//! An image of a process: all that a replay which begins there needs of it.
+
+use super::super::log::State;
+use super::super::threads::copied::Copied;
+use super::pages::Run;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+
+/// A process.
+#[derive(Serialize, Deserialize)]
+pub struct Image {
+    /// The index of the next event.
+    pub next: usize,
+    /// In the order of their addresses.
+    pub mappings: Vec<Mapped>,
+    /// The pages of memory that the program has, but for those of files.
+    pub pages: Vec<Run>,
+    pub layout: Layout,
+    /// The state of the first of its threads.
+    pub thread: State,
+    /// The signals that it blocks.
+    pub mask: u64,
+    /// All of them.
+    pub threads: Vec<Copied>,
+}
+
+/// The most pages of an image: 16 GiB.
+const MOST_PAGES: u64 = 1 << 22;
+
+impl Image {
+    /// Returns the number of its pages.
+    pub fn page_count(&self) -> u64 {
+        self.pages.iter().map(|run| u64::from(run.count)).sum()
+    }
+
+    /// Returns whether it is one that a process can be made of.
+    pub fn is_possible(&self) -> bool {
+        self.page_count() <= MOST_PAGES
+            && !self.threads.is_empty()
+            && self.mappings.iter().all(|it| it.start < it.end)
+    }
+}
+
+/// A mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Mapped {
+    pub start: u64,
+    pub end: u64,
+    /// `PROT_READ` and the others.
+    pub access: i32,
+    pub of: MappedOf,
+}
+
+/// What is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum MappedOf {
+    Anonymous,
+    /// Memory that grows down.
+    Stack,
+    /// A file, by its index in the table, from this offset on.
+    File(usize, u64),
+}
+
+/// What the kernel knows of the program's memory besides its mappings.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Layout {
+    pub code: [u64; 2],
+    pub data: [u64; 2],
+    /// The start and the end of the heap.
+    pub heap: [u64; 2],
+    pub stack: u64,
+    pub arguments: [u64; 2],
+    pub environment: [u64; 2],
+    /// The auxiliary vector.
+    pub auxiliary: Vec<u8>,
+    /// The name of the process.
+    pub name: Vec<u8>,
+    /// How far the stack grows, in bytes.
+    pub stack_limit: u64,
+}
+
+/// A part of the table of mapped files.
+#[derive(Serialize, Deserialize)]
+pub struct KeptFile {
+    pub path: OsString,
+    /// Its length in bytes, as far as it is mapped.
+    pub len: u64,
+    /// Its pages, by their offsets.
+    pub pages: Vec<Run>,
+}

@@ -1,0 +1,172 @@
+//! A recording of a file under the debugger. Its process is where the recording ends, and never runs: it is
+//! stopped again at once, with its registers.
+
+use super::super::copy::Copies;
+use super::super::ptrace;
+use super::file::{End, EndPlace, OpenError, Opened, index_of, save};
+use super::log::State;
+use super::processor::Processors;
+use super::recorder::Recorder;
+use super::replay::Replay;
+use super::session::Recording;
+use super::signals;
+use super::tracee::Tracee;
+use crate::ids::Signal;
+use crate::os::recording::{HashEvents, ReplayStop, Saved};
+use crate::os::thread_state::SIGNAL_BYTES;
+use crate::os::{MappedFile, ThreadEvent};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// What is behind the name of a file that was removed before the program ended.
+const DELETED: &[u8] = b" (deleted)";
+
+/// A file, and what is shown of its end.
+pub struct Stored {
+    file: Opened,
+    /// The registers where the recording ends, and the description of that stop.
+    state: State,
+    info: Option<[u8; SIGNAL_BYTES]>,
+    /// The program's file, if it has moved.
+    program: Option<PathBuf>,
+    /// Whether the debugger has seen the event that ends the recording.
+    is_told: bool,
+}
+
+impl Stored {
+    /// Returns the index of the next event of each snapshot.
+    pub fn places(&self) -> Vec<usize> {
+        self.file.places().collect()
+    }
+
+    /// Begins a replay from a snapshot, by its index.
+    ///
+    /// # Errors
+    /// There is no such snapshot, the file is damaged, or the system refuses it.
+    pub fn replay(&mut self, snapshot: usize, copies: &Copies) -> io::Result<Replay> {
+        Replay::begin(self.file.snapshot(snapshot, copies)?, copies)
+    }
+
+    /// Stops the process again where it is, instead of resuming it. Returns what the debugger sees of it.
+    pub fn end_again(&mut self, head: &Tracee) -> Option<ThreadEvent> {
+        signals::restore(head.thread(), &self.state);
+        if let Some(info) = &self.info {
+            ptrace::set_signal_info(head.thread(), info);
+        }
+        let event = match self.file.end() {
+            End::Exiting(code) => ThreadEvent::Exiting(*code),
+            End::Signal { number, .. } => ThreadEvent::Signal(Signal(*number)),
+            End::Stopped | End::Killed(_) | End::Early(_) => ThreadEvent::Replayed(ReplayStop::End),
+        };
+        match std::mem::replace(&mut self.is_told, true) {
+            false => Some(event),
+            true => Some(ThreadEvent::Replayed(ReplayStop::End)),
+        }
+    }
+}
+
+impl Recording {
+    /// Opens a recording of a file. `program`: the program's file, if it has moved. This thread must stay the one that waits for its processes, and stays on
+    /// the processor of the program, if there is one of that number.
+    ///
+    /// # Errors
+    /// It is no recording, damaged, of another kind of machine, or the system refuses it.
+    pub fn open(file: File, program: Option<&Path>) -> Result<Recording, OpenError> {
+        let (file, log) = Opened::open(file)?;
+        let processors = Processors::of(0)?;
+        let one = processors.only(file.processor());
+        one.unwrap_or_else(Processors::current).set_for(0);
+        let head = file.build_end()?;
+        let registers = head.registers()?;
+        let state = signals::state_of(&head, registers);
+        let info = ptrace::signal_info(head.thread());
+        let recorder = Recorder::with(head, log, HashEvents::Never, processors)?;
+        let mut recording = Recording::new(recorder);
+        recording.stored = Some(Stored {
+            file,
+            state,
+            info,
+            program: program.map(Path::to_owned),
+            is_told: false,
+        });
+        Ok(recording)
+    }
+
+    /// Returns whether it is one of a file.
+    pub fn is_stored(&self) -> bool {
+        self.stored.is_some()
+    }
+
+    /// Writes the recording to a file of at most `limit` bytes, up to where the program is stopped.
+    ///
+    /// # Errors
+    /// It is one of a file, the file cannot be written or would be too large, or the system refuses a copy.
+    pub fn save(&mut self, path: &Path, limit: u64) -> Result<Saved, String> {
+        if self.stored.is_some() {
+            return Err("the recording is one of a file; copy that".to_owned());
+        }
+        let early = self.recorder.ended.clone();
+        let ending = match early {
+            Some(_) => None,
+            None => Some(self.recorder.ending_here().map_err(|it| it.to_string())?),
+        };
+        let recorder = &self.recorder;
+        let snapshots: Vec<_> = recorder.snapshots_of_program().collect();
+        let end = match (&ending, early) {
+            (Some(ending), _) => {
+                let place = EndPlace::Here(&ending.copy, &ending.patches, &ending.threads);
+                (place, ending.end.clone())
+            }
+            (None, early) => (EndPlace::LastEvent, End::Early(early.unwrap_or_default())),
+        };
+        save(
+            (path, limit),
+            &recorder.log,
+            &snapshots,
+            end,
+            recorder.copies(),
+        )
+    }
+
+    /// Returns the program's file, if the recording is one of a file.
+    pub fn stored_program(&self) -> Option<MappedFile> {
+        let stored = self.stored.as_ref()?;
+        let program = stored.program.as_deref();
+        Some(named(program.unwrap_or_else(|| stored.file.program())))
+    }
+
+    /// Returns why the recording ends where it does, if it is one of a file; empty if the stop there says that.
+    pub fn stored_end(&self) -> Option<String> {
+        Some(match self.stored.as_ref()?.file.end() {
+            End::Exiting(_) | End::Signal { .. } | End::Stopped => String::new(),
+            End::Killed(signal) => {
+                let name = Signal(*signal).name();
+                format!("the program was killed by {name}, at a later place that is not recorded")
+            }
+            End::Early(why) => why.clone(),
+        })
+    }
+
+    /// Returns the file that the program had mapped, by the name of its copy in memory.
+    pub fn stored_file(&self, name: &Path) -> Option<MappedFile> {
+        let index = index_of(name.to_str()?)?;
+        Some(named(self.stored.as_ref()?.file.name_of_file(index)?))
+    }
+
+    /// Returns a value of the program's auxiliary vector, if the recording is one of a file.
+    pub fn stored_auxiliary(&self, key: u64) -> Option<u64> {
+        self.stored.as_ref()?.file.auxiliary(key)
+    }
+}
+
+/// Returns a file by the name that it had.
+fn named(path: &Path) -> MappedFile {
+    let name = path.as_os_str().as_bytes();
+    let name = name.strip_suffix(DELETED).unwrap_or(name);
+    MappedFile {
+        path: PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())),
+        replaced: None,
+    }
+}
