@@ -57,10 +57,29 @@ pub(crate) enum Phase {
     Order(Awaited, Vec<BreakpointId>),
     /// Stops at a pass of a statement, to step from there.
     Anchor(BreakpointId, u64),
-    /// Counts the steps from there to the end: those that have ended.
-    Steps(u32),
+    /// Counts the steps from there to the end.
+    Steps(Steps),
     /// Steps again from there: the steps that are left.
     StepsAgain(u32),
+}
+
+/// The steps that have ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Steps {
+    all: u32,
+    /// Those up to the last one that has led where a step back may lead.
+    wanted: u32,
+}
+
+/// Where a step has led, seen from the frame that a step back over begins in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Led {
+    /// To that frame.
+    Own,
+    /// To a frame that has called it.
+    Outer,
+    /// To another one, where no step back over leads.
+    Deeper,
 }
 
 /// Where the replay of a pass begins.
@@ -245,6 +264,11 @@ impl Search {
         }
     }
 
+    /// Returns whether the program makes steps.
+    pub fn is_stepping(&self) -> bool {
+        matches!(self.phase, Phase::Steps(_) | Phase::StepsAgain(_))
+    }
+
     /// Returns whether the pass counts the instruction of the end, and not what is searched.
     pub fn approaches(&self) -> bool {
         matches!(self.phase, Phase::Near | Phase::Approach(..))
@@ -279,11 +303,12 @@ impl Search {
         }
     }
 
-    /// Notes a stop, at these breakpoints if at any. `line` tells apart the lines of statements; `None`:
+    /// Notes a stop, at these breakpoints if at any. `led`: where, if it is the end of a step. `line` tells apart the lines of statements; `None`:
     /// the breakpoint is none. Returns what to do.
     pub fn on_stop(
         &mut self,
         breakpoints: &[BreakpointId],
+        led: Led,
         line: impl Fn(BreakpointId) -> Option<u64>,
     ) -> Next {
         match &mut self.phase {
@@ -312,7 +337,7 @@ impl Search {
                 match (is_last, self.goal) {
                     (false, _) => Next::Run,
                     (true, Goal::Instruction) => {
-                        self.phase = Phase::Steps(0);
+                        self.phase = Phase::Steps(Steps::default());
                         Next::Step
                     }
                     (true, _) => Next::Found,
@@ -339,12 +364,15 @@ impl Search {
                 }
             }
             Phase::Anchor(id, _) if breakpoints.contains(id) => {
-                self.phase = Phase::Steps(0);
+                self.phase = Phase::Steps(Steps::default());
                 Next::Step
             }
             Phase::Anchor(..) => Next::Run,
             Phase::Steps(made) => {
-                *made += 1;
+                made.all += 1;
+                if led != Led::Deeper {
+                    made.wanted = made.all;
+                }
                 Next::StepOn
             }
             Phase::StepsAgain(left) => {
@@ -370,7 +398,7 @@ impl Search {
             }
             Phase::Count => {}
             Phase::Steps(made) => {
-                self.phase = Phase::StepsAgain(made);
+                self.phase = Phase::StepsAgain(made.wanted);
                 return Next::ReplaySteps;
             }
             _ => return Next::Lost,
@@ -528,13 +556,17 @@ mod tests {
     #[test]
     fn last_of_the_last_hits_is_found() {
         let mut search = search(Goal::Stop, 4);
-        assert_eq!(search.on_stop(&[], no_line), Next::Run, "an exception");
+        assert_eq!(
+            search.on_stop(&[], Led::Own, no_line),
+            Next::Run,
+            "an exception"
+        );
         assert_eq!(search.at_end(&hits(&[(A, 5), (B, 2)])), Next::Replay);
         assert_eq!(search.targets(), BTreeMap::from([(A, 5), (B, 2)]));
         search.begin_pass();
-        assert_eq!(search.on_stop(&[B], no_line), Next::Run);
-        assert_eq!(search.on_stop(&[], no_line), Next::Run);
-        assert_eq!(search.on_stop(&[A], no_line), Next::Found);
+        assert_eq!(search.on_stop(&[B], Led::Own, no_line), Next::Run);
+        assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::Run);
+        assert_eq!(search.on_stop(&[A], Led::Own, no_line), Next::Found);
         assert_eq!((search.first, search.counted(A)), (4, Some(5)));
     }
 
@@ -580,28 +612,45 @@ mod tests {
             search.at_end(&hits(&[(A, 5), (B, 6), (C, 9)])),
             Next::Replay
         );
-        assert_eq!(search.on_stop(&[C], line), Next::Run);
-        assert_eq!(search.on_stop(&[B], line), Next::Run);
-        assert_eq!(search.on_stop(&[A], line), Next::Replay);
+        assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Run);
+        assert_eq!(search.on_stop(&[B], Led::Own, line), Next::Run);
+        assert_eq!(search.on_stop(&[A], Led::Own, line), Next::Replay);
         assert_eq!(search.targets(), BTreeMap::from([(C, 9)]));
-        assert_eq!(search.on_stop(&[C], line), Next::Step);
-        assert_eq!(search.on_stop(&[], line), Next::StepOn);
-        assert_eq!(search.on_stop(&[], line), Next::StepOn);
+        assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Step);
+        assert_eq!(search.on_stop(&[], Led::Own, line), Next::StepOn);
+        assert_eq!(search.on_stop(&[], Led::Own, line), Next::StepOn);
         assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
-        assert_eq!(search.on_stop(&[], line), Next::StepOn);
-        assert_eq!(search.on_stop(&[], line), Next::Found);
+        assert_eq!(search.on_stop(&[], Led::Own, line), Next::StepOn);
+        assert_eq!(search.on_stop(&[], Led::Own, line), Next::Found);
+    }
+
+    #[test]
+    fn step_back_over_leads_to_no_deeper_frame() {
+        let line = |id| Some(if id == C { 2 } else { 1 });
+        let mut search = search(Goal::Step, 1);
+        let counted = hits(&[(B, 6), (C, 9)]);
+        assert_eq!(search.at_end(&counted), Next::Replay);
+        assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Run);
+        assert_eq!(search.on_stop(&[B], Led::Own, line), Next::Replay);
+        assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Step);
+        for led in [Led::Outer, Led::Own, Led::Deeper, Led::Deeper] {
+            assert_eq!(search.on_stop(&[], led, line), Next::StepOn);
+        }
+        assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+        assert_eq!(search.on_stop(&[], Led::Outer, line), Next::StepOn);
+        assert_eq!(search.on_stop(&[], Led::Own, line), Next::Found);
     }
 
     #[test]
     fn instruction_is_stepped_to_from_the_last_statement() {
         let mut search = search(Goal::Instruction, 1);
         assert_eq!(search.at_end(&hits(&[(A, 5), (B, 6)])), Next::Replay);
-        assert_eq!(search.on_stop(&[A], no_line), Next::Run);
+        assert_eq!(search.on_stop(&[A], Led::Own, no_line), Next::Run);
         // Its line is that of the end: the instruction before may be in it.
-        assert_eq!(search.on_stop(&[B], no_line), Next::Step);
-        assert_eq!(search.on_stop(&[], no_line), Next::StepOn);
+        assert_eq!(search.on_stop(&[B], Led::Own, no_line), Next::Step);
+        assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::StepOn);
         assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
-        assert_eq!(search.on_stop(&[], no_line), Next::Found);
+        assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::Found);
     }
 
     #[test]
@@ -609,8 +658,8 @@ mod tests {
         let mut search = search(Goal::Step, 1);
         let line = |_| Some(1);
         assert_eq!(search.at_end(&hits(&[(A, 5), (B, 6)])), Next::Replay);
-        assert_eq!(search.on_stop(&[B], line), Next::Run);
-        assert_eq!(search.on_stop(&[A], line), Next::Replay);
+        assert_eq!(search.on_stop(&[B], Led::Own, line), Next::Run);
+        assert_eq!(search.on_stop(&[A], Led::Own, line), Next::Replay);
         assert_eq!((search.first, search.phase), (0, Phase::Count));
     }
 
@@ -628,7 +677,7 @@ mod tests {
     /// Lets a search stop where it keeps a replay. Returns which, and the pass.
     fn kept(search: &mut Search) -> (Kept, u64) {
         let number = search.target_near().unwrap();
-        match search.on_stop(&[A], no_line) {
+        match search.on_stop(&[A], Led::Own, no_line) {
             Next::Keep(kept) => (kept, number),
             next => panic!("{next:?}"),
         }

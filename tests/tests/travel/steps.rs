@@ -162,3 +162,77 @@ fn steps_through_a_call_without_a_stop_leave_no_trap_flag() {
     while !step_in(&mut client) {}
     client.disconnect();
 }
+
+/// The functions of the frames, and the line.
+fn frames(client: &mut DapClient) -> (Vec<String>, u64) {
+    (client.function_names(), client.top_line())
+}
+
+/// Steps over lines from a function on, and then back as often: the same frames and lines, in reverse.
+fn walk_over(source: &str, flags: Flags, function: &str, steps: usize) {
+    let Some(fixture) = Fixture::build(source, flags) else {
+        return;
+    };
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"record": true}));
+    client.set_function_breakpoints(&[function]);
+    client.request_ok("setExceptionBreakpoints", json!({"filters": []}));
+    client.configure();
+    client.expect_stopped("function breakpoint");
+    client.set_function_breakpoints(&[]);
+    let mut passed = vec![frames(&mut client)];
+    for _ in 0..steps {
+        client.next();
+        passed.push(frames(&mut client));
+    }
+    // In optimized code, a breakpoint on a function may be where no step ends.
+    let first = usize::from(flags.optimization != "0");
+    for (back, pair) in passed.windows(2).enumerate().skip(first).rev() {
+        let [(expected, line), (from, _)] = pair else {
+            continue;
+        };
+        if expected.len() > from.len() {
+            // Forward it has returned to the middle of a line, which a step back over goes back to the begin of.
+            break;
+        }
+        step_back(&mut client);
+        let came = frames(&mut client);
+        let all = passed
+            .iter()
+            .map(|(frames, line)| format!("{}:{line}", frames[0]));
+        let all: Vec<String> = all.collect();
+        let wanted = (expected.clone(), *line);
+        assert_eq!(
+            came, wanted,
+            "{source} {flags:?}: back to {back} of {all:?}"
+        );
+    }
+    client.disconnect();
+}
+
+#[test]
+fn steps_back_over_are_those_over_in_c() {
+    for flags in [GCC, GCC.optimized("2"), CLANG, CLANG.optimized("2")] {
+        walk_over("c/walk_calls.c", flags, "main", 24);
+        walk_over("c/walk_calls.c", flags, "ack", 12);
+        walk_over("c/walk_world.c", flags, "files", 24);
+        walk_over("c/walk_world.c", flags, "pipes", 24);
+    }
+}
+
+#[test]
+fn steps_back_over_are_those_over_in_cpp() {
+    for flags in [GCC, GCC.optimized("2"), CLANG, CLANG.optimized("2")] {
+        walk_over("cpp/walk_exceptions.cpp", flags, "main", 7);
+        walk_over("cpp/walk_exceptions.cpp", flags, "guarded", 3);
+    }
+}
+
+#[test]
+fn steps_back_over_are_those_over_in_rust() {
+    for flags in [RUSTC, RUSTC.optimized("2")] {
+        walk_over("rust/walk_values.rs", flags, "walk_values::main", 24);
+        walk_over("rust/walk_values.rs", flags, "weigh", 16);
+        walk_over("rust/walk_values.rs", flags, "checked", 5);
+    }
+}

@@ -142,6 +142,16 @@ impl Debugger {
         })
     }
 
+    /// Returns [`Debugger::shown_call_at`] for a stopped thread that does not show `hidden` inlined calls.
+    pub(in crate::debugger) fn inlined_to_enter(
+        &self,
+        thread: ThreadId,
+        hidden: usize,
+    ) -> Option<usize> {
+        let pc = self.inferior.registers(thread)?.pc();
+        self.shown_call_at(pc, hidden)
+    }
+
     /// Shows the thread in an inlined call that begins at its pc.
     pub(crate) fn enter_inlined(&mut self, thread: ThreadId, left_out: usize) {
         self.forget_stop_of(thread);

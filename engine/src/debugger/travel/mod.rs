@@ -8,6 +8,7 @@ mod begin;
 mod hits;
 mod rows;
 mod search;
+mod steps;
 mod stored;
 mod writes;
 
@@ -26,6 +27,7 @@ use crate::stops::travel::{Behind, Goal};
 use dwarf::LoadAddr;
 use search::{Searched, Searching};
 use std::collections::{BTreeMap, BTreeSet};
+use steps::rows_for;
 
 /// What is shown of a recording, and what is searched in it.
 #[derive(Default)]
@@ -126,7 +128,13 @@ impl Debugger {
         };
         let rows = match goal {
             Goal::Stop | Goal::Write | Goal::Tell => Vec::new(),
-            Goal::Step | Goal::Instruction | Goal::Caller => self.searched_rows(thread, goal)?,
+            Goal::Step | Goal::Instruction | Goal::Caller => {
+                self.searched_rows(thread, goal, rows_for(goal, steps.0))?
+            }
+        };
+        let frame = match (goal, steps.0) {
+            (Goal::Step, super::StepKind::Over) => self.step_frame(thread, self.hidden_at(thread)),
+            _ => None,
         };
         let near = match goal {
             Goal::Step | Goal::Instruction | Goal::Caller => {
@@ -138,6 +146,7 @@ impl Debugger {
             rows,
             near,
             steps,
+            frame,
             ..Searched::of(goal)
         };
         self.begin_search(thread, at, after, searched);

@@ -1,12 +1,14 @@
 //! The rows of the line table that a step back may come from: those of the function that the thread is in,
-//! and of its caller, each in its frame.
+//! and of its caller, each in its frame. A step over comes from no inlined call that is inside of the frame.
 
 use crate::debugger::Debugger;
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
+use crate::inspect::inlined::calls_begun;
 use crate::stops::breakpoint::frame_places::FramePlace;
+use crate::stops::step::inlined_at;
 use crate::stops::travel::Goal;
-use dwarf::{FrameAddress, LoadAddr, Register};
+use dwarf::{DieRef, FrameAddress, LoadAddr, Register};
 use rustc_hash::FxHashSet;
 use std::hash::{Hash, Hasher};
 
@@ -27,6 +29,28 @@ pub(super) struct Row {
     pub line: u64,
 }
 
+/// Which inlined calls rows may be in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Inlined {
+    /// In any.
+    Any,
+    /// In those that the frame is in.
+    OfFrame,
+    /// In those that the frame was called from, if it is one of an inlined call itself.
+    OfCaller,
+}
+
+impl Inlined {
+    /// Returns whether rows in these inlined calls are wanted, in a frame that is in the `shown` ones.
+    fn wants(self, row: &[DieRef], shown: &[DieRef]) -> bool {
+        match self {
+            Inlined::Any => true,
+            Inlined::OfFrame => shown.starts_with(row),
+            Inlined::OfCaller => shown.starts_with(row) && row.len() < shown.len(),
+        }
+    }
+}
+
 impl Debugger {
     /// Returns the rows that a stopped thread may have passed before.
     ///
@@ -36,6 +60,7 @@ impl Debugger {
         &mut self,
         thread: ThreadId,
         goal: Goal,
+        inlined: Inlined,
     ) -> Result<Vec<Row>, Error> {
         /// Frames without lines are passed over.
         const FRAMES: usize = 16;
@@ -57,21 +82,34 @@ impl Debugger {
             .iter()
             .filter(|frame| !frame.is_tail_call && !frame.is_signal)
             .take(reach)
-            .map(|frame| Some((frame.address, frame.function.clone()?, frame.cfa?)))
+            .map(|frame| {
+                let (function, bias) = frame.function.clone()?;
+                let mut shown = inlined_at(&function, bias.file(frame.address.lookup()));
+                shown.truncate(shown.len().saturating_sub(frame.hidden));
+                Some((frame.address, (function, bias), frame.cfa?, shown))
+            })
             .collect();
         if goal == Goal::Instruction && frames.first().is_none_or(Option::is_none) {
             return Err(without_lines("the function"));
         }
         let frames: Vec<_> = frames.into_iter().flatten().collect();
-        let skipped = usize::from(goal == Goal::Caller);
+        let is_in_inlined = frames.first().is_some_and(|frame| !frame.3.is_empty());
+        let has_outer = goal == Goal::Caller && is_in_inlined;
+        let skipped = usize::from(goal == Goal::Caller && !is_in_inlined);
         // At the entry, only the caller has passed a statement.
         let is_at_entry = frames
             .first()
-            .is_some_and(|(address, (function, bias), _)| {
+            .is_some_and(|(address, (function, bias), ..)| {
                 let mut ranges = function.ranges.iter();
                 ranges.any(|range| bias.load(range.start) == address.lookup())
             });
-        for (address, (function, bias), cfa) in frames.into_iter().skip(skipped) {
+        let frames = frames.into_iter().enumerate().skip(skipped);
+        for (nth, (address, (function, bias), cfa, shown)) in frames {
+            let inlined = match (nth, goal) {
+                (0, Goal::Caller) => Inlined::OfCaller,
+                (_, Goal::Caller) => Inlined::OfFrame,
+                _ => inlined,
+            };
             let before = rows.len();
             let Some(loaded) = self.images.modules.at(address.lookup()) else {
                 continue;
@@ -85,6 +123,20 @@ impl Debugger {
                         break;
                     }
                     let addr = bias.load(row.range.start);
+                    let begun = match inlined {
+                        Inlined::Any => 0,
+                        _ => calls_begun(&function, row.range.start, row.range.start),
+                    };
+                    let mut around = inlined_at(&function, row.range.start);
+                    around.truncate(around.len().saturating_sub(begun));
+                    if !inlined.wants(&around, &shown) {
+                        continue;
+                    }
+                    let frames = function.frames_at(row.range.start);
+                    let outermost = begun.checked_sub(1).and_then(|nth| frames.get(nth));
+                    let call = outermost.and_then(|frame| frame.inlined?.call_site.as_ref());
+                    // An inlined call that begins there is not entered: a step ends at the line of the call.
+                    let location = call.unwrap_or(&location);
                     if let Some((register, value)) = self.frame_at(addr, cfa) {
                         let mut hasher = rustc_hash::FxHasher::default();
                         (&location.file.path, location.line).hash(&mut hasher);
@@ -100,7 +152,7 @@ impl Debugger {
                 }
             }
             found += usize::from(rows.len() > before);
-            if found == WANTED - skipped {
+            if found == WANTED - skipped - usize::from(has_outer) {
                 break;
             }
         }

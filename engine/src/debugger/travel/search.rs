@@ -1,11 +1,12 @@
 //! A search in the past, carried out: each pass is a replay from a snapshot to the end of the search.
 
 use super::rows::Row;
+use super::steps::StepFrame;
 use super::writes::SearchedData;
 use super::{Head, ShownStop};
 use crate::arch::watch::MAX_SLOTS;
 use crate::debugger::dispatch::Shown;
-use crate::debugger::{Debugger, Granularity, ResumeScope, State, StepKind, Vote};
+use crate::debugger::{Debugger, Granularity, State, StepKind, Vote};
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, ThreadId};
 use crate::inferior::site::Owner;
@@ -13,7 +14,7 @@ use crate::inferior::{Aside, Mark, ReplayFrom};
 use crate::os::KeptFor;
 use crate::stops::breakpoint::frame_places::FramePlace;
 use crate::stops::event::{Event, StopReason};
-use crate::stops::travel::{Behind, From, Goal, Hits, Kept, Next, Phase, Search};
+use crate::stops::travel::{Behind, From, Goal, Hits, Kept, Led, Next, Search};
 use std::collections::BTreeMap;
 
 /// What is searched, and what is counted for that.
@@ -25,6 +26,8 @@ pub(super) struct Searched {
     pub near: Option<FramePlace>,
     /// How the program steps.
     pub steps: (StepKind, Granularity),
+    /// The frame that it begins in, for a step over.
+    pub frame: Option<StepFrame>,
     /// The data that is watched.
     pub data: Option<SearchedData>,
 }
@@ -37,6 +40,7 @@ impl Searched {
             rows: Vec::new(),
             near: None,
             steps: (StepKind::Over, Granularity::Line),
+            frame: None,
             data: None,
         }
     }
@@ -49,8 +53,12 @@ pub(super) struct Searching {
     pub origin: Option<Aside>,
     /// What the stop there shows.
     shown: ShownStop,
-    thread: ThreadId,
-    searched: Searched,
+    pub thread: ThreadId,
+    pub searched: Searched,
+    /// The inlined calls that begin where the last step has ended, and that are not entered yet.
+    pub hidden: usize,
+    /// Whether the step that is made leaves a frame.
+    pub is_step_out: bool,
     /// The breakpoints that count the rows.
     row_ids: Vec<BreakpointId>,
     /// The breakpoint that counts the instruction of the end.
@@ -102,6 +110,8 @@ impl Debugger {
             shown,
             thread,
             searched,
+            hidden: 0,
+            is_step_out: false,
             row_ids: Vec::new(),
             hits,
             hits_there,
@@ -297,9 +307,21 @@ impl Debugger {
         if searching.found.is_some() {
             return Some(Vote::Resume);
         }
+        let hidden = shown.hidden.unwrap_or(0);
+        searching.hidden = if searching.search.is_stepping() {
+            hidden
+        } else {
+            0
+        };
+        let is_step_out = searching.is_step_out;
+        let led = match self.step_led(thread, hidden) {
+            Led::Outer if is_step_out => Led::Deeper,
+            led => led,
+        };
+        let searching = self.travel.search.as_deref_mut()?;
         let (rows, row_ids) = (&searching.searched.rows, &searching.row_ids);
         let line = |id| Some(rows.get(row_ids.iter().position(|row| *row == id)?)?.line);
-        let next = searching.search.on_stop(ids, line);
+        let next = searching.search.on_stop(ids, led, line);
         let goal = searching.search.goal;
         match (next, goal) {
             (Next::Found, Goal::Stop | Goal::Step | Goal::Instruction) => {
@@ -316,14 +338,14 @@ impl Debugger {
         }
     }
 
-    fn go_on(&mut self, next: Next) -> Vote {
+    pub(super) fn go_on(&mut self, next: Next) -> Vote {
         match next {
             Next::Run => Vote::Resume,
             Next::Replay => self.begin_pass(),
             Next::ReplaySteps => {
                 let from = ReplayFrom::Kept(KeptFor::Steps);
                 match self.inferior.begin_replay(from, None, |_| true) {
-                    Ok(_) => self.step_or_stop(),
+                    Ok(_) => self.begin_steps(),
                     Err(why) => self.cannot_show(&why),
                 }
             }
@@ -346,9 +368,14 @@ impl Debugger {
             Next::Told => self.end_telling(),
             Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
             Next::Found => {
+                let shown = Shown {
+                    hidden: Some(self.inlined_not_entered()),
+                    ..Shown::default()
+                };
                 let thread = self.travel.search.as_ref().map(|it| it.thread);
-                let found = (StopReason::Step, Shown::default());
-                thread.map_or(Vote::Stay, |thread| self.on_found(thread, found.0, found.1))
+                thread.map_or(Vote::Stay, |thread| {
+                    self.on_found(thread, StopReason::Step, shown)
+                })
             }
             Next::Step => {
                 self.stops.breakpoints.end_counting();
@@ -356,7 +383,7 @@ impl Debugger {
                 if let Err(why) = self.inferior.keep_replay(KeptFor::Steps) {
                     return self.cannot_show(&why);
                 }
-                self.step_in_search()
+                self.begin_steps()
             }
             Next::StepOn => self.step_in_search(),
         }
@@ -392,31 +419,6 @@ impl Debugger {
     fn searches_write(&self) -> bool {
         let searching = self.travel.search.as_ref();
         searching.is_some_and(|it| it.search.goal == Goal::Write)
-    }
-
-    /// Begins the steps again, if there are any before the end of the search.
-    fn step_or_stop(&mut self) -> Vote {
-        let search = self.travel.search.as_ref();
-        match search.map(|it| &it.search.phase) {
-            Some(Phase::StepsAgain(0)) => self.go_on(Next::Found),
-            _ => self.step_in_search(),
-        }
-    }
-
-    /// Makes a step of the search.
-    fn step_in_search(&mut self) -> Vote {
-        let Some(searching) = &self.travel.search else {
-            return Vote::Stay;
-        };
-        let (thread, (kind, granularity)) = (searching.thread, searching.searched.steps);
-        self.cancel_steps();
-        self.clear_stop_state();
-        self.mark_passed(thread);
-        self.inferior.set_state(State::Stopped);
-        match self.step(thread, kind, granularity, ResumeScope::All) {
-            Ok(()) => Vote::Stay,
-            Err(error) => self.cannot_show(&error),
-        }
     }
 
     /// There is nothing before the end of the search: shows the begin of the recording.

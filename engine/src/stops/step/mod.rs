@@ -18,7 +18,7 @@ pub(crate) mod view;
 pub use callee::Reaches;
 pub use coroutine::Coroutine;
 pub use filter::StepFilters;
-pub use start::Start;
+pub use start::{Start, inlined_at};
 pub use step_instruction::StepInstruction;
 pub use step_out::StepOut;
 pub use step_range::{Mode, StepRange};

@@ -311,7 +311,9 @@ impl<'a> Walk<'a> {
             && motion != Present
             && reason != "exit"
         {
-            let settings = format!("{:?} {:?}", self.lines, self.settings);
+            // A step depends on the inlined call that is shown, too.
+            let shown = (&from.function, from.line);
+            let settings = format!("{:?} {:?} {shown:?}", self.lines, self.settings);
             let came = format!("{}:{} {:?} by {reason}", to.function, to.line, to.key);
             let before = self
                 .went
