@@ -61,6 +61,8 @@ pub(crate) enum Phase {
     Steps(Steps),
     /// Steps again from there: the steps that are left.
     StepsAgain(u32),
+    /// Stops where the function returns that was called there.
+    Return,
 }
 
 /// The steps that have ended.
@@ -194,6 +196,8 @@ pub(crate) struct Search {
     from_snapshot: u64,
     /// So many of these passes before the end, the farther replay is kept.
     far: u64,
+    /// Whether steps by instructions go into calls: it is not known where the function returns.
+    goes_into_calls: bool,
     /// Stops in this pass that are not at breakpoints.
     others: u64,
     /// The hits of breakpoints from the first snapshot to the end.
@@ -223,6 +227,7 @@ impl Search {
             far: NEAR * FARTHER,
             stride: 1,
             approaches,
+            goes_into_calls: false,
             others: 0,
             counted: BTreeMap::new(),
         }
@@ -269,6 +274,17 @@ impl Search {
         matches!(self.phase, Phase::Steps(_) | Phase::StepsAgain(_))
     }
 
+    /// Returns whether steps by instructions go into calls.
+    pub fn goes_into_calls(&self) -> bool {
+        self.goes_into_calls
+    }
+
+    /// The steps by instructions have led to a call that returns to the end: looks for the last instruction of
+    /// what it calls.
+    pub fn seek_return(&mut self) {
+        self.phase = Phase::Return;
+    }
+
     /// Returns whether the pass counts the instruction of the end, and not what is searched.
     pub fn approaches(&self) -> bool {
         matches!(self.phase, Phase::Near | Phase::Approach(..))
@@ -291,7 +307,11 @@ impl Search {
             }
             Phase::Anchor(id, _) => *id == statement,
             Phase::Count => true,
-            Phase::Near | Phase::Approach(..) | Phase::Steps(_) | Phase::StepsAgain(_) => false,
+            Phase::Near
+            | Phase::Approach(..)
+            | Phase::Steps(_)
+            | Phase::StepsAgain(_)
+            | Phase::Return => false,
         }
     }
 
@@ -368,6 +388,8 @@ impl Search {
                 Next::Step
             }
             Phase::Anchor(..) => Next::Run,
+            Phase::Return if breakpoints.is_empty() => Next::Run,
+            Phase::Return => Next::Found,
             Phase::Steps(made) => {
                 made.all += 1;
                 if led != Led::Deeper {
@@ -399,6 +421,11 @@ impl Search {
             Phase::Count => {}
             Phase::Steps(made) => {
                 self.phase = Phase::StepsAgain(made.wanted);
+                return Next::ReplaySteps;
+            }
+            Phase::Return => {
+                self.goes_into_calls = true;
+                self.phase = Phase::Steps(Steps::default());
                 return Next::ReplaySteps;
             }
             _ => return Next::Lost,
@@ -651,6 +678,21 @@ mod tests {
         assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::StepOn);
         assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
         assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::Found);
+    }
+
+    #[test]
+    fn function_whose_return_is_not_found_is_stepped_through() {
+        let mut search = search(Goal::Instruction, 1);
+        assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Replay);
+        assert_eq!(search.on_stop(&[A], Led::Own, no_line), Next::Step);
+        assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+        search.seek_return();
+        assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::Run);
+        assert!(!search.goes_into_calls());
+        assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+        assert!(search.goes_into_calls() && search.is_stepping());
+        search.seek_return();
+        assert_eq!(search.on_stop(&[B], Led::Own, no_line), Next::Found);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Steps back. The steps forward before them say where they must lead.
 
-use super::{go, recorded, recorded_as, step_back};
+use super::{go, recorded, recorded_as, shown, step_back};
 use serde_json::json;
 use std::collections::BTreeMap;
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
@@ -235,4 +235,27 @@ fn steps_back_over_are_those_over_in_rust() {
         walk_over("rust/walk_values.rs", flags, "weigh", 16);
         walk_over("rust/walk_values.rs", flags, "checked", 5);
     }
+}
+
+#[test]
+fn instruction_before_the_end_of_a_long_call_is_its_return() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded_as(&fixture, "spin", "after");
+    let pc = |client: &mut DapClient| client.top_frame()["instructionPointerReference"].clone();
+    let behind = pc(&mut client);
+    // To step through 400 million rounds would take hours.
+    shown(&mut client, ":reverse-step instruction");
+    client.expect_stopped("step");
+    assert_eq!(client.function_names()[..2], ["spin", "with_spin"]);
+    assert_eq!(client.evaluate("spins"), "79999999800000000");
+    let thread = client.thread();
+    let step = json!({"threadId": thread, "granularity": "instruction"});
+    client.request_ok("stepIn", step);
+    client.expect_stopped_by(&["step", "breakpoint"]);
+    assert_eq!(pc(&mut client), behind);
+    shown(&mut client, ":reverse-next instruction");
+    client.expect_stopped("step");
+    assert_eq!(client.function_names()[0], "with_spin");
+    assert_eq!(client.evaluate("spins"), "0");
+    client.disconnect();
 }

@@ -48,6 +48,14 @@ impl Debugger {
     /// The shown place is the one that was searched. Returns the vote to report it: breakpoints get the hits
     /// that they have there first, which another replay counts if they matter.
     pub(super) fn on_found(&mut self, thread: ThreadId, reason: StopReason, shown: Shown) -> Vote {
+        if let Some(vote) = self.run_to_return(thread) {
+            return vote;
+        }
+        let search = self.travel.search.as_ref();
+        let reason = match search.is_some_and(|it| it.search.goal.is_statement()) {
+            true => StopReason::Step,
+            false => reason,
+        };
         let counted = self.end_counting();
         // A search that began where the recording begins has nothing to count.
         if !self.has_hit_conditions() || self.is_at_end(thread) {

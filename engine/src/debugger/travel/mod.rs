@@ -6,6 +6,7 @@
 
 mod begin;
 mod hits;
+mod returns;
 mod rows;
 mod search;
 mod steps;

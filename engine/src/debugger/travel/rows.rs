@@ -179,7 +179,7 @@ impl Debugger {
 
     /// Returns a register and the value that it has at an address in the frame with this canonical frame
     /// address.
-    fn frame_at(&self, addr: LoadAddr, cfa: LoadAddr) -> Option<(Register, u64)> {
+    pub(super) fn frame_at(&self, addr: LoadAddr, cfa: LoadAddr) -> Option<(Register, u64)> {
         let modules = &self.images.modules;
         let rule =
             |unwinder: &mut dwarf::Unwinder| unwinder.cfa_register(modules, FrameAddress::Pc(addr));

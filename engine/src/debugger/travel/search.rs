@@ -343,9 +343,14 @@ impl Debugger {
             Next::Run => Vote::Resume,
             Next::Replay => self.begin_pass(),
             Next::ReplaySteps => {
+                self.stops.breakpoints.end_counting();
+                self.set_frame_places(&[]);
                 let from = ReplayFrom::Kept(KeptFor::Steps);
                 match self.inferior.begin_replay(from, None, |_| true) {
-                    Ok(_) => self.begin_steps(),
+                    Ok(_) => {
+                        self.await_end_of_steps();
+                        self.begin_steps()
+                    }
                     Err(why) => self.cannot_show(&why),
                 }
             }

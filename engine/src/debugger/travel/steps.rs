@@ -94,6 +94,16 @@ impl Debugger {
         self.step_or_stop()
     }
 
+    /// Lets a replay whose steps are counted stop at the end of the search.
+    pub(super) fn await_end_of_steps(&mut self) {
+        if let Some(searching) = &self.travel.search
+            && let Phase::Steps(_) = searching.search.phase
+        {
+            let end = searching.search.end;
+            self.pause_at(&end);
+        }
+    }
+
     /// Returns how many inlined calls begin where a statement is shown that was searched, and are not entered.
     pub(super) fn inlined_not_entered(&self) -> usize {
         let Some(searching) = &self.travel.search else {
@@ -117,6 +127,7 @@ impl Debugger {
             return Vote::Stay;
         };
         let (thread, (kind, granularity)) = (searching.thread, searching.searched.steps);
+        let goes_into_calls = searching.search.goes_into_calls();
         let mut hidden = searching.hidden;
         self.cancel_steps();
         self.clear_stop_state();
@@ -130,6 +141,7 @@ impl Debugger {
                 Led::Outer => StepKind::Into,
                 Led::Deeper => StepKind::Out,
             },
+            StepKind::Into if !is_by_lines && !goes_into_calls => StepKind::Over,
             kind => kind,
         };
         if kind == StepKind::Into && is_by_lines {
