@@ -28,7 +28,6 @@ impl Debugger {
             return None;
         }
         let callee = call.target(&registers, &memory)?;
-        drop(memory);
         let cfa = LoadAddr(end.registers.sp());
         let returns = self.returns_of(self.behind_stubs(callee)).into_iter();
         let places: Vec<FramePlace> = returns
