@@ -294,7 +294,10 @@ impl<'a> Walk<'a> {
             let ticks = ticks(earlier).zip(ticks(later));
             earlier.event <= later.event && ticks.is_none_or(|(earlier, later)| earlier <= later)
         };
-        let has_stayed = from.key.is_some() && from.key == to.key && reason != "entry";
+        // To enter an inlined call is a step without an instruction.
+        let is_shown_the_same = (&from.function, from.line) == (&to.function, to.line);
+        let has_stayed =
+            from.key.is_some() && from.key == to.key && is_shown_the_same && reason != "entry";
         let is_right = match (motion, is_back) {
             (Present, _) => !to.is_past,
             (_, true) => to.is_past && !has_stayed && is_order_kept(&to, &from),
@@ -337,6 +340,8 @@ impl<'a> Walk<'a> {
         };
         // In optimized code a line is many statements, and a step back leads to another one than forward.
         let is_whole = is_step && is_in_frame && self.at.line != from.line && !is_by_instruction;
+        // A step back into a call may have led to the rest of a line behind another one.
+        let is_whole = is_whole && FORWARD.contains(&motion);
         let was_whole = std::mem::replace(&mut self.is_whole_step, is_whole);
         let was_whole = was_whole && !self.looks.is_optimized;
         let back = match motion {
