@@ -47,7 +47,8 @@ impl Debugger {
         if !is_ours && let Some(reason) = self.evaluate_signal(thread, signal, rule) {
             return Vote::stop(reason);
         }
-        if let Some(outcome) = delivery.note {
+        // The program has said it before.
+        if let Some(outcome) = delivery.note.filter(|_| !self.is_in_replay()) {
             let from = self.sender(&self.info_of(thread, signal));
             let note = format!("{}{from}: {outcome} (thread {thread})\n", signal.name());
             self.emit(Event::Note(note));

@@ -1,5 +1,6 @@
 //! Recording on processors where it is not supported: nothing is recorded, and there are no replays.
 
+use super::super::thread_state::SIGNAL_BYTES;
 use crate::ids::error::Error;
 use crate::ids::{Launch, Signal, ThreadId};
 use crate::os::recording::{self, HashEvents, Report, SaveTo};
@@ -41,6 +42,10 @@ impl Recording {
     }
 
     pub fn has_seen(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn signal_info(&self) -> Option<[u8; SIGNAL_BYTES]> {
         match *self {}
     }
 

@@ -55,7 +55,11 @@ impl ThreadState for LinuxBackend {
     }
 
     fn signal_data(&self, thread: ThreadId) -> Option<SignalData> {
-        let raw = ptrace::signal_info(self.actual(thread))?;
+        let of_replay = self.recording.as_ref().and_then(|it| it.signal_info());
+        let raw = match of_replay {
+            Some(raw) => raw,
+            None => ptrace::signal_info(self.actual(thread))?,
+        };
         let info = signal::decode_info(&raw)?;
         let trap = signal::trap_cause(Arch::HOST, &info);
         Some(SignalData { info, trap, raw })

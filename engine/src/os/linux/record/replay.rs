@@ -1,6 +1,7 @@
 //! Replays a recording: a copy of a snapshot runs, and the log answers its system calls. The copy has no
 //! descriptors, and does nothing to the world.
 
+use super::super::super::thread_state::SIGNAL_BYTES;
 use super::super::copy::{Copies, CopyParent, ProcessCopy};
 use super::super::ptrace;
 use super::buffer::{Arrival, Refill};
@@ -69,6 +70,10 @@ pub struct Replay {
     is_leaving: bool,
     /// Whether it stops when memory was mapped.
     pub sees_mappings: bool,
+    /// Whether a debugger sees signals before their handlers are entered.
+    pub sees_signals: bool,
+    /// The event whose signal it has seen.
+    seen_signal: Option<usize>,
     /// Whether it does not follow the log.
     is_trial: bool,
 }
@@ -110,6 +115,8 @@ impl Replay {
         let mut copy = Replay::of(thread, &self.threads_now()?, self.next, copies)?;
         copy.pause_at = self.pause_at;
         copy.sees_mappings = self.sees_mappings;
+        copy.sees_signals = self.sees_signals;
+        copy.seen_signal = self.seen_signal;
         copy.refill = self.refill.clone();
         copy.patches = self.patches.copy();
         Ok(copy)
@@ -161,6 +168,8 @@ impl Replay {
             is_stepping: false,
             is_leaving: false,
             sees_mappings: false,
+            sees_signals: false,
+            seen_signal: None,
             is_trial: false,
         };
         for other in all.iter().skip(1) {
@@ -252,16 +261,20 @@ impl Replay {
             }
             self.select(log)?;
             let event = log.events.get(self.next);
-            match event.map(|event| &event.effect) {
-                Some(Effect::Signal {
-                    is_of_instruction: false,
-                    ..
-                }) => {
-                    self.apply_signal(log)?;
-                    if self.is_stepping {
-                        return Ok(Some(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
-                    }
+            let was_seen = self.seen_signal == Some(self.next);
+            let due = event.and_then(signals::Due::of);
+            if let Some(due) = due.filter(|due| !due.is_of_instruction || was_seen) {
+                if self.shows_signal(due.signal) {
+                    let signal = ThreadEvent::Signal(Signal(due.signal));
+                    return Ok(Some(Replayed::Seen(signal)));
                 }
+                self.apply_signal(log)?;
+                if self.is_stepping {
+                    return Ok(Some(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
+                }
+                continue;
+            }
+            match event.map(|event| &event.effect) {
                 Some(_) if self.running.waits.is_some() => {
                     if let Some(outcome) = self.end_wait(log)? {
                         return Ok(Some(outcome));
@@ -393,6 +406,24 @@ impl Replay {
         Ok(all)
     }
 
+    /// Returns whether a signal of the next event is still to be seen by a debugger, which sees it now. A trap is
+    /// none for it.
+    fn shows_signal(&mut self, signal: i32) -> bool {
+        let is_new = self.seen_signal != Some(self.next);
+        let is_shown = self.sees_signals && is_new && signal != libc::SIGTRAP;
+        if is_shown {
+            self.seen_signal = Some(self.next);
+        }
+        is_shown
+    }
+
+    /// Returns the details of the signal that a debugger has seen last, and whose handler is not entered yet.
+    pub fn signal_info(&self, log: &Log) -> Option<[u8; SIGNAL_BYTES]> {
+        let event = log.events.get(self.next)?;
+        let due = signals::Due::of(event).filter(|_| self.seen_signal == Some(self.next))?;
+        due.info()
+    }
+
     /// Returns whether the debugger makes it execute a system call of its own.
     fn is_in_own_call(&self) -> bool {
         let registers = self.running.tracee.registers();
@@ -448,6 +479,9 @@ impl Replay {
                 if *signal == number && (number != libc::SIGTRAP || self.is_at_event(log)) =>
             {
                 self.compare_here(log)?;
+                if self.shows_signal(number) {
+                    return Ok(Replayed::Seen(ThreadEvent::Signal(Signal(number))));
+                }
                 self.apply_signal(log)?;
                 self.go_on(log, false)
             }

@@ -5,6 +5,7 @@
 //! To the debugger, a replay is the program: it has its thread id, and its process is stopped, resumed
 //! and read like it. One more replay can be kept aside, stopped: the place that a search has begun at.
 
+use super::super::super::thread_state::SIGNAL_BYTES;
 use super::super::ptrace;
 use super::difference;
 use super::log::Log;
@@ -324,11 +325,18 @@ impl Recording {
 
     fn put_in_place(&mut self, mut replay: Replay, pause_at: Option<usize>) {
         replay.pause_at(pause_at);
+        replay.sees_signals = true;
         self.seen = None;
         self.divergence = None;
         let before = self.shown.replace(replay);
         // Of a search that begins again, the first place is kept.
         self.aside.get_or_insert(before);
+    }
+
+    /// Returns the details of the signal that the shown replay was stopped with, which the kernel knows only of
+    /// the program; `None`: it shows none.
+    pub fn signal_info(&self) -> Option<[u8; SIGNAL_BYTES]> {
+        self.shown.as_ref()?.signal_info(self.log())
     }
 
     /// Makes the shown replay stop when memory was mapped.

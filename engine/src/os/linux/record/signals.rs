@@ -5,7 +5,7 @@
 use super::super::super::linux_abi::signal;
 use super::super::super::thread_state::SIGNAL_BYTES;
 use super::super::ptrace;
-use super::log::{Effect, Entry, State};
+use super::log::{Effect, Entry, Event, State, Written};
 use super::recorder::Recorder;
 use super::registers::Registers;
 use super::tracee::{Stop, Tracee};
@@ -18,6 +18,58 @@ pub struct Held {
     signal: i32,
     info: Option<[u8; SIGNAL_BYTES]>,
     is_sent: bool,
+}
+
+/// A signal of the log whose handler is entered next.
+pub struct Due<'a> {
+    pub signal: i32,
+    pub is_of_instruction: bool,
+    frame: &'a Written,
+    state: &'a State,
+}
+
+impl Due<'_> {
+    /// Returns the signal of an event; `None` if that is something else.
+    pub fn of(event: &Event) -> Option<Due<'_>> {
+        match &event.effect {
+            Effect::Signal {
+                signal,
+                is_of_instruction,
+                frame,
+                state,
+            } => Some(Due {
+                signal: *signal,
+                is_of_instruction: *is_of_instruction,
+                frame,
+                state,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns its details; `None`: the thread has just raised it, and the kernel knows them. They are on the
+    /// stack of a handler that takes three arguments, of which the second is their address. Of others nothing
+    /// but the signal is known.
+    pub fn info(&self) -> Option<[u8; SIGNAL_BYTES]> {
+        (!self.is_of_instruction).then(|| self.logged_info().unwrap_or_else(|| self.least_info()))
+    }
+
+    fn logged_info(&self) -> Option<[u8; SIGNAL_BYTES]> {
+        let (start, bytes) = self.frame;
+        let [_, addr, ..] = self.state.registers.arguments();
+        let at = usize::try_from(addr.checked_sub(*start)?).ok()?;
+        let raw = bytes.get(at..at.checked_add(SIGNAL_BYTES)?)?;
+        let info = signal::decode_info(raw)?;
+        raw.try_into().ok().filter(|_| info.signal.0 == self.signal)
+    }
+
+    fn least_info(&self) -> [u8; SIGNAL_BYTES] {
+        const CODE: std::ops::Range<usize> = 8..12;
+        let mut raw = [0; SIGNAL_BYTES];
+        raw[..4].copy_from_slice(&self.signal.to_le_bytes());
+        raw[CODE].copy_from_slice(&libc::SI_KERNEL.to_le_bytes());
+        raw
+    }
 }
 
 /// Signals by which the processor's faults are reported.
