@@ -78,6 +78,7 @@ static COMMANDS: &[Command] = &[
     past::REPLAY,
     past::RECORD,
     past::RECORDING,
+    past::DIFF_RUNS,
     addresses::MAPS,
     memory::MEMORY,
     memory::DISASSEMBLY,

@@ -1,13 +1,15 @@
 //! The commands for the past: earlier stops, ways back, and the recording.
 
 use super::{Call, Command, Complete};
-use crate::context::past::{changes, list, listed, recording, size, state_of, told};
+use crate::context::past::{
+    changes, difference_of_runs, list, listed, recording, size, state_of, told,
+};
 use crate::files::recordings;
 use crate::protocol::RequestError;
 use crate::session::{RequiredState, Session, past};
 use engine::os::SaveTo;
 use engine::{Backward, Granularity, Purpose, StepKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const PAST: Command = Command {
     name: "past",
@@ -206,6 +208,34 @@ pub const RECORDING: Command = Command {
         [] => vec!["save".to_owned()],
         _ => Vec::new(),
     }),
+};
+
+pub const DIFF_RUNS: Command = Command {
+    name: "diff-runs",
+    arguments: "[FILE]",
+    help: "the first system call that differs from another recorded run",
+    more: "Without FILE, the other run is the one before the last `restart` of the recorded program; FILE is a \
+           recording. Shows the call of both, and goes to its place in this run. What varies from run to run \
+           is not compared: times, random bytes, ids of processes and threads, addresses.",
+    when: RequiredState::Stopped,
+    run: |call| {
+        let file = Some(call.arguments)
+            .filter(|it| !it.is_empty())
+            .map(Path::new);
+        let (same, found) = call.session.debugger.difference_of_runs(file)?;
+        let mut text = difference_of_runs(same, found.as_ref());
+        let thread = call.thread()?;
+        if let Some(event) = found.and_then(|found| found.event) {
+            // To where the call has just been made: in the function that makes it.
+            match past::go_to_event(call.session, thread, event + 1) {
+                // For clients a command is no resume.
+                Ok(()) => call.session.report_continued(),
+                Err(why) => text += &format!("its place is not shown: {why}\n"),
+            }
+        }
+        Ok(text.trim_end().to_owned())
+    },
+    complete: Complete::Words(|_, _| Vec::new()),
 };
 
 const NOT_RECORDED: &str = "the program is not recorded; `:record` begins here, or set `record` to true in the launch settings";

@@ -102,6 +102,20 @@ pub fn record(session: &mut Session, thread: ThreadId) -> Result<(), RequestErro
     Ok(())
 }
 
+/// Goes to an event of the recording before the shown place. The stop is reported once it is found.
+///
+/// # Errors
+/// The thread is not stopped, the program is not recorded, or the event is not before.
+pub fn go_to_event(
+    session: &mut Session,
+    thread: ThreadId,
+    event: usize,
+) -> Result<(), RequestError> {
+    session.debugger.go_to_event(thread, event)?;
+    forget_shown(session);
+    Ok(())
+}
+
 /// Runs the recording once more up to the place that is shown: log messages and tracepoints tell what they
 /// would have told. The stop is then reported again.
 ///

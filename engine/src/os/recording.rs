@@ -199,6 +199,18 @@ pub trait Recordings {
     fn is_at_stored_end(&self) -> bool {
         false
     }
+    /// Compares the system calls of the recording with those of another one: of a file, or of the program that
+    /// was recorded before in this session. Returns the number of calls that are the same, and the first
+    /// difference.
+    ///
+    /// # Errors
+    /// There is no such recording, or it cannot be read.
+    fn difference_of_runs(
+        &self,
+        _: Option<&Path>,
+    ) -> Result<(usize, Option<RunDifference>), String> {
+        Err("the program is not recorded".to_owned())
+    }
     /// Writes the recording to a file, up to where the process is stopped.
     ///
     /// # Errors
@@ -215,6 +227,34 @@ pub(super) fn refusal(launch: &Launch) -> Error {
         program: launch.program.clone(),
         message: "recording needs Linux on x86-64".to_owned(),
     }
+}
+
+/// A system call of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallOfRun {
+    /// Its name.
+    pub name: String,
+    /// The names and values of its arguments; `None`: they are not known, as it was made without a stop.
+    pub arguments: Option<Vec<(&'static str, u64)>>,
+    /// Its result; an error is a negative number.
+    pub result: i64,
+    /// What it has read, from the first byte that differs on; not all.
+    pub read: Vec<u8>,
+    /// The index of that byte.
+    pub read_from: usize,
+}
+
+/// The first difference between the system calls of two runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunDifference {
+    /// The number of calls before it, which are the same.
+    pub index: usize,
+    /// The index of the event of the shown run that it is, or is before; `None`: that run ends there.
+    pub event: Option<usize>,
+    /// The call of the shown run; `None`: it ends there.
+    pub shown: Option<CallOfRun>,
+    /// The call of the other run; `None`: it ends there.
+    pub other: Option<CallOfRun>,
 }
 
 /// A file that a recording is written to.

@@ -31,6 +31,8 @@ pub(crate) enum Goal {
     Caller,
     /// The last change of watched data.
     Write,
+    /// The event of the recording of this index.
+    Event(usize),
     /// Nothing: log messages and tracepoints are evaluated from the start on.
     Tell,
 }
@@ -413,6 +415,8 @@ impl Search {
     pub fn at_end(&mut self, hits: &BTreeMap<BreakpointId, Hits>) -> Next {
         match self.phase {
             _ if self.goal == Goal::Tell => return Next::Told,
+            // A pass of such a search ends before.
+            _ if matches!(self.goal, Goal::Event(_)) => return Next::Lost,
             Phase::Near => {
                 let passes = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
                 self.phase = self.approaching(passes);
@@ -442,7 +446,12 @@ impl Search {
             targets: hits.iter().filter_map(last).collect(),
             other: match self.goal {
                 Goal::Stop => self.others,
-                Goal::Step | Goal::Instruction | Goal::Caller | Goal::Write | Goal::Tell => 0,
+                Goal::Step
+                | Goal::Instruction
+                | Goal::Caller
+                | Goal::Write
+                | Goal::Event(_)
+                | Goal::Tell => 0,
             },
         };
         if awaited == Awaited::default() {
@@ -450,9 +459,12 @@ impl Search {
         }
         self.phase = match self.goal {
             Goal::Step => Phase::Order(awaited, Vec::new()),
-            Goal::Stop | Goal::Instruction | Goal::Caller | Goal::Write | Goal::Tell => {
-                Phase::Last(awaited)
-            }
+            Goal::Stop
+            | Goal::Instruction
+            | Goal::Caller
+            | Goal::Write
+            | Goal::Event(_)
+            | Goal::Tell => Phase::Last(awaited),
         };
         Next::Replay
     }

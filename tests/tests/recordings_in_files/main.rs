@@ -8,6 +8,7 @@ mod ends;
 mod place;
 mod programs;
 mod refusals;
+mod runs;
 mod walks;
 
 use serde_json::{Value, json};

@@ -1,7 +1,9 @@
 //! Past stops as a list, and what differs between two of them.
 
+mod runs;
 mod text;
 
+pub use runs::difference as difference_of_runs;
 pub use text::{listed, size, state_of, summary_of, told};
 
 use super::difference::change;

@@ -2,10 +2,10 @@
 
 use super::driver::Driver;
 use super::report::StopReport;
-use super::{print_report, set_breakpoints, settings, show_output};
+use super::{print, print_json, print_report, set_breakpoints, settings, show_output};
 use crate::client::ClientError;
-use crate::protocol::{Event, StoppedEventBody, ThreadArguments};
-use crate::requests::{Continue, Launch, ReverseContinue};
+use crate::protocol::{EvaluateArguments, Event, StoppedEventBody, ThreadArguments};
+use crate::requests::{Continue, Evaluate, Launch, ReverseContinue};
 use crate::session::past::IN_THE_PAST;
 use clap::Args;
 use serde_json::json;
@@ -21,6 +21,9 @@ pub struct Options {
     /// Print this expression at each stop; can be repeated
     #[arg(long = "print", value_name = "EXPRESSION")]
     pub prints: Vec<String>,
+    /// Print the first system call that differs from this recording, and its place, instead
+    #[arg(long, value_name = "FILE", conflicts_with = "breaks")]
+    pub diff: Option<PathBuf>,
     /// Print JSON, one object per line
     #[arg(long)]
     pub json: bool,
@@ -58,6 +61,22 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
             }
             print_stop(driver, &stopped, options).await?;
         }
+    }
+    if let Some(other) = &options.diff {
+        let compared = EvaluateArguments {
+            expression: format!(":diff-runs {}", other.display()),
+            context: Some("repl".to_owned()),
+            ..EvaluateArguments::default()
+        };
+        let text = driver.client.request::<Evaluate>(&compared).await?.result;
+        match options.json {
+            true => print_json(&json!({"event": "difference", "text": text})),
+            false => print(&format!("{text}\n")),
+        }
+        if !text.contains(" differs\n") || text.contains("is not shown") {
+            return Ok(0);
+        }
+        stopped = next_stop(driver, options).await?;
     }
     print_stop(driver, &stopped, options).await?;
     Ok(0)

@@ -5,6 +5,7 @@
 //! and runs on. Where a way back leads is searched by `search`, as `stops/travel` decides.
 
 mod begin;
+mod events;
 mod hits;
 mod returns;
 mod rows;
@@ -128,7 +129,7 @@ impl Debugger {
             Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
         };
         let rows = match goal {
-            Goal::Stop | Goal::Write | Goal::Tell => Vec::new(),
+            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Tell => Vec::new(),
             Goal::Step | Goal::Instruction | Goal::Caller => {
                 self.searched_rows(thread, goal, rows_for(goal, steps.0))?
             }
@@ -141,7 +142,7 @@ impl Debugger {
             Goal::Step | Goal::Instruction | Goal::Caller => {
                 self.place_in_frame(thread, at.registers.pc())
             }
-            Goal::Stop | Goal::Write | Goal::Tell => None,
+            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Tell => None,
         };
         let searched = Searched {
             rows,
@@ -368,6 +369,9 @@ impl Debugger {
             ReplayStop::Mapped => {
                 self.inferior.add_missing_sites();
                 Vote::Resume
+            }
+            ReplayStop::Reached if self.is_at_searched_event() => {
+                self.on_found(thread, StopReason::Goto, Shown::default())
             }
             ReplayStop::Reached if self.is_at_end(thread) => self.on_end(thread),
             ReplayStop::Reached => {

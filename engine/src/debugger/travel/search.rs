@@ -137,7 +137,10 @@ impl Debugger {
             return Vote::Stay;
         };
         searching.search.begin_pass();
-        let event = searching.search.end.event;
+        let event = match searching.search.goal {
+            Goal::Event(event) => event,
+            _ => searching.search.end.event,
+        };
         // At statements, breakpoints would be in the way: a jump serves one owner.
         let search = &searching.search;
         let (is_statement, near) = (search.goal.is_statement(), searching.near_id);
@@ -270,9 +273,12 @@ impl Debugger {
             let is_wanted = match goal {
                 _ if approaches => near == Some(*id),
                 Goal::Write => data == Some(*id),
-                Goal::Stop | Goal::Step | Goal::Instruction | Goal::Caller | Goal::Tell => {
-                    breakpoints.is_hidden(*id) == goal.is_statement()
-                }
+                Goal::Stop
+                | Goal::Step
+                | Goal::Instruction
+                | Goal::Caller
+                | Goal::Event(_)
+                | Goal::Tell => breakpoints.is_hidden(*id) == goal.is_statement(),
             };
             let is_silent = breakpoints.message(*id).is_some() || breakpoints.trace(*id).is_some();
             *passed > 0 && is_wanted && !is_silent

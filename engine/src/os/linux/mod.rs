@@ -81,6 +81,8 @@ pub struct LinuxBackend {
     pending_calls: BTreeMap<ThreadId, PendingCall>,
     /// Of a process that is recorded.
     recording: Option<Box<Recording>>,
+    /// What the program did that was recorded before.
+    run_before: Option<record::RunLog>,
     thread_bound: std::marker::PhantomData<*const ()>,
 }
 
@@ -128,6 +130,7 @@ impl LinuxBackend {
             outputs: Outputs::default(),
             pending_calls: BTreeMap::new(),
             recording: None,
+            run_before: None,
             thread_bound: std::marker::PhantomData,
         })
     }
@@ -178,7 +181,9 @@ impl Backend for LinuxBackend {
         let started = launch::start(launch, opened)?;
         self.guarded = false;
         self.outputs = Outputs::new(started.outputs.map(|output| output.map(File::from)));
-        self.recording = None;
+        if let Some(before) = self.recording.take() {
+            self.run_before = before.into_log();
+        }
         if launch.record {
             let recording = record::begin(started.pid).map_err(|error| {
                 self.signal(started.pid, Signal(libc::SIGKILL));

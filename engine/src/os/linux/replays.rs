@@ -5,7 +5,9 @@ use super::LinuxBackend;
 use super::record::Recording;
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
-use crate::os::recording::{KeptFor, OtherState, RecordingState, Recordings, SaveTo, Saved};
+use crate::os::recording::{
+    KeptFor, OtherState, RecordingState, Recordings, RunDifference, SaveTo, Saved,
+};
 use dwarf::LoadAddr;
 use std::path::Path;
 
@@ -173,6 +175,29 @@ impl Recordings for LinuxBackend {
     fn is_at_stored_end(&self) -> bool {
         let recording = self.recording.as_ref();
         recording.is_some_and(|recording| recording.is_stored() && !recording.is_replay_shown())
+    }
+
+    fn difference_of_runs(
+        &self,
+        file: Option<&Path>,
+    ) -> Result<(usize, Option<RunDifference>), String> {
+        let recording = self.recording.as_ref();
+        let recording = recording.ok_or("the program is not recorded")?;
+        match (file, &self.run_before) {
+            (Some(path), _) => {
+                let name = path.display();
+                let file = dwarf::open_regular(path);
+                let file = file.map_err(|error| format!("{name} cannot be read: {error}"))?;
+                recording
+                    .difference_from_file(file)
+                    .map_err(|error| format!("the file {name} {error}"))
+            }
+            (None, Some(before)) => Ok(recording.difference_from(before)),
+            (None, None) => Err(
+                "no run before is kept; name a recording, or restart the recorded program"
+                    .to_owned(),
+            ),
+        }
     }
 
     fn save_recording(&mut self, to: &SaveTo) -> Result<Saved, String> {

@@ -3,16 +3,16 @@
 
 use super::super::copy::Copies;
 use super::super::ptrace;
-use super::file::{End, EndPlace, OpenError, Opened, index_of, save};
-use super::log::State;
+use super::file::{self, End, EndPlace, OpenError, Opened, index_of, save};
+use super::log::{Log, State};
 use super::processor::Processors;
 use super::recorder::Recorder;
 use super::replay::Replay;
 use super::session::Recording;
-use super::signals;
 use super::tracee::Tracee;
+use super::{runs, signals};
 use crate::ids::Signal;
-use crate::os::recording::{HashEvents, ReplayStop, Saved};
+use crate::os::recording::{HashEvents, ReplayStop, RunDifference, Saved};
 use crate::os::thread_state::SIGNAL_BYTES;
 use crate::os::{MappedFile, ThreadEvent};
 use std::fs::File;
@@ -92,6 +92,31 @@ impl Recording {
             is_told: false,
         });
         Ok(recording)
+    }
+
+    /// Compares its system calls with those of a recording in a file.
+    ///
+    /// # Errors
+    /// It is no recording, or damaged.
+    pub fn difference_from_file(
+        &self,
+        file: File,
+    ) -> Result<(usize, Option<RunDifference>), OpenError> {
+        Ok(self.difference_from(&file::log_of(file)?))
+    }
+
+    /// Compares its system calls with those of another run.
+    pub fn difference_from(&self, other: &Log) -> (usize, Option<RunDifference>) {
+        runs::difference(&self.recorder.log, other)
+    }
+
+    /// Returns what the program did, without snapshots and files; `None`: it takes too much memory to be kept.
+    pub fn into_log(self) -> Option<Log> {
+        /// 256 MiB.
+        const MOST: usize = 1 << 28;
+        let mut log = self.recorder.log;
+        log.files.clear();
+        (log.bytes() <= MOST).then_some(log)
     }
 
     /// Returns whether it is one of a file.

@@ -32,7 +32,7 @@ mod zones;
 
 pub use layout::{NEXT_RECORD, PASSED_END, is_own, is_record};
 pub use refill::{Arrival, Refill};
-pub use segments::Segments;
+pub use segments::{Record, Segments};
 pub use stops::step_on;
 
 use super::log::Log;

@@ -3,10 +3,12 @@
 
 #[cfg(test)]
 mod kernel_tests;
+mod names;
 mod outputs;
 mod requests;
 mod table;
 
+pub use names::arguments;
 pub use outputs::Plan;
 
 use super::own::Own;

@@ -19,7 +19,7 @@ mod tests;
 
 pub use format::OpenError;
 pub use kept::index_of;
-pub use opened::Opened;
+pub use opened::{Opened, log_of};
 pub use save::{EndPlace, save};
 
 use crate::os::thread_state::SIGNAL_BYTES;

@@ -59,21 +59,10 @@ impl Opened {
         if let Some(why) = header.machine.difference(here) {
             return Err(OpenError::Machine(why));
         }
-        if of(Kind::Log).count() != header.log_parts || of(Kind::Image).count() > MOST_IMAGES {
+        if of(Kind::Image).count() > MOST_IMAGES {
             return Err(OpenError::Damaged("a part is missing"));
         }
-        let mut bytes = Vec::new();
-        for section in of(Kind::Log) {
-            if bytes.len() + section.raw > MOST_LOG {
-                return Err(OpenError::Damaged("the log is too large"));
-            }
-            bytes.extend(reader.read(section)?);
-        }
-        let mut log: Log = decode(&bytes)?;
-        drop(bytes);
-        if !log.count_again() {
-            return Err(OpenError::Damaged("the log"));
-        }
+        let mut log = read_log(&reader, &sections, &header)?;
         let mut table: Vec<KeptFile> = Vec::new();
         for section in of(Kind::Files) {
             table.extend(decode::<Vec<KeptFile>>(&reader.read(section)?)?);
@@ -203,6 +192,37 @@ impl Opened {
             all -= self.images.get(index).map_or(0, Image::page_count);
             self.built.remove(&index);
         }
+    }
+}
+
+/// Reads only the log of a recording, of any machine.
+///
+/// # Errors
+/// It is no recording, or damaged.
+pub fn log_of(file: File) -> Result<Log, OpenError> {
+    let (reader, sections) = Reader::open(file)?;
+    let header = sections.iter().find(|it| it.kind == Kind::Header);
+    let header = header.ok_or(OpenError::Damaged("it has no header"))?;
+    let header: Header = decode(&reader.read(header)?)?;
+    read_log(&reader, &sections, &header)
+}
+
+fn read_log(reader: &Reader, sections: &[Section], header: &Header) -> Result<Log, OpenError> {
+    let parts = || sections.iter().filter(|it| it.kind == Kind::Log);
+    if parts().count() != header.log_parts {
+        return Err(OpenError::Damaged("a part is missing"));
+    }
+    let mut bytes = Vec::new();
+    for section in parts() {
+        if bytes.len() + section.raw > MOST_LOG {
+            return Err(OpenError::Damaged("the log is too large"));
+        }
+        bytes.extend(reader.read(section)?);
+    }
+    let mut log: Log = decode(&bytes)?;
+    match log.count_again() {
+        true => Ok(log),
+        false => Err(OpenError::Damaged("the log")),
     }
 }
 

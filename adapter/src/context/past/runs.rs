@@ -1,0 +1,92 @@
+//! The first difference between two runs as text.
+
+use engine::os::{CallOfRun, RunDifference};
+
+/// Arguments that are larger are written as addresses.
+const ADDRESSES: u64 = 1 << 32;
+/// What is not compared.
+const VARIES: &str = "(not compared: times, random bytes, ids of processes and threads, addresses, and what is written \
+                      to memory other than by reading files)";
+
+/// Describes the first difference after so many calls that are the same; `None`: there is none.
+pub fn difference(same: usize, found: Option<&RunDifference>) -> String {
+    let Some(found) = found else {
+        return format!("the {same} system calls of both runs are the same\n{VARIES}\n");
+    };
+    let call = |call: Option<&CallOfRun>| call.map_or("ends here".to_owned(), text_of);
+    format!(
+        "the first {same} system calls are the same; call {} differs\n  this run   {}\n  other run  {}\n{VARIES}\n",
+        same + 1,
+        call(found.shown.as_ref()),
+        call(found.other.as_ref())
+    )
+}
+
+fn text_of(call: &CallOfRun) -> String {
+    let arguments = match &call.arguments {
+        None => "…".to_owned(),
+        Some(arguments) => {
+            let named = arguments.iter().map(|(name, value)| match *value {
+                value if (ADDRESSES..1 << 63).contains(&value) => format!("{name} = {value:#x}"),
+                // Descriptors and flags are 32 bits, also negative ones.
+                value if value >> 32 == 0 => format!("{name} = {}", value as u32 as i32),
+                value => format!("{name} = {}", value as i64),
+            });
+            named.collect::<Vec<_>>().join(", ")
+        }
+    };
+    let mut text = format!("{}({arguments}) = {}", call.name, result(call.result));
+    if !call.read.is_empty() {
+        let read = call.read.escape_ascii();
+        text += &match call.read_from {
+            0 => format!(", read \"{read}\""),
+            from => format!(", read from byte {from} on \"{read}\""),
+        };
+    }
+    text
+}
+
+fn result(result: i64) -> String {
+    match result {
+        error @ -4095..0 => std::io::Error::from_raw_os_error(-error as i32).to_string(),
+        address if address as u64 >= ADDRESSES => format!("{address:#x}"),
+        number => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(fd: u64, result: i64, read: &[u8], from: usize) -> CallOfRun {
+        CallOfRun {
+            name: "read".to_owned(),
+            arguments: Some(vec![("fd", fd), ("buf", 0x7fff_0000_1000)]),
+            result,
+            read: read.to_vec(),
+            read_from: from,
+        }
+    }
+
+    #[test]
+    fn calls_are_shown_with_what_differs() {
+        let found = RunDifference {
+            index: 7,
+            event: Some(3),
+            shown: Some(read(3, 5, b"a\nb", 2)),
+            other: Some(read(u64::from(u32::MAX), -9, b"", 2)),
+        };
+        let text = difference(7, Some(&found));
+        assert!(text.contains("the first 7 system calls are the same; call 8 differs"));
+        assert!(
+            text.contains("read(fd = 3, buf = 0x7fff00001000) = 5, read from byte 2 on \"a\\nb\"")
+        );
+        assert!(text.contains("read(fd = -1, buf = 0x7fff00001000) = Bad file descriptor"));
+        let ended = RunDifference {
+            shown: None,
+            ..found
+        };
+        assert!(difference(7, Some(&ended)).contains("this run   ends here"));
+        assert!(difference(9, None).contains("the 9 system calls of both runs are the same"));
+    }
+}

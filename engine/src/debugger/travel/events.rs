@@ -1,0 +1,49 @@
+//! Events of a recording: the place of one is shown, and those of two runs are compared.
+
+use super::search::Searched;
+use super::{Debugger, Goal};
+use crate::ids::ThreadId;
+use crate::ids::error::Error;
+use crate::os::RunDifference;
+use std::path::Path;
+
+impl Debugger {
+    /// Compares the system calls of the recording with those of another one: of a file, or of the program that
+    /// was recorded before in this session. Returns the number of calls that are the same, and the first
+    /// difference. Cost: both logs are looked through.
+    ///
+    /// # Errors
+    /// The program is not recorded, there is no such recording, or it cannot be read.
+    pub fn difference_of_runs(
+        &self,
+        file: Option<&Path>,
+    ) -> Result<(usize, Option<RunDifference>), Error> {
+        let difference = self.inferior.os().difference_of_runs(file);
+        difference.map_err(Error::NoSuchPast)
+    }
+
+    /// Goes to behind the event before the one of this index, which must not be behind the shown place; the stop is
+    /// reported once it is found.
+    ///
+    /// # Errors
+    /// The thread is not stopped, the program is not recorded (any more), or the event is behind the shown place.
+    pub fn go_to_event(&mut self, thread: ThreadId, event: usize) -> Result<(), Error> {
+        let (at, after) = self.begin_of_search(thread)?;
+        let state = self.recording().unwrap_or_default();
+        let passed = state.snapshots.partition_point(|next| *next < event);
+        let Some(snapshot) = passed.checked_sub(1).filter(|_| event <= at.event) else {
+            let why = "it is behind the shown place, or before the start of the program";
+            return Err(Error::NoSuchPast(why.to_owned()));
+        };
+        let after = after.min(snapshot);
+        self.travel.behind = Default::default();
+        self.begin_search(thread, at, after, Searched::of(Goal::Event(event)));
+        Ok(())
+    }
+
+    /// Returns whether the replay of a search has come to the event that is searched.
+    pub(super) fn is_at_searched_event(&self) -> bool {
+        let goal = self.travel.search.as_ref().map(|it| it.search.goal);
+        matches!(goal, Some(Goal::Event(event)) if self.inferior.os().next_event() == event)
+    }
+}
