@@ -85,9 +85,9 @@ fn first_word(
         }
     }
     let addr = buffer::NEXT_RECORD;
-    let value = program
-        .word(addr)
-        .filter(|value| copy.word(addr) != Some(*value))?;
+    let found = copy.word(addr);
+    let value = program.word(addr).filter(|value| found != Some(*value))?;
+    tracing::debug!(value, found, "another number of calls without a stop");
     Some(Word {
         addr: LoadAddr(addr),
         value,

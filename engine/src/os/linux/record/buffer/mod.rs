@@ -30,6 +30,7 @@ mod stub;
 mod words;
 mod zones;
 
+pub use jump::PUN_LEN;
 pub use layout::{NEXT_RECORD, PASSED_END, is_own, is_record};
 pub use refill::{Arrival, Refill};
 pub use segments::{Record, Segments};

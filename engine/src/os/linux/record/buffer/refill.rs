@@ -21,8 +21,8 @@ pub struct Refill {
     zones: Vec<Range<u64>>,
     /// The event whose records were put in last.
     filled: Option<usize>,
-    /// Whether it had any.
-    had_records: bool,
+    /// The word of the next record behind them; `None`: it was not written yet.
+    end: Option<u64>,
 }
 
 /// Where a replay has stopped for a system call.
@@ -52,7 +52,7 @@ impl Refill {
             skipped,
             zones: zones::of(tracee),
             filled: None,
-            had_records: true,
+            end: None,
         })
     }
 
@@ -83,12 +83,18 @@ impl Refill {
         };
         self.filled = Some(event);
         let records = log.segments.before(event).get(skipped..).unwrap_or(&[]);
-        if std::mem::replace(&mut self.had_records, !records.is_empty()) || self.had_records {
-            let start = RECORDS + skipped as u64;
-            tracee.write(start, records)?;
-            words::set_records(tracee, start, start + records.len() as u64)?;
+        let start = RECORDS + skipped as u64;
+        if self.goes_on(start, records.len() as u64) {
+            return Ok(());
         }
-        Ok(())
+        tracee.write(start, records)?;
+        words::set_records(tracee, start, start + records.len() as u64)
+    }
+
+    /// Notes which records are put in. Returns true if they are none, where the last ones have ended.
+    fn goes_on(&mut self, start: u64, len: u64) -> bool {
+        let before = self.end.replace(start + len);
+        len == 0 && before == Some(start)
     }
 
     /// At a stop for a system call: moves a thread that a slot makes the call for to where the program
@@ -167,3 +173,23 @@ pub fn move_to_site(words: &Words, registers: &mut Registers) -> bool {
 }
 
 const _: () = assert!(jump::PUN_LEN > CALL_LEN);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_record_is_where_the_program_had_it() {
+        let mut refill = Refill::default();
+        // The snapshot has all records before its first event behind it.
+        assert!(!refill.goes_on(RECORDS + 48, 0));
+        assert!(
+            !refill.goes_on(RECORDS, 0),
+            "the program has taken them out at the event"
+        );
+        assert!(refill.goes_on(RECORDS, 0));
+        assert!(!refill.goes_on(RECORDS, 16));
+        assert!(!refill.goes_on(RECORDS, 0));
+        assert!(refill.goes_on(RECORDS, 0));
+    }
+}

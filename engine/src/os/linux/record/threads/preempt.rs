@@ -1,6 +1,7 @@
 //! The end of a slice, or signals for a thread that makes no calls: the running thread is interrupted somewhere,
 //! and moved on to a place that a replay finds quickly.
 
+use super::super::buffer::PUN_LEN;
 use super::super::log::{Effect, Entry};
 use super::super::recorder::Recorder;
 use super::super::tracee::Stop;
@@ -46,7 +47,8 @@ impl Recorder {
                     let site = Site::of(pc, &code);
                     let around = |at, len| self.running.tracee.read(at, len);
                     let quality = site.map_or(Quality::Trap, |site| site.quality(around));
-                    if quality >= needed(steps) && !self.is_in_call(&registers) {
+                    let is_free = !self.is_near_jump(pc);
+                    if quality >= needed(steps) && is_free && !self.is_in_call(&registers) {
                         return self.end_slice();
                     }
                     self.running.tracee.step(0);
@@ -61,6 +63,14 @@ impl Recorder {
         }
         self.run();
         Ok(())
+    }
+
+    /// Returns whether a jump at an address would change one that leads to the buffer: the code behind a
+    /// system call instruction may be its displacement.
+    fn is_near_jump(&self, pc: u64) -> bool {
+        let end = pc + CODE_LEN as u64;
+        let mut sites = self.log.segments.sites();
+        sites.any(|site| site < end && pc < site + PUN_LEN)
     }
 
     fn is_in_call(&self, registers: &super::super::registers::Registers) -> bool {
