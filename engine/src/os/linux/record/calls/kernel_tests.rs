@@ -143,7 +143,6 @@ const CALLS: &[(libc::c_long, &[Arg])] = &[
     (libc::SYS_prlimit64, &[ZERO, Number(7), ZERO, Area]),
     (libc::SYS_capget, &[Words(&[0x2008_0522]), Area]),
     (libc::SYS_get_robust_list, &[ZERO, Area, Area]),
-    (libc::SYS_futex, &[Words(&[5]), Number(129), Number(1)]),
     (libc::SYS_ioctl, &[Pipe, Number(0x541b), Area]),
     (libc::SYS_ioctl, &[Terminal, Number(0x5401), Area]),
     (libc::SYS_ioctl, &[Terminal, Number(0x5413), Area]),
