@@ -223,10 +223,14 @@ impl Inferior {
         if let Some(state) = self.thread_mut(thread) {
             state.registers = RegisterCache::Unread;
         }
-        if let Some(ThreadEvent::Replayed(ReplayStop::Reached)) = status
-            && let Some(state) = self.thread_mut(thread)
-        {
-            // It may have been at the event before it executed anything: it still has to pass the site.
+        // It may have stopped before it executed anything: it still has to pass the site. A recorder reports only
+        // signals without a handler, after which the program goes on at the same place.
+        let is_before = match status {
+            Some(ThreadEvent::Replayed(ReplayStop::Reached)) => true,
+            Some(ThreadEvent::Signal(signal)) => signal != Signal::TRAP && self.os.is_recorded(),
+            _ => false,
+        };
+        if is_before && let Some(state) = self.thread_mut(thread) {
             state.passed_site = Some(step.addr);
         }
         status

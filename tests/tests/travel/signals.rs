@@ -1,6 +1,8 @@
 //! Signals of a recorded program: they stop it in its past where they have stopped it, or would have.
 
 use super::{go, recorded, recorded_with, return_to_present, shown};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 use stillpoint_tests::{DapClient, Fixture};
 
@@ -58,4 +60,22 @@ fn faults_stop_in_the_past_with_their_address() {
     let past = go(&mut client, "reverseContinue", &["exception"]);
     assert_eq!((&past["text"], client.top_line()), (&first["text"], line));
     client.disconnect();
+}
+
+#[test]
+fn a_breakpoint_is_passed_once_when_an_ignored_signal_is_pending() {
+    let fixture = Fixture::of("c/travel.c");
+    for record in [true, false] {
+        let mut client = DapClient::stopped_with(&fixture, "call", json!({"record": record}));
+        let pid = Pid::from_raw(client.debuggee_pid());
+        for i in 0..4 {
+            assert_eq!(client.evaluate("i"), i.to_string());
+            // The program does not handle it: it changes nothing.
+            kill(pid, Signal::SIGWINCH).expect("sent");
+            go(&mut client, "next", &["step"]);
+            kill(pid, Signal::SIGWINCH).expect("sent");
+            go(&mut client, "continue", &["breakpoint"]);
+        }
+        client.disconnect();
+    }
 }
