@@ -2,7 +2,7 @@
 
 use super::{Call, Command, Complete};
 use crate::context::past::{
-    changes, difference_of_runs, list, listed, recording, size, state_of, told,
+    changes, difference_of_runs, list, list_of_calls, listed, recording, size, state_of, told,
 };
 use crate::files::recordings;
 use crate::protocol::RequestError;
@@ -184,9 +184,10 @@ pub const RECORD: Command = Command {
 
 pub const RECORDING: Command = Command {
     name: "recording",
-    arguments: "[save [FILE]]",
-    help: "what is recorded, and where in it the program is shown; write it to a file",
-    more: "`save` writes the recording to a file, up to where the program is stopped. `stillpoint replay FILE` \
+    arguments: "[calls [FROM] | goto N | save [FILE]]",
+    help: "what is recorded, and where in it the program is shown; its system calls; write it to a file",
+    more: "`calls` lists system calls, those before the shown place or from number FROM on; `*` marks the last one \
+           before that place. `goto` goes to behind the call of a number. `save` writes the recording to a file, up to where the program is stopped. `stillpoint replay FILE` \
            and the launch setting `replay` open it. Without FILE, it is put into a folder of its own. The \
            file contains the memory of the program; only you may read it.",
     when: RequiredState::Process,
@@ -200,12 +201,20 @@ pub const RECORDING: Command = Command {
                 Some(recording) => Ok(state_of(&recording)),
                 None => Err(RequestError::Other(NOT_RECORDED.to_owned())),
             },
+            ("calls", from) => calls(call.session, from),
+            ("goto", number) => {
+                let (thread, number) = (call.thread()?, number_of_call(number)?);
+                past::go_to_call(call.session, thread, number)?;
+                // For clients a command is no resume.
+                call.session.report_continued();
+                Ok(String::new())
+            }
             ("save", file) => save(call.session, file),
             (other, _) => Err(call.usage_error(&RECORDING, format!("unexpected `{other}`"))),
         }
     },
     complete: Complete::Words(|_, before| match before {
-        [] => vec!["save".to_owned()],
+        [] => ["calls", "goto", "save"].map(str::to_owned).to_vec(),
         _ => Vec::new(),
     }),
 };
@@ -239,6 +248,30 @@ pub const DIFF_RUNS: Command = Command {
 };
 
 const NOT_RECORDED: &str = "the program is not recorded; `:record` begins here, or set `record` to true in the launch settings";
+
+fn number_of_call(word: &str) -> Result<usize, RequestError> {
+    let number = word.parse();
+    number.map_err(|_| RequestError::Other(format!("`{word}` is not the number of a system call")))
+}
+
+/// Lists system calls of the recording; with an empty text, the last ones before the shown place.
+fn calls(session: &mut Session, from: &str) -> Result<String, RequestError> {
+    /// So many are listed.
+    const MOST: usize = 20;
+    if recording(session).is_none() {
+        return Err(RequestError::Other(NOT_RECORDED.to_owned()));
+    }
+    let before = session.debugger.calls_before_shown();
+    let from = match from {
+        "" => (before + 1).saturating_sub(MOST).max(1),
+        from => number_of_call(from)?,
+    };
+    let calls = session.debugger.recorded_calls(from, MOST);
+    match calls.is_empty() {
+        true => Ok("no system calls were recorded there".to_owned()),
+        false => Ok(list_of_calls(&calls, before)),
+    }
+}
 
 /// Writes the recording to a file; an empty path: to one in a folder for recordings.
 fn save(session: &mut Session, path: &str) -> Result<String, RequestError> {

@@ -102,6 +102,20 @@ pub fn record(session: &mut Session, thread: ThreadId) -> Result<(), RequestErro
     Ok(())
 }
 
+/// Goes to behind a system call of the recording, by its number. The stop is reported once it is found.
+///
+/// # Errors
+/// The thread is not stopped, the program is not recorded, or there is no such call.
+pub fn go_to_call(
+    session: &mut Session,
+    thread: ThreadId,
+    number: usize,
+) -> Result<(), RequestError> {
+    let gone = session.debugger.go_to_call(thread, number);
+    forget_shown(session);
+    Ok(gone?)
+}
+
 /// Goes to an event of the recording before the shown place. The stop is reported once it is found.
 ///
 /// # Errors

@@ -199,6 +199,15 @@ pub trait Recordings {
     fn is_at_stored_end(&self) -> bool {
         false
     }
+    /// Returns system calls of the recording, from the one of a number on, so many at most.
+    fn recorded_calls(&mut self, _: usize, _: usize) -> Vec<RecordedCall> {
+        Vec::new()
+    }
+    /// Returns the number of system calls of the recording before what is shown; of those that a replay has made
+    /// without a stop since its last event, none.
+    fn calls_before_shown(&mut self) -> usize {
+        0
+    }
     /// Compares the system calls of the recording with those of another one: of a file, or of the program that
     /// was recorded before in this session. Returns the number of calls that are the same, and the first
     /// difference.
@@ -242,6 +251,17 @@ pub struct CallOfRun {
     pub read: Vec<u8>,
     /// The index of that byte.
     pub read_from: usize,
+}
+
+/// A system call of the recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordedCall {
+    /// Its number in the order of calls, from 1 on.
+    pub number: usize,
+    /// The index of the event that it is, or is before.
+    pub event: usize,
+    /// The call.
+    pub call: CallOfRun,
 }
 
 /// The first difference between the system calls of two runs.

@@ -85,3 +85,63 @@ fn instructions_are_taken_back_by_a_command() {
     assert_eq!(pc(&mut client), at);
     client.disconnect();
 }
+
+#[test]
+fn system_calls_are_listed_and_gone_to() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "done");
+    let listed = shown(&mut client, ":recording calls");
+    let calls: Vec<(&str, &str)> = listed
+        .lines()
+        .map(|line| {
+            line[1..]
+                .trim_start()
+                .split_once("  ")
+                .expect("a number and a call")
+        })
+        .collect();
+    assert!(calls.len() <= 20, "{listed}");
+    assert!(
+        listed.lines().last().expect("calls").starts_with('*'),
+        "{listed}"
+    );
+    let numbers = calls.iter().map(|it| it.0.parse().expect("a number"));
+    let numbers: Vec<usize> = numbers.collect();
+    assert!(
+        numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+        "{listed}"
+    );
+    // Each round writes a line; the first two writes are made with a stop.
+    let writes = calls.iter().zip(&numbers);
+    let writes = writes.filter(|(it, _)| it.1.starts_with("write(fd = 1"));
+    let writes: Vec<usize> = writes.map(|(_, number)| *number).collect();
+    assert_eq!(listed.matches(" write(").count(), 4, "{listed}");
+    assert!(writes.len() >= 2, "{listed}");
+    let last = numbers[numbers.len() - 1];
+    for (round, number) in writes.iter().enumerate().rev() {
+        go_by(&mut client, &format!(":recording goto {number}"), "goto");
+        let names = client.function_names();
+        let main = names.iter().position(|it| it == "main").expect("main");
+        let frame = &client.stack()[main];
+        let evaluate = json!({"expression": "round", "frameId": frame["id"], "context": "watch"});
+        let value = client.request_ok("evaluate", evaluate)["result"].clone();
+        assert_eq!(value, round.to_string());
+        let here = shown(&mut client, ":recording calls");
+        let mark = here
+            .lines()
+            .find(|line| line.starts_with('*'))
+            .expect("a mark");
+        assert!(mark.contains(&format!(" {number}  write(")), "{here}");
+    }
+    // Forward, too.
+    go_by(
+        &mut client,
+        &format!(":recording goto {}", writes[1]),
+        "goto",
+    );
+    let missing =
+        json!({"expression": format!(":recording goto {}", last + 1000), "context": "repl"});
+    let why = client.request_error("evaluate", missing);
+    assert!(why.contains("has no system call"), "{why}");
+    client.disconnect();
+}

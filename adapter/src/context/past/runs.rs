@@ -1,6 +1,6 @@
 //! The first difference between two runs as text.
 
-use engine::os::{CallOfRun, RunDifference};
+use engine::os::{CallOfRun, RecordedCall, RunDifference};
 
 /// Arguments that are larger are written as addresses.
 const ADDRESSES: u64 = 1 << 32;
@@ -20,6 +20,15 @@ pub fn difference(same: usize, found: Option<&RunDifference>) -> String {
         call(found.shown.as_ref()),
         call(found.other.as_ref())
     )
+}
+
+/// Lists system calls by their numbers. `before`: so many were made before the shown place.
+pub fn list_of_calls(calls: &[RecordedCall], before: usize) -> String {
+    let line = |it: &RecordedCall| {
+        let mark = if it.number == before { '*' } else { ' ' };
+        format!("{mark} {:>6}  {}\n", it.number, text_of(&it.call))
+    };
+    calls.iter().map(line).collect()
 }
 
 fn text_of(call: &CallOfRun) -> String {

@@ -4,7 +4,7 @@ use super::search::Searched;
 use super::{Debugger, Goal};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
-use crate::os::RunDifference;
+use crate::os::{RecordedCall, RunDifference};
 use std::path::Path;
 
 impl Debugger {
@@ -20,6 +20,35 @@ impl Debugger {
     ) -> Result<(usize, Option<RunDifference>), Error> {
         let difference = self.inferior.os().difference_of_runs(file);
         difference.map_err(Error::NoSuchPast)
+    }
+
+    /// Returns system calls of the recording, from the one of a number (1: the first) on, so many at most. Cost:
+    /// the log before them is looked through.
+    pub fn recorded_calls(&mut self, from: usize, most: usize) -> Vec<RecordedCall> {
+        self.inferior.os_mut().recorded_calls(from, most)
+    }
+
+    /// Returns the number of system calls of the recording before the shown place; of those that were made without
+    /// a stop since the last call with one, none in the past.
+    pub fn calls_before_shown(&mut self) -> usize {
+        self.inferior.os_mut().calls_before_shown()
+    }
+
+    /// Goes to behind the system call of a number (1: the first); the stop is reported once it is found.
+    ///
+    /// # Errors
+    /// As [`Debugger::go_to_event`]; there is no such call, or its place is not recorded.
+    pub fn go_to_call(&mut self, thread: ThreadId, number: usize) -> Result<(), Error> {
+        let found = match number {
+            0 => None,
+            _ => self.recorded_calls(number, 1).pop(),
+        };
+        let call = found.ok_or_else(|| {
+            Error::NoSuchPast(format!("the recording has no system call {number}"))
+        })?;
+        // It may be behind the shown place, in the past too.
+        self.return_to_head();
+        self.go_to_event(thread, call.event + 1)
     }
 
     /// Goes to behind the event before the one of this index, which must not be behind the shown place; the stop is

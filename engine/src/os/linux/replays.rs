@@ -6,7 +6,7 @@ use super::record::Recording;
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
 use crate::os::recording::{
-    KeptFor, OtherState, RecordingState, Recordings, RunDifference, SaveTo, Saved,
+    KeptFor, OtherState, RecordedCall, RecordingState, Recordings, RunDifference, SaveTo, Saved,
 };
 use dwarf::LoadAddr;
 use std::path::Path;
@@ -175,6 +175,16 @@ impl Recordings for LinuxBackend {
     fn is_at_stored_end(&self) -> bool {
         let recording = self.recording.as_ref();
         recording.is_some_and(|recording| recording.is_stored() && !recording.is_replay_shown())
+    }
+
+    fn recorded_calls(&mut self, from: usize, most: usize) -> Vec<RecordedCall> {
+        let recording = self.recording.as_mut();
+        recording.map_or_else(Vec::new, |recording| recording.calls(from, most))
+    }
+
+    fn calls_before_shown(&mut self) -> usize {
+        let recording = self.recording.as_mut();
+        recording.map_or(0, |recording| recording.calls_before_shown())
     }
 
     fn difference_of_runs(

@@ -6,7 +6,7 @@
 use super::buffer::Record;
 use super::calls;
 use super::log::{Effect, Event, Log};
-use crate::os::recording::{CallOfRun, RunDifference};
+use crate::os::recording::{CallOfRun, RecordedCall, RunDifference};
 
 /// An argument that is larger is taken for an address.
 const ADDRESSES: u64 = 1 << 32;
@@ -141,6 +141,23 @@ fn is_same(one: &Call<'_>, other: &Call<'_>) -> bool {
             let both = one.into_iter().zip(other).take(known);
             both.into_iter().all(is_argument_same)
         })
+}
+
+/// Returns calls of a run, from the one of a number on, so many at most.
+pub fn calls(log: &Log, from: usize, most: usize) -> Vec<RecordedCall> {
+    let numbered = (1..).zip(calls_of(log));
+    let wanted = numbered.skip(from.saturating_sub(1)).take(most);
+    let shown = wanted.map(|(number, call)| RecordedCall {
+        number,
+        event: call.event,
+        call: described(&call, 0),
+    });
+    shown.collect()
+}
+
+/// Returns the number of calls of a run before an event.
+pub fn count_before(log: &Log, event: usize) -> usize {
+    calls_of(log).take_while(|call| call.event < event).count()
 }
 
 /// Returns the first difference between a run and another one, and the number of calls that were compared.

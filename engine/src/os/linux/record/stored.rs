@@ -12,7 +12,7 @@ use super::session::Recording;
 use super::tracee::Tracee;
 use super::{runs, signals};
 use crate::ids::Signal;
-use crate::os::recording::{HashEvents, ReplayStop, RunDifference, Saved};
+use crate::os::recording::{HashEvents, RecordedCall, ReplayStop, RunDifference, Saved};
 use crate::os::thread_state::SIGNAL_BYTES;
 use crate::os::{MappedFile, ThreadEvent};
 use std::fs::File;
@@ -103,6 +103,29 @@ impl Recording {
         file: File,
     ) -> Result<(usize, Option<RunDifference>), OpenError> {
         Ok(self.difference_from(&file::log_of(file)?))
+    }
+
+    /// Returns its system calls, from the one of a number on, so many at most.
+    pub fn calls(&mut self, from: usize, most: usize) -> Vec<RecordedCall> {
+        self.keep_last_calls();
+        runs::calls(&self.recorder.log, from, most)
+    }
+
+    /// Returns the number of its system calls before what is shown.
+    pub fn calls_before_shown(&mut self) -> usize {
+        self.keep_last_calls();
+        let event = match self.is_replay_shown() {
+            true => self.position(),
+            false => usize::MAX,
+        };
+        runs::count_before(&self.recorder.log, event)
+    }
+
+    /// Adds the calls that were made without a stop since the last event to the log.
+    fn keep_last_calls(&mut self) {
+        if let Err(error) = self.recorder.keep_records() {
+            tracing::debug!(%error, "the last calls are not known");
+        }
     }
 
     /// Compares its system calls with those of another run.
