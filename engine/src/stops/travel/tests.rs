@@ -1,0 +1,270 @@
+use super::*;
+use crate::os::RegisterSet;
+
+const A: BreakpointId = BreakpointId(1);
+const B: BreakpointId = BreakpointId(2);
+const C: BreakpointId = BreakpointId(3);
+
+fn search(goal: Goal, after: usize) -> Search {
+    let end = Mark {
+        event: 7,
+        registers: RegisterSet::zeroed(),
+        has_red_zone: true,
+    };
+    Search::new(goal, end, after, Behind::default(), false)
+}
+
+fn hits(all: &[(BreakpointId, u64)]) -> BTreeMap<BreakpointId, Hits> {
+    let hits = |passed| Hits {
+        passed,
+        until_end: 100,
+        stops: None,
+    };
+    all.iter()
+        .map(|(id, passed)| (*id, hits(*passed)))
+        .collect()
+}
+
+fn no_line(_: BreakpointId) -> Option<u64> {
+    None
+}
+
+#[test]
+fn last_of_the_last_hits_is_found() {
+    let mut search = search(Goal::Stop, 4);
+    assert_eq!(
+        search.on_stop(&[], Led::Own, no_line),
+        Next::Run,
+        "an exception"
+    );
+    assert_eq!(search.at_end(&hits(&[(A, 5), (B, 2)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 5), (B, 2)]));
+    search.begin_pass();
+    assert_eq!(search.on_stop(&[B], Led::Own, no_line), Next::Run);
+    assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::Run);
+    assert_eq!(search.on_stop(&[A], Led::Own, no_line), Next::Found);
+    assert_eq!((search.first, search.counted(A)), (4, Some(5)));
+}
+
+#[test]
+fn search_goes_back_in_growing_strides() {
+    let mut search = search(Goal::Stop, 10);
+    let mut begins = vec![search.first];
+    while search.at_end(&hits(&[])) == Next::Replay {
+        begins.push(search.first);
+    }
+    assert_eq!(begins, [10, 9, 7, 3, 0]);
+    assert_eq!(search.at_end(&hits(&[])), Next::Begin);
+}
+
+#[test]
+fn hit_conditions_select_by_numbers_from_the_start() {
+    let numbered = |passed, until_end, stops| Hits {
+        passed,
+        until_end,
+        stops,
+    };
+    let exactly = |n| Some(HitCondition::Exactly(n));
+    // The hits 91 to 100.
+    assert_eq!(numbered(10, 100, None).last(), Some(10));
+    assert_eq!(numbered(10, 100, exactly(93)).last(), Some(3));
+    assert_eq!(numbered(10, 100, exactly(3)).last(), None);
+    // It was set after them: they are numbered from the start, which must be known.
+    assert!(numbered(10, 4, exactly(3)).are_unknown());
+    assert!(!numbered(10, 4, None).are_unknown());
+    assert_eq!(numbered(10, 4, exactly(3)).last(), Some(3));
+    let mut search = search(Goal::Stop, 8);
+    let unknown = BTreeMap::from([(A, numbered(10, 4, exactly(3)))]);
+    assert_eq!((search.at_end(&unknown), search.first), (Next::Replay, 0));
+    assert_eq!(search.at_end(&unknown), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 3)]));
+}
+
+#[test]
+fn step_begins_at_the_last_statement_of_another_line() {
+    let line = |id| Some(if id == C { 2 } else { 1 });
+    let mut search = search(Goal::Step, 1);
+    assert_eq!(
+        search.at_end(&hits(&[(A, 5), (B, 6), (C, 9)])),
+        Next::Replay
+    );
+    assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Run);
+    assert_eq!(search.on_stop(&[B], Led::Own, line), Next::Run);
+    assert_eq!(search.on_stop(&[A], Led::Own, line), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(C, 9)]));
+    assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Step);
+    assert_eq!(search.on_stop(&[], Led::Own, line), Next::StepOn);
+    assert_eq!(search.on_stop(&[], Led::Own, line), Next::StepOn);
+    assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+    assert_eq!(search.on_stop(&[], Led::Own, line), Next::StepOn);
+    assert_eq!(search.on_stop(&[], Led::Own, line), Next::Found);
+}
+
+#[test]
+fn step_back_over_leads_to_no_deeper_frame() {
+    let line = |id| Some(if id == C { 2 } else { 1 });
+    let mut search = search(Goal::Step, 1);
+    let counted = hits(&[(B, 6), (C, 9)]);
+    assert_eq!(search.at_end(&counted), Next::Replay);
+    assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Run);
+    assert_eq!(search.on_stop(&[B], Led::Own, line), Next::Replay);
+    assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Step);
+    for led in [Led::Outer, Led::Own, Led::Deeper, Led::Deeper] {
+        assert_eq!(search.on_stop(&[], led, line), Next::StepOn);
+    }
+    assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+    assert_eq!(search.on_stop(&[], Led::Outer, line), Next::StepOn);
+    assert_eq!(search.on_stop(&[], Led::Own, line), Next::Found);
+}
+
+#[test]
+fn instruction_is_stepped_to_from_the_last_statement() {
+    let mut search = search(Goal::Instruction, 1);
+    assert_eq!(search.at_end(&hits(&[(A, 5), (B, 6)])), Next::Replay);
+    assert_eq!(search.on_stop(&[A], Led::Own, no_line), Next::Run);
+    // Its line is that of the end: the instruction before may be in it.
+    assert_eq!(search.on_stop(&[B], Led::Own, no_line), Next::Step);
+    assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::StepOn);
+    assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+    assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::Found);
+}
+
+#[test]
+fn function_whose_return_is_not_found_is_stepped_through() {
+    let mut search = search(Goal::Instruction, 1);
+    assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Replay);
+    assert_eq!(search.on_stop(&[A], Led::Own, no_line), Next::Step);
+    assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+    search.seek_return();
+    assert_eq!(search.on_stop(&[], Led::Own, no_line), Next::Run);
+    assert!(!search.goes_into_calls());
+    assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
+    assert!(search.goes_into_calls() && search.is_stepping());
+    search.seek_return();
+    assert_eq!(search.on_stop(&[B], Led::Own, no_line), Next::Found);
+}
+
+#[test]
+fn line_that_began_before_the_snapshot_is_searched_earlier() {
+    let mut search = search(Goal::Step, 1);
+    let line = |_| Some(1);
+    assert_eq!(search.at_end(&hits(&[(A, 5), (B, 6)])), Next::Replay);
+    assert_eq!(search.on_stop(&[B], Led::Own, line), Next::Run);
+    assert_eq!(search.on_stop(&[A], Led::Own, line), Next::Replay);
+    assert_eq!((search.first, search.phase), (0, Phase::Count));
+}
+
+/// A search for a step whose end is passed so often.
+fn hot(behind: Behind, passed: u64) -> Search {
+    let end = search(Goal::Step, 0).end;
+    let mut search = Search::new(Goal::Step, end, 3, behind, true);
+    if !behind.near {
+        assert!(search.approaches());
+        assert_eq!(search.at_end(&hits(&[(A, passed)])), Next::Replay);
+    }
+    search
+}
+
+/// Lets a search stop where it keeps a replay. Returns which, and the pass.
+fn kept(search: &mut Search) -> (Kept, u64) {
+    let number = search.target_near().unwrap();
+    match search.on_stop(&[A], Led::Own, no_line) {
+        Next::Keep(kept) => (kept, number),
+        next => panic!("{next:?}"),
+    }
+}
+
+#[test]
+fn hot_places_are_approached_first() {
+    const MANY: u64 = 1_000_000;
+    const FAR: u64 = NEAR * FARTHER;
+    assert_eq!(
+        hot(Behind::default(), NEAR).phase,
+        Phase::Count,
+        "few passes"
+    );
+    let mut few = hot(Behind::default(), FAR);
+    assert_eq!(kept(&mut few), (Kept::Near, FAR - NEAR));
+    let mut search = hot(Behind::default(), MANY);
+    assert_eq!(kept(&mut search), (Kept::Far, MANY - FAR));
+    assert_eq!(
+        (search.from(), search.approaches()),
+        (From::Kept(Kept::Far), true)
+    );
+    assert_eq!(search.at_end(&hits(&[(A, FAR)])), Next::Replay);
+    assert_eq!(kept(&mut search), (Kept::Near, FAR - NEAR));
+    assert_eq!(
+        (search.from(), search.approaches()),
+        (From::Kept(Kept::Near), false)
+    );
+    let both = Behind {
+        far: true,
+        near: true,
+    };
+    assert_eq!(search.behind(), both);
+    // The statement was passed before the near one.
+    assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+    assert_eq!(search.from(), From::Kept(Kept::Far));
+    assert_eq!(
+        search.behind(),
+        Behind {
+            near: false,
+            ..both
+        }
+    );
+    // And before the far one.
+    for times in [FARTHER, FARTHER * FARTHER] {
+        assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+        match MANY.checked_sub(FAR * times) {
+            Some(number) => assert_eq!(kept(&mut search), (Kept::Far, number)),
+            None => assert_eq!(search.phase, Phase::Count),
+        }
+    }
+    assert_eq!(search.from(), From::Snapshot(3));
+    assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+    assert_eq!(search.from(), From::Snapshot(2));
+}
+
+#[test]
+fn near_replay_that_is_passed_is_replaced_from_the_far_one() {
+    let mut search = hot(
+        Behind {
+            far: true,
+            near: true,
+        },
+        0,
+    );
+    assert_eq!(search.from(), From::Kept(Kept::Near));
+    assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+    assert_eq!(
+        (search.from(), search.approaches()),
+        (From::Kept(Kept::Far), true)
+    );
+    assert_eq!(search.at_end(&hits(&[(A, 500)])), Next::Replay);
+    assert_eq!(kept(&mut search), (Kept::Near, 500 - NEAR));
+    // The far one is passed, too.
+    let mut search = hot(
+        Behind {
+            far: true,
+            near: false,
+        },
+        3,
+    );
+    assert_eq!(search.phase, Phase::Count);
+    assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+    assert_eq!(
+        (search.from(), search.approaches()),
+        (From::Snapshot(3), true)
+    );
+    assert_eq!(search.at_end(&hits(&[(A, 1_000_000)])), Next::Replay);
+    assert_eq!(kept(&mut search).0, Kept::Far);
+    assert_eq!(search.at_end(&hits(&[(A, 1024)])), Next::Replay);
+    assert_eq!(kept(&mut search).0, Kept::Near);
+}
+
+#[test]
+fn replay_that_misses_what_another_has_counted_is_noticed() {
+    let mut search = search(Goal::Stop, 1);
+    assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Replay);
+    assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Lost);
+}
