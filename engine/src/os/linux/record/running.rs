@@ -48,9 +48,11 @@ fn is_vdso(mapping: &crate::os::Mapping) -> bool {
 ///
 /// # Errors
 /// The program has ended, occupies the recorder's page, or the kernel allows no filter. It runs as
-/// before then.
+/// before then, but for slower clocks.
 pub fn prepare(program: &Tracee) -> io::Result<()> {
     start::map_page(program)?;
+    // The filter comes last: it cannot be taken back.
+    replace_vdso(program)?;
     ptrace::set_options_for_recording(program.thread())?;
     program.write(scratch::ROOM, &filter::argument(scratch::ROOM))?;
     let sequences = ptrace::restartable_sequences(program.thread());
@@ -93,8 +95,7 @@ pub fn prepare(program: &Tracee) -> io::Result<()> {
         let _ = call(filter::BACK.0, filter::BACK.1);
     }
     injection.finish();
-    filtered?;
-    replace_vdso(program)
+    filtered
 }
 
 /// Replaces the functions of the vdso by system calls.
