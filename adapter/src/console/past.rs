@@ -187,9 +187,10 @@ pub const RECORDING: Command = Command {
     arguments: "[calls [FROM] | goto N | save [FILE]]",
     help: "what is recorded, and where in it the program is shown; its system calls; write it to a file",
     more: "`calls` lists system calls, those before the shown place or from number FROM on; `*` marks the last one \
-           before that place. `goto` goes to behind the call of a number. `save` writes the recording to a file, up to where the program is stopped. `stillpoint replay FILE` \
-           and the launch setting `replay` open it. Without FILE, it is put into a folder of its own. The \
-           file contains the memory of the program; only you may read it.",
+           before that place. `goto` goes to behind the call of a number. `save` writes the recording to a \
+           file, up to where the program is stopped. `stillpoint replay FILE` and the launch setting `replay` \
+           open it. Without FILE, it is put into a folder of its own. The file contains the memory of the \
+           program; only you may read it.",
     when: RequiredState::Process,
     run: |call| {
         let (word, file) = call
@@ -247,7 +248,8 @@ pub const DIFF_RUNS: Command = Command {
     complete: Complete::Words(|_, _| Vec::new()),
 };
 
-const NOT_RECORDED: &str = "the program is not recorded; `:record` begins here, or set `record` to true in the launch settings";
+const NOT_RECORDED: &str = "the program is not recorded; the command `record` begins here, or set `record` to true in \
+     the launch settings";
 
 fn number_of_call(word: &str) -> Result<usize, RequestError> {
     let number = word.parse();

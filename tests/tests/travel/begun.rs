@@ -114,3 +114,17 @@ fn programs_that_cannot_be_recorded_run_on() {
     refused(&mut client, "it is recorded already");
     client.disconnect();
 }
+
+#[test]
+fn a_thread_ends_a_recording_that_has_begun_at_a_stop() {
+    let fixture = Fixture::of("c/travel.c");
+    let settings = json!({"args": ["thread"]});
+    let mut client = DapClient::stopped_with(&fixture, "alone", settings);
+    record(&mut client);
+    client.set_breakpoints(&fixture, &["joined"]);
+    go(&mut client, "continue", &["breakpoint"]);
+    assert_eq!(super::announced(&client).last(), Some(&false));
+    assert!(client.output("console").contains("it starts a thread"));
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+}

@@ -46,9 +46,18 @@ impl Debugger {
         let call = found.ok_or_else(|| {
             Error::NoSuchPast(format!("the recording has no system call {number}"))
         })?;
+        let event = call.event + 1;
+        // What a search refuses, it has to refuse before another place is shown.
+        self.begin_of_search(thread)?;
+        let state = self.recording().unwrap_or_default();
+        let is_recorded = state.snapshots.iter().any(|next| *next < event);
+        if event > state.events || !is_recorded {
+            let why = format!("the place behind system call {number} is not recorded");
+            return Err(Error::NoSuchPast(why));
+        }
         // It may be behind the shown place, in the past too.
         self.return_to_head();
-        self.go_to_event(thread, call.event + 1)
+        self.go_to_event(thread, event)
     }
 
     /// Goes to behind the event before the one of this index, which must not be behind the shown place; the stop is

@@ -88,8 +88,7 @@ pub(super) fn begin(pid: i32) -> io::Result<Recording> {
     let head = tracee::Tracee::new(pid)?;
     start::prepare(&head)?;
     let mut recorder = Recorder::new(head, HashEvents::Never, processors)?;
-    recorder.stops_before_exit = true;
-    recorder.records_threads = false;
+    recorder.serve_debugger();
     Ok(Recording::new(recorder))
 }
 

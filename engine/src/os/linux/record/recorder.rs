@@ -121,12 +121,18 @@ impl Recorder {
             recorder.patches.set(addr.0, Some(original));
         }
         recorder.is_at_start = false;
-        recorder.stops_before_exit = true;
+        recorder.serve_debugger();
         if let Err(error) = recorder.program_begins() {
             recorder.ended = Some(error.to_string());
             recorder.threads.insert(recorder.pid, false);
         }
         Ok(recorder)
+    }
+
+    /// Stops before the program exits, and ends the recording at a thread: a debugger shows replays of one.
+    pub fn serve_debugger(&mut self) {
+        self.stops_before_exit = true;
+        self.records_threads = false;
     }
 
     /// Begins with a stopped process, a log of what it has done, and no snapshots.
