@@ -179,6 +179,11 @@ impl DisplacedPads {
         Some(registers)
     }
 
+    /// Returns whether there is a copy of the instruction at an address.
+    pub fn has_copy(&self, site: LoadAddr) -> bool {
+        self.starts.contains_key(&site)
+    }
+
     /// Adds a mapped region.
     pub fn add_region(&mut self, start: LoadAddr) {
         self.regions.push(Region { start, used: 0 });

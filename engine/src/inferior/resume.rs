@@ -257,8 +257,8 @@ impl Inferior {
             let instruction = inferior.arch.read(&inferior.memory(), site);
             instruction.is_some_and(|instruction| instruction.is_repeated())
         };
-        let may_copy =
-            self.os.can_execute_copy(site) && (!self.os.is_recorded() || !is_repeated(self));
+        let may_copy = self.os.can_execute_copy(site)
+            && (!self.os.is_recorded() || self.pads.has_copy(site) || !is_repeated(self));
         for _ in 0..2 {
             let os = &*self.os;
             let memory = crate::memory::ProcessMemory::uncached(os, &self.sites);

@@ -325,8 +325,8 @@ impl Search {
         }
     }
 
-    /// Notes a stop, at these breakpoints if at any. `led`: where, if it is the end of a step. `line` tells apart the lines of statements; `None`:
-    /// the breakpoint is none. Returns what to do.
+    /// Notes a stop, at these breakpoints if at any. `led`: where, if it is the end of a step. `line` tells apart
+    /// the lines of statements; `None`: the breakpoint is none. Returns what to do.
     pub fn on_stop(
         &mut self,
         breakpoints: &[BreakpointId],

@@ -252,12 +252,17 @@ impl Replay {
     /// replay here.
     fn settle(&mut self, log: &Log) -> Result<Option<Replayed>, Divergence> {
         loop {
-            if self.pause_at == Some(self.next) && !self.is_in_own_call() {
-                self.pause_at = None;
-                return Ok(Some(Replayed::Reached));
+            // Nothing is due in most cases: so the registers are not read.
+            if !self.is_something_due(log) {
+                self.fill(log)?;
+                return Ok(None);
             }
             if self.is_in_own_call() {
                 return Ok(None);
+            }
+            if self.pause_at == Some(self.next) {
+                self.pause_at = None;
+                return Ok(Some(Replayed::Reached));
             }
             self.select(log)?;
             let event = log.events.get(self.next);
@@ -307,6 +312,17 @@ impl Replay {
                 }
             }
         }
+    }
+
+    /// Returns whether anything but records is due before the program runs to the next event.
+    fn is_something_due(&self, log: &Log) -> bool {
+        let event = log.events.get(self.next);
+        self.pause_at == Some(self.next)
+            || self.running.waits.is_some()
+            || log.thread_of(self.next) != self.running.id
+            || event.is_some_and(|event| {
+                matches!(event.effect, Effect::Preempt(_) | Effect::Signal { .. })
+            })
     }
 
     fn fill(&mut self, log: &Log) -> Result<(), Divergence> {

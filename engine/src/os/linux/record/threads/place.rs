@@ -76,8 +76,8 @@ impl Place {
         })
     }
 
-    /// Returns the first difference of a stopped thread whose registers would be these; `None`: it is at
-    /// the place.
+    /// Compares a stopped thread with the place, with these registers instead of its own. Returns the first
+    /// difference; `None`: it is there.
     pub fn difference(&self, tracee: &Tracee, registers: &Registers) -> Option<Other> {
         if registers.digest() != self.registers.digest() {
             return Some(Other::Register);
