@@ -72,6 +72,7 @@ impl Debugger {
     /// Handles one stop.
     pub(crate) fn on_stop(&mut self, thread: ThreadId, status: ThreadEvent) {
         tracing::trace!(%thread, ?status, "stop");
+        self.inferior.sync_threads();
         let vote = self.vote(thread, status);
         self.carry_out(thread, vote);
         self.forget_ended_threads();
@@ -103,6 +104,11 @@ impl Debugger {
             let runs = self.runs_as(thread);
             if runs == RunAs::Program {
                 self.inferior.end_trial();
+            }
+            // A replay that has just begun may not have the thread yet. Which one runs, the recording says.
+            let thread = self.inferior.thread_of_replay(thread);
+            if self.is_searching() {
+                self.inferior.resume_rest(thread);
             }
             vote = match self.inferior.resume(thread, how, runs) {
                 Resumed::Done => return,

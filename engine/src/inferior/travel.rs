@@ -3,11 +3,12 @@
 use super::Inferior;
 use super::displaced::DisplacedPads;
 use super::jump_patch::JumpPatches;
+use super::resume::RunAs;
 use super::site::{Owner, Sites};
 use super::thread::{RegisterCache, RunState, Thread};
 use super::{Process, State};
 use crate::ids::ThreadId;
-use crate::os::{KeptFor, Mapping, OtherState, RegisterSet, Word};
+use crate::os::{KeptFor, Mapping, OtherState, RegisterSet, Resume, Word};
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 
@@ -99,12 +100,14 @@ impl Inferior {
         Ok(())
     }
 
-    /// Returns the place that a stopped thread is at; `None` if it is gone.
+    /// Returns the place that a process with a stopped thread is at; `None` if it is gone. Of several threads one
+    /// runs at a time: where that is, is the place.
     pub(crate) fn mark(&mut self, thread: ThreadId) -> Option<Mark> {
-        self.write_registers(thread);
+        self.write_all_registers();
+        let running = self.os.running_thread().unwrap_or(thread);
         Some(Mark {
             event: self.os.next_event(),
-            registers: self.os.registers_at_event(thread)?,
+            registers: self.os.registers_at_event(running)?,
             has_red_zone: true,
         })
     }
@@ -175,12 +178,9 @@ impl Inferior {
         if let Some(shown) = &self.process {
             process.loader_sites.clone_from(&shown.loader_sites);
         }
-        let state = Thread {
-            run: RunState::Stopped,
-            announced: true,
-            ..Thread::default()
-        };
-        process.threads.insert(thread, state);
+        if let Some(running) = self.os.running_thread() {
+            process.current = running;
+        }
         let aside = Aside {
             process: self.process.replace(process),
             sites: std::mem::replace(&mut self.sites, sites),
@@ -188,11 +188,48 @@ impl Inferior {
             jumps: std::mem::take(&mut self.jumps),
             copied: std::mem::replace(&mut self.copied.shown, copied),
         };
+        self.sync_threads();
         self.missing.clear();
         self.ready.clear();
         self.take_over_sites(&aside.sites, |owner| owner.is_lasting() && keeps(owner));
         self.note_change();
         Ok(aside)
+    }
+
+    /// Takes over which threads the replay that is shown has: those that it creates and ends are no news.
+    pub(crate) fn sync_threads(&mut self) {
+        let (Some(threads), Some(process)) = (self.os.replay_threads(), &mut self.process) else {
+            return;
+        };
+        process.threads.retain(|thread, _| threads.contains(thread));
+        for thread in threads {
+            process.threads.entry(thread).or_insert_with(|| Thread {
+                run: RunState::Stopped,
+                announced: true,
+                ..Thread::default()
+            });
+        }
+    }
+
+    /// Returns a thread of the process that is shown; for one that a replay does not have (yet), the one that runs
+    /// in it.
+    pub(crate) fn thread_of_replay(&self, thread: ThreadId) -> ThreadId {
+        let is_missing = self.thread(thread).is_none() && self.os.replay_threads().is_some();
+        match self.os.running_thread().filter(|_| is_missing) {
+            Some(running) => running,
+            None => thread,
+        }
+    }
+
+    /// Resumes the other threads of a replay in which something is searched: they have no stops of their own to
+    /// be handled, and watch data.
+    pub(crate) fn resume_rest(&mut self, thread: ThreadId) {
+        let threads = self.process.iter().flat_map(|process| &process.threads);
+        let others = threads.filter(|(other, state)| **other != thread && state.is_stopped());
+        let others: Vec<ThreadId> = others.map(|(other, _)| *other).collect();
+        for other in others {
+            let _ = self.resume(other, Resume::Continue, RunAs::Program);
+        }
     }
 
     /// Gives the process that is shown the sites of another one with these owners, and no others.

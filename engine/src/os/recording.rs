@@ -79,6 +79,8 @@ pub struct RecordingState {
     pub bytes: usize,
     /// The index of the next event of the replay that is shown; `None`: the program is shown.
     pub position: Option<usize>,
+    /// Whether the program has had several threads in it.
+    pub has_threads: bool,
     /// The index of the next event of each snapshot of the program that runs now, oldest first.
     pub snapshots: Vec<usize>,
     /// How the last replay has differed from the recording, if it has.
@@ -158,6 +160,20 @@ pub trait Recordings {
     /// what is directly below the stack pointer is in use. Cost: that of reading all writable memory of both.
     fn difference(&self, _: &[(LoadAddr, u64)], _has_red_zone: bool) -> Option<OtherState> {
         None
+    }
+    /// Returns the thread of what is shown that runs, or at whose stop the others are stopped, too: where it is,
+    /// is the place of the process. `None`: the process is not recorded.
+    fn running_thread(&self) -> Option<ThreadId> {
+        None
+    }
+    /// Returns the threads of the replay that is shown; `None`: none is shown.
+    fn replay_threads(&self) -> Option<Vec<ThreadId>> {
+        None
+    }
+    /// Returns places of the program's code at which replays change threads, in order: control must come to each
+    /// of them as such, and not as to a copy of its instruction.
+    fn places_of_changes(&self) -> Vec<LoadAddr> {
+        Vec::new()
     }
     /// Returns the index of the next event of what is shown.
     fn next_event(&self) -> usize {

@@ -398,11 +398,17 @@ impl Debugger {
     /// Returns the instructions at a site that a jump would cover.
     fn window_at(&self, addr: LoadAddr) -> Result<PatchedRange, &'static str> {
         let loaded = self.images.modules.at(addr).ok_or(UNKNOWN_FUNCTION)?;
-        let behind = self.inferior.sites.addresses_in(
+        let (start, end) = (
             addr + 1,
             addr + (MAX_JUMP_BYTES + MAX_INSTRUCTION_BYTES) as u64,
         );
-        let others: Vec<LoadAddr> = behind.collect();
+        let behind = self.inferior.sites.addresses_in(start, end);
+        let mut others: Vec<LoadAddr> = behind.collect();
+        let places = self.inferior.os().places_of_changes();
+        let inside = places.into_iter().filter(|it| (start..end).contains(it));
+        others.extend(inside);
+        others.sort_unstable();
+        others.dedup();
         let image = (&*loaded.module, loaded.bias);
         let arch = self.inferior.arch;
         PatchedRange::find(arch, addr, image, &self.inferior.memory(), &others)

@@ -126,6 +126,19 @@ impl Recordings for LinuxBackend {
         self.recording.as_ref()?.difference(except, has_red_zone)
     }
 
+    fn running_thread(&self) -> Option<ThreadId> {
+        Some(self.recording.as_ref()?.running_thread())
+    }
+
+    fn replay_threads(&self) -> Option<Vec<ThreadId>> {
+        self.recording.as_ref()?.replay_threads()
+    }
+
+    fn places_of_changes(&self) -> Vec<LoadAddr> {
+        let recording = self.recording.as_ref();
+        recording.map_or_else(Vec::new, |recording| recording.places_of_changes())
+    }
+
     fn next_event(&self) -> usize {
         let recording = self.recording.as_ref();
         recording.map_or(0, |recording| recording.position())

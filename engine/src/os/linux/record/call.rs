@@ -257,7 +257,11 @@ impl Recorder {
             _ => {
                 let flags = before.arguments()[0];
                 let has = |flag: i32| flags & flag as u32 as u64 != 0;
-                if has(libc::CLONE_THREAD) && self.records_threads {
+                if has(libc::CLONE_THREAD) && !self.records_threads {
+                    self.end_recording("it starts a thread".to_owned());
+                    return None;
+                }
+                if has(libc::CLONE_THREAD) {
                     if has(libc::CLONE_CHILD_SETTID) || has(libc::CLONE_PIDFD) {
                         let reason = "it starts a thread in a way that is not recorded";
                         self.end_recording(reason.to_owned());
@@ -277,8 +281,9 @@ impl Recorder {
                         &before.arguments(),
                     )));
                 }
-                if has(libc::CLONE_VM) && !has(libc::CLONE_VFORK) || has(libc::CLONE_THREAD) {
-                    self.end_recording("it starts a thread".to_owned());
+                if has(libc::CLONE_VM) && !has(libc::CLONE_VFORK) {
+                    let reason = "it starts a process that shares its memory";
+                    self.end_recording(reason.to_owned());
                     return None;
                 }
                 if has(libc::CLONE_PARENT_SETTID) || has(libc::CLONE_PIDFD) {

@@ -14,14 +14,15 @@ const MOST: u64 = 1 << 30;
 
 /// Returns how a copy of a program differs from it, outside of these ranges of memory. The stack, which
 /// differs most often, comes first; what of it is not in use is not compared (`has_red_zone`: the red zone
-/// is), nor what is not mapped in both. The last word is that which tells the system calls apart that were made without a stop. Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
+/// is), nor what is not mapped in both. `others`: the stack pointers of the program's other threads. The last word is that which tells the system calls apart that were made without a stop. Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
 pub fn of(
     program: &Tracee,
     copy: &Tracee,
+    others: &[u64],
     except: &[(LoadAddr, u64)],
     has_red_zone: bool,
 ) -> Option<OtherState> {
-    if let Some(word) = first_word(program, copy, except, has_red_zone) {
+    if let Some(word) = first_word(program, copy, others, except, has_red_zone) {
         return Some(OtherState::Word(word));
     }
     let floats = |tracee: &Tracee| {
@@ -35,6 +36,7 @@ pub fn of(
 fn first_word(
     program: &Tracee,
     copy: &Tracee,
+    others: &[u64],
     except: &[(LoadAddr, u64)],
     has_red_zone: bool,
 ) -> Option<Word> {
@@ -48,7 +50,11 @@ fn first_word(
         let (start, end) = (mapping.start.0, mapping.end.0);
         match (start..end).contains(&sp) {
             true => ranges.insert(0, (sp.saturating_sub(below).max(start) & !7, end)),
-            false => ranges.push((start, end)),
+            false => {
+                let stacks = others.iter().filter(|sp| (start..end).contains(*sp));
+                let begin = stacks.min().map(|sp| sp.saturating_sub(RED_ZONE) & !7);
+                ranges.push((begin.unwrap_or(start).max(start), end));
+            }
         }
     }
     let is_excepted = |at: u64| {

@@ -7,6 +7,7 @@ use super::threads::place::Place;
 use super::tracee::Tracee;
 use dwarf::LoadAddr;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -155,6 +156,12 @@ pub struct Log {
     pub segments: Segments,
     /// The thread that runs after the last event.
     pub running: i32,
+    /// Whether a thread was created.
+    #[serde(skip)]
+    pub has_threads: bool,
+    /// The places in code where threads were interrupted for others.
+    #[serde(skip)]
+    places: BTreeSet<u64>,
     /// Of the events.
     #[serde(skip)]
     bytes: usize,
@@ -168,13 +175,34 @@ impl Log {
 
     /// Counts again what was read of a file. Returns false if it is damaged.
     pub fn count_again(&mut self) -> bool {
-        self.bytes = self.events.iter().map(Event::bytes).sum();
+        let events = std::mem::take(&mut self.events);
+        for event in &events {
+            self.note(event);
+        }
+        self.events = events;
         self.segments.count_again()
+    }
+
+    /// Gives each of two threads the id of the other.
+    pub fn swap_threads(&mut self, one: i32, other: i32) {
+        let swap = |id: &mut i32| *id = swapped(*id, one, other);
+        swap(&mut self.running);
+        for event in &mut self.events {
+            swap(&mut event.thread);
+            if let Effect::Thread { thread, .. } = &mut event.effect {
+                swap(thread);
+            }
+        }
     }
 
     /// Returns the number of events, and of calls that were made without one.
     pub fn count(&self) -> usize {
         self.events.len() + self.segments.calls()
+    }
+
+    /// Returns the places in code where threads were interrupted for others.
+    pub fn places(&self) -> impl Iterator<Item = u64> {
+        self.places.iter().copied()
     }
 
     /// Returns the thread that runs to an event, and the only one that does since the event before.
@@ -228,6 +256,8 @@ impl Log {
     pub fn clear(&mut self) {
         self.events.clear();
         self.files.clear();
+        self.places.clear();
+        self.has_threads = false;
         self.segments.clear();
         self.bytes = 0;
     }
@@ -239,8 +269,16 @@ impl Log {
             effect,
             hash: None,
         };
-        self.bytes += event.bytes();
+        self.note(&event);
         self.events.push(event);
+    }
+
+    fn note(&mut self, event: &Event) {
+        self.bytes += event.bytes();
+        self.has_threads |= matches!(event.effect, Effect::Thread { .. });
+        if let Effect::Preempt(place) = &event.effect {
+            self.places.insert(place.registers.pc());
+        }
     }
 
     /// Keeps a file, once. Returns its index.
@@ -256,6 +294,15 @@ impl Log {
         }
         self.files.push(file);
         Ok(self.files.len() - 1)
+    }
+}
+
+/// Returns the id of a thread after two have changed theirs.
+pub fn swapped(id: i32, one: i32, other: i32) -> i32 {
+    match id {
+        id if id == one => other,
+        id if id == other => one,
+        id => id,
     }
 }
 

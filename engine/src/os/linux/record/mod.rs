@@ -213,6 +213,8 @@ pub(super) fn failure(launch: &Launch, error: &std::io::Error) -> Error {
 /// Compares a replay from each snapshot with the recording.
 fn check(recorded: &Recorded) -> Check {
     let mut check = Check::default();
+    // Ends waits now and then.
+    let _timer = timer::Ticks::start();
     for snapshot in &recorded.snapshots.all {
         let replay = Replay::begin(snapshot, &recorded.copies);
         add_to(&mut check, replay, &recorded.log);

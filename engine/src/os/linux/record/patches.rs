@@ -44,6 +44,21 @@ impl Patches {
         self.0.borrow().is_empty()
     }
 
+    /// Puts the program's bytes in place of patches in code that was read at an address.
+    pub fn hide(&self, addr: u64, code: &mut [u8]) {
+        let all = self.0.borrow();
+        let end = addr.saturating_add(code.len() as u64);
+        // In the order in which they are undone: an earlier one may cover the start of a later one.
+        for (start, original) in all.range(addr.saturating_sub(64)..end).rev() {
+            for (nth, byte) in original.iter().enumerate() {
+                let at = (start + nth as u64).wrapping_sub(addr);
+                if let Some(place) = usize::try_from(at).ok().and_then(|at| code.get_mut(at)) {
+                    *place = *byte;
+                }
+            }
+        }
+    }
+
     /// Returns whether one covers an address of a range.
     pub fn overlap(&self, range: &Range<u64>) -> bool {
         let all = self.0.borrow();
@@ -62,5 +77,20 @@ pub fn remove(patches: &Originals, copy: &Tracee) {
         if let Err(error) = copy.write(*addr, original) {
             tracing::debug!(%error, addr, "cannot remove a patch from a copy");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_without_patches_is_the_program_s() {
+        let patches = Patches::default();
+        patches.set(0x1000, Some(&[1, 2, 3, 4, 5]));
+        patches.set(0x100a, Some(&[6]));
+        let mut code = [0xcc; 8];
+        patches.hide(0x1003, &mut code);
+        assert_eq!(code, [4, 5, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 6]);
     }
 }

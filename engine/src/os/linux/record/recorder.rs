@@ -23,13 +23,15 @@ use crate::os::linux::ptrace;
 use crate::os::recording::{HashEvents, ProgramEnd};
 use crate::os::{Resume, ThreadEvent};
 use dwarf::LoadAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// The most programs that a process may execute one after the other in a recording.
 const MOST_STARTS: usize = 64;
+/// How often the files that threads wait for are looked at, while no thread can run.
+const IDLE_LOOK: Duration = Duration::from_millis(2);
 /// Hashing takes a third of the time at most.
 const HASH_SHARE: u32 = 2;
 
@@ -60,8 +62,8 @@ pub struct Recorder {
     starts: usize,
     /// The debugger's patches in the program.
     pub(super) patches: Patches,
-    /// What the debugger is to see next.
-    pub(super) seen: Option<ThreadEvent>,
+    /// What the debugger is to see next, of which threads.
+    pub(super) seen: VecDeque<(i32, ThreadEvent)>,
     /// The code with which the stopped program is about to exit.
     pub(super) exiting: Option<i32>,
     /// The program has just been executed: it has not returned from execve(2) for the debugger.
@@ -168,7 +170,7 @@ impl Recorder {
             end: None,
             starts: 0,
             patches,
-            seen: None,
+            seen: VecDeque::new(),
             exiting: None,
             is_at_start: true,
             stops_before_exit: false,
@@ -190,7 +192,7 @@ impl Recorder {
         self.resume(self.running.tracee.thread(), Resume::Continue, Signal(0))?;
         while self.end.is_none() || !self.family.is_empty() {
             let seen = match self.take_seen() {
-                Some(event) => Some((self.running.tracee.thread(), event)),
+                Some(seen) => Some(seen),
                 None => match self.next_stop()? {
                     Some((pid, stop)) => self.on_stop(pid, stop)?,
                     None => {
@@ -252,24 +254,20 @@ impl Recorder {
     /// The system refuses what it has allowed before.
     pub fn on_stop(&mut self, pid: i32, stop: Stop) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
         let thread = ThreadId(pid);
-        if pid == self.pid && self.ended.is_none() && stop.is_end() {
+        if self.ended.is_none() && pid == self.pid && stop.is_end() {
             self.has_ended(stop);
             return Ok(stop.seen().map(|event| (thread, event)));
         }
-        if self.others.contains_key(&pid) {
-            self.on_other_stop(pid, stop)
-                .or_else(|error| self.unless_killed(error))?;
-            return Ok(None);
-        }
-        if pid == self.running.tracee.pid && self.ended.is_none() {
-            if stop.is_end() {
+        if self.ended.is_none() && (self.others.contains_key(&pid) || self.is_running_thread(pid)) {
+            let handled = match self.is_running_thread(pid) {
                 // The process ends; that of its first thread follows.
-                return Ok(None);
-            }
-            self.on_running_stop(stop)
-                // The process may be killed at any stop; its end follows.
-                .or_else(|error| self.unless_killed(error))?;
-            return Ok(self.take_seen().map(|event| (thread, event)));
+                true if stop.is_end() => Ok(()),
+                true => self.on_running_stop(stop),
+                false => self.on_other_stop(pid, stop),
+            };
+            // The process may be killed at any stop; its end follows.
+            handled.or_else(|error| self.unless_killed(error))?;
+            return Ok(self.take_seen());
         }
         if self.copies.absorb_stop(pid, stop.is_end()) {
             return Ok(None);
@@ -285,14 +283,38 @@ impl Recorder {
         Ok(None)
     }
 
+    fn is_running_thread(&self, pid: i32) -> bool {
+        self.running.tracee.pid == pid
+    }
+
+    /// Returns a thread of the program.
+    pub(super) fn thread_mut(&mut self, pid: i32) -> Option<&mut Thread> {
+        match self.is_running_thread(pid) {
+            true => Some(&mut self.running),
+            false => self.others.get_mut(&pid),
+        }
+    }
+
     /// Returns what the debugger is to see next, without a stop of the kernel.
-    pub fn take_seen(&mut self) -> Option<ThreadEvent> {
-        let event = self.seen.take()?;
-        self.running.is_stopped = true;
-        self.running.signal = match event {
-            ThreadEvent::Signal(signal) => Some(signal.0),
-            _ => None,
-        };
+    pub fn take_seen(&mut self) -> Option<(ThreadId, ThreadEvent)> {
+        let (pid, _) = *self.seen.front()?;
+        Some((ThreadId(pid), self.take_seen_of(pid)?))
+    }
+
+    /// Returns what the debugger is to see next of a thread.
+    pub fn take_seen_of(&mut self, pid: i32) -> Option<ThreadEvent> {
+        let nth = self.seen.iter().position(|(of, _)| *of == pid)?;
+        let (_, event) = self.seen.remove(nth)?;
+        if !event.is_end()
+            && let Some(thread) = self.thread_mut(pid)
+        {
+            thread.is_stopped = true;
+            thread.signal = match event {
+                ThreadEvent::Signal(signal) => Some(signal.0),
+                _ => None,
+            };
+            self.turns.scheduler.hold(pid);
+        }
         self.exiting = match event {
             ThreadEvent::Exiting(code) => Some(code),
             _ => None,
@@ -302,7 +324,12 @@ impl Recorder {
 
     /// Shows the debugger a stop of the program.
     pub(super) fn report(&mut self, event: ThreadEvent) {
-        self.seen = Some(event);
+        self.report_of(self.running.tracee.pid, event);
+    }
+
+    /// Shows the debugger a stop of a thread.
+    pub(super) fn report_of(&mut self, pid: i32, event: ThreadEvent) {
+        self.seen.push_back((pid, event));
     }
 
     /// Resumes a thread of the program from a stop that the debugger has seen, with a signal (0: none).
@@ -316,10 +343,19 @@ impl Recorder {
             let _ = ptrace::resume(thread, is_step, signal);
             return Ok(());
         }
-        self.running.is_stopped = false;
-        self.running.is_stepping = is_step;
-        let reported = self.running.signal.take();
+        self.turns.scheduler.release(thread.0);
+        let Some(resumed) = self.thread_mut(thread.0) else {
+            return Ok(());
+        };
+        resumed.is_stopped = false;
+        resumed.is_stepping = is_step;
+        let reported = resumed.signal.take();
+        let waits = resumed.waiting.is_some();
         self.exiting = None;
+        if waits || !self.is_running_thread(thread.0) {
+            // It runs when it is its turn.
+            return Ok(());
+        }
         if std::mem::take(&mut self.is_at_start) && is_step {
             // The debugger steps out of execve(2); the recorder has done that.
             self.report(ThreadEvent::Signal(Signal::TRAP));
@@ -333,6 +369,9 @@ impl Recorder {
         if let Some(reported) = reported {
             self.suppress(reported);
         }
+        if !self.patches.is_empty() {
+            self.running.resumed_at = self.running.tracee.registers()?.pc();
+        }
         (self.buffer).make_room(&self.running.tracee, &self.patches, &mut self.log)?;
         self.run();
         Ok(())
@@ -343,11 +382,36 @@ impl Recorder {
     /// # Errors
     /// The thread is gone.
     pub fn interrupt(&mut self, thread: ThreadId) -> io::Result<()> {
-        if thread == self.running.tracee.thread() {
-            self.running.is_interrupting = true;
-            self.running.is_interrupted = true;
+        let is_running = self.is_running_thread(thread.0);
+        let Some(interrupted) = self.thread_mut(thread.0) else {
+            return ptrace::interrupt(thread);
+        };
+        let in_kernel = interrupted.is_in_kernel();
+        if in_kernel || is_running && interrupted.waiting.is_none() && !interrupted.is_stopped {
+            interrupted.is_interrupting = true;
+            interrupted.is_interrupted = true;
+            return ptrace::interrupt(thread);
         }
-        ptrace::interrupt(thread)
+        // The kernel has stopped it already.
+        self.report_of(thread.0, ThreadEvent::Interrupted);
+        Ok(())
+    }
+
+    /// Lets another thread run if the running one waits for the debugger, and others do not.
+    ///
+    /// # Errors
+    /// The system refuses what it has allowed before.
+    pub fn pump(&mut self) -> io::Result<()> {
+        if self.ended.is_some() || self.end.is_some() || !self.seen.is_empty() {
+            return Ok(());
+        }
+        let result = match self.running.is_stopped && self.running.waiting.is_none() {
+            true if self.turns.scheduler.has_ready() => self.park_stopped(),
+            true => Ok(()),
+            false if self.turns.is_idle => self.wake_due(),
+            false => Ok(()),
+        };
+        result.or_else(|error| self.unless_killed(error))
     }
 
     /// Lets the program run on: to the end of the system call that it is in, or for an instruction, if it
@@ -390,7 +454,7 @@ impl Recorder {
             }
             Stop::CallEnd => self.on_call_end()?,
             Stop::Signal(signal) => self.on_signal(signal)?,
-            Stop::Group(_) => self.seen = stop.seen(),
+            Stop::Group(signal) => self.report(ThreadEvent::GroupStop(Signal(signal))),
             Stop::Interrupted => {
                 let is_interrupting = std::mem::take(&mut self.running.is_interrupting);
                 self.running.is_interrupted = false;
@@ -412,15 +476,16 @@ impl Recorder {
                     }
                 }
                 match is_interrupting {
-                    true => self.seen = stop.seen(),
+                    true => self.report(ThreadEvent::Interrupted),
                     false => self.run(),
                 }
             }
-            Stop::CreatedThread(pid) if self.records_threads => {
+            Stop::CreatedThread(pid) => {
                 self.thread_is_born(pid)?;
-                self.run();
+                self.report(ThreadEvent::Created(ThreadId(pid)));
+                self.report_of(pid, ThreadEvent::Interrupted);
             }
-            Stop::Created(pid) | Stop::CreatedThread(pid) => {
+            Stop::Created(pid) => {
                 self.buffer.pass(pid);
                 let birth = self.running.call.as_ref().and_then(Call::birth);
                 self.family.created(pid, birth);
@@ -497,8 +562,23 @@ impl Recorder {
 
     /// Returns whether the program runs and is recorded.
     pub fn is_running(&self) -> bool {
-        let runs = !self.running.is_stopped || self.turns.is_idle;
+        let waits = || self.others.values().any(|thread| !thread.is_stopped);
+        let runs = !self.running.is_stopped || self.turns.is_idle && waits();
         self.ended.is_none() && self.end.is_none() && runs
+    }
+
+    /// Returns when to look again: at `tick`, or earlier while no thread can run.
+    pub fn next_look(&self, now: Instant, tick: Instant) -> Instant {
+        if !self.turns.is_idle {
+            return tick;
+        }
+        let (until, files) = self.idle_until();
+        let look = match files.is_empty() {
+            true => tick,
+            // They are not among the descriptors that the debugger waits for.
+            false => now + IDLE_LOOK,
+        };
+        until.map_or(look, |until| until.min(look)).max(now)
     }
 
     /// Interrupts the program for a snapshot, if one is due, or for another thread to run.
@@ -512,7 +592,7 @@ impl Recorder {
         if self.has_threads() {
             self.wake_due().or_else(|error| self.unless_killed(error))?;
         }
-        if self.running.is_stopped || self.turns.is_idle {
+        if self.running.is_stopped || self.turns.is_idle || !self.seen.is_empty() {
             return Ok(());
         }
         let is_over = self.has_threads() && self.turns.scheduler.is_over(Instant::now());
@@ -626,6 +706,11 @@ impl Recorder {
         all.iter().skip(start)
     }
 
+    /// Returns the stack pointers of the threads that do not run.
+    pub fn other_stacks(&self) -> Vec<u64> {
+        self.others.values().filter_map(Thread::sp).collect()
+    }
+
     /// Returns the copies that it makes.
     pub fn copies(&self) -> &Copies {
         &self.copies
@@ -658,6 +743,11 @@ impl Recorder {
         if self.ended.is_some() || self.running.call.is_some() {
             return Ok(());
         }
+        if self.running.waiting.is_some() {
+            let reason = "the program was changed while all its threads waited";
+            self.end_recording(reason.to_owned());
+            return Ok(());
+        }
         self.snapshots.all.clear();
         self.log.clear();
         self.running.boundary = None;
@@ -669,8 +759,7 @@ impl Recorder {
         if self.hashes == HashEvents::Never || now < self.hash_due {
             return;
         }
-        let pointers: Vec<u64> = self.others.values().filter_map(Thread::sp).collect();
-        let hash = hash::of(&self.running.tracee, &pointers);
+        let hash = hash::of(&self.running.tracee, &self.other_stacks());
         let end = Instant::now();
         self.hash_due = end + (end - now) * HASH_SHARE;
         if let Some(event) = self.log.events.last_mut() {

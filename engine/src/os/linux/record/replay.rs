@@ -18,10 +18,11 @@ use crate::ids::{Signal, ThreadId};
 use crate::os::recording::{Difference, Divergence, Place};
 use crate::os::{Resume, ThreadEvent};
 use dwarf::LoadAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// What a replay has compared.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -41,6 +42,8 @@ pub struct ReplayThread {
     waits: Option<Registers>,
     /// Whether the kernel still has to skip its system call.
     is_answered: bool,
+    /// Whether the debugger has resumed it for one instruction.
+    is_stepping: bool,
 }
 
 /// A replay from a snapshot.
@@ -64,14 +67,21 @@ pub struct Replay {
     compared: Compared,
     /// The event before which it stops.
     pause_at: Option<usize>,
-    /// Whether the debugger has resumed it for one instruction.
-    is_stepping: bool,
+    /// What the debugger sees of it next, of which threads.
+    pub seen: VecDeque<(i32, ThreadEvent)>,
+    /// Whether it runs.
+    is_going: bool,
+    /// Whether the debugger has resumed it.
+    wants_to_go: bool,
+    /// The thread that the debugger has interrupted while it ran.
+    interrupting: Option<i32>,
     /// Whether it was interrupted in the stub of the buffer, and leaves that before it is seen.
     is_leaving: bool,
     /// Whether it stops when memory was mapped.
     pub sees_mappings: bool,
-    /// Whether a debugger sees signals before their handlers are entered.
-    pub sees_signals: bool,
+    /// Whether a debugger shows it, which learns of new threads, and sees signals before their handlers are
+    /// entered.
+    pub is_shown: bool,
     /// The event whose signal it has seen.
     seen_signal: Option<usize>,
     /// Whether it does not follow the log.
@@ -83,9 +93,9 @@ pub struct Replay {
 pub enum Replayed {
     /// It runs on.
     GoesOn,
-    /// It is stopped, as a debugger sees it.
-    Seen(ThreadEvent),
-    /// It is stopped, and has mapped memory.
+    /// It is stopped, as a debugger sees it: there are events.
+    Seen,
+    /// It is stopped, and has mapped memory or created a thread.
     Mapped,
     /// It is stopped before the event that it was to stop at.
     Reached,
@@ -115,7 +125,7 @@ impl Replay {
         let mut copy = Replay::of(thread, &self.threads_now()?, self.next, copies)?;
         copy.pause_at = self.pause_at;
         copy.sees_mappings = self.sees_mappings;
-        copy.sees_signals = self.sees_signals;
+        copy.is_shown = self.is_shown;
         copy.seen_signal = self.seen_signal;
         copy.refill = self.refill.clone();
         copy.patches = self.patches.copy();
@@ -152,6 +162,7 @@ impl Replay {
             tracee: Tracee::new(copy.pid())?,
             waits: first.and_then(|it| it.waits),
             is_answered: false,
+            is_stepping: false,
         };
         let mut replay = Replay {
             copy,
@@ -165,10 +176,13 @@ impl Replay {
             next,
             compared: Compared::default(),
             pause_at: None,
-            is_stepping: false,
+            seen: VecDeque::new(),
+            is_going: false,
+            wants_to_go: false,
+            interrupting: None,
             is_leaving: false,
             sees_mappings: false,
-            sees_signals: false,
+            is_shown: false,
             seen_signal: None,
             is_trial: false,
         };
@@ -181,6 +195,7 @@ impl Replay {
                 tracee: copied::create(&replay.running.tracee, state, copies)?,
                 waits: other.waits,
                 is_answered: false,
+                is_stepping: false,
             };
             replay.others.insert(other.thread, created);
         }
@@ -209,42 +224,155 @@ impl Replay {
             return Ok(self);
         }
         self.pause_at = Some(log.events.len());
-        let mut outcome = self.resume(log, Resume::Continue, 0)?;
+        self.wants_to_go = true;
+        let mut outcome = self.pump(log)?;
         loop {
             outcome = match outcome {
                 Replayed::GoesOn => {
-                    let stop = self.running.tracee.wait();
+                    let stop = self.wait(log)?;
                     self.on_stop(log, stop)?
                 }
                 Replayed::Reached | Replayed::End => return Ok(self),
-                Replayed::Seen(ThreadEvent::Signal(signal)) => {
-                    let text = format!("it raised signal {}", signal.0);
-                    return Err(self.diverged(log, Difference::Stop(text)));
-                }
                 // Of nothing that the program does.
-                Replayed::Seen(_) | Replayed::Mapped => self.resume(log, Resume::Continue, 0)?,
+                Replayed::Seen | Replayed::Mapped => {
+                    for (_, event) in std::mem::take(&mut self.seen) {
+                        if let ThreadEvent::Signal(signal) = event {
+                            let text = format!("it raised signal {}", signal.0);
+                            return Err(self.diverged(log, Difference::Stop(text)));
+                        }
+                    }
+                    self.wants_to_go = true;
+                    self.is_going = false;
+                    self.pump(log)?
+                }
             };
         }
     }
 
-    /// Resumes it. What is due without an instruction in between, is done first.
+    /// Waits for the next stop of the running thread. The search for a place must not take for ever: a thread
+    /// that spins would never come there once it has passed it.
+    fn wait(&mut self, log: &Log) -> Result<Stop, Divergence> {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let begun = Instant::now();
+        loop {
+            if let Some(stop) = self.running.tracee.wait_or_tick() {
+                return Ok(stop);
+            }
+            if self.search.is_some() && begun.elapsed() > PATIENCE {
+                let text = "it does not come to the place where another thread began to run";
+                return Err(self.diverged(log, Difference::Stop(text.to_owned())));
+            }
+        }
+    }
+
+    /// Notes what the debugger sees of the running thread.
+    fn see(&mut self, event: ThreadEvent) -> Replayed {
+        self.seen.push_back((self.running.id, event));
+        Replayed::Seen
+    }
+
+    /// Notes that the debugger resumes a thread; [`Replay::pump`] lets the replay run. Which thread runs, the
+    /// log says.
+    pub fn resume(&mut self, thread: i32, how: Resume) {
+        let is_step = how == Resume::Step;
+        if let Some(thread) = self.thread_mut(thread) {
+            thread.is_stepping = is_step;
+        }
+        self.wants_to_go = true;
+    }
+
+    fn thread_mut(&mut self, id: i32) -> Option<&mut ReplayThread> {
+        match self.running.id == id {
+            true => Some(&mut self.running),
+            false => self.others.get_mut(&id),
+        }
+    }
+
+    /// Returns the pid of its process.
+    pub fn pid(&self) -> i32 {
+        self.copy.pid()
+    }
+
+    /// Returns a thread by its id in the program.
+    pub fn thread(&self, id: i32) -> Option<ThreadId> {
+        let thread = match self.running.id == id {
+            true => Some(&self.running),
+            false => self.others.get(&id),
+        };
+        Some(thread?.tracee.thread())
+    }
+
+    /// Returns the threads, by their ids in the program.
+    pub fn threads(&self) -> Vec<ThreadId> {
+        let all = self.others.keys().chain([&self.running.id]);
+        all.map(|id| ThreadId(*id)).collect()
+    }
+
+    /// Returns the stack pointers of the threads that do not run.
+    pub fn other_stacks(&self) -> Vec<u64> {
+        self.others.values().filter_map(ReplayThread::sp).collect()
+    }
+
+    /// Interrupts a thread for the debugger.
     ///
     /// # Errors
-    /// The system refuses something.
-    pub fn resume(&mut self, log: &Log, how: Resume, signal: i32) -> Result<Replayed, Divergence> {
-        self.is_stepping = how == Resume::Step;
+    /// The process is gone.
+    pub fn interrupt(&mut self, thread: i32) -> io::Result<()> {
+        if self.is_going && self.running.id == thread {
+            self.interrupting = Some(thread);
+            return ptrace::interrupt(self.running.tracee.thread());
+        }
+        self.seen.push_back((thread, ThreadEvent::Interrupted));
+        Ok(())
+    }
+
+    /// Lets it run if the debugger has resumed it and has seen all. What is due without an instruction in
+    /// between, is done first.
+    ///
+    /// # Errors
+    /// The first difference to the recording, or what the system refuses.
+    pub fn pump(&mut self, log: &Log) -> Result<Replayed, Divergence> {
+        if self.is_going || !self.wants_to_go || !self.seen.is_empty() {
+            return Ok(Replayed::GoesOn);
+        }
+        self.wants_to_go = false;
+        self.is_going = true;
         if !self.is_trial
             && let Some(outcome) = self.settle(log)?
         {
-            return Ok(outcome);
+            return Ok(self.stopped_by(outcome));
         }
-        self.go(signal);
+        self.go();
         Ok(Replayed::GoesOn)
     }
 
-    fn go(&mut self, signal: i32) {
+    fn stopped_by(&mut self, outcome: Replayed) -> Replayed {
+        if outcome != Replayed::GoesOn {
+            self.is_going = false;
+        }
+        outcome
+    }
+
+    /// Handles a stop of its running thread.
+    ///
+    /// # Errors
+    /// The first difference to the recording, or what the system refuses.
+    pub fn on_stop(&mut self, log: &Log, stop: Stop) -> Result<Replayed, Divergence> {
+        let outcome = self.handle(log, stop)?;
+        if let Some(thread) = self.interrupting
+            && thread != self.running.id
+            && outcome == Replayed::GoesOn
+        {
+            // Another one runs now, and is interrupted for itself.
+            self.interrupting = None;
+            self.seen.push_back((thread, ThreadEvent::Interrupted));
+        }
+        Ok(self.stopped_by(outcome))
+    }
+
+    fn go(&mut self) {
         self.running.is_answered = false;
-        self.running.tracee.go(self.is_stepping, signal);
+        self.running.tracee.go(self.running.is_stepping, 0);
     }
 
     /// Does what is due before the program runs to the next event: enters the handlers of signals that were
@@ -260,22 +388,21 @@ impl Replay {
             if self.is_in_own_call() {
                 return Ok(None);
             }
+            self.select(log)?;
             if self.pause_at == Some(self.next) {
                 self.pause_at = None;
                 return Ok(Some(Replayed::Reached));
             }
-            self.select(log)?;
             let event = log.events.get(self.next);
             let was_seen = self.seen_signal == Some(self.next);
             let due = event.and_then(signals::Due::of);
             if let Some(due) = due.filter(|due| !due.is_of_instruction || was_seen) {
                 if self.shows_signal(due.signal) {
-                    let signal = ThreadEvent::Signal(Signal(due.signal));
-                    return Ok(Some(Replayed::Seen(signal)));
+                    return Ok(Some(self.see(ThreadEvent::Signal(Signal(due.signal)))));
                 }
                 self.apply_signal(log)?;
-                if self.is_stepping {
-                    return Ok(Some(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
+                if self.running.is_stepping {
+                    return Ok(Some(self.see(ThreadEvent::Signal(Signal::TRAP))));
                 }
                 continue;
             }
@@ -287,7 +414,7 @@ impl Replay {
                 }
                 Some(Effect::Preempt(place)) => {
                     self.fill(log)?;
-                    if self.is_stepping {
+                    if self.running.is_stepping {
                         if !search::is_at(&self.running.tracee, place) {
                             return Ok(None);
                         }
@@ -303,7 +430,7 @@ impl Replay {
                             self.search = Some(search);
                             return Ok(None);
                         }
-                        search::Arrival::Stopped(stop) => return self.on_stop(log, stop).map(Some),
+                        search::Arrival::Stopped(stop) => return self.handle(log, stop).map(Some),
                     }
                 }
                 _ => {
@@ -365,6 +492,17 @@ impl Replay {
         }
     }
 
+    /// The running thread waits in its call from now on: the kernel skips the call, and the thread can be copied.
+    fn leave_waiting(&mut self, registers: Registers) -> io::Result<()> {
+        let mut seen = registers;
+        seen.set_number(-1);
+        seen.write(self.running.tracee.thread());
+        self.running.tracee.leave_call()?;
+        seen.write(self.running.tracee.thread());
+        self.running.waits = Some(registers);
+        Ok(())
+    }
+
     /// The call that the running thread waits in has ended.
     fn end_wait(&mut self, log: &Log) -> Result<Option<Replayed>, Divergence> {
         let (Some(registers), Some(event)) = (self.running.waits.take(), log.events.get(self.next))
@@ -392,9 +530,7 @@ impl Replay {
         let Some(expected) = log.events.get(self.next).and_then(|event| event.hash) else {
             return Ok(());
         };
-        let others = self.others.values();
-        let pointers: Vec<u64> = others.filter_map(ReplayThread::sp).collect();
-        if hash::of(&self.running.tracee, &pointers) != expected {
+        if hash::of(&self.running.tracee, &self.other_stacks()) != expected {
             return Err(self.diverged(log, Difference::Memory));
         }
         self.compared.hashes += 1;
@@ -426,7 +562,7 @@ impl Replay {
     /// none for it.
     fn shows_signal(&mut self, signal: i32) -> bool {
         let is_new = self.seen_signal != Some(self.next);
-        let is_shown = self.sees_signals && is_new && signal != libc::SIGTRAP;
+        let is_shown = self.is_shown && is_new && signal != libc::SIGTRAP;
         if is_shown {
             self.seen_signal = Some(self.next);
         }
@@ -446,11 +582,7 @@ impl Replay {
         registers.is_ok_and(|registers| registers.pc() == scratch::CALL)
     }
 
-    /// Handles a stop of its process.
-    ///
-    /// # Errors
-    /// The first difference to the recording, or what the system refuses.
-    pub fn on_stop(&mut self, log: &Log, stop: Stop) -> Result<Replayed, Divergence> {
+    fn handle(&mut self, log: &Log, stop: Stop) -> Result<Replayed, Divergence> {
         if self.is_trial {
             return Ok(self.on_trial_stop(stop));
         }
@@ -476,7 +608,7 @@ impl Replay {
                     self.running.tracee.go(false, 0);
                     return Ok(Replayed::GoesOn);
                 }
-                search::Arrival::Stopped(stop) => return self.on_stop(log, stop),
+                search::Arrival::Stopped(stop) => return self.handle(log, stop),
             }
         }
         match (stop, event.map(|event| &event.effect)) {
@@ -496,7 +628,7 @@ impl Replay {
             {
                 self.compare_here(log)?;
                 if self.shows_signal(number) {
-                    return Ok(Replayed::Seen(ThreadEvent::Signal(Signal(number))));
+                    return Ok(self.see(ThreadEvent::Signal(Signal(number))));
                 }
                 self.apply_signal(log)?;
                 self.go_on(log, false)
@@ -506,25 +638,29 @@ impl Replay {
                 Err(self.diverged(log, Difference::Stop(text)))
             }
             (Stop::Signal(libc::SIGTRAP), _)
-                if (self.is_stepping || self.is_leaving) && self.is_in_buffer() =>
+                if (self.running.is_stepping || self.is_leaving) && self.is_in_buffer() =>
             {
                 buffer::step_on(&self.running.tracee);
                 Ok(Replayed::GoesOn)
             }
             (Stop::Signal(libc::SIGTRAP), _) if std::mem::take(&mut self.is_leaving) => {
-                Ok(Replayed::Seen(ThreadEvent::Interrupted))
+                Ok(self.see(ThreadEvent::Interrupted))
             }
             (Stop::Interrupted, _) if self.is_in_buffer() => {
                 self.is_leaving = true;
                 buffer::step_on(&self.running.tracee);
                 Ok(Replayed::GoesOn)
             }
+            (Stop::Interrupted, _) if self.interrupting != Some(self.running.id) => {
+                self.go();
+                Ok(Replayed::GoesOn)
+            }
             (Stop::Signal(_) | Stop::Interrupted | Stop::Group(_), _) => Ok(match stop.seen() {
-                Some(event) => Replayed::Seen(event),
+                Some(event) => self.see(event),
                 None => Replayed::GoesOn,
             }),
             _ => {
-                self.running.tracee.go(self.is_stepping, 0);
+                self.running.tracee.go(self.running.is_stepping, 0);
                 Ok(Replayed::GoesOn)
             }
         }
@@ -533,17 +669,17 @@ impl Replay {
     /// Handles a stop of a process that does not follow the log: only calls that concern its memory are
     /// made.
     fn on_trial_stop(&mut self, stop: Stop) -> Replayed {
-        let killed = Replayed::Seen(ThreadEvent::Signal(Signal(libc::SIGKILL)));
+        let killed = ThreadEvent::Signal(Signal(libc::SIGKILL));
         match stop {
             Stop::Call => {
                 let Ok(mut registers) = self.running.tracee.registers() else {
-                    return killed;
+                    return self.see(killed);
                 };
                 let row = calls::row(registers.number());
                 match row.map(|row| &row.class) {
                     Some(Class::Special(Special::Exit)) => {
                         // The function that was called does not return.
-                        return Replayed::Seen(ThreadEvent::Signal(Signal(libc::SIGSYS)));
+                        return self.see(ThreadEvent::Signal(Signal(libc::SIGSYS)));
                     }
                     Some(
                         Class::Repeat
@@ -551,30 +687,30 @@ impl Replay {
                         | Class::Special(Special::Map | Special::Advise),
                     ) => {
                         if self.running.tracee.leave_call().is_err() {
-                            return killed;
+                            return self.see(killed);
                         }
                     }
                     _ => {
                         registers.answer(-i64::from(libc::ENOSYS));
                         registers.write(self.running.tracee.thread());
-                        if self.is_stepping && self.running.tracee.leave_call().is_err() {
-                            return killed;
+                        if self.running.is_stepping && self.running.tracee.leave_call().is_err() {
+                            return self.see(killed);
                         }
                     }
                 }
-                if self.is_stepping {
-                    return Replayed::Seen(ThreadEvent::Signal(Signal::TRAP));
+                if self.running.is_stepping {
+                    return self.see(ThreadEvent::Signal(Signal::TRAP));
                 }
                 self.running.tracee.go(false, 0);
                 Replayed::GoesOn
             }
-            Stop::Exited(_) | Stop::Killed(_) => killed,
+            Stop::Exited(_) | Stop::Killed(_) => self.see(killed),
             Stop::Signal(_) | Stop::Interrupted | Stop::Group(_) => match stop.seen() {
-                Some(event) => Replayed::Seen(event),
+                Some(event) => self.see(event),
                 None => Replayed::GoesOn,
             },
             _ => {
-                self.running.tracee.go(self.is_stepping, 0);
+                self.running.tracee.go(self.running.is_stepping, 0);
                 Replayed::GoesOn
             }
         }
@@ -583,17 +719,39 @@ impl Replay {
     /// Runs on behind an event. `is_answered`: the kernel still has to skip its system call.
     fn go_on(&mut self, log: &Log, is_answered: bool) -> Result<Replayed, Divergence> {
         self.running.is_answered = is_answered;
-        let paused = self.settle(log)?;
-        if paused == Some(Replayed::GoesOn) {
-            return Ok(Replayed::GoesOn);
+        if self.running.is_stepping && self.running.waits.is_none() {
+            return self.end_step(log);
         }
-        if self.is_stepping || paused.is_some() {
+        let Some(outcome) = self.settle(log)? else {
+            self.go();
+            return Ok(Replayed::GoesOn);
+        };
+        if outcome != Replayed::GoesOn {
             self.leave_answered()
                 .map_err(|error| self.refused(log, &error))?;
-            return Ok(paused.unwrap_or(Replayed::Seen(ThreadEvent::Signal(Signal::TRAP))));
         }
-        self.go(0);
-        Ok(Replayed::GoesOn)
+        Ok(outcome)
+    }
+
+    /// The running thread has executed an instruction by an event, which ends its step: behind the handler's
+    /// entry, if a signal was delivered here.
+    fn end_step(&mut self, log: &Log) -> Result<Replayed, Divergence> {
+        self.leave_answered()
+            .map_err(|error| self.refused(log, &error))?;
+        if self.pause_at == Some(self.next) {
+            self.pause_at = None;
+            return Ok(Replayed::Reached);
+        }
+        if let Some(event) = log.events.get(self.next)
+            && event.thread == self.running.id
+            && let Effect::Signal {
+                is_of_instruction: false,
+                ..
+            } = event.effect
+        {
+            self.apply_signal(log)?;
+        }
+        Ok(self.see(ThreadEvent::Signal(Signal::TRAP)))
     }
 
     /// Returns whether its thread is in the code of the buffer.
@@ -629,16 +787,20 @@ impl Replay {
         };
         match &event.effect {
             Effect::Wait => {
-                self.running.waits = Some(registers);
+                let left = self.leave_waiting(registers);
+                left.map_err(|error| self.refused(log, &error))?;
                 self.next += 1;
-                return self.go_on(log, true);
+                return self.go_on(log, false);
             }
             Effect::Thread { thread, outputs } => {
                 let created = self.create_thread(*thread, outputs);
                 created.map_err(|error| self.refused(log, &error))?;
                 self.compare_hash(log)?;
                 self.next += 1;
-                return self.go_on(log, false);
+                return match self.is_shown && !self.running.is_stepping {
+                    true => Ok(Replayed::Mapped),
+                    false => self.go_on(log, false),
+                };
             }
             Effect::ThreadExit { outputs } => {
                 let ended = self.end_thread(log, outputs);
@@ -661,7 +823,7 @@ impl Replay {
         };
         self.compare_hash(log)?;
         self.next += 1;
-        if !is_answered && self.sees_mappings && !self.is_stepping {
+        if !is_answered && self.sees_mappings && !self.running.is_stepping {
             return Ok(Replayed::Mapped);
         }
         self.go_on(log, is_answered)
@@ -852,6 +1014,7 @@ impl Replay {
             tracee,
             waits: None,
             is_answered: false,
+            is_stepping: false,
         };
         self.others.insert(id, thread);
         Ok(())

@@ -6,7 +6,6 @@
 //! and read like it. One more replay can be kept aside, stopped: the place that a search has begun at.
 
 use super::super::super::thread_state::SIGNAL_BYTES;
-use super::super::ptrace;
 use super::difference;
 use super::log::Log;
 use super::recorder::Recorder;
@@ -20,6 +19,7 @@ use crate::os::recording::{Divergence, KeptFor, OtherState, RecordingState, Repl
 use crate::os::registers::RegisterSet;
 use crate::os::{Patience, Resume, ThreadEvent};
 use dwarf::LoadAddr;
+use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -41,8 +41,8 @@ pub struct Recording {
     near: Option<Replay>,
     far: Option<Replay>,
     steps: Option<Replay>,
-    /// What the shown replay has reported without a stop of the kernel.
-    seen: Option<ThreadEvent>,
+    /// What the shown replay has reported.
+    seen: VecDeque<(ThreadId, ThreadEvent)>,
     /// The first difference between a replay and the recording.
     divergence: Option<Divergence>,
 }
@@ -59,17 +59,33 @@ impl Recording {
             near: None,
             far: None,
             steps: None,
-            seen: None,
+            seen: VecDeque::new(),
             divergence: None,
         }
     }
 
     /// Returns the thread that a thread of the program is, as it is shown.
     pub fn actual(&self, thread: ThreadId) -> ThreadId {
-        match &self.shown {
-            Some(replay) if thread == ThreadId(self.recorder.pid) => replay.running.tracee.thread(),
-            _ => thread,
+        let shown = self.shown.as_ref();
+        match shown.and_then(|replay| replay.thread(thread.0)) {
+            Some(actual) => actual,
+            // The process.
+            None if thread.0 == self.recorder.pid => ThreadId(self.shown_pid()),
+            None => thread,
         }
+    }
+
+    /// Returns the thread that runs, or has stopped the others: where it is, is the place of the process.
+    pub fn running_thread(&self) -> ThreadId {
+        match &self.shown {
+            Some(replay) => ThreadId(replay.running.id),
+            None => self.recorder.running.tracee.thread(),
+        }
+    }
+
+    /// Returns the threads of the replay that is shown, if one is.
+    pub fn replay_threads(&self) -> Option<Vec<ThreadId>> {
+        Some(self.shown.as_ref()?.threads())
     }
 
     /// Returns the state of the recording.
@@ -79,6 +95,7 @@ impl Recording {
             ended: self.recorder.ended.clone(),
             events: log.events.len(),
             bytes: log.bytes(),
+            has_threads: log.has_threads || self.recorder.has_threads(),
             position: self.shown.as_ref().map(|replay| replay.next),
             snapshots: match &self.stored {
                 Some(stored) => stored.places(),
@@ -102,6 +119,14 @@ impl Recording {
         next.is_none_or(|event| event.entry.pc.wrapping_sub(at.0) > MOST)
     }
 
+    /// Returns the places in code at which replays change threads, in order.
+    pub fn places_of_changes(&self) -> Vec<LoadAddr> {
+        match &self.shown {
+            Some(_) => self.log().places().map(LoadAddr).collect(),
+            None => Vec::new(),
+        }
+    }
+
     fn log(&self) -> &Log {
         &self.recorder.log
     }
@@ -116,18 +141,39 @@ impl Recording {
 
     /// Returns a stop that is known without the kernel.
     fn take_seen(&mut self) -> Option<(ThreadId, ThreadEvent)> {
-        let event = match self.shown {
-            Some(_) => self.seen.take(),
+        match self.shown {
+            Some(_) => self.seen.pop_front(),
             None => self.recorder.take_seen(),
-        };
-        Some((ThreadId(self.recorder.pid), event?))
+        }
+    }
+
+    fn take_seen_of(&mut self, thread: ThreadId) -> Option<ThreadEvent> {
+        match self.shown {
+            Some(_) => {
+                let nth = self.seen.iter().position(|(of, _)| *of == thread)?;
+                Some(self.seen.remove(nth)?.1)
+            }
+            None => self.recorder.take_seen_of(thread.0),
+        }
     }
 
     /// Returns whether a stop is known without the kernel.
     pub fn has_seen(&self) -> bool {
         match self.shown {
-            Some(_) => self.seen.is_some(),
-            None => self.recorder.seen.is_some(),
+            Some(_) => !self.seen.is_empty(),
+            None => !self.recorder.seen.is_empty(),
+        }
+    }
+
+    /// Lets what is shown run, as far as the debugger has resumed it and has seen all.
+    fn pump(&mut self) {
+        if let Some(replay) = &mut self.shown {
+            if self.seen.is_empty() {
+                let outcome = replay.pump(&self.recorder.log);
+                self.note(outcome);
+            }
+        } else if let Err(error) = self.recorder.pump() {
+            self.recorder.fail(&error);
         }
     }
 
@@ -136,6 +182,10 @@ impl Recording {
         loop {
             if let Some(seen) = self.take_seen() {
                 return Some(seen);
+            }
+            self.pump();
+            if self.has_seen() {
+                continue;
             }
             let (pid, stop) = poll_stop(-1).ok()??;
             if let Some(seen) = self.on_stop(pid, stop) {
@@ -146,12 +196,12 @@ impl Recording {
 
     /// Handles a stop of any tracee. Returns what the debugger sees of it.
     fn on_stop(&mut self, pid: i32, stop: Stop) -> Option<(ThreadId, ThreadEvent)> {
-        let head = ThreadId(self.recorder.pid);
         if let Some(replay) = &mut self.shown
             && replay.running.tracee.pid == pid
         {
             let outcome = replay.on_stop(&self.recorder.log, stop);
-            return Some((head, self.note(outcome)?));
+            self.note(outcome);
+            return self.seen.pop_front();
         }
         match self.recorder.on_stop(pid, stop) {
             Ok(seen) => seen,
@@ -162,34 +212,40 @@ impl Recording {
         }
     }
 
-    /// Returns what the debugger sees of what a replay has done.
-    fn note(&mut self, outcome: Result<Replayed, Divergence>) -> Option<ThreadEvent> {
-        match outcome {
-            Ok(Replayed::GoesOn) => None,
-            Ok(Replayed::Seen(event)) => Some(event),
-            Ok(Replayed::Mapped) => Some(ThreadEvent::Replayed(ReplayStop::Mapped)),
-            Ok(Replayed::Reached) => Some(ThreadEvent::Replayed(ReplayStop::Reached)),
-            Ok(Replayed::End) => Some(ThreadEvent::Replayed(ReplayStop::End)),
+    /// Notes what the debugger sees of what a replay has done.
+    fn note(&mut self, outcome: Result<Replayed, Divergence>) {
+        let Some(replay) = &mut self.shown else {
+            return;
+        };
+        let seen = std::mem::take(&mut replay.seen).into_iter();
+        self.seen
+            .extend(seen.map(|(id, event)| (ThreadId(id), event)));
+        let stop = match outcome {
+            Ok(Replayed::GoesOn | Replayed::Seen) => return,
+            Ok(Replayed::Mapped) => ReplayStop::Mapped,
+            Ok(Replayed::Reached) => ReplayStop::Reached,
+            Ok(Replayed::End) => ReplayStop::End,
             Err(divergence) => {
                 tracing::warn!(%divergence, "a replay is not like its recording");
                 self.divergence = Some(divergence);
-                Some(ThreadEvent::Replayed(ReplayStop::Diverged))
+                ReplayStop::Diverged
             }
-        }
+        };
+        let running = ThreadId(replay.running.id);
+        self.seen.push_back((running, ThreadEvent::Replayed(stop)));
     }
 
     /// Resumes a thread of the program, or of the replay that is shown.
     pub fn resume(&mut self, thread: ThreadId, how: Resume, signal: Signal) {
-        if let Some(replay) = &mut self.shown
-            && thread == ThreadId(self.recorder.pid)
-        {
+        if let Some(replay) = &mut self.shown {
             // Signals are part of the recording.
-            let outcome = replay.resume(&self.recorder.log, how, 0);
-            self.seen = self.note(outcome);
+            replay.resume(thread.0, how);
             return;
         }
         if let Some(stored) = &mut self.stored {
-            self.recorder.seen = stored.end_again(&self.recorder.running.tracee);
+            if let Some(event) = stored.end_again(&self.recorder.running.tracee) {
+                self.recorder.report(event);
+            }
             return;
         }
         if let Err(error) = self.recorder.resume(thread, how, signal) {
@@ -201,17 +257,20 @@ impl Recording {
     pub fn stop_of(&mut self, thread: ThreadId, patience: Patience) -> Option<ThreadEvent> {
         let begun = (patience != Patience::None).then(Instant::now);
         loop {
-            if thread == ThreadId(self.recorder.pid)
-                && let Some((_, event)) = self.take_seen()
-            {
+            if let Some(event) = self.take_seen_of(thread) {
                 return Some(event);
             }
-            let pid = self.actual(thread).0;
-            if let Some((pid, stop)) = poll_stop(pid).ok()? {
+            self.pump();
+            if self.has_seen_of(thread) {
+                continue;
+            }
+            if let Some((pid, stop)) = poll_stop(-1).ok()? {
                 match self.on_stop(pid, stop) {
-                    Some((_, event)) => return Some(event),
-                    None => continue,
+                    Some((of, event)) if of == thread => return Some(event),
+                    Some((of, event)) => self.put_back(of, event),
+                    None => {}
                 }
+                continue;
             }
             let waited = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
             match patience.next_look(waited) {
@@ -222,15 +281,31 @@ impl Recording {
         }
     }
 
+    fn has_seen_of(&self, thread: ThreadId) -> bool {
+        match self.shown {
+            Some(_) => self.seen.iter().any(|(of, _)| *of == thread),
+            None => self.recorder.seen.iter().any(|(of, _)| *of == thread.0),
+        }
+    }
+
+    /// Keeps a stop of another thread for later.
+    fn put_back(&mut self, thread: ThreadId, event: ThreadEvent) {
+        match self.shown {
+            Some(_) => self.seen.push_front((thread, event)),
+            None => self.recorder.seen.push_front((thread.0, event)),
+        }
+    }
+
     /// Interrupts the running program if a snapshot is due. Returns when to look again.
     pub fn next_tick(&mut self, now: Instant) -> Option<Instant> {
-        if self.shown.is_some() || !self.recorder.is_running() {
+        self.pump();
+        if self.shown.is_some() || self.has_seen() || !self.recorder.is_running() {
             return None;
         }
         if let Err(error) = self.recorder.on_tick() {
             self.recorder.fail(&error);
         }
-        Some(now + TICK)
+        Some(self.recorder.next_look(now, now + TICK))
     }
 
     /// Returns whether a replay is shown.
@@ -253,11 +328,15 @@ impl Recording {
     /// # Errors
     /// The thread is gone.
     pub fn interrupt(&mut self, thread: ThreadId) -> io::Result<()> {
-        match self.actual(thread) {
+        match &mut self.shown {
+            Some(replay) => {
+                replay.interrupt(thread.0)?;
+                self.note(Ok(Replayed::GoesOn));
+                Ok(())
+            }
             // It stops at once whenever it is resumed.
-            actual if actual == thread && self.stored.is_some() => Ok(()),
-            actual if actual == thread => self.recorder.interrupt(thread),
-            actual => ptrace::interrupt(actual),
+            None if self.stored.is_some() => Ok(()),
+            None => self.recorder.interrupt(thread),
         }
     }
 
@@ -325,8 +404,8 @@ impl Recording {
 
     fn put_in_place(&mut self, mut replay: Replay, pause_at: Option<usize>) {
         replay.pause_at(pause_at);
-        replay.sees_signals = true;
-        self.seen = None;
+        replay.is_shown = true;
+        self.seen.clear();
         self.divergence = None;
         let before = self.shown.replace(replay);
         // Of a search that begins again, the first place is kept.
@@ -362,7 +441,7 @@ impl Recording {
     /// Shows what was put aside again.
     pub fn restore_aside(&mut self) {
         self.steps = None;
-        self.seen = None;
+        self.seen.clear();
         self.shown = self.aside.take().flatten();
     }
 
@@ -384,7 +463,7 @@ impl Recording {
     /// Shows again what was shown before the trial.
     pub fn end_trial(&mut self) {
         if let Some(before) = self.tried.take() {
-            self.seen = None;
+            self.seen.clear();
             self.shown = before;
         }
     }
@@ -393,7 +472,7 @@ impl Recording {
     pub fn show_head(&mut self) {
         self.tried = None;
         self.steps = None;
-        self.seen = None;
+        self.seen.clear();
         self.shown = None;
         self.aside = None;
     }
@@ -401,22 +480,18 @@ impl Recording {
     /// Returns the pid of the process that is shown.
     pub fn shown_pid(&self) -> i32 {
         let replay = self.shown.as_ref();
-        replay.map_or(self.recorder.pid, |replay| replay.running.tracee.pid)
+        replay.map_or(self.recorder.pid, Replay::pid)
     }
 
     /// Returns how the shown replay differs from what was put aside, outside of these ranges of memory;
     /// `None`: they are the same.
     pub fn difference(&self, except: &[(LoadAddr, u64)], has_red_zone: bool) -> Option<OtherState> {
-        let wanted: &Tracee = match &self.aside {
-            Some(Some(replay)) => &replay.running.tracee,
-            Some(None) | None => &self.recorder.running.tracee,
+        let (wanted, others): (&Tracee, _) = match &self.aside {
+            Some(Some(replay)) => (&replay.running.tracee, replay.other_stacks()),
+            Some(None) | None => (&self.recorder.running.tracee, self.recorder.other_stacks()),
         };
-        difference::of(
-            wanted,
-            &self.shown.as_ref()?.running.tracee,
-            except,
-            has_red_zone,
-        )
+        let copy = &self.shown.as_ref()?.running.tracee;
+        difference::of(wanted, copy, &others, except, has_red_zone)
     }
 
     /// Returns the index of the next event of what is shown.

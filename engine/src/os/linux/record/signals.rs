@@ -176,7 +176,7 @@ impl Recorder {
         Ok(())
     }
 
-    fn is_at_call(&self, registers: &Registers) -> bool {
+    pub(super) fn is_at_call(&self, registers: &Registers) -> bool {
         // A thread that has made calls since may be where it was, with the same registers.
         self.running
             .boundary
@@ -257,7 +257,9 @@ impl Recorder {
             }
             stop if stop.is_end() => {
                 self.has_ended(stop);
-                self.seen = stop.seen();
+                if let Some(event) = stop.seen() {
+                    self.report(event);
+                }
                 return Ok(());
             }
             stop => {

@@ -74,11 +74,16 @@ impl Recording {
     /// # Errors
     /// It is no recording, damaged, of another kind of machine, or the system refuses it.
     pub fn open(file: File, program: Option<&Path>) -> Result<Recording, OpenError> {
-        let (file, log) = Opened::open(file)?;
+        let (mut file, mut log) = Opened::open(file)?;
         let processors = Processors::of(0)?;
         let one = processors.only(file.processor());
         one.unwrap_or_else(Processors::current).set_for(0);
         let head = file.build_end()?;
+        if let Some(process) = file.process() {
+            // To the debugger, the thread has the id of the process that is shown.
+            file.swap_threads(process, head.pid);
+            log.swap_threads(process, head.pid);
+        }
         let registers = head.registers()?;
         let state = signals::state_of(&head, registers);
         let info = ptrace::signal_info(head.thread());

@@ -216,6 +216,14 @@ impl Tracee {
         let _ = ptrace::resume_to_call(self.thread());
     }
 
+    /// Waits for its next stop, killed if it is gone; `None`: a signal has ended the wait.
+    pub fn wait_or_tick(&self) -> Option<Stop> {
+        match ptrace::wait_for_status(self.pid) {
+            Ok(status) => status.map(|(pid, status)| Stop::decode(pid, status)),
+            Err(_) => Some(Stop::Killed(libc::SIGKILL)),
+        }
+    }
+
     /// Waits for its next stop; killed if it is gone.
     pub fn wait(&self) -> Stop {
         loop {

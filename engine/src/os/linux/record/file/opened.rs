@@ -1,7 +1,7 @@
 //! A recording that was opened from a file.
 
 use super::super::super::copy::Copies;
-use super::super::log::{Log, MOST_BYTES};
+use super::super::log::{Log, MOST_BYTES, swapped};
 use super::super::snapshots::Snapshot;
 use super::super::tracee::Tracee;
 use super::format::{Kind, OpenError, Reader, Section};
@@ -141,6 +141,19 @@ impl Opened {
     pub fn places(&self) -> impl Iterator<Item = usize> {
         let before = self.images.len().saturating_sub(1);
         self.images.iter().take(before).map(|image| image.next)
+    }
+
+    /// Returns the id of the program's process.
+    pub fn process(&self) -> Option<i32> {
+        // It begins with its first thread.
+        Some(self.images.first()?.threads.first()?.thread)
+    }
+
+    /// Gives each of two threads the id of the other.
+    pub fn swap_threads(&mut self, one: i32, other: i32) {
+        for thread in self.images.iter_mut().flat_map(|it| &mut it.threads) {
+            thread.thread = swapped(thread.thread, one, other);
+        }
     }
 
     /// Makes a process of the image where the recording ends.

@@ -5,6 +5,7 @@ use super::super::recorder::Recorder;
 use super::super::registers::Registers;
 use super::super::tracee::{Stop, Tracee};
 use super::thread::Thread;
+use crate::os::ThreadEvent;
 use crate::os::linux::procfs;
 use std::io;
 
@@ -30,7 +31,6 @@ impl Recorder {
             self.buffer.expect_threads(&self.running.tracee)?;
         }
         let mut thread = Thread::new(self.running.tracee.sibling(pid));
-        thread.is_stopped = false;
         let call = self.running.call.as_ref();
         let [flags, _, _, cleared, ..] = call.map_or([0; 6], |call| call.before.arguments());
         if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
@@ -91,6 +91,9 @@ impl Recorder {
         if cleared != 0 {
             let woken = self.turns.futexes.wake(cleared, 1, ANY);
             self.wake(woken);
+        }
+        if pid != self.pid {
+            self.report_of(pid, ThreadEvent::Exited(0));
         }
         self.replace_ended()
     }

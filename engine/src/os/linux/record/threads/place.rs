@@ -5,6 +5,7 @@ use super::super::super::ptrace;
 use super::super::bounded;
 use super::super::hash::{FLOATS, RED_ZONE};
 use super::super::log::Written;
+use super::super::patches::Patches;
 use super::super::registers::Registers;
 use super::super::tracee::Tracee;
 use crate::arch::{Arch, Flow};
@@ -58,15 +59,15 @@ pub enum Half {
 }
 
 impl Place {
-    /// Returns the place of a stopped thread. Cost: about 0.1 ms.
+    /// Returns the place of a stopped thread. `patches`: those of the debugger. Cost: about 0.1 ms.
     ///
     /// # Errors
     /// The thread is gone.
-    pub fn of(tracee: &Tracee) -> io::Result<Place> {
+    pub fn of(tracee: &Tracee, patches: &Patches) -> io::Result<Place> {
         let registers = tracee.registers()?.at_event();
         let stack = registers.sp().saturating_sub(RED_ZONE) & !7;
         let mut memory = vec![(stack, tracee.read(stack, STACK).into_boxed_slice())];
-        for addr in operands(tracee, registers.pc()) {
+        for addr in operands(tracee, registers.pc(), patches) {
             memory.push((addr, tracee.read(addr, 8).into_boxed_slice()));
         }
         Ok(Place {
@@ -136,7 +137,7 @@ fn vectors(tracee: &Tracee) -> Vec<u8> {
 
 /// Returns the addresses of the memory operands of the code that a stopped thread executes next, as far as
 /// they follow from its registers. Jumps are followed, also those at the end of loops.
-fn operands(tracee: &Tracee, pc: u64) -> Vec<u64> {
+fn operands(tracee: &Tracee, pc: u64, patches: &Patches) -> Vec<u64> {
     let Some(set) = registers::read(tracee.thread()) else {
         return Vec::new();
     };
@@ -144,7 +145,8 @@ fn operands(tracee: &Tracee, pc: u64) -> Vec<u64> {
     let mut seen = Vec::new();
     let mut at = pc;
     for _ in 0..INSTRUCTIONS {
-        let code = tracee.read(at, LONGEST);
+        let mut code = tracee.read(at, LONGEST);
+        patches.hide(at, &mut code);
         let Some(instruction) = Arch::HOST.decode(&code, LoadAddr(at)) else {
             break;
         };

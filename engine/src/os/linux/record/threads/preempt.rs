@@ -8,8 +8,10 @@ use super::super::tracee::Stop;
 use super::place::Place;
 use super::site::{CODE_LEN, Quality, Site, TRAP};
 use crate::arch::{Arch, Flow};
+use crate::os::linux::procfs;
 use dwarf::LoadAddr;
 use std::io;
+use std::ops::Range;
 
 /// Instructions after which a place is taken that is not best, by the quality that it must have.
 const PATIENCE: [(usize, Quality); 4] = [
@@ -30,6 +32,7 @@ impl Recorder {
     /// Makes an event of where the running thread was interrupted in its own code: it gets the signals that are
     /// held, or another thread runs.
     pub(in super::super) fn preempt(&mut self) -> io::Result<()> {
+        let mut known = 0..0;
         for steps in 0.. {
             let registers = self.running.tracee.registers()?;
             let pc = registers.pc();
@@ -37,8 +40,13 @@ impl Recorder {
             let Some(instruction) = Arch::HOST.decode(&code, LoadAddr(pc)) else {
                 break;
             };
-            // A call is an event, at which another thread can run.
-            if instruction.flow == Flow::SystemCall || self.buffer.holds(&registers) {
+            // A call is an event, at which another thread can run. Code of the debugger is in no replay.
+            let range = pc..pc + CODE_LEN as u64;
+            if instruction.flow == Flow::SystemCall
+                || self.buffer.holds(&registers)
+                || self.patches.overlap(&range)
+                || !self.is_of_program(pc, &mut known)
+            {
                 break;
             }
             let stop = match instruction.can_be_stepped() {
@@ -48,7 +56,10 @@ impl Recorder {
                     let around = |at, len| self.running.tracee.read(at, len);
                     let quality = site.map_or(Quality::Trap, |site| site.quality(around));
                     let is_free = !self.is_near_jump(pc);
-                    if quality >= needed(steps) && is_free && !self.is_in_call(&registers) {
+                    // The debugger may look for the place of its stop, which is before this event.
+                    let was_seen = pc == self.running.resumed_at;
+                    let is_free = is_free && !was_seen && !self.is_in_call(&registers);
+                    if quality >= needed(steps) && is_free {
                         return self.end_slice();
                     }
                     self.running.tracee.step(0);
@@ -71,6 +82,39 @@ impl Recorder {
         let end = pc + CODE_LEN as u64;
         let mut sites = self.log.segments.sites();
         sites.any(|site| site < end && pc < site + PUN_LEN)
+    }
+
+    /// Returns whether code is the program's: mapped from a file, or by the program. `known`: the last mapping
+    /// that was.
+    fn is_of_program(&self, pc: u64, known: &mut Range<u64>) -> bool {
+        if self.patches.is_empty() || known.contains(&pc) {
+            return true;
+        }
+        let mappings = procfs::mappings(self.running.tracee.pid);
+        let mut all = mappings.iter();
+        let Some(found) = all.find(|it| (it.start.0..it.end.0).contains(&pc)) else {
+            return false;
+        };
+        let mapped = || self.log.mapped().into_iter();
+        let is_mapped = |(start, end): (LoadAddr, LoadAddr)| (start.0..end.0).contains(&pc);
+        if !found.path.has_root() && !mapped().any(is_mapped) {
+            return false;
+        }
+        *known = found.start.0..found.end.0;
+        true
+    }
+
+    /// Lets another thread run instead of the running one, which waits for the debugger at any place.
+    pub(in super::super) fn park_stopped(&mut self) -> io::Result<()> {
+        let registers = self.running.tracee.registers()?;
+        if !self.is_at_call(&registers) {
+            self.buffer.drain(&self.running.tracee, &mut self.log)?;
+            let place = Place::of(&self.running.tracee, &self.patches)?;
+            let entry = Entry::of(&place.registers);
+            self.log.push(entry, Effect::Preempt(Box::new(place)));
+        }
+        self.turns.scheduler.add(self.running.tracee.pid);
+        self.turn()
     }
 
     fn is_in_call(&self, registers: &super::super::registers::Registers) -> bool {
@@ -102,7 +146,7 @@ impl Recorder {
 
     fn end_slice(&mut self) -> io::Result<()> {
         self.buffer.drain(&self.running.tracee, &mut self.log)?;
-        let place = Place::of(&self.running.tracee)?;
+        let place = Place::of(&self.running.tracee, &self.patches)?;
         let entry = Entry::of(&place.registers);
         self.log.push(entry, Effect::Preempt(Box::new(place)));
         self.hash_last(std::time::Instant::now());

@@ -1,6 +1,6 @@
 //! Which thread of a recorded program runs: one at a time. This decides; the recorder acts.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// How long a thread runs while another one could.
@@ -10,6 +10,8 @@ const SLICE: Duration = Duration::from_millis(20);
 pub struct Scheduler {
     /// Those that can run and do not, the one that has waited longest first.
     ready: VecDeque<i32>,
+    /// Those that wait for the debugger.
+    held: BTreeSet<i32>,
     /// When the running thread began to run.
     begun: Instant,
 }
@@ -19,6 +21,7 @@ impl Scheduler {
     pub fn new(now: Instant) -> Scheduler {
         Scheduler {
             ready: VecDeque::new(),
+            held: BTreeSet::new(),
             begun: now,
         }
     }
@@ -35,9 +38,24 @@ impl Scheduler {
         self.ready.retain(|it| *it != thread);
     }
 
+    /// A thread waits for the debugger, and does not run before [`Scheduler::release`].
+    pub fn hold(&mut self, thread: i32) {
+        self.held.insert(thread);
+    }
+
+    /// A thread does not wait for the debugger any more.
+    pub fn release(&mut self, thread: i32) {
+        self.held.remove(&thread);
+    }
+
+    /// Returns whether a thread waits for the debugger.
+    pub fn is_held(&self, thread: i32) -> bool {
+        self.held.contains(&thread)
+    }
+
     /// Returns whether another thread could run.
     pub fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
+        self.ready.iter().any(|it| !self.is_held(*it))
     }
 
     /// Returns whether the running thread has run long enough and another one could run.
@@ -47,9 +65,9 @@ impl Scheduler {
 
     /// Takes the thread that runs next, from `now` on; `None`: none can run.
     pub fn take(&mut self, now: Instant) -> Option<i32> {
-        let next = self.ready.pop_front()?;
+        let next = self.ready.iter().position(|it| !self.held.contains(it))?;
         self.begun = now;
-        Some(next)
+        self.ready.remove(next)
     }
 }
 
@@ -85,5 +103,19 @@ mod tests {
         assert_eq!(scheduler.take(begun + SLICE), Some(2));
         scheduler.add(1);
         assert!(!scheduler.is_over(begun + SLICE), "its slice has begun");
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_the_debugger_does_not_run() {
+        let now = Instant::now();
+        let mut scheduler = Scheduler::new(now);
+        scheduler.add(2);
+        scheduler.add(3);
+        scheduler.hold(2);
+        assert_eq!(scheduler.take(now), Some(3));
+        assert!(!scheduler.has_ready() && !scheduler.is_over(now + SLICE));
+        assert_eq!(scheduler.take(now), None);
+        scheduler.release(2);
+        assert_eq!(scheduler.take(now), Some(2));
     }
 }

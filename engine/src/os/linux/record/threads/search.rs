@@ -1,5 +1,7 @@
 //! The search for a place in a replay: the thread runs, and at each passage of the pc a stub compares what it has
-//! with what the place needs. Passages that seem to be the one, and are not, teach the stub another word.
+//! with what the place needs. Passages that seem to be the one, and are not, teach the stub another word. Jumps of the
+//! debugger in the code there are like the program's; no jump of it covers a place from before
+//! (`Recordings::places_of_changes`).
 
 use super::super::super::procfs;
 use super::super::registers::Registers;
@@ -173,6 +175,11 @@ impl Search {
             return Ok(Arrival::There);
         }
         self.count_false()?;
+        if self.covered.first() == Some(&TRAP) && trap == self.at {
+            // The debugger has a trap there: it is hit.
+            registers.write(tracee.thread());
+            return Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP)));
+        }
         let len = match &self.planted {
             Planted::Jump { site, .. } => site.range().end - self.at,
             Planted::Trap => 1,

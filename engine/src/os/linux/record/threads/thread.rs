@@ -30,6 +30,8 @@ pub struct Thread {
     pub is_interrupted: bool,
     /// Whether it waits for the debugger.
     pub is_stopped: bool,
+    /// Where it has last been resumed from a stop that the debugger has seen.
+    pub resumed_at: u64,
     /// The signal that it was stopped with for the debugger.
     pub signal: Option<i32>,
     /// The call that it waits in; `None`: it does not wait.
@@ -94,12 +96,19 @@ impl Thread {
             is_interrupting: false,
             is_interrupted: false,
             is_stopped: true,
+            resumed_at: 0,
             signal: None,
             waiting: None,
             outcome: None,
             cleared: 0,
             robust: 0,
         }
+    }
+
+    /// Returns whether the kernel makes the call that it waits in.
+    pub fn is_in_kernel(&self) -> bool {
+        let reason = self.waiting.as_ref().map(|it| &it.reason);
+        matches!(reason, Some(Reason::Kernel(_))) && self.outcome.is_none()
     }
 
     /// Returns whether it waits, and nothing has ended that.

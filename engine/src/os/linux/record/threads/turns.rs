@@ -7,6 +7,7 @@ use super::super::tracee::Stop;
 use super::futex::Futexes;
 use super::scheduler::Scheduler;
 use super::thread::{Outcome, Reason, Thread, Waiting};
+use crate::os::ThreadEvent;
 use crate::os::linux::ptrace;
 use std::io;
 use std::time::{Duration, Instant};
@@ -125,8 +126,14 @@ impl Recorder {
     /// Makes another thread the running one.
     fn switch_to(&mut self, next: i32) {
         if let Some(next) = self.others.remove(&next) {
-            let before = std::mem::replace(&mut self.running, next);
-            self.others.insert(before.tracee.pid, before);
+            let mut before = std::mem::replace(&mut self.running, next);
+            let pid = before.tracee.pid;
+            if std::mem::take(&mut before.is_interrupting) {
+                // The kernel stops it for something else.
+                self.report_of(pid, ThreadEvent::Interrupted);
+                self.turns.scheduler.hold(pid);
+            }
+            self.others.insert(pid, before);
         }
         self.log.running = self.running.tracee.pid;
     }
@@ -167,7 +174,8 @@ impl Recorder {
             self.turns.futexes.remove(thread);
             self.turns.scheduler.add(thread);
         }
-        match self.turns.is_idle && self.turns.scheduler.has_ready() {
+        let may_turn = self.turns.is_idle && self.seen.is_empty();
+        match may_turn && self.turns.scheduler.has_ready() {
             true => self.turn(),
             false => Ok(()),
         }
@@ -186,6 +194,9 @@ impl Recorder {
     /// A thread that does not run has stopped: the kernel has made its call, or it has ended.
     pub(in super::super) fn on_other_stop(&mut self, pid: i32, stop: Stop) -> io::Result<()> {
         if stop.is_end() {
+            if let Some(event) = stop.seen() {
+                self.report_of(pid, event);
+            }
             self.others.remove(&pid);
             self.turns.futexes.remove(pid);
             self.turns.scheduler.remove(pid);
@@ -199,8 +210,12 @@ impl Recorder {
             return Ok(());
         }
         thread.outcome = Some(Outcome::Made);
+        if std::mem::take(&mut thread.is_interrupting) {
+            self.report_of(pid, ThreadEvent::Interrupted);
+            self.turns.scheduler.hold(pid);
+        }
         self.turns.scheduler.add(pid);
-        match self.turns.is_idle {
+        match self.turns.is_idle && self.seen.is_empty() {
             true => self.turn(),
             false => Ok(()),
         }
