@@ -111,12 +111,12 @@ fn system_calls_are_listed_and_gone_to() {
         numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]),
         "{listed}"
     );
-    // Each round writes a line; the first two writes are made with a stop.
+    // Each round writes a line; the first writes are made with a stop.
     let writes = calls.iter().zip(&numbers);
     let writes = writes.filter(|(it, _)| it.1.starts_with("write(fd = 1"));
     let writes: Vec<usize> = writes.map(|(_, number)| *number).collect();
     assert_eq!(listed.matches(" write(").count(), 4, "{listed}");
-    assert!(writes.len() >= 2, "{listed}");
+    assert!(!writes.is_empty(), "{listed}");
     let last = numbers[numbers.len() - 1];
     for (round, number) in writes.iter().enumerate().rev() {
         go_by(&mut client, &format!(":recording goto {number}"), "goto");
