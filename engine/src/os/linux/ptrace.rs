@@ -115,7 +115,7 @@ pub struct Sequences {
 #[allow(dead_code, reason = "only some machines record")]
 pub fn restartable_sequences(tid: ThreadId) -> Option<Sequences> {
     /// `PTRACE_GET_RSEQ_CONFIGURATION`
-    const GET_CONFIGURATION: u32 = 0x420f;
+    const GET_CONFIGURATION: Request = 0x420f;
     /// `struct ptrace_rseq_configuration`
     #[repr(C)]
     #[derive(Default)]
