@@ -2,7 +2,7 @@
 
 use super::{
     announced, go, recorded, recorded_as, return_to_present, reverse, reverse_to_begin, run_to_end,
-    step_back,
+    shown, step_back,
 };
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -63,6 +63,35 @@ fn a_step_ends_at_the_present() {
     client.wait_event_where("output", |output| output["category"] == "stdout");
     assert_eq!(client.output("stdout"), "round 0: 206 1\n");
     client.disconnect();
+}
+
+#[test]
+fn a_step_over_a_call_ends_behind_it_if_the_present_is_inside() {
+    let fixture = Fixture::of("c/travel.c");
+    for by_instruction in [false, true] {
+        let mut client = recorded(&fixture, "noted");
+        client.set_breakpoints(&fixture, &[]);
+        shown(&mut client, ":reverse-finish");
+        client.expect_stopped("step");
+        client.expect_line(&fixture, "call");
+        let thread = client.thread();
+        let mut step = json!({"threadId": thread});
+        if by_instruction {
+            step["granularity"] = "instruction".into();
+            while client.function_names()[0] == "fill" {
+                client.request_ok("stepIn", step.clone());
+                client.expect_stopped("step");
+            }
+            client.request_ok("stepBack", step.clone());
+            client.expect_stopped("step");
+        }
+        assert_eq!(client.function_names()[..2], ["fill", "main"]);
+        client.request_ok("next", step);
+        let event = client.expect_stopped("step");
+        assert!(event["description"].is_null(), "in the present: {event}");
+        assert_eq!(client.function_names()[..2], ["fill", "main"]);
+        client.disconnect();
+    }
 }
 
 #[test]

@@ -132,13 +132,26 @@ impl Debugger {
             .is_some_and(|it| it.step.is_some())
     }
 
-    /// Continues the step of a thread in another process, in which it is at the same place.
+    /// Continues the step of a thread in another process, in which it is at the same place: where a step that runs
+    /// to targets has not ended unless one of them is there.
     pub(crate) fn resume_step(&mut self, thread: ThreadId) -> Vote {
-        let targets = self.step_of(thread).map(|step| step.targets.clone());
-        for target in targets.unwrap_or_default() {
-            self.inferior.add_site(target.addr, Owner::Step(thread));
+        let Some(step) = self.step_of(thread) else {
+            return Vote::Resume;
+        };
+        let is_by_steps = step.targets.is_empty() && step.interrupted_at.is_none();
+        let targets = step.targets.iter().chain(&step.interrupted_at);
+        let places: Vec<LoadAddr> = targets.map(|target| target.addr).collect();
+        for addr in places {
+            self.inferior.add_site(addr, Owner::Step(thread));
         }
-        self.evaluate_plan(thread).unwrap_or(Vote::Resume)
+        let vote = match is_by_steps {
+            true => self.evaluate_plan(thread),
+            false => {
+                let pc = self.inferior.registers(thread).map(|it| it.pc());
+                pc.and_then(|pc| self.on_step_site(thread, pc))
+            }
+        };
+        vote.unwrap_or(Vote::Resume)
     }
 
     fn step_of(&mut self, thread: ThreadId) -> Option<&mut Stepping> {
