@@ -2,7 +2,7 @@
 //! place is known by its program counter, its stack pointer and a number that the program counts, and all
 //! stops there must show the same stack, registers, values and memory (`place`). The moves are random
 //! (`walk`), the same ones at each run; more of them with `WALKS_SEEDS=20`, from another one on with `WALKS_FIRST=21`,
-//! longer ones with `WALKS_MOVES=200`.
+//! longer ones with `WALKS_MOVES=200`. `WALKS_TRAIL=100` shows so many moves before each mistake.
 
 mod place;
 mod walk;

@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
         // A jump out of a handler leads into the middle of a line.
         let was_signal = self.reason == "exception";
         if let Some(reason) = self.go(motion) {
-            self.check_way(motion, &before, &reason);
+            self.check_way(motion, &before, was_signal, &reason);
             self.check_inverse(motion, before);
             self.is_whole_step &= !was_signal;
         }
@@ -285,8 +285,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Back is not forward, and the same move from the same place comes to the same place.
-    fn check_way(&mut self, motion: Move, before: &Place, reason: &str) {
+    /// Back is not forward, and the same move from the same place comes to the same place. `was_signal`: the
+    /// program was stopped there by a signal.
+    fn check_way(&mut self, motion: Move, before: &Place, was_signal: bool, reason: &str) {
         let ticks = |place: &Place| place.key.as_ref().map(|key| key.2);
         let (from, to) = (before.clone(), self.at.clone());
         let is_back = BACK.contains(&motion);
@@ -298,10 +299,12 @@ impl<'a> Walk<'a> {
         let is_shown_the_same = (&from.function, from.line) == (&to.function, to.line);
         let has_stayed =
             from.key.is_some() && from.key == to.key && is_shown_the_same && reason != "entry";
+        // An instruction that faults is not executed: the signal stops the program at it.
+        let is_fault = reason == "exception" && !was_signal;
         let is_right = match (motion, is_back) {
             (Present, _) => !to.is_past,
             (_, true) => to.is_past && !has_stayed && is_order_kept(&to, &from),
-            (_, false) => !has_stayed && is_order_kept(&from, &to),
+            (_, false) => (!has_stayed || is_fault) && is_order_kept(&from, &to),
         };
         if !is_right {
             let said = &self.said;
@@ -316,7 +319,10 @@ impl<'a> Walk<'a> {
         {
             // A step depends on the inlined call that is shown, too.
             let shown = (&from.function, from.line);
-            let settings = format!("{:?} {:?} {shown:?}", self.lines, self.settings);
+            let settings = format!(
+                "{:?} {:?} {shown:?} {was_signal}",
+                self.lines, self.settings
+            );
             let came = format!("{}:{} {:?} by {reason}", to.function, to.line, to.key);
             let before = self
                 .went
@@ -347,9 +353,10 @@ impl<'a> Walk<'a> {
         let back = match motion {
             _ if !is_step => return,
             ByInstruction("stepBack") if is_in_frame || self.at.sp >= from.sp => {
-                match is_in_frame || self.at.function == from.function {
-                    true => ByInstruction("next"),
-                    false => ByInstruction("stepIn"),
+                // A call, or something else that pushes a word.
+                match self.at.sp.wrapping_sub(from.sp) {
+                    8 => ByInstruction("stepIn"),
+                    _ => ByInstruction("next"),
                 }
             }
             Request("next") if was_whole && is_in_frame => Move::Command(":reverse-next"),
@@ -371,7 +378,8 @@ impl<'a> Walk<'a> {
     }
 
     fn note(&mut self, text: String) {
-        let first = self.trail.len().saturating_sub(4);
+        let shown = super::number("WALKS_TRAIL", 4) as usize;
+        let first = self.trail.len().saturating_sub(shown);
         let trail = self.trail[first..].join("; ");
         self.wrong.push(format!("{text}\n  after {trail}"));
     }
