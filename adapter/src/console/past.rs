@@ -39,7 +39,7 @@ fn run(call: &mut Call<'_>) -> Result<String, RequestError> {
             let stops = list(call.session);
             let prefix = &call.session.settings.command_prefix;
             let more = match stops.len() {
-                0 | 1 if call.session.debugger.is_recorded() => {
+                0 | 1 if call.session.debugger.is_recording() => {
                     format!(
                         "the program is recorded: `{prefix}reverse-next` steps back, `{prefix}recording` says more"
                     )

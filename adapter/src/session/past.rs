@@ -55,14 +55,16 @@ pub fn go(session: &mut Session, way: Way) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Goes back: in the recording, if the program is recorded, or else to a past stop. The stop is reported
+/// Goes back: in the recording, unless there is none or it has ended, or else to a past stop. The stop is reported
 /// once it is found.
 ///
 /// # Errors
 /// The thread is not stopped, the recording has ended, or no past stop is there; the error says what to
 /// do instead.
 pub fn go_back(session: &mut Session, thread: ThreadId, way: Backward) -> Result<(), RequestError> {
-    if session.debugger.is_recorded() {
+    let debugger = &session.debugger;
+    // Without past stops, the error says why the recording has ended.
+    if debugger.is_recording() || debugger.is_recorded() && !debugger.has_past() {
         session.debugger.go_back(thread, way)?;
         forget_shown(session);
         return Ok(());
@@ -165,11 +167,7 @@ fn forget_shown(session: &mut Session) {
 
 /// Sends the client whether it can step back, if that has changed.
 pub fn announce(session: &mut Session) {
-    let recording = session.debugger.recording();
-    let has_past = match recording {
-        Some(recording) => recording.ended.is_none(),
-        None => session.debugger.has_past(),
-    };
+    let has_past = session.debugger.is_recording() || session.debugger.has_past();
     if std::mem::replace(&mut session.past.is_announced, has_past) != has_past {
         let capabilities = ChangedCapabilities::of_past(has_past);
         session.event("capabilities", &CapabilitiesEventBody { capabilities });

@@ -57,6 +57,7 @@ impl Debugger {
             };
             let children = std::mem::take(&mut process.children);
             self.drain_all_messages();
+            self.note_recording_ended_early();
             self.emit(Event::Exited(status));
             self.inferior.process = None;
             self.inferior.close_memory();

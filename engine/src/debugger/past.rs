@@ -193,7 +193,7 @@ impl Debugger {
             && !self.inferior.non_stop
             && self.state() == State::Stopped
             && !self.is_post_mortem()
-            && !self.is_recorded()
+            && !self.is_recording()
     }
 
     fn keep_present_stop(&mut self) {

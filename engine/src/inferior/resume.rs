@@ -227,7 +227,7 @@ impl Inferior {
         // signals without a handler, after which the program goes on at the same place.
         let is_before = match status {
             Some(ThreadEvent::Replayed(ReplayStop::Reached)) => true,
-            Some(ThreadEvent::Signal(signal)) => signal != Signal::TRAP && self.os.is_recorded(),
+            Some(ThreadEvent::Signal(signal)) => signal != Signal::TRAP && self.os.is_recording(),
             _ => false,
         };
         if is_before && let Some(state) = self.thread_mut(thread) {

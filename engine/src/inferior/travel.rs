@@ -322,7 +322,7 @@ impl Inferior {
     /// # Errors
     /// The system has no memory or processes left.
     pub(crate) fn begin_trial(&mut self, thread: ThreadId) -> Result<(), String> {
-        if !self.os.is_recorded() || self.trial.is_some() {
+        if !self.os.is_recording() || self.trial.is_some() {
             return Ok(());
         }
         self.write_registers(thread);

@@ -93,6 +93,10 @@ pub trait Recordings {
     fn is_recorded(&self) -> bool {
         false
     }
+    /// Returns whether the process is recorded, and the recording has not ended.
+    fn is_recording(&self) -> bool {
+        false
+    }
     /// Returns the address of a system call instruction whose calls are not the program's; `None`: the process
     /// is not recorded.
     fn own_system_call(&self) -> Option<LoadAddr> {

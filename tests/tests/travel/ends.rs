@@ -1,7 +1,8 @@
 //! What ends a recording, and what does not.
 
 use super::{
-    announced, go, recorded_as, return_to_present, reverse, reverse_to_begin, run_to_end, step_back,
+    announced, go, recorded_as, return_to_present, reverse, reverse_to_begin, run_to_end, shown,
+    step_back,
 };
 use serde_json::json;
 use stillpoint_tests::Fixture;
@@ -27,6 +28,44 @@ fn a_thread_ends_the_recording_and_debugging_goes_on() {
     client.set_breakpoints(&fixture, &[]);
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
+}
+
+#[test]
+fn past_stops_are_kept_after_the_end_of_a_recording() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded_as(&fixture, "thread", "alone");
+    client.set_breakpoints(&fixture, &["beat", "joined"]);
+    client.continue_to(&fixture, "beat");
+    let listed = shown(&mut client, ":past");
+    assert!(listed.contains("breakpoint in beat"), "{listed}");
+    client.continue_to(&fixture, "joined");
+    assert_eq!(client.evaluate("total"), "1005");
+    assert_eq!(announced(&client), [true, false, true]);
+    go(&mut client, "reverseContinue", &["goto"]);
+    client.expect_line(&fixture, "beat");
+    assert_eq!(client.evaluate("total"), "5");
+    return_to_present(&mut client);
+    // What is changed and called, is the program itself.
+    assert_eq!(client.evaluate("total = 7"), "7");
+    shown(&mut client, "add(20)");
+    client.next();
+    assert_eq!(client.evaluate("total"), "28");
+    let console = client.output("console");
+    assert!(!console.contains("begins anew"), "{console}");
+    assert!(!console.contains("copy of the recorded"), "{console}");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+}
+
+#[test]
+fn a_program_that_ends_without_a_stop_says_why_its_recording_ended() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded_as(&fixture, "thread", "alone");
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    let console = client.output("console");
+    let note = "The recording had ended before the program: ";
+    assert!(console.contains(note), "{console}");
 }
 
 #[test]

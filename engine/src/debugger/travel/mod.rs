@@ -102,6 +102,11 @@ impl Debugger {
         self.inferior.os().is_recorded()
     }
 
+    /// Returns whether the program is recorded, and the recording has not ended: there is a way back in it.
+    pub fn is_recording(&self) -> bool {
+        self.inferior.os().is_recording()
+    }
+
     /// Returns whether a replay is shown in place of the recorded program.
     pub fn is_in_replay(&self) -> bool {
         self.travel.head.is_some() || self.travel.search.is_some()
@@ -225,7 +230,7 @@ impl Debugger {
     /// # Errors
     /// The system has no memory or processes left.
     pub(crate) fn begin_trial(&mut self, thread: ThreadId) -> Result<(), Error> {
-        if self.is_recorded() {
+        if self.is_recording() {
             self.note_once(TRIED);
         }
         let begun = self.inferior.begin_trial(thread);
@@ -238,7 +243,7 @@ impl Debugger {
     /// # Errors
     /// As [`Debugger::begin_trial`].
     pub(crate) fn prepare_change(&mut self) -> Result<(), Error> {
-        if !self.is_recorded() || self.inferior.is_trial() {
+        if !self.is_recording() || self.inferior.is_trial() {
             return Ok(());
         }
         // The end of a file's recording is shown again as it is.
@@ -254,13 +259,13 @@ impl Debugger {
 
     /// Returns whether [`Debugger::prepare_change`] has nothing left to do.
     pub(crate) fn is_prepared_for_change(&self) -> bool {
-        !self.is_recorded() || self.inferior.is_trial() || self.travel.is_changed
+        !self.is_recording() || self.inferior.is_trial() || self.travel.is_changed
     }
 
     /// Begins the recording anew if the debugger has changed the program.
     pub(crate) fn settle_change(&mut self) {
         self.inferior.end_trial();
-        if std::mem::take(&mut self.travel.is_changed) {
+        if std::mem::take(&mut self.travel.is_changed) && self.is_recording() {
             let thread = self.current_thread();
             if let Some(thread) = thread {
                 self.inferior.write_registers(thread);
@@ -515,16 +520,31 @@ impl Debugger {
         Vote::stop(reason_again(before))
     }
 
-    /// Says once why the recording has ended before the program.
+    /// Says at a stop, once, why the recording has ended before the program.
     pub(super) fn note_end_of_recording(&mut self) {
-        if !self.is_recorded() || self.travel.noted.contains("end") {
-            return;
-        }
-        if let Some(why) = self.recording().and_then(|state| state.ended) {
-            self.travel.noted.insert("end");
+        if let Some(why) = self.take_end_of_recording() {
             let text = format!("The recording has ended: {why}. The program runs on.\n");
             self.emit(Event::Note(text));
         }
+    }
+
+    /// Says the same when the program has ended without a stop since then.
+    pub(super) fn note_recording_ended_early(&mut self) {
+        if let Some(why) = self.take_end_of_recording() {
+            let text = format!("The recording had ended before the program: {why}.\n");
+            self.emit(Event::Note(text));
+        }
+    }
+
+    /// Returns why the recording has ended, once.
+    fn take_end_of_recording(&mut self) -> Option<String> {
+        const END: &str = "end";
+        if !self.is_recorded() || self.is_recording() || self.travel.noted.contains(END) {
+            return None;
+        }
+        let why = self.recording()?.ended?;
+        self.travel.noted.insert(END);
+        Some(why)
     }
 }
 

@@ -102,6 +102,12 @@ impl Copies {
         self.absorb(ThreadId(pid), event)
     }
 
+    /// Takes the copies of others in.
+    pub fn take_over(&self, others: &Copies) {
+        let others = others.0.borrow().clone();
+        self.0.borrow_mut().extend(others);
+    }
+
     /// Takes a thread in that was created in a copy.
     pub fn add(&self, pid: i32) {
         self.0.borrow_mut().insert(pid);

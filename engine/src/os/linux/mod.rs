@@ -158,7 +158,9 @@ impl LinuxBackend {
 
     /// Returns the next stop of the recorded program, or of its replay.
     fn next_recorded_stop(&mut self) -> Option<(ThreadId, ThreadEvent)> {
-        self.recording.as_mut()?.next_stop()
+        // An end that was seen while a past stop was kept.
+        let end = self.past.ends.pop();
+        end.or_else(|| self.recording.as_mut()?.next_stop())
     }
 
     /// Drains the signalfd.
@@ -189,7 +191,7 @@ impl Backend for LinuxBackend {
                 self.signal(started.pid, Signal(libc::SIGKILL));
                 record::failure(launch, &error)
             })?;
-            self.recording = Some(Box::new(recording));
+            self.record_by(recording);
         }
         self.open_memory(started.pid)?;
         Ok(started.pid)

@@ -79,8 +79,13 @@ impl Processes for LinuxBackend {
     /// A seccomp(2) filter may kill it.
     fn is_confined(&self, pid: i32) -> bool {
         if let Some(recording) = &self.recording {
-            // The filter of the recorder lets the debugger's calls in replays pass.
-            return !recording.is_replay_shown();
+            /// The number of its filters, which the kernel tells since 5.9.
+            const FILTERS: &str = "Seccomp_filters";
+            // The filter of the recorder lets the debugger's calls pass; in the program they would not be recorded.
+            return match recording.is_going_on() {
+                true => !recording.is_replay_shown(),
+                false => procfs::status_number(pid, FILTERS) != Some(1),
+            };
         }
         procfs::status_number(pid, "Seccomp") != Some(0)
     }

@@ -12,6 +12,15 @@ use dwarf::LoadAddr;
 use std::path::Path;
 
 impl LinuxBackend {
+    /// Records, or shows a recording, from now on. Copies that the recorder makes and those of past stops are kept
+    /// apart from the debuggee together.
+    pub(super) fn record_by(&mut self, recording: Recording) {
+        let copies = recording.recorder.copies();
+        copies.take_over(&self.copies);
+        self.copies = copies.clone();
+        self.recording = Some(Box::new(recording));
+    }
+
     /// Opens the memory of the process that is shown.
     fn open_shown(&mut self) {
         let pid = self.recording.as_ref().map(|it| it.shown_pid());
@@ -26,6 +35,11 @@ impl LinuxBackend {
 impl Recordings for LinuxBackend {
     fn is_recorded(&self) -> bool {
         self.recording.is_some()
+    }
+
+    fn is_recording(&self) -> bool {
+        let recording = self.recording.as_ref();
+        recording.is_some_and(|recording| recording.is_going_on())
     }
 
     fn own_system_call(&self) -> Option<LoadAddr> {
@@ -49,7 +63,7 @@ impl Recordings for LinuxBackend {
         patches: &[(LoadAddr, Vec<u8>)],
     ) -> Result<(), String> {
         let recording = super::record::begin_at_stop(thread.0, patches)?;
-        self.recording = Some(Box::new(recording));
+        self.record_by(recording);
         Ok(())
     }
 
@@ -175,7 +189,7 @@ impl Recordings for LinuxBackend {
         let file = dwarf::open_regular(path).map_err(|error| format!("cannot be read: {error}"))?;
         let recording = Recording::open(file, program).map_err(|error| error.to_string())?;
         let pid = recording.shown_pid();
-        self.recording = Some(Box::new(recording));
+        self.record_by(recording);
         self.guarded = false;
         self.open_memory(pid).map_err(|error| error.to_string())?;
         Ok(pid)

@@ -6,13 +6,13 @@
 //! and read like it. One more replay can be kept aside, stopped: the place that a search has begun at.
 
 use super::super::super::thread_state::SIGNAL_BYTES;
-use super::difference;
 use super::log::Log;
 use super::recorder::Recorder;
 use super::registers::Registers;
 use super::replay::{Replay, Replayed};
 use super::stored::Stored;
 use super::tracee::{Stop, Tracee, poll_stop};
+use super::difference;
 use crate::ids::{Signal, ThreadId};
 use crate::os::event::NextLook;
 use crate::os::recording::{Divergence, KeptFor, OtherState, RecordingState, ReplayStop};
@@ -321,6 +321,11 @@ impl Recording {
             None => &self.recorder.patches,
         };
         patches.set(addr.0, original);
+    }
+
+    /// Returns whether the program is recorded: the recording has not ended.
+    pub fn is_going_on(&self) -> bool {
+        self.recorder.ended.is_none()
     }
 
     /// Interrupts the program, or the replay that is shown.
