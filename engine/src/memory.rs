@@ -1,4 +1,4 @@
-//! The debuggee's memory as the program would read it: without our patches. While all threads are
+//! The debuggee's memory as the program would read it: without our patches, and jumps of a recorder. While all threads are
 //! stopped, each page is read once.
 
 use crate::os::Backend;
@@ -123,6 +123,7 @@ impl<'a> ProcessMemory<'a> {
                 let whole = self.os.read_memory(LoadAddr(base), page.as_mut_slice()) == PAGE;
                 // Now: a patch may be removed while the page is still cached.
                 self.patches.hide(LoadAddr(base), page.as_mut_slice());
+                self.os.hide_jumps(LoadAddr(base), page.as_mut_slice());
                 whole.then_some(page)
             });
             match page {
@@ -158,6 +159,7 @@ impl Memory for ProcessMemory<'_> {
             len: buffer.len(),
         })?;
         self.patches.hide(addr, buffer);
+        self.os.hide_jumps(addr, buffer);
         Ok(())
     }
 }

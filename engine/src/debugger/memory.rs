@@ -5,7 +5,6 @@ use super::{Debugger, State};
 use crate::arch::MAX_INSTRUCTION_BYTES;
 use crate::ids::error::Error;
 use crate::inferior::Inferior;
-use crate::memory::PatchedCode as _;
 use crate::os::Mapping;
 use dwarf::LoadAddr;
 use std::path::Path;
@@ -69,7 +68,7 @@ impl Debugger {
             }
         }
         bytes.truncate(done);
-        self.inferior.sites.hide(addr, &mut bytes);
+        self.inferior.hide_patches(addr, &mut bytes);
         if bytes.is_empty() && self.inferior.pads.distance(addr) == 0 {
             return Err(self.no_memory("read", addr, &[]));
         }

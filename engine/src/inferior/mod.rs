@@ -455,6 +455,12 @@ impl Inferior {
         }
     }
 
+    /// Puts the program's own code in the place of patches, in bytes that were read at an address.
+    pub(crate) fn hide_patches(&self, addr: LoadAddr, bytes: &mut [u8]) {
+        self.sites.hide(addr, bytes);
+        self.os.hide_jumps(addr, bytes);
+    }
+
     /// Writes memory as the program would. Returns the number of bytes written before the first
     /// that could not be.
     pub(crate) fn write_memory(&mut self, addr: LoadAddr, bytes: &[u8]) -> usize {

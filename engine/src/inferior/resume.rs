@@ -5,6 +5,7 @@
 use super::displaced::{PastSite, REGION, free_place};
 use super::thread::{RegisterCache, RunState, Thread};
 use super::{Inferior, StopCause};
+use crate::arch::Flow;
 use crate::ids::{Signal, ThreadId};
 use crate::os::{RegisterSet, ReplayStop, Resume, SystemCall, ThreadEvent};
 use dwarf::LoadAddr;
@@ -252,13 +253,14 @@ impl Inferior {
             registers.set_pc(copy);
             return Some(registers);
         }
-        // Between two repetitions, a search must find the thread at the instruction.
-        let is_repeated = |inferior: &Self| {
+        // Between two repetitions, a search must find the thread at the instruction. The kernel tells the program
+        // where it has made a system call.
+        let stays = |inferior: &Self| {
             let instruction = inferior.arch.read(&inferior.memory(), site);
-            instruction.is_some_and(|instruction| instruction.is_repeated())
+            instruction.is_some_and(|it| it.is_repeated() || it.flow == Flow::SystemCall)
         };
         let may_copy = self.os.can_execute_copy(site)
-            && (!self.os.is_recorded() || self.pads.has_copy(site) || !is_repeated(self));
+            && (!self.os.is_recorded() || self.pads.has_copy(site) || !stays(self));
         for _ in 0..2 {
             let os = &*self.os;
             let memory = crate::memory::ProcessMemory::uncached(os, &self.sites);

@@ -243,6 +243,7 @@ impl Sites {
         // A thread that runs through a jump would never reach this site.
         self.end_jumps_over(addr, os);
         let trap = self.arch.breakpoint();
+        os.give_way(addr, trap.len());
         let mut original = TrapBytes::default();
         let under = &mut original[..trap.len()];
         if os.read_memory(addr, under) != trap.len() {
@@ -373,6 +374,7 @@ impl Sites {
         let Some(len) = self.arch.jump_bytes() else {
             return false;
         };
+        os.give_way(addr, len);
         let mut original = [0; MAX_JUMP_BYTES];
         let there = &mut original[..len];
         if os.read_memory(addr, there) != len {

@@ -78,7 +78,11 @@ impl Present {
 
 const PAST: Error = Error::InThePast("it cannot be run");
 
-impl Recordings for PastView {}
+impl Recordings for PastView {
+    fn hide_jumps(&self, addr: LoadAddr, bytes: &mut [u8]) {
+        self.ask(|host| host.hide_jumps(addr, bytes));
+    }
+}
 
 impl Backend for PastView {
     fn waker(&self) -> Waker {

@@ -97,6 +97,11 @@ pub trait Recordings {
     fn is_recording(&self) -> bool {
         false
     }
+    /// Removes the recorder's jumps that a patch of the debugger would change, in what is shown: `len` bytes at an
+    /// address. What is read there then, is the program's code.
+    fn give_way(&self, _: LoadAddr, _len: usize) {}
+    /// Puts the program's code in the place of the recorder's jumps, in bytes that were read at an address.
+    fn hide_jumps(&self, _: LoadAddr, _: &mut [u8]) {}
     /// Returns the address of a system call instruction whose calls are not the program's; `None`: the process
     /// is not recorded.
     fn own_system_call(&self) -> Option<LoadAddr> {

@@ -9,6 +9,7 @@ mod fronts;
 mod hits;
 mod present;
 mod repeats;
+mod replaced;
 mod signals;
 mod steps;
 mod walks;

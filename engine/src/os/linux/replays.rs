@@ -42,6 +42,18 @@ impl Recordings for LinuxBackend {
         recording.is_some_and(|recording| recording.is_going_on())
     }
 
+    fn give_way(&self, addr: LoadAddr, len: usize) {
+        if let Some(recording) = &self.recording {
+            recording.give_way(addr, len);
+        }
+    }
+
+    fn hide_jumps(&self, addr: LoadAddr, bytes: &mut [u8]) {
+        if let Some(recording) = &self.recording {
+            recording.hide_jumps(addr, bytes);
+        }
+    }
+
     fn own_system_call(&self) -> Option<LoadAddr> {
         self.recording.as_ref()?;
         Some(super::record::OWN_CALL)

@@ -372,7 +372,7 @@ impl Recorder {
         if !self.patches.is_empty() {
             self.running.resumed_at = self.running.tracee.registers()?.pc();
         }
-        (self.buffer).make_room(&self.running.tracee, &self.patches, &mut self.log)?;
+        (self.buffer).note_restored(&self.running.tracee, &self.patches, &mut self.log);
         self.run();
         Ok(())
     }

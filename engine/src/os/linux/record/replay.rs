@@ -453,7 +453,7 @@ impl Replay {
     }
 
     fn fill(&mut self, log: &Log) -> Result<(), Divergence> {
-        let ready = (self.refill).fill(&self.running.tracee, log, self.next, &self.patches);
+        let ready = (self.refill).fill(&self.running.tracee, log, self.next);
         ready.map_err(|error| self.refused(log, &error))
     }
 

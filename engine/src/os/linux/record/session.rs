@@ -12,7 +12,7 @@ use super::registers::Registers;
 use super::replay::{Replay, Replayed};
 use super::stored::Stored;
 use super::tracee::{Stop, Tracee, poll_stop};
-use super::difference;
+use super::{buffer, difference};
 use crate::ids::{Signal, ThreadId};
 use crate::os::event::NextLook;
 use crate::os::recording::{Divergence, KeptFor, OtherState, RecordingState, ReplayStop};
@@ -321,6 +321,25 @@ impl Recording {
             None => &self.recorder.patches,
         };
         patches.set(addr.0, original);
+    }
+
+    /// Removes the recorder's jumps that a patch of the debugger in this range of what is shown would change.
+    pub fn give_way(&self, addr: LoadAddr, len: usize) {
+        let tracee = match &self.shown {
+            Some(replay) => &replay.running.tracee,
+            None => &self.recorder.running.tracee,
+        };
+        let range = addr.0..addr.0.saturating_add(len as u64);
+        for site in self.log().segments.sites() {
+            if let Err(error) = buffer::give_way(tracee, site, &range) {
+                tracing::debug!(%error, site, "a jump of the recorder stays");
+            }
+        }
+    }
+
+    /// Puts the program's code in the place of the recorder's jumps, in bytes that were read at an address.
+    pub fn hide_jumps(&self, addr: LoadAddr, bytes: &mut [u8]) {
+        self.log().segments.hide(addr.0, bytes);
     }
 
     /// Returns whether the program is recorded: the recording has not ended.

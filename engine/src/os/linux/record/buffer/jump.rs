@@ -24,6 +24,7 @@ use super::zones::{JUMP_LEN, SLOT_LEN, Zones};
 use crate::arch::{Arch, Flow};
 use dwarf::LoadAddr;
 use std::io;
+use std::ops::Range;
 
 /// The system call instruction.
 pub const CALL: [u8; 2] = [0x0f, 0x05];
@@ -40,19 +41,43 @@ const ALIGNMENT: u64 = 16;
 /// Length in bytes of a jump whose displacement is other code, at most.
 pub const PUN_LEN: u64 = 6;
 
-/// Restores the instruction at a site whose jump has a displacement that patches of the debugger
-/// change. Returns whether it was one.
+/// How far before a patch of the debugger a site may be that has to give way to it.
+const REACH: u64 = (CALL.len() + SHORT_REACH) as u64 + JUMP_LEN;
+
+/// Restores the instruction at a site if a patch in this range would change its jump, or what that leads to.
 ///
 /// # Errors
 /// The process has ended.
-pub fn restore(tracee: &Tracee, site: u64, patches: &Patches) -> io::Result<bool> {
-    let is_pun = |bytes: &[u8]| matches!(bytes, [JUMP, _] | [IGNORED_PREFIX, JUMP]);
-    let is_changed = patches.overlap(&(site + CALL_LEN..site + PUN_LEN))
-        && is_pun(&tracee.read(site, CALL.len()));
-    if is_changed {
-        tracee.write(site, &CALL)?;
+pub fn give_way(tracee: &Tracee, site: u64, range: &Range<u64>) -> io::Result<()> {
+    if site >= range.end || range.start - range.start.min(site) > REACH {
+        return Ok(());
     }
-    Ok(is_changed)
+    let overlaps = |start: u64, len: u64| start < range.end && range.start < start + len;
+    let is_in_the_way = match *tracee.read(site, CALL.len()) {
+        [JUMP, _] | [IGNORED_PREFIX, JUMP] => overlaps(site, PUN_LEN),
+        [SHORT_JUMP, distance] => {
+            let padding = site + CALL_LEN + u64::from(distance);
+            overlaps(site, CALL_LEN) || overlaps(padding, JUMP_LEN)
+        }
+        _ => false,
+    };
+    match is_in_the_way {
+        true => tracee.write(site, &CALL),
+        false => Ok(()),
+    }
+}
+
+/// Returns the code whose patches may stand against a jump at a site, or against the code that it needs: of a patch
+/// before it, the last bytes may be those of the instruction.
+pub fn around(site: u64) -> Range<u64> {
+    site.saturating_sub(JUMP_LEN)..site.saturating_add(CODE_LEN as u64)
+}
+
+/// Returns whether the instruction at a site is there, besides patches.
+pub fn is_call(tracee: &Tracee, site: u64, patches: &Patches) -> bool {
+    let mut code = tracee.read(site, CALL.len());
+    patches.hide(site, &mut code);
+    code == CALL
 }
 
 /// Returns what has to be written so that the system call instruction at `site` jumps to the stub;

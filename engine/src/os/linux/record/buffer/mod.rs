@@ -12,7 +12,7 @@
 //! - A signal with a handler is held, as always, until the next call that stops: which is the
 //!   very next one then. If the signal has interrupted a call of the stub, the program repeats that
 //!   call with a stop, so a call that blocks does not delay the signal (`stops`).
-//! - A jump needs the code behind it. Where the debugger has a patch there, the instruction is restored.
+//! - A jump needs the code behind it. Where the debugger writes a patch there, the instruction is restored before.
 //! - A snapshot is not taken while the thread is in the stub. One that is taken between events has
 //!   records; a replay from it skips as many.
 //! - The processes that the program starts have a copy of the stub, which leaves all calls to the slots.
@@ -30,7 +30,7 @@ mod stub;
 mod words;
 mod zones;
 
-pub use jump::PUN_LEN;
+pub use jump::{PUN_LEN, give_way};
 pub use layout::{NEXT_RECORD, PASSED_END, is_own, is_record};
 pub use refill::{Arrival, Refill};
 pub use segments::{Record, Segments};
@@ -150,7 +150,7 @@ impl Buffer {
         log: &mut Log,
         patches: &Patches,
     ) -> io::Result<()> {
-        if patches.overlap(&(site..site + jump::CODE_LEN as u64)) {
+        if patches.overlap(&jump::around(site)) {
             return Ok(());
         }
         let code = head.read(site, jump::CODE_LEN);
@@ -161,27 +161,26 @@ impl Buffer {
             for (at, bytes) in &written {
                 head.write(*at, bytes)?;
             }
-            log.segments.add_jump(log.events.len(), site, written);
+            (log.segments).add_jump(log.events.len(), site, &code, written);
         }
         Ok(())
     }
 
-    /// Removes the jumps that the debugger's patches change.
-    ///
-    /// # Errors
-    /// The program has ended.
-    pub fn make_room(&mut self, head: &Tracee, patches: &Patches, log: &mut Log) -> io::Result<()> {
+    /// Adds to the log that jumps have given way to patches of the debugger.
+    pub fn note_restored(&mut self, head: &Tracee, patches: &Patches, log: &mut Log) {
         if patches.is_empty() {
-            return Ok(());
+            return;
         }
         for (site, state) in &mut self.sites {
-            if *state == Site::Jump && jump::restore(head, *site, patches)? {
+            if *state == Site::Jump
+                && patches.overlap(&jump::around(*site))
+                && jump::is_call(head, *site, patches)
+            {
                 *state = Site::Left;
                 let written = (*site, jump::CALL.into());
                 log.segments.add_code(log.events.len(), written);
             }
         }
-        Ok(())
     }
 
     /// A program has a thread more: calls that may wait stop from now on.

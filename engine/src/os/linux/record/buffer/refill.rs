@@ -57,25 +57,14 @@ impl Refill {
     }
 
     /// Puts in the records before an event, to which the program runs next, where the program had them: so
-    /// the word of the next record is as it was. Removes the jumps that the debugger's patches change.
+    /// the word of the next record is as it was.
     ///
     /// # Errors
     /// The process has ended.
-    pub fn fill(
-        &mut self,
-        tracee: &Tracee,
-        log: &Log,
-        event: usize,
-        patches: &Patches,
-    ) -> io::Result<()> {
+    pub fn fill(&mut self, tracee: &Tracee, log: &Log, event: usize) -> io::Result<()> {
         let Some(skipped) = self.skipped else {
             return Ok(());
         };
-        if !patches.is_empty() {
-            for site in log.segments.sites() {
-                jump::restore(tracee, site, patches)?;
-            }
-        }
         let skipped = match self.filled {
             Some(filled) if filled == event => return Ok(()),
             Some(_) => 0,
@@ -114,7 +103,7 @@ impl Refill {
             return Ok(Arrival::AtEvent);
         }
         let words = Words::read(tracee).ok_or_else(gone)?;
-        let mut registers = tracee.registers()?;
+        let mut registers = tracee.registers_at_call()?;
         if move_to_site(&words, &mut registers) {
             registers.write(tracee.thread());
         }
@@ -124,9 +113,11 @@ impl Refill {
                 false => Ok(Arrival::AtEvent),
             };
         }
-        for (at, bytes) in log.segments.code_at(event) {
-            let range = *at..at + jump::PUN_LEN;
-            if !patches.overlap(&range) {
+        // Where the debugger has patches, the instruction stays.
+        let code = log.segments.code_at(event);
+        let is_free = |at: &u64| !patches.overlap(&jump::around(*at));
+        if code.iter().all(|(at, _)| is_free(at)) {
+            for (at, bytes) in code {
                 tracee.write(*at, bytes)?;
             }
         }

@@ -2,6 +2,7 @@
 
 use super::super::bounded;
 use super::super::log::Written;
+use super::jump::CALL;
 use super::layout::HEADER;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,6 +14,9 @@ const MOST_SITES: usize = 1 << 20;
 /// More than what is written to the code at one event.
 const MOST_WRITTEN: usize = 64;
 
+/// What is written in place of code has no more bytes.
+const LONGEST: u64 = 16;
+
 /// A part of a log, by the indices of events.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Segments {
@@ -22,9 +26,9 @@ pub struct Segments {
     /// What was written to the code of the program when an event began.
     #[serde(deserialize_with = "bounded::table::<_, _, MOST_SITES>")]
     code: BTreeMap<usize, Code>,
-    /// The instructions of the program that are jumps, or were.
+    /// The code of the program that is, or was, replaced, by its address.
     #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_SITES>")]
-    sites: Vec<u64>,
+    replaced: Vec<Replaced>,
     #[serde(skip)]
     calls: usize,
     #[serde(skip)]
@@ -34,6 +38,38 @@ pub struct Segments {
 /// What was written to the code at one event.
 #[derive(Default, Serialize, Deserialize)]
 struct Code(#[serde(deserialize_with = "bounded::list::<_, _, _, MOST_WRITTEN>")] Vec<Written>);
+
+/// Code of the program in whose place the recorder has written.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Replaced {
+    /// Its address.
+    pub addr: u64,
+    /// What was written.
+    pub by: Box<[u8]>,
+    /// What was there: a system call instruction, or padding.
+    pub original: Box<[u8]>,
+}
+
+impl Replaced {
+    /// Puts the program's code in the place of what was written, in bytes that were read at an address.
+    fn hide(&self, addr: u64, bytes: &mut [u8]) {
+        let end = addr.saturating_add(bytes.len() as u64);
+        let (from, to) = (
+            self.addr.max(addr),
+            self.addr.saturating_add(self.by.len() as u64).min(end),
+        );
+        if from >= to {
+            return;
+        }
+        let own = (from - self.addr) as usize..(to - self.addr) as usize;
+        let place = &mut bytes[(from - addr) as usize..(to - addr) as usize];
+        if let (Some(by), Some(original)) = (self.by.get(own.clone()), self.original.get(own))
+            && place == by
+        {
+            place.copy_from_slice(original);
+        }
+    }
+}
 
 impl Segments {
     /// Returns the number of calls that were made without a stop.
@@ -60,11 +96,23 @@ impl Segments {
         true
     }
 
-    /// Adds the code of a jump at `site` that was written when an event began.
-    pub fn add_jump(&mut self, event: usize, site: u64, written: Vec<Written>) {
-        self.sites.push(site);
-        for written in written {
-            self.add_code(event, written);
+    /// Adds the code of a jump that was written when an event began. `code`: that of the program, from the jump on.
+    pub fn add_jump(&mut self, event: usize, site: u64, code: &[u8], written: Vec<Written>) {
+        for (addr, bytes) in written {
+            let offset = addr
+                .checked_sub(site)
+                .and_then(|it| usize::try_from(it).ok());
+            let original = offset.and_then(|offset| code.get(offset..)?.get(..bytes.len()));
+            if let Some(original) = original {
+                let at = self.replaced.partition_point(|it| it.addr < addr);
+                let replaced = Replaced {
+                    addr,
+                    by: bytes.clone(),
+                    original: original.into(),
+                };
+                self.replaced.insert(at, replaced);
+            }
+            self.add_code(event, (addr, bytes));
         }
     }
 
@@ -97,19 +145,32 @@ impl Segments {
     /// Forgets all but the jumps, which stay in the program.
     pub fn clear(&mut self) {
         *self = Segments {
-            sites: std::mem::take(&mut self.sites),
+            replaced: std::mem::take(&mut self.replaced),
             ..Segments::default()
         };
     }
 
     /// Forgets the jumps: another program is executed.
     pub fn forget_jumps(&mut self) {
-        self.sites.clear();
+        self.replaced.clear();
     }
 
     /// Returns the instructions of the program that are jumps, or were.
     pub fn sites(&self) -> impl Iterator<Item = u64> {
-        self.sites.iter().copied()
+        let calls = self.replaced.iter().filter(|it| *it.original == CALL);
+        calls.map(|it| it.addr)
+    }
+
+    /// Puts the program's code in the place of jumps, in bytes that were read at an address.
+    pub fn hide(&self, addr: u64, bytes: &mut [u8]) {
+        let end = addr.saturating_add(bytes.len() as u64);
+        let first = self
+            .replaced
+            .partition_point(|it| it.addr < addr.saturating_sub(LONGEST));
+        let all = self.replaced.get(first..).unwrap_or(&[]);
+        for replaced in all.iter().take_while(|it| it.addr < end) {
+            replaced.hide(addr, bytes);
+        }
     }
 
     /// Returns the records before an event.
@@ -207,13 +268,46 @@ mod tests {
     #[test]
     fn code_is_kept_in_the_order_of_its_writes() {
         let mut segments = Segments::default();
-        segments.add_jump(5, 48, vec![(16, [1].into())]);
+        let code = [0x0f, 5, 0x90, 0x90, 0xc3];
+        let jump = vec![(16, [1].into()), (48, [0xeb, 0].into())];
+        segments.add_jump(5, 48, &code, jump);
         segments.add_code(5, (32, [2].into()));
         let all = segments.code_at(5).iter().map(|it| it.0);
-        assert_eq!(all.collect::<Vec<_>>(), [16, 32]);
+        assert_eq!(all.collect::<Vec<_>>(), [16, 48, 32]);
         assert!(segments.code_at(4).is_empty());
         segments.clear();
         assert!(segments.code_at(5).is_empty() && segments.bytes() == 0);
         assert_eq!(segments.sites().collect::<Vec<_>>(), [48]);
+    }
+
+    #[test]
+    fn jumps_are_hidden_where_they_are() {
+        let mut segments = Segments::default();
+        // A call, a return, and padding that holds the jump.
+        let code = [0x0f, 5, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0xcc];
+        let jump = [0xe9, 1, 2, 3, 4];
+        let written = vec![
+            (9, [9; 4].into()),
+            (103, jump.into()),
+            (100, [0xeb, 1].into()),
+        ];
+        segments.add_jump(0, 100, &code, written);
+        assert_eq!(segments.sites().collect::<Vec<_>>(), [100]);
+        let replaced = [0xeb, 1, 0xc3, 0xe9, 1, 2, 3, 4, 0xcc];
+        for start in 0..replaced.len() {
+            for end in start..=replaced.len() {
+                let mut read = replaced[start..end].to_vec();
+                segments.hide(100 + start as u64, &mut read);
+                assert_eq!(read, code[start..end], "{start}..{end}");
+            }
+        }
+        let mut other = [0xeb, 2, 0xc3, 0xe9, 1, 2, 3, 5];
+        segments.hide(100, &mut other);
+        assert_eq!(
+            other,
+            [0xeb, 2, 0xc3, 0xe9, 1, 2, 3, 5],
+            "other code is there"
+        );
+        segments.hide(u64::MAX - 4, &mut other);
     }
 }

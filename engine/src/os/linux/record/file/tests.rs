@@ -49,7 +49,7 @@ fn log() -> Log {
     }
     assert!(log.segments.set(4, records.into()));
     log.segments
-        .add_jump(5, 0x4000, vec![(0x4000, [1, 2].into())]);
+        .add_jump(5, 0x4000, &[0x0f, 5], vec![(0x4000, [1, 2].into())]);
     log
 }
 
