@@ -197,7 +197,18 @@ impl Debugger {
             self.begin_call(thread.ok_or(Error::NoProcess)?, call, purpose)?;
             return Err(Error::Calling);
         }
-        evaluated
+        let place = match &evaluated {
+            Ok(evaluated) => match evaluated.value.place {
+                ValueLocation::Memory(addr, None) => Some(addr),
+                _ => None,
+            },
+            Err(Error::Unreadable(unreadable)) => Some(unreadable.addr),
+            Err(_) => None,
+        };
+        match place.and_then(|addr| self.not_loaded_there(addr)) {
+            Some(why) => Err(why),
+            None => evaluated,
+        }
     }
 
     /// Makes a value available to expressions: as `$1` if it is the first one, and as `$_` until

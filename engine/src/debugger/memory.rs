@@ -124,6 +124,22 @@ impl Debugger {
         }
     }
 
+    /// In the past of a recorded program, the images are those of its present. Returns the error for an address in one
+    /// that is not loaded in what is shown; `None`: it is, or no replay is shown.
+    pub(super) fn not_loaded_there(&self, addr: LoadAddr) -> Option<Error> {
+        let is_shown = !self.is_in_replay() || self.inferior.os().read_memory(addr, &mut [0]) != 0;
+        let image = self.images.modules.at(addr).filter(|_| !is_shown)?;
+        let name = image.module.path().file_name().unwrap_or_default();
+        Some(Error::NoMemory {
+            what: "read",
+            addr,
+            why: format!(
+                "`{}` is not loaded yet at this place of the recording",
+                name.display()
+            ),
+        })
+    }
+
     fn no_memory(&self, what: &'static str, addr: LoadAddr, mappings: &[Mapping]) -> Error {
         let why = match mapping_at(addr, mappings) {
             _ if self.inferior.pads.distance(addr) == 0 => {

@@ -1,7 +1,9 @@
 //! Questions to the past: the last write of a value, what log messages and tracepoints would have told,
 //! and what happens to calls and assignments there.
 
-use super::{recorded, recorded_as, return_to_present, reverse, shown, step_back};
+use super::{
+    recorded, recorded_as, return_to_present, reverse, reverse_to_begin, shown, step_back,
+};
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
@@ -171,5 +173,23 @@ fn change_of_the_program_begins_the_recording_anew() {
     client.expect_line(&fixture, "filled");
     let told = client.output("console") + &client.output("important");
     assert!(told.contains("recording begins anew"), "{told}");
+    client.disconnect();
+}
+
+#[test]
+fn variables_of_a_library_are_not_there_before_it_is_loaded() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "round");
+    client.set_breakpoints(&fixture, &[]);
+    let optind = "*(int *)&optind";
+    assert_eq!(client.evaluate(optind), "1");
+    reverse_to_begin(&mut client);
+    assert_eq!(client.evaluate("total"), "0", "the program is loaded");
+    let frame = client.top_frame()["id"].clone();
+    let asked = json!({"expression": optind, "frameId": frame});
+    let why = client.request_error("evaluate", asked);
+    assert!(why.contains("`libc.so.6` is not loaded yet"), "{why}");
+    return_to_present(&mut client);
+    assert_eq!(client.evaluate(optind), "1");
     client.disconnect();
 }
