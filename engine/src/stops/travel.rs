@@ -33,6 +33,8 @@ pub(crate) enum Goal {
     Write,
     /// The event of the recording of this index.
     Event(usize),
+    /// A hit of a breakpoint by its number since the recording began.
+    Hit(NumberedHit),
     /// Nothing: log messages and tracepoints are evaluated from the start on.
     Tell,
 }
@@ -42,6 +44,16 @@ impl Goal {
     pub fn is_statement(self) -> bool {
         matches!(self, Goal::Step | Goal::Instruction | Goal::Caller)
     }
+}
+
+/// A hit of a breakpoint, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NumberedHit {
+    pub breakpoint: BreakpointId,
+    /// 1: the first since the recording began.
+    pub number: u64,
+    /// The hits at the end of the search itself, which no pass counts: 0 or 1.
+    pub at_end: u64,
 }
 
 /// What a pass of the search does.
@@ -161,6 +173,10 @@ pub(crate) enum Next {
     ReplaySteps,
     /// There is nothing before the end of the search: the recording begins.
     Begin,
+    /// The end of the search is what is searched.
+    End,
+    /// The breakpoint was hit only so often until the end of the search.
+    Fewer(u64),
     /// What one replay has counted, another has not.
     Lost,
     /// The replay of log messages has ended: show again what was shown.
@@ -213,9 +229,13 @@ impl Search {
         Search {
             goal,
             end,
-            phase: match approaches && !behind.near && goal.is_statement() {
-                true => Phase::Near,
-                false => Phase::Count,
+            phase: match goal {
+                Goal::Hit(hit) => Phase::Last(Awaited {
+                    targets: BTreeMap::from([(hit.breakpoint, hit.number)]),
+                    other: 0,
+                }),
+                _ if approaches && !behind.near && goal.is_statement() => Phase::Near,
+                _ => Phase::Count,
             },
             first: after,
             base: match behind {
@@ -417,6 +437,14 @@ impl Search {
             _ if self.goal == Goal::Tell => return Next::Told,
             // A pass of such a search ends before.
             _ if matches!(self.goal, Goal::Event(_)) => return Next::Lost,
+            Phase::Last(_) if let Goal::Hit(wanted) = self.goal => {
+                let passed = hits.get(&wanted.breakpoint).map_or(0, |hits| hits.passed);
+                let all = passed + wanted.at_end;
+                return match all == wanted.number {
+                    true => Next::End,
+                    false => Next::Fewer(all),
+                };
+            }
             Phase::Near => {
                 let passes = hits.values().map(|hits| hits.passed).max().unwrap_or(0);
                 self.phase = self.approaching(passes);
@@ -451,6 +479,7 @@ impl Search {
                 | Goal::Caller
                 | Goal::Write
                 | Goal::Event(_)
+                | Goal::Hit(_)
                 | Goal::Tell => 0,
             },
         };
@@ -464,6 +493,7 @@ impl Search {
             | Goal::Caller
             | Goal::Write
             | Goal::Event(_)
+            | Goal::Hit(_)
             | Goal::Tell => Phase::Last(awaited),
         };
         Next::Replay

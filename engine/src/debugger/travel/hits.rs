@@ -1,15 +1,97 @@
-//! The hits that breakpoints have at a place in the past, as their hit conditions need them: those until the
-//! end of the search, without those between the place and the end.
+//! Hits by their numbers: one is gone to, and breakpoints get those that they have at a place in the past, as
+//! their hit conditions need them: those until the end of the search, without those between the place and the
+//! end.
 
+use super::search::Searched;
 use crate::debugger::dispatch::Shown;
 use crate::debugger::{Debugger, State, Vote};
+use crate::ids::error::Error;
 use crate::ids::{BreakpointId, HitCondition, ThreadId};
 use crate::inferior::ReplayFrom;
 use crate::os::KeptFor;
+use crate::stops::breakpoint::Spec;
 use crate::stops::event::StopReason;
+use crate::stops::travel::{Goal, NumberedHit};
 use std::collections::BTreeMap;
 
+/// A breakpoint whose hits can be gone to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BreakpointPlace {
+    /// Its number.
+    pub id: BreakpointId,
+    /// What it is set on: `FILE:LINE`, a function, an address, or the name of data.
+    pub place: String,
+}
+
 impl Debugger {
+    /// Goes to a hit of a breakpoint by its number (1: the first since the recording began), before or behind
+    /// the shown place; the stop is reported once it is found. Hits are counted whose condition holds. Cost: the
+    /// recording runs once from its begin up to there.
+    ///
+    /// # Errors
+    /// As [`Debugger::go_back`]; there is no such breakpoint. That it was hit less often is a note, and the
+    /// program is shown where it is.
+    pub fn go_to_hit(
+        &mut self,
+        thread: ThreadId,
+        breakpoint: BreakpointId,
+        number: u64,
+    ) -> Result<(), Error> {
+        let fail = |why: &str| Err(Error::NoSuchPast(why.to_owned()));
+        if number == 0 {
+            return fail("there is no hit 0: hits are numbered from 1 on");
+        }
+        let breakpoints = &self.stops.breakpoints;
+        if !breakpoints.all.contains_key(&breakpoint) || breakpoints.is_hidden(breakpoint) {
+            return fail("there is no such breakpoint");
+        }
+        // What a search refuses, it has to refuse before another place is shown.
+        self.begin_of_search(thread)?;
+        // It may be behind the shown place.
+        self.return_to_head();
+        let (at, _) = self.begin_of_search(thread)?;
+        let shown = self.shown_by_stop(thread);
+        let there = self.hits_of_stop(thread, &shown.reason);
+        self.travel.behind = Default::default();
+        let goal = Goal::Hit(NumberedHit {
+            breakpoint,
+            number,
+            at_end: there.get(&breakpoint).copied().unwrap_or(0).min(1),
+        });
+        self.begin_search(thread, at, 0, Searched::of(goal));
+        Ok(())
+    }
+
+    /// Returns the breakpoints of the client, in the order in which they were set, without exceptions.
+    pub fn breakpoint_places(&self) -> Vec<BreakpointPlace> {
+        let all = self.stops.breakpoints.all.iter();
+        let places = all.filter_map(|(id, breakpoint)| {
+            let place = match &breakpoint.spec {
+                Spec::Line { source, line, .. } => format!("{}:{line}", source.display()),
+                Spec::Function(name) => name.clone(),
+                Spec::Instruction(address) => address.to_string(),
+                Spec::Code(code, line) => format!("{}:{line}", code.label()),
+                Spec::Data(data) => data.name.clone(),
+                Spec::FramePlaces => return None,
+            };
+            let is_shown = breakpoint.mark.is_none() && !self.stops.breakpoints.is_hidden(*id);
+            is_shown.then_some(BreakpointPlace { id: *id, place })
+        });
+        places.collect()
+    }
+
+    /// Returns the breakpoints that the shown stop is at.
+    pub fn breakpoints_of_stop(&self) -> Vec<BreakpointId> {
+        match self.present_reason() {
+            Some(
+                StopReason::Breakpoint(ids)
+                | StopReason::BreakpointError(ids, _)
+                | StopReason::Data(ids, _),
+            ) => ids,
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the hits of breakpoints that have happened where a thread has stopped.
     pub(super) fn hits_of_stop(
         &mut self,
@@ -52,13 +134,14 @@ impl Debugger {
             return vote;
         }
         let search = self.travel.search.as_ref();
+        let is_numbered = search.is_some_and(|it| matches!(it.search.goal, Goal::Hit(_)));
         let reason = match search.is_some_and(|it| it.search.goal.is_statement()) {
             true => StopReason::Step,
             false => reason,
         };
         let counted = self.end_counting();
         // A search that began where the recording begins has nothing to count.
-        if !self.has_hit_conditions() || self.is_at_end(thread) {
+        if is_numbered || !self.has_hit_conditions() || self.is_at_end(thread) {
             self.finish_search(counted);
             return Vote::Stop(reason, shown);
         }

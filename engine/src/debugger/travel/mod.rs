@@ -27,6 +27,7 @@ use crate::stops::event::{Event, StopReason};
 use crate::stops::search_end::SearchEnd;
 use crate::stops::travel::{Behind, Goal};
 use dwarf::LoadAddr;
+pub use hits::BreakpointPlace;
 use search::{Searched, Searching};
 use std::collections::{BTreeMap, BTreeSet};
 use steps::rows_for;
@@ -141,7 +142,7 @@ impl Debugger {
             Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
         };
         let rows = match goal {
-            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Tell => Vec::new(),
+            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Hit(_) | Goal::Tell => Vec::new(),
             Goal::Step | Goal::Instruction | Goal::Caller => {
                 self.searched_rows(thread, goal, rows_for(goal, steps.0))?
             }
@@ -154,7 +155,7 @@ impl Debugger {
             Goal::Step | Goal::Instruction | Goal::Caller => {
                 self.place_in_frame(thread, at.registers.pc())
             }
-            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Tell => None,
+            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Hit(_) | Goal::Tell => None,
         };
         let searched = Searched {
             rows,

@@ -273,6 +273,7 @@ impl Debugger {
             let is_wanted = match goal {
                 _ if approaches => near == Some(*id),
                 Goal::Write => data == Some(*id),
+                Goal::Hit(wanted) => wanted.breakpoint == *id,
                 Goal::Stop
                 | Goal::Step
                 | Goal::Instruction
@@ -281,7 +282,9 @@ impl Debugger {
                 | Goal::Tell => breakpoints.is_hidden(*id) == goal.is_statement(),
             };
             let is_silent = breakpoints.message(*id).is_some() || breakpoints.trace(*id).is_some();
-            *passed > 0 && is_wanted && !is_silent
+            // A log message that is gone to tells nothing.
+            let is_gone_to = matches!(goal, Goal::Hit(_));
+            *passed > 0 && is_wanted && (is_gone_to || !is_silent)
         });
         let hits = counted.map(|(id, passed)| {
             let hits = Hits {
@@ -330,7 +333,7 @@ impl Debugger {
         let next = searching.search.on_stop(ids, led, line);
         let goal = searching.search.goal;
         match (next, goal) {
-            (Next::Found, Goal::Stop | Goal::Step | Goal::Instruction) => {
+            (Next::Found, Goal::Stop | Goal::Step | Goal::Instruction | Goal::Hit(_)) => {
                 Some(self.on_found(thread, reason.clone(), shown.clone()))
             }
             (Next::Found, Goal::Write) => {
@@ -377,6 +380,20 @@ impl Debugger {
             }
             Next::Begin => self.show_begin(),
             Next::Told => self.end_telling(),
+            Next::End => {
+                let before = self.abandon_search();
+                self.inferior.set_state(State::Running);
+                Vote::stop(before.map_or(StopReason::Pause, |shown| shown.reason))
+            }
+            Next::Fewer(hits) => {
+                let times = match hits {
+                    1 => "once".to_owned(),
+                    hits => format!("{hits} times"),
+                };
+                self.fail_replay(&format!(
+                    "the breakpoint was hit {times} since the recording began"
+                ))
+            }
             Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
             Next::Found => {
                 let shown = Shown {
@@ -478,9 +495,15 @@ impl Debugger {
             (self.stops.breakpoints).set_hits(*id, before.saturating_sub(*passed));
         }
         for (id, passed) in passes {
-            let before = hits.get(&id).copied().unwrap_or(0);
-            let counted = search.counted(id).unwrap_or(passed);
-            let at = before.saturating_sub(counted).saturating_add(passed);
+            let at = match search.goal {
+                // Its pass began with the recording, and has numbered the hits of all.
+                Goal::Hit(_) => passed,
+                _ => {
+                    let before = hits.get(&id).copied().unwrap_or(0);
+                    let counted = search.counted(id).unwrap_or(passed);
+                    before.saturating_sub(counted).saturating_add(passed)
+                }
+            };
             self.stops.breakpoints.set_hits(id, at);
         }
         if let Some(origin) = &origin {

@@ -268,3 +268,23 @@ fn replay_that_misses_what_another_has_counted_is_noticed() {
     assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Replay);
     assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Lost);
 }
+
+#[test]
+fn numbered_hit_is_the_end_or_was_not_reached() {
+    let wanted = |number| NumberedHit {
+        breakpoint: A,
+        number,
+        at_end: 1,
+    };
+    let begun = |number| search(Goal::Hit(wanted(number)), 0);
+    // The first pass stops there.
+    let mut there = begun(3);
+    assert_eq!(there.targets(), BTreeMap::from([(A, 3)]));
+    assert_eq!(there.on_stop(&[], Led::Own, no_line), Next::Run);
+    assert_eq!(there.on_stop(&[B], Led::Own, no_line), Next::Run);
+    assert_eq!(there.on_stop(&[A], Led::Own, no_line), Next::Found);
+    // Two before the end, and one there.
+    assert_eq!(begun(3).at_end(&hits(&[(A, 2)])), Next::End);
+    assert_eq!(begun(4).at_end(&hits(&[(A, 2)])), Next::Fewer(3));
+    assert_eq!(begun(2).at_end(&hits(&[])), Next::Fewer(1));
+}
