@@ -75,6 +75,7 @@ static COMMANDS: &[Command] = &[
     past::REVERSE_FINISH,
     past::REVERSE_CONTINUE,
     past::LAST_WRITE,
+    past::HIT,
     past::REPLAY,
     past::RECORD,
     past::RECORDING,

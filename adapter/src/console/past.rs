@@ -1,8 +1,10 @@
 //! The commands for the past: earlier stops, ways back, and the recording.
 
 use super::{Call, Command, Complete};
+use crate::context;
 use crate::context::past::{
-    changes, difference_of_runs, list, list_of_calls, listed, recording, size, state_of, told,
+    NOT_RECORDED, changes, difference_of_runs, list, list_of_calls, listed, recording, size,
+    state_of, told,
 };
 use crate::files::recordings;
 use crate::protocol::RequestError;
@@ -148,6 +150,34 @@ pub const LAST_WRITE: Command = Command {
     complete: Complete::Expression,
 };
 
+pub const HIT: Command = Command {
+    name: "hit",
+    arguments: "N [BREAKPOINT]",
+    help: "go to a hit of a breakpoint by its number",
+    more: "Goes to the Nth hit since the recording began, back or forward. Hits are counted whose condition holds, \
+           also those before the breakpoint was set. BREAKPOINT is its place: FILE:LINE, a function, an address, or \
+           the name of watched data. Without it, the breakpoint that the program is stopped at is meant, or the \
+           only one. It needs a recording (setting `record`).",
+    when: RequiredState::Stopped,
+    run: |call| {
+        let (number, place) = call
+            .arguments
+            .split_once(char::is_whitespace)
+            .unwrap_or((call.arguments, ""));
+        let Some(number) = number.parse().ok().filter(|it| *it > 0) else {
+            return Err(call.usage_error(&HIT, format!("`{number}` is not the number of a hit")));
+        };
+        let place = place.trim();
+        let place = place.strip_prefix("of ").unwrap_or(place).trim();
+        let breakpoint = past::breakpoint_at(call.session, place)?;
+        past::go_to_hit(call.session, call.thread()?, breakpoint, number)?;
+        // For clients a command is no resume.
+        call.session.report_continued();
+        Ok(String::new())
+    },
+    complete: Complete::Words(|_, _| Vec::new()),
+};
+
 pub const REPLAY: Command = Command {
     name: "replay",
     arguments: "",
@@ -248,9 +278,6 @@ pub const DIFF_RUNS: Command = Command {
     complete: Complete::Words(|_, _| Vec::new()),
 };
 
-const NOT_RECORDED: &str = "the program is not recorded; the command `record` begins here, or set `record` to true in \
-     the launch settings";
-
 fn number_of_call(word: &str) -> Result<usize, RequestError> {
     let number = word.parse();
     number.map_err(|_| RequestError::Other(format!("`{word}` is not the number of a system call")))
@@ -260,19 +287,12 @@ fn number_of_call(word: &str) -> Result<usize, RequestError> {
 fn calls(session: &mut Session, from: &str) -> Result<String, RequestError> {
     /// So many are listed.
     const MOST: usize = 20;
-    if recording(session).is_none() {
-        return Err(RequestError::Other(NOT_RECORDED.to_owned()));
-    }
-    let before = session.debugger.calls_before_shown();
     let from = match from {
-        "" => (before + 1).saturating_sub(MOST).max(1),
-        from => number_of_call(from)?,
+        "" => None,
+        from => Some(number_of_call(from)?),
     };
-    let calls = session.debugger.recorded_calls(from, MOST);
-    match calls.is_empty() {
-        true => Ok("no system calls were recorded there".to_owned()),
-        false => Ok(list_of_calls(&calls, before)),
-    }
+    let calls = context::past::calls(session, from, MOST)?;
+    Ok(list_of_calls(&calls).trim_end().to_owned())
 }
 
 /// Writes the recording to a file; an empty path: to one in a folder for recordings.

@@ -41,6 +41,62 @@ pub struct Recording {
     pub ended: Option<String>,
 }
 
+/// Arguments of `stillpoint/systemCalls`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SystemCallsArguments {
+    /// The number of the first one, from 1 on; missing: the last ones before the shown place are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<i64>,
+    /// How many are wanted: 20 if missing, 200 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<i64>,
+}
+
+/// The response to `stillpoint/systemCalls`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SystemCalls {
+    /// System calls of the recording, in their order.
+    pub calls: Vec<SystemCall>,
+    /// How many were made before the shown place: the number of the last of these.
+    pub before: u64,
+}
+
+/// A system call of a recording.
+#[derive(Serialize, Deserialize, Debug, Default, Clone)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SystemCall {
+    /// Its number in the order of calls, from 1 on.
+    pub number: u64,
+    /// Its name.
+    pub name: String,
+    /// What the kernel returned: an error is its negative number.
+    pub result: i64,
+    /// The call with arguments, result, and what was read, as text.
+    pub text: String,
+}
+
+/// Arguments of `stillpoint/visitCall`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct VisitCallArguments {
+    /// The number of the system call, from 1 on.
+    pub number: i64,
+}
+
+/// Arguments of `stillpoint/visitHit`.
+#[derive(Serialize, Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct VisitHitArguments {
+    /// The id of the breakpoint, as `setBreakpoints` has returned it; missing: the one that the program is
+    /// stopped at, or the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakpoint_id: Option<i64>,
+    /// The number of the hit, from 1 on.
+    pub number: i64,
+}
+
 /// A stop that can be shown.
 #[derive(Serialize, Deserialize, Debug, Default, Clone)]
 #[serde(rename_all = "camelCase", default)]

@@ -10,7 +10,7 @@ use crate::requests::execution::granularity;
 use crate::requests::{Effect, InThePast, Request};
 use crate::session::handles::thread_id;
 use crate::session::{Session, past};
-use engine::{Backward, StepKind};
+use engine::{Backward, BreakpointId, StepKind};
 use serde::{Deserialize, Serialize};
 
 /// Goes back to where a thread's last step began.
@@ -131,6 +131,85 @@ impl Request for VisitStop {
         let number = arguments.number.map(|number| number.unsigned_abs());
         past::visit(session, number)
     }
+}
+
+/// Returns system calls of the recording.
+pub enum SystemCalls {}
+
+impl Request for SystemCalls {
+    const COMMAND: &'static str = "stillpoint/systemCalls";
+    const EFFECT: Effect = Effect::Reads;
+    type Arguments = protocol::SystemCallsArguments;
+    type Body = protocol::SystemCalls;
+
+    fn handle(
+        session: &mut Session,
+        arguments: protocol::SystemCallsArguments,
+    ) -> Result<protocol::SystemCalls, RequestError> {
+        /// So many are returned if the client asks for no number.
+        const USUAL: i64 = 20;
+        /// So many at most.
+        const MOST: i64 = 200;
+        let from = arguments.from.map(index).transpose()?;
+        let count = arguments.count.unwrap_or(USUAL).clamp(0, MOST);
+        context::past::calls(session, from, count as usize)
+    }
+}
+
+/// Goes to behind a system call of the recording.
+pub enum VisitCall {}
+
+impl Request for VisitCall {
+    const COMMAND: &'static str = "stillpoint/visitCall";
+    const EFFECT: Effect = Effect::Runs;
+    type Arguments = protocol::VisitCallArguments;
+    type Body = ();
+
+    fn handle(
+        session: &mut Session,
+        arguments: protocol::VisitCallArguments,
+    ) -> Result<(), RequestError> {
+        let thread = session.debugger.current_thread();
+        let thread = thread.ok_or(engine::Error::NotStopped)?;
+        past::go_to_call(session, thread, index(arguments.number)?)?;
+        // For clients this request is no resume.
+        session.report_continued();
+        Ok(())
+    }
+}
+
+/// Goes to a hit of a breakpoint.
+pub enum VisitHit {}
+
+impl Request for VisitHit {
+    const COMMAND: &'static str = "stillpoint/visitHit";
+    const EFFECT: Effect = Effect::Runs;
+    type Arguments = protocol::VisitHitArguments;
+    type Body = ();
+
+    fn handle(
+        session: &mut Session,
+        arguments: protocol::VisitHitArguments,
+    ) -> Result<(), RequestError> {
+        let thread = session.debugger.current_thread();
+        let thread = thread.ok_or(engine::Error::NotStopped)?;
+        let breakpoint = match arguments.breakpoint_id {
+            // No breakpoint has a number that is none.
+            Some(id) => BreakpointId(u32::try_from(id).unwrap_or(0)),
+            None => past::breakpoint_at(session, "")?,
+        };
+        let number = index(arguments.number)?;
+        past::go_to_hit(session, thread, breakpoint, number as u64)?;
+        // For clients this request is no resume.
+        session.report_continued();
+        Ok(())
+    }
+}
+
+/// Returns a number of what is counted from 1 on.
+fn index(number: i64) -> Result<usize, RequestError> {
+    let index = usize::try_from(number).ok().filter(|it| *it > 0);
+    index.ok_or_else(|| RequestError::Other(format!("{number} is no number: they begin with 1")))
 }
 
 /// Returns what differs between two stops.

@@ -3,7 +3,9 @@
 use super::Session;
 use crate::protocol::RequestError;
 use crate::protocol::{CapabilitiesEventBody, ChangedCapabilities};
-use engine::{Backward, Motion, PastStop, StepKind, StopReason, ThreadId, Watchable, Way};
+use engine::{
+    Backward, BreakpointId, Motion, PastStop, StepKind, StopReason, ThreadId, Watchable, Way,
+};
 use std::time::{Duration, Instant};
 
 /// How the description of a stop in the past of a recorded program begins.
@@ -116,6 +118,66 @@ pub fn go_to_call(
     let gone = session.debugger.go_to_call(thread, number);
     forget_shown(session);
     Ok(gone?)
+}
+
+/// Goes to a hit of a breakpoint, by its number since the recording began. The stop is reported once it is found.
+///
+/// # Errors
+/// The thread is not stopped, the program is not recorded, or there is no such breakpoint.
+pub fn go_to_hit(
+    session: &mut Session,
+    thread: ThreadId,
+    breakpoint: BreakpointId,
+    number: u64,
+) -> Result<(), RequestError> {
+    let gone = session.debugger.go_to_hit(thread, breakpoint, number);
+    forget_shown(session);
+    Ok(gone?)
+}
+
+/// Returns the breakpoint of the client at a place as it is written: `FILE:LINE`, of which the end of the path
+/// is enough, a function, an address, or the name of watched data. Without a place: the one that the program is
+/// stopped at, or the only one.
+///
+/// # Errors
+/// There is none, or there are several; the error lists the places.
+pub fn breakpoint_at(session: &Session, place: &str) -> Result<BreakpointId, RequestError> {
+    /// So many places are listed in an error.
+    const MOST: usize = 10;
+    let mut all = session.debugger.breakpoint_places();
+    all.retain(|it| !session.own_breakpoints.has(it.id));
+    let stopped_at = session.debugger.breakpoints_of_stop();
+    let is_at = |name: &str| {
+        let before = name.strip_suffix(place);
+        before.is_some_and(|it| it.is_empty() || it.ends_with(['/', '\\']) || it.ends_with("::"))
+    };
+    let found: Vec<BreakpointId> = match place {
+        "" => {
+            let own = all.iter().map(|it| it.id);
+            let hit: Vec<_> = own.clone().filter(|id| stopped_at.contains(id)).collect();
+            match hit.is_empty() {
+                true => own.collect(),
+                false => hit,
+            }
+        }
+        _ => (all.iter().filter(|it| is_at(&it.place)))
+            .map(|it| it.id)
+            .collect(),
+    };
+    let why = match (found.as_slice(), place) {
+        ([id], _) => return Ok(*id),
+        ([], "") => "there is no breakpoint; set one first".to_owned(),
+        ([], place) => format!("no breakpoint is at `{place}`"),
+        (_, "") => "there are several breakpoints; name the place of one".to_owned(),
+        (_, place) => format!("several breakpoints are at `{place}`; write more of the path"),
+    };
+    let places: Vec<&str> = (all.iter().take(MOST))
+        .map(|it| it.place.as_str())
+        .collect();
+    Err(RequestError::Other(match places.is_empty() {
+        true => why,
+        false => format!("{why}: {}", places.join(", ")),
+    }))
 }
 
 /// Goes to an event of the recording before the shown place. The stop is reported once it is found.

@@ -109,3 +109,51 @@ fn agents_learn_that_a_program_exits_and_go_back() {
     assert_contains(&stop, &["in the past\n", &line_of(&fixture, "done")]);
     agent.leave();
 }
+
+#[test]
+fn agents_go_to_hits_by_their_numbers() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut agent = Agent::start();
+    launch(&fixture, &mut agent, "done");
+    let place = line_of(&fixture, "added");
+    let hit = |number: u64| json!({"action": "reverse-continue", "to": place, "hit": number});
+    let stop = agent.call("debug_continue", hit(7));
+    assert_contains(&stop, &["in the past\n", &place, "value = 2"]);
+    let stop = agent.call("debug_continue", hit(20));
+    assert_contains(&stop, &["in the past\n", &place, "value = 7"]);
+    let without = json!({"action": "reverse-continue", "hit": 2});
+    agent.fail("debug_continue", without, "BAD_ARGUMENTS");
+    agent.fail("debug_continue", hit(0), "CANNOT_CONTINUE");
+    let list = agent.call("debug_breakpoint", json!({"action": "list"}));
+    assert!(
+        !list.contains(&place),
+        "it was for these calls only: {list}"
+    );
+    agent.leave();
+}
+
+#[test]
+fn agents_list_system_calls_and_go_to_one() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut agent = Agent::start();
+    launch(&fixture, &mut agent, "done");
+    let list = agent.call("debug_past", json!({"calls": 0}));
+    let writes = list.lines().filter(|line| line.contains("  write(fd = 1"));
+    let numbers = writes.filter_map(|line| line[1..].split_whitespace().next()?.parse().ok());
+    let numbers: Vec<u64> = numbers.collect();
+    assert!(numbers.len() >= 2, "{list}");
+    assert_eq!(
+        list.lines().filter(|it| it.starts_with('*')).count(),
+        1,
+        "{list}"
+    );
+    let stop = agent.call("debug_past", json!({"call": numbers[0]}));
+    assert_contains(&stop, &["in the past\n", "#"]);
+    let round = agent.call("debug_past", json!({"calls": numbers[0], "count": 1}));
+    assert!(
+        round.starts_with('*') && round.contains(" write(fd = 1"),
+        "{round}"
+    );
+    agent.fail("debug_past", json!({"call": 1_000_000}), "NO_SUCH_CALL");
+    agent.leave();
+}

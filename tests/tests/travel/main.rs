@@ -7,6 +7,7 @@ mod console;
 mod ends;
 mod fronts;
 mod hits;
+mod numbered;
 mod present;
 mod repeats;
 mod replaced;

@@ -15,6 +15,9 @@ use crate::session::past::{motion_of, reason_of};
 use engine::{Frame, FrameKey, Limits, Named};
 use std::collections::BTreeMap;
 
+/// How a recording begins where there is none.
+pub const NOT_RECORDED: &str = "the program is not recorded; the command `record` begins here, or set `record` to true in \
+     the launch settings";
 /// Maximum number of frames that are compared.
 const MAX_FRAMES: usize = 16;
 /// Maximum number of variables of a frame, and of static storage, that are compared.
@@ -58,6 +61,28 @@ pub fn recording(session: &Session) -> Option<protocol::Recording> {
             .filter(|_| session.debugger.is_in_replay())
             .map(|position| position as u64),
         ended: state.ended,
+    })
+}
+
+/// Returns system calls of the recording, so many at most; `from` `None`: the last ones before the shown
+/// place. Cost: the log before them is looked through.
+///
+/// # Errors
+/// The program is not recorded.
+pub fn calls(
+    session: &mut Session,
+    from: Option<usize>,
+    most: usize,
+) -> Result<protocol::SystemCalls, RequestError> {
+    if !session.debugger.is_recorded() {
+        return Err(RequestError::Other(NOT_RECORDED.to_owned()));
+    }
+    let before = session.debugger.calls_before_shown();
+    let from = from.unwrap_or((before + 1).saturating_sub(most)).max(1);
+    let calls = session.debugger.recorded_calls(from, most);
+    Ok(protocol::SystemCalls {
+        calls: calls.iter().map(runs::described).collect(),
+        before: before as u64,
     })
 }
 

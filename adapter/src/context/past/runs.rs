@@ -1,5 +1,6 @@
-//! The first difference between two runs as text.
+//! System calls of recordings, and the first difference between two runs, as text.
 
+use crate::protocol::{SystemCall, SystemCalls};
 use engine::os::{CallOfRun, RecordedCall, RunDifference};
 
 /// Arguments that are larger are written as addresses.
@@ -22,13 +23,26 @@ pub fn difference(same: usize, found: Option<&RunDifference>) -> String {
     )
 }
 
-/// Lists system calls by their numbers. `before`: so many were made before the shown place.
-pub fn list_of_calls(calls: &[RecordedCall], before: usize) -> String {
-    let line = |it: &RecordedCall| {
-        let mark = if it.number == before { '*' } else { ' ' };
-        format!("{mark} {:>6}  {}\n", it.number, text_of(&it.call))
+/// Describes a system call of a recording.
+pub fn described(call: &RecordedCall) -> SystemCall {
+    SystemCall {
+        number: call.number as u64,
+        name: call.call.name.clone(),
+        result: call.call.result,
+        text: text_of(&call.call),
+    }
+}
+
+/// Lists system calls by their numbers; the last one before the shown place is marked.
+pub fn list_of_calls(listed: &SystemCalls) -> String {
+    let line = |it: &SystemCall| {
+        let mark = if it.number == listed.before { '*' } else { ' ' };
+        format!("{mark} {:>6}  {}\n", it.number, it.text)
     };
-    calls.iter().map(line).collect()
+    match listed.calls.is_empty() {
+        true => "no system calls were recorded there\n".to_owned(),
+        false => listed.calls.iter().map(line).collect(),
+    }
 }
 
 fn text_of(call: &CallOfRun) -> String {

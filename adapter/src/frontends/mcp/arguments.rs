@@ -198,6 +198,9 @@ pub struct Continue {
     /// With "reverse-continue": go back to the last write that has changed this variable or
     /// expression.
     pub written: Option<String>,
+    /// With "reverse-continue" and `to`: the time that the program was there, counted from the start
+    /// (3: the third), before or after the shown place.
+    pub hit: Option<i64>,
     /// The thread that steps, by its number; the one that stopped last if missing.
     pub thread: Option<usize>,
     /// How many seconds to wait for the stop (30). Then the reply says that the program is
@@ -345,6 +348,13 @@ pub struct Past {
     pub present: bool,
     /// List the variables that have changed since this stop, until `stop` or the one that is shown.
     pub since: Option<i64>,
+    /// List system calls of the recording, with arguments and results, from this number on; 0: the
+    /// last ones before the shown place.
+    pub calls: Option<i64>,
+    /// How many system calls to list (20).
+    pub count: Option<i64>,
+    /// Go to behind the system call of this number.
+    pub call: Option<i64>,
 }
 
 /// Arguments of `debug_search`.

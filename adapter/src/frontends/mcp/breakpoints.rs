@@ -207,6 +207,13 @@ impl Session {
         self.remove_matching(|set| set.temporary).await.map(drop)
     }
 
+    /// Returns the adapter's id of a breakpoint, by its number.
+    pub fn id_of(&self, number: u32) -> Option<u32> {
+        let breakpoints = self.breakpoints();
+        let found = breakpoints.all.iter().find(|set| set.number == number);
+        found?.id()
+    }
+
     /// Returns number and location of the breakpoints with these adapter ids.
     pub fn names(&self, ids: &[u32]) -> Vec<String> {
         let breakpoints = self.breakpoints();

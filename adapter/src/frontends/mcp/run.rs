@@ -9,7 +9,7 @@ use super::session::Session;
 use super::text;
 use crate::protocol::{
     ContextArguments, DataBreakpointInfoArguments, StepArguments, StepBackArguments, StepBackKind,
-    StepInArguments, ThreadArguments, TraceCallArguments,
+    StepInArguments, ThreadArguments, TraceCallArguments, VisitHitArguments,
 };
 use crate::requests::{self, Next, Pause, ReverseContinue, StepBack, StepIn, StepOut};
 use std::time::Duration;
@@ -56,6 +56,7 @@ impl Session {
             (Phase::Held, _) => return Err(ToolError::held()),
             (Phase::Stopped, _) => {}
         }
+        let mut there = None;
         match input.action {
             Action::RunTo => {
                 let Some(place) = &input.to else {
@@ -66,12 +67,18 @@ impl Session {
                 self.add_temporary(BreakpointTarget::of(place), place)
                     .await?;
             }
-            Action::ReverseContinue => {
-                if let Some(place) = &input.to {
-                    self.add_temporary(BreakpointTarget::of(place), place)
-                        .await?;
+            Action::ReverseContinue => match &input.to {
+                Some(place) => {
+                    let target = BreakpointTarget::of(place);
+                    there = Some(self.add_temporary(target, place).await?);
                 }
-            }
+                None if input.hit.is_some() => {
+                    let message =
+                        "`hit` needs `to`; set it to FILE:LINE, a function name, or an address";
+                    return Err(ToolError::new("BAD_ARGUMENTS", message));
+                }
+                None => {}
+            },
             Action::Continue
             | Action::StepOver
             | Action::StepInto
@@ -86,6 +93,9 @@ impl Session {
         } else {
             let resumed = match (&input.written, input.action) {
                 (Some(expression), Action::ReverseContinue) => self.go_to_write(expression).await,
+                (None, Action::ReverseContinue) if input.hit.is_some() => {
+                    self.go_to_hit(there, input.hit.unwrap_or(0)).await
+                }
                 (_, action) => self.resume(action, self.thread_id(input.thread)?).await,
             };
             if let Err(error) = resumed {
@@ -104,6 +114,15 @@ impl Session {
             ..DataBreakpointInfoArguments::default()
         };
         self.link.request::<requests::LastWrite>(&data).await
+    }
+
+    /// Goes to a hit of a breakpoint, by the numbers of both.
+    async fn go_to_hit(&self, breakpoint: Option<u32>, number: i64) -> Result<(), ToolError> {
+        let hit = VisitHitArguments {
+            breakpoint_id: breakpoint.and_then(|it| self.id_of(it)).map(i64::from),
+            number,
+        };
+        self.link.request::<requests::VisitHit>(&hit).await
     }
 
     async fn resume(&self, action: Action, thread_id: i64) -> Result<(), ToolError> {

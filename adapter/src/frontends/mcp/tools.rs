@@ -195,7 +195,8 @@ const TOOLS: [ToolInfo; 19] = [
         "Earlier stops, as they were",
         "Lists the last stops of the program, shows one of them (stack, variables and memory of \
          then, in all threads; nothing can be changed), or lists the variables that changed between \
-         two. Cheaper than to run again when the program went too far.",
+         two. Cheaper than to run again when the program went too far. In a recorded program, it lists \
+         system calls and goes to behind one.",
         false,
         ToolSet::All,
     ),
