@@ -8,7 +8,7 @@ use serde_json::json;
 use stillpoint_tests::Fixture;
 
 #[test]
-fn a_thread_ends_the_recording_and_debugging_goes_on() {
+fn what_is_not_recorded_ends_the_recording_only() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded_as(&fixture, "thread", "alone");
     client.next();
@@ -21,7 +21,7 @@ fn a_thread_ends_the_recording_and_debugging_goes_on() {
     let console = client.output("console");
     assert!(console.contains("The recording has ended"), "{console}");
     let why = client.request_error("stepBack", json!({"threadId": client.thread()}));
-    assert!(why.contains("thread"), "{why}");
+    assert!(why.contains("priority inheritance"), "{why}");
     client.continue_to(&fixture, "joined");
     assert_eq!(client.evaluate("total"), "1005");
     client.next();

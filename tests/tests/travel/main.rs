@@ -13,6 +13,7 @@ mod repeats;
 mod replaced;
 mod signals;
 mod steps;
+mod threads;
 mod walks;
 
 use serde_json::{Value, json};

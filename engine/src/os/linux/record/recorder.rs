@@ -131,10 +131,9 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Stops before the program exits, and ends the recording at a thread: a debugger shows replays of one.
+    /// Stops before the program exits.
     pub fn serve_debugger(&mut self) {
         self.stops_before_exit = true;
-        self.records_threads = false;
     }
 
     /// Begins with a stopped process, a log of what it has done, and no snapshots.
@@ -313,7 +312,6 @@ impl Recorder {
                 ThreadEvent::Signal(signal) => Some(signal.0),
                 _ => None,
             };
-            self.turns.scheduler.hold(pid);
         }
         self.exiting = match event {
             ThreadEvent::Exiting(code) => Some(code),
@@ -327,8 +325,11 @@ impl Recorder {
         self.report_of(self.running.tracee.pid, event);
     }
 
-    /// Shows the debugger a stop of a thread.
+    /// Shows the debugger a stop of a thread, which does not run from now on.
     pub(super) fn report_of(&mut self, pid: i32, event: ThreadEvent) {
+        if !event.is_end() {
+            self.turns.scheduler.hold(pid);
+        }
         self.seen.push_back((pid, event));
     }
 

@@ -18,7 +18,7 @@ use crate::ids::{Signal, ThreadId};
 use crate::os::recording::{Difference, Divergence, Place};
 use crate::os::{Resume, ThreadEvent};
 use dwarf::LoadAddr;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::rc::Rc;
@@ -75,6 +75,8 @@ pub struct Replay {
     wants_to_go: bool,
     /// The thread that the debugger has interrupted while it ran.
     interrupting: Option<i32>,
+    /// Those that the debugger has interrupted while another one ran: they do not run until it resumes them.
+    held: BTreeSet<i32>,
     /// Whether it was interrupted in the stub of the buffer, and leaves that before it is seen.
     is_leaving: bool,
     /// Whether it stops when memory was mapped.
@@ -95,6 +97,8 @@ pub enum Replayed {
     GoesOn,
     /// It is stopped, as a debugger sees it: there are events.
     Seen,
+    /// It is stopped, since the thread that runs next waits for the debugger.
+    Held,
     /// It is stopped, and has mapped memory or created a thread.
     Mapped,
     /// It is stopped before the event that it was to stop at.
@@ -180,6 +184,7 @@ impl Replay {
             is_going: false,
             wants_to_go: false,
             interrupting: None,
+            held: BTreeSet::new(),
             is_leaving: false,
             sees_mappings: false,
             is_shown: false,
@@ -234,7 +239,7 @@ impl Replay {
                 }
                 Replayed::Reached | Replayed::End => return Ok(self),
                 // Of nothing that the program does.
-                Replayed::Seen | Replayed::Mapped => {
+                Replayed::Seen | Replayed::Mapped | Replayed::Held => {
                     for (_, event) in std::mem::take(&mut self.seen) {
                         if let ThreadEvent::Signal(signal) = event {
                             let text = format!("it raised signal {}", signal.0);
@@ -275,6 +280,7 @@ impl Replay {
     /// log says.
     pub fn resume(&mut self, thread: i32, how: Resume) {
         let is_step = how == Resume::Step;
+        self.held.remove(&thread);
         if let Some(thread) = self.thread_mut(thread) {
             thread.is_stepping = is_step;
         }
@@ -322,6 +328,9 @@ impl Replay {
             self.interrupting = Some(thread);
             return ptrace::interrupt(self.running.tracee.thread());
         }
+        if self.is_going {
+            self.held.insert(thread);
+        }
         self.seen.push_back((thread, ThreadEvent::Interrupted));
         Ok(())
     }
@@ -361,9 +370,10 @@ impl Replay {
         let outcome = self.handle(log, stop)?;
         if let Some(thread) = self.interrupting
             && thread != self.running.id
-            && outcome == Replayed::GoesOn
+            && matches!(outcome, Replayed::GoesOn | Replayed::Held)
         {
             // Another one runs now, and is interrupted for itself.
+            self.held.insert(thread);
             self.interrupting = None;
             self.seen.push_back((thread, ThreadEvent::Interrupted));
         }
@@ -389,6 +399,9 @@ impl Replay {
                 return Ok(None);
             }
             self.select(log)?;
+            if self.held.contains(&self.running.id) {
+                return Ok(Some(Replayed::Held));
+            }
             if self.pause_at == Some(self.next) {
                 self.pause_at = None;
                 return Ok(Some(Replayed::Reached));

@@ -221,7 +221,7 @@ impl Recording {
         self.seen
             .extend(seen.map(|(id, event)| (ThreadId(id), event)));
         let stop = match outcome {
-            Ok(Replayed::GoesOn | Replayed::Seen) => return,
+            Ok(Replayed::GoesOn | Replayed::Seen | Replayed::Held) => return,
             Ok(Replayed::Mapped) => ReplayStop::Mapped,
             Ok(Replayed::Reached) => ReplayStop::Reached,
             Ok(Replayed::End) => ReplayStop::End,

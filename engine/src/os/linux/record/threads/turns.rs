@@ -131,7 +131,6 @@ impl Recorder {
             if std::mem::take(&mut before.is_interrupting) {
                 // The kernel stops it for something else.
                 self.report_of(pid, ThreadEvent::Interrupted);
-                self.turns.scheduler.hold(pid);
             }
             self.others.insert(pid, before);
         }
@@ -212,7 +211,6 @@ impl Recorder {
         thread.outcome = Some(Outcome::Made);
         if std::mem::take(&mut thread.is_interrupting) {
             self.report_of(pid, ThreadEvent::Interrupted);
-            self.turns.scheduler.hold(pid);
         }
         self.turns.scheduler.add(pid);
         match self.turns.is_idle && self.seen.is_empty() {

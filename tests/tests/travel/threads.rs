@@ -1,0 +1,157 @@
+//! Programs with threads: their past has the threads that they had, where these were.
+
+use super::{go, recorded, return_to_present, reverse, run_to_end};
+use serde_json::{Value, json};
+use stillpoint_tests::{DapClient, Fixture};
+
+const SOURCE: &str = "c/travel_threads.c";
+
+fn thread_ids(client: &mut DapClient) -> Vec<i64> {
+    let body = client.request_ok("threads", json!({}));
+    let threads = body["threads"].as_array().expect("threads").iter();
+    let mut ids: Vec<i64> = threads.filter_map(|it| it["id"].as_i64()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Selects the thread of a stop.
+fn select(client: &mut DapClient, event: &Value) -> i64 {
+    let thread = event["threadId"].as_i64().expect("a thread");
+    client.select_thread(thread);
+    thread
+}
+
+#[test]
+fn threads_of_the_past_are_those_that_there_were() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "joined");
+    let present = thread_ids(&mut client);
+    let main = client.thread();
+    client.set_breakpoints(&fixture, &["release"]);
+    let event = reverse(&mut client);
+    assert_eq!(select(&mut client, &event), main);
+    let past = thread_ids(&mut client);
+    assert!(
+        past.len() == 4 && past.len() >= present.len(),
+        "{past:?} {present:?}"
+    );
+    for thread in &past {
+        client.select_thread(*thread);
+        let names = client.function_names();
+        let last = if *thread == main { "main" } else { "work" };
+        assert!(names.iter().any(|name| name == last), "{thread}: {names:?}");
+    }
+    client.select_thread(main);
+    return_to_present(&mut client);
+    assert_eq!(thread_ids(&mut client), present);
+    client.set_breakpoints(&fixture, &[]);
+    assert_eq!(run_to_end(&mut client), 0);
+    assert_eq!(client.output("stdout"), "15 60 1\n");
+}
+
+#[test]
+fn the_last_write_is_found_in_the_thread_that_wrote() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "done");
+    let main = client.thread();
+    let mut writers = Vec::new();
+    for _ in 0..6 {
+        let frame = client.top_frame()["id"].clone();
+        let arguments = json!({"name": "owner", "frameId": frame});
+        client.request_ok("stillpoint/lastWrite", arguments);
+        let event = client.expect_stopped_by(&["data breakpoint"]);
+        let writer = select(&mut client, &event);
+        client.expect_line(&fixture, "unlocked");
+        assert_ne!(writer, main);
+        assert_eq!(client.locals().len(), 2);
+        writers.push((writer, client.evaluate("own")));
+    }
+    for (writer, own) in &writers {
+        let same = writers.iter().filter(|it| it.0 == *writer);
+        assert!(same.clone().all(|it| it.1 == *own), "{writers:?}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn hits_of_all_threads_are_met_in_reverse() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "release");
+    client.set_breakpoints(&fixture, &["counted"]);
+    let mut hits = Vec::new();
+    for _ in 0..8 {
+        let event = go(&mut client, "continue", &["breakpoint"]);
+        let thread = select(&mut client, &event);
+        hits.push((thread, client.evaluate("counted"), client.evaluate("mixed")));
+    }
+    hits.pop();
+    for expected in hits.iter().rev() {
+        let event = reverse(&mut client);
+        let thread = select(&mut client, &event);
+        let found = (thread, client.evaluate("counted"), client.evaluate("mixed"));
+        assert_eq!(&found, expected);
+    }
+    // And forward again, into the present.
+    for expected in &hits[1..] {
+        let event = go(&mut client, "continue", &["breakpoint"]);
+        let thread = select(&mut client, &event);
+        let found = (thread, client.evaluate("counted"), client.evaluate("mixed"));
+        assert_eq!(&found, expected);
+    }
+    client.disconnect();
+}
+
+#[test]
+fn steps_of_a_thread_lead_over_what_waits_for_others() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "join");
+    client.next();
+    client.expect_line(&fixture, "joined");
+    assert_eq!(client.evaluate("sum"), "0");
+    client.next();
+    assert_eq!(client.evaluate("sum"), "10");
+    reverse(&mut client);
+    client.expect_line(&fixture, "join");
+    // Forward again in the past, and on from the present.
+    client.next();
+    client.expect_line(&fixture, "joined");
+    client.next();
+    assert_eq!(client.evaluate("sum"), "10");
+    client.set_breakpoints(&fixture, &[]);
+    assert_eq!(run_to_end(&mut client), 0);
+}
+
+#[test]
+fn a_pause_among_spinning_threads_can_be_gone_back_from() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "begin");
+    let first = client.thread();
+    client.continue_to(&fixture, "begin");
+    let second = client.thread();
+    let begun = client.evaluate("mixed");
+    client.set_breakpoints(&fixture, &[]);
+    while client.evaluate("mixed") == begun {
+        client.continue_();
+        client.pause();
+    }
+    client.set_breakpoints(&fixture, &["begin"]);
+    let event = reverse(&mut client);
+    if select(&mut client, &event) != second {
+        // The third thread had begun meanwhile.
+        let event = reverse(&mut client);
+        assert_eq!(select(&mut client, &event), second);
+    }
+    assert_eq!(client.evaluate("mixed"), begun);
+    let event = reverse(&mut client);
+    assert_eq!(select(&mut client, &event), first);
+    client.disconnect();
+}
+
+#[test]
+fn steps_back_are_refused_with_the_ways_that_there_are() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "join");
+    let why = client.request_error("stepBack", json!({"threadId": client.thread()}));
+    assert!(why.contains("last write"), "{why}");
+    client.disconnect();
+}
