@@ -148,10 +148,25 @@ fn a_pause_among_spinning_threads_can_be_gone_back_from() {
 }
 
 #[test]
-fn steps_back_are_refused_with_the_ways_that_there_are() {
+fn steps_back_stay_in_their_thread() {
     let fixture = Fixture::of(SOURCE);
-    let mut client = recorded(&fixture, "join");
-    let why = client.request_error("stepBack", json!({"threadId": client.thread()}));
-    assert!(why.contains("last write"), "{why}");
+    let mut client = recorded(&fixture, "owned");
+    let thread = client.thread();
+    client.set_breakpoints(&fixture, &[]);
+    let state = |client: &mut DapClient| {
+        let values = ["counted", "owner", "own", "nth"].map(|name| client.evaluate(name));
+        (client.top_frame()["line"].clone(), values)
+    };
+    let mut states = vec![state(&mut client)];
+    for _ in 0..3 {
+        client.next();
+        states.push(state(&mut client));
+    }
+    states.pop();
+    for expected in states.iter().rev() {
+        let event = go(&mut client, "stepBack", &["step"]);
+        assert_eq!(select(&mut client, &event), thread);
+        assert_eq!(&state(&mut client), expected);
+    }
     client.disconnect();
 }

@@ -124,13 +124,6 @@ impl Debugger {
     /// The thread is not stopped, or the program is not recorded (any more).
     pub fn go_back(&mut self, thread: ThreadId, way: Backward) -> Result<(), Error> {
         let (at, after) = self.begin_of_search(thread)?;
-        let has_threads = self.recording().is_some_and(|state| state.has_threads);
-        if has_threads && matches!(way, Backward::Step(..)) {
-            // Where one statement is left and entered again by a change of threads, a step would end early.
-            let why = "a program with threads cannot be stepped back in; go back to a breakpoint, or to the last \
-                       write of a value";
-            return Err(Error::NoSuchPast(why.to_owned()));
-        }
         let goal = match way {
             Backward::Continue => Goal::Stop,
             Backward::Step(super::StepKind::Out, _) => Goal::Caller,
