@@ -22,7 +22,7 @@ pub use debugger::past::PastStop;
 pub use debugger::stack::{Frame, FrameKind, Stack};
 pub use debugger::step::{Activation, GotoTarget};
 pub use debugger::trace::TracePlace;
-pub use debugger::travel::{Backward, BreakpointPlace};
+pub use debugger::travel::{Backward, BreakpointPlace, Hop, HopKind, Origin};
 pub use debugger::{
     Debugger, Evaluated, Extent, Granularity, LineCode, MutexWait, NamesStatus, RegisterGroup,
     ResumeScope, State, StepKind, SymbolInfo, ThreadInfo, Wait, Waiting,

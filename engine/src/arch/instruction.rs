@@ -1,5 +1,6 @@
 //! A decoded instruction, as the layers above see it.
 
+use super::copies::{Copying, Held};
 #[cfg(test)]
 use super::fixed;
 use super::{MAX_BREAKPOINT_BYTES, RegisterFile, aarch64, x86_64};
@@ -310,6 +311,21 @@ impl Instruction {
     /// Returns its memory operands; it has not been executed yet.
     pub fn accesses(&self, registers: &impl RegisterFile) -> Vec<Access> {
         in_set_of!(self, set, code => set::access::accesses(code, registers))
+    }
+
+    /// Returns whether it may set a register, or a part of it.
+    pub fn sets(&self, register: Register) -> bool {
+        in_set_of!(self, set, code => set::copies::sets(code, register))
+    }
+
+    /// Returns where bytes of a register were before it, by the registers before it.
+    pub fn loaded(&self, wanted: Held, before: &impl RegisterFile) -> Copying {
+        in_set_of!(self, set, code => set::copies::loaded(code, wanted, before))
+    }
+
+    /// Returns where bytes of memory were before it, if it has just stored there, by the registers behind it.
+    pub fn stored(&self, wanted: Held, behind: &impl RegisterFile) -> Copying {
+        in_set_of!(self, set, code => set::copies::stored(code, wanted, behind))
     }
 
     /// Returns the divisor of an integer division.

@@ -4,10 +4,12 @@
 pub(crate) mod aarch64;
 pub(crate) mod body;
 mod convention;
+mod copies;
 #[cfg(test)]
 pub(crate) mod fixed;
 pub(crate) mod flow;
 mod instruction;
+mod no_copies;
 mod no_repetitions;
 mod no_sequences;
 mod registers;
@@ -19,6 +21,7 @@ pub(crate) mod x86_64;
 pub(crate) use convention::{
     Composites, Convention, Landing, PointerGuard, TlsTemplate, VirtualBit,
 };
+pub(crate) use copies::{Copying, Held, Holder};
 pub(crate) use instruction::{
     Access, Flow, Instruction, Operand, PointerChain, SequenceCopy, SequenceExit, TargetSource,
 };

@@ -90,6 +90,10 @@ impl Debugger {
                         continue;
                     }
                     None => {
+                        if let Some(next) = self.follow_on(thread) {
+                            vote = next;
+                            continue;
+                        }
                         let reason = self.reason_shown(thread, reason);
                         return self.report_stop(thread, reason, shown);
                     }

@@ -30,7 +30,7 @@ use crate::inferior::jump_patch::JumpPatches;
 use crate::inferior::site::Sites;
 use crate::inferior::thread::{RegisterCache, StopPoint, Thread};
 use crate::memory::{PageCache, PatchedCode};
-use crate::os::{Backend, Patience, Ready, ThreadEvent};
+use crate::os::{Backend, KeptFor, Patience, Ready, ThreadEvent};
 pub(crate) use children::{Child, Following};
 pub use children::{Follow, FollowFork};
 use debug_registers::DebugRegisters;
@@ -130,7 +130,7 @@ pub(crate) struct Inferior {
     /// Sites of a replay whose memory is not mapped yet.
     missing: Vec<(LoadAddr, site::Owner)>,
     /// What is known of kept copies of replays.
-    kept: [travel::Kept; 3],
+    kept: BTreeMap<KeptFor, travel::Kept>,
     /// Memory of the debugger's that replays have copied.
     copied: travel::Copied,
     /// The thread whose process is shown as a copy that functions are called in.

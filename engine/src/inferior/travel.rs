@@ -42,15 +42,6 @@ pub(crate) enum ReplayFrom {
     Kept(KeptFor),
 }
 
-/// Returns where what is kept for a purpose is.
-fn slot(purpose: KeptFor) -> usize {
-    match purpose {
-        KeptFor::Near => 0,
-        KeptFor::Steps => 1,
-        KeptFor::Far => 2,
-    }
-}
-
 /// A process that was put aside, as the debugger knows it.
 pub(crate) struct Aside {
     process: Option<Process>,
@@ -165,7 +156,8 @@ impl Inferior {
             }
             ReplayFrom::Kept(purpose) => {
                 self.os.begin_kept_replay(purpose, event)?;
-                let kept = &self.kept[slot(purpose)];
+                let none = Kept::default();
+                let kept = self.kept.get(&purpose).unwrap_or(&none);
                 (sites, pads) = (kept.sites.clone(), kept.pads.clone());
                 kept.own.clone()
             }
@@ -273,11 +265,12 @@ impl Inferior {
         self.write_all_registers();
         self.end_all_jumps();
         self.os.keep_replay(purpose)?;
-        self.kept[slot(purpose)] = Kept {
+        let kept = Kept {
             sites: self.sites.clone(),
             pads: self.pads.clone(),
             own: self.own_regions(),
         };
+        self.kept.insert(purpose, kept);
         Ok(())
     }
 

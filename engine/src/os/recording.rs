@@ -36,7 +36,7 @@ pub struct Word {
 }
 
 /// What a copy of a replay is kept for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum KeptFor {
     /// Searches from places that are near it.
     Near,
@@ -44,6 +44,8 @@ pub enum KeptFor {
     Far,
     /// Steps that are made from it once more.
     Steps,
+    /// To be shown again: a place on the way to the origin of a value, by its index.
+    Hop(u8),
 }
 
 /// How the state of a process differs from that of another.
@@ -224,6 +226,20 @@ pub trait Recordings {
     fn is_at_stored_end(&self) -> bool {
         false
     }
+    /// Returns the system call that a thread of a replay makes at a pc, if it makes one without a stop there.
+    fn call_without_stop(&self, _pc: LoadAddr) -> Option<CallWithoutStop> {
+        None
+    }
+    /// Returns the last system call before the event of an index that has changed memory: so many bytes from an
+    /// address on, or some of them. Those that were made without a stop are not known by their memory.
+    fn last_system_write(
+        &mut self,
+        _: LoadAddr,
+        _size: u64,
+        _before: usize,
+    ) -> Option<SystemWrite> {
+        None
+    }
     /// Returns system calls of the recording, from the one of a number on, so many at most.
     fn recorded_calls(&mut self, _: usize, _: usize) -> Vec<RecordedCall> {
         Vec::new()
@@ -287,6 +303,28 @@ pub struct RecordedCall {
     pub event: usize,
     /// The call.
     pub call: CallOfRun,
+}
+
+/// A system call that is made without a stop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallWithoutStop {
+    /// The call.
+    pub call: CallOfRun,
+    /// Where the program continues.
+    pub back: LoadAddr,
+    /// The stack pointer there.
+    pub sp: u64,
+}
+
+/// A system call that has changed memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SystemWrite {
+    /// The index of its event.
+    pub event: usize,
+    /// The call.
+    pub call: CallOfRun,
+    /// Whether it has mapped the memory, and not only written to it.
+    pub maps: bool,
 }
 
 /// The first difference between the system calls of two runs.

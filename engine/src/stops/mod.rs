@@ -5,6 +5,7 @@ pub mod breakpoint;
 pub mod event;
 pub mod exception;
 pub(crate) mod fold;
+pub(crate) mod origin;
 pub mod past;
 pub(crate) mod search_end;
 pub mod step;

@@ -5,7 +5,11 @@
 //! counted; another replay from the same snapshot stops at the last that was counted. If there was
 //! none, a replay begins earlier.
 
-use crate::ids::{BreakpointId, HitCondition};
+mod numbers;
+
+pub(crate) use numbers::{Hits, NumberedHit};
+
+use crate::ids::BreakpointId;
 use crate::inferior::Mark;
 use std::collections::BTreeMap;
 
@@ -31,6 +35,8 @@ pub(crate) enum Goal {
     Caller,
     /// The last change of watched data.
     Write,
+    /// The last instruction that may have set a register.
+    Setter,
     /// The event of the recording of this index.
     Event(usize),
     /// A hit of a breakpoint by its number since the recording began.
@@ -42,18 +48,11 @@ pub(crate) enum Goal {
 impl Goal {
     /// Returns whether statements are searched, and not stops.
     pub fn is_statement(self) -> bool {
-        matches!(self, Goal::Step | Goal::Instruction | Goal::Caller)
+        matches!(
+            self,
+            Goal::Step | Goal::Instruction | Goal::Caller | Goal::Setter
+        )
     }
-}
-
-/// A hit of a breakpoint, by its number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NumberedHit {
-    pub breakpoint: BreakpointId,
-    /// 1: the first since the recording began.
-    pub number: u64,
-    /// The hits at the end of the search itself, which no pass counts: 0 or 1.
-    pub at_end: u64,
 }
 
 /// What a pass of the search does.
@@ -77,6 +76,8 @@ pub(crate) enum Phase {
     StepsAgain(u32),
     /// Stops where the function returns that was called there.
     Return,
+    /// Shows again where it has run on from: it does not return before the end.
+    Called,
 }
 
 /// The steps that have ended.
@@ -130,38 +131,6 @@ pub(crate) struct Awaited {
     pub other: u64,
 }
 
-/// The hits of a breakpoint in a pass.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Hits {
-    /// The number in the pass.
-    pub passed: u64,
-    /// The number until the end of the search, those before the pass included.
-    pub until_end: u64,
-    /// Those that stop.
-    pub stops: Option<HitCondition>,
-}
-
-impl Hits {
-    /// Returns whether its numbers are not known unless the pass begins with the program.
-    fn are_unknown(&self) -> bool {
-        self.passed > self.until_end && !matches!(self.stops, None | Some(HitCondition::Once))
-    }
-
-    /// Returns the last hit of the pass that stops, counted from its begin.
-    fn last(&self) -> Option<u64> {
-        // A breakpoint that was set later has the numbers that it would have.
-        let before = self.until_end.saturating_sub(self.passed);
-        let stops = |nth: &u64| match self.stops {
-            None | Some(HitCondition::Once) => true,
-            Some(condition) => condition.holds(before + *nth),
-        };
-        /// More hits are not looked through.
-        const MOST: u64 = 1 << 24;
-        let first = self.passed.saturating_sub(MOST) + 1;
-        (first..=self.passed).rev().find(stops)
-    }
-}
-
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
@@ -171,6 +140,8 @@ pub(crate) enum Next {
     Keep(Kept),
     /// Begin again from where the steps have begun.
     ReplaySteps,
+    /// Show again the call that the function was entered by.
+    ShowCall,
     /// There is nothing before the end of the search: the recording begins.
     Begin,
     /// The end of the search is what is searched.
@@ -307,6 +278,11 @@ impl Search {
         self.phase = Phase::Return;
     }
 
+    /// Returns whether it runs on, or has, from the place that was found to where a function returns.
+    pub fn has_run_on(&self) -> bool {
+        matches!(self.phase, Phase::Return | Phase::Called)
+    }
+
     /// Returns whether the pass counts the instruction of the end, and not what is searched.
     pub fn approaches(&self) -> bool {
         matches!(self.phase, Phase::Near | Phase::Approach(..))
@@ -333,7 +309,8 @@ impl Search {
             | Phase::Approach(..)
             | Phase::Steps(_)
             | Phase::StepsAgain(_)
-            | Phase::Return => false,
+            | Phase::Return
+            | Phase::Called => false,
         }
     }
 
@@ -410,6 +387,7 @@ impl Search {
                 Next::Step
             }
             Phase::Anchor(..) => Next::Run,
+            Phase::Called => Next::Found,
             Phase::Return if breakpoints.is_empty() => Next::Run,
             Phase::Return => Next::Found,
             Phase::Steps(made) => {
@@ -455,6 +433,10 @@ impl Search {
                 self.phase = Phase::StepsAgain(made.wanted);
                 return Next::ReplaySteps;
             }
+            Phase::Return if matches!(self.goal, Goal::Setter | Goal::Write) => {
+                self.phase = Phase::Called;
+                return Next::ShowCall;
+            }
             Phase::Return => {
                 self.goes_into_calls = true;
                 self.phase = Phase::Steps(Steps::default());
@@ -478,6 +460,7 @@ impl Search {
                 | Goal::Instruction
                 | Goal::Caller
                 | Goal::Write
+                | Goal::Setter
                 | Goal::Event(_)
                 | Goal::Hit(_)
                 | Goal::Tell => 0,
@@ -492,6 +475,7 @@ impl Search {
             | Goal::Instruction
             | Goal::Caller
             | Goal::Write
+            | Goal::Setter
             | Goal::Event(_)
             | Goal::Hit(_)
             | Goal::Tell => Phase::Last(awaited),

@@ -5,6 +5,7 @@ pub(super) mod access;
 pub(crate) mod assembler;
 pub(super) mod callers;
 pub(super) mod convention;
+pub(super) mod copies;
 pub(super) mod decode;
 mod effects;
 mod encoding;

@@ -8,6 +8,7 @@
 pub(super) mod access;
 pub(super) mod callers;
 pub(super) mod convention;
+pub(super) mod copies;
 pub(super) mod decode;
 pub(super) mod entry;
 pub(super) mod extended;

@@ -130,7 +130,8 @@ impl Debugger {
     /// The shown place is the one that was searched. Returns the vote to report it: breakpoints get the hits
     /// that they have there first, which another replay counts if they matter.
     pub(super) fn on_found(&mut self, thread: ThreadId, reason: StopReason, shown: Shown) -> Vote {
-        if let Some(vote) = self.run_to_return(thread) {
+        let runs_on = self.run_to_return(thread);
+        if let Some(vote) = runs_on.or_else(|| self.run_out_of_call(thread)) {
             return vote;
         }
         let search = self.travel.search.as_ref();

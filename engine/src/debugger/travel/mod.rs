@@ -6,7 +6,10 @@
 
 mod begin;
 mod events;
+mod finish;
 mod hits;
+mod hop;
+mod origin;
 mod returns;
 mod rows;
 mod search;
@@ -28,6 +31,8 @@ use crate::stops::search_end::SearchEnd;
 use crate::stops::travel::{Behind, Goal};
 use dwarf::LoadAddr;
 pub use hits::BreakpointPlace;
+pub use hop::{Hop, HopKind, Origin};
+use origin::Following;
 use search::{Searched, Searching};
 use std::collections::{BTreeMap, BTreeSet};
 use steps::rows_for;
@@ -42,6 +47,12 @@ pub(crate) struct Travel {
     /// The kept replays that the shown place is behind.
     behind: Behind,
     search: Option<Box<Searching>>,
+    /// The value that is followed to its origin.
+    following: Option<Box<Following>>,
+    /// The origin that was found last.
+    origin: Option<Origin>,
+    /// Whether the client was not sent it yet.
+    is_origin_new: bool,
     /// Whether the debugger has changed the program at this stop.
     is_changed: bool,
     /// Notes that were sent to the client: each is sent once.
@@ -135,7 +146,12 @@ impl Debugger {
             Backward::Continue => (super::StepKind::Over, super::Granularity::Line),
         };
         let rows = match goal {
-            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Hit(_) | Goal::Tell => Vec::new(),
+            Goal::Stop
+            | Goal::Write
+            | Goal::Setter
+            | Goal::Event(_)
+            | Goal::Hit(_)
+            | Goal::Tell => Vec::new(),
             Goal::Step | Goal::Instruction | Goal::Caller => {
                 self.searched_rows(thread, goal, rows_for(goal, steps.0))?
             }
@@ -148,7 +164,12 @@ impl Debugger {
             Goal::Step | Goal::Instruction | Goal::Caller => {
                 self.place_in_frame(thread, at.registers.pc())
             }
-            Goal::Stop | Goal::Write | Goal::Event(_) | Goal::Hit(_) | Goal::Tell => None,
+            Goal::Stop
+            | Goal::Write
+            | Goal::Setter
+            | Goal::Event(_)
+            | Goal::Hit(_)
+            | Goal::Tell => None,
         };
         let searched = Searched {
             rows,
@@ -264,6 +285,7 @@ impl Debugger {
             if let Some(thread) = thread {
                 self.inferior.write_registers(thread);
             }
+            self.forget_origin();
             self.inferior.os_mut().restart_recording();
             self.note_once(CHANGED);
         }
@@ -437,7 +459,9 @@ impl Debugger {
         reason: &StopReason,
         shown: &Shown,
     ) -> Option<Vote> {
-        match self.is_searching() && self.is_at_end(thread) {
+        // The last store may have led to the end of its search.
+        let is_found = self.searches_store() && matches!(reason, StopReason::Data(..));
+        match self.is_searching() && !is_found && self.is_at_end(thread) {
             true => Some(self.on_end_of_pass(thread)),
             false => self.searched_stop(thread, reason, shown),
         }

@@ -1,9 +1,9 @@
 //! A search in the past, carried out: each pass is a replay from a snapshot to the end of the search.
 
+use super::ShownStop;
 use super::rows::Row;
 use super::steps::StepFrame;
 use super::writes::SearchedData;
-use super::{Head, ShownStop};
 use crate::arch::watch::MAX_SLOTS;
 use crate::debugger::dispatch::Shown;
 use crate::debugger::{Debugger, Granularity, State, StepKind, Vote};
@@ -52,7 +52,7 @@ pub(super) struct Searching {
     /// What was shown when it began.
     pub origin: Option<Aside>,
     /// What the stop there shows.
-    shown: ShownStop,
+    pub shown: ShownStop,
     pub thread: ThreadId,
     pub searched: Searched,
     /// The inlined calls that begin where the last step has ended, and that are not entered yet.
@@ -64,9 +64,9 @@ pub(super) struct Searching {
     /// The breakpoint that counts the instruction of the end.
     near_id: Option<BreakpointId>,
     /// The hits of breakpoints until the end of the search, without one there.
-    hits: BTreeMap<BreakpointId, u64>,
+    pub hits: BTreeMap<BreakpointId, u64>,
     /// Those with one there.
-    hits_there: BTreeMap<BreakpointId, u64>,
+    pub hits_there: BTreeMap<BreakpointId, u64>,
     /// The stop that was found, while the hits between it and the end are counted.
     pub found: Option<(StopReason, Shown)>,
     /// Those hits, once they are counted.
@@ -83,6 +83,19 @@ fn kept_for(kept: Kept) -> KeptFor {
 impl Debugger {
     /// Begins a search from the place that is shown, which is behind the snapshot `after`.
     pub(super) fn begin_search(
+        &mut self,
+        thread: ThreadId,
+        at: Mark,
+        after: usize,
+        searched: Searched,
+    ) {
+        self.set_up_search(thread, at, after, searched);
+        let vote = self.begin_pass();
+        self.carry_out(thread, vote);
+    }
+
+    /// Prepares a search from the place that is shown.
+    pub(super) fn set_up_search(
         &mut self,
         thread: ThreadId,
         at: Mark,
@@ -126,12 +139,25 @@ impl Debugger {
         self.cancel_steps();
         self.clear_stop_state();
         self.travel.search = Some(Box::new(searching));
-        let vote = self.begin_pass();
-        self.carry_out(thread, vote);
+    }
+
+    /// Shows a kept replay as the place that is searched.
+    ///
+    /// # Errors
+    /// There is none, or the system has no memory or processes left.
+    pub(super) fn show_kept_place(&mut self, kept: KeptFor) -> Result<(), String> {
+        let replay = ReplayFrom::Kept(kept);
+        let aside = self.inferior.begin_replay(replay, None, |_| true)?;
+        if let Some(searching) = &mut self.travel.search {
+            searching.origin.get_or_insert(aside);
+        }
+        self.refresh_watches();
+        self.inferior.set_state(State::Running);
+        Ok(())
     }
 
     /// Begins a replay for the phase of the search. Returns the vote on its thread.
-    fn begin_pass(&mut self) -> Vote {
+    pub(super) fn begin_pass(&mut self) -> Vote {
         self.stops.breakpoints.end_counting();
         let Some(searching) = &mut self.travel.search else {
             return Vote::Stay;
@@ -278,6 +304,7 @@ impl Debugger {
                 | Goal::Step
                 | Goal::Instruction
                 | Goal::Caller
+                | Goal::Setter
                 | Goal::Event(_)
                 | Goal::Tell => breakpoints.is_hidden(*id) == goal.is_statement(),
             };
@@ -375,6 +402,21 @@ impl Debugger {
                 }
                 self.begin_pass()
             }
+            Next::Begin if self.travel.following.is_some() => {
+                let before = self.abandon_search();
+                if let Some(following) = &mut self.travel.following {
+                    following.is_nothing_found = true;
+                }
+                self.inferior.set_state(State::Running);
+                Vote::stop(before.map_or(StopReason::Pause, |shown| shown.reason))
+            }
+            Next::ShowCall => match self.show_kept_place(KeptFor::Steps) {
+                Ok(()) => {
+                    self.clear_search_end();
+                    self.go_on(Next::Found)
+                }
+                Err(why) => self.cannot_show(&why),
+            },
             Next::Begin if self.searches_write() => {
                 self.fail_replay("it was not changed since the recording began")
             }
@@ -469,91 +511,6 @@ impl Debugger {
             }
             Err(why) => self.cannot_show(&why),
         }
-    }
-
-    /// The place that is shown is the one that was searched, where breakpoints were passed so often since
-    /// the passes have begun.
-    pub(super) fn finish_search(&mut self, passes: BTreeMap<BreakpointId, u64>) {
-        // Their code counts for the search.
-        self.inferior.end_all_jumps();
-        let Some(searching) = self.travel.search.take() else {
-            return;
-        };
-        let Searching {
-            search,
-            origin,
-            thread,
-            shown,
-            hits,
-            hits_there,
-            later,
-            searched,
-            ..
-        } = *searching;
-        for (id, passed) in later.iter().flatten() {
-            let before = hits.get(id).copied().unwrap_or(0);
-            (self.stops.breakpoints).set_hits(*id, before.saturating_sub(*passed));
-        }
-        for (id, passed) in passes {
-            let at = match search.goal {
-                // Its pass began with the recording, and has numbered the hits of all.
-                Goal::Hit(_) => passed,
-                _ => {
-                    let before = hits.get(&id).copied().unwrap_or(0);
-                    let counted = search.counted(id).unwrap_or(passed);
-                    before.saturating_sub(counted).saturating_add(passed)
-                }
-            };
-            self.stops.breakpoints.set_hits(id, at);
-        }
-        if let Some(origin) = &origin {
-            self.inferior.add_sites_of(origin);
-        }
-        if let Some(aside) = origin
-            && self.travel.head.is_none()
-        {
-            self.travel.head = Some(Head {
-                aside,
-                at: search.end,
-                thread,
-                shown,
-                hits: hits_there,
-            });
-        }
-        self.set_frame_places(&[]);
-        if let Some(data) = searched.data {
-            self.unwatch(data);
-        }
-        self.distribute_slots(&[]);
-        self.clear_search_end();
-        self.stops.breakpoints.set_silent(true);
-        self.inferior.os_mut().pause_before(None);
-        self.inferior.os_mut().end_aside();
-        self.travel.after = Some(search.first);
-        self.travel.behind = search.behind();
-    }
-
-    /// Shows the place again at which the search has begun. Returns what the stop there shows.
-    pub(in crate::debugger) fn abandon_search(&mut self) -> Option<ShownStop> {
-        let searching = self.travel.search.take()?;
-        self.stops.breakpoints.end_counting();
-        for (id, hits) in &searching.hits_there {
-            self.stops.breakpoints.set_hits(*id, *hits);
-        }
-        self.set_frame_places(&[]);
-        self.clear_search_end();
-        self.cancel_steps();
-        if let Some(data) = searching.searched.data {
-            self.unwatch(data);
-        }
-        self.distribute_slots(&[]);
-        if let Some(origin) = searching.origin {
-            let is_head = self.travel.head.is_none();
-            self.inferior.restore_aside(origin, is_head);
-            self.stops.breakpoints.set_silent(!is_head);
-            self.views.stacks.clear();
-        }
-        Some(searching.shown)
     }
 }
 

@@ -20,6 +20,11 @@ pub(super) struct StepFrame {
 }
 
 impl StepFrame {
+    /// Returns its canonical frame address.
+    pub(super) fn cfa(&self) -> LoadAddr {
+        self.cfa
+    }
+
     /// Returns where another frame is, seen from this one.
     fn place_of(&self, other: &StepFrame) -> Led {
         if other.cfa != self.cfa {

@@ -4,7 +4,9 @@ use super::{Goal, Searched};
 use crate::debugger::Debugger;
 use crate::ids::error::Error;
 use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
-use crate::stops::breakpoint::watch::{DataAccess, DataBreakpoint, Watch, Watchable};
+use crate::stops::breakpoint::watch::{
+    DataAccess, DataBreakpoint, Watch, WatchMechanism, Watchable,
+};
 use std::collections::BTreeMap;
 
 /// The watch of a search, and those that it has replaced.
@@ -19,17 +21,9 @@ impl Debugger {
     /// # Errors
     /// As [`Debugger::go_back`]; the data cannot be watched.
     pub fn go_to_last_write(&mut self, thread: ThreadId, data: &Watchable) -> Result<(), Error> {
-        /// What the debug registers can watch, in bytes.
-        const MOST: u64 = 32;
         let (at, after) = self.begin_of_search(thread)?;
-        if data.bytes > MOST {
-            let why = format!(
-                "`{}` has {} bytes; writes to {MOST} at most can be searched: choose a member",
-                data.name, data.bytes
-            );
-            return Err(Error::NoSuchPast(why));
-        }
-        let searched = self.watch_alone(data)?;
+        self.check_searched(data)?;
+        let searched = self.watch_alone(data, DataAccess::Write)?;
         self.begin_search(
             thread,
             at,
@@ -42,14 +36,34 @@ impl Debugger {
         Ok(())
     }
 
+    /// Checks that writes to data can be searched.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub(super) fn check_searched(&self, data: &Watchable) -> Result<(), Error> {
+        /// What the debug registers can watch, in bytes.
+        const MOST: u64 = 32;
+        if data.bytes <= MOST {
+            return Ok(());
+        }
+        Err(Error::NoSuchPast(format!(
+            "`{}` has {} bytes; writes to {MOST} at most can be searched: choose a member",
+            data.name, data.bytes
+        )))
+    }
+
     /// Watches data in place of all other data.
-    fn watch_alone(&mut self, data: &Watchable) -> Result<SearchedData, Error> {
+    pub(super) fn watch_alone(
+        &mut self,
+        data: &Watchable,
+        access: DataAccess,
+    ) -> Result<SearchedData, Error> {
         let mut data = data.clone();
         // Of a frame that has not begun, too.
         data.scope = None;
         let wanted = DataBreakpoint {
             data,
-            access: DataAccess::Write,
+            access,
             by_steps: false,
             options: BreakpointOptions::default(),
         };
@@ -57,13 +71,15 @@ impl Debugger {
         let id = self.stops.breakpoints.add_hidden_data(&wanted);
         self.begin_watch(id, &wanted);
         let searched = SearchedData { id, others };
-        if !self.stops.watches.all.contains_key(&id) {
+        self.distribute_slots(&[]);
+        let watch = self.stops.watches.all.get(&id);
+        let is_watched = watch.is_some_and(|it| it.means != WatchMechanism::Nothing);
+        if !is_watched {
             self.unwatch(searched);
             self.distribute_slots(&[]);
             let why = format!("`{}` cannot be watched", wanted.data.name);
             return Err(Error::NoSuchPast(why));
         }
-        self.distribute_slots(&[]);
         Ok(searched)
     }
 

@@ -2,11 +2,12 @@
 
 use super::super::AddressSpace;
 use super::LinuxBackend;
-use super::record::Recording;
+use super::record::{Recording, made_without_stop};
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
 use crate::os::recording::{
-    KeptFor, OtherState, RecordedCall, RecordingState, Recordings, RunDifference, SaveTo, Saved,
+    CallWithoutStop, KeptFor, OtherState, RecordedCall, RecordingState, Recordings, RunDifference,
+    SaveTo, Saved, SystemWrite,
 };
 use dwarf::LoadAddr;
 use std::path::Path;
@@ -214,6 +215,22 @@ impl Recordings for LinuxBackend {
     fn is_at_stored_end(&self) -> bool {
         let recording = self.recording.as_ref();
         recording.is_some_and(|recording| recording.is_stored() && !recording.is_replay_shown())
+    }
+
+    fn call_without_stop(&self, pc: LoadAddr) -> Option<CallWithoutStop> {
+        let read =
+            |addr: u64, bytes: &mut [u8]| self.read_memory(LoadAddr(addr), bytes) == bytes.len();
+        self.recording.as_ref()?;
+        made_without_stop(pc, read)
+    }
+
+    fn last_system_write(
+        &mut self,
+        addr: LoadAddr,
+        size: u64,
+        before: usize,
+    ) -> Option<SystemWrite> {
+        self.recording.as_ref()?.last_write(addr, size, before)
     }
 
     fn recorded_calls(&mut self, from: usize, most: usize) -> Vec<RecordedCall> {

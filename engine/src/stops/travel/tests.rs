@@ -1,4 +1,5 @@
 use super::*;
+use crate::ids::HitCondition;
 use crate::os::RegisterSet;
 
 const A: BreakpointId = BreakpointId(1);

@@ -19,13 +19,17 @@ impl Debugger {
             .inferior
             .thread_mut(thread)
             .map_or(0, |state| std::mem::take(&mut state.debug.hits));
-        if let Some(vote) = self.on_arrival(thread) {
+        // The write that leads to the end of a search for stores counts.
+        let counts = self.searches_store() && accessed != 0;
+        if !counts && let Some(vote) = self.on_arrival(thread) {
             return vote;
         }
         if (accessed != 0 || self.inferior.single_stepping)
             && let Some(reason) = self.evaluate_watchpoints(thread, accessed)
         {
             Vote::stop(reason)
+        } else if counts && let Some(vote) = self.on_arrival(thread) {
+            vote
         } else if self.inferior.debug_registers.is_code(accessed)
             && let Some(registers) = self.inferior.registers(thread)
         {
@@ -111,7 +115,7 @@ impl Debugger {
         let wanted = match access {
             DataAccess::Write => changed,
             DataAccess::Read => !changed,
-            DataAccess::ReadWrite => true,
+            DataAccess::ReadWrite | DataAccess::Store => true,
         };
         wanted.then_some(Access {
             data,
@@ -133,6 +137,7 @@ impl Debugger {
         let (before, after) = shown.unwrap_or_default();
         match (it.old == it.new, it.access) {
             (false, _) => format!("{name}: {before} -> {after}"),
+            (true, DataAccess::Store) => format!("{name} was written without a change: {after}"),
             (true, DataAccess::Read) => format!("{name} was read: {after}"),
             (true, _) => format!("{name} was read, or written without a change: {after}"),
         }

@@ -50,6 +50,7 @@ pub(super) use log::Log as RunLog;
 use processor::Processors;
 use recorder::{Recorded, Recorder};
 use replay::Replay;
+pub(super) use runs::made_without_stop;
 pub(super) use session::Recording;
 use std::io;
 use std::path::Path;

@@ -3,10 +3,11 @@
 //! What varies from run to run is not compared: times, random bytes, ids of processes and threads, addresses, and
 //! calls that were interrupted and made again. Of the outputs only what was read is compared.
 
-use super::buffer::Record;
+use super::buffer::{Record, layout};
 use super::calls;
 use super::log::{Effect, Event, Log};
-use crate::os::recording::{CallOfRun, RecordedCall, RunDifference};
+use crate::os::recording::{CallOfRun, CallWithoutStop, RecordedCall, RunDifference, SystemWrite};
+use dwarf::LoadAddr;
 
 /// An argument that is larger is taken for an address.
 const ADDRESSES: u64 = 1 << 32;
@@ -153,6 +154,75 @@ pub fn calls(log: &Log, from: usize, most: usize) -> Vec<RecordedCall> {
         call: described(&call, 0),
     });
     shown.collect()
+}
+
+/// Returns the call that the stub makes again at a pc in it. `read` reads memory of the replay.
+pub fn made_without_stop(
+    pc: LoadAddr,
+    read: impl Fn(u64, &mut [u8]) -> bool,
+) -> Option<CallWithoutStop> {
+    if !layout::CODE.contains(&pc.0) {
+        return None;
+    }
+    let word_at = |addr: u64| {
+        let mut bytes = [0; 8];
+        read(addr, &mut bytes).then(|| u64::from_le_bytes(bytes))
+    };
+    let word = |index| word_at(layout::word_at(index));
+    let mut arguments = [0; 6];
+    for (nth, argument) in arguments.iter_mut().enumerate() {
+        *argument = word(layout::word::ARGUMENTS + nth)?;
+    }
+    let number = word(layout::word::NUMBER)? as i64;
+    let record = word(layout::word::NEXT)?;
+    let mut output = vec![0; SHOWN];
+    let len = word_at(record)? >> 32;
+    output.truncate(usize::try_from(len).unwrap_or(SHOWN));
+    let has_output =
+        READING.contains(&number) && read(record.wrapping_add(layout::HEADER as u64), &mut output);
+    let call = Call {
+        number,
+        arguments: Some(arguments),
+        result: word_at(record.wrapping_add(8))? as i64,
+        read: if has_output { &output } else { &[] },
+        event: 0,
+    };
+    Some(CallWithoutStop {
+        call: described(&call, 0),
+        back: LoadAddr(word(layout::word::SITE)?),
+        sp: word(layout::word::RSP)?,
+    })
+}
+
+/// Returns the last call with a stop before an event that has changed memory: so many bytes from an address on, or
+/// some of them.
+pub fn last_write(log: &Log, addr: LoadAddr, size: u64, before: usize) -> Option<SystemWrite> {
+    let wanted = addr.0..addr.0.saturating_add(size);
+    let overlaps =
+        |start: u64, len: u64| start < wanted.end && start.saturating_add(len) > wanted.start;
+    let events = log.events.iter().enumerate().take(before);
+    events.rev().find_map(|(index, event)| {
+        let [_, second, third, ..] = event.entry.arguments;
+        let maps = match (&event.effect, event.entry.number) {
+            (Effect::Call { outputs, .. }, _) => {
+                let mut outputs = outputs.iter();
+                outputs.find(|it| overlaps(it.0, it.1.len() as u64))?;
+                false
+            }
+            (Effect::Map { result } | Effect::MapFile { result, .. }, _) => {
+                overlaps(*result as u64, second).then_some(true)?
+            }
+            (Effect::Repeat { result }, libc::SYS_mremap) => {
+                overlaps(*result as u64, third).then_some(true)?
+            }
+            _ => return None,
+        };
+        Some(SystemWrite {
+            event: index,
+            call: described(&call_at(index, event)?, 0),
+            maps,
+        })
+    })
 }
 
 /// Returns the number of calls of a run before an event.

@@ -19,7 +19,7 @@ use crate::os::recording::{Divergence, KeptFor, OtherState, RecordingState, Repl
 use crate::os::registers::RegisterSet;
 use crate::os::{Patience, Resume, ThreadEvent};
 use dwarf::LoadAddr;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -38,9 +38,7 @@ pub struct Recording {
     /// What a trial, a copy that is shown, was made of: a replay, or the program (`None`).
     tried: Option<Option<Replay>>,
     /// Copies of replays, for later.
-    near: Option<Replay>,
-    far: Option<Replay>,
-    steps: Option<Replay>,
+    kept: BTreeMap<KeptFor, Replay>,
     /// What the shown replay has reported.
     seen: VecDeque<(ThreadId, ThreadEvent)>,
     /// The first difference between a replay and the recording.
@@ -56,9 +54,7 @@ impl Recording {
             shown: None,
             aside: None,
             tried: None,
-            near: None,
-            far: None,
-            steps: None,
+            kept: BTreeMap::new(),
             seen: VecDeque::new(),
             divergence: None,
         }
@@ -380,14 +376,6 @@ impl Recording {
         Ok(())
     }
 
-    fn kept(&mut self, purpose: KeptFor) -> &mut Option<Replay> {
-        match purpose {
-            KeptFor::Near => &mut self.near,
-            KeptFor::Far => &mut self.far,
-            KeptFor::Steps => &mut self.steps,
-        }
-    }
-
     /// Keeps a copy of the shown replay.
     ///
     /// # Errors
@@ -397,7 +385,8 @@ impl Recording {
             Some(shown) => shown.copy(self.recorder.copies()),
             None => return Ok(()),
         };
-        *self.kept(purpose) = Some(copy.map_err(|error| error.to_string())?);
+        self.kept
+            .insert(purpose, copy.map_err(|error| error.to_string())?);
         Ok(())
     }
 
@@ -410,12 +399,7 @@ impl Recording {
         purpose: KeptFor,
         pause_at: Option<usize>,
     ) -> Result<(), String> {
-        let kept = match purpose {
-            KeptFor::Near => &self.near,
-            KeptFor::Far => &self.far,
-            KeptFor::Steps => &self.steps,
-        };
-        let kept = kept.as_ref().ok_or("no replay was kept")?;
+        let kept = self.kept.get(&purpose).ok_or("no replay was kept")?;
         let replay = kept.copy(self.recorder.copies());
         self.put_in_place(replay.map_err(|error| error.to_string())?, pause_at);
         Ok(())
@@ -423,7 +407,7 @@ impl Recording {
 
     /// Ends what was kept for a purpose.
     pub fn end_kept_replay(&mut self, purpose: KeptFor) {
-        *self.kept(purpose) = None;
+        self.kept.remove(&purpose);
     }
 
     fn put_in_place(&mut self, mut replay: Replay, pause_at: Option<usize>) {
@@ -458,13 +442,13 @@ impl Recording {
 
     /// Ends what was put aside.
     pub fn end_aside(&mut self) {
-        self.steps = None;
+        self.kept.remove(&KeptFor::Steps);
         self.aside = None;
     }
 
     /// Shows what was put aside again.
     pub fn restore_aside(&mut self) {
-        self.steps = None;
+        self.kept.remove(&KeptFor::Steps);
         self.seen.clear();
         self.shown = self.aside.take().flatten();
     }
@@ -495,7 +479,7 @@ impl Recording {
     /// Shows the program itself.
     pub fn show_head(&mut self) {
         self.tried = None;
-        self.steps = None;
+        self.kept.remove(&KeptFor::Steps);
         self.seen.clear();
         self.shown = None;
         self.aside = None;

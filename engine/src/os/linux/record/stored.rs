@@ -12,9 +12,12 @@ use super::session::Recording;
 use super::tracee::Tracee;
 use super::{runs, signals};
 use crate::ids::Signal;
-use crate::os::recording::{HashEvents, RecordedCall, ReplayStop, RunDifference, Saved};
+use crate::os::recording::{
+    HashEvents, RecordedCall, ReplayStop, RunDifference, Saved, SystemWrite,
+};
 use crate::os::thread_state::SIGNAL_BYTES;
 use crate::os::{MappedFile, ThreadEvent};
+use dwarf::LoadAddr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -114,6 +117,11 @@ impl Recording {
     pub fn calls(&mut self, from: usize, most: usize) -> Vec<RecordedCall> {
         self.keep_last_calls();
         runs::calls(&self.recorder.log, from, most)
+    }
+
+    /// Returns the last call with a stop before an event that has changed memory.
+    pub fn last_write(&self, addr: LoadAddr, size: u64, before: usize) -> Option<SystemWrite> {
+        runs::last_write(&self.recorder.log, addr, size, before)
     }
 
     /// Returns the number of its system calls before what is shown.

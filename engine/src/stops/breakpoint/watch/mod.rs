@@ -29,6 +29,8 @@ pub enum DataAccess {
     ReadWrite,
     /// Accesses that do not change it.
     Read,
+    /// All writes by the program itself, also of what was there before.
+    Store,
 }
 
 /// Data that can be watched, as found by `Debugger::watchable`.
@@ -126,7 +128,7 @@ pub(crate) struct Watch {
 impl Watch {
     fn trigger(&self) -> Trigger {
         match self.access {
-            DataAccess::Write => Trigger::Write,
+            DataAccess::Write | DataAccess::Store => Trigger::Write,
             DataAccess::Read | DataAccess::ReadWrite => Trigger::Access,
         }
     }

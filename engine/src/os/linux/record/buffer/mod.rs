@@ -21,7 +21,7 @@
 #[cfg(test)]
 mod execution_tests;
 mod jump;
-mod layout;
+pub mod layout;
 mod listed;
 mod refill;
 mod segments;

@@ -1,0 +1,3 @@
+//! No copies are followed.
+
+pub use super::super::no_copies::*;
