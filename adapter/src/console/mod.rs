@@ -8,6 +8,7 @@ mod help;
 mod join;
 mod memory;
 mod modules;
+mod origin;
 mod past;
 mod settings;
 mod signals;
@@ -75,6 +76,7 @@ static COMMANDS: &[Command] = &[
     past::REVERSE_FINISH,
     past::REVERSE_CONTINUE,
     past::LAST_WRITE,
+    origin::ORIGIN,
     past::HIT,
     past::REPLAY,
     past::RECORD,

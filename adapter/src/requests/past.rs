@@ -207,7 +207,10 @@ impl Request for VisitHit {
 }
 
 /// Returns a number of what is counted from 1 on.
-fn index(number: i64) -> Result<usize, RequestError> {
+///
+/// # Errors
+/// It is smaller.
+pub fn index(number: i64) -> Result<usize, RequestError> {
     let index = usize::try_from(number).ok().filter(|it| *it > 0);
     index.ok_or_else(|| RequestError::Other(format!("{number} is no number: they begin with 1")))
 }

@@ -1,6 +1,6 @@
 //! Reports the debuggee's events to the client: the one place that converts engine events to DAP.
 
-use super::describe::describe_breakpoint;
+use super::describe::{describe_breakpoint, list_of_hops, origin};
 use crate::protocol::{
     Breakpoint, BreakpointEventBody, BreakpointEventReason, CapabilitiesEventBody,
     ChangedCapabilities, ContinuedEventBody, ExitedEventBody, Module, ModuleEventBody,
@@ -288,6 +288,11 @@ fn stopped(session: &mut Session, stop: Stop) {
     span.record("reason", reason);
     let replayed = past::describe_replay(session, reason, description.as_deref());
     let description = replayed.or(description);
+    if session.debugger.take_new_origin()
+        && let Ok(origin) = origin(session)
+    {
+        session.console(&list_of_hops(&origin));
+    }
     let body = StoppedEventBody {
         reason: reason.into(),
         description,

@@ -96,6 +96,39 @@ pub fn go_to_last_write(
     Ok(())
 }
 
+/// Follows data back through copies to its origin. The stop there is reported once it is found.
+///
+/// # Errors
+/// As [`go_to_last_write`].
+pub fn go_to_origin(
+    session: &mut Session,
+    thread: ThreadId,
+    data: &Watchable,
+) -> Result<(), RequestError> {
+    session.debugger.go_to_origin(thread, data)?;
+    forget_shown(session);
+    Ok(())
+}
+
+/// Goes to a place on the way to the origin that was found last, by its number from 1 on. The stop is reported.
+///
+/// # Errors
+/// The thread is not stopped, or there is no such place.
+pub fn go_to_hop(
+    session: &mut Session,
+    thread: ThreadId,
+    number: usize,
+) -> Result<(), RequestError> {
+    let Some(index) = number.checked_sub(1) else {
+        return Err(RequestError::Other(
+            "the places are numbered from 1 on".to_owned(),
+        ));
+    };
+    let gone = session.debugger.go_to_hop(thread, index);
+    forget_shown(session);
+    Ok(gone?)
+}
+
 /// Records the program from this stop on.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ mod ends;
 mod fronts;
 mod hits;
 mod numbered;
+mod origins;
 mod present;
 mod repeats;
 mod replaced;

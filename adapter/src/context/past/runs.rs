@@ -1,10 +1,9 @@
 //! System calls of recordings, and the first difference between two runs, as text.
 
 use crate::protocol::{SystemCall, SystemCalls};
+use crate::session::describe::text_of_call as text_of;
 use engine::os::{CallOfRun, RecordedCall, RunDifference};
 
-/// Arguments that are larger are written as addresses.
-const ADDRESSES: u64 = 1 << 32;
 /// What is not compared.
 const VARIES: &str = "(not compared: times, random bytes, ids of processes and threads, addresses, and what is written \
                       to memory other than by reading files)";
@@ -42,38 +41,6 @@ pub fn list_of_calls(listed: &SystemCalls) -> String {
     match listed.calls.is_empty() {
         true => "no system calls were recorded there\n".to_owned(),
         false => listed.calls.iter().map(line).collect(),
-    }
-}
-
-fn text_of(call: &CallOfRun) -> String {
-    let arguments = match &call.arguments {
-        None => "…".to_owned(),
-        Some(arguments) => {
-            let named = arguments.iter().map(|(name, value)| match *value {
-                value if (ADDRESSES..1 << 63).contains(&value) => format!("{name} = {value:#x}"),
-                // Descriptors and flags are 32 bits, also negative ones.
-                value if value >> 32 == 0 => format!("{name} = {}", value as u32 as i32),
-                value => format!("{name} = {}", value as i64),
-            });
-            named.collect::<Vec<_>>().join(", ")
-        }
-    };
-    let mut text = format!("{}({arguments}) = {}", call.name, result(call.result));
-    if !call.read.is_empty() {
-        let read = call.read.escape_ascii();
-        text += &match call.read_from {
-            0 => format!(", read \"{read}\""),
-            from => format!(", read from byte {from} on \"{read}\""),
-        };
-    }
-    text
-}
-
-fn result(result: i64) -> String {
-    match result {
-        error @ -4095..0 => std::io::Error::from_raw_os_error(-error as i32).to_string(),
-        address if address as u64 >= ADDRESSES => format!("{address:#x}"),
-        number => number.to_string(),
     }
 }
 

@@ -198,6 +198,10 @@ pub struct Continue {
     /// With "reverse-continue": go back to the last write that has changed this variable or
     /// expression.
     pub written: Option<String>,
+    /// With `written`: follow the value back through copies, arguments and results to where it was
+    /// computed or came from; the reply begins with the places on the way.
+    #[serde(default, alias = "through_copies")]
+    pub through_copies: bool,
     /// With "reverse-continue" and `to`: the time that the program was there, counted from the start
     /// (3: the third), before or after the shown place.
     pub hit: Option<i64>,

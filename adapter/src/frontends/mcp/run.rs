@@ -11,7 +11,8 @@ use crate::protocol::{
     ContextArguments, DataBreakpointInfoArguments, StepArguments, StepBackArguments, StepBackKind,
     StepInArguments, ThreadArguments, TraceCallArguments, VisitHitArguments,
 };
-use crate::requests::{self, Next, Pause, ReverseContinue, StepBack, StepIn, StepOut};
+use crate::requests::{self, Next, NoArguments, Pause, ReverseContinue, StepBack, StepIn, StepOut};
+use crate::session::describe::list_of_hops;
 use std::time::Duration;
 
 /// The result of waiting for a stop.
@@ -92,7 +93,9 @@ impl Session {
             self.resume_from_start().await?;
         } else {
             let resumed = match (&input.written, input.action) {
-                (Some(expression), Action::ReverseContinue) => self.go_to_write(expression).await,
+                (Some(expression), Action::ReverseContinue) => {
+                    self.go_to_write(expression, input.through_copies).await
+                }
                 (None, Action::ReverseContinue) if input.hit.is_some() => {
                     self.go_to_hit(there, input.hit.unwrap_or(0)).await
                 }
@@ -106,14 +109,28 @@ impl Session {
         Ok(stops)
     }
 
-    /// Goes back to the last write that has changed the value of an expression.
-    async fn go_to_write(&self, expression: &str) -> Result<(), ToolError> {
+    /// Goes back to the last write that has changed the value of an expression, or to the origin of the value.
+    async fn go_to_write(&self, expression: &str, through_copies: bool) -> Result<(), ToolError> {
         let data = DataBreakpointInfoArguments {
             name: expression.to_owned(),
             frame_id: Some(self.frame_id(None, None).await?),
             ..DataBreakpointInfoArguments::default()
         };
-        self.link.request::<requests::LastWrite>(&data).await
+        match through_copies {
+            true => self.link.request::<requests::Origin>(&data).await,
+            false => self.link.request::<requests::LastWrite>(&data).await,
+        }
+    }
+
+    /// Returns the places on the way to an origin that was searched, once the program has stopped there.
+    pub async fn way_to_origin(&self, input: &Continue, waited: &WaitResult) -> String {
+        let is_searched = input.through_copies && input.written.is_some();
+        if !is_searched || *waited != WaitResult::Stopped {
+            return String::new();
+        }
+        let hops = self.link.request::<requests::OriginHops>(&NoArguments {});
+        hops.await
+            .map_or_else(|_| String::new(), |it| list_of_hops(&it))
     }
 
     /// Goes to a hit of a breakpoint, by the numbers of both.

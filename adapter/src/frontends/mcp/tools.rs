@@ -337,9 +337,9 @@ impl Tools {
                 let stops = session.run_action(&input).await?;
                 let waited = session.wait(stops, Session::stop_timeout(&input)).await;
                 let expected = input.expect.as_deref();
-                session
-                    .report(waited, input.budget, input.addresses, expected)
-                    .await
+                let way = session.way_to_origin(&input, &waited).await;
+                let stop = session.report(waited, input.budget, input.addresses, expected);
+                Ok(way + &stop.await?)
             }
             "debug_trace_call" => self.trace_call(read(arguments)?).await,
             "debug_calls" => self.session().await?.calls(read(arguments)?).await,
