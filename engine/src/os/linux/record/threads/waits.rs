@@ -304,13 +304,13 @@ impl Recorder {
             } => match (self.word_at(word), expected) {
                 (None, _) => return Ok(false),
                 (Some(value), Some(expected)) if value != expected => AGAIN,
-                (Some(_), expected) => {
+                (Some(_), _) => {
                     let woken = self.turns.futexes.wake(word, count, u32::MAX);
                     let result = woken.len() as i64;
                     self.wake(woken);
                     let moved = self.turns.futexes.requeue(word, to, moved);
-                    // FUTEX_REQUEUE does not count what it moves.
-                    result + expected.map_or(0, |_| i64::from(moved))
+                    // FUTEX_REQUEUE counts what it moves, too, unlike futex(2) says.
+                    result + i64::from(moved)
                 }
             },
             Request::Change {
