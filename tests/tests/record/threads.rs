@@ -45,6 +45,20 @@ fn locks_and_conditions_are_taken_in_the_same_order() {
     assert!(recorded.stdout.ends_with("spun 1\n"), "{}", recorded.stdout);
 }
 
+/// Most of these calls wake threads without a stop.
+#[test]
+fn each_wake_of_a_waiting_thread_is_counted_once() {
+    let source = "c/record/threads/wakes.c";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+    assert!(
+        recorded.stdout.starts_with("woken as counted: 1\n"),
+        "{}",
+        recorded.stdout
+    );
+}
+
 #[test]
 fn threads_begin_and_end_as_they_did() {
     let source = "c/record/threads/lives.c";

@@ -406,7 +406,11 @@ impl Recorder {
         if self.ended.is_some() || self.end.is_some() || !self.seen.is_empty() {
             return Ok(());
         }
-        let result = match self.running.is_stopped && self.running.waiting.is_none() {
+        let is_stopped = self.running.is_stopped && self.running.waiting.is_none();
+        if is_stopped {
+            self.look_for_woken();
+        }
+        let result = match is_stopped {
             true if self.turns.scheduler.has_ready() => self.park_stopped(),
             true => Ok(()),
             false if self.turns.is_idle => self.wake_due(),
@@ -417,7 +421,8 @@ impl Recorder {
 
     /// Lets the program run on: to the end of the system call that it is in, or for an instruction, if it
     /// is stepped.
-    pub(super) fn run(&self) {
+    pub(super) fn run(&mut self) {
+        self.show_waiters();
         match self.running.call {
             Some(_) => self.running.tracee.resume_to_call_end(),
             None => self.running.tracee.go(self.running.is_stepping, 0),
@@ -468,6 +473,7 @@ impl Recorder {
                     if self.goes_on_in_buffer(is_interrupting)? {
                         return Ok(());
                     }
+                    self.look_for_woken();
                     if self.snapshots.is_due(self.begun.elapsed()) {
                         self.take_snapshot(false)?;
                     }
@@ -596,7 +602,11 @@ impl Recorder {
         if self.running.is_stopped || self.turns.is_idle || !self.seen.is_empty() {
             return Ok(());
         }
-        let is_over = self.has_threads() && self.turns.scheduler.is_over(Instant::now());
+        let now = Instant::now();
+        let is_over = self.has_threads()
+            && (self.turns.scheduler.is_over(now)
+                || self.turns.scheduler.is_long(now)
+                    && self.buffer.has_woken(&self.running.tracee));
         let interrupts = match &self.running.call {
             None => is_over || self.holds_signals() || self.snapshots.is_due(self.begun.elapsed()),
             Some(call) if is_over => match call.waits {
@@ -617,6 +627,7 @@ impl Recorder {
 
     /// Ends the recording at a stop of the program, which runs on.
     pub(super) fn end_recording(&mut self, reason: String) {
+        self.look_for_woken();
         self.send_held();
         self.buffer.pass(self.running.tracee.pid);
         self.ended = Some(reason);

@@ -29,9 +29,11 @@ pub const STACK_END: u64 = WORDS;
 /// The flags of the program, on that stack.
 pub const FLAGS: u64 = STACK_END - 8;
 /// The words of the stub.
-pub const WORDS: u64 = WRITABLE_START + 0xf00;
+pub const WORDS: u64 = WRITABLE_START + 0xd00;
 /// Their number.
-pub const WORD_COUNT: usize = 16;
+pub const WORD_COUNT: usize = word::WOKEN + 1;
+/// The most threads in the table of those that wait for words of futex(2), which follows on the words.
+pub const MOST_WAITERS: usize = 64;
 /// The records, from the first on.
 pub const RECORDS: u64 = WRITABLE_START + 0x1000;
 /// Their length at most in bytes: more take longer to copy after each snapshot, and fewer stop the
@@ -63,6 +65,12 @@ pub mod word {
     pub const RBP: usize = 13;
     pub const R12: usize = 14;
     pub const RSP: usize = 15;
+    /// Which threads of the table the program has woken since the last event: a bit for each.
+    pub const WOKEN: usize = 16;
+    /// How many threads are in the table (32 bits), and whether more wait (32 bits).
+    pub const WAITERS: usize = 17;
+    /// The addresses of the words that they wait for, those that have waited longest first.
+    pub const WAITED: usize = 18;
 }
 
 /// Returns the address of a word.
@@ -84,5 +92,6 @@ pub fn is_record(addr: u64) -> bool {
 }
 
 const _: () = assert!(STUB >= scratch::CALL + scratch::CODE.len() as u64);
-const _: () = assert!(WORDS + 8 * WORD_COUNT as u64 <= RECORDS);
+const _: () = assert!(word_at(word::WAITED + MOST_WAITERS) <= RECORDS);
+const _: () = assert!(MOST_WAITERS <= 64, "bits of a word");
 const _: () = assert!(WRITABLE.end < 1 << 31);

@@ -6,9 +6,9 @@
 //! are calls that send signals to the program or change which arrive, that change its memory or
 //! its processes, and that a replay repeats.
 
-use super::super::calls::{self, Class, Length, Output};
+use super::super::calls::{self, Class, Length, Output, Special};
 use super::layout::{ENTRIES, ENTRY_LEN};
-use super::stub::kind;
+use super::stub::{WAKE_PRIVATE, kind};
 
 #[rustfmt::skip]
 const LISTED: &[libc::c_long] = &[
@@ -31,6 +31,8 @@ const LISTED: &[libc::c_long] = &[
     libc::SYS_getrandom, libc::SYS_getrusage, libc::SYS_times, libc::SYS_getpid, libc::SYS_gettid,
     libc::SYS_getppid, libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid,
     libc::SYS_getpgrp, libc::SYS_getpgid, libc::SYS_getsid,
+    // Threads.
+    libc::SYS_futex,
 ];
 
 /// Returns whether a call is buffered if its arguments allow it.
@@ -38,10 +40,17 @@ pub fn is_listed(number: i64) -> bool {
     LISTED.contains(&number) && entry(number).is_some()
 }
 
+/// Returns whether an instruction that makes a call with these arguments is worth a jump: those of futex(2) that
+/// wait always stop, and most instructions do one or the other.
+pub fn is_worth(number: i64, arguments: &[u64; 6]) -> bool {
+    let is_wake = || arguments[1] as i32 == WAKE_PRIVATE;
+    is_listed(number) && (number != libc::SYS_futex || is_wake())
+}
+
 /// Returns which argument of a listed call is the address of its output.
 pub fn output(number: i64) -> Option<usize> {
     let [kind, addr, ..] = entry(number)?;
-    let has_none = [kind::NO_OUTPUT, kind::BY_REQUEST].contains(&kind);
+    let has_none = [kind::NO_OUTPUT, kind::BY_REQUEST, kind::WAKE].contains(&kind);
     (!has_none).then_some(usize::from(addr))
 }
 
@@ -73,6 +82,7 @@ fn table_of(is_wanted: impl Fn(i64) -> bool) -> Vec<u8> {
 /// entry; arguments that lead to others must be 0.
 fn entry(number: i64) -> Option<[u8; ENTRY_LEN]> {
     let outputs = match calls::row(number)?.class {
+        Class::Special(Special::Futex) => return Some([kind::WAKE, 0, 0, 0, 0, 0, 0, 0]),
         Class::Log(outputs) | Class::Own(_, outputs) => outputs,
         Class::LogBy(outputs) if number == libc::SYS_fcntl => {
             let [a, b, c, d] = requests(outputs).to_le_bytes();

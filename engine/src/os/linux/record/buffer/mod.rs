@@ -27,6 +27,7 @@ mod refill;
 mod segments;
 mod stops;
 mod stub;
+mod waiters;
 mod words;
 mod zones;
 
@@ -45,6 +46,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use stub::Entry;
+use waiters::Waiters;
 use words::Words;
 use zones::Zones;
 
@@ -73,6 +75,10 @@ pub struct Buffer {
     is_passing: bool,
     /// The debugger has interrupted the thread in the stub, and waits until it has left that.
     is_leaving: bool,
+    /// The threads that wait for words, as the stub has them.
+    waiters: Waiters,
+    /// Whether the stub has threads for woken that the recorder knows of.
+    has_taken_woken: bool,
 }
 
 impl Buffer {
@@ -107,7 +113,8 @@ impl Buffer {
 
     /// At a stop for a system call: takes the records out, and moves a thread that a slot makes the call
     /// for to where the program would make it. If the instruction has stopped the program before,
-    /// replaces it. `patches`: those of the debugger.
+    /// replaces it. `patches`: those of the debugger. Returns the threads that the program has woken since the last
+    /// event.
     ///
     /// # Errors
     /// The program has ended, or has written to the memory of the recorder.
@@ -117,29 +124,32 @@ impl Buffer {
         registers: &mut Registers,
         log: &mut Log,
         patches: &Patches,
-    ) -> io::Result<()> {
+    ) -> io::Result<Vec<i32>> {
+        let mut woken = Vec::new();
         if !self.is_there {
-            return Ok(());
+            return Ok(woken);
         }
-        if let Some(words) = self.take(head, log)?
-            && refill::move_to_site(&words, registers)
-        {
-            registers.write(head.thread());
+        if let Some(words) = self.take(head, log)? {
+            woken = self.take_woken(words.woken());
+            if refill::move_to_site(&words, registers) {
+                registers.write(head.thread());
+            }
         }
         if self.is_passing {
             self.is_passing = false;
             words::set_entry(head, Entry::Record)?;
         }
         let site = registers.pc().wrapping_sub(CALL_LEN);
-        if !listed::is_listed(registers.number()) || !registers.is_long_mode() {
-            return Ok(());
+        let is_worth = listed::is_worth(registers.number(), &registers.arguments());
+        if !is_worth || !registers.is_long_mode() {
+            return Ok(woken);
         }
         match self.sites.get(&site) {
             None if self.sites.len() < MOST_SITES => drop(self.sites.insert(site, Site::Seen)),
             Some(Site::Seen) => self.replace(head, site, log, patches)?,
             _ => {}
         }
-        Ok(())
+        Ok(woken)
     }
 
     /// Replaces a system call instruction by a jump, if it can be.

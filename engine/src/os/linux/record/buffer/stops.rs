@@ -90,12 +90,13 @@ impl Recorder {
     pub(in super::super) fn registers_at_call(&mut self) -> io::Result<Registers> {
         let mut registers = self.running.tracee.registers_at_call()?;
         self.interrupt_behind_buffer()?;
-        self.buffer.on_call(
+        let woken = self.buffer.on_call(
             &self.running.tracee,
             &mut registers,
             &mut self.log,
             &self.patches,
         )?;
+        self.wake_noted(woken);
         Ok(registers)
     }
 

@@ -6,6 +6,9 @@
 //! - `record` lets the kernel make the call, with the arguments of the program, and adds a record of the
 //!   result and the output. A call that is not in the table, or for which there is no room, is left
 //!   to the slot, which makes it with a stop.
+//!   FUTEX_WAKE is made by the stub itself: it notes in the table of the waiting threads which are woken, for
+//!   the recorder, which lets them run when it is their turn. If that would take threads that are not in
+//!   the table, the call is left to the slot.
 //! - `replay` takes the next record instead of a call, writes its output to the memory of the
 //!   program, and returns its result. Without a record it leaves the call to the slot. So a replay
 //!   does not repeat the decisions of the recording: it stops where that has stopped.
@@ -34,6 +37,8 @@ pub mod kind {
     pub const BY_RESULT: u8 = 4;
     /// It does not, if the second argument is one of the requests whose bits the entry has.
     pub const BY_REQUEST: u8 = 5;
+    /// It does not. It is futex(2): the stub wakes threads of the table, and the kernel makes no call.
+    pub const WAKE: u8 = 6;
 
     /// Returns the bit of a request, as the stub computes it: there are bits for 0 to 15, and for 1024 to
     /// 1039.
@@ -45,6 +50,9 @@ pub mod kind {
         }
     }
 }
+
+/// FUTEX_WAKE | FUTEX_PRIVATE_FLAG
+pub const WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 
 // In registers: ebx the entry of the table (kind, argument of the address, argument of the length,
 // mask of arguments that must be 0), rbp the size from the entry, r12 the length of the output.
@@ -118,6 +126,8 @@ stillpoint_stub_record:
     je 3f
     cmp bl, {by_request}
     je 9f
+    cmp bl, {wake}
+    je stillpoint_stub_wake
     mov r12d, ebp
     cmp bl, {fixed}
     je 3f
@@ -162,6 +172,7 @@ stillpoint_stub_record:
 4:
     xor r12d, r12d
 5:
+stillpoint_stub_keep:
     movzx ecx, bh
     mov rsi, qword ptr [rcx * 8 + {arguments}]
     test rsi, rsi
@@ -185,6 +196,47 @@ stillpoint_stub_record:
     popfq
     mov rsp, qword ptr [{rsp}]
     jmp rcx
+
+# All but rax, rcx, rbp and r12 is still the program's. The kernel would answer the same: what it
+# refuses is left to it.
+stillpoint_stub_wake:
+    cmp esi, {wake_private}
+    jne stillpoint_stub_leave
+    test dil, 3
+    jnz stillpoint_stub_leave
+    mov rax, rdi
+    shr rax, 47
+    jnz stillpoint_stub_leave
+    test edx, edx
+    jle stillpoint_stub_leave
+    mov rax, qword ptr [{next}]
+    add rax, {header}
+    cmp rax, {records_end}
+    ja stillpoint_stub_leave
+    xor eax, eax
+    xor ecx, ecx
+    mov rbp, qword ptr [{woken}]
+2:
+    cmp ecx, dword ptr [{waiters}]
+    jae 4f
+    cmp rdi, qword ptr [rcx * 8 + {waited}]
+    jne 3f
+    bts rbp, rcx
+    jc 3f
+    inc eax
+    cmp eax, edx
+    je 5f
+3:
+    inc ecx
+    jmp 2b
+4:
+    cmp dword ptr [{waiters} + 4], 0
+    jne stillpoint_stub_leave
+5:
+    # At once, for a recorder that looks meanwhile.
+    mov qword ptr [{woken}], rbp
+    xor r12d, r12d
+    jmp stillpoint_stub_keep
 
 stillpoint_stub_leave:
     stillpoint_restore
@@ -232,6 +284,8 @@ stillpoint_stub_end:
     fixed = const kind::FIXED,
     by_result = const kind::BY_RESULT,
     by_request = const kind::BY_REQUEST,
+    wake = const kind::WAKE,
+    wake_private = const WAKE_PRIVATE,
     next = const word_at(word::NEXT),
     end = const word_at(word::END),
     site = const word_at(word::SITE),
@@ -242,6 +296,9 @@ stillpoint_stub_end:
     rbp = const word_at(word::RBP),
     r12 = const word_at(word::R12),
     rsp = const word_at(word::RSP),
+    woken = const word_at(word::WOKEN),
+    waiters = const word_at(word::WAITERS),
+    waited = const word_at(word::WAITED),
 );
 
 unsafe extern "C" {

@@ -53,6 +53,11 @@ impl Words {
         self.0[word::NEXT] == self.0[word::END]
     }
 
+    /// Returns which threads of the table the program has woken since the last event, as bits.
+    pub fn woken(&self) -> u64 {
+        self.0[word::WOKEN]
+    }
+
     /// Returns what the stub has saved for the call that it makes.
     ///
     /// # Errors

@@ -165,23 +165,27 @@ struct Waiter {
 
 /// The threads that wait for words, those that have waited longest first.
 #[derive(Default)]
-pub struct Futexes(Vec<Waiter>);
+pub struct Futexes {
+    waiters: Vec<Waiter>,
+    is_changed: bool,
+}
 
 impl Futexes {
     /// A thread waits for a word.
     pub fn wait(&mut self, thread: i32, word: u64, bits: u32) {
-        self.0.push(Waiter { thread, word, bits });
+        self.waiters.push(Waiter { thread, word, bits });
+        self.is_changed = true;
     }
 
     /// A thread does not wait any more.
     pub fn remove(&mut self, thread: i32) {
-        self.0.retain(|it| it.thread != thread);
+        self.waiters.retain(|it| it.thread != thread);
     }
 
     /// Takes the threads that are woken.
     pub fn wake(&mut self, word: u64, count: u32, bits: u32) -> Vec<i32> {
         let mut woken = Vec::new();
-        self.0.retain(|it| {
+        self.waiters.retain(|it| {
             let is_woken =
                 it.word == word && it.bits & bits != 0 && (woken.len() as u64) < u64::from(count);
             if is_woken {
@@ -189,19 +193,37 @@ impl Futexes {
             }
             !is_woken
         });
+        self.is_changed |= !woken.is_empty();
         woken
     }
 
     /// Lets waiters wait for another word. Returns their number.
     pub fn requeue(&mut self, from: u64, to: u64, count: u32) -> u32 {
         let mut moved = 0;
-        for waiter in &mut self.0 {
+        for waiter in &mut self.waiters {
             if waiter.word == from && moved < count {
                 waiter.word = to;
                 moved += 1;
             }
         }
+        self.is_changed |= moved != 0;
         moved
+    }
+
+    /// The buffer has to get the threads again.
+    pub fn change(&mut self) {
+        self.is_changed = true;
+    }
+
+    /// Returns whether the threads that wait may be others than when this was last asked, besides those that have
+    /// only ceased to wait.
+    pub fn takes_change(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
+    }
+
+    /// Returns the threads, and the words that they wait for.
+    pub fn all(&self) -> impl Iterator<Item = (i32, u64)> {
+        self.waiters.iter().map(|it| (it.thread, it.word))
     }
 }
 

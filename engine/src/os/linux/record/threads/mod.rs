@@ -3,7 +3,8 @@
 //!
 //! Which one runs is decided by the `scheduler`. The order of the events in the log is the schedule: between two
 //! events only the thread of the second one runs (`turns`). A thread that waits does so outside of the kernel: `futex`
-//! answers futex(2), and other calls are made when they can return (`waits`, `files`). A thread that runs longer
+//! answers futex(2), or the buffer's stub does by a table of the threads that wait (`noted`); other calls are made when
+//! they can return (`waits`, `files`). A thread that runs longer
 //! than its slice is interrupted (`preempt`); the `place` is an event, which a replay finds again by a
 //! `search`: a `stub` planted at a `site` compares registers and memory at each passage. A snapshot has the
 //! registers of all threads, which a replay creates anew (`copied`).
@@ -12,6 +13,7 @@ mod births;
 pub mod copied;
 pub mod files;
 mod futex;
+mod noted;
 pub mod place;
 mod preempt;
 mod scheduler;

@@ -60,7 +60,12 @@ impl Scheduler {
 
     /// Returns whether the running thread has run long enough and another one could run.
     pub fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.begun) >= SLICE && self.has_ready()
+        self.is_long(now) && self.has_ready()
+    }
+
+    /// Returns whether the running thread has run long enough if another one could run.
+    pub fn is_long(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.begun) >= SLICE
     }
 
     /// Takes the thread that runs next, from `now` on; `None`: none can run.

@@ -125,6 +125,8 @@ impl Recorder {
 
     /// Makes another thread the running one.
     fn switch_to(&mut self, next: i32) {
+        // Threads that have ceased to wait are not in the table any more once they run.
+        self.turns.futexes.change();
         if let Some(next) = self.others.remove(&next) {
             let mut before = std::mem::replace(&mut self.running, next);
             let pid = before.tracee.pid;
