@@ -325,8 +325,13 @@ fn leave(tracee: &Tracee, at: u64, len: u64, place: Option<&Place>) -> io::Resul
             return Ok(Some(Left::There));
         }
         is_first = false;
+        // One of the debugger's is hit.
+        let is_trap = tracee.read(registers.pc(), 1) == [TRAP];
         tracee.step(0);
         match tracee.wait() {
+            Stop::Signal(libc::SIGTRAP) if is_trap => {
+                return Ok(Some(Left::Stopped(Stop::Signal(libc::SIGTRAP))));
+            }
             Stop::Signal(libc::SIGTRAP) => {}
             Stop::Interrupted => {}
             stop => return Ok(Some(Left::Stopped(stop))),
