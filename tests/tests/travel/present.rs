@@ -66,6 +66,22 @@ fn a_step_ends_at_the_present() {
 }
 
 #[test]
+fn steps_back_from_the_exit_find_their_place() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded(&fixture, "done");
+    client.set_breakpoints(&fixture, &[]);
+    // What the program writes last, it writes without a stop.
+    go(&mut client, "continue", &["exit"]);
+    for command in [":reverse-step", ":reverse-next", ":reverse-finish"] {
+        shown(&mut client, command);
+        let event = client.expect_stopped_by(&["step", "exit"]);
+        assert_eq!(event["description"], "In the past: step", "{command}");
+        return_to_present(&mut client);
+    }
+    client.disconnect();
+}
+
+#[test]
 fn a_step_over_a_call_ends_behind_it_if_the_present_is_inside() {
     let fixture = Fixture::of("c/travel.c");
     for by_instruction in [false, true] {

@@ -753,6 +753,9 @@ impl Replay {
             .map_err(|error| self.refused(log, &error))?;
         if self.pause_at == Some(self.next) {
             self.pause_at = None;
+            // The step has passed the site where the end would be recognised: it is compared with that of the program
+            // here, which has taken out the records of this event.
+            self.fill(log)?;
             return Ok(Replayed::Reached);
         }
         if let Some(event) = log.events.get(self.next)
