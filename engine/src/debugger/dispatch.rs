@@ -112,7 +112,10 @@ impl Debugger {
             // A replay that has just begun may not have the thread yet. Which one runs, the recording says.
             let thread = self.inferior.thread_of_replay(thread);
             if self.is_searching() {
-                self.inferior.resume_rest(thread);
+                // One that steps is resumed for itself, as its step says.
+                let threads = &self.threads;
+                let steps = |it: &ThreadId| threads.get(it).is_some_and(|it| it.step.is_some());
+                self.inferior.resume_rest(|it| *it != thread && !steps(it));
             }
             vote = match self.inferior.resume(thread, how, runs) {
                 Resumed::Done => return,

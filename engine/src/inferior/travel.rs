@@ -213,14 +213,14 @@ impl Inferior {
         }
     }
 
-    /// Resumes the other threads of a replay in which something is searched: they have no stops of their own to
+    /// Resumes these threads of a replay in which something is searched: they have no stops of their own to
     /// be handled, and watch data.
-    pub(crate) fn resume_rest(&mut self, thread: ThreadId) {
+    pub(crate) fn resume_rest(&mut self, is_wanted: impl Fn(&ThreadId) -> bool) {
         let threads = self.process.iter().flat_map(|process| &process.threads);
-        let others = threads.filter(|(other, state)| **other != thread && state.is_stopped());
-        let others: Vec<ThreadId> = others.map(|(other, _)| *other).collect();
-        for other in others {
-            let _ = self.resume(other, Resume::Continue, RunAs::Program);
+        let stopped = threads.filter(|(thread, state)| is_wanted(thread) && state.is_stopped());
+        let stopped: Vec<ThreadId> = stopped.map(|(thread, _)| *thread).collect();
+        for thread in stopped {
+            let _ = self.resume(thread, Resume::Continue, RunAs::Program);
         }
     }
 
