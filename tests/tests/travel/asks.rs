@@ -23,6 +23,25 @@ fn replay(client: &mut DapClient) -> Value {
 }
 
 #[test]
+fn the_write_directly_before_the_stop_is_the_last() {
+    let fixture = Fixture::of("c/travel.c");
+    let mut client = recorded_as(&fixture, "thread", "alone");
+    client.set_breakpoints(&fixture, &["beat"]);
+    client.next();
+    let shown = client.top_frame()["instructionPointerReference"].clone();
+    assert_eq!(last_write(&mut client, "total"), "total: 0 -> 5");
+    let found = client.top_frame()["instructionPointerReference"].clone();
+    assert_eq!(found, shown);
+    // Asked again, it is one before.
+    let asked = json!({"name": "total", "frameId": client.top_frame()["id"]});
+    client.request_ok("stillpoint/lastWrite", asked);
+    client.expect_stopped("pause");
+    let console = client.output("console");
+    assert!(console.contains("not changed"), "{console}");
+    client.disconnect();
+}
+
+#[test]
 fn writes_of_a_value_are_found_one_after_the_other() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "done");

@@ -147,10 +147,8 @@ impl Debugger {
     }
 
     /// Returns whether the last write to memory is searched for a value that is followed.
-    pub(in crate::debugger) fn searches_store(&self) -> bool {
-        let search = self.travel.search.as_ref();
-        self.travel.following.is_some()
-            && search.is_some_and(|it| it.search.goal == Goal::Write && it.found.is_none())
+    pub(super) fn follows_store(&self) -> bool {
+        self.travel.following.is_some() && self.searches_store()
     }
 
     /// Returns the vote instead of that to report a stop, while a value is followed.

@@ -58,7 +58,7 @@ impl Debugger {
         let end = self.travel.search.as_ref()?.search.end;
         let search = self.travel.search.as_ref();
         let has_run = search.is_some_and(|it| it.search.has_run_on());
-        let is_followed = self.searches_store() && !has_run;
+        let is_followed = self.follows_store() && !has_run;
         let registers = self.inferior.registers(thread).filter(|_| is_followed)?;
         let made = self.inferior.os().call_without_stop(registers.pc())?;
         let back = self.caller_of_call(&made, &registers);

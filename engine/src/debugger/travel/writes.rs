@@ -7,6 +7,7 @@ use crate::ids::{BreakpointId, BreakpointOptions, ThreadId};
 use crate::stops::breakpoint::watch::{
     DataAccess, DataBreakpoint, Watch, WatchMechanism, Watchable,
 };
+use crate::stops::event::StopReason;
 use std::collections::BTreeMap;
 
 /// The watch of a search, and those that it has replaced.
@@ -34,6 +35,17 @@ impl Debugger {
             },
         );
         Ok(())
+    }
+
+    /// Returns whether the last write to memory is searched, and the one that has led to the end of the search
+    /// counts: it was not found before.
+    pub(in crate::debugger) fn searches_store(&self) -> bool {
+        let Some(searching) = &self.travel.search else {
+            return false;
+        };
+        let was_found = matches!(searching.shown.reason, StopReason::Data(..));
+        let counts = self.travel.following.is_some() || !was_found;
+        searching.search.goal == Goal::Write && searching.found.is_none() && counts
     }
 
     /// Checks that writes to data can be searched.
