@@ -160,6 +160,9 @@ pub trait Recordings {
     fn see_mappings(&mut self) {}
     /// Makes the shown replay stop before an event.
     fn pause_before(&mut self, _: Option<usize>) {}
+    /// A place before the next event of the shown replay is looked for. Where that event is a change of threads,
+    /// the replay stops at its place first, with `ReplayStop::Reached`: the place may be the same.
+    fn end_before_next(&mut self) {}
     /// Ends what was put aside.
     fn end_aside(&mut self) {}
     /// Shows what was put aside in place of the replay, which ends.

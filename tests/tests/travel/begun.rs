@@ -116,15 +116,20 @@ fn programs_that_cannot_be_recorded_run_on() {
 }
 
 #[test]
-fn a_thread_ends_a_recording_that_has_begun_at_a_stop() {
-    let fixture = Fixture::of("c/travel.c");
-    let settings = json!({"args": ["thread"]});
-    let mut client = DapClient::stopped_with(&fixture, "alone", settings);
+fn threads_are_recorded_from_a_stop_on() {
+    let fixture = Fixture::of("c/travel_threads.c");
+    let mut client = DapClient::stopped_with(&fixture, "create", json!({}));
     record(&mut client);
-    client.set_breakpoints(&fixture, &["joined"]);
+    client.set_breakpoints(&fixture, &["done"]);
     go(&mut client, "continue", &["breakpoint"]);
-    assert_eq!(super::announced(&client).last(), Some(&false));
-    assert!(client.output("console").contains("it starts a thread"));
-    client.continue_();
-    assert_eq!(client.expect_exit(), 0);
+    let main = client.thread();
+    assert_eq!(client.evaluate("counted"), "15");
+    client.set_breakpoints(&fixture, &["counted"]);
+    let event = reverse(&mut client);
+    assert_ne!(event["threadId"], main);
+    assert_eq!(client.evaluate("counted"), "14");
+    super::return_to_present(&mut client);
+    client.set_breakpoints(&fixture, &[]);
+    assert_eq!(super::run_to_end(&mut client), 0);
+    assert_eq!(client.output("stdout"), "15 60 1\n");
 }

@@ -364,12 +364,12 @@ impl Debugger {
         let (event, registers) = (place.event, place.registers);
         self.clear_search_end();
         let is_behind_last = self.inferior.os().next_event() == event;
-        self.inferior
-            .os_mut()
-            .pause_before((!is_behind_last).then_some(event));
         if is_behind_last {
             // A pause here would be in place of the instruction that the thread executes in place.
+            self.inferior.os_mut().end_before_next();
             self.set_search_end(SearchEnd::new(registers));
+        } else {
+            self.inferior.os_mut().pause_before(Some(event));
         }
     }
 
@@ -516,6 +516,8 @@ impl Debugger {
         match self.show_head().map(|shown| shown.reason) {
             Some(StopReason::Step | StopReason::Pause | StopReason::Entry | StopReason::Goto)
             | None => reason,
+            // The last write, which has led there.
+            Some(_) if matches!(reason, StopReason::Data(..)) => reason,
             Some(reason) => reason,
         }
     }

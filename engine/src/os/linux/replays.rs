@@ -129,6 +129,12 @@ impl Recordings for LinuxBackend {
         }
     }
 
+    fn end_before_next(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.end_before_next();
+        }
+    }
+
     fn end_aside(&mut self) {
         if let Some(recording) = &mut self.recording {
             recording.end_aside();

@@ -67,6 +67,8 @@ pub struct Replay {
     compared: Compared,
     /// The event before which it stops.
     pause_at: Option<usize>,
+    /// The event before which the debugger looks for a place.
+    ends_before: Option<usize>,
     /// What the debugger sees of it next, of which threads.
     pub seen: VecDeque<(i32, ThreadEvent)>,
     /// Whether it runs.
@@ -128,6 +130,7 @@ impl Replay {
         let thread = self.running.tracee.thread();
         let mut copy = Replay::of(thread, &self.threads_now()?, self.next, copies)?;
         copy.pause_at = self.pause_at;
+        copy.ends_before = self.ends_before;
         copy.sees_mappings = self.sees_mappings;
         copy.is_shown = self.is_shown;
         copy.seen_signal = self.seen_signal;
@@ -180,6 +183,7 @@ impl Replay {
             next,
             compared: Compared::default(),
             pause_at: None,
+            ends_before: None,
             seen: VecDeque::new(),
             is_going: false,
             wants_to_go: false,
@@ -210,6 +214,23 @@ impl Replay {
     /// Makes it stop before an event.
     pub fn pause_at(&mut self, event: Option<usize>) {
         self.pause_at = event;
+        self.ends_before = event;
+    }
+
+    /// The debugger looks for a place before an event, which is the next one: it stops where that happens, too.
+    pub fn end_before(&mut self, event: usize) {
+        self.pause_at = None;
+        self.ends_before = Some(event);
+    }
+
+    /// Returns whether the place that the debugger looks for may be that of the next event, where another thread
+    /// begins to run, once.
+    fn may_end_here(&mut self) -> bool {
+        let may_end = self.ends_before == Some(self.next);
+        if may_end {
+            self.ends_before = None;
+        }
+        may_end
     }
 
     /// Runs to the end of the program, or of the recording. Returns what was compared.
@@ -438,6 +459,9 @@ impl Replay {
                         .map_err(|error| self.refused(log, &error))?;
                     let begun = Search::begin(&self.running.tracee, place);
                     match begun.map_err(|error| self.refused(log, &error))? {
+                        search::Arrival::There if self.may_end_here() => {
+                            return Ok(Some(Replayed::Reached));
+                        }
                         search::Arrival::There => self.is_preempted(log)?,
                         search::Arrival::Search(search) => {
                             self.search = Some(search);
@@ -612,6 +636,7 @@ impl Replay {
                     .map(|()| search::Arrival::Stopped(stop)),
             };
             match arrival.map_err(|error| self.refused(log, &error))? {
+                search::Arrival::There if self.may_end_here() => return Ok(Replayed::Reached),
                 search::Arrival::There => {
                     self.is_preempted(log)?;
                     return self.go_on(log, false);

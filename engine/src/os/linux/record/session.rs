@@ -440,6 +440,13 @@ impl Recording {
         }
     }
 
+    /// The debugger looks for a place in the shown replay, before the next event.
+    pub fn end_before_next(&mut self) {
+        if let Some(replay) = &mut self.shown {
+            replay.end_before(replay.next);
+        }
+    }
+
     /// Ends what was put aside.
     pub fn end_aside(&mut self) {
         self.kept.remove(&KeptFor::Steps);
