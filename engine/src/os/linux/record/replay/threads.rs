@@ -1,0 +1,151 @@
+//! The threads of a replay: one of them runs, which the log says.
+
+use super::super::log::{Log, Written};
+use super::super::registers::Registers;
+use super::super::signals;
+use super::super::threads::copied::Copied;
+use super::super::tracee::{Stop, Tracee, gone};
+use super::Replay;
+use crate::ids::ThreadId;
+use crate::os::recording::{Difference, Divergence};
+use std::io;
+use std::rc::Rc;
+
+/// A thread of a replay.
+pub struct ReplayThread {
+    /// Its id in the program.
+    pub id: i32,
+    pub tracee: Tracee,
+    /// The registers at the start of the call that it waits in, whose effect is its next event.
+    pub(super) waits: Option<Registers>,
+    /// Whether the kernel still has to skip its system call.
+    pub(super) is_answered: bool,
+    /// Whether the debugger has resumed it for one instruction.
+    pub(super) is_stepping: bool,
+}
+
+impl Replay {
+    pub(super) fn thread_mut(&mut self, id: i32) -> Option<&mut ReplayThread> {
+        match self.running.id == id {
+            true => Some(&mut self.running),
+            false => self.others.get_mut(&id),
+        }
+    }
+
+    /// Returns a thread by its id in the program.
+    pub fn thread(&self, id: i32) -> Option<ThreadId> {
+        let thread = match self.running.id == id {
+            true => Some(&self.running),
+            false => self.others.get(&id),
+        };
+        Some(thread?.tracee.thread())
+    }
+
+    /// Returns the threads, by their ids in the program.
+    pub fn threads(&self) -> Vec<ThreadId> {
+        let all = self.others.keys().chain([&self.running.id]);
+        all.map(|id| ThreadId(*id)).collect()
+    }
+
+    /// Returns the stack pointers of the threads that do not run.
+    pub fn other_stacks(&self) -> Vec<u64> {
+        self.others.values().filter_map(ReplayThread::sp).collect()
+    }
+
+    /// Makes the thread of the next event the running one.
+    pub(super) fn select(&mut self, log: &Log) -> Result<(), Divergence> {
+        let wanted = log.thread_of(self.next);
+        if wanted == self.running.id {
+            return Ok(());
+        }
+        let Some(next) = self.others.remove(&wanted) else {
+            let text = format!("thread {wanted} is missing");
+            return Err(self.diverged(log, Difference::Stop(text)));
+        };
+        let before = std::mem::replace(&mut self.running, next);
+        self.others.insert(before.id, before);
+        Ok(())
+    }
+
+    /// Returns the threads, the running one first.
+    pub fn threads_now(&self) -> io::Result<Vec<Copied>> {
+        let mut all = vec![Copied {
+            thread: self.running.id,
+            waits: self.running.waits,
+            state: None,
+        }];
+        for (id, thread) in &self.others {
+            let registers = match thread.waits {
+                Some(registers) => registers,
+                None => thread.tracee.registers()?,
+            };
+            all.push(Copied {
+                thread: *id,
+                waits: thread.waits,
+                state: Some(Rc::new(signals::state_of(&thread.tracee, registers))),
+            });
+        }
+        Ok(all)
+    }
+
+    /// Lets the running thread create one, which has this id in the program.
+    pub(super) fn create_thread(&mut self, id: i32, outputs: &[Written]) -> io::Result<()> {
+        let mut created = None;
+        loop {
+            self.running.tracee.resume_to_call_end();
+            match self.running.tracee.wait() {
+                Stop::CreatedThread(new) => created = Some(new),
+                Stop::CallEnd => break,
+                stop if stop.is_end() => return Err(gone()),
+                _ => {}
+            }
+        }
+        let new = created.ok_or_else(|| io::Error::other("no thread was created"))?;
+        self.copies.add(new);
+        let tracee = self.running.tracee.sibling(new);
+        match tracee.wait() {
+            Stop::Interrupted => {}
+            stop => {
+                return Err(io::Error::other(format!(
+                    "a new thread stopped by {stop:?}"
+                )));
+            }
+        }
+        self.write_all(outputs)?;
+        let mut after = self.running.tracee.registers()?;
+        after.answer(id.into());
+        after.write(self.running.tracee.thread());
+        let thread = ReplayThread {
+            id,
+            tracee,
+            waits: None,
+            is_answered: false,
+            is_stepping: false,
+        };
+        self.others.insert(id, thread);
+        Ok(())
+    }
+
+    /// Ends the running thread, and makes that of the next event the running one.
+    pub(super) fn end_thread(&mut self, log: &Log, outputs: &[Written]) -> io::Result<()> {
+        self.next += 1;
+        let next = self.others.remove(&log.thread_of(self.next));
+        let next = next.ok_or_else(|| io::Error::other("the next thread is missing"))?;
+        let ended = std::mem::replace(&mut self.running, next);
+        // The first thread of the process has to stay for the others.
+        if ended.tracee.pid != self.copy.pid() {
+            ended.tracee.resume(0);
+            self.copies.collect_thread(ended.tracee.pid);
+        }
+        self.write_all(outputs)
+    }
+}
+
+impl ReplayThread {
+    pub(super) fn sp(&self) -> Option<u64> {
+        match &self.waits {
+            Some(registers) => Some(registers.sp()),
+            None => Some(self.tracee.registers().ok()?.sp()),
+        }
+    }
+}
