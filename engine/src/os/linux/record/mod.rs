@@ -8,6 +8,7 @@
 //! it does what the program did. Of several threads one runs at a time (`threads`). Processes that the program
 //! starts run free (`family`).
 
+mod after;
 mod borrowed;
 mod bounded;
 mod buffer;
@@ -30,6 +31,7 @@ mod replay;
 mod running;
 mod runs;
 mod scratch;
+mod seen;
 mod session;
 mod signals;
 mod snapshots;
