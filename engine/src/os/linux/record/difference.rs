@@ -14,7 +14,9 @@ const MOST: u64 = 1 << 30;
 
 /// Returns how a copy of a program differs from it, outside of these ranges of memory. The stack, which
 /// differs most often, comes first; what of it is not in use is not compared (`has_red_zone`: the red zone
-/// is), nor what is not mapped in both. `others`: the stack pointers of the program's other threads. The last word is that which tells the system calls apart that were made without a stop. Cost: that of reading all writable memory twice, about 1 ms for each 5 MB.
+/// is), nor what is not mapped in both. `others`: the stack pointers of the program's other threads. The last word is that which
+/// tells the system calls apart that were made without a stop. Cost: that of reading all writable memory twice, about 1 ms for
+/// each 5 MB.
 pub fn of(
     program: &Tracee,
     copy: &Tracee,
@@ -52,7 +54,8 @@ fn first_word(
             true => ranges.insert(0, (sp.saturating_sub(below).max(start) & !7, end)),
             false => {
                 let stacks = others.iter().filter(|sp| (start..end).contains(*sp));
-                let begin = stacks.min().map(|sp| sp.saturating_sub(RED_ZONE) & !7);
+                // Those threads are at events, so nothing below is needed to tell their places apart.
+                let begin = stacks.min().map(|sp| sp & !7);
                 ranges.push((begin.unwrap_or(start).max(start), end));
             }
         }
