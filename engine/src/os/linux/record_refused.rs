@@ -52,6 +52,10 @@ impl Recording {
         match *self {}
     }
 
+    pub fn is_going_on(&self) -> bool {
+        match *self {}
+    }
+
     pub fn is_replay_shown(&self) -> bool {
         match *self {}
     }
