@@ -12,6 +12,9 @@ use crate::os::{KeptFor, Mapping, OtherState, RegisterSet, Resume, Word};
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 
+/// The bytes of a word.
+const WORD: u64 = 8;
+
 /// A place in a recording, as far as registers tell it from others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
@@ -103,8 +106,15 @@ impl Inferior {
         })
     }
 
-    /// Returns whether a stopped thread of a replay is at a place of what was put aside.
-    pub(crate) fn is_at(&mut self, thread: ThreadId, mark: &Mark, aside: Option<&Aside>) -> AtMark {
+    /// Returns whether a stopped thread of a replay is at a place of what was put aside, but for these words of
+    /// memory.
+    pub(crate) fn is_at(
+        &mut self,
+        thread: ThreadId,
+        mark: &Mark,
+        aside: Option<&Aside>,
+        not_compared: &[LoadAddr],
+    ) -> AtMark {
         self.write_registers(thread);
         if self.os.next_event() != mark.event
             || self.os.registers_at_event(thread).as_ref() != Some(&mark.registers)
@@ -113,6 +123,7 @@ impl Inferior {
         }
         // Memory of the debugger's in either.
         let mut own = self.own_regions();
+        own.extend(not_compared.iter().map(|addr| (*addr, WORD)));
         if let Some(aside) = aside {
             own.extend(aside.jumps.regions());
             own.extend(&aside.copied);

@@ -53,6 +53,11 @@ pub(crate) struct Travel {
     origin: Option<Origin>,
     /// Whether the client was not sent it yet.
     is_origin_new: bool,
+    /// The last word of memory by which a pass was not at the end of the search, with its registers.
+    other_word: Option<LoadAddr>,
+    /// Words that are not compared: no replay had them as they were. What a function has not initialised on the
+    /// stack may be what the loader has left there, which depends on the processor.
+    not_compared: Vec<LoadAddr>,
     /// Whether the debugger has changed the program at this stop.
     is_changed: bool,
     /// Notes that were sent to the client: each is sent once.
@@ -342,6 +347,7 @@ impl Debugger {
         self.inferior.restore_aside(head.aside, true);
         self.stops.breakpoints.set_silent(false);
         self.travel.after = None;
+        self.travel.not_compared.clear();
         self.travel.behind = Behind::default();
         for kept in [KeptFor::Near, KeptFor::Far] {
             self.inferior.os_mut().end_kept_replay(kept);
@@ -380,11 +386,12 @@ impl Debugger {
         let Some((mark, aside)) = self.travel.end_of_replay() else {
             return false;
         };
-        match self.inferior.is_at(thread, mark, aside) {
+        match (self.inferior).is_at(thread, mark, aside, &self.travel.not_compared) {
             AtMark::There => true,
             AtMark::Elsewhere => false,
             AtMark::OtherWord(word) => {
                 tracing::debug!(addr = %word.addr, "equal registers, other memory");
+                self.travel.other_word = Some(word.addr);
                 self.add_word_of_end(word.addr, word.value);
                 false
             }
@@ -418,6 +425,7 @@ impl Debugger {
             ReplayStop::End if self.is_at_end(thread) => self.on_end(thread),
             // It has passed the place of the program, which is shown then.
             ReplayStop::End if self.travel.search.is_none() => self.on_end(thread),
+            ReplayStop::End if self.compares_less() => self.begin_pass(),
             ReplayStop::End | ReplayStop::Diverged => {
                 let state = self.recording().unwrap_or_default();
                 let why = match (stop, state.divergence) {
@@ -430,6 +438,19 @@ impl Debugger {
                 self.fail_replay(&why)
             }
         }
+    }
+
+    /// A pass has not come to the end of the search: returns whether it can be repeated without the word by which it
+    /// was elsewhere last.
+    fn compares_less(&mut self) -> bool {
+        /// More words than a function leaves uninitialised at a place by chance.
+        const MOST: usize = 16;
+        let word = self.travel.other_word.take();
+        let Some(word) = word.filter(|_| self.travel.not_compared.len() < MOST) else {
+            return false;
+        };
+        self.travel.not_compared.push(word);
+        true
     }
 
     /// Returns the vote on a thread at the site where a replay may end; `None`: it does not end yet.

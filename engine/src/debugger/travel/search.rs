@@ -163,6 +163,7 @@ impl Debugger {
             return Vote::Stay;
         };
         searching.search.begin_pass();
+        self.travel.other_word = None;
         let event = match searching.search.goal {
             Goal::Event(event) => event,
             _ => searching.search.end.event,
