@@ -1,6 +1,6 @@
 //! The origin of a value in a recording: requests that are not in the specification.
 
-use super::past::{NoArguments, index};
+use super::past::{NoArguments, go, index};
 use crate::protocol::{self, DataBreakpointInfoArguments, RequestError};
 use crate::requests::data_breakpoints;
 use crate::requests::{Effect, Request};
@@ -21,15 +21,9 @@ impl Request for Origin {
         arguments: DataBreakpointInfoArguments,
     ) -> Result<(), RequestError> {
         let data = data_breakpoints::find(session, &arguments)?;
-        let frame = arguments.frame_id.filter(|id| *id != 0);
-        let thread = match frame {
-            Some(id) => Some(session.handles.frame(id)?.thread),
-            None => session.debugger.current_thread(),
-        };
-        past::go_to_origin(session, thread.ok_or(engine::Error::NotStopped)?, &data)?;
-        // For clients this request is no resume.
-        session.report_continued();
-        Ok(())
+        go(session, arguments.frame_id, |session, thread| {
+            past::go_to_origin(session, thread, &data)
+        })
     }
 }
 
@@ -60,11 +54,9 @@ impl Request for VisitHop {
         session: &mut Session,
         arguments: protocol::VisitHopArguments,
     ) -> Result<(), RequestError> {
-        let thread = session.debugger.current_thread();
-        let thread = thread.ok_or(engine::Error::NotStopped)?;
-        past::go_to_hop(session, thread, index(arguments.number)?)?;
-        // For clients this request is no resume.
-        session.report_continued();
-        Ok(())
+        let number = index(arguments.number)?;
+        go(session, None, |session, thread| {
+            past::go_to_hop(session, thread, number)
+        })
     }
 }

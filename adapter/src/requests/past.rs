@@ -10,7 +10,7 @@ use crate::requests::execution::granularity;
 use crate::requests::{Effect, InThePast, Request};
 use crate::session::handles::thread_id;
 use crate::session::{Session, past};
-use engine::{Backward, BreakpointId, StepKind};
+use engine::{Backward, BreakpointId, StepKind, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// Goes back to where a thread's last step began.
@@ -63,16 +63,9 @@ impl Request for LastWrite {
         arguments: DataBreakpointInfoArguments,
     ) -> Result<(), RequestError> {
         let data = data_breakpoints::find(session, &arguments)?;
-        let frame = arguments.frame_id.filter(|id| *id != 0);
-        let thread = match frame {
-            Some(id) => Some(session.handles.frame(id)?.thread),
-            None => session.debugger.current_thread(),
-        };
-        let thread = thread.ok_or(engine::Error::NotStopped)?;
-        past::go_to_last_write(session, thread, &data)?;
-        // For clients this request is no resume.
-        session.report_continued();
-        Ok(())
+        go(session, arguments.frame_id, |session, thread| {
+            past::go_to_last_write(session, thread, &data)
+        })
     }
 }
 
@@ -169,12 +162,10 @@ impl Request for VisitCall {
         session: &mut Session,
         arguments: protocol::VisitCallArguments,
     ) -> Result<(), RequestError> {
-        let thread = session.debugger.current_thread();
-        let thread = thread.ok_or(engine::Error::NotStopped)?;
-        past::go_to_call(session, thread, index(arguments.number)?)?;
-        // For clients this request is no resume.
-        session.report_continued();
-        Ok(())
+        let number = index(arguments.number)?;
+        go(session, None, |session, thread| {
+            past::go_to_call(session, thread, number)
+        })
     }
 }
 
@@ -191,19 +182,35 @@ impl Request for VisitHit {
         session: &mut Session,
         arguments: protocol::VisitHitArguments,
     ) -> Result<(), RequestError> {
-        let thread = session.debugger.current_thread();
-        let thread = thread.ok_or(engine::Error::NotStopped)?;
         let breakpoint = match arguments.breakpoint_id {
             // No breakpoint has a number that is none.
             Some(id) => BreakpointId(u32::try_from(id).unwrap_or(0)),
             None => past::breakpoint_at(session, "")?,
         };
         let number = index(arguments.number)?;
-        past::go_to_hit(session, thread, breakpoint, number as u64)?;
-        // For clients this request is no resume.
-        session.report_continued();
-        Ok(())
+        go(session, None, |session, thread| {
+            past::go_to_hit(session, thread, breakpoint, number as u64)
+        })
     }
+}
+
+/// Goes elsewhere in the recording, from the thread of a frame, or from the current one.
+///
+/// # Errors
+/// The frame is gone, no thread is stopped, or `way` refuses.
+pub fn go(
+    session: &mut Session,
+    frame: Option<i64>,
+    way: impl FnOnce(&mut Session, ThreadId) -> Result<(), RequestError>,
+) -> Result<(), RequestError> {
+    let thread = match frame.filter(|id| *id != 0) {
+        Some(id) => Some(session.handles.frame(id)?.thread),
+        None => session.debugger.current_thread(),
+    };
+    way(session, thread.ok_or(engine::Error::NotStopped)?)?;
+    // For clients this request is no resume.
+    session.report_continued();
+    Ok(())
 }
 
 /// Returns a number of what is counted from 1 on.

@@ -10,7 +10,7 @@ fn go_to_hit(client: &mut DapClient, number: u64) -> Value {
     client.expect_stopped("breakpoint")
 }
 
-/// What the client was told.
+/// Returns the notes to the client and the output of the console.
 fn told(client: &DapClient) -> String {
     client.output("important") + &client.output("console")
 }
