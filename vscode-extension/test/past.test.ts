@@ -1,7 +1,9 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
+import { expressionAt } from "../src/past/expression";
+import { rowsOfHops } from "../src/past/hops";
 import { movementIn } from "../src/past/movement";
-import { readChanges, readPast } from "../src/past/reply";
+import { readChanges, readOrigin, readPast } from "../src/past/reply";
 import * as text from "../src/past/text";
 
 /** A body as the debugger sends it: four stops, of which one in the past is shown. */
@@ -122,22 +124,56 @@ test("a body without lists has no stops and no changes", () => {
 });
 
 test("only messages that move the program or what is shown are movements", () => {
-  const stopped = (reason: string) => ({ type: "event", event: "stopped", body: { reason } });
+  const stopped = (reason: string, description?: string) => ({
+    type: "event",
+    event: "stopped",
+    body: { reason, description },
+  });
   const response = (command: string, success: boolean) => ({ type: "response", command, success });
-  assert.equal(movementIn(stopped("goto"), false), "visit");
-  assert.equal(movementIn(stopped("breakpoint"), false), "present");
-  assert.equal(movementIn({ type: "event", event: "continued" }, false), "run");
+  assert.equal(movementIn(stopped("goto")), "visit");
+  assert.equal(movementIn(stopped("breakpoint")), "present");
+  assert.equal(movementIn(stopped("breakpoint", "In the past: breakpoint")), "visit");
+  assert.equal(movementIn({ type: "event", event: "continued" }), "run");
   for (const event of ["exited", "terminated"]) {
-    assert.equal(movementIn({ type: "event", event }, false), "present");
+    assert.equal(movementIn({ type: "event", event }), "present");
   }
-  assert.equal(movementIn(response("restart", true), false), "present");
-  assert.equal(movementIn(response("restart", false), false), undefined);
-  assert.equal(movementIn(response("stepBack", true), false), undefined);
-  assert.equal(movementIn({ type: "event", event: "output" }, false), undefined);
+  assert.equal(movementIn(response("restart", true)), "present");
+  assert.equal(movementIn(response("restart", false)), undefined);
+  assert.equal(movementIn(response("stepBack", true)), undefined);
+  assert.equal(movementIn({ type: "event", event: "output" }), undefined);
 });
 
-test("each stop of a recorded program may be in its past", () => {
-  const stopped = { type: "event", event: "stopped", body: { reason: "breakpoint" } };
-  assert.equal(movementIn(stopped, true), "visit");
-  assert.equal(movementIn({ type: "event", event: "exited" }, true), "present");
+test("an expression is what the word at the cursor is selected of", () => {
+  const line = "  sum += orders[i + 1].items->price * std::max(a.b, rate); // 12";
+  const at = (word: string) => expressionAt(line, line.indexOf(word) + 1);
+  assert.equal(at("sum"), "sum");
+  assert.equal(at("orders"), "orders");
+  assert.equal(at("i + 1"), "i");
+  assert.equal(at("items"), "orders[i + 1].items");
+  assert.equal(at("price"), "orders[i + 1].items->price");
+  assert.equal(at("max"), "std::max");
+  assert.equal(at("a.b"), "a");
+  assert.equal(expressionAt(line, line.indexOf("a.b") + 3), "a.b");
+  assert.equal(at("rate"), "rate");
+  assert.equal(expressionAt(line, 0), undefined);
+  assert.equal(expressionAt("", 5), undefined);
+  assert.equal(expressionAt("a[b[c]]", 4), "c");
+});
+
+test("the way to the origin has value, event and place of each hop", () => {
+  const origin = readOrigin({
+    name: "total",
+    hops: [
+      { number: 1, value: "21", text: "copied from sum", function: "settle", path: "/src/shop.c", line: 8 },
+      { number: 2, value: "21", text: "stored", function: "memcpy" },
+      { number: 3, value: "21", text: "there from the start" },
+    ],
+  });
+  const shown = rowsOfHops(origin).map(({ label, description }) => [label, description]);
+  assert.deepEqual(shown, [
+    ["1  21  copied from sum", "in settle, shop.c:8"],
+    ["2  21  stored", "in memcpy"],
+    ["3  21  there from the start", ""],
+  ]);
+  assert.deepEqual(readOrigin(undefined), { name: "", hops: [] });
 });

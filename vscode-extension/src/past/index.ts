@@ -1,4 +1,4 @@
-// Past stops: a list of them, what has changed since, and a mark in the status bar while one is shown.
+// The past: a list of past stops, what has changed since, where values come from, and a mark in the status bar.
 
 import * as vscode from "vscode";
 import { TYPE } from "../configurations";
@@ -6,11 +6,14 @@ import { Changes } from "./changes";
 import { choose } from "./list";
 import { pastOf, Sessions } from "./sessions";
 import { isPast, status } from "./text";
+import { goToLastWrite, goToOrigin } from "./writes";
 
 /** A custom request: shows a stop, without a number the present one. */
 const VISIT = "stillpoint/visitStop";
 const LIST = `${TYPE}.past.list`;
 const PRESENT = `${TYPE}.past.present`;
+const LAST_WRITE = `${TYPE}.past.lastWrite`;
+const ORIGIN = `${TYPE}.past.origin`;
 
 /** Shows in the status bar that the past is shown, and lets menus depend on it. */
 function mark(sessions: Sessions): vscode.Disposable {
@@ -71,11 +74,11 @@ async function present(session: vscode.DebugSession): Promise<void> {
 export function addPast(): vscode.Disposable[] {
   const sessions = new Sessions();
   const changes = new Changes();
-  const command = (name: string, run: (session: vscode.DebugSession) => Promise<void>) =>
+  const command = (name: string, run: (session: vscode.DebugSession, args: unknown[]) => Promise<void>) =>
     vscode.commands.registerCommand(name, async (...args: unknown[]) => {
       const session = sessions.find(idIn(args));
       try {
-        await (session && run(session));
+        await (session && run(session, args));
       } catch (error) {
         const text = error instanceof Error ? error.message : String(error);
         void vscode.window.showWarningMessage(`Stillpoint: ${text}`);
@@ -87,5 +90,7 @@ export function addPast(): vscode.Disposable[] {
     mark(sessions),
     command(LIST, (session) => list(session, changes)),
     command(PRESENT, present),
+    command(LAST_WRITE, goToLastWrite),
+    command(ORIGIN, (session, args) => goToOrigin(sessions, session, args)),
   ];
 }

@@ -6,8 +6,11 @@ interface Message {
   event?: string;
   command?: string;
   success?: boolean;
-  body?: { reason?: string };
+  body?: { reason?: string; description?: string };
 }
+
+/** How the description of a stop in the past of a recording begins. */
+const IN_THE_PAST = "In the past: ";
 
 /**
  * `visit`: a stop is shown, perhaps a past one. `run`: none is, unless a visit follows at once. `present`:
@@ -15,15 +18,12 @@ interface Message {
  */
 export type Movement = "visit" | "run" | "present";
 
-/**
- * Returns what a message says about it; undefined: nothing. Each stop of a recorded program may be in its
- * past.
- */
-export function movementIn(message: Message, isRecorded: boolean): Movement | undefined {
+/** Returns what a message says about it; undefined: nothing. */
+export function movementIn(message: Message): Movement | undefined {
   if (message.type === "event") {
     switch (message.event) {
       case "stopped":
-        return isRecorded || message.body?.reason === "goto" ? "visit" : "present";
+        return isPast(message.body ?? {}) ? "visit" : "present";
       case "continued":
         return "run";
       case "exited":
@@ -35,3 +35,7 @@ export function movementIn(message: Message, isRecorded: boolean): Movement | un
   const isRestart = message.type === "response" && message.command === "restart";
   return isRestart && message.success === true ? "present" : undefined;
 }
+
+/** Returns whether a stop may be one of the past. */
+const isPast = ({ reason, description }: { reason?: string; description?: string }): boolean =>
+  reason === "goto" || (description?.startsWith(IN_THE_PAST) ?? false);

@@ -1,5 +1,5 @@
-// The debugger's replies about past stops: the bodies of `stillpoint/pastStops` and
-// `stillpoint/pastChanges`. Independent of the editor.
+// The debugger's replies about the past: the bodies of `stillpoint/pastStops`, `stillpoint/pastChanges` and
+// `stillpoint/originHops`. Independent of the editor.
 
 /** A stop that can be shown. */
 export interface PastStop {
@@ -54,6 +54,26 @@ export interface PastChanges {
   omitted: number;
 }
 
+/** A place on the way back to the origin of a value. */
+export interface Hop {
+  number: number;
+  /** What has happened to the value there. */
+  text: string;
+  value: string;
+  function?: string;
+  path?: string;
+  line?: number;
+  canBeShown: boolean;
+}
+
+/** Where a value comes from. */
+export interface Origin {
+  /** The expression; empty: no origin was searched. */
+  name: string;
+  /** The places on the way back, the last write first. */
+  hops: Hop[];
+}
+
 /** Reads the body of `stillpoint/pastStops`. What is missing is empty. */
 export function readPast(body: unknown): Past {
   const { stops = [], recording } = (body ?? {}) as { stops?: Partial<PastStop>[]; recording?: Partial<Recording> };
@@ -79,5 +99,20 @@ export function readChanges(body: unknown): PastChanges {
     left: changes.left ?? [],
     globals: changes.globals ?? [],
     omitted: changes.omitted ?? 0,
+  };
+}
+
+/** Reads the body of `stillpoint/originHops`. What is missing is empty. */
+export function readOrigin(body: unknown): Origin {
+  const { name = "", hops = [] } = (body ?? {}) as { name?: string; hops?: Partial<Hop>[] };
+  return {
+    name,
+    hops: hops.map((hop) => ({
+      ...hop,
+      number: hop.number ?? 0,
+      text: hop.text ?? "",
+      value: hop.value ?? "",
+      canBeShown: hop.canBeShown ?? false,
+    })),
   };
 }

@@ -25,6 +25,8 @@ interface Known {
   past: Past;
   /** Counts movements: an answer that comes after the next one is outdated. */
   movements: number;
+  /** What waits for the end of the next movement. */
+  waiting: ((isPast: boolean) => void)[];
 }
 
 /** The sessions of our type. */
@@ -43,6 +45,7 @@ export class Sessions implements vscode.Disposable {
       }),
       vscode.debug.onDidChangeActiveDebugSession(() => this.changed.fire()),
       vscode.debug.onDidTerminateDebugSession(({ id }) => {
+        this.known.get(id)?.waiting.forEach((resolve) => resolve(false));
         this.known.delete(id);
         this.changed.fire();
       }),
@@ -64,17 +67,26 @@ export class Sessions implements vscode.Disposable {
     return this.known.get(vscode.debug.activeDebugSession?.id ?? "")?.past ?? NONE;
   }
 
+  /** Waits for the next stop of a session, or its end. Returns whether a stop of the past is shown. */
+  nextIsPast({ id }: vscode.DebugSession): Promise<boolean> {
+    const own = this.known.get(id);
+    return own === undefined ? Promise.resolve(false) : new Promise((resolve) => own.waiting.push(resolve));
+  }
+
   private follow(session: vscode.DebugSession): vscode.DebugAdapterTracker {
-    const own: Known = { session, past: NONE, movements: 0 };
+    const own: Known = { session, past: NONE, movements: 0, waiting: [] };
     this.known.set(session.id, own);
     const onDidSendMessage = (message: unknown) => void this.take(own, message as object);
     return { onDidSendMessage };
   }
 
   private async take(own: Known, message: object): Promise<void> {
-    const movement = movementIn(message, own.session.configuration.record === true);
+    const movement = movementIn(message);
     if (movement === undefined) {
       return;
+    }
+    if (movement !== "run") {
+      own.waiting.splice(0).forEach((resolve) => resolve(movement === "visit"));
     }
     const count = ++own.movements;
     if (movement === "run") {

@@ -29,7 +29,8 @@ function fileOf(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
-function place({ path, line }: PastStop): string | undefined {
+/** Returns the name of a file and the line; undefined: one of them is not known. */
+export function fileAndLine({ path, line }: { path?: string; line?: number }): string | undefined {
   return path === undefined || line === undefined ? undefined : `${fileOf(path)}:${line}`;
 }
 
@@ -39,7 +40,7 @@ function event({ reason, function: name }: PastStop): string {
 
 /** Returns reason, function and line of a stop. */
 export function sentence(stop: PastStop): string {
-  return [event(stop), place(stop)].filter((part) => part !== undefined).join(", ");
+  return [event(stop), fileAndLine(stop)].filter((part) => part !== undefined).join(", ");
 }
 
 /** Returns the stop that is shown if it is not the present one. */
@@ -63,7 +64,7 @@ export function rows(stops: PastStop[]): Row[] {
     const mark = stop.isShown ? "$(debug-stackframe)" : "$(blank)";
     return {
       label: `${mark} ${stop.number}  ${event(stop)}`,
-      description: [place(stop), when].filter((part) => part !== undefined).join(" · "),
+      description: [fileAndLine(stop), when].filter((part) => part !== undefined).join(" · "),
       comparedWith: comparedWith(stops, stop),
       stop,
     };
