@@ -312,9 +312,12 @@ impl Debugger {
             return Vec::new();
         };
         let mut threads: Vec<&ThreadId> = process.threads.keys().collect();
-        if self.is_post_mortem() {
-            threads.sort_by_key(|thread| **thread != process.current);
-        }
+        // Ids are used again once they have been counted to the end.
+        let first = match self.is_post_mortem() {
+            true => process.current,
+            false => ThreadId(process.pid),
+        };
+        threads.sort_by_key(|thread| **thread != first);
         threads
             .into_iter()
             .map(|thread| {

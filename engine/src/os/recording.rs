@@ -225,6 +225,10 @@ pub trait Recordings {
     fn stored_end(&self) -> Option<String> {
         None
     }
+    /// Returns the threads where the recording of a file ends.
+    fn stored_threads(&self) -> Vec<ThreadId> {
+        Vec::new()
+    }
     /// Returns whether the process is shown where the recording of a file ends.
     fn is_at_stored_end(&self) -> bool {
         false

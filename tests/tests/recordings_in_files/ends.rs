@@ -96,13 +96,12 @@ fn killed_program_ends_at_its_last_event() {
 
 #[test]
 fn recording_that_ended_early_says_why() {
-    let fixture = Fixture::of("c/record/thread.c");
+    let fixture = Fixture::of("c/record/threads/refused.c");
     let (_folder, file) = place_for_file();
-    record(&file, &[fixture.program.as_os_str()]);
-    let (client, event) = opened(&file, json!({}), &["end of recording", "exit"]);
-    if event["reason"] == "end of recording" {
-        assert_eq!(event["text"], "it starts a thread", "{event}");
-    }
+    record(&file, &[fixture.program.as_os_str(), "execute".as_ref()]);
+    let (client, event) = opened(&file, json!({}), &["end of recording"]);
+    let text = "it executes a program while it has threads";
+    assert_eq!(event["text"], text, "{event}");
     client.disconnect();
 }
 

@@ -9,6 +9,7 @@ mod place;
 mod programs;
 mod refusals;
 mod runs;
+mod threads;
 mod walks;
 
 use serde_json::{Value, json};

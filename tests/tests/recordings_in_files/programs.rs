@@ -45,6 +45,29 @@ fn images_replay_like_the_program() {
 }
 
 #[test]
+fn images_of_programs_with_threads_replay_like_them() {
+    for (source, argument) in [
+        ("c/record/threads/compute.c", None),
+        ("c/record/threads/racy.c", None),
+        ("c/record/threads/locks.c", None),
+        ("c/record/threads/lives.c", None),
+        ("c/record/threads/waits.c", None),
+        ("c/record/threads/signals.c", None),
+        ("c/record/threads/wakes.c", None),
+        ("rust/record_pool.rs", None),
+        ("c/record/threads/stored.c", Some("exit")),
+        ("c/record/threads/stored.c", Some("crash")),
+        ("c/record/threads/stored.c", Some("kill")),
+        ("c/record/threads/stored.c", Some("leave")),
+    ] {
+        let fixture = Fixture::of(source);
+        let mut words = vec![fixture.program.as_os_str()];
+        words.extend(argument.map(OsStr::new));
+        assert!(checked(&words) >= 2, "{source}");
+    }
+}
+
+#[test]
 fn images_of_an_interpreter_replay_like_it() {
     if !skips::has_command("python3") {
         return;

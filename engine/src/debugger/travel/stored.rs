@@ -1,7 +1,6 @@
 //! Recordings in files: opened, they are debugged like a program that has come to its end, and cannot run on.
 
 use super::{Debugger, Vote};
-use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
 use crate::os::{SaveTo, Saved};
@@ -25,7 +24,13 @@ impl Debugger {
         // Replays are of one thread at a time.
         self.inferior.non_stop = false;
         self.begin(Process::new(pid, true));
-        self.inferior.add_stopped_thread(ThreadId(pid));
+        for thread in self.inferior.os().stored_threads() {
+            self.inferior.add_stopped_thread(thread);
+        }
+        let running = self.inferior.os().running_thread();
+        if let (Some(process), Some(running)) = (&mut self.inferior.process, running) {
+            process.current = running;
+        }
         self.load_initial_modules();
         // The initial images are reported by `modules`.
         self.keep_events(|event| !matches!(event, Event::ModuleLoaded(_)));

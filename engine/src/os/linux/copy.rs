@@ -132,6 +132,14 @@ impl Copies {
         }
     }
 
+    /// Collects all of them, which end.
+    pub fn collect_all(&self) {
+        let all = self.0.borrow().clone();
+        for pid in all {
+            self.collect_thread(pid);
+        }
+    }
+
     /// Copies the process of a stopped thread that is outside of a system call, or in one that will
     /// be restarted. `instruction`: the address of a system call instruction in the process. The
     /// thread is as before afterwards; its other threads should be stopped. The copy is stopped, and has the

@@ -65,7 +65,17 @@ impl Processes for LinuxBackend {
     }
 
     fn thread_name(&self, pid: i32, thread: ThreadId) -> String {
-        procfs::thread_name(pid, thread.0)
+        let of_recording = || self.recording.as_ref()?.name_of(thread);
+        if let Some(name) = self.stored().and_then(|_| of_recording()) {
+            return name.to_owned();
+        }
+        match procfs::thread_name(pid, thread.0) {
+            // It is a thread of the past, which has the program's name unless it has set another one.
+            name if name.is_empty() && self.recording.is_some() => {
+                of_recording().map_or_else(|| procfs::thread_name(pid, pid), ToOwned::to_owned)
+            }
+            name => name,
+        }
     }
 
     fn open_file(&self, pid: i32, descriptor: i32) -> Option<String> {

@@ -80,6 +80,10 @@ impl Recording {
         match *self {}
     }
 
+    pub fn name_of(&self, _: ThreadId) -> Option<&str> {
+        match *self {}
+    }
+
     pub fn note_patch(&self, _: LoadAddr, _: Option<&[u8]>) {
         match *self {}
     }

@@ -218,6 +218,11 @@ impl Recordings for LinuxBackend {
         self.recording.as_ref()?.stored_end()
     }
 
+    fn stored_threads(&self) -> Vec<ThreadId> {
+        let recording = self.recording.as_ref();
+        recording.map_or_else(Vec::new, |recording| recording.stored_threads())
+    }
+
     fn is_at_stored_end(&self) -> bool {
         let recording = self.recording.as_ref();
         recording.is_some_and(|recording| recording.is_stored() && !recording.is_replay_shown())

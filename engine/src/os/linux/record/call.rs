@@ -257,10 +257,6 @@ impl Recorder {
             _ => {
                 let flags = before.arguments()[0];
                 let has = |flag: i32| flags & flag as u32 as u64 != 0;
-                if has(libc::CLONE_THREAD) && !self.records_threads {
-                    self.end_recording("it starts a thread".to_owned());
-                    return None;
-                }
                 if has(libc::CLONE_THREAD) {
                     if has(libc::CLONE_CHILD_SETTID) || has(libc::CLONE_PIDFD) {
                         let reason = "it starts a thread in a way that is not recorded";

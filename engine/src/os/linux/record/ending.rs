@@ -73,6 +73,7 @@ impl Recorder {
     /// The program has written to the memory of the recorder, or the system refuses a copy.
     pub(super) fn ending_here(&mut self) -> io::Result<Ending> {
         self.keep_records()?;
+        self.note_names();
         let end = match (self.exiting, self.running.signal) {
             (Some(code), _) => End::Exiting(code),
             (None, Some(number)) if number != libc::SIGTRAP => End::Signal {

@@ -275,7 +275,12 @@ impl Log {
 
     fn note(&mut self, event: &Event) {
         self.bytes += event.bytes();
-        self.has_threads |= matches!(event.effect, Effect::Thread { .. });
+        // Those that were there where the recording begins, are not created in it.
+        let is_of_several = matches!(
+            event.effect,
+            Effect::Thread { .. } | Effect::ThreadExit { .. }
+        );
+        self.has_threads |= is_of_several;
         if let Effect::Preempt(place) = &event.effect {
             self.places.insert(place.registers.pc());
         }

@@ -15,6 +15,7 @@ mod buffer;
 mod call;
 mod calls;
 mod difference;
+mod end_stops;
 mod ending;
 mod family;
 mod file;
@@ -45,7 +46,7 @@ use crate::ids::Launch;
 use crate::ids::error::Error;
 use crate::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
 use dwarf::LoadAddr;
-use file::{End, EndPlace, OpenError, Opened};
+use file::{End, EndPlace, OpenError, Opened, Source};
 pub(super) use filter::install as install_filter;
 use log::Log;
 pub(super) use log::Log as RunLog;
@@ -132,8 +133,6 @@ fn record_here(
     let recorded = recorder.and_then(|mut recorder| {
         recorder.keeps_ending = save.is_some();
         recorder.stops_before_exit = save.is_some();
-        // The debugger, which opens the file, shows replays of one thread.
-        recorder.records_threads = save.is_none();
         recorder.run_to_end()
     });
     let mut recorded = recorded.map_err(|error| {
@@ -179,13 +178,14 @@ fn save_to(recorded: &mut Recorded, to: &SaveTo) -> Result<Saved, String> {
     let all = &recorded.snapshots.all;
     let start = all.iter().rposition(|it| it.is_start).unwrap_or(0);
     let snapshots: Vec<_> = all.iter().skip(start).collect();
-    file::save(
-        (&to.path, to.limit),
-        &recorded.log,
-        &snapshots,
-        end,
-        &recorded.copies,
-    )
+    let source = Source {
+        process: recorded.process,
+        log: &recorded.log,
+        snapshots: &snapshots,
+        names: recorded.names.all(),
+        copies: &recorded.copies,
+    };
+    file::save((&to.path, to.limit), source, end)
 }
 
 /// Compares a replay from each image of a file with its recording.

@@ -13,6 +13,7 @@ use super::processor::Processors;
 use super::replay::Replay;
 use super::snapshots::{Snapshot, Snapshots};
 use super::threads::files::poll;
+use super::threads::names::Names;
 use super::threads::thread::Thread;
 use super::threads::turns::Turns;
 use super::tracee::{self, Stop, Tracee};
@@ -67,8 +68,8 @@ pub struct Recorder {
     pub(super) is_at_start: bool,
     /// Whether the program stops for the debugger before it exits, and has not yet done so.
     pub(super) stops_before_exit: bool,
-    /// Whether threads are recorded.
-    pub(super) records_threads: bool,
+    /// The names of threads that have ended.
+    pub(super) names: Names,
     /// Where the program may end, if that is to be kept.
     pub(super) ending: Option<Ending>,
     pub(super) keeps_ending: bool,
@@ -79,6 +80,8 @@ pub struct Recorder {
 
 /// A finished recording.
 pub struct Recorded {
+    /// The id of the process.
+    pub process: i32,
     pub log: Log,
     pub snapshots: Snapshots,
     pub ended_early: Option<String>,
@@ -86,6 +89,8 @@ pub struct Recorded {
     /// Where the program was before its end.
     pub ending: Option<Ending>,
     pub duration: Duration,
+    /// The names of threads that have ended.
+    pub names: Names,
     pub copies: Copies,
 }
 
@@ -170,7 +175,7 @@ impl Recorder {
             exiting: None,
             is_at_start: true,
             stops_before_exit: false,
-            records_threads: true,
+            names: Names::default(),
             ending: None,
             keeps_ending: false,
             threads: BTreeMap::new(),
@@ -215,12 +220,14 @@ impl Recorder {
             }
         }
         Ok(Recorded {
+            process: self.pid,
             log: self.log,
             snapshots: self.snapshots,
             ended_early: self.ended,
             ending: self.ending,
             end: self.end.unwrap_or(ProgramEnd::Killed(libc::SIGKILL)),
             duration: duration.unwrap_or_default(),
+            names: self.names,
             copies: self.copies,
         })
     }

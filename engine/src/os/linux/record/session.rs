@@ -62,8 +62,14 @@ impl Recording {
 
     /// Returns the thread that a thread of the program is, as it is shown.
     pub fn actual(&self, thread: ThreadId) -> ThreadId {
-        let shown = self.shown.as_ref();
-        match shown.and_then(|replay| replay.thread(thread.0)) {
+        let of = |shown: &Option<Replay>| match (shown, &self.stored) {
+            (Some(replay), _) => replay.thread(thread.0),
+            (None, Some(stored)) => stored.actual(thread),
+            (None, None) => None,
+        };
+        // A trial has one thread: the others are still in what it was made of.
+        let actual = of(&self.shown).or_else(|| of(self.tried.as_ref()?));
+        match actual {
             Some(actual) => actual,
             // The process.
             None if thread.0 == self.recorder.pid => ThreadId(self.shown_pid()),
@@ -75,8 +81,16 @@ impl Recording {
     pub fn running_thread(&self) -> ThreadId {
         match &self.shown {
             Some(replay) => ThreadId(replay.running.id),
-            None => self.recorder.running.tracee.thread(),
+            None => match &self.stored {
+                Some(stored) => stored.running(),
+                None => self.recorder.running.tracee.thread(),
+            },
         }
+    }
+
+    /// Returns the threads where the recording ends, if it is one of a file.
+    pub fn stored_threads(&self) -> Vec<ThreadId> {
+        self.stored.as_ref().map_or_else(Vec::new, Stored::threads)
     }
 
     /// Returns the threads of the replay that is shown, if one is.
@@ -137,27 +151,33 @@ impl Recording {
 
     /// Returns a stop that is known without the kernel.
     fn take_seen(&mut self) -> Option<(ThreadId, ThreadEvent)> {
-        match self.shown {
-            Some(_) => self.seen.pop_front(),
-            None => self.recorder.take_seen(),
+        match self.is_program_shown() {
+            false => self.seen.pop_front(),
+            true => self.recorder.take_seen(),
         }
     }
 
     fn take_seen_of(&mut self, thread: ThreadId) -> Option<ThreadEvent> {
-        match self.shown {
-            Some(_) => {
+        match self.is_program_shown() {
+            false => {
                 let nth = self.seen.iter().position(|(of, _)| *of == thread)?;
                 Some(self.seen.remove(nth)?.1)
             }
-            None => self.recorder.take_seen_of(thread.0),
+            true => self.recorder.take_seen_of(thread.0),
         }
+    }
+
+    /// Returns whether what is shown is the program, which runs: no replay, and no end of a file.
+    fn is_program_shown(&self) -> bool {
+        self.shown.is_none() && self.stored.is_none()
     }
 
     /// Returns whether a stop is known without the kernel.
     pub fn has_seen(&self) -> bool {
-        match self.shown {
-            Some(_) => !self.seen.is_empty(),
-            None => !self.recorder.seen.is_empty(),
+        let stored = self.stored.as_ref().filter(|_| self.shown.is_none());
+        match self.is_program_shown() {
+            false => !self.seen.is_empty() || stored.is_some_and(Stored::is_stop_due),
+            true => !self.recorder.seen.is_empty(),
         }
     }
 
@@ -168,6 +188,8 @@ impl Recording {
                 let outcome = replay.pump(&self.recorder.log);
                 self.note(outcome);
             }
+        } else if let Some(stored) = &mut self.stored {
+            self.seen.extend(stored.stop_again());
         } else if let Err(error) = self.recorder.pump() {
             self.recorder.fail(&error);
         }
@@ -200,7 +222,11 @@ impl Recording {
             return self.seen.pop_front();
         }
         match self.recorder.on_stop(pid, stop) {
-            Ok(seen) => seen,
+            Ok(seen) => seen.map(|(thread, event)| {
+                let stored = self.stored.as_ref();
+                let id = stored.and_then(|stored| stored.id_of(thread));
+                (id.unwrap_or(thread), event)
+            }),
             Err(error) => {
                 self.recorder.fail(&error);
                 None
@@ -239,9 +265,7 @@ impl Recording {
             return;
         }
         if let Some(stored) = &mut self.stored {
-            if let Some(event) = stored.end_again(&self.recorder.running.tracee) {
-                self.recorder.report(event);
-            }
+            stored.resume(thread, how);
             return;
         }
         if let Err(error) = self.recorder.resume(thread, how, signal) {
@@ -278,17 +302,17 @@ impl Recording {
     }
 
     fn has_seen_of(&self, thread: ThreadId) -> bool {
-        match self.shown {
-            Some(_) => self.seen.iter().any(|(of, _)| *of == thread),
-            None => self.recorder.seen.iter().any(|(of, _)| *of == thread.0),
+        match self.is_program_shown() {
+            false => self.seen.iter().any(|(of, _)| *of == thread),
+            true => self.recorder.seen.iter().any(|(of, _)| *of == thread.0),
         }
     }
 
     /// Keeps a stop of another thread for later.
     fn put_back(&mut self, thread: ThreadId, event: ThreadEvent) {
-        match self.shown {
-            Some(_) => self.seen.push_front((thread, event)),
-            None => self.recorder.seen.push_front((thread.0, event)),
+        match self.is_program_shown() {
+            false => self.seen.push_front((thread, event)),
+            true => self.recorder.seen.push_front((thread.0, event)),
         }
     }
 
@@ -354,8 +378,14 @@ impl Recording {
                 self.note(Ok(Replayed::GoesOn));
                 Ok(())
             }
-            // It stops at once whenever it is resumed.
-            None if self.stored.is_some() => Ok(()),
+            None if self.stored.is_some() => {
+                self.pump();
+                // One of those that were resumed has stopped again.
+                if !self.has_seen_of(thread) {
+                    self.seen.push_back((thread, ThreadEvent::Interrupted));
+                }
+                Ok(())
+            }
             None => self.recorder.interrupt(thread),
         }
     }

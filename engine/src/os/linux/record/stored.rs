@@ -1,23 +1,24 @@
-//! A recording of a file under the debugger. Its process is where the recording ends, and never runs: it is
-//! stopped again at once, with its registers.
+//! A recording of a file under the debugger. Its process is where the recording ends, and never runs: its threads
+//! are stopped again at once, with their registers.
 
 use super::super::copy::Copies;
 use super::super::ptrace;
-use super::file::{self, End, EndPlace, OpenError, Opened, index_of, save};
-use super::log::{Log, State};
+use super::end_stops::EndStops;
+use super::file::{self, End, EndPlace, EndProcess, OpenError, Opened, Source, index_of, save};
+use super::log::{Log, State, swapped};
 use super::processor::Processors;
 use super::recorder::Recorder;
 use super::replay::Replay;
 use super::session::Recording;
-use super::tracee::Tracee;
+use super::threads::names::Names;
+use super::threads::thread::Thread;
 use super::{runs, signals};
-use crate::ids::Signal;
-use crate::os::recording::{
-    HashEvents, RecordedCall, ReplayStop, RunDifference, Saved, SystemWrite,
-};
+use crate::ids::{Signal, ThreadId};
+use crate::os::recording::{HashEvents, RecordedCall, RunDifference, Saved, SystemWrite};
 use crate::os::thread_state::SIGNAL_BYTES;
-use crate::os::{MappedFile, ThreadEvent};
+use crate::os::{MappedFile, Resume, ThreadEvent};
 use dwarf::LoadAddr;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -29,13 +30,15 @@ const DELETED: &[u8] = b" (deleted)";
 /// A file, and what is shown of its end.
 pub struct Stored {
     file: Opened,
-    /// The registers where the recording ends, and the description of that stop.
-    state: State,
+    /// The threads where the recording ends, by their ids in the program, with their states there.
+    threads: BTreeMap<i32, (ThreadId, State)>,
+    /// The one that has run last, and the description of its stop.
+    running: i32,
     info: Option<[u8; SIGNAL_BYTES]>,
     /// The program's file, if it has moved.
     program: Option<PathBuf>,
-    /// Whether the debugger has seen the event that ends the recording.
-    is_told: bool,
+    /// What the debugger sees of the threads that it resumes.
+    stops: EndStops,
 }
 
 impl Stored {
@@ -52,21 +55,47 @@ impl Stored {
         Replay::begin(self.file.snapshot(snapshot, copies)?, copies)
     }
 
-    /// Stops the process again where it is, instead of resuming it. Returns what the debugger sees of it.
-    pub fn end_again(&mut self, head: &Tracee) -> Option<ThreadEvent> {
-        signals::restore(head.thread(), &self.state);
-        if let Some(info) = &self.info {
-            ptrace::set_signal_info(head.thread(), info);
+    /// Returns the thread of the process that a thread of the program is where the recording ends.
+    pub fn actual(&self, thread: ThreadId) -> Option<ThreadId> {
+        self.threads.get(&thread.0).map(|it| it.0)
+    }
+
+    /// Returns the thread of the program that a thread of the process is where the recording ends.
+    pub fn id_of(&self, actual: ThreadId) -> Option<ThreadId> {
+        let mut all = self.threads.iter();
+        all.find(|it| it.1.0 == actual).map(|it| ThreadId(*it.0))
+    }
+
+    /// Returns the thread that has run last.
+    pub fn running(&self) -> ThreadId {
+        ThreadId(self.running)
+    }
+
+    /// Returns the threads where the recording ends.
+    pub fn threads(&self) -> Vec<ThreadId> {
+        self.threads.keys().map(|id| ThreadId(*id)).collect()
+    }
+
+    /// The debugger has resumed a thread, which stops again instead.
+    pub fn resume(&mut self, thread: ThreadId, how: Resume) {
+        self.stops.resume(thread.0, how);
+    }
+
+    /// Returns whether a thread that was resumed is to stop again.
+    pub fn is_stop_due(&self) -> bool {
+        self.stops.is_due()
+    }
+
+    /// Stops the process again where it is, instead of the resumed threads. Returns what the debugger sees of it.
+    pub fn stop_again(&mut self) -> Option<(ThreadId, ThreadEvent)> {
+        let (thread, event) = self.stops.take(self.running, self.file.end())?;
+        for (thread, state) in self.threads.values() {
+            signals::restore(*thread, state);
         }
-        let event = match self.file.end() {
-            End::Exiting(code) => ThreadEvent::Exiting(*code),
-            End::Signal { number, .. } => ThreadEvent::Signal(Signal(*number)),
-            End::Stopped | End::Killed(_) | End::Early(_) => ThreadEvent::Replayed(ReplayStop::End),
-        };
-        match std::mem::replace(&mut self.is_told, true) {
-            false => Some(event),
-            true => Some(ThreadEvent::Replayed(ReplayStop::End)),
+        if let (Some(info), Some(running)) = (&self.info, self.actual(self.running())) {
+            ptrace::set_signal_info(running, info);
         }
+        Some((ThreadId(thread), event))
     }
 }
 
@@ -81,23 +110,38 @@ impl Recording {
         let processors = Processors::of(0)?;
         let one = processors.only(file.processor());
         one.unwrap_or_else(Processors::current).set_for(0);
-        let head = file.build_end()?;
-        if let Some(process) = file.process() {
-            // To the debugger, the thread has the id of the process that is shown.
-            file.swap_threads(process, head.pid);
-            log.swap_threads(process, head.pid);
+        let EndProcess {
+            first,
+            threads: made,
+            running,
+        } = file.build_end()?;
+        // To the debugger, the process has the id of the one that is shown. Threads keep theirs: they are in the
+        // program's memory, as those of the owners of mutexes.
+        let (process, shown) = (file.process(), first.pid);
+        file.swap_threads(process, shown);
+        log.swap_threads(process, shown);
+        let id = |id| swapped(id, process, shown);
+        let mut recorder = Recorder::with(first, log, HashEvents::Never, processors)?;
+        recorder.names = Names::of(file.take_names());
+        let mut threads = BTreeMap::new();
+        let mut info = None;
+        for (number, (tracee, state)) in made {
+            threads.insert(id(number), (tracee.thread(), state));
+            if number == running {
+                info = ptrace::signal_info(tracee.thread());
+                recorder.running = Thread::new(tracee);
+            } else {
+                recorder.others.insert(tracee.pid, Thread::new(tracee));
+            }
         }
-        let registers = head.registers()?;
-        let state = signals::state_of(&head, registers);
-        let info = ptrace::signal_info(head.thread());
-        let recorder = Recorder::with(head, log, HashEvents::Never, processors)?;
         let mut recording = Recording::new(recorder);
         recording.stored = Some(Stored {
             file,
-            state,
+            threads,
+            running: id(running),
             info,
             program: program.map(Path::to_owned),
-            is_told: false,
+            stops: EndStops::default(),
         });
         Ok(recording)
     }
@@ -175,6 +219,13 @@ impl Recording {
         };
         let recorder = &self.recorder;
         let snapshots: Vec<_> = recorder.snapshots_of_program().collect();
+        let source = Source {
+            process: recorder.pid,
+            log: &recorder.log,
+            snapshots: &snapshots,
+            names: recorder.names.all(),
+            copies: recorder.copies(),
+        };
         let end = match (&ending, early) {
             (Some(ending), _) => {
                 let place = EndPlace::Here(&ending.copy, &ending.patches, &ending.threads);
@@ -182,13 +233,12 @@ impl Recording {
             }
             (None, early) => (EndPlace::LastEvent, End::Early(early.unwrap_or_default())),
         };
-        save(
-            (path, limit),
-            &recorder.log,
-            &snapshots,
-            end,
-            recorder.copies(),
-        )
+        save((path, limit), source, end)
+    }
+
+    /// Returns the name of a thread that the kernel does not know: it has ended, or is one of a file.
+    pub fn name_of(&self, thread: ThreadId) -> Option<&str> {
+        self.recorder.names.get(thread.0)
     }
 
     /// Returns the program's file, if the recording is one of a file.

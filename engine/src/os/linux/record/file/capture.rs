@@ -8,7 +8,7 @@ use super::super::signals;
 use super::super::threads::copied::Copied;
 use super::super::tracee::{Tracee, gone};
 use super::format::{SaveError, Writer};
-use super::image::{Image, Layout, Mapped, MappedOf};
+use super::image::{Image, Layout, MOST_PAGES, MOST_THREADS, Mapped, MappedOf};
 use super::kept::Files;
 use super::pages::{PAGE, PageWriter, Run, add_to, is_zero};
 use std::ffi::{OsStr, OsString};
@@ -91,10 +91,13 @@ pub fn capture(
         mask,
         threads,
     };
-    match image.is_possible() {
-        true => Ok(image),
-        false => Err(SaveError::Other("it uses more than 16 GiB".to_owned())),
-    }
+    let why = match () {
+        () if image.is_possible() => return Ok(image),
+        () if image.page_count() > MOST_PAGES => "it uses more than 16 GiB",
+        () if image.threads.len() > MOST_THREADS => "it has more than 4096 threads",
+        () => "the state of a thread is not known",
+    };
+    Err(SaveError::Other(why.to_owned()))
 }
 
 /// The thread is in no system call.

@@ -1,9 +1,11 @@
 //! An image of a process: all that a replay which begins there needs of it.
 
+use super::super::bounded;
 use super::super::log::State;
 use super::super::threads::copied::Copied;
 use super::pages::Run;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// A process.
@@ -21,11 +23,14 @@ pub struct Image {
     /// The signals that it blocks.
     pub mask: u64,
     /// All of them.
+    #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_THREADS>")]
     pub threads: Vec<Copied>,
 }
 
 /// The most pages of an image: 16 GiB.
-const MOST_PAGES: u64 = 1 << 22;
+pub const MOST_PAGES: u64 = 1 << 22;
+/// The most threads of a process in an image.
+pub const MOST_THREADS: usize = 4096;
 
 impl Image {
     /// Returns the number of its pages.
@@ -36,8 +41,26 @@ impl Image {
     /// Returns whether it is one that a process can be made of.
     pub fn is_possible(&self) -> bool {
         self.page_count() <= MOST_PAGES
-            && !self.threads.is_empty()
+            && self.has_possible_threads()
             && self.mappings.iter().all(|it| it.start < it.end)
+    }
+
+    /// The state of the first thread is that of the image. Each has its own id.
+    fn has_possible_threads(&self) -> bool {
+        let len = self.thread.extended.len();
+        let has_state = |thread: &Copied| {
+            let state = thread.state.as_ref();
+            state.is_some_and(|state| state.extended.len() == len)
+        };
+        let Some((first, others)) = self.threads.split_first() else {
+            return false;
+        };
+        let ids: BTreeSet<i32> = self.threads.iter().map(|it| it.thread).collect();
+        self.threads.len() <= MOST_THREADS
+            && ids.len() == self.threads.len()
+            && ids.first().is_some_and(|id| *id > 0)
+            && first.state.is_none()
+            && others.iter().all(has_state)
     }
 }
 

@@ -3,9 +3,10 @@
 //! A file (`format`) has the log, images of the process at some places (`image`), and the files that the
 //! program has mapped (`kept`). All memory in it is pages, each content once (`pages`). `capture` makes images of
 //! snapshots, `save` chooses which; `restore` makes processes of them, from which replays begin as from any
-//! snapshot. What is read may be hostile: it is bounded. But a replay executes the code that is in the file.
+//! snapshot, and `end` that where the recording ends, with all threads. What is read may be hostile: it is bounded. But a replay executes the code that is in the file.
 
 mod capture;
+mod end;
 mod format;
 mod image;
 mod kept;
@@ -17,11 +18,14 @@ mod save;
 #[cfg(test)]
 mod tests;
 
+pub use end::EndProcess;
 pub use format::OpenError;
 pub use kept::index_of;
 pub use opened::{Opened, log_of};
-pub use save::{EndPlace, save};
+pub use save::{EndPlace, Source, save};
 
+use super::bounded;
+use super::threads::names::MOST as MOST_NAMES;
 use crate::os::thread_state::SIGNAL_BYTES;
 use machine::Machine;
 use serde::{Deserialize, Serialize};
@@ -37,6 +41,11 @@ struct Header {
     /// `NAME=VALUE`.
     environment: Vec<OsString>,
     end: End,
+    /// The id that its process had.
+    process: i32,
+    /// The names of its threads, by their ids.
+    #[serde(deserialize_with = "bounded::list::<_, _, _, MOST_NAMES>")]
+    names: Vec<(i32, String)>,
     /// The number of parts that the log has.
     log_parts: usize,
 }

@@ -1,9 +1,10 @@
 //! A recording that was opened from a file.
 
 use super::super::super::copy::Copies;
+use super::super::super::ptrace;
 use super::super::log::{Log, MOST_BYTES, swapped};
 use super::super::snapshots::Snapshot;
-use super::super::tracee::Tracee;
+use super::end::EndProcess;
 use super::format::{Kind, OpenError, Reader, Section};
 use super::image::{Image, KeptFile};
 use super::kept::{self, MOST_FILES};
@@ -144,30 +145,41 @@ impl Opened {
     }
 
     /// Returns the id of the program's process.
-    pub fn process(&self) -> Option<i32> {
-        // It begins with its first thread.
-        Some(self.images.first()?.threads.first()?.thread)
+    pub fn process(&self) -> i32 {
+        self.header.process
+    }
+
+    /// Takes the names of the program's threads out, by their ids.
+    pub fn take_names(&mut self) -> Vec<(i32, String)> {
+        std::mem::take(&mut self.header.names)
     }
 
     /// Gives each of two threads the id of the other.
     pub fn swap_threads(&mut self, one: i32, other: i32) {
-        for thread in self.images.iter_mut().flat_map(|it| &mut it.threads) {
-            thread.thread = swapped(thread.thread, one, other);
+        let images = self.images.iter_mut();
+        let of_images = images.flat_map(|it| &mut it.threads);
+        let of_images = of_images.map(|it| &mut it.thread);
+        let named = self.header.names.iter_mut().map(|it| &mut it.0);
+        for id in of_images.chain(named).chain([&mut self.header.process]) {
+            *id = swapped(*id, one, other);
         }
     }
 
-    /// Makes a process of the image where the recording ends.
+    /// Makes a process of the image where the recording ends, with all its threads.
     ///
     /// # Errors
     /// The file is damaged, or the system refuses it.
-    pub fn build_end(&self) -> Result<Tracee, OpenError> {
+    pub fn build_end(&self) -> Result<EndProcess, OpenError> {
         let image = self.images.last();
         let image = image.ok_or(OpenError::Damaged("an image is missing"))?;
-        let tracee = build(image, &self.files, &self.pages)?;
-        if let Some(info) = self.header.end.info() {
-            super::super::super::ptrace::set_signal_info(tracee.thread(), &info);
+        let first = build(image, &self.files, &self.pages)?;
+        let process = EndProcess::of(image, first, self.header.process)?;
+        if let Some(info) = self.header.end.info()
+            && let Some((running, _)) = process.threads.get(&process.running)
+        {
+            ptrace::set_signal_info(running.thread(), &info);
         }
-        Ok(tracee)
+        Ok(process)
     }
 
     /// Returns a snapshot made of an image, by its index. The last ones that were made are kept.

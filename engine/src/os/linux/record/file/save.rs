@@ -47,29 +47,43 @@ impl Snapshot {
     }
 }
 
-/// Writes a recording. `snapshots`: those of the program that runs now, oldest first. Cost: the memory of
-/// the snapshots is read, about 1 ms for each 2 MB that was written to.
+/// What was recorded.
+pub struct Source<'a> {
+    /// The id of the process.
+    pub process: i32,
+    pub log: &'a Log,
+    /// Those of the program that runs now, oldest first.
+    pub snapshots: &'a [&'a Snapshot],
+    /// The names of threads, by their ids.
+    pub names: Vec<(i32, String)>,
+    pub copies: &'a Copies,
+}
+
+/// Writes a recording. Cost: the memory of the snapshots is read, about 1 ms for each 2 MB that was written to.
 ///
 /// # Errors
 /// The cause: the file cannot be written, would be larger than `limit` bytes, or the system refuses a copy.
 pub fn save(
     (path, limit): (&Path, u64),
-    log: &Log,
-    snapshots: &[&Snapshot],
+    source: Source<'_>,
     (place, end): (EndPlace<'_>, End),
-    copies: &Copies,
 ) -> Result<Saved, String> {
-    let saved = write((path, limit), log, snapshots, (place, end), copies);
+    let saved = write((path, limit), source, (place, end));
     saved.map_err(|error| format!("{} is not written: {error}", path.display()))
 }
 
 fn write(
     (path, limit): (&Path, u64),
-    log: &Log,
-    snapshots: &[&Snapshot],
+    source: Source<'_>,
     (place, end): (EndPlace<'_>, End),
-    copies: &Copies,
 ) -> Result<Saved, SaveError> {
+    let Source {
+        process,
+        log,
+        snapshots,
+        names,
+        copies,
+    } = source;
     let none = || SaveError::Other("there is no snapshot of the program".to_owned());
     let (first, last) = snapshots.first().zip(snapshots.last()).ok_or_else(none)?;
     let mut store = Store {
@@ -95,6 +109,8 @@ fn write(
         arguments,
         environment,
         end,
+        process,
+        names,
         log_parts: packed.chunks(LOG_PART).count(),
     };
     let Store { writer, .. } = &mut store;

@@ -3,6 +3,7 @@
 use super::super::log::{Effect, Entry, Log, State};
 use super::super::registers::Registers;
 use super::super::threads::copied::Copied;
+use super::super::threads::place::Place;
 use super::format::{Kind, OpenError, Reader, Writer};
 use super::image::{Image, KeptFile, Layout, Mapped, MappedOf};
 use super::machine::Machine;
@@ -11,6 +12,7 @@ use super::pages::{PAGE, Run};
 use super::{End, Header};
 use std::fs::File;
 use std::path::Path;
+use std::rc::Rc;
 
 fn registers() -> Registers {
     postcard::from_bytes(&[0; 27]).expect("27 words")
@@ -23,11 +25,27 @@ fn state() -> State {
     }
 }
 
+/// A place where a thread was interrupted.
+fn place() -> Place {
+    // Registers, and no vector registers and memory.
+    postcard::from_bytes(&[0; 29]).expect("a place")
+}
+
 fn log() -> Log {
     let mut log = Log::default();
     let entry = Entry::of(&registers());
+    log.running = 1;
     for nth in 0..40 {
-        let effect = match nth % 4 {
+        let effect = match nth % 8 {
+            4 => Effect::Preempt(Box::new(place())),
+            5 => Effect::Wait,
+            6 => Effect::ThreadExit {
+                outputs: vec![(0x3000, vec![0; 4].into())].into(),
+            },
+            7 => Effect::Thread {
+                thread: 4,
+                outputs: vec![(0x3000, vec![4, 0, 0, 0].into())].into(),
+            },
             0 => Effect::Call {
                 result: nth,
                 outputs: vec![(0x1000, vec![7; 100].into()), (0x9000, Box::default())].into(),
@@ -85,11 +103,20 @@ fn image(next: usize) -> Image {
         },
         thread: state(),
         mask: 5,
-        threads: vec![Copied {
-            thread: 1,
-            waits: None,
-            state: None,
-        }],
+        threads: vec![
+            Copied {
+                thread: 1,
+                waits: None,
+                state: None,
+                mask: 0,
+            },
+            Copied {
+                thread: 2,
+                waits: Some(registers()),
+                state: Some(Rc::new(state())),
+                mask: 1 << 9,
+            },
+        ],
     }
 }
 
@@ -105,6 +132,8 @@ fn sections() -> Vec<(Kind, Vec<u8>)> {
             number: 11,
             info: vec![1; 128],
         },
+        process: 1,
+        names: vec![(1, "program".to_owned())],
         log_parts: 1,
     };
     let files = vec![KeptFile {
@@ -152,6 +181,60 @@ fn recording_is_read_as_it_was_written() {
     let encoded = |log: &Log| postcard::to_allocvec(log).expect("bytes");
     assert_eq!(encoded(&read), encoded(&written));
     assert_eq!(read.files[0].metadata().expect("it").len(), 6000);
+}
+
+/// Returns why a file is refused whose last image was changed.
+fn refused(change: impl FnOnce(&mut Image)) -> OpenError {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut sections = sections();
+    let mut changed = image(20);
+    change(&mut changed);
+    sections[5].1 = postcard::to_allocvec(&changed).expect("bytes");
+    open(folder.path(), &sections).err().expect("a refusal")
+}
+
+#[test]
+fn impossible_threads_are_refused() {
+    let damaged = [
+        refused(|image| image.threads.clear()),
+        refused(|image| image.threads[1].thread = 1),
+        refused(|image| image.threads[0].thread = 0),
+        refused(|image| image.threads[1].state = None),
+        refused(|image| image.threads.swap(0, 1)),
+        refused(|image| {
+            let mut short = state();
+            short.extended.pop();
+            image.threads[1].state = Some(Rc::new(short));
+        }),
+    ];
+    assert_eq!(damaged, [(); 6].map(|()| OpenError::Damaged("an image")));
+    // Each takes three bytes in the file, and a hundred times as many in memory.
+    let many = refused(|image| {
+        let bare = |thread| Copied {
+            thread,
+            waits: None,
+            state: None,
+            mask: 0,
+        };
+        image.threads = (1..1_000_000).map(bare).collect();
+    });
+    assert_eq!(many, OpenError::Damaged("its contents"));
+}
+
+#[test]
+fn threads_change_ids_everywhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut opened, mut log) = open(folder.path(), &sections()).expect("a recording");
+    opened.swap_threads(1, 4);
+    log.swap_threads(1, 4);
+    assert_eq!(opened.process(), 4);
+    assert_eq!(opened.take_names(), [(4, "program".to_owned())]);
+    assert_eq!((log.running, log.thread_of(0)), (4, 4));
+    let created = log.events.iter().find_map(|event| match event.effect {
+        Effect::Thread { thread, .. } => Some(thread),
+        _ => None,
+    });
+    assert_eq!(created, Some(1));
 }
 
 #[test]

@@ -138,6 +138,7 @@ impl Replay {
             thread: id,
             waits: None,
             state: None,
+            mask: 0,
         }];
         let mut trial = Replay::of(thread, &alone, next, copies)?;
         trial.is_trial = true;
@@ -190,7 +191,7 @@ impl Replay {
             };
             let created = ReplayThread {
                 id: other.thread,
-                tracee: copied::create(&replay.running.tracee, state, copies)?,
+                tracee: copied::create(&replay.running.tracee, (state, other.mask), copies)?,
                 waits: other.waits,
                 is_answered: false,
                 is_stepping: false,

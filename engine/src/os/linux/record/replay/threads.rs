@@ -7,6 +7,7 @@ use super::super::threads::copied::Copied;
 use super::super::tracee::{Stop, Tracee, gone};
 use super::Replay;
 use crate::ids::ThreadId;
+use crate::os::linux::ptrace;
 use crate::os::recording::{Difference, Divergence};
 use std::io;
 use std::rc::Rc;
@@ -73,6 +74,7 @@ impl Replay {
             thread: self.running.id,
             waits: self.running.waits,
             state: None,
+            mask: 0,
         }];
         for (id, thread) in &self.others {
             let registers = match thread.waits {
@@ -83,6 +85,7 @@ impl Replay {
                 thread: *id,
                 waits: thread.waits,
                 state: Some(Rc::new(signals::state_of(&thread.tracee, registers))),
+                mask: ptrace::blocked_signals(thread.tracee.thread())?,
             });
         }
         Ok(all)
@@ -90,6 +93,9 @@ impl Replay {
 
     /// Lets the running thread create one, which has this id in the program.
     pub(super) fn create_thread(&mut self, id: i32, outputs: &[Written]) -> io::Result<()> {
+        if self.thread(id).is_some() {
+            return Err(io::Error::other(format!("thread {id} is there already")));
+        }
         let mut created = None;
         loop {
             self.running.tracee.resume_to_call_end();

@@ -41,10 +41,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// Remembers what the kernel does to memory when the thread exits.
+    /// Remembers what the kernel does to memory when the thread exits, and its name.
     pub(in super::super) fn note_of_thread(&mut self, registers: &Registers) {
-        let [first, ..] = registers.arguments();
+        let [first, second, ..] = registers.arguments();
         match registers.number() {
+            libc::SYS_prctl if first == libc::PR_SET_NAME as u64 => self.note_new_name(second),
             libc::SYS_set_tid_address => self.running.cleared = first,
             libc::SYS_set_robust_list => self.running.robust = first,
             _ => {}
@@ -53,6 +54,7 @@ impl Recorder {
 
     /// Lets the running thread exit while there are others.
     pub(in super::super) fn exit_thread(&mut self, registers: Registers) -> io::Result<()> {
+        self.note_name();
         let mutexes = robust_mutexes(&self.running.tracee, self.running.robust);
         let cleared = self.running.cleared;
         let pid = self.running.tracee.pid;

@@ -8,6 +8,7 @@ use super::super::tracee::{Stop, Tracee, gone};
 use super::thread::{Reason, Thread};
 use crate::os::linux::copy::Copies;
 use crate::os::linux::injection::Injection;
+use crate::os::linux::ptrace;
 use crate::os::linux::record::scratch;
 use dwarf::LoadAddr;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub struct Copied {
     pub waits: Option<Registers>,
     /// Its state; `None`: it is the thread that was copied.
     pub state: Option<Rc<State>>,
+    /// The signals that it blocks, unless it is the thread that was copied.
+    pub mask: u64,
 }
 
 impl Recorder {
@@ -32,6 +35,7 @@ impl Recorder {
             thread: self.running.tracee.pid,
             waits: self.running.waiting_call(),
             state: None,
+            mask: 0,
         }];
         for (pid, thread) in &self.others {
             let waits = thread.waiting_call();
@@ -48,6 +52,8 @@ impl Recorder {
                     thread: *pid,
                     waits,
                     state: Some(state),
+                    // The kernel tells it of stopped threads only.
+                    mask: ptrace::blocked_signals(thread.tracee.thread()).unwrap_or(0),
                 });
             }
         }
@@ -64,11 +70,11 @@ impl Thread {
     }
 }
 
-/// Creates a thread in a stopped process, by another thread of it, and gives it a state.
+/// Creates a thread in a stopped process, by another thread of it, and gives it a state and the signals that it blocks.
 ///
 /// # Errors
 /// The process has ended, or the system has no threads left.
-pub fn create(by: &Tracee, state: &State, copies: &Copies) -> io::Result<Tracee> {
+pub fn create(by: &Tracee, (state, mask): (&State, u64), copies: &Copies) -> io::Result<Tracee> {
     let failed = |error| io::Error::other(format!("{error}"));
     let flags = libc::CLONE_VM
         | libc::CLONE_FS
@@ -96,5 +102,6 @@ pub fn create(by: &Tracee, state: &State, copies: &Copies) -> io::Result<Tracee>
         }
     }
     signals::restore(new.thread(), state);
+    ptrace::set_blocked_signals(new.thread(), mask)?;
     Ok(new)
 }

@@ -13,6 +13,7 @@ mod births;
 pub mod copied;
 pub mod files;
 mod futex;
+pub mod names;
 mod noted;
 pub mod place;
 mod preempt;

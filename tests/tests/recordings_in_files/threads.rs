@@ -1,0 +1,247 @@
+//! Programs with threads: a file shows them all, where it ends and at each place before.
+
+use super::{go, opened, place_for_file, record, shown};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use stillpoint_tests::{DapClient, Fixture};
+
+const SOURCE: &str = "c/record/threads/stored.c";
+
+/// Records the fixture and opens the file where it ends.
+fn recorded(mode: &str, reason: &str) -> (Fixture, DapClient, Value) {
+    let fixture = Fixture::of(SOURCE);
+    let (_folder, file) = place_for_file();
+    record(&file, &[fixture.program.as_os_str(), mode.as_ref()]);
+    let (client, event) = opened(&file, json!({}), &[reason]);
+    (fixture, client, event)
+}
+
+/// The ids of the threads by their names.
+fn threads(client: &mut DapClient) -> BTreeMap<String, i64> {
+    let body = client.request_ok("threads", json!({}));
+    let threads = body["threads"].as_array().expect("threads").iter();
+    let named = threads.map(|it| {
+        let name = it["name"].as_str().expect("a name").to_owned();
+        (name, it["id"].as_i64().expect("an id"))
+    });
+    named.collect()
+}
+
+fn names(client: &mut DapClient) -> Vec<String> {
+    threads(client).into_keys().collect()
+}
+
+/// The functions of a thread.
+fn functions(client: &mut DapClient, thread: i64) -> Vec<String> {
+    client.select_thread(thread);
+    client.function_names()
+}
+
+/// Selects the thread of a stop, and returns its name.
+fn select(client: &mut DapClient, event: &Value) -> String {
+    let thread = event["threadId"].as_i64().expect("a thread");
+    client.select_thread(thread);
+    let mut all = threads(client).into_iter();
+    let found = all.find(|(_, id)| *id == thread);
+    found.expect("one of the threads").0
+}
+
+/// Goes to the last write, and returns the name of the thread that wrote.
+fn last_write(client: &mut DapClient, name: &str) -> String {
+    shown(client, &format!(":last-write {name}")).expect("a search");
+    let event = client.expect_stopped_by(&["data breakpoint"]);
+    select(client, &event)
+}
+
+#[test]
+fn crash_shows_all_threads_and_what_they_wait_for() {
+    let (fixture, mut client, event) = recorded("crash", "exception");
+    assert_eq!(select(&mut client, &event), "ender");
+    client.expect_line(&fixture, "crash");
+    assert_eq!(client.locals()["owed"], "3");
+    let main = fixture.program.file_name().expect("a name");
+    let main: String = main.to_string_lossy().chars().take(15).collect();
+    let all = threads(&mut client);
+    let expected = [
+        (main.as_str(), "main"),
+        ("ender", "end"),
+        ("keeper", "keep"),
+        ("needer", "need"),
+        ("taker-1", "take"),
+        ("taker-2", "take"),
+    ];
+    assert_eq!(all.len(), expected.len(), "{all:?}");
+    for (name, function) in expected {
+        let found = functions(&mut client, all[name]);
+        assert!(
+            found.iter().any(|it| it == function),
+            "{name}: {found:?} without {function}"
+        );
+    }
+    // The mutex has the id that its owner had.
+    client.select_thread(all["needer"]);
+    let owner = client.evaluate("kept.__data.__owner");
+    assert_eq!(owner, all["keeper"].to_string());
+    client.disconnect();
+}
+
+#[test]
+fn last_writes_lead_to_the_threads_that_wrote() {
+    let (fixture, mut client, _) = recorded("crash", "exception");
+    assert_eq!(client.evaluate("taken"), "5");
+    for taken in (1..=5).rev() {
+        let writer = last_write(&mut client, "taken");
+        assert_eq!(client.evaluate("taken"), taken.to_string());
+        let own = client.evaluate("own");
+        assert_eq!(writer, format!("taker-{own}"));
+    }
+    let all = names(&mut client);
+    assert!(all.iter().any(|it| it == "needer"), "{all:?}");
+    assert!(!all.iter().any(|it| it == "ender"), "it has not begun yet");
+    // Before the places where the mixers were interrupted for each other.
+    assert_eq!(last_write(&mut client, "early_result"), "early");
+    assert_eq!(client.evaluate("early_result"), "42");
+    assert_eq!(client.function_names()[0], "end_early");
+    assert_eq!(names(&mut client).len(), 2);
+    go(&mut client, "continue", &["exception"]);
+    client.expect_line(&fixture, "crash");
+    client.disconnect();
+}
+
+#[test]
+fn hits_in_threads_are_met_back_and_forward() {
+    let (fixture, mut client, _) = recorded("exit", "exit");
+    client.set_breakpoints(&fixture, &["taken"]);
+    let look = |client: &mut DapClient, event: &Value| {
+        let thread = select(client, event);
+        (thread, client.evaluate("taken"), client.evaluate("taker"))
+    };
+    let mut hits = Vec::new();
+    for _ in 0..5 {
+        let event = go(&mut client, "reverseContinue", &["breakpoint"]);
+        hits.push(look(&mut client, &event));
+    }
+    assert_eq!(hits[0].1, "5");
+    assert_eq!(hits[4].1, "1");
+    go(&mut client, "reverseContinue", &["entry"]);
+    for expected in hits.iter().rev() {
+        let event = go(&mut client, "continue", &["breakpoint"]);
+        assert_eq!(&look(&mut client, &event), expected);
+    }
+    shown(&mut client, ":hit 2").expect("a search");
+    let event = client.expect_stopped_by(&["breakpoint"]);
+    assert_eq!(look(&mut client, &event), hits[3]);
+    // By lines, in the thread that is shown.
+    let (name, ..) = hits[3].clone();
+    let event = go(&mut client, "stepBack", &["step"]);
+    assert_eq!(select(&mut client, &event), name);
+    assert_eq!(client.evaluate("taken"), "1");
+    let event = go(&mut client, "next", &["step", "breakpoint"]);
+    assert_eq!(look(&mut client, &event), hits[3]);
+    client.disconnect();
+}
+
+#[test]
+fn log_messages_tell_what_threads_did() {
+    let (fixture, mut client, _) = recorded("exit", "exit");
+    let message = json!({"logMessage": "{taken} by {own}"});
+    client.set_breakpoints_with(&fixture, vec![("taken", message)]);
+    client.request_ok("stillpoint/replay", json!({}));
+    client.expect_stopped_by(&["exit"]);
+    let output = client.output("console");
+    let told = output.lines().filter(|it| it.contains(" by "));
+    let told: Vec<&str> = told.collect();
+    assert_eq!(told.len(), 5, "{output}");
+    for (nth, line) in told.iter().enumerate() {
+        assert!(line.starts_with(&format!("{} by ", nth + 1)), "{output}");
+    }
+    client.disconnect();
+}
+
+#[test]
+fn steps_at_the_end_stop_again_in_any_thread() {
+    let (fixture, mut client, _) = recorded("exit", "exit");
+    let all = threads(&mut client);
+    let before = functions(&mut client, all["keeper"]);
+    for (thread, request) in [
+        ("keeper", "next"),
+        ("ender", "continue"),
+        ("needer", "stepIn"),
+    ] {
+        client.select_thread(all[thread]);
+        go(&mut client, request, &["end of recording"]);
+        assert_eq!(threads(&mut client), all);
+    }
+    assert_eq!(functions(&mut client, all["keeper"]), before);
+    // A function runs in a copy, by the thread that is selected.
+    client.select_thread(all["keeper"]);
+    assert_eq!(client.evaluate("taken = 9"), "9");
+    let others = functions(&mut client, all["needer"]);
+    assert!(others.iter().any(|it| it == "need"), "{others:?}");
+    client.select_thread(all["ender"]);
+    client.set_breakpoints(&fixture, &["taken"]);
+    go(&mut client, "reverseContinue", &["breakpoint"]);
+    assert_eq!(client.evaluate("taken"), "5");
+    client.disconnect();
+}
+
+#[test]
+fn program_whose_first_thread_has_exited_is_shown() {
+    let (fixture, mut client, event) = recorded("leave", "exit");
+    assert_eq!(select(&mut client, &event), "ender");
+    assert_eq!(
+        names(&mut client),
+        ["ender", "keeper", "needer", "taker-1", "taker-2"]
+    );
+    client.set_breakpoints(&fixture, &["made"]);
+    let event = go(&mut client, "reverseContinue", &["breakpoint"]);
+    client.select_thread(event["threadId"].as_i64().expect("a thread"));
+    assert_eq!(client.function_names()[0], "main");
+    assert_eq!(client.evaluate("made"), "4");
+    go(&mut client, "continue", &["exit"]);
+    assert_eq!(names(&mut client).len(), 5);
+    client.disconnect();
+}
+
+#[test]
+fn killed_program_ends_where_its_threads_were() {
+    let (_, mut client, event) = recorded("kill", "end of recording");
+    assert!(event["text"].to_string().contains("SIGKILL"), "{event}");
+    assert_eq!(names(&mut client).len(), 6);
+    assert!(last_write(&mut client, "taken").starts_with("taker-"));
+    client.disconnect();
+}
+
+#[test]
+fn saved_stop_of_a_session_has_its_threads() {
+    let fixture = Fixture::of(SOURCE);
+    let (_folder, file) = place_for_file();
+    let mut live = DapClient::stopped_with(&fixture, "taken", json!({"record": true}));
+    for _ in 0..2 {
+        live.continue_();
+        let event = live.expect_stopped("breakpoint");
+        live.select_thread(event["threadId"].as_i64().expect("a thread"));
+    }
+    let save = format!(":recording save {}", file.display());
+    shown(&mut live, &save).expect("a file");
+    let all = threads(&mut live);
+    let state = |client: &mut DapClient| ["taken", "taker", "own"].map(|it| client.evaluate(it));
+    let seen = state(&mut live);
+    let mut stacks = BTreeMap::new();
+    for (name, thread) in &all {
+        stacks.insert(name.clone(), functions(&mut live, *thread));
+    }
+    live.disconnect();
+
+    let (mut client, _) = opened(&file, json!({}), &["end of recording"]);
+    assert_eq!(state(&mut client), seen);
+    let again = threads(&mut client);
+    assert_eq!(
+        again.keys().collect::<Vec<_>>(),
+        all.keys().collect::<Vec<_>>()
+    );
+    for (name, thread) in &again {
+        assert_eq!(functions(&mut client, *thread), stacks[name], "{name}");
+    }
+    client.disconnect();
+}
