@@ -22,7 +22,7 @@ impl Recorder {
     pub(super) fn end_recording(&mut self, reason: String) {
         self.look_for_woken();
         self.send_held();
-        self.buffer.pass(self.running.tracee.pid);
+        self.buffer.pass();
         self.ended = Some(reason);
         self.running.call = None;
         self.family.processors().set_for(self.running.tracee.pid);
@@ -65,6 +65,7 @@ impl Recorder {
                 let birth = Birth {
                     call: None,
                     borrows: false,
+                    shares_buffer: false,
                 };
                 self.family.created(child, Some(birth));
                 run(0);

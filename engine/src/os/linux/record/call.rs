@@ -178,6 +178,7 @@ impl Recorder {
             Class::Special(Special::Exit) => {
                 self.log.push(entry, Effect::Exit);
                 self.hash_last(Instant::now());
+                self.turns.is_exiting = true;
                 self.run();
                 return Ok(());
             }
@@ -298,6 +299,7 @@ impl Recorder {
         let birth = Box::new(Birth {
             call: is_changed.then_some(*before),
             borrows,
+            shares_buffer: true,
         });
         Some(Kind::Fork { plan, birth })
     }

@@ -1,16 +1,14 @@
 //! Where a program ends: a recording in a file needs its state there, which is gone afterwards.
 
-use super::super::copy::{CopyParent, ProcessCopy};
+use super::super::copy::ProcessCopy;
 use super::super::ptrace;
 use super::file::End;
 use super::log::{Effect, Log};
 use super::patches::Originals;
 use super::recorder::Recorder;
-use super::scratch;
 use super::threads::copied::Copied;
 use crate::ids::Signal;
 use crate::os::ThreadEvent;
-use dwarf::LoadAddr;
 use std::io;
 
 /// A place at which a program may end.
@@ -83,12 +81,8 @@ impl Recorder {
             },
             (None, _) => End::Stopped,
         };
-        let at = LoadAddr(scratch::CALL);
-        let copy =
-            (self.copies()).copy_process(self.running.tracee.thread(), at, CopyParent::OfCopied);
-        let copy = copy.map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Ending {
-            copy,
+            copy: self.copy()?,
             patches: self.patches.now(),
             threads: self.threads_now(),
             events: self.log.events.len(),

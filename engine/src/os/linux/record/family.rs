@@ -2,6 +2,7 @@
 //! and without a tracer it would make all their system calls fail.
 
 use super::super::ptrace;
+use super::buffer;
 use super::patches::{self, Originals, Patches};
 use super::processor::Processors;
 use super::registers::Registers;
@@ -17,6 +18,8 @@ pub struct Birth {
     pub call: Option<Registers>,
     /// Whether it would use the memory of the recorded process.
     pub borrows: bool,
+    /// Whether it has the memory of the buffer of a process that is recorded.
+    pub shares_buffer: bool,
 }
 
 /// Threads that run on, by their ids.
@@ -89,6 +92,11 @@ impl Family {
     fn undo(&mut self, pid: i32, birth: Birth, patches: &Originals) {
         if let Ok(child) = Tracee::new(pid) {
             patches::remove(patches, &child);
+            if birth.shares_buffer
+                && let Err(error) = buffer::pass(&child)
+            {
+                tracing::debug!(%error, pid, "a process that has just been created has ended");
+            }
         }
         if let Some(call) = birth.call
             && let Some(mut registers) = Registers::read(ThreadId(pid))

@@ -1,7 +1,7 @@
 //! Records a program: each system call is a stop, and an event of the log. What else stops it is seen by
 //! a debugger, and the program waits to be resumed.
 
-use super::super::copy::{Copies, CopyParent};
+use super::super::copy::{Copies, CopyParent, ProcessCopy};
 use super::super::procfs;
 use super::buffer::Buffer;
 use super::call::Call;
@@ -38,9 +38,9 @@ pub struct Recorder {
     /// The id of the process, and of its first thread.
     pub(super) pid: i32,
     /// The thread that runs, or is at an event.
-    pub(super) running: Thread,
+    pub(super) running: Box<Thread>,
     /// The other threads, by their ids.
-    pub(super) others: BTreeMap<i32, Thread>,
+    pub(super) others: BTreeMap<i32, Box<Thread>>,
     pub(super) turns: Turns,
     pub(super) process: OwnedFd,
     pub(super) log: Log,
@@ -153,7 +153,7 @@ impl Recorder {
         let patches = Patches::default();
         Ok(Recorder {
             pid,
-            running: Thread::new(head),
+            running: Box::new(Thread::new(head)),
             others: BTreeMap::new(),
             turns: Turns::new(Instant::now()),
             process,
@@ -236,7 +236,10 @@ impl Recorder {
     /// most; `None`: look at what is due.
     fn next_stop(&self) -> io::Result<Option<(i32, Stop)>> {
         if !self.turns.is_idle {
-            return tracee::next_stop();
+            return match self.can_others_stop() {
+                true => tracee::next_stop(),
+                false => self.next_stop_of_running(),
+            };
         }
         if let Some(stop) = tracee::poll_stop(-1)? {
             return Ok(Some(stop));
@@ -248,6 +251,27 @@ impl Recorder {
             left.map_or(timer::INTERVAL, |left| left.min(timer::INTERVAL)),
         );
         Ok(None)
+    }
+
+    /// Returns whether another tracee than the running thread may stop, as far as is known. Each thread of each
+    /// snapshot is a tracee, too.
+    fn can_others_stop(&self) -> bool {
+        let in_kernel = || self.others.values().any(|thread| thread.is_in_kernel());
+        self.ended.is_some()
+            || self.end.is_some()
+            || self.turns.is_exiting
+            || !self.family.is_empty()
+            || in_kernel()
+    }
+
+    /// Waits for the running thread alone, which takes the kernel less time than to look at all tracees. The
+    /// others are looked at when a signal has ended the wait.
+    fn next_stop_of_running(&self) -> io::Result<Option<(i32, Stop)>> {
+        match tracee::next_stop_of(self.running.tracee.pid) {
+            Ok(Some(stop)) => Ok(Some(stop)),
+            // Its end may have been taken already.
+            Ok(None) | Err(_) => tracee::poll_stop(-1),
+        }
     }
 
     /// Handles a stop of any tracee. Returns what a debugger of the program sees of it: the thread then
@@ -264,7 +288,10 @@ impl Recorder {
         if self.ended.is_none() && (self.others.contains_key(&pid) || self.is_running_thread(pid)) {
             let handled = match self.is_running_thread(pid) {
                 // The process ends; that of its first thread follows.
-                true if stop.is_end() => Ok(()),
+                true if stop.is_end() => {
+                    self.turns.is_exiting = true;
+                    Ok(())
+                }
                 true => self.on_running_stop(stop),
                 false => self.on_other_stop(pid, stop),
             };
@@ -364,7 +391,6 @@ impl Recorder {
                 self.report_of(pid, ThreadEvent::Interrupted);
             }
             Stop::Created(pid) => {
-                self.buffer.pass(pid);
                 let birth = self.running.call.as_ref().and_then(Call::birth);
                 self.family.created(pid, birth);
                 self.run();
@@ -415,14 +441,11 @@ impl Recorder {
     /// Takes a snapshot of the stopped program. One that is no start may fail.
     pub(super) fn take_snapshot(&mut self, is_start: bool) -> io::Result<()> {
         let begun = Instant::now();
-        let at = LoadAddr(scratch::CALL);
-        let copy = self
-            .copies
-            .copy_process(self.running.tracee.thread(), at, CopyParent::OfCopied);
+        let copy = self.copy();
         let now = self.begun.elapsed();
         let copy = match copy {
             Ok(copy) => copy,
-            Err(error) if is_start => return Err(io::Error::other(error.to_string())),
+            Err(error) if is_start => return Err(error),
             Err(error) => {
                 tracing::info!(%error, "no snapshot");
                 self.snapshots.delay(now);
@@ -447,6 +470,19 @@ impl Recorder {
         Ok(())
     }
 
+    /// Copies the stopped program.
+    ///
+    /// # Errors
+    /// The program has ended, or the system has no memory or processes left.
+    pub(super) fn copy(&self) -> io::Result<ProcessCopy> {
+        let thread = self.running.tracee.thread();
+        let at = LoadAddr(scratch::CALL);
+        let copy = (self.copies).copy_process(thread, at, CopyParent::OfCopied);
+        let copy = copy.map_err(|error| io::Error::other(error.to_string()))?;
+        self.buffer.unshare(copy.pid())?;
+        Ok(copy)
+    }
+
     /// Returns the snapshots of the program that runs now, oldest first.
     pub fn snapshots_of_program(&self) -> impl Iterator<Item = &Snapshot> {
         let all = &self.snapshots.all;
@@ -456,7 +492,10 @@ impl Recorder {
 
     /// Returns the stack pointers of the threads that do not run.
     pub fn other_stacks(&self) -> Vec<u64> {
-        self.others.values().filter_map(Thread::sp).collect()
+        self.others
+            .values()
+            .filter_map(|thread| thread.sp())
+            .collect()
     }
 
     /// Returns the copies that it makes.

@@ -17,7 +17,7 @@ impl Recorder {
     pub(super) fn thread_mut(&mut self, pid: i32) -> Option<&mut Thread> {
         match self.is_running_thread(pid) {
             true => Some(&mut self.running),
-            false => self.others.get_mut(&pid),
+            false => self.others.get_mut(&pid).map(|thread| &mut **thread),
         }
     }
 
@@ -184,8 +184,7 @@ impl Recorder {
         let now = Instant::now();
         let is_over = self.has_threads()
             && (self.turns.scheduler.is_over(now)
-                || self.turns.scheduler.is_long(now)
-                    && self.buffer.has_woken(&self.running.tracee));
+                || self.turns.scheduler.is_long(now) && self.buffer.has_woken());
         let interrupts = match &self.running.call {
             None => is_over || self.holds_signals() || self.snapshots.is_due(self.begun.elapsed()),
             Some(call) if is_over => match call.waits {

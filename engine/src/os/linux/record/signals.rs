@@ -171,7 +171,7 @@ impl Recorder {
             self.report(ThreadEvent::Signal(Signal(signal)));
             return Ok(());
         }
-        self.hold(signal, info)?;
+        self.hold(signal, info);
         self.run();
         Ok(())
     }
@@ -181,10 +181,10 @@ impl Recorder {
         self.running
             .boundary
             .is_some_and(|it| it.is_same_place(registers))
-            && !self.buffer.has_records(&self.running.tracee)
+            && !self.buffer.has_records()
     }
 
-    fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) -> io::Result<()> {
+    fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) {
         let is_waiting = self.running.held.iter().any(|held| held.signal == signal);
         if signal >= FIRST_REAL_TIME || !is_waiting {
             self.running.held.push(Held {
@@ -193,7 +193,7 @@ impl Recorder {
                 is_sent: false,
             });
         }
-        self.buffer.stop_next(&self.running.tracee)
+        self.buffer.stop_next();
     }
 
     /// Does not deliver the signal that the program was stopped with.
@@ -222,7 +222,7 @@ impl Recorder {
             return self.enter_handler(signal, registers, is_of_instruction);
         }
         // The debugger has kept it for a place that no replay finds.
-        self.hold(signal, info)?;
+        self.hold(signal, info);
         self.run();
         Ok(())
     }
@@ -234,7 +234,7 @@ impl Recorder {
         before: Registers,
         is_of_instruction: bool,
     ) -> io::Result<()> {
-        self.buffer.drain(&self.running.tracee, &mut self.log)?;
+        self.buffer.drain(&mut self.log)?;
         let held = (!is_of_instruction)
             .then(|| {
                 self.running
@@ -290,7 +290,7 @@ impl Recorder {
         let Some((len, writes_rcx)) = found else {
             return Ok(false);
         };
-        self.buffer.drain(&self.running.tracee, &mut self.log)?;
+        self.buffer.drain(&mut self.log)?;
         let value = crate::os::ticks();
         self.log
             .push(Entry::of(&registers), Effect::TimeStamp(value));

@@ -100,7 +100,15 @@ impl Stop {
 /// # Errors
 /// There is no tracee.
 pub fn next_stop() -> io::Result<Option<(i32, Stop)>> {
-    let status = ptrace::wait_for_status(-1)?;
+    next_stop_of(-1)
+}
+
+/// Waits for the next stop of a tracee (−1: of any). `None`: a signal has ended the wait.
+///
+/// # Errors
+/// There is no such tracee.
+pub fn next_stop_of(pid: i32) -> io::Result<Option<(i32, Stop)>> {
+    let status = ptrace::wait_for_status(pid)?;
     Ok(status.map(|(pid, status)| (pid, Stop::decode(pid, status))))
 }
 

@@ -25,6 +25,7 @@ pub mod layout;
 mod listed;
 mod refill;
 mod segments;
+mod shared;
 mod stops;
 mod stub;
 mod waiters;
@@ -40,8 +41,9 @@ pub use stops::step_on;
 use super::log::Log;
 use super::patches::Patches;
 use super::registers::{CALL_LEN, Registers};
-use super::tracee::{Tracee, gone};
-use layout::{RECORDS, TABLE, WRITABLE};
+use super::tracee::Tracee;
+use layout::{RECORDS, TABLE, WRITABLE, word, word_at};
+use shared::Shared;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -67,8 +69,8 @@ enum Site {
 /// The buffer of a recorded program.
 #[derive(Default)]
 pub struct Buffer {
-    /// It is mapped in the program.
-    is_there: bool,
+    /// The memory that the stub writes to; `None`: the program has no buffer.
+    shared: Option<Shared>,
     zones: Zones,
     sites: HashMap<u64, Site>,
     /// The next call has to stop.
@@ -89,15 +91,17 @@ impl Buffer {
     /// The program has ended.
     pub fn prepare(program: &Tracee) -> io::Result<Buffer> {
         let executable = libc::PROT_READ | libc::PROT_EXEC;
-        let writable = libc::PROT_READ | libc::PROT_WRITE;
         let table = TABLE..WRITABLE.start;
-        if !map(program, &table, executable)? || !map(program, &WRITABLE, writable)? {
+        if !map(program, &table, executable)? {
             return Ok(Buffer::default());
         }
+        let Some(shared) = Shared::map(program)? else {
+            return Ok(Buffer::default());
+        };
         program.write(layout::STUB, stub::code())?;
         program.write(TABLE, &listed::table())?;
-        words::set_entry(program, Entry::Record)?;
-        words::set_records(program, RECORDS, RECORDS)?;
+        shared.set(word_at(word::ENTRY), Entry::Record.addr());
+        shared.set(word_at(word::NEXT), RECORDS);
         let mut zones = Zones::default();
         for range in zones::of(program) {
             if map(program, &range, executable)? {
@@ -105,7 +109,7 @@ impl Buffer {
             }
         }
         Ok(Buffer {
-            is_there: true,
+            shared: Some(shared),
             zones,
             ..Buffer::default()
         })
@@ -126,18 +130,17 @@ impl Buffer {
         patches: &Patches,
     ) -> io::Result<Vec<i32>> {
         let mut woken = Vec::new();
-        if !self.is_there {
+        if self.shared.is_none() {
             return Ok(woken);
         }
-        if let Some(words) = self.take(head, log)? {
+        if let Some(words) = self.take(log)? {
             woken = self.take_woken(words.woken());
             if refill::move_to_site(&words, registers) {
                 registers.write(head.thread());
             }
         }
-        if self.is_passing {
-            self.is_passing = false;
-            words::set_entry(head, Entry::Record)?;
+        if std::mem::take(&mut self.is_passing) {
+            self.enter_by(Entry::Record);
         }
         let site = registers.pc().wrapping_sub(CALL_LEN);
         let is_worth = listed::is_worth(registers.number(), &registers.arguments());
@@ -198,78 +201,87 @@ impl Buffer {
     /// # Errors
     /// The program has ended.
     pub fn expect_threads(&self, head: &Tracee) -> io::Result<()> {
-        match self.is_there {
-            true => head.write(TABLE, &listed::table_for_threads()),
-            false => Ok(()),
+        match self.shared {
+            Some(_) => head.write(TABLE, &listed::table_for_threads()),
+            None => Ok(()),
         }
     }
 
     /// Before another event: takes the records out.
     ///
     /// # Errors
-    /// The program has ended, or has written to the memory of the recorder.
-    pub fn drain(&self, head: &Tracee, log: &mut Log) -> io::Result<()> {
-        self.take(head, log).map(drop)
+    /// The program has written to the memory of the recorder.
+    pub fn drain(&self, log: &mut Log) -> io::Result<()> {
+        self.take(log).map(drop)
     }
 
-    fn take(&self, head: &Tracee, log: &mut Log) -> io::Result<Option<Words>> {
-        let words = self.keep(head, log)?;
-        if words
-            .as_ref()
-            .is_some_and(|words| words.used().ok() != Some(0))
+    fn take(&self, log: &mut Log) -> io::Result<Option<Words>> {
+        let words = self.keep(log)?;
+        if let (Some(words), Some(shared)) = (&words, &self.shared)
+            && words.used().ok() != Some(0)
         {
-            words::set_records(head, RECORDS, RECORDS)?;
+            shared.set(word_at(word::NEXT), RECORDS);
         }
         Ok(words)
     }
 
     /// Adds the records to the log, as those before its next event. They stay in the buffer.
-    fn keep(&self, head: &Tracee, log: &mut Log) -> io::Result<Option<Words>> {
-        let Some(words) = self.words(head) else {
+    fn keep(&self, log: &mut Log) -> io::Result<Option<Words>> {
+        let (Some(words), Some(shared)) = (self.words(), &self.shared) else {
             return Ok(None);
         };
         let used = words.used()?;
-        if used != 0 {
-            let records = head.read(RECORDS, used as usize);
-            if records.len() as u64 != used {
-                return Err(gone());
-            }
-            if !log.segments.set(log.events.len(), records.into()) {
-                return Err(words::damaged());
-            }
+        if used != 0 && !log.segments.set(log.events.len(), shared.records(used)) {
+            return Err(words::damaged());
         }
         Ok(Some(words))
     }
 
-    /// Returns the words; `None`: no call can have been made by the stub, or the program has ended.
-    fn words(&self, head: &Tracee) -> Option<Words> {
-        let is_used = self.is_there && !self.sites.is_empty();
-        is_used.then(|| Words::read(head)).flatten()
+    /// Returns the words; `None`: no call can have been made by the stub.
+    fn words(&self) -> Option<Words> {
+        let shared = self.shared.as_ref().filter(|_| !self.sites.is_empty());
+        shared.and_then(Shared::words)
+    }
+
+    /// Sets where the program enters the stub.
+    fn enter_by(&self, entry: Entry) {
+        if let Some(shared) = &self.shared {
+            shared.set(word_at(word::ENTRY), entry.addr());
+        }
     }
 
     /// Returns whether the program has made calls without a stop since the last event.
-    pub fn has_records(&self, head: &Tracee) -> bool {
-        let words = self.words(head);
-        words.is_some_and(|words| words.used().ok() != Some(0))
+    pub fn has_records(&self) -> bool {
+        self.words()
+            .is_some_and(|words| words.used().ok() != Some(0))
     }
 
-    /// Makes the stub leave all calls of a process to the slots: it is not recorded.
-    pub fn pass(&self, pid: i32) {
-        if self.is_there
-            && let Ok(process) = Tracee::new(pid)
-        {
-            pass(&process);
+    /// Makes the stub leave all calls of the program to the slots: it is not recorded any more.
+    pub fn pass(&self) {
+        self.enter_by(Entry::Pass);
+    }
+
+    /// Gives a stopped copy of the stopped program memory of its own.
+    ///
+    /// # Errors
+    /// The copy has ended, or the system has no memory left.
+    pub fn unshare(&self, copy: i32) -> io::Result<()> {
+        match self.shared {
+            Some(_) => shared::unshare(&Tracee::new(copy)?),
+            None => Ok(()),
         }
     }
 }
 
-/// Makes the stub leave all calls of a copy of a recorded process to the slots. Does nothing if the
-/// process is gone, or has no buffer.
-pub fn pass(process: &Tracee) {
-    if Words::read(process).is_some()
-        && let Err(error) = words::set_entry(process, Entry::Pass)
-    {
-        tracing::debug!(%error, "calls are not left to slots");
+/// Makes the stub leave all calls of a stopped copy of a recorded process to the slots, in memory of its own.
+/// Does nothing if the copy has no buffer.
+///
+/// # Errors
+/// The copy has ended, or the system has no memory left.
+pub fn pass(copy: &Tracee) -> io::Result<()> {
+    match Words::read(copy) {
+        Some(_) => shared::unshare(copy).and_then(|()| words::set_entry(copy, Entry::Pass)),
+        None => Ok(()),
     }
 }
 

@@ -5,9 +5,9 @@ use super::super::recorder::Recorder;
 use super::super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
 use super::super::tracee::Tracee;
 use super::layout::{self, PASSED, PASSED_END};
+use super::shared::Shared;
 use super::stub::Entry;
-use super::words::{self, Words};
-use super::{Buffer, gone};
+use super::{Buffer, words};
 use crate::os::ThreadEvent;
 use std::io;
 
@@ -15,19 +15,13 @@ impl Buffer {
     /// Returns whether a thread is in the code of the buffer.
     pub fn holds(&self, registers: &Registers) -> bool {
         let pc = registers.pc();
-        self.is_there && (layout::CODE.contains(&pc) || self.zones.contain(pc))
+        self.shared.is_some() && (layout::CODE.contains(&pc) || self.zones.contain(pc))
     }
 
     /// Makes the next call stop, since a signal is held.
-    ///
-    /// # Errors
-    /// The program has ended.
-    pub fn stop_next(&mut self, head: &Tracee) -> io::Result<()> {
-        if self.is_there {
-            self.is_passing = true;
-            words::set_entry(head, Entry::Pass)?;
-        }
-        Ok(())
+    pub fn stop_next(&mut self) {
+        self.is_passing = true;
+        self.enter_by(Entry::Pass);
     }
 
     /// If a signal, or the recorder (`None`), has interrupted a call of the stub, which has done nothing
@@ -41,7 +35,7 @@ impl Buffer {
         registers: &mut Registers,
         signal: Option<i32>,
     ) -> io::Result<bool> {
-        if !self.is_there || registers.pc() != PASSED_END {
+        if self.shared.is_none() || registers.pc() != PASSED_END {
             return Ok(false);
         }
         let result = registers.result();
@@ -63,7 +57,8 @@ impl Buffer {
     }
 
     fn move_back(&self, head: &Tracee, registers: &mut Registers) -> io::Result<()> {
-        let words = Words::read(head).ok_or_else(gone)?;
+        let words = self.shared.as_ref().and_then(Shared::words);
+        let words = words.ok_or_else(words::damaged)?;
         registers.repeat_call_at(&words.saved(head)?);
         registers.write(head.thread());
         Ok(())
@@ -125,7 +120,7 @@ impl Recorder {
             .rewind(&self.running.tracee, &mut registers, by)?
         {
             // It is not to be interrupted again and again, for which its time does not count.
-            self.buffer.stop_next(&self.running.tracee)?;
+            self.buffer.stop_next();
             return Ok(false);
         }
         if is_seen {
@@ -179,10 +174,8 @@ impl Recorder {
     /// Adds what the program has done without a stop since the last event to the log.
     ///
     /// # Errors
-    /// The program has ended, or has written to the memory of the recorder.
+    /// The program has written to the memory of the recorder.
     pub(in super::super) fn keep_records(&mut self) -> io::Result<()> {
-        self.buffer
-            .keep(&self.running.tracee, &mut self.log)
-            .map(drop)
+        self.buffer.keep(&mut self.log).map(drop)
     }
 }

@@ -1,10 +1,8 @@
 //! The table of the threads that wait for words of futex(2), by which the stub wakes threads without a stop: what the
 //! recorder has written to it, and what the program has noted in it since.
 
-use super::super::tracee::Tracee;
 use super::Buffer;
 use super::layout::{self, MOST_WAITERS, word};
-use std::io;
 
 /// The waiting threads in the table, those that have waited longest first.
 #[derive(Default, PartialEq, Eq)]
@@ -25,13 +23,12 @@ impl Waiters {
     }
 
     /// Returns the words of the stub from [`word::WOKEN`] on: no thread is woken yet.
-    fn bytes(&self) -> Vec<u8> {
+    fn words(&self) -> impl Iterator<Item = u64> {
         const _: () = assert!(word::WAITERS == word::WOKEN + 1);
         const _: () = assert!(word::WAITED == word::WAITERS + 1);
         let waiters = self.shown.len() as u64 | u64::from(self.are_more) << 32;
         let words = self.shown.iter().map(|it| it.1);
-        let all = [0, waiters].into_iter().chain(words);
-        all.flat_map(u64::to_le_bytes).collect()
+        [0, waiters].into_iter().chain(words)
     }
 
     /// Returns the threads with these bits.
@@ -45,27 +42,25 @@ impl Waiters {
 impl Buffer {
     /// Writes which threads wait, and for which words, those that have waited longest first. The program must not be
     /// in the stub. What it has noted must have been taken: that is removed.
-    ///
-    /// # Errors
-    /// The program has ended.
-    pub fn show_waiters(
-        &mut self,
-        head: &Tracee,
-        all: impl Iterator<Item = (i32, u64)>,
-    ) -> io::Result<()> {
+    pub fn show_waiters(&mut self, all: impl Iterator<Item = (i32, u64)>) {
         let waiters = Waiters::of(all);
-        if !self.is_there || waiters == self.waiters && !self.has_taken_woken {
-            return Ok(());
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        if waiters == self.waiters && !self.has_taken_woken {
+            return;
         }
         self.has_taken_woken = false;
+        for (index, word) in (word::WOKEN..).zip(waiters.words()) {
+            shared.set(layout::word_at(index), word);
+        }
         self.waiters = waiters;
-        head.write(layout::word_at(word::WOKEN), &self.waiters.bytes())
     }
 
     /// Returns the threads that the program has woken without a stop. They stay noted until
     /// [`Buffer::show_waiters`].
-    pub fn woken(&mut self, head: &Tracee) -> Vec<i32> {
-        let bits = self.words(head).map_or(0, |words| words.woken());
+    pub fn woken(&mut self) -> Vec<i32> {
+        let bits = self.words().map_or(0, |words| words.woken());
         self.take_woken(bits)
     }
 
@@ -75,8 +70,8 @@ impl Buffer {
     }
 
     /// Returns whether the program, which may run, has woken threads without a stop.
-    pub fn has_woken(&self, head: &Tracee) -> bool {
-        self.words(head).is_some_and(|words| words.woken() != 0)
+    pub fn has_woken(&self) -> bool {
+        self.words().is_some_and(|words| words.woken() != 0)
     }
 }
 
@@ -90,15 +85,12 @@ mod tests {
         let full = waiters(MOST_WAITERS as i32);
         assert_eq!(full.shown.len(), MOST_WAITERS);
         assert!(!full.are_more);
-        assert_eq!(full.bytes()[8..16], [64, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(full.words().nth(1), Some(64));
         let more = waiters(MOST_WAITERS as i32 + 1);
         assert!(more.are_more && more.shown == full.shown);
-        assert_eq!(more.bytes()[8..16], [64, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(more.words().nth(1), Some(64 | 1 << 32));
         let two = waiters(2);
-        assert_eq!(
-            two.bytes()[16..],
-            [64, 0, 0, 0, 0, 0, 0, 0, 68, 0, 0, 0, 0, 0, 0, 0]
-        );
+        assert_eq!(two.words().collect::<Vec<_>>(), [0, 2, 64, 68]);
     }
 
     #[test]

@@ -20,6 +20,11 @@ impl Words {
         for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
             *word = bytes.try_into().map_or(0, u64::from_le_bytes);
         }
+        Words::of(words)
+    }
+
+    /// Returns words that were read; `None`: these are other ones.
+    pub fn of(words: [u64; WORD_COUNT]) -> Option<Words> {
         let entries = [Entry::Record, Entry::Replay, Entry::Pass];
         let is_one = |entry: Entry| entry.addr() == words[word::ENTRY];
         entries.into_iter().any(is_one).then_some(Words(words))

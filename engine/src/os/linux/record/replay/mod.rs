@@ -142,7 +142,7 @@ impl Replay {
         }];
         let mut trial = Replay::of(thread, &alone, next, copies)?;
         trial.is_trial = true;
-        buffer::pass(&trial.running.tracee);
+        buffer::pass(&trial.running.tracee)?;
         Ok(trial)
     }
 

@@ -30,7 +30,7 @@ impl Recorder {
         if !self.has_threads() {
             self.buffer.expect_threads(&self.running.tracee)?;
         }
-        let mut thread = Thread::new(self.running.tracee.sibling(pid));
+        let mut thread = Box::new(Thread::new(self.running.tracee.sibling(pid)));
         let call = self.running.call.as_ref();
         let [flags, _, _, cleared, ..] = call.map_or([0; 6], |call| call.before.arguments());
         if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 {

@@ -26,7 +26,7 @@ impl Recorder {
     /// the last event.
     pub(in super::super) fn look_for_woken(&mut self) {
         if self.has_threads() {
-            let woken = self.buffer.woken(&self.running.tracee);
+            let woken = self.buffer.woken();
             self.wake_noted(woken);
             self.show_waiters();
         }
@@ -36,10 +36,7 @@ impl Recorder {
     /// wait.
     pub(in super::super) fn show_waiters(&mut self) {
         if self.turns.futexes.takes_change() {
-            let all = self.turns.futexes.all();
-            if let Err(error) = self.buffer.show_waiters(&self.running.tracee, all) {
-                tracing::debug!(%error, "the program has ended");
-            }
+            self.buffer.show_waiters(self.turns.futexes.all());
         }
     }
 }

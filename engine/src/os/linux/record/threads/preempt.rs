@@ -108,7 +108,7 @@ impl Recorder {
     pub(in super::super) fn park_stopped(&mut self) -> io::Result<()> {
         let registers = self.running.tracee.registers()?;
         if !self.is_at_call(&registers) {
-            self.buffer.drain(&self.running.tracee, &mut self.log)?;
+            self.buffer.drain(&mut self.log)?;
             let place = Place::of(&self.running.tracee, &self.patches)?;
             let entry = Entry::of(&place.registers);
             self.log.push(entry, Effect::Preempt(Box::new(place)));
@@ -145,7 +145,7 @@ impl Recorder {
     }
 
     fn end_slice(&mut self) -> io::Result<()> {
-        self.buffer.drain(&self.running.tracee, &mut self.log)?;
+        self.buffer.drain(&mut self.log)?;
         let place = Place::of(&self.running.tracee, &self.patches)?;
         let entry = Entry::of(&place.registers);
         self.log.push(entry, Effect::Preempt(Box::new(place)));

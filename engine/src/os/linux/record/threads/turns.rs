@@ -25,6 +25,8 @@ pub struct Turns {
     pub is_interrupted: bool,
     /// Whether a thread may have sent a signal to another one.
     pub has_sent_signals: bool,
+    /// Whether the process exits: the ends of its threads come in any order.
+    pub is_exiting: bool,
 }
 
 impl Turns {
@@ -36,6 +38,7 @@ impl Turns {
             is_idle: false,
             is_interrupted: false,
             has_sent_signals: false,
+            is_exiting: false,
         }
     }
 
@@ -195,6 +198,7 @@ impl Recorder {
     /// A thread that does not run has stopped: the kernel has made its call, or it has ended.
     pub(in super::super) fn on_other_stop(&mut self, pid: i32, stop: Stop) -> io::Result<()> {
         if stop.is_end() {
+            self.turns.is_exiting = true;
             if let Some(event) = stop.seen() {
                 self.report_of(pid, event);
             }
