@@ -146,6 +146,17 @@ impl Inferior {
                         return Resumed::Stop(StopCause::Step);
                     }
                 }
+                None if !self.os.is_turn_of(thread) => {
+                    self.os.set_registers(thread, &registers);
+                    if let Some(state) = self.thread_mut(thread) {
+                        state.run = RunState::Running;
+                        state.signal = signal;
+                        state.passed_site = passed;
+                    }
+                    self.note_change_of(thread);
+                    self.os.resume_at_turn(thread);
+                    return Resumed::Done;
+                }
                 None => {
                     self.os.set_registers(thread, &registers);
                     return Resumed::InPlace(InPlaceStep { addr, signal, how });

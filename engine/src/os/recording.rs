@@ -64,6 +64,8 @@ pub enum ReplayStop {
     Mapped,
     /// It is before the event that it was to stop at.
     Reached,
+    /// A thread that was resumed for its turn ([`Recordings::resume_at_turn`]) runs next, and has executed nothing.
+    Turn,
     /// The recording ends, or the program has exited or executed another one.
     End,
     /// It does not do what the program did ([`RecordingState::divergence`]).
@@ -189,6 +191,13 @@ pub trait Recordings {
     fn places_of_changes(&self) -> Vec<LoadAddr> {
         Vec::new()
     }
+    /// Returns whether a stopped thread executes its next instruction before another thread runs: otherwise it must
+    /// not be stepped with code of the debugger's removed, which the other thread would pass.
+    fn is_turn_of(&self, _: ThreadId) -> bool {
+        true
+    }
+    /// Resumes a stopped thread whose turn it is not: [`ReplayStop::Turn`] follows when it is.
+    fn resume_at_turn(&mut self, _: ThreadId) {}
     /// Returns the index of the next event of what is shown.
     fn next_event(&self) -> usize {
         0

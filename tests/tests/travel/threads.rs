@@ -170,3 +170,82 @@ fn steps_back_stay_in_their_thread() {
     }
     client.disconnect();
 }
+
+fn pc(client: &mut DapClient) -> u64 {
+    let frame = client.top_frame();
+    let text = frame["instructionPointerReference"].as_str();
+    let digits = text.and_then(|text| text.strip_prefix("0x"));
+    u64::from_str_radix(digits.expect("an address"), 16).expect("a number")
+}
+
+fn break_at(client: &mut DapClient, addrs: &[u64]) {
+    let all = addrs
+        .iter()
+        .map(|addr| json!({"instructionReference": format!("{addr:#x}")}));
+    let all: Vec<Value> = all.collect();
+    client.request_ok("setInstructionBreakpoints", json!({"breakpoints": all}));
+}
+
+/// A thread stops where it gives way to another one, which passes the same instruction before the thread has
+/// executed it.
+#[test]
+fn hits_of_others_are_met_while_a_thread_gives_way() {
+    /// Of six times `xor` and `cpuid`.
+    const BEFORE: u64 = 24;
+    let fixture = Fixture::of("c/travel_turns.c");
+    let mut client = recorded(&fixture, "joined");
+    client.set_breakpoints(&fixture, &["pass"]);
+    let event = reverse(&mut client);
+    select(&mut client, &event);
+    let place = pc(&mut client);
+    client.set_breakpoints(&fixture, &[]);
+    break_at(&mut client, &[place - BEFORE]);
+    // To a little before the place, in the pass in which the thread gives way there.
+    let to_hit = |client: &mut DapClient, number: u64| {
+        return_to_present(client);
+        client.request_ok("stillpoint/visitHit", json!({"number": number}));
+        let event = client.expect_stopped("instruction breakpoint");
+        select(client, &event)
+    };
+    let mut last = to_hit(&mut client, 1);
+    let mut number = 1;
+    loop {
+        let event = go(&mut client, "continue", &["instruction breakpoint"]);
+        let thread = select(&mut client, &event);
+        if thread != last {
+            client.select_thread(last);
+            if pc(&mut client) == place {
+                break;
+            }
+        }
+        last = thread;
+        number += 1;
+    }
+    assert_eq!(to_hit(&mut client, number), last);
+    break_at(&mut client, &[place]);
+    while pc(&mut client) < place {
+        let step = json!({"threadId": last, "granularity": "instruction"});
+        client.request_ok("stepIn", step);
+        client.expect_stopped_by(&["step", "instruction breakpoint"]);
+    }
+    assert_eq!(pc(&mut client), place);
+    // Each hit of the other thread in its turn, and then the thread itself goes on.
+    let event = go(&mut client, "continue", &["instruction breakpoint"]);
+    assert_ne!(select(&mut client, &event), last);
+    assert_eq!(pc(&mut client), place);
+    client.select_thread(last);
+    assert_eq!(pc(&mut client), place);
+    let executed = client.evaluate("passes[own]");
+    let mut thread = event["threadId"].as_i64();
+    while thread != Some(last) {
+        thread = go(&mut client, "continue", &["instruction breakpoint"])["threadId"].as_i64();
+    }
+    client.select_thread(last);
+    // Its hit at the place was met before the turns.
+    let next = client.evaluate("passes[own]");
+    assert_eq!(
+        next.parse::<u64>(),
+        executed.parse::<u64>().map(|it| it + 1)
+    );
+    client.disconnect();
+}

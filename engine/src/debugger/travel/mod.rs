@@ -405,6 +405,11 @@ impl Debugger {
                 self.inferior.add_missing_sites();
                 Vote::Resume
             }
+            // The hit of the site there was handled before.
+            ReplayStop::Turn => {
+                self.mark_passed(thread);
+                Vote::Resume
+            }
             ReplayStop::Reached if self.is_at_searched_event() => {
                 self.on_found(thread, StopReason::Goto, Shown::default())
             }

@@ -65,6 +65,17 @@ impl Recordings for LinuxBackend {
         recording.is_none_or(|recording| recording.can_execute_copy(at))
     }
 
+    fn is_turn_of(&self, thread: ThreadId) -> bool {
+        let recording = self.recording.as_ref();
+        recording.is_none_or(|recording| recording.is_turn_of(thread))
+    }
+
+    fn resume_at_turn(&mut self, thread: ThreadId) {
+        if let Some(recording) = &mut self.recording {
+            recording.resume_at_turn(thread);
+        }
+    }
+
     fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
         let recording = self.recording.as_ref();
         recording.map_or_else(Vec::new, |recording| recording.mapped_later())

@@ -129,6 +129,19 @@ impl Recording {
         next.is_none_or(|event| event.entry.pc.wrapping_sub(at.0) > MOST)
     }
 
+    /// Returns whether a stopped thread executes its next instruction before another thread runs.
+    pub fn is_turn_of(&self, thread: ThreadId) -> bool {
+        let replay = self.shown.as_ref();
+        replay.is_none_or(|replay| replay.is_turn_of(self.log(), thread.0))
+    }
+
+    /// Resumes a thread of the shown replay, which stops when it is its turn.
+    pub fn resume_at_turn(&mut self, thread: ThreadId) {
+        if let Some(replay) = &mut self.shown {
+            replay.resume_at_turn(thread.0);
+        }
+    }
+
     /// Returns the places in code at which replays change threads, in order.
     pub fn places_of_changes(&self) -> Vec<LoadAddr> {
         match &self.shown {

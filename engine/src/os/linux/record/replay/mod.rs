@@ -125,6 +125,11 @@ impl Replay {
         copy.seen_signal = self.seen_signal;
         copy.refill = self.refill.clone();
         copy.patches = self.patches.copy();
+        for thread in self.others.values().chain([&self.running]) {
+            if let Some(copied) = copy.thread_mut(thread.id) {
+                copied.awaits_turn = thread.awaits_turn;
+            }
+        }
         Ok(copy)
     }
 
@@ -160,6 +165,7 @@ impl Replay {
             waits: first.and_then(|it| it.waits),
             is_answered: false,
             is_stepping: false,
+            awaits_turn: false,
         };
         let mut replay = Replay {
             copy,
@@ -195,6 +201,7 @@ impl Replay {
                 waits: other.waits,
                 is_answered: false,
                 is_stepping: false,
+                awaits_turn: false,
             };
             replay.others.insert(other.thread, created);
         }

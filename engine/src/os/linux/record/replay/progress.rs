@@ -7,7 +7,7 @@ use super::super::{scratch, signals};
 use super::{Replay, Replayed};
 use crate::ids::Signal;
 use crate::os::linux::ptrace;
-use crate::os::recording::{Difference, Divergence};
+use crate::os::recording::{Difference, Divergence, ReplayStop};
 use crate::os::thread_state::SIGNAL_BYTES;
 use crate::os::{Resume, ThreadEvent};
 use std::io;
@@ -48,8 +48,17 @@ impl Replay {
         self.held.remove(&thread);
         if let Some(thread) = self.thread_mut(thread) {
             thread.is_stepping = is_step;
+            thread.awaits_turn = false;
         }
         self.wants_to_go = true;
+    }
+
+    /// Like [`Replay::resume`], for a thread that stops again when it is its turn.
+    pub fn resume_at_turn(&mut self, thread: i32) {
+        self.resume(thread, Resume::Continue);
+        if let Some(thread) = self.thread_mut(thread) {
+            thread.awaits_turn = true;
+        }
     }
 
     /// Interrupts a thread for the debugger.
@@ -139,6 +148,11 @@ impl Replay {
                 self.pause_at = None;
                 return Ok(Some(Replayed::Reached));
             }
+            if self.running.awaits_turn && !self.is_at_change(log) {
+                self.running.awaits_turn = false;
+                self.fill(log)?;
+                return Ok(Some(self.see(ThreadEvent::Replayed(ReplayStop::Turn))));
+            }
             let event = log.events.get(self.next);
             let was_seen = self.seen_signal == Some(self.next);
             let due = event.and_then(signals::Due::of);
@@ -195,6 +209,7 @@ impl Replay {
         let event = log.events.get(self.next);
         self.pause_at == Some(self.next)
             || self.running.waits.is_some()
+            || self.running.awaits_turn
             || log.thread_of(self.next) != self.running.id
             || event.is_some_and(|event| {
                 matches!(event.effect, Effect::Preempt(_) | Effect::Signal { .. })

@@ -1,9 +1,10 @@
 //! The threads of a replay: one of them runs, which the log says.
 
-use super::super::log::{Log, Written};
+use super::super::log::{Effect, Log, Written};
 use super::super::registers::Registers;
 use super::super::signals;
 use super::super::threads::copied::Copied;
+use super::super::threads::search;
 use super::super::tracee::{Stop, Tracee, gone};
 use super::Replay;
 use crate::ids::ThreadId;
@@ -23,6 +24,8 @@ pub struct ReplayThread {
     pub(super) is_answered: bool,
     /// Whether the debugger has resumed it for one instruction.
     pub(super) is_stepping: bool,
+    /// Whether it stops for the debugger when it is its turn.
+    pub(super) awaits_turn: bool,
 }
 
 impl Replay {
@@ -51,6 +54,24 @@ impl Replay {
     /// Returns the stack pointers of the threads that do not run.
     pub fn other_stacks(&self) -> Vec<u64> {
         self.others.values().filter_map(ReplayThread::sp).collect()
+    }
+
+    /// Returns whether a stopped thread executes its next instruction before another thread runs.
+    pub fn is_turn_of(&self, log: &Log, id: i32) -> bool {
+        if self.is_trial || self.running.id != id {
+            return self.is_trial;
+        }
+        log.thread_of(self.next) == id && !self.is_at_change(log)
+    }
+
+    /// Returns whether the running thread is at the place of the next event, where another one begins to run.
+    pub(super) fn is_at_change(&self, log: &Log) -> bool {
+        let event = log
+            .events
+            .get(self.next)
+            .filter(|event| event.thread == self.running.id);
+        let effect = event.map(|event| &event.effect);
+        matches!(effect, Some(Effect::Preempt(place)) if search::is_at(&self.running.tracee, place))
     }
 
     /// Makes the thread of the next event the running one.
@@ -127,6 +148,7 @@ impl Replay {
             waits: None,
             is_answered: false,
             is_stepping: false,
+            awaits_turn: false,
         };
         self.others.insert(id, thread);
         Ok(())
