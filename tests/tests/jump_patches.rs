@@ -530,3 +530,40 @@ fn pause_at_trap_resumes_correctly() {
     }
     client.disconnect_with(json!({"terminateDebuggee": true}));
 }
+
+/// Sets a breakpoint on the first instruction of a function. Hits of that number stop.
+fn set_at_entry(client: &mut DapClient, function: &str, hits: u64) {
+    let frame = client.top_frame()["id"].clone();
+    let expression = format!("(void *)&{function}");
+    let evaluate = json!({"expression": expression, "frameId": frame});
+    let body = client.request_ok("evaluate", evaluate);
+    let breakpoint = json!({
+        "instructionReference": body["memoryReference"],
+        "hitCondition": hits.to_string(),
+    });
+    let body = client.request_ok(
+        "setInstructionBreakpoints",
+        json!({"breakpoints": [breakpoint]}),
+    );
+    assert_eq!(body["breakpoints"][0]["verified"], true, "{body}");
+}
+
+#[test]
+fn code_that_another_function_branches_to_stays_in_place() {
+    const TIMES: u64 = 200_000;
+    let fixture = Fixture::of("c/shared_code.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"args": [TIMES.to_string()]}));
+    client.set_breakpoints(&fixture, &["begin"]);
+    client.configure();
+    client.expect_stopped("breakpoint");
+    set_at_entry(&mut client, "both", TIMES);
+    client.continue_();
+    client.expect_stopped("instruction breakpoint");
+    assert_eq!(client.evaluate("$rdi"), (TIMES - 1).to_string());
+    client.continue_();
+    assert_eq!(client.expect_exit(), 0);
+    let sum = 3 * TIMES * (TIMES - 1) + TIMES * 2 * (1 + 11 + 101);
+    assert_eq!(client.output("stdout"), format!("sum {sum}\n"));
+    client.disconnect();
+}

@@ -1,6 +1,7 @@
 //! The code of one function, and the possible entries into it.
 
 use super::super::window::{PatchRefusal, UNKNOWN_FUNCTION};
+use super::around::branches_into;
 use super::jump_table;
 use crate::arch::x86_64::MAX_INSTRUCTION_BYTES;
 use dwarf::{LoadAddr, LoadBias, Memory, Module};
@@ -25,6 +26,8 @@ pub struct FunctionCode {
     runs: Vec<CodeRange>,
     /// Addresses entered other than by branches: landing pads.
     other_entry_into: BTreeSet<LoadAddr>,
+    /// Addresses that other functions branch to.
+    shared: BTreeSet<LoadAddr>,
     /// Targets of the function's own branches; `None`: not all of them are known.
     targets: Option<BTreeSet<LoadAddr>>,
 }
@@ -47,6 +50,7 @@ impl FunctionCode {
             .ok_or(UNKNOWN_FUNCTION)?;
         let mut runs = Vec::new();
         let mut pads = BTreeSet::new();
+        let mut shared = BTreeSet::new();
         for range in &function.ranges {
             let len = range.end - range.start;
             if len > MAX_FUNCTION_BYTES {
@@ -79,8 +83,12 @@ impl FunctionCode {
             let here = module.landing_pads(range.start);
             let here = here.map_err(|_| "landing pads of exceptions are unknown")?;
             pads.extend(here.into_iter().map(|pad| bias.load(pad)));
+            shared.extend(branches_into(&(start..end), memory));
         }
-        Ok(Self::new(runs, pads, memory))
+        Ok(Self {
+            shared,
+            ..Self::new(runs, pads, memory)
+        })
     }
 
     /// Returns a function of these ranges; `entered` are the addresses entered other than by its
@@ -90,6 +98,7 @@ impl FunctionCode {
         Self {
             runs,
             other_entry_into: entered,
+            shared: BTreeSet::new(),
             targets,
         }
     }
@@ -106,10 +115,13 @@ impl FunctionCode {
     }
 
     /// Returns why control may enter `places` other than by fall-through (landing pad, branch
-    /// target). `None` if no reason is known; see [`Self::targets_are_known`].
+    /// target, also of other functions). `None` if no reason is known; see [`Self::targets_are_known`].
     pub fn other_entry_into(&self, places: Range<LoadAddr>) -> Option<PatchRefusal> {
         if self.other_entry_into.range(places.clone()).next().is_some() {
             return Some("an exception may land on the next instruction");
+        }
+        if self.shared.range(places.clone()).next().is_some() {
+            return Some("another function branches to the next instruction");
         }
         let targets = self.targets.as_ref()?;
         let target = targets.range(places).next();

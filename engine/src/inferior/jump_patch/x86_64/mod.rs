@@ -1,5 +1,6 @@
 //! Jumps of x86-64, which may be longer than the instruction at the site.
 
+mod around;
 mod count_all;
 pub(super) mod coverage;
 pub(super) mod function_code;
