@@ -78,6 +78,14 @@ fn a_thread_that_waits_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_thread_waits_on_when_the_last_other_one_has_ended() {
+    let source = "c/record/threads/last.c";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+}
+
+#[test]
 fn signals_reach_the_threads_that_they_reached() {
     let source = "c/record/threads/signals.c";
     let recorded = Recorded::fixture(source, &[]);

@@ -175,7 +175,8 @@ impl Recorder {
         if self.ended.is_some() || self.end.is_some() {
             return Ok(());
         }
-        if self.has_threads() {
+        // The last other thread may have ended while this one waits.
+        if self.has_threads() || self.turns.is_idle {
             self.wake_due().or_else(|error| self.unless_killed(error))?;
         }
         if self.running.is_stopped || self.turns.is_idle || !self.seen.is_empty() {
