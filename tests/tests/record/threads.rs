@@ -86,6 +86,14 @@ fn a_thread_waits_on_when_the_last_other_one_has_ended() {
 }
 
 #[test]
+fn threads_are_interrupted_in_code_that_they_have_just_written() {
+    let source = "c/record/threads/written.c";
+    let recorded = Recorded::fixture(source, &[]);
+    recorded.assert_exact();
+    assert_same_as_alone(&recorded, source);
+}
+
+#[test]
 fn signals_reach_the_threads_that_they_reached() {
     let source = "c/record/threads/signals.c";
     let recorded = Recorded::fixture(source, &[]);

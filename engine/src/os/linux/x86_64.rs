@@ -39,6 +39,33 @@ pub fn triggered_watchpoints(tid: ThreadId) -> io::Result<u8> {
     peek(tid, register_offset(STATUS)).map(hits)
 }
 
+/// Lets a stopped thread trap before it executes an instruction. Returns the slot that is used for that; `None`: all
+/// are in use.
+pub fn set_code_slot(tid: ThreadId, addr: u64) -> io::Result<Option<usize>> {
+    let control = peek(tid, register_offset(CONTROL))?;
+    let mut slots = 0..MAX_SLOTS;
+    let Some(slot) = slots.find(|slot| control >> (2 * slot) & 3 == 0) else {
+        return Ok(None);
+    };
+    poke(tid, register_offset(slot), addr)?;
+    // Type and length of an instruction are 0.
+    let cleared = control & !(0xf << (16 + 4 * slot));
+    poke(tid, register_offset(CONTROL), cleared | 1 << (2 * slot))?;
+    Ok(Some(slot))
+}
+
+/// Ends what [`set_code_slot`] has begun. Returns whether the thread has trapped there.
+pub fn clear_code_slot(tid: ThreadId, slot: usize) -> io::Result<bool> {
+    let control = peek(tid, register_offset(CONTROL))?;
+    poke(tid, register_offset(CONTROL), control & !(3 << (2 * slot)))?;
+    let status = peek(tid, register_offset(STATUS))?;
+    let bit = 1 << slot;
+    if status & bit != 0 {
+        poke(tid, register_offset(STATUS), status & !bit)?;
+    }
+    Ok(status & bit != 0)
+}
+
 /// Returns a debug register of a stopped thread.
 #[cfg(feature = "simulated-mach")]
 pub fn debug_register(tid: ThreadId, number: usize) -> io::Result<u64> {

@@ -1,14 +1,16 @@
 //! The search for a place in a replay: the thread runs, and at each passage of the pc a stub compares what it has
 //! with what the place needs. Passages that seem to be the one, and are not, teach the stub another word. Jumps of the
 //! debugger in the code there are like the program's; no jump of it covers a place from before
-//! (`Recordings::places_of_changes`).
+//! (`Recordings::places_of_changes`). Where the program may write code itself, nothing is planted before that is executed:
+//! what is there until then may be overwritten.
 
-use super::super::super::procfs;
+use super::super::super::{machine, procfs};
 use super::super::registers::Registers;
 use super::super::tracee::{Stop, Tracee};
 use super::place::{Other, Place};
 use super::site::{CODE_LEN, JUMP_LEN, Site, TRAP};
 use super::stub::{self, In, Stub};
+use crate::os::Mapping;
 use std::io;
 
 const PAGE: u64 = 4096;
@@ -36,6 +38,8 @@ enum Planted {
     },
     /// Each passage traps.
     Trap,
+    /// Nothing yet: the first passage traps, by this slot of the debug registers.
+    Slot(usize),
 }
 
 /// How a search begins, or goes on after a stop.
@@ -66,6 +70,23 @@ impl Search {
             return Ok(Arrival::There);
         }
         let at = place.registers.pc();
+        let mappings = procfs::mappings(tracee.pid);
+        if is_written_by_program(at, &mappings)
+            && let Some(slot) = machine::set_code_slot(tracee.thread(), at)?
+        {
+            return Ok(Arrival::Search(Box::new(Search {
+                at,
+                covered: Vec::new(),
+                planted: Planted::Slot(slot),
+                false_passages: 0,
+            })));
+        }
+        Search::begin_planted(tracee, place, &mappings)
+    }
+
+    /// Begins where the code is that the thread will execute.
+    fn begin_planted(tracee: &Tracee, place: &Place, mappings: &[Mapping]) -> io::Result<Arrival> {
+        let at = place.registers.pc();
         let code = tracee.read(at, CODE_LEN);
         let site = Site::of(at, &code);
         let len = site.as_ref().map_or(1, |site| site.range().end - at);
@@ -86,17 +107,22 @@ impl Search {
             false_passages: 0,
         };
         match site {
-            Some(site) => search.plant_jump(tracee, place, site)?,
+            Some(site) => search.plant_jump(tracee, place, site, mappings)?,
             None => search.covered.truncate(1),
         }
         search.plant(tracee)?;
         Ok(Arrival::Search(Box::new(search)))
     }
 
-    fn plant_jump(&mut self, tracee: &Tracee, place: &Place, site: Site) -> io::Result<()> {
-        let mappings = procfs::mappings(tracee.pid);
+    fn plant_jump(
+        &mut self,
+        tracee: &Tracee,
+        place: &Place,
+        site: Site,
+        mappings: &[Mapping],
+    ) -> io::Result<()> {
         let now = tracee.registers()?;
-        let target = site.target(stub::LEN, &mappings);
+        let target = site.target(stub::LEN, mappings);
         let planned = target.and_then(|target| {
             let stub = Stub::new(&site, target, &place.registers, &now, &[])?;
             Some((target & !(PAGE - 1), stub))
@@ -133,6 +159,7 @@ impl Search {
         match &self.planted {
             Planted::Jump { site, stub, .. } => tracee.write(self.at, &site.jump(stub.start)),
             Planted::Trap => tracee.write(self.at, &[TRAP]),
+            Planted::Slot(_) => Ok(()),
         }
     }
 
@@ -152,6 +179,14 @@ impl Search {
     /// The process has ended, or the place is not found.
     pub fn on_trap(mut self: Box<Self>, tracee: &Tracee, place: &Place) -> io::Result<Arrival> {
         let registers = tracee.registers()?;
+        if let Planted::Slot(slot) = self.planted {
+            let is_hit = machine::clear_code_slot(tracee.thread(), slot)?;
+            return match is_hit && registers.pc() == self.at {
+                true if is_at(tracee, place) => Ok(Arrival::There),
+                true => Search::begin_planted(tracee, place, &procfs::mappings(tracee.pid)),
+                false => Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP))),
+            };
+        }
         let trap = registers.pc().wrapping_sub(1);
         if let Planted::Jump { site, stub, .. } = &self.planted {
             if registers.pc() == stub.pass() {
@@ -182,7 +217,7 @@ impl Search {
         }
         let len = match &self.planted {
             Planted::Jump { site, .. } => site.range().end - self.at,
-            Planted::Trap => 1,
+            Planted::Trap | Planted::Slot(_) => 1,
         };
         match leave(tracee, self.at, len, Some(place))? {
             Some(Left::There) => {
@@ -290,8 +325,19 @@ impl Search {
 
     /// Removes the code where the thread may be in a system call: its memory stays.
     fn end_in(&self, tracee: &Tracee) -> io::Result<()> {
-        tracee.write(self.at, &self.covered)
+        match self.planted {
+            Planted::Slot(slot) => machine::clear_code_slot(tracee.thread(), slot).map(drop),
+            Planted::Jump { .. } | Planted::Trap => tracee.write(self.at, &self.covered),
+        }
     }
+}
+
+/// Returns whether the program can write code at an address without a system call.
+fn is_written_by_program(addr: u64, mappings: &[Mapping]) -> bool {
+    let next = mappings.partition_point(|mapping| mapping.end.0 <= addr);
+    mappings
+        .get(next)
+        .is_some_and(|it| it.start.0 <= addr && it.writable && it.executable)
 }
 
 fn word(tracee: &Tracee, addr: u64) -> io::Result<u64> {
