@@ -1,8 +1,8 @@
 //! What ends a recording, and what does not.
 
 use super::{
-    announced, go, recorded_as, return_to_present, reverse, reverse_to_begin, run_to_end, shown,
-    step_back,
+    announced, go, recorded, recorded_as, return_to_present, reverse, reverse_to_begin, run_to_end,
+    shown, step_back,
 };
 use serde_json::json;
 use stillpoint_tests::Fixture;
@@ -115,4 +115,25 @@ fn handlers_of_signals_run_in_the_past_as_they_did() {
     return_to_present(&mut client);
     client.set_breakpoints(&fixture, &[]);
     assert_eq!(run_to_end(&mut client), 0);
+}
+
+#[test]
+fn replay_that_is_at_fault_says_so() {
+    let fixture = Fixture::of("c/travel_differs.c");
+    // Where the program is, an event is still to come, or none.
+    for (marker, why) in [
+        ("done", "was not like the recording"),
+        ("done", "signal 11"),
+        ("behind", "did not come to the place"),
+    ] {
+        let mut client = recorded(&fixture, marker);
+        client.set_breakpoints(&fixture, &["begin"]);
+        // The last one before is none: the replay counts up to the program's place.
+        client.request_ok("reverseContinue", json!({"threadId": client.thread()}));
+        client.expect_stopped("breakpoint");
+        client.expect_line(&fixture, marker);
+        let told = client.output("important") + &client.output("console");
+        assert!(told.contains(why), "{told}");
+        client.disconnect();
+    }
 }

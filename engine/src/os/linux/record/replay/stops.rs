@@ -12,6 +12,9 @@ use crate::os::ThreadEvent;
 use crate::os::linux::ptrace;
 use crate::os::recording::{Difference, Divergence};
 
+/// The signals that instructions raise, without those of breakpoints.
+const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+
 impl Replay {
     pub(super) fn handle(&mut self, log: &Log, stop: Stop) -> Result<Replayed, Divergence> {
         if self.is_trial {
@@ -87,6 +90,15 @@ impl Replay {
                 self.go();
                 Ok(Replayed::GoesOn)
             }
+            // Its instruction would raise it again and again.
+            (Stop::Signal(number), Some(_)) if FAULTS.contains(&number) => {
+                let pc = self.running.tracee.registers().map(|it| it.pc());
+                let place = pc.map_or_else(|_| String::new(), |pc| format!(" at {pc:#x}"));
+                let text = format!("signal {number}{place}, which was not recorded");
+                Err(self.diverged(log, Difference::Stop(text)))
+            }
+            // The same behind all events, if the program has not stopped by it.
+            (Stop::Signal(number), None) if FAULTS.contains(&number) => Ok(Replayed::End),
             (Stop::Signal(_) | Stop::Interrupted | Stop::Group(_), _) => Ok(match stop.seen() {
                 Some(event) => self.see(event),
                 None => Replayed::GoesOn,
