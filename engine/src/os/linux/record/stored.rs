@@ -129,9 +129,11 @@ impl Recording {
             threads.insert(id(number), (tracee.thread(), state));
             if number == running {
                 info = ptrace::signal_info(tracee.thread());
-                recorder.running = Thread::new(tracee);
+                recorder.running = Box::new(Thread::new(tracee));
             } else {
-                recorder.others.insert(tracee.pid, Thread::new(tracee));
+                recorder
+                    .others
+                    .insert(tracee.pid, Box::new(Thread::new(tracee)));
             }
         }
         let mut recording = Recording::new(recorder);
