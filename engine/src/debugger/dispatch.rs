@@ -90,7 +90,8 @@ impl Debugger {
                         continue;
                     }
                     None => {
-                        if let Some(next) = self.follow_on(thread) {
+                        let next = self.follow_on(thread);
+                        if let Some(next) = next.or_else(|| self.write_on(thread)) {
                             vote = next;
                             continue;
                         }

@@ -1,7 +1,6 @@
 //! Resuming and stopping, and the threads that can be inspected.
 
-use super::travel::reason_again;
-use super::{Debugger, ResumeScope, State, Vote};
+use super::{Debugger, ResumeScope, State};
 use crate::ids::ThreadId;
 use crate::ids::error::Error;
 use crate::inferior::Process;
@@ -140,9 +139,10 @@ impl Debugger {
         self.inferior.set_state(State::Stopped);
         self.stop_all();
         let before = self.abandon_search();
+        let (thread, before) = self.show_begin_again(before);
         self.inferior.set_state(State::Stopped);
-        match self.current_thread() {
-            Some(thread) => self.carry_out(thread, Vote::stop(reason_again(before))),
+        match thread.or_else(|| self.current_thread()) {
+            Some(thread) => self.report_interrupt(thread, before),
             // No thread could be stopped, or the process has just ended.
             None => self.inferior.set_state(State::Running),
         }

@@ -44,6 +44,8 @@ pub enum KeptFor {
     Far,
     /// Steps that are made from it once more.
     Steps,
+    /// To be shown again: the place that a way back began at, if it leads nowhere.
+    Begin,
     /// To be shown again: a place on the way to the origin of a value, by its index.
     Hop(u8),
 }

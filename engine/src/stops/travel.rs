@@ -187,6 +187,8 @@ pub(crate) struct Search {
     far: u64,
     /// Whether steps by instructions go into calls: it is not known where the function returns.
     goes_into_calls: bool,
+    /// So many of the last hits are not what is searched: they were found before.
+    skipped: u64,
     /// Stops in this pass that are not at breakpoints.
     others: u64,
     /// The hits of breakpoints from the first snapshot to the end.
@@ -221,9 +223,15 @@ impl Search {
             stride: 1,
             approaches,
             goes_into_calls: false,
+            skipped: 0,
             others: 0,
             counted: BTreeMap::new(),
         }
+    }
+
+    /// Looks for what is before the last hit, which was found before.
+    pub fn skip_last(&mut self) {
+        self.skipped = 1;
     }
 
     /// Returns the hits of a breakpoint from the begin of the passes to the end, if it was counted.
@@ -451,7 +459,10 @@ impl Search {
         }
         let counted = hits.iter().map(|(id, hits)| (*id, hits.passed));
         self.counted = counted.collect();
-        let last = |(id, hits): (&BreakpointId, &Hits)| Some((*id, hits.last()?));
+        let last = |(id, hits): (&BreakpointId, &Hits)| {
+            let last = hits.last()?.checked_sub(self.skipped)?;
+            (last != 0).then_some((*id, last))
+        };
         let awaited = Awaited {
             targets: hits.iter().filter_map(last).collect(),
             other: match self.goal {

@@ -1,6 +1,6 @@
 //! Hits of breakpoints and system calls, which are gone to by their numbers.
 
-use super::{go, recorded, return_to_present, shown};
+use super::{go, recorded, return_to_present, reverse, shown};
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
@@ -27,12 +27,27 @@ fn hits_are_gone_to_back_and_forward() {
         client.expect_line(&fixture, "added");
         assert_eq!(client.evaluate("value"), value, "hit {number}");
     }
-    // There is no such hit: the present is shown, and a note says how many there are.
+    // There is no such hit: the place stays, and a note says how many there are.
+    for times in 1..=2 {
+        client.request_ok("stillpoint/visitHit", json!({"number": 41}));
+        let event = client.expect_stopped("breakpoint");
+        assert_eq!(event["description"], "In the past: breakpoint", "{event}");
+        client.expect_line(&fixture, "added");
+        assert_eq!(client.evaluate("value"), "14");
+        let told = told(&client);
+        assert_eq!(told.matches("was hit 40 times").count(), times, "{told}");
+    }
+    // Back and forward from there, as before.
+    assert_eq!(reverse(&mut client)["threadId"], client.thread());
+    assert_eq!(client.evaluate("value"), "13");
+    for value in ["14", "15"] {
+        go(&mut client, "continue", &["breakpoint"]);
+        assert_eq!(client.evaluate("value"), value);
+    }
+    return_to_present(&mut client);
     client.request_ok("stillpoint/visitHit", json!({"number": 41}));
-    client.expect_stopped("pause");
+    client.expect_stopped("breakpoint");
     client.expect_line(&fixture, "done");
-    let told = told(&client);
-    assert!(told.contains("was hit 40 times"), "{told}");
     let none = json!({"number": 1, "breakpointId": 4_000_000});
     let why = client.request_error("stillpoint/visitHit", none);
     assert!(why.contains("no such breakpoint"), "{why}");

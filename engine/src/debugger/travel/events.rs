@@ -56,7 +56,7 @@ impl Debugger {
             return Err(Error::NoSuchPast(why));
         }
         // It may be behind the shown place, in the past too.
-        self.return_to_head();
+        let thread = self.leave_for_search(thread);
         self.go_to_event(thread, event)
     }
 

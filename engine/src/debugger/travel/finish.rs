@@ -67,6 +67,9 @@ impl Debugger {
         self.inferior.os_mut().end_aside();
         self.travel.after = Some(search.first);
         self.travel.behind = search.behind();
+        if self.travel.writing.is_none() {
+            self.forget_begin();
+        }
     }
 
     /// Shows the place again at which the search has begun. Returns what the stop there shows.
@@ -74,6 +77,9 @@ impl Debugger {
         let searching = self.travel.search.take()?;
         if let Some(following) = &mut self.travel.following {
             following.is_abandoned = true;
+        }
+        if let Some(writing) = &mut self.travel.writing {
+            writing.is_abandoned = true;
         }
         self.stops.breakpoints.end_counting();
         for (id, hits) in &searching.hits_there {

@@ -30,7 +30,7 @@ impl Debugger {
     ///
     /// # Errors
     /// As [`Debugger::go_back`]; there is no such breakpoint. That it was hit less often is a note, and the
-    /// program is shown where it is.
+    /// place stays that is shown.
     pub fn go_to_hit(
         &mut self,
         thread: ThreadId,
@@ -48,7 +48,7 @@ impl Debugger {
         // What a search refuses, it has to refuse before another place is shown.
         self.begin_of_search(thread)?;
         // It may be behind the shown place.
-        self.return_to_head();
+        let thread = self.leave_for_search(thread);
         let (at, _) = self.begin_of_search(thread)?;
         let shown = self.shown_by_stop(thread);
         let there = self.hits_of_stop(thread, &shown.reason);
@@ -130,6 +130,7 @@ impl Debugger {
     /// The shown place is the one that was searched. Returns the vote to report it: breakpoints get the hits
     /// that they have there first, which another replay counts if they matter.
     pub(super) fn on_found(&mut self, thread: ThreadId, reason: StopReason, shown: Shown) -> Vote {
+        self.note_write(&reason);
         let runs_on = self.run_to_return(thread);
         if let Some(vote) = runs_on.or_else(|| self.run_out_of_call(thread)) {
             return vote;

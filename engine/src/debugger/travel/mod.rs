@@ -9,6 +9,7 @@ mod events;
 mod finish;
 mod hits;
 mod hop;
+mod nowhere;
 mod origin;
 mod returns;
 mod rows;
@@ -32,10 +33,12 @@ use crate::stops::travel::{Behind, Goal};
 use dwarf::LoadAddr;
 pub use hits::BreakpointPlace;
 pub use hop::{Hop, HopKind, Origin};
+use nowhere::Begun;
 use origin::Following;
 use search::{Searched, Searching};
 use std::collections::{BTreeMap, BTreeSet};
 use steps::rows_for;
+use writes::{FoundWrite, LastWrite};
 
 /// What is shown of a recording, and what is searched in it.
 #[derive(Default)]
@@ -47,6 +50,12 @@ pub(crate) struct Travel {
     /// The kept replays that the shown place is behind.
     behind: Behind,
     search: Option<Box<Searching>>,
+    /// The place that the way back began at, if it leads through others.
+    begun: Option<Begun>,
+    /// The value whose last write is searched.
+    writing: Option<Box<LastWrite>>,
+    /// The last write that was found.
+    found_write: Option<FoundWrite>,
     /// The value that is followed to its origin.
     following: Option<Box<Following>>,
     /// The origin that was found last.
@@ -305,6 +314,7 @@ impl Debugger {
     /// Shows the program itself, without an event. What was read before is out of date.
     pub fn return_to_head(&mut self) {
         let abandoned = self.abandon_search();
+        self.travel.writing = None;
         self.restore_hits();
         let thread = self.travel.head.as_ref().map(|head| head.thread);
         let shown = self.show_head().or(abandoned);
@@ -553,19 +563,6 @@ impl Debugger {
         self.fail_replay(&format!("the past cannot be shown: {why}"))
     }
 
-    /// Gives up a replay: shows what it was made for, or the program, and says why.
-    fn fail_replay(&mut self, why: &str) -> Vote {
-        self.emit(Event::Note(format!("{why}\n")));
-        let before = if self.travel.search.is_some() {
-            self.abandon_search()
-        } else {
-            self.restore_hits();
-            self.show_head()
-        };
-        self.inferior.set_state(State::Running);
-        Vote::stop(reason_again(before))
-    }
-
     /// Says at a stop, once, why the recording has ended before the program.
     pub(super) fn note_end_of_recording(&mut self) {
         if let Some(why) = self.take_end_of_recording() {
@@ -591,14 +588,5 @@ impl Debugger {
         let why = self.recording()?.ended?;
         self.travel.noted.insert(END);
         Some(why)
-    }
-}
-
-/// Returns why the program is at a stop that is shown again: not by an event. What the next resume does must
-/// be clear, if it ends the program.
-pub(super) fn reason_again(before: Option<ShownStop>) -> StopReason {
-    match before.map(|it| it.reason) {
-        Some(reason @ (StopReason::Exiting(_) | StopReason::EndOfRecording(_))) => reason,
-        _ => StopReason::Pause,
     }
 }

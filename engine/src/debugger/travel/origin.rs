@@ -117,7 +117,7 @@ impl Debugger {
         };
         let (kept, text) = (KeptFor::Hop(kept), origin.text_of(hop));
         // It may be behind the shown place.
-        self.return_to_head();
+        let thread = self.leave_for_search(thread);
         let (at, _) = self.begin_of_search(thread)?;
         let snapshots = self.recording().unwrap_or_default().snapshots;
         let passed = snapshots.partition_point(|next| *next < event);
@@ -144,11 +144,6 @@ impl Debugger {
                 .os_mut()
                 .end_kept_replay(KeptFor::Hop(index as u8));
         }
-    }
-
-    /// Returns whether the last write to memory is searched for a value that is followed.
-    pub(super) fn follows_store(&self) -> bool {
-        self.travel.following.is_some() && self.searches_store()
     }
 
     /// Returns the vote instead of that to report a stop, while a value is followed.
@@ -369,7 +364,7 @@ impl Debugger {
     }
 
     /// Goes to an event, which may be behind the shown place.
-    fn search_event(&mut self, thread: ThreadId, event: usize) -> Option<Vote> {
+    pub(super) fn search_event(&mut self, thread: ThreadId, event: usize) -> Option<Vote> {
         let (at, _) = self.begin_of_search(thread).ok()?;
         let state = self.recording()?;
         let passed = state.snapshots.partition_point(|next| *next < event);
@@ -379,7 +374,7 @@ impl Debugger {
         Some(self.set_up_and_begin(thread, at, snapshot, searched))
     }
 
-    fn set_up_and_begin(
+    pub(super) fn set_up_and_begin(
         &mut self,
         thread: ThreadId,
         at: Mark,

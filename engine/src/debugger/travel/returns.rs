@@ -52,17 +52,21 @@ impl Debugger {
         Some(self.run_to_places(thread, places, &end))
     }
 
-    /// A value that is followed was written by a call of the kernel's that was made without a stop, in code of the
-    /// recorder: returns the vote to run to where the function returns to that has made it.
+    /// Memory whose last write is searched was written by a call of the kernel's that was made without a stop, in
+    /// code of the recorder: returns the vote to run to where the function returns to that has made it.
     pub(super) fn run_out_of_call(&mut self, thread: ThreadId) -> Option<Vote> {
         let end = self.travel.search.as_ref()?.search.end;
         let search = self.travel.search.as_ref();
         let has_run = search.is_some_and(|it| it.search.has_run_on());
-        let is_followed = self.follows_store() && !has_run;
-        let registers = self.inferior.registers(thread).filter(|_| is_followed)?;
+        let is_write = self.finds_store() && !has_run;
+        let registers = self.inferior.registers(thread).filter(|_| is_write)?;
         let made = self.inferior.os().call_without_stop(registers.pc())?;
         let back = self.caller_of_call(&made, &registers);
-        self.travel.following.as_mut()?.call = Some(made.call);
+        if let Some(following) = &mut self.travel.following {
+            following.call = Some(made.call);
+        } else if let Some(writing) = &mut self.travel.writing {
+            writing.call = Some(made.call);
+        }
         let frame = None;
         let place = FramePlace { addr: back?, frame };
         Some(self.run_to_places(thread, vec![place], &end))

@@ -1,6 +1,7 @@
 //! A search in the past, carried out: each pass is a replay from a snapshot to the end of the search.
 
 use super::ShownStop;
+use super::nowhere::stop_again;
 use super::rows::Row;
 use super::steps::StepFrame;
 use super::writes::SearchedData;
@@ -30,6 +31,8 @@ pub(super) struct Searched {
     pub frame: Option<StepFrame>,
     /// The data that is watched.
     pub data: Option<SearchedData>,
+    /// Whether the last hit was found before.
+    pub skips_last: bool,
 }
 
 impl Searched {
@@ -42,6 +45,7 @@ impl Searched {
             steps: (StepKind::Over, Granularity::Line),
             frame: None,
             data: None,
+            skips_last: false,
         }
     }
 }
@@ -110,7 +114,7 @@ impl Debugger {
         for (id, own) in self.hits_of_stop(thread, &shown.reason) {
             hits.entry(id).and_modify(|it| *it = it.saturating_sub(own));
         }
-        let searching = Searching {
+        let mut searching = Searching {
             search: Search::new(
                 searched.goal,
                 at,
@@ -131,6 +135,9 @@ impl Debugger {
             found: None,
             later: None,
         };
+        if searching.searched.skips_last {
+            searching.search.skip_last();
+        }
         if searching.search.goal == Goal::Tell {
             for id in searching.hits.keys() {
                 self.stops.breakpoints.set_hits(*id, 0);
@@ -403,13 +410,16 @@ impl Debugger {
                 }
                 self.begin_pass()
             }
-            Next::Begin if self.travel.following.is_some() => {
+            Next::Begin if self.travel.following.is_some() || self.travel.writing.is_some() => {
                 let before = self.abandon_search();
                 if let Some(following) = &mut self.travel.following {
                     following.is_nothing_found = true;
                 }
+                if let Some(writing) = &mut self.travel.writing {
+                    writing.is_nothing_found = true;
+                }
                 self.inferior.set_state(State::Running);
-                Vote::stop(before.map_or(StopReason::Pause, |shown| shown.reason))
+                stop_again(before)
             }
             Next::ShowCall => match self.show_kept_place(KeptFor::Steps) {
                 Ok(()) => {
@@ -418,15 +428,13 @@ impl Debugger {
                 }
                 Err(why) => self.cannot_show(&why),
             },
-            Next::Begin if self.searches_write() => {
-                self.fail_replay("it was not changed since the recording began")
-            }
             Next::Begin => self.show_begin(),
             Next::Told => self.end_telling(),
             Next::End => {
                 let before = self.abandon_search();
+                self.forget_begin();
                 self.inferior.set_state(State::Running);
-                Vote::stop(before.map_or(StopReason::Pause, |shown| shown.reason))
+                stop_again(before)
             }
             Next::Fewer(hits) => {
                 let times = match hits {
@@ -471,7 +479,7 @@ impl Debugger {
         self.drain_all_messages();
         let before = self.abandon_search();
         self.inferior.set_state(State::Running);
-        Vote::stop(before.map_or(StopReason::Pause, |shown| shown.reason))
+        stop_again(before)
     }
 
     /// Runs the recording once more from its begin to the place that is shown: log messages and
@@ -485,11 +493,6 @@ impl Debugger {
         self.travel.behind = Behind::default();
         self.begin_search(thread, at, 0, Searched::of(Goal::Tell));
         Ok(())
-    }
-
-    fn searches_write(&self) -> bool {
-        let searching = self.travel.search.as_ref();
-        searching.is_some_and(|it| it.search.goal == Goal::Write)
     }
 
     /// There is nothing before the end of the search: shows the begin of the recording.

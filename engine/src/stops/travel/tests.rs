@@ -48,6 +48,17 @@ fn last_of_the_last_hits_is_found() {
 }
 
 #[test]
+fn last_hit_that_was_found_before_is_passed_over() {
+    let mut search = search(Goal::Write, 4);
+    search.skip_last();
+    // Only that one is behind the snapshot.
+    assert_eq!(search.at_end(&hits(&[(A, 1)])), Next::Replay);
+    assert_eq!((search.first, search.phase.clone()), (3, Phase::Count));
+    assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 4)]));
+}
+
+#[test]
 fn search_goes_back_in_growing_strides() {
     let mut search = search(Goal::Stop, 10);
     let mut begins = vec![search.first];
