@@ -15,6 +15,7 @@
 //! - A jump needs the code behind it. Where the debugger writes a patch there, the instruction is restored before.
 //! - A snapshot is not taken while the thread is in the stub. One that is taken between events has
 //!   records; a replay from it skips as many.
+//! - What the stub writes to is mapped in the recorder, too (`shared`): at a stop it costs no system call to look.
 //! - The processes that the program starts have a copy of the stub, which leaves all calls to the slots.
 //!   Another program that it executes has none until it is prepared.
 
