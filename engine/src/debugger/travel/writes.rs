@@ -187,7 +187,7 @@ impl Debugger {
                 let event = write.event + 1;
                 let before = self.read_bytes(writing.data.addr, writing.data.bytes as usize);
                 writing.awaited = Awaited::BehindCall(write, before.unwrap_or_default());
-                self.to_event_of_write(thread, event)
+                self.go_to_event_of_write(thread, event)
             }
             Awaited::BehindCall(write, before) => {
                 let after = self.read_bytes(writing.data.addr, writing.data.bytes as usize);
@@ -223,10 +223,10 @@ impl Debugger {
         if is_value_here {
             let before = self.read_bytes(addr, size as usize);
             writing.awaited = Awaited::BehindCall(write, before.unwrap_or_default());
-            return self.to_event_of_write(thread, event + 1);
+            return self.go_to_event_of_write(thread, event + 1);
         }
         writing.awaited = Awaited::BeforeCall(write);
-        self.to_event_of_write(thread, event)
+        self.go_to_event_of_write(thread, event)
     }
 
     /// The last write of the program was found.
@@ -256,7 +256,7 @@ impl Debugger {
         Ok(Came::Begin(self.report_again(begun, shown)))
     }
 
-    fn to_event_of_write(&mut self, thread: ThreadId, event: usize) -> Result<Came, String> {
+    fn go_to_event_of_write(&mut self, thread: ThreadId, event: usize) -> Result<Came, String> {
         let vote = self.search_event(thread, event);
         let why = "it was changed by a system call whose place is not recorded";
         vote.map(Came::Search).ok_or_else(|| why.to_owned())
