@@ -154,6 +154,42 @@ fn values_come_from_the_kernel_and_the_image() {
 }
 
 #[test]
+fn values_of_another_thread_are_followed() {
+    let fixture = Fixture::of("c/origin_threads.c");
+    let mut client = recorded(&fixture, "done");
+    let main = client.thread();
+    let hops = origin(&mut client, "received");
+    expect_way(
+        &fixture,
+        &hops,
+        &[
+            ("copied", "take", "taken"),
+            ("argument", "put", ""),
+            ("copied", "send", "passed"),
+            ("computed", "weigh", "computed"),
+        ],
+    );
+    let text = hops.iter().filter_map(|it| it["text"].as_str());
+    assert!(
+        text.clone()
+            .any(|it| it.starts_with("copied from box.item (")),
+        "{hops:#?}"
+    );
+    assert!(hops.iter().all(|it| it["value"] == "140"), "{hops:#?}");
+    // Each place has the thread that was there.
+    for (index, hop) in hops.iter().enumerate() {
+        client.request_ok("stillpoint/visitHop", json!({"number": index + 1}));
+        let event = client.expect_stopped("data breakpoint");
+        let thread = event["threadId"].as_i64().expect("a thread");
+        client.select_thread(thread);
+        let is_receiver = matches!(hop["function"].as_str(), Some("main" | "take"));
+        assert_eq!(thread == main, is_receiver, "{hop}");
+        assert_eq!(client.top_frame()["name"], hop["function"]);
+    }
+    client.disconnect();
+}
+
+#[test]
 fn copies_of_libc_and_string_instructions_are_followed() {
     for fixture in [gcc("0"), gcc("2")] {
         let mut client = recorded(&fixture, "done");

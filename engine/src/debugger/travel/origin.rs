@@ -124,11 +124,15 @@ impl Debugger {
         self.travel.behind = Default::default();
         let goal = Searched::of(Goal::Event(event));
         self.set_up_search(thread, at, passed.saturating_sub(1), goal);
-        let vote = match self.show_kept_place(kept) {
-            Ok(()) => self.on_found(thread, StopReason::Data(Vec::new(), text), Shown::default()),
+        let shown = self.show_kept_place(kept);
+        // Another thread may have been there than where the program is.
+        let there = self.inferior.os().running_thread().unwrap_or(thread);
+        let reason = StopReason::Data(Vec::new(), text);
+        let vote = match shown {
+            Ok(()) => self.on_found(there, reason, Shown::default()),
             Err(why) => self.cannot_show(&why),
         };
-        self.carry_out(thread, vote);
+        self.carry_out(there, vote);
         Ok(())
     }
 
