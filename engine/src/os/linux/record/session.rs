@@ -346,6 +346,14 @@ impl Recording {
         self.shown.is_some()
     }
 
+    /// Returns why code of the debugger cannot take the place of the program's in what is shown; `None`: it can.
+    pub fn why_no_jumps(&self) -> Option<&'static str> {
+        let is_recorded = self.shown.is_none() && self.recorder.ended.is_none();
+        // A loop of few instructions might have no other code at which threads could be changed.
+        (is_recorded && self.recorder.has_threads())
+            .then_some("the program is recorded and has several threads")
+    }
+
     /// Registers a patch of the debugger in the code of what is shown, by the program's bytes under it, or
     /// that there is none.
     pub fn note_patch(&self, addr: LoadAddr, original: Option<&[u8]>) {
@@ -548,8 +556,12 @@ impl Recording {
             Some(Some(replay)) => (&replay.running.tracee, replay.other_stacks()),
             Some(None) | None => (&self.recorder.running.tracee, self.recorder.other_stacks()),
         };
-        let copy = &self.shown.as_ref()?.running.tracee;
-        difference::of(wanted, copy, &others, except, has_red_zone)
+        let copy = self.shown.as_ref()?;
+        let aside = self.aside.iter().flatten();
+        let searches = aside.chain([copy]).filter_map(Replay::search_memory);
+        let except: Vec<_> = except.iter().copied().chain(searches).collect();
+        let copy = &copy.running.tracee;
+        difference::of(wanted, copy, &others, &except, has_red_zone)
     }
 
     /// Returns the index of the next event of what is shown.

@@ -13,7 +13,7 @@ use super::patches::{self, Patches};
 use super::scratch;
 use super::snapshots::Snapshot;
 use super::threads::copied::{self, Copied};
-use super::threads::search::Search;
+use super::threads::search::{Search, SearchMemory};
 use super::tracee::{Stop, Tracee};
 use crate::ids::ThreadId;
 use crate::os::ThreadEvent;
@@ -46,6 +46,9 @@ pub struct Replay {
     others: BTreeMap<i32, ReplayThread>,
     /// What is planted for the place that the thread runs to.
     search: Option<Box<Search>>,
+    /// Memory that it has mapped for the last search whose code was removed at a stop for something else, or that
+    /// is planted.
+    search_memory: Option<SearchMemory>,
     refill: Refill,
     /// The debugger's patches in it.
     pub patches: Patches,
@@ -124,6 +127,7 @@ impl Replay {
         copy.is_shown = self.is_shown;
         copy.seen_signal = self.seen_signal;
         copy.refill = self.refill.clone();
+        copy.search_memory = self.search_memory;
         copy.patches = self.patches.copy();
         for thread in self.others.values().chain([&self.running]) {
             if let Some(copied) = copy.thread_mut(thread.id) {
@@ -173,6 +177,7 @@ impl Replay {
             running,
             others: BTreeMap::new(),
             search: None,
+            search_memory: None,
             refill: Refill::default(),
             patches: Patches::default(),
             from: next,

@@ -1,7 +1,7 @@
 //! What lets a replay run: the debugger, and what is due before the program runs to its next event.
 
 use super::super::log::{Effect, Log};
-use super::super::threads::search::{self, Search};
+use super::super::threads::search;
 use super::super::tracee::Stop;
 use super::super::{scratch, signals};
 use super::{Replay, Replayed};
@@ -178,19 +178,21 @@ impl Replay {
                         if !search::is_at(&self.running.tracee, place) {
                             return Ok(None);
                         }
+                        let unmapped = self.unmap_search();
+                        unmapped.map_err(|error| self.refused(log, &error))?;
                         self.next += 1;
                         continue;
                     }
                     self.leave_answered()
                         .map_err(|error| self.refused(log, &error))?;
-                    let begun = Search::begin(&self.running.tracee, place);
+                    let begun = self.begin_search(place);
                     match begun.map_err(|error| self.refused(log, &error))? {
                         search::Arrival::There if self.may_end_here() => {
                             return Ok(Some(Replayed::Reached));
                         }
                         search::Arrival::There => self.is_preempted(log)?,
                         search::Arrival::Search(search) => {
-                            self.search = Some(search);
+                            self.keep_search(search);
                             return Ok(None);
                         }
                         search::Arrival::Stopped(stop) => return self.handle(log, stop).map(Some),

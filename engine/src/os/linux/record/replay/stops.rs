@@ -32,6 +32,9 @@ impl Replay {
                     .leave(tracee)
                     .map(|()| search::Arrival::Stopped(stop)),
             };
+            if matches!(arrival, Ok(search::Arrival::There)) {
+                self.search_memory = None;
+            }
             match arrival.map_err(|error| self.refused(log, &error))? {
                 search::Arrival::There if self.may_end_here() => return Ok(Replayed::Reached),
                 search::Arrival::There => {
@@ -39,7 +42,7 @@ impl Replay {
                     return self.go_on(log, false);
                 }
                 search::Arrival::Search(search) => {
-                    self.search = Some(search);
+                    self.keep_search(search);
                     self.running.tracee.go(false, 0);
                     return Ok(Replayed::GoesOn);
                 }

@@ -4,12 +4,14 @@ use super::super::log::{Effect, Log, Written};
 use super::super::registers::Registers;
 use super::super::signals;
 use super::super::threads::copied::Copied;
-use super::super::threads::search;
+use super::super::threads::place::Place;
+use super::super::threads::search::{self, Search, SearchMemory};
 use super::super::tracee::{Stop, Tracee, gone};
 use super::Replay;
 use crate::ids::ThreadId;
 use crate::os::linux::ptrace;
 use crate::os::recording::{Difference, Divergence};
+use dwarf::LoadAddr;
 use std::io;
 use std::rc::Rc;
 
@@ -29,6 +31,29 @@ pub struct ReplayThread {
 }
 
 impl Replay {
+    /// Begins to search a place, in other memory than that of the last search.
+    pub(super) fn begin_search(&mut self, place: &Place) -> io::Result<search::Arrival> {
+        self.unmap_search()?;
+        Search::begin(&self.running.tracee, place)
+    }
+
+    /// Unmaps the memory of a search that has not come to its place: the program may map its own there behind that.
+    pub(super) fn unmap_search(&mut self) -> io::Result<()> {
+        let memory = self.search_memory.take();
+        memory.map_or(Ok(()), |memory| memory.unmap(&self.running.tracee))
+    }
+
+    /// Keeps a search that is planted.
+    pub(super) fn keep_search(&mut self, search: Box<Search>) {
+        self.search_memory = search.memory();
+        self.search = Some(search);
+    }
+
+    /// Returns the memory of the recorder's that a search has mapped, and that may be there still.
+    pub fn search_memory(&self) -> Option<(LoadAddr, u64)> {
+        self.search_memory.map(SearchMemory::range)
+    }
+
     pub(super) fn thread_mut(&mut self, id: i32) -> Option<&mut ReplayThread> {
         match self.running.id == id {
             true => Some(&mut self.running),

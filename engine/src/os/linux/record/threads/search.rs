@@ -11,6 +11,7 @@ use super::place::{Other, Place};
 use super::site::{CODE_LEN, JUMP_LEN, Site, TRAP};
 use super::stub::{self, In, Stub};
 use crate::os::Mapping;
+use dwarf::LoadAddr;
 use std::io;
 
 const PAGE: u64 = 4096;
@@ -28,6 +29,26 @@ pub struct Search {
     covered: Vec<u8>,
     planted: Planted,
     false_passages: usize,
+}
+
+/// Memory that a search has mapped in a replay, by its address.
+#[derive(Clone, Copy)]
+pub struct SearchMemory(u64);
+
+impl SearchMemory {
+    /// Unmaps it. The thread is in no system call.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn unmap(self, tracee: &Tracee) -> io::Result<()> {
+        tracee.inject([(libc::SYS_munmap, [self.0, stub::LEN, 0, 0, 0, 0])])?;
+        Ok(())
+    }
+
+    /// Returns its address and length in bytes.
+    pub fn range(self) -> (LoadAddr, u64) {
+        (LoadAddr(self.0), stub::LEN)
+    }
 }
 
 enum Planted {
@@ -166,11 +187,16 @@ impl Search {
     /// Removes the code. The thread must not be in it.
     fn end(&self, tracee: &Tracee) -> io::Result<()> {
         tracee.write(self.at, &self.covered)?;
-        if let Planted::Jump { stub, .. } = &self.planted {
-            let page = stub.start & !(PAGE - 1);
-            tracee.inject([(libc::SYS_munmap, [page, stub::LEN, 0, 0, 0, 0])])?;
+        self.memory().map_or(Ok(()), |memory| memory.unmap(tracee))
+    }
+
+    /// Returns the memory that it has mapped: it is unmapped when the place is found, and stays after
+    /// [`Search::leave`].
+    pub fn memory(&self) -> Option<SearchMemory> {
+        match &self.planted {
+            Planted::Jump { stub, .. } => Some(SearchMemory(stub.start & !(PAGE - 1))),
+            Planted::Trap | Planted::Slot(_) => None,
         }
-        Ok(())
     }
 
     /// Handles a trap of the thread.
@@ -282,7 +308,7 @@ impl Search {
         Ok(Arrival::Search(self))
     }
 
-    /// Removes the code at a stop for something else, and moves the thread out of it.
+    /// Removes the code at a stop for something else, and moves the thread out of it. Its memory stays.
     ///
     /// # Errors
     /// The process has ended.
