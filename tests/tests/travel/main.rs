@@ -3,6 +3,7 @@
 
 mod asks;
 mod begun;
+mod conditions;
 mod console;
 mod ends;
 mod fronts;

@@ -189,7 +189,8 @@ pub fn register_value(register: iced_x86::Register, registers: &impl RegisterFil
 pub fn can_be_stepped(code: &Decoded) -> bool {
     let repeats = code.has_rep_prefix() || code.has_repne_prefix();
     let is_long = repeats && code.is_string_instruction();
-    // System calls may block; `pushf` would push the trap flag of the step.
+    // System calls may block; `pushf` would push the trap flag of the step, and Linux takes that flag for the
+    // program's own in a step behind `popf`.
     let is_special = matches!(
         code.mnemonic(),
         Mnemonic::Syscall
@@ -198,6 +199,9 @@ pub fn can_be_stepped(code: &Decoded) -> bool {
             | Mnemonic::Pushf
             | Mnemonic::Pushfd
             | Mnemonic::Pushfq
+            | Mnemonic::Popf
+            | Mnemonic::Popfd
+            | Mnemonic::Popfq
     );
     !is_long && !is_special && code.flow_control() != FlowControl::Interrupt
 }

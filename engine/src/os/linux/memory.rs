@@ -100,9 +100,7 @@ impl AddressSpace for LinuxBackend {
     }
 
     fn why_no_jumps(&self) -> Option<&'static str> {
-        // They would be part of the program that is recorded.
-        let recording = self.recording.as_ref()?;
-        (!recording.is_replay_shown()).then_some("the program is recorded")
+        self.recording.as_ref()?.why_no_jumps()
     }
 
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {

@@ -91,11 +91,9 @@ impl Processes for LinuxBackend {
         if let Some(recording) = &self.recording {
             /// The number of its filters, which the kernel tells since 5.9.
             const FILTERS: &str = "Seccomp_filters";
-            // The filter of the recorder lets the debugger's calls pass; in the program they would not be recorded.
-            return match recording.is_going_on() {
-                true => !recording.is_replay_shown(),
-                false => procfs::status_number(pid, FILTERS) != Some(1),
-            };
+            // The filter of the recorder lets the debugger's calls pass. Replays do without what they map.
+            let is_ours = recording.is_going_on() || recording.is_replay_shown();
+            return !is_ours && procfs::status_number(pid, FILTERS) != Some(1);
         }
         procfs::status_number(pid, "Seccomp") != Some(0)
     }

@@ -372,7 +372,8 @@ impl Recorder {
                         return Ok(());
                     }
                     self.look_for_woken();
-                    if self.snapshots.is_due(self.begun.elapsed()) {
+                    // A replay that began in code of the debugger would not be at a place of the program.
+                    if self.snapshots.is_due(self.begun.elapsed()) && self.is_in_own_code()? {
                         self.take_snapshot(false)?;
                     }
                     let is_over = self.turns.takes_interrupt();
@@ -399,6 +400,12 @@ impl Recorder {
             Stop::Other | Stop::Exited(_) | Stop::Killed(_) => self.run(),
         }
         Ok(())
+    }
+
+    /// Returns whether the running thread is in the program's own code.
+    fn is_in_own_code(&self) -> io::Result<bool> {
+        let pc = self.running.tracee.registers()?.pc();
+        Ok(self.is_of_program(pc, &mut (0..0)))
     }
 
     /// Passes an error on unless the process was killed: its end is reported.

@@ -21,6 +21,9 @@ const PATIENCE: [(usize, Quality); 4] = [
     (400, Quality::Trap),
 ];
 
+/// Instructions after which the thread runs on without a place, until it is interrupted again.
+const MOST_STEPS: usize = 4000;
+
 /// Returns the quality that a place must have after so many instructions.
 fn needed(steps: usize) -> Quality {
     let mut all = PATIENCE.iter().rev();
@@ -33,29 +36,29 @@ impl Recorder {
     /// held, or another thread runs.
     pub(in super::super) fn preempt(&mut self) -> io::Result<()> {
         let mut known = 0..0;
-        for steps in 0.. {
+        for steps in 0..MOST_STEPS {
             let registers = self.running.tracee.registers()?;
             let pc = registers.pc();
             let code = self.running.tracee.read(pc, CODE_LEN);
             let Some(instruction) = Arch::HOST.decode(&code, LoadAddr(pc)) else {
                 break;
             };
-            // A call is an event, at which another thread can run. Code of the debugger is in no replay.
-            let range = pc..pc + CODE_LEN as u64;
-            if instruction.flow == Flow::SystemCall
+            // A call is an event, at which another thread can run. A trap stops for the debugger.
+            if matches!(instruction.flow, Flow::SystemCall | Flow::Interrupt)
                 || self.buffer.holds(&registers)
-                || self.patches.overlap(&range)
-                || !self.is_of_program(pc, &mut known)
             {
                 break;
             }
+            // Code of the debugger is in no replay.
+            let range = pc..pc + CODE_LEN as u64;
+            let is_of_program = !self.patches.overlap(&range) && self.is_of_program(pc, &mut known);
             let stop = match instruction.can_be_stepped() {
                 false => self.run_past(&instruction.next())?,
                 true => {
                     let site = Site::of(pc, &code);
                     let around = |at, len| self.running.tracee.read(at, len);
                     let quality = site.map_or(Quality::Trap, |site| site.quality(around));
-                    let is_free = !self.is_near_jump(pc);
+                    let is_free = is_of_program && !self.is_near_jump(pc);
                     // The debugger may look for the place of its stop, which is before this event.
                     let was_seen = pc == self.running.resumed_at;
                     let is_free = is_free && !was_seen && !self.is_in_call(&registers);
@@ -86,7 +89,7 @@ impl Recorder {
 
     /// Returns whether code is the program's: mapped from a file, or by the program. `known`: the last mapping
     /// that was.
-    fn is_of_program(&self, pc: u64, known: &mut Range<u64>) -> bool {
+    pub(in super::super) fn is_of_program(&self, pc: u64, known: &mut Range<u64>) -> bool {
         if self.patches.is_empty() || known.contains(&pc) {
             return true;
         }
