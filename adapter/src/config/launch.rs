@@ -1,6 +1,7 @@
 //! Settings of a `launch` request.
 
 use super::core_file::CorePlan;
+use super::record::Record;
 use super::values::{Args, Env, Scalar, Stdio, read_env_file};
 use super::{Common, RequestSettings};
 use serde::Deserialize;
@@ -22,7 +23,7 @@ pub struct LaunchSettings {
     pub console: Console,
     #[serde(rename = "disableASLR", alias = "disableAslr")]
     disable_aslr: Option<bool>,
-    record: bool,
+    record: Record,
     replay: Option<PathBuf>,
     /// Whether to run without breakpoints.
     pub no_debug: bool,
@@ -106,7 +107,7 @@ impl LaunchSettings {
         };
         let program = named(&self.program);
         let has_core = common.core(None, directory).is_some();
-        for (key, is_set) in [("record", self.record), ("coreFile", has_core)] {
+        for (key, is_set) in [("record", self.record.is_set()), ("coreFile", has_core)] {
             if is_set {
                 return Err(format!(
                     "`replay` and `{key}` exclude each other; remove one of them"
@@ -137,7 +138,7 @@ impl LaunchSettings {
 
     /// Nothing stops a program that is not debugged, so that it cannot be gone back in.
     fn is_recorded(&self) -> bool {
-        self.record && !self.no_debug
+        self.record.is_set() && !self.no_debug
     }
 
     /// Builds the launch. `directory` and `environment` are the defaults for the working directory
@@ -204,6 +205,7 @@ impl LaunchSettings {
                 stdio: self.stdio.targets()?,
                 disable_aslr: self.disable_aslr.unwrap_or(true),
                 record: self.is_recorded(),
+                chaos: self.record.chaos().filter(|_| self.is_recorded()),
             },
             env_changes,
         })

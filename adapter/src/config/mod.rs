@@ -5,6 +5,7 @@ mod common;
 mod core_file;
 mod follow_fork;
 mod launch;
+mod record;
 mod runtime;
 mod signals;
 mod symbol_cache;
@@ -14,6 +15,7 @@ pub use attach::{AttachSettings, Target};
 pub use common::{Common, CommonPlan};
 pub use core_file::CorePlan;
 pub use launch::{Console, LaunchPlan, LaunchSettings, ReplayPlan};
+pub use record::any_seed;
 pub use runtime::{DEFAULT_PREFIX, ResolvedSettings, RuntimeSettings, changed, why_fixed};
 
 use crate::protocol::{RawSettings, read_arguments};

@@ -121,6 +121,29 @@ fn what_cannot_be_recorded_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn chaos_has_the_seed_that_is_set_or_any() {
+    let chaos = |record: Value| {
+        let launch = plan(json!({"program": "p", "record": record}))
+            .unwrap()
+            .launch;
+        (launch.record, launch.chaos)
+    };
+    assert_eq!(chaos(json!(true)), (true, None));
+    assert_eq!(chaos(json!(false)), (false, None));
+    assert_eq!(chaos(json!({})), (true, None));
+    assert_eq!(chaos(json!({"chaos": 7})), (true, Some(7)));
+    assert_eq!(chaos(json!({"chaos": false})), (true, None));
+    assert!(matches!(chaos(json!({"chaos": true})), (true, Some(_))));
+    for wrong in [json!("yes"), json!({"seed": 7}), json!({"chaos": -1})] {
+        let error = plan(json!({"program": "p", "record": wrong})).unwrap_err();
+        assert!(
+            error.contains("`record`") && error.contains("`chaos`"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_name_the_key() {
     for (key, value) in [
         ("program", json!({})),

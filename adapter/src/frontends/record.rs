@@ -1,6 +1,7 @@
 //! `stillpoint record`: runs a program and records it; says what was recorded, and whether replays of
 //! it do the same.
 
+use crate::config::any_seed;
 use crate::context::past::size;
 use crate::files::recordings::MOST_MEGABYTES;
 use clap::Args;
@@ -18,6 +19,10 @@ pub struct Options {
     /// Replay the recording from each snapshot, and compare registers and memory
     #[arg(long)]
     pub check: bool,
+    /// Let threads run for short random slices, which shows races: the same number, the same slices. Without a number,
+    /// one is chosen and printed; then `--` has to precede the program
+    #[arg(long, value_name = "SEED", num_args = 0..=1)]
+    pub chaos: Option<Option<u64>>,
     /// Write the recording to this file, for `stillpoint replay`
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -55,6 +60,7 @@ pub fn record(options: Options) -> ExitCode {
         stdio: [const { StdioTarget::Inherited }; 3],
         disable_aslr: true,
         record: true,
+        chaos: options.chaos.map(|seed| seed.unwrap_or_else(any_seed)),
     };
     let hashes = match options.check {
         true => HashEvents::Often,
@@ -67,6 +73,9 @@ pub fn record(options: Options) -> ExitCode {
     match host::record(&launch, hashes, save.as_ref()) {
         Ok(report) => {
             eprint!("{}", describe(&report));
+            if let Some(seed) = launch.chaos {
+                eprintln!("stillpoint: chaos with seed {seed}");
+            }
             if let Some(SaveTo { path, .. }) = &save {
                 eprint!("{}", written(path, report.saved.as_ref()));
             }

@@ -221,6 +221,10 @@ fn attach_error(mistake: String) -> RequestError {
 }
 
 fn launch(session: &mut Session, plan: &LaunchPlan, console: Console) -> Result<(), RequestError> {
+    if let Some(seed) = plan.launch.chaos {
+        let note = format!("Chaos with seed {seed}: threads run for short random slices.\n");
+        session.startup.note(note);
+    }
     match terminal_kind(session, console) {
         Some(kind) => launch_in_terminal(session, plan, kind),
         None => opening::launch(session, &plan.launch),

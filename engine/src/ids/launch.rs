@@ -22,6 +22,8 @@ pub struct Launch {
     pub disable_aslr: bool,
     /// Record it, at the same addresses each time, so that it can be replayed.
     pub record: bool,
+    /// If it is recorded: its threads have short slices that are random by this seed.
+    pub chaos: Option<u64>,
 }
 
 impl Launch {

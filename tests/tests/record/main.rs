@@ -3,6 +3,7 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod chaos;
 mod threads;
 
 use std::ffi::OsStr;
@@ -26,8 +27,14 @@ struct Recorded {
 impl Recorded {
     /// Records a program in a folder, and checks the recording.
     fn of<S: AsRef<OsStr>>(folder: &Path, words: &[S]) -> Recorded {
+        Recorded::with(&[], folder, words)
+    }
+
+    /// Like [`Recorded::of`], with options.
+    fn with<S: AsRef<OsStr>>(options: &[&str], folder: &Path, words: &[S]) -> Recorded {
         let mut recorder = command();
-        recorder.args(["record", "--check", "--"]).args(words);
+        recorder.args(["record", "--check"]).args(options);
+        recorder.arg("--").args(words);
         let output = output_of(recorder.current_dir(folder));
         Recorded {
             status: output.status.code(),

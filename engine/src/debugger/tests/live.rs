@@ -113,6 +113,7 @@ impl<'a> Live<'a> {
             stdio: [StdioTarget::Null, StdioTarget::Null, StdioTarget::Null],
             disable_aslr: true,
             record: false,
+            chaos: None,
         };
         debugger.launch(&launch).expect("the program starts");
         Self {

@@ -187,7 +187,7 @@ impl Backend for LinuxBackend {
             self.run_before = before.into_log();
         }
         if launch.record {
-            let recording = record::begin(started.pid).map_err(|error| {
+            let recording = record::begin(started.pid, launch.chaos).map_err(|error| {
                 self.signal(started.pid, Signal(libc::SIGKILL));
                 record::failure(launch, &error)
             })?;

@@ -24,7 +24,7 @@ pub fn install_filter() -> io::Result<()> {
 
 /// # Errors
 /// Always.
-pub(super) fn begin(_: i32) -> io::Result<Recording> {
+pub(super) fn begin(_: i32, _chaos: Option<u64>) -> io::Result<Recording> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

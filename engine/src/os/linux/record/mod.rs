@@ -79,19 +79,20 @@ pub fn record(launch: &Launch, hashes: HashEvents, save: Option<&SaveTo>) -> Res
     report
 }
 
-/// Begins to record a program that was started under the filter and is at the event of its execve(2). This
+/// Begins to record a program that was started under the filter and is at the event of its execve(2). `chaos`: the
+/// seed of random slices. This
 /// thread must stay the one that waits for it, and stays on its processor.
 ///
 /// # Errors
 /// The program has ended, or the system refuses a snapshot.
-pub(super) fn begin(pid: i32) -> io::Result<Recording> {
+pub(super) fn begin(pid: i32, chaos: Option<u64>) -> io::Result<Recording> {
     let processors = Processors::of(0)?;
     let one = Processors::current();
     one.set_for(0);
     one.set_for(pid);
     let head = tracee::Tracee::new(pid)?;
     start::prepare(&head)?;
-    let mut recorder = Recorder::new(head, HashEvents::Never, processors)?;
+    let mut recorder = Recorder::new(head, HashEvents::Never, processors, chaos)?;
     recorder.serve_debugger();
     Ok(Recording::new(recorder))
 }
@@ -129,7 +130,7 @@ fn record_here(
     let fail = |error| failure(launch, &error);
     let head = start::start(launch)?;
     let pid = head.pid;
-    let recorder = Recorder::new(head, hashes, processors.clone());
+    let recorder = Recorder::new(head, hashes, processors.clone(), launch.chaos);
     let recorded = recorder.and_then(|mut recorder| {
         recorder.keeps_ending = save.is_some();
         recorder.stops_before_exit = save.is_some();

@@ -95,14 +95,22 @@ pub struct Recorded {
 }
 
 impl Recorder {
-    /// Begins with a program that [`start::start`] has started.
+    /// Begins with a program that [`start::start`] has started. `chaos`: the seed of random slices.
     ///
     /// # Errors
     /// The system refuses a snapshot.
-    pub fn new(head: Tracee, hashes: HashEvents, processors: Processors) -> io::Result<Recorder> {
+    pub fn new(
+        head: Tracee,
+        hashes: HashEvents,
+        processors: Processors,
+        chaos: Option<u64>,
+    ) -> io::Result<Recorder> {
         let mut log = Log::default();
         log.running = head.pid;
         let mut recorder = Recorder::with(head, log, hashes, processors)?;
+        if let Some(seed) = chaos {
+            recorder.turns.scheduler.begin_chaos(seed);
+        }
         recorder.program_begins()?;
         Ok(recorder)
     }
@@ -194,6 +202,10 @@ impl Recorder {
         while self.end.is_none() || !self.family.is_empty() {
             let seen = match self.take_seen() {
                 Some(seen) => Some(seen),
+                None if self.turns.is_stepping => {
+                    (self.execute_slice()).or_else(|error| self.unless_killed(error))?;
+                    None
+                }
                 None => match self.next_stop()? {
                     Some((pid, stop)) => self.on_stop(pid, stop)?,
                     None => {
@@ -321,9 +333,10 @@ impl Recorder {
     /// is stepped.
     pub(super) fn run(&mut self) {
         self.show_waiters();
-        match self.running.call {
-            Some(_) => self.running.tracee.resume_to_call_end(),
-            None => self.running.tracee.go(self.running.is_stepping, 0),
+        if self.running.call.is_some() {
+            self.running.tracee.resume_to_call_end();
+        } else if !self.is_slice_stepped() {
+            self.running.tracee.go(self.running.is_stepping, 0);
         }
     }
 
@@ -441,7 +454,11 @@ impl Recorder {
         self.running.boundary = None;
         self.running.held.clear();
         self.log.segments.forget_jumps();
-        self.buffer = Buffer::prepare(&self.running.tracee)?;
+        // In chaos each call is a stop, since slices end there.
+        self.buffer = match self.turns.scheduler.is_chaos() {
+            true => Buffer::default(),
+            false => Buffer::prepare(&self.running.tracee)?,
+        };
         self.take_snapshot(true)
     }
 

@@ -138,6 +138,7 @@ impl Recorder {
             self.look_for_woken();
         }
         let result = match is_stopped {
+            _ if self.turns.is_stepping => self.execute_slice(),
             true if self.turns.scheduler.has_ready() => self.park_stopped(),
             true => Ok(()),
             false if self.turns.is_idle => self.wake_due(),
@@ -155,6 +156,9 @@ impl Recorder {
 
     /// Returns when to look again: at `tick`, or earlier while no thread can run.
     pub fn next_look(&self, now: Instant, tick: Instant) -> Instant {
+        if self.turns.is_stepping {
+            return now;
+        }
         if !self.turns.is_idle {
             return tick;
         }
@@ -179,10 +183,11 @@ impl Recorder {
         if self.has_threads() || self.turns.is_idle {
             self.wake_due().or_else(|error| self.unless_killed(error))?;
         }
-        if self.running.is_stopped || self.turns.is_idle || !self.seen.is_empty() {
+        let is_stopped = self.running.is_stopped || self.turns.is_stepping;
+        if is_stopped || self.turns.is_idle || !self.seen.is_empty() {
             return Ok(());
         }
-        let now = Instant::now();
+        let now = self.slice_clock();
         let is_over = self.has_threads()
             && (self.turns.scheduler.is_over(now)
                 || self.turns.scheduler.is_long(now) && self.buffer.has_woken());

@@ -53,6 +53,7 @@ pub fn build(image: &Image, files: &[File], pages: &PageReader) -> Result<Tracee
         stdio: [const { StdioTarget::Null }; 3],
         disable_aslr: true,
         record: true,
+        chaos: None,
     };
     let tracee = start::start(&launch).map_err(|error| OpenError::Io(error.to_string()))?;
     let mut unfinished = Unfinished(Some(tracee));

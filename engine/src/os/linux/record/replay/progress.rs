@@ -243,9 +243,10 @@ impl Replay {
         }
     }
 
-    /// Runs on behind an event. `is_answered`: the kernel still has to skip its system call.
+    /// Runs on behind an event. `is_answered`: the kernel still has to skip its system call. That may also be left
+    /// to do of a thread which runs since another one has ended.
     pub(super) fn go_on(&mut self, log: &Log, is_answered: bool) -> Result<Replayed, Divergence> {
-        self.running.is_answered = is_answered;
+        self.running.is_answered |= is_answered;
         if self.running.is_stepping && self.running.waits.is_none() {
             return self.end_step(log);
         }

@@ -90,8 +90,12 @@ impl Replay {
                 Ok(Replayed::GoesOn)
             }
             (Stop::Interrupted, _) if self.interrupting != Some(self.running.id) => {
-                self.go();
-                Ok(Replayed::GoesOn)
+                // The search for a place has ended with the stop.
+                let Some(outcome) = self.settle(log)? else {
+                    self.go();
+                    return Ok(Replayed::GoesOn);
+                };
+                Ok(outcome)
             }
             // Its instruction would raise it again and again.
             (Stop::Signal(number), Some(_)) if FAULTS.contains(&number) => {

@@ -1,7 +1,7 @@
 //! Threads of a recorded program: one runs at a time, so what a thread does between two events depends on
 //! memory and registers alone, as in a program with one thread.
 //!
-//! Which one runs is decided by the `scheduler`. The order of the events in the log is the schedule: between two
+//! Which one runs is decided by the `scheduler`, at random if that is asked for (`chaos`, `steps`). The order of the events in the log is the schedule: between two
 //! events only the thread of the second one runs (`turns`). A thread that waits does so outside of the kernel: `futex`
 //! answers futex(2), or the buffer's stub does by a table of the threads that wait (`noted`); other calls are made when
 //! they can return (`waits`, `files`). A thread that runs longer
@@ -10,6 +10,7 @@
 //! registers of all threads, which a replay creates anew (`copied`).
 
 mod births;
+mod chaos;
 pub mod copied;
 pub mod files;
 mod futex;
@@ -20,6 +21,7 @@ mod preempt;
 mod scheduler;
 pub mod search;
 mod site;
+mod steps;
 mod stub;
 pub mod thread;
 pub mod turns;

@@ -52,24 +52,19 @@ impl Recorder {
             // Code of the debugger is in no replay.
             let range = pc..pc + CODE_LEN as u64;
             let is_of_program = !self.patches.overlap(&range) && self.is_of_program(pc, &mut known);
-            let stop = match instruction.can_be_stepped() {
-                false => self.run_past(&instruction.next())?,
-                true => {
-                    let site = Site::of(pc, &code);
-                    let around = |at, len| self.running.tracee.read(at, len);
-                    let quality = site.map_or(Quality::Trap, |site| site.quality(around));
-                    let is_free = is_of_program && !self.is_near_jump(pc);
-                    // The debugger may look for the place of its stop, which is before this event.
-                    let was_seen = pc == self.running.resumed_at;
-                    let is_free = is_free && !was_seen && !self.is_in_call(&registers);
-                    if quality >= needed(steps) && is_free {
-                        return self.end_slice();
-                    }
-                    self.running.tracee.step(0);
-                    self.running.tracee.wait()
+            if instruction.can_be_stepped() {
+                let site = Site::of(pc, &code);
+                let around = |at, len| self.running.tracee.read(at, len);
+                let quality = site.map_or(Quality::Trap, |site| site.quality(around));
+                let is_free = is_of_program && !self.is_near_jump(pc);
+                // The debugger may look for the place of its stop, which is before this event.
+                let was_seen = pc == self.running.resumed_at;
+                let is_free = is_free && !was_seen && !self.is_in_call(&registers);
+                if quality >= needed(steps) && is_free {
+                    return self.end_slice();
                 }
-            };
-            match stop {
+            }
+            match self.execute(&instruction)? {
                 Stop::Signal(libc::SIGTRAP) | Stop::Interrupted => {}
                 stop if stop.is_end() => return Ok(()),
                 stop => return self.on_running_stop(stop),
@@ -125,7 +120,7 @@ impl Recorder {
     }
 
     /// Lets the thread run to the next instruction.
-    fn run_past(&self, next: &LoadAddr) -> io::Result<Stop> {
+    pub(super) fn run_past(&self, next: &LoadAddr) -> io::Result<Stop> {
         let tracee = &self.running.tracee;
         let covered = tracee.read(next.0, 1);
         tracee.write(next.0, &[TRAP])?;

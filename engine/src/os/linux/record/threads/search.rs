@@ -285,6 +285,8 @@ impl Search {
             return Ok(Arrival::Search(self));
         };
         let seen = restored(tracee, stub, registers, self.at)?;
+        // The memory that is compared may be that of this code.
+        tracee.write(self.at, &self.covered)?;
         let Some(other) = place.difference(tracee, &seen.at_event()) else {
             seen.write(tracee.thread());
             self.end(tracee)?;
@@ -304,6 +306,7 @@ impl Search {
         on.set_pc(stub.pass());
         on.set_number(-1);
         on.write(tracee.thread());
+        self.plant(tracee)?;
         self.count_false()?;
         Ok(Arrival::Search(self))
     }

@@ -9,6 +9,8 @@ use super::scheduler::Scheduler;
 use super::thread::{Outcome, Reason, Thread, Waiting};
 use crate::os::ThreadEvent;
 use crate::os::linux::ptrace;
+use nix::time::ClockId;
+use nix::unistd::Pid;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,8 @@ pub struct Turns {
     pub is_idle: bool,
     /// Whether the recorder has interrupted the running thread so that another one runs.
     pub is_interrupted: bool,
+    /// Whether the running thread is to execute the instructions of its slice one by one.
+    pub is_stepping: bool,
     /// Whether a thread may have sent a signal to another one.
     pub has_sent_signals: bool,
     /// Whether the process exits: the ends of its threads come in any order.
@@ -37,6 +41,7 @@ impl Turns {
             futexes: Futexes::default(),
             is_idle: false,
             is_interrupted: false,
+            is_stepping: false,
             has_sent_signals: false,
             is_exiting: false,
         }
@@ -52,6 +57,16 @@ impl Recorder {
     /// Returns whether the program has several threads.
     pub fn has_threads(&self) -> bool {
         !self.others.is_empty()
+    }
+
+    /// Returns the time by which slices are measured.
+    pub(in super::super) fn slice_clock(&self) -> Instant {
+        if !self.turns.scheduler.is_chaos() {
+            return Instant::now();
+        }
+        let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(self.pid));
+        let time = clock.and_then(ClockId::now).map(Duration::from);
+        self.begun + time.unwrap_or_default()
     }
 
     /// The running thread waits at the start of a call, and another one runs.
@@ -87,7 +102,8 @@ impl Recorder {
 
     /// The running thread goes on behind an event, unless its slice is over.
     pub(in super::super) fn run_on(&mut self) -> io::Result<()> {
-        if self.has_threads() && self.turns.scheduler.is_over(Instant::now()) {
+        let now = self.slice_clock();
+        if self.has_threads() && self.turns.scheduler.ends_at_call(now) {
             self.turns.scheduler.add(self.running.tracee.pid);
             return self.turn();
         }
@@ -97,7 +113,8 @@ impl Recorder {
 
     /// Lets the next thread run. The running one is where the log says, or waits.
     pub(in super::super) fn turn(&mut self) -> io::Result<()> {
-        let next = self.turns.scheduler.take(Instant::now());
+        let now = self.slice_clock();
+        let next = self.turns.scheduler.take(now);
         self.turns.is_idle = next.is_none();
         let Some(next) = next else {
             // What waits for a time that is over already.
@@ -145,7 +162,8 @@ impl Recorder {
     /// The running thread has ended: another one takes its place.
     pub(super) fn replace_ended(&mut self) -> io::Result<()> {
         let ended = self.running.tracee.pid;
-        let next = self.turns.scheduler.take(Instant::now());
+        let now = self.slice_clock();
+        let next = self.turns.scheduler.take(now);
         let waits = self.others.keys().next().copied();
         let Some(other) = next.or(waits) else {
             return Err(io::Error::other("the last thread has ended"));
