@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
 
 /// Seeds that are chosen are below this: they can be typed.
 const SEEDS: u64 = 1_000_000;

@@ -56,6 +56,7 @@ impl Walk {
             stdio: [StdioTarget::Null, StdioTarget::Null, StdioTarget::Null],
             disable_aslr: true,
             record: false,
+            chaos: None,
         };
         debugger.launch(&launch).expect("the program starts");
         debugger.release(false).expect("the program runs");

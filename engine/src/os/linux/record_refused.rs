@@ -60,6 +60,10 @@ impl Recording {
         match *self {}
     }
 
+    pub fn why_no_jumps(&self) -> Option<&'static str> {
+        match *self {}
+    }
+
     pub fn into_log(self) -> Option<RunLog> {
         match self {}
     }

@@ -20,7 +20,6 @@ const PATIENCE: [(usize, Quality); 4] = [
     (200, Quality::Entered),
     (400, Quality::Trap),
 ];
-
 /// Instructions after which the thread runs on without a place, until it is interrupted again.
 const MOST_STEPS: usize = 4000;
 
