@@ -119,6 +119,22 @@ export class Editor {
     });
   }
 
+  /** Chooses a command of the menu that a right click opens. */
+  async choose(rightClick, text) {
+    const item = this.page.locator(".monaco-menu .action-item", { hasText: text }).first();
+    // The views are drawn anew at a stop, and a menu that has just opened takes no clicks.
+    await until("the menu", async () => {
+      await rightClick();
+      await item.waitFor({ timeout: 2000 });
+      return true;
+    });
+    await until("the end of the menu", async () => {
+      await item.click({ timeout: 1000 });
+      await item.waitFor({ state: "hidden", timeout: 2000 });
+      return true;
+    });
+  }
+
   /** Opens a file by the explorer. */
   async open(...names) {
     const row = (text) => this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: text });

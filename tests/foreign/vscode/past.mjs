@@ -146,16 +146,12 @@ async function picksFromTheList(editor) {
 
 async function returnsByTheMenu(editor) {
   const { page } = editor;
-  const item = (text) => page.locator(".monaco-menu .action-item", { hasText: text }).first();
   const frame = pane(page, "Call Stack").locator(".monaco-list-row", { hasText: "settle" }).first();
-  await frame.click({ button: "right" });
-  await item("Past Stops…").waitFor();
-  // A menu that has just opened takes no clicks.
-  await until("the end of the menu", async () => {
-    await item("Return to the Present").click({ timeout: 1000 });
-    await item("Return to the Present").waitFor({ state: "hidden", timeout: 2000 });
-    return true;
-  });
+  const open = async () => {
+    await frame.click({ button: "right" });
+    await page.locator(".monaco-menu .action-item", { hasText: "Past Stops…" }).first().waitFor({ timeout: 2000 });
+  };
+  await editor.choose(open, "Return to the Present");
   await isAt(editor, "int sum =", 0);
   await isStop(page, "Back in the present");
   say("the menu of the call stack returns to the present");

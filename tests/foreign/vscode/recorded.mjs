@@ -130,30 +130,14 @@ async function returnsToThePresent(editor) {
   say("the status bar and a button return to the present");
 }
 
-/** Chooses a command of the menu that a right click opens. */
-async function choose(page, rightClick, text) {
-  const item = page.locator(".monaco-menu .action-item", { hasText: text }).first();
-  // The views are drawn anew at a stop, and a menu that has just opened takes no clicks.
-  await until("the menu", async () => {
-    await rightClick();
-    await item.waitFor({ timeout: 2000 });
-    return true;
-  });
-  await until("the end of the menu", async () => {
-    await item.click({ timeout: 1000 });
-    await item.waitFor({ state: "hidden", timeout: 2000 });
-    return true;
-  });
-}
-
 async function asksForTheLastWrite(editor) {
   const { page } = editor;
   const line = at(editor, "earned +=");
   const word = async () => page.mouse.click(...(await editor.wordAt(line, "earned")), { button: "right" });
-  await choose(page, word, "Go to Last Write");
+  await editor.choose(word, "Go to Last Write");
   await isAt(editor, "settled++", "past");
   await isStop(page, "In the past: earned");
-  await choose(page, word, "Go to Last Write");
+  await editor.choose(word, "Go to Last Write");
   await isAt(editor, "settled++", "past");
   await isStop(page, "0 -> 324");
   say("the menu of the source goes to the last write of an expression, and to the one before");
@@ -164,7 +148,7 @@ async function asksForTheLastWrite(editor) {
 async function asksForTheOrigin(editor) {
   const { page } = editor;
   const rows = page.locator(".quick-input-list .monaco-list-row");
-  await choose(page, () => editor.variable("order").locator(".name").click({ button: "right" }), "Go to Origin of Value");
+  await editor.choose(() => editor.variable("order").locator(".name").click({ button: "right" }), "Go to Origin of Value");
   await isAt(editor, "settle(&orders[i])", "past");
   await rows.first().waitFor();
   const texts = await rows.allTextContents();

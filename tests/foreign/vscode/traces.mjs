@@ -54,22 +54,13 @@ async function drag(page, by) {
 /** Chooses an item of the menu that opens left of a line's number. */
 async function gutterMenu(editor, line, text) {
   const { page } = editor;
-  const item = page.locator(".monaco-menu .action-item", { hasText: text }).first();
-  // The menu of a page that has just opened may lack items.
-  await until("the menu", async () => {
+  const open = async () => {
+    // The menu of a page that has just opened may lack items.
     await page.keyboard.press("Escape");
     const [x, y] = await editor.pointAtGutter(line);
     await page.mouse.click(x, y, { button: "right", delay: 100 });
-    await item.waitFor({ timeout: 1000 });
-    return true;
-  });
-  // A menu that has just opened takes no clicks.
-  await until("the end of the menu", async () => {
-    await item.click({ timeout: 1000 });
-    // A second click would close what the first one opens.
-    await item.waitFor({ state: "hidden", timeout: 2000 });
-    return true;
-  });
+  };
+  await editor.choose(open, text);
 }
 
 async function writes(editor, query) {
