@@ -249,3 +249,41 @@ fn hits_of_others_are_met_while_a_thread_gives_way() {
     );
     client.disconnect();
 }
+
+/// The two threads overwrite each other's updates. The writes of both are found, back from the lost one.
+#[test]
+fn a_race_that_a_seed_shows_can_be_gone_back_in() {
+    const SEEDS: u64 = 40;
+    let fixture = Fixture::of("c/record/threads/races.c");
+    let stopped = |seed: u64| {
+        let settings = json!({"args": ["update"], "record": {"chaos": seed}});
+        let mut client = DapClient::stopped_with(&fixture, "counted", settings);
+        let counted: u64 = client.evaluate("counted").parse().expect("a number");
+        (client, counted)
+    };
+    let mut tried = (1..=SEEDS).map(|seed| (seed, stopped(seed)));
+    let lost = tried.find(|(_, (_, counted))| *counted < 400);
+    let (seed, (mut client, counted)) = lost.expect("a seed with a race");
+    let note = client.output("console");
+    assert!(note.contains(&format!("Chaos with seed {seed}")), "{note}");
+    let mut values = Vec::new();
+    let mut writers = Vec::new();
+    while writers.len() < 2 {
+        let frame = client.top_frame()["id"].clone();
+        let arguments = json!({"name": "counted", "frameId": frame});
+        client.request_ok("stillpoint/lastWrite", arguments);
+        let event = client.expect_stopped_by(&["data breakpoint"]);
+        let writer = select(&mut client, &event);
+        assert_eq!(client.top_frame()["name"], "update");
+        values.push(client.evaluate("counted"));
+        if !writers.contains(&writer) {
+            writers.push(writer);
+        }
+    }
+    assert_eq!(values[0], counted.to_string());
+    client.disconnect();
+    // The same seed shows it again.
+    let (client, again) = stopped(seed);
+    assert_eq!(again, counted, "seed {seed}");
+    client.disconnect();
+}
