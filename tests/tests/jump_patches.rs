@@ -531,26 +531,28 @@ fn pause_at_trap_resumes_correctly() {
     client.disconnect_with(json!({"terminateDebuggee": true}));
 }
 
-/// Sets a breakpoint on the first instruction of a function. Hits of that number stop.
-fn set_at_entry(client: &mut DapClient, function: &str, hits: u64) {
-    let frame = client.top_frame()["id"].clone();
-    let expression = format!("(void *)&{function}");
-    let evaluate = json!({"expression": expression, "frameId": frame});
-    let body = client.request_ok("evaluate", evaluate);
-    let breakpoint = json!({
-        "instructionReference": body["memoryReference"],
-        "hitCondition": hits.to_string(),
-    });
-    let body = client.request_ok(
-        "setInstructionBreakpoints",
-        json!({"breakpoints": [breakpoint]}),
-    );
-    assert_eq!(body["breakpoints"][0]["verified"], true, "{body}");
-}
-
+/// On other machines a jump replaces one instruction.
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn code_that_another_function_branches_to_stays_in_place() {
     const TIMES: u64 = 200_000;
+    /// Sets a breakpoint on the first instruction of a function. Hits of that number stop.
+    fn set_at_entry(client: &mut DapClient, function: &str, hits: u64) {
+        let frame = client.top_frame()["id"].clone();
+        let expression = format!("(void *)&{function}");
+        let evaluate = json!({"expression": expression, "frameId": frame});
+        let body = client.request_ok("evaluate", evaluate);
+        let breakpoint = json!({
+            "instructionReference": body["memoryReference"],
+            "hitCondition": hits.to_string(),
+        });
+        let body = client.request_ok(
+            "setInstructionBreakpoints",
+            json!({"breakpoints": [breakpoint]}),
+        );
+        assert_eq!(body["breakpoints"][0]["verified"], true, "{body}");
+    }
+
     let fixture = Fixture::of("c/shared_code.c");
     let mut client = DapClient::spawn();
     client.launch(&fixture, json!({"args": [TIMES.to_string()]}));
