@@ -386,7 +386,7 @@ impl Recorder {
                     }
                     self.look_for_woken();
                     // A replay that began in code of the debugger would not be at a place of the program.
-                    if self.snapshots.is_due(self.begun.elapsed()) && self.is_in_own_code()? {
+                    if self.snapshots.is_due(self.begun.elapsed()) && self.is_in_program_code()? {
                         self.take_snapshot(false)?;
                     }
                     let is_over = self.turns.takes_interrupt();
@@ -415,8 +415,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Returns whether the running thread is in the program's own code.
-    fn is_in_own_code(&self) -> io::Result<bool> {
+    /// Returns whether the running thread is in code of the program, not of the debugger.
+    fn is_in_program_code(&self) -> io::Result<bool> {
         let pc = self.running.tracee.registers()?.pc();
         Ok(self.is_of_program(pc, &mut (0..0)))
     }

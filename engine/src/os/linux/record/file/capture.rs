@@ -138,7 +138,7 @@ fn parse(line: &[u8]) -> Option<Line> {
 }
 
 /// A file in memory that has no name: what a program shares with the debugger, for its log messages and tracepoints.
-/// A program that shares other memory is not recorded.
+/// A program that writes to other memory that it shares is not recorded.
 const SHARED_WITH_DEBUGGER: &[u8] = b"/memfd: (deleted)";
 
 /// Returns the mapping of a line; `None`: it is the kernel's own, or the debugger's.
@@ -153,7 +153,9 @@ fn of_line(line: &Line, files: &mut Files) -> Result<Option<Mapped>, SaveError> 
     }
     let of = match line.path.as_bytes() {
         b"[vdso]" | b"[vvar]" | b"[vvar_vclock]" | b"[vsyscall]" | b"[uprobes]" => return Ok(None),
-        SHARED_WITH_DEBUGGER if line.is_shared => return Ok(None),
+        SHARED_WITH_DEBUGGER if line.is_shared && mapped.access & libc::PROT_WRITE != 0 => {
+            return Ok(None);
+        }
         b"[stack]" => MappedOf::Stack,
         [b'/', ..] if line.is_shared && mapped.access & libc::PROT_WRITE != 0 => {
             let why = format!("it writes to {} by a shared mapping", line.path.display());

@@ -51,15 +51,18 @@ impl Recorder {
             // Code of the debugger is in no replay.
             let range = pc..pc + CODE_LEN as u64;
             let is_of_program = !self.patches.overlap(&range) && self.is_of_program(pc, &mut known);
-            if instruction.can_be_stepped() {
+            // The debugger may look for the place of its stop, which is before this event.
+            let was_seen = pc == self.running.resumed_at;
+            if is_of_program
+                && !was_seen
+                && instruction.can_be_stepped()
+                && !self.is_near_jump(pc)
+                && !self.is_in_call(&registers)
+            {
                 let site = Site::of(pc, &code);
                 let around = |at, len| self.running.tracee.read(at, len);
                 let quality = site.map_or(Quality::Trap, |site| site.quality(around));
-                let is_free = is_of_program && !self.is_near_jump(pc);
-                // The debugger may look for the place of its stop, which is before this event.
-                let was_seen = pc == self.running.resumed_at;
-                let is_free = is_free && !was_seen && !self.is_in_call(&registers);
-                if quality >= needed(steps) && is_free {
+                if quality >= needed(steps) {
                     return self.end_slice();
                 }
             }
