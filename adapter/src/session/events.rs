@@ -255,7 +255,14 @@ fn stopped(session: &mut Session, stop: Stop) {
         StopReason::Pause => ("pause", Vec::new(), None, None),
         StopReason::Breakpoint(ids) => match own_breakpoints::hit(session, ids) {
             (ids, true) if ids.is_empty() => ("entry", ids, None, None),
-            (ids, _) => (session.breakpoints.reason(&ids), ids, None, None),
+            (mut ids, _) => {
+                let reason = session.breakpoints.reason(&ids);
+                // A place that is shown again may be that of one that was removed since.
+                ids.retain(|id| session.debugger.breakpoint(*id).is_some());
+                let is_removed = ids.is_empty();
+                let reason = if is_removed { "breakpoint" } else { reason };
+                (reason, ids, None, None)
+            }
         },
         StopReason::CallEnded { name, outcome } => {
             let text = match outcome {

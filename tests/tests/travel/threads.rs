@@ -287,3 +287,40 @@ fn a_race_that_a_seed_shows_can_be_gone_back_in() {
     assert_eq!(again, counted, "seed {seed}");
     client.disconnect();
 }
+
+/// The instructions of a loop, of which one is a place where threads change.
+#[test]
+fn breakpoints_close_to_a_change_of_threads_lead_no_replay_astray() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "done");
+    let line = client.set_breakpoints(&fixture, &["mixed"]);
+    client.set_breakpoints(&fixture, &[]);
+    let arguments = json!({
+        "memoryReference": line[0]["instructionReference"],
+        "instructionCount": 12,
+    });
+    let code = client.request_ok("disassemble", arguments)["instructions"].clone();
+    let code = code.as_array().expect("instructions");
+    for instruction in code {
+        let breakpoints = json!([{"instructionReference": instruction["address"]}]);
+        let arguments = json!({"breakpoints": breakpoints});
+        let set = client.request_ok("setInstructionBreakpoints", arguments);
+        let id = set["breakpoints"][0]["id"].clone();
+        // Late enough that a jump replaces the instruction in the replay.
+        let hit = json!({"breakpointId": id, "number": 5000});
+        client.request_ok("stillpoint/visitHit", hit);
+        let event = client.expect_stopped("instruction breakpoint");
+        assert_eq!(event["hitBreakpointIds"], json!([id]), "{instruction}");
+        let top = client.top_frame();
+        let pc = &top["instructionPointerReference"];
+        assert_eq!(*pc, instruction["address"]);
+    }
+    // The place stays that is shown, and its breakpoint is gone.
+    client.set_breakpoints(&fixture, &["counted"]);
+    let none = json!({"breakpoints": []});
+    client.request_ok("setInstructionBreakpoints", none);
+    client.request_ok("stillpoint/visitHit", json!({"number": 16}));
+    let event = client.expect_stopped("breakpoint");
+    assert_eq!(event.get("hitBreakpointIds"), None, "{event}");
+    client.disconnect();
+}

@@ -403,15 +403,17 @@ impl Debugger {
             addr + (MAX_JUMP_BYTES + MAX_INSTRUCTION_BYTES) as u64,
         );
         let behind = self.inferior.sites.addresses_in(start, end);
-        let mut others: Vec<LoadAddr> = behind.collect();
-        let places = self.inferior.os().places_of_changes();
-        let inside = places.into_iter().filter(|it| (start..end).contains(it));
-        others.extend(inside);
-        others.sort_unstable();
-        others.dedup();
-        let image = (&*loaded.module, loaded.bias);
+        let others: Vec<LoadAddr> = behind.collect();
         let arch = self.inferior.arch;
-        PatchedRange::find(arch, addr, image, &self.inferior.memory(), &others)
+        let image = (&*loaded.module, loaded.bias);
+        let window = PatchedRange::find(arch, addr, image, &self.inferior.memory(), &others)?;
+        // A search for a place writes the code there, also the bytes that a jump would share with it.
+        let places = self.inferior.os().places_of_changes();
+        let covered = start..addr + window.jump_bytes as u64;
+        match places.iter().any(|place| covered.contains(place)) {
+            true => Err("the recorder needs the code behind it"),
+            false => Ok(window),
+        }
     }
 }
 
