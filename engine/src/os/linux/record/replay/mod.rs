@@ -49,6 +49,8 @@ pub struct Replay {
     /// Memory that it has mapped for the last search whose code was removed at a stop for something else, or that
     /// is planted.
     search_memory: Option<SearchMemory>,
+    /// A search whose code was removed at a stop for something else, by the event whose place it searches.
+    suspended: Option<(usize, Box<Search>)>,
     refill: Refill,
     /// The debugger's patches in it.
     pub patches: Patches,
@@ -178,6 +180,7 @@ impl Replay {
             others: BTreeMap::new(),
             search: None,
             search_memory: None,
+            suspended: None,
             refill: Refill::default(),
             patches: Patches::default(),
             from: next,

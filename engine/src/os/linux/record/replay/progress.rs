@@ -195,7 +195,10 @@ impl Replay {
                             self.keep_search(search);
                             return Ok(None);
                         }
-                        search::Arrival::Stopped(stop) => return self.handle(log, stop).map(Some),
+                        search::Arrival::Stopped(stop, search) => {
+                            self.suspended = search.map(|search| (self.next, search));
+                            return self.handle(log, stop).map(Some);
+                        }
                     }
                 }
                 _ => {

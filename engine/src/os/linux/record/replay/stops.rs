@@ -27,10 +27,10 @@ impl Replay {
             let tracee = &self.running.tracee;
             let arrival = match stop {
                 Stop::Signal(libc::SIGTRAP) => search.on_trap(tracee, place),
-                stop if stop.is_end() => Ok(search::Arrival::Stopped(stop)),
+                stop if stop.is_end() => Ok(search::Arrival::Stopped(stop, None)),
                 stop => search
                     .leave(tracee)
-                    .map(|()| search::Arrival::Stopped(stop)),
+                    .map(|()| search::Arrival::Stopped(stop, Some(search))),
             };
             if matches!(arrival, Ok(search::Arrival::There)) {
                 self.search_memory = None;
@@ -46,7 +46,10 @@ impl Replay {
                     self.running.tracee.go(false, 0);
                     return Ok(Replayed::GoesOn);
                 }
-                search::Arrival::Stopped(stop) => return self.handle(log, stop),
+                search::Arrival::Stopped(stop, search) => {
+                    self.suspended = search.map(|search| (self.next, search));
+                    return self.handle(log, stop);
+                }
             }
         }
         match (stop, event.map(|event| &event.effect)) {

@@ -31,14 +31,24 @@ pub struct ReplayThread {
 }
 
 impl Replay {
-    /// Begins to search a place, in other memory than that of the last search.
+    /// Begins to search the place of the next event, or goes on after a stop for something else.
     pub(super) fn begin_search(&mut self, place: &Place) -> io::Result<search::Arrival> {
+        let suspended = self
+            .suspended
+            .take()
+            .filter(|(event, _)| *event == self.next);
+        if let Some((_, search)) = suspended
+            && let Some(arrival) = search.begin_again(&self.running.tracee, place)?
+        {
+            return Ok(arrival);
+        }
         self.unmap_search()?;
         Search::begin(&self.running.tracee, place)
     }
 
     /// Unmaps the memory of a search that has not come to its place: the program may map its own there behind that.
     pub(super) fn unmap_search(&mut self) -> io::Result<()> {
+        self.suspended = None;
         let memory = self.search_memory.take();
         memory.map_or(Ok(()), |memory| memory.unmap(&self.running.tracee))
     }

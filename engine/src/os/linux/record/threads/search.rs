@@ -69,8 +69,8 @@ pub enum Arrival {
     There,
     /// The thread has to run. It is stopped.
     Search(Box<Search>),
-    /// It has stopped for something else. Nothing is planted.
-    Stopped(Stop),
+    /// It has stopped for something else. Nothing is planted; the search can go on by [`Search::begin_again`].
+    Stopped(Stop, Option<Box<Search>>),
 }
 
 /// Returns whether a stopped thread is at a place.
@@ -115,7 +115,7 @@ impl Search {
         if let Some(stop) = leave(tracee, at, len, Some(place))? {
             return Ok(match stop {
                 Left::There => Arrival::There,
-                Left::Stopped(stop) => Arrival::Stopped(stop),
+                Left::Stopped(stop) => Arrival::Stopped(stop, None),
             });
         }
         let mut search = Search {
@@ -133,6 +133,38 @@ impl Search {
         }
         search.plant(tracee)?;
         Ok(Arrival::Search(Box::new(search)))
+    }
+
+    /// Goes on after a stop for something else, in the memory that it has. `None`: it cannot, since the code there is
+    /// other code now, or the thread is at the place. Cost: some 10 µs.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn begin_again(
+        mut self: Box<Self>,
+        tracee: &Tracee,
+        place: &Place,
+    ) -> io::Result<Option<Arrival>> {
+        let is_same = tracee.read(self.at, self.covered.len()) == self.covered;
+        if matches!(self.planted, Planted::Slot(_)) || !is_same || is_at(tracee, place) {
+            return Ok(None);
+        }
+        self.false_passages = 0;
+        match leave(tracee, self.at, self.len(), Some(place))? {
+            Some(Left::There) => return Ok(None),
+            Some(Left::Stopped(stop)) => return Ok(Some(Arrival::Stopped(stop, Some(self)))),
+            None => {}
+        }
+        self.plant(tracee)?;
+        Ok(Some(Arrival::Search(self)))
+    }
+
+    /// Returns the length in bytes of the code that is searched at.
+    fn len(&self) -> u64 {
+        match &self.planted {
+            Planted::Jump { site, .. } => site.range().end - self.at,
+            Planted::Trap | Planted::Slot(_) => 1,
+        }
     }
 
     fn plant_jump(
@@ -210,7 +242,7 @@ impl Search {
             return match is_hit && registers.pc() == self.at {
                 true if is_at(tracee, place) => Ok(Arrival::There),
                 true => Search::begin_planted(tracee, place, &procfs::mappings(tracee.pid)),
-                false => Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP))),
+                false => Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP), None)),
             };
         }
         let trap = registers.pc().wrapping_sub(1);
@@ -220,11 +252,11 @@ impl Search {
             }
             if trap <= self.at || !site.range().contains(&trap) {
                 self.leave(tracee)?;
-                return Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP)));
+                return Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP), Some(self)));
             }
         } else if trap != self.at {
             self.leave(tracee)?;
-            return Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP)));
+            return Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP), Some(self)));
         }
         // A trap in place of an instruction: that is executed alone.
         tracee.write(self.at, &self.covered)?;
@@ -239,20 +271,16 @@ impl Search {
         if self.covered.first() == Some(&TRAP) && trap == self.at {
             // The debugger has a trap there: it is hit.
             registers.write(tracee.thread());
-            return Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP)));
+            return Ok(Arrival::Stopped(Stop::Signal(libc::SIGTRAP), Some(self)));
         }
-        let len = match &self.planted {
-            Planted::Jump { site, .. } => site.range().end - self.at,
-            Planted::Trap | Planted::Slot(_) => 1,
-        };
-        match leave(tracee, self.at, len, Some(place))? {
+        match leave(tracee, self.at, self.len(), Some(place))? {
             Some(Left::There) => {
                 self.end(tracee)?;
                 return Ok(Arrival::There);
             }
             Some(Left::Stopped(stop)) => {
                 self.end_in(tracee)?;
-                return Ok(Arrival::Stopped(stop));
+                return Ok(Arrival::Stopped(stop, Some(self)));
             }
             None => {}
         }
