@@ -418,7 +418,7 @@ impl Recorder {
     /// Returns whether the running thread is in code of the program, not of the debugger.
     fn is_in_program_code(&self) -> io::Result<bool> {
         let pc = self.running.tracee.registers()?.pc();
-        Ok(self.is_of_program(pc, &mut (0..0)))
+        Ok(self.is_of_program(pc, &mut Default::default()))
     }
 
     /// Passes an error on unless the process was killed: its end is reported.

@@ -23,6 +23,13 @@ const PATIENCE: [(usize, Quality); 4] = [
 /// Instructions after which the thread runs on without a place, until it is interrupted again.
 const MOST_STEPS: usize = 4000;
 
+/// Code of which it is known whether the program has mapped it, or the debugger.
+#[derive(Default)]
+pub struct KnownCode {
+    mapping: Range<u64>,
+    is_of_program: bool,
+}
+
 /// Returns the quality that a place must have after so many instructions.
 fn needed(steps: usize) -> Quality {
     let mut all = PATIENCE.iter().rev();
@@ -34,7 +41,7 @@ impl Recorder {
     /// Makes an event of where the running thread was interrupted in its own code: it gets the signals that are
     /// held, or another thread runs.
     pub(in super::super) fn preempt(&mut self) -> io::Result<()> {
-        let mut known = 0..0;
+        let mut known = KnownCode::default();
         for steps in 0..MOST_STEPS {
             let registers = self.running.tracee.registers()?;
             let pc = registers.pc();
@@ -68,7 +75,7 @@ impl Recorder {
             }
             match self.execute(&instruction)? {
                 Stop::Signal(libc::SIGTRAP) | Stop::Interrupted => {}
-                stop if stop.is_end() => return Ok(()),
+                stop if stop.is_end() => return self.on_end_of_running(stop),
                 stop => return self.on_running_stop(stop),
             }
         }
@@ -84,11 +91,14 @@ impl Recorder {
         sites.any(|site| site < end && pc < site + PUN_LEN)
     }
 
-    /// Returns whether code is the program's: mapped from a file, or by the program. `known`: the last mapping
-    /// that was.
-    pub(in super::super) fn is_of_program(&self, pc: u64, known: &mut Range<u64>) -> bool {
-        if self.patches.is_empty() || known.contains(&pc) {
+    /// Returns whether code is the program's: mapped from a file, or by the program. `known`: the mapping that was
+    /// looked at last.
+    pub(in super::super) fn is_of_program(&self, pc: u64, known: &mut KnownCode) -> bool {
+        if self.patches.is_empty() {
             return true;
+        }
+        if known.mapping.contains(&pc) {
+            return known.is_of_program;
         }
         let mappings = procfs::mappings(self.running.tracee.pid);
         let mut all = mappings.iter();
@@ -97,11 +107,11 @@ impl Recorder {
         };
         let mapped = || self.log.mapped().into_iter();
         let is_mapped = |(start, end): (LoadAddr, LoadAddr)| (start.0..end.0).contains(&pc);
-        if !found.path.has_root() && !mapped().any(is_mapped) {
-            return false;
-        }
-        *known = found.start.0..found.end.0;
-        true
+        *known = KnownCode {
+            mapping: found.start.0..found.end.0,
+            is_of_program: found.path.has_root() || mapped().any(is_mapped),
+        };
+        known.is_of_program
     }
 
     /// Lets another thread run instead of the running one, which waits for the debugger at any place.

@@ -36,6 +36,15 @@ impl Recorder {
         self.turns.is_stepping
     }
 
+    /// The running thread has ended while it executed an instruction.
+    pub(super) fn on_end_of_running(&mut self, stop: Stop) -> io::Result<()> {
+        let pid = self.running.tracee.pid;
+        let seen = self.on_stop(pid, stop)?;
+        let seen = seen.map(|(thread, event)| (thread.0, event));
+        self.seen.extend(seen);
+        Ok(())
+    }
+
     /// Lets the running thread execute the instructions of its slice, and then another thread run. A system call
     /// ends that before.
     ///
@@ -60,13 +69,7 @@ impl Recorder {
                     Step::LeftCall => {}
                     Step::None => return self.on_running_stop(Stop::Signal(libc::SIGTRAP)),
                 },
-                stop if stop.is_end() => {
-                    let pid = self.running.tracee.pid;
-                    let seen = self.on_stop(pid, stop)?;
-                    self.seen
-                        .extend(seen.map(|(thread, event)| (thread.0, event)));
-                    return Ok(());
-                }
+                stop if stop.is_end() => return self.on_end_of_running(stop),
                 stop => return self.on_running_stop(stop),
             }
         }
