@@ -27,12 +27,10 @@ RUSTFLAGS="${coverage[*]}" cargo build --quiet --release --locked --target "$tri
 TMPDIR=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-for target in "${targets[@]}"; do
+# Fuzzes one target, and prints a line about it.
+fuzz() {
+    local target=$1 log=$TMPDIR/$1.log end=$((SECONDS + seconds)) executions=0 edges=0 runs left
     mkdir -p "$out/corpus/$target" "$out/findings"
-    log=$TMPDIR/$target.log
-    end=$((SECONDS + seconds))
-    executions=0
-    edges=0
     # Images stay mapped for the life of a process, so one process does not try all of them.
     case $target in
     line | location | cfi | swift_name) runs=200000 ;;
@@ -45,10 +43,20 @@ for target in "${targets[@]}"; do
             -print_final_stats=1 -verbosity=1 >"$log" 2>&1 || {
             tail -n 60 "$log"
             echo "$target: a finding in $out/findings"
-            exit 1
+            return 1
         }
         executions=$((executions + $(sed -n 's/^stat::number_of_executed_units: *//p' "$log")))
         edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
     done
     echo "$target: $seconds s, $executions executions, $edges edges, nothing found"
+}
+
+# Two at once: each is one thread.
+for ((nth = 0; nth < ${#targets[@]}; nth += 2)); do
+    running=()
+    for target in "${targets[@]:nth:2}"; do
+        fuzz "$target" &
+        running+=($!)
+    done
+    for pid in "${running[@]}"; do wait "$pid"; done
 done
