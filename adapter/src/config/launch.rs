@@ -80,6 +80,8 @@ pub struct LaunchPlan {
     pub env_changes: BTreeMap<String, Option<String>>,
     /// Whether to stop at the program's `main`.
     pub stop_at_main: bool,
+    /// The file that the recording is written to at the end.
+    pub recording: Option<PathBuf>,
 }
 
 impl LaunchSettings {
@@ -195,8 +197,10 @@ impl LaunchSettings {
                 None => env.remove(std::ffi::OsStr::new(name)),
             };
         }
+        let recording = self.record.file(&cwd)?;
         Ok(LaunchPlan {
             stop_at_main: self.stop_at_main,
+            recording: recording.filter(|_| self.is_recorded()),
             launch: engine::Launch {
                 program,
                 args: args.into_iter().map(OsString::from).collect(),

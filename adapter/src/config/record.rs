@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
 
 /// Seeds that are chosen are below this: they can be typed.
 const SEEDS: u64 = 1_000_000;
@@ -10,7 +11,7 @@ const SEEDS: u64 = 1_000_000;
 #[derive(Deserialize, Debug)]
 #[serde(
     untagged,
-    expecting = "expected true, false, or an object with `chaos` (a number, or true)"
+    expecting = "expected true, false, or an object with `chaos` (a number, or true) and `file` (a path)"
 )]
 pub enum Record {
     Switch(bool),
@@ -22,6 +23,7 @@ pub enum Record {
 #[serde(deny_unknown_fields)]
 pub struct Options {
     chaos: Option<Chaos>,
+    file: Option<PathBuf>,
 }
 
 #[derive(Deserialize, Clone, Copy, Debug)]
@@ -52,6 +54,31 @@ impl Record {
                 Chaos::Choose(wanted) => wanted.then(any_seed),
             },
         }
+    }
+
+    /// Returns the file that the recording is written to at the end, if one is set. `directory`: that of the program.
+    ///
+    /// # Errors
+    /// No file can be written there; the text names the key.
+    pub fn file(&self, directory: &Path) -> Result<Option<PathBuf>, String> {
+        let Record::Options(Options { file: Some(it), .. }) = self else {
+            return Ok(None);
+        };
+        let file = directory.join(it);
+        let folder = file.parent().unwrap_or(&file);
+        if file.is_dir() || it.as_os_str().is_empty() {
+            return Err(format!(
+                "`file` of `record`: {} is a folder; name a file in it",
+                file.display()
+            ));
+        }
+        if !folder.is_dir() {
+            return Err(format!(
+                "`file` of `record`: there is no folder {}; make it, or name another file",
+                folder.display()
+            ));
+        }
+        Ok(Some(file))
     }
 }
 

@@ -121,6 +121,28 @@ fn what_cannot_be_recorded_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn file_of_the_recording_is_below_the_program_s_folder() {
+    let plan = |record: Value| {
+        let folder = std::env::temp_dir();
+        plan(json!({"program": "p", "cwd": folder, "record": record}))
+    };
+    let file = |record: Value| plan(record).unwrap().recording;
+    assert_eq!(file(json!(true)), None);
+    let wanted = std::env::temp_dir().join("a.rec");
+    assert_eq!(file(json!({"file": "a.rec"})), Some(wanted.clone()));
+    let both = plan(json!({"file": wanted, "chaos": 7})).unwrap();
+    assert_eq!(both.launch.chaos, Some(7));
+    assert_eq!(both.recording, Some(wanted));
+    for (wrong, remedy) in [("", "name a file in it"), ("none/a.rec", "make it")] {
+        let error = plan(json!({"file": wrong})).unwrap_err();
+        assert!(
+            error.contains(remedy) && error.contains("`file`"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn chaos_has_the_seed_that_is_set_or_any() {
     let chaos = |record: Value| {
         let launch = plan(json!({"program": "p", "record": record}))
@@ -134,7 +156,12 @@ fn chaos_has_the_seed_that_is_set_or_any() {
     assert_eq!(chaos(json!({"chaos": 7})), (true, Some(7)));
     assert_eq!(chaos(json!({"chaos": false})), (true, None));
     assert!(matches!(chaos(json!({"chaos": true})), (true, Some(_))));
-    for wrong in [json!("yes"), json!({"seed": 7}), json!({"chaos": -1})] {
+    for wrong in [
+        json!("yes"),
+        json!({"seed": 7}),
+        json!({"chaos": -1}),
+        json!({"file": true}),
+    ] {
         let error = plan(json!({"program": "p", "record": wrong})).unwrap_err();
         assert!(
             error.contains("`record`") && error.contains("`chaos`"),

@@ -3,8 +3,8 @@
 use super::{Call, Command, Complete};
 use crate::context;
 use crate::context::past::{
-    NOT_RECORDED, changes, difference_of_runs, list, list_of_calls, listed, recording, size,
-    state_of, told,
+    NOT_RECORDED, changes, difference_of_runs, list, list_of_calls, listed, recording, state_of,
+    told,
 };
 use crate::files::recordings;
 use crate::protocol::RequestError;
@@ -313,12 +313,7 @@ fn save(session: &mut Session, path: &str) -> Result<String, RequestError> {
         limit: recordings::MOST_MEGABYTES << 20,
     };
     let saved = session.debugger.save_recording(&to)?;
-    Ok(format!(
-        "wrote {} ({}, {} images); `stillpoint replay` opens it",
-        to.path.display(),
-        size(saved.bytes),
-        saved.images
-    ))
+    Ok(recordings::written(&to.path, &saved))
 }
 
 fn granularities(_: &Session, before: &[&str]) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Where recordings are written unless a file is named.
 
 use super::private;
+use engine::os::recording::Saved;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,25 @@ pub fn new_file(program: &Path, pid: i32) -> Result<PathBuf, String> {
     private::folder(&folder).map_err(|error| format!("{error}; name a file"))?;
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     Ok(folder.join(format!("{name}-{pid}.rec")))
+}
+
+/// Returns a number of bytes in the unit that fits.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+/// Returns the text that a recording was written to a file.
+pub fn written(path: &Path, saved: &Saved) -> String {
+    format!(
+        "wrote {} ({}, {} images); `stillpoint replay` opens it",
+        path.display(),
+        size(saved.bytes),
+        saved.images
+    )
 }
 
 /// Returns the folder (XDG Base Directory Specification: relative paths do not count).

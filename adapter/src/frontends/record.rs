@@ -2,8 +2,7 @@
 //! it do the same.
 
 use crate::config::any_seed;
-use crate::context::past::size;
-use crate::files::recordings::MOST_MEGABYTES;
+use crate::files::recordings::{self, MOST_MEGABYTES, size};
 use clap::Args;
 use engine::os::host;
 use engine::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
@@ -136,12 +135,7 @@ fn describe(report: &Report) -> String {
 /// Returns what was written to a file.
 fn written(path: &Path, saved: Option<&Result<Saved, String>>) -> String {
     match saved {
-        Some(Ok(saved)) => format!(
-            "stillpoint: wrote {} ({}, {} images); `stillpoint replay` opens it\n",
-            path.display(),
-            size(saved.bytes),
-            saved.images
-        ),
+        Some(Ok(saved)) => format!("stillpoint: {}\n", recordings::written(path, saved)),
         Some(Err(why)) => format!("stillpoint: {why}\n"),
         None => String::new(),
     }

@@ -18,6 +18,7 @@ use crate::session::debuginfod::Debuginfod;
 use crate::session::guests;
 use crate::session::handover;
 use crate::session::opening;
+use crate::session::recording_file;
 use crate::session::startup;
 use crate::session::terminal::{Rendezvous, command_line};
 use crate::session::{breakpoints, settings};
@@ -225,10 +226,13 @@ fn launch(session: &mut Session, plan: &LaunchPlan, console: Console) -> Result<
         let note = format!("Chaos with seed {seed}: threads run for short random slices.\n");
         session.startup.note(note);
     }
+    session.recording_file = None;
     match terminal_kind(session, console) {
-        Some(kind) => launch_in_terminal(session, plan, kind),
-        None => opening::launch(session, &plan.launch),
+        Some(kind) => launch_in_terminal(session, plan, kind)?,
+        None => opening::launch(session, &plan.launch)?,
     }
+    recording_file::set(session, plan.recording.clone());
+    Ok(())
 }
 
 /// Returns the kind of terminal to request from the client; `None`: no terminal.

@@ -5,6 +5,7 @@ use crate::session::Session;
 use crate::session::call_trace::CallTrace;
 use crate::session::children::Children;
 use crate::session::debuginfod::Debuginfod;
+use crate::session::recording_file;
 use crate::session::startup;
 use crate::session::traces;
 
@@ -20,6 +21,7 @@ impl Session {
         self.call_trace = CallTrace::default();
         self.debuginfod = Debuginfod::default();
         self.children = Children::default();
+        recording_file::write_of_stopped(self);
         if terminate {
             self.debugger.kill();
         } else {
@@ -31,6 +33,7 @@ impl Session {
                 Err(error) => tracing::debug!(%error, "nothing to detach from"),
             }
         }
+        recording_file::write_of_ended(self);
         traces::report_at_end(self);
         self.handles.clear();
     }

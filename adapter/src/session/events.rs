@@ -11,6 +11,7 @@ use crate::session::children;
 use crate::session::debuginfod::Debuginfod;
 use crate::session::own_breakpoints;
 use crate::session::past;
+use crate::session::recording_file;
 use crate::session::traces;
 use engine::{
     BreakpointId, Event, ExitStatus, ModuleId, ModuleInfo, OutputStream, Signal, Stop, StopReason,
@@ -339,6 +340,7 @@ pub fn exited(session: &mut Session, status: ExitStatus) {
             session.output(category, rest);
         }
     }
+    recording_file::write_of_ended(session);
     traces::report_at_end(session);
     session.handles.clear();
     session.debuginfod = Debuginfod::default();

@@ -23,6 +23,7 @@ pub mod own_breakpoints;
 pub mod past;
 pub mod prefetch;
 pub mod progress;
+pub mod recording_file;
 pub mod reports;
 pub mod settings;
 pub mod startup;
@@ -110,6 +111,8 @@ pub struct Session {
     pub prefetch: Prefetch,
     /// Whether a request has changed a variable: others may share its memory.
     pub variables_changed: bool,
+    /// Where the recording is to be written.
+    pub recording_file: Option<PathBuf>,
     /// What was sent to the client about past stops.
     pub past: past::ReportedPast,
     /// Clients that look on.
@@ -148,6 +151,7 @@ impl Session {
             traces_at_end: None,
             progress: Progress::default(),
             children: Children::default(),
+            recording_file: None,
             past: past::ReportedPast::default(),
             guests: Guests::default(),
             debuginfod: Debuginfod::default(),

@@ -286,6 +286,16 @@ pub trait Recordings {
     fn save_recording(&mut self, _: &SaveTo) -> Result<Saved, String> {
         Err("the program is not recorded".to_owned())
     }
+    /// Keeps where the program ends, for [`Recordings::save_ended_recording`].
+    fn keep_end_of_recording(&mut self) {}
+    /// Writes the recording of a process that has ended to a file. If its end was not kept, that is up to the last
+    /// system call.
+    ///
+    /// # Errors
+    /// The process was not recorded, or the file cannot be written.
+    fn save_ended_recording(&mut self, _: &SaveTo) -> Result<Saved, String> {
+        Err("the program was not recorded".to_owned())
+    }
 }
 
 /// Returns why nothing is recorded on this machine.

@@ -9,6 +9,7 @@ mod place;
 mod programs;
 mod refusals;
 mod runs;
+mod setting;
 mod threads;
 mod walks;
 

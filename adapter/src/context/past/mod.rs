@@ -4,7 +4,7 @@ mod runs;
 mod text;
 
 pub use runs::{difference as difference_of_runs, list_of_calls};
-pub use text::{listed, size, state_of, summary_of, told};
+pub use text::{listed, state_of, summary_of, told};
 
 use super::difference::change;
 use crate::protocol::{self, Change, FrameChanges, RequestError};

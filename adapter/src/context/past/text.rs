@@ -1,5 +1,6 @@
 //! Past stops and what differs between two of them, as text.
 
+use crate::files::recordings::size;
 use crate::protocol::{Change, PastChanges, PastStop, Recording};
 use std::fmt::Write as _;
 
@@ -38,15 +39,6 @@ fn age(seconds: f64) -> String {
         ..120.0 => format!("{seconds:.0} s"),
         ..7200.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.0} h", seconds / 3600.0),
-    }
-}
-
-/// Returns a number of bytes in the unit that fits.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1000),
-        _ => format!("{} MB", bytes / 1_000_000),
     }
 }
 

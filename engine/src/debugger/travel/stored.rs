@@ -57,6 +57,22 @@ impl Debugger {
         saved.map_err(Error::Unsupported)
     }
 
+    /// Keeps where the recorded program ends, for [`Debugger::save_ended_recording`]. Cost: a copy of the process for
+    /// each signal that may end it.
+    pub fn keep_end_of_recording(&mut self) {
+        self.inferior.os_mut().keep_end_of_recording();
+    }
+
+    /// Writes the recording of the program to a file after it has ended or was killed. Cost: as
+    /// [`Debugger::save_recording`].
+    ///
+    /// # Errors
+    /// The program was not recorded; the file cannot be written, or would be too large.
+    pub fn save_ended_recording(&mut self, to: &SaveTo) -> Result<Saved, Error> {
+        let saved = self.inferior.os_mut().save_ended_recording(to);
+        saved.map_err(Error::Unsupported)
+    }
+
     /// Returns the vote on a thread that was resumed where the recording ends.
     pub(super) fn on_stored_end(&mut self) -> Vote {
         self.cancel_steps();

@@ -293,4 +293,16 @@ impl Recordings for LinuxBackend {
         let recording = recording.ok_or("the program is not recorded")?;
         recording.save(&to.path, to.limit)
     }
+
+    fn keep_end_of_recording(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.keep_end();
+        }
+    }
+
+    fn save_ended_recording(&mut self, to: &SaveTo) -> Result<Saved, String> {
+        let recording = self.recording.as_mut();
+        let recording = recording.ok_or("the program was not recorded")?;
+        recording.save_ended(&to.path, to.limit)
+    }
 }

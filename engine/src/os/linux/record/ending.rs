@@ -2,13 +2,14 @@
 
 use super::super::copy::ProcessCopy;
 use super::super::ptrace;
-use super::file::End;
+use super::file::{End, EndPlace};
 use super::log::{Effect, Log};
 use super::patches::Originals;
 use super::recorder::Recorder;
 use super::threads::copied::Copied;
 use crate::ids::Signal;
 use crate::os::ThreadEvent;
+use crate::os::recording::ProgramEnd;
 use std::io;
 
 /// A place at which a program may end.
@@ -31,6 +32,24 @@ impl Ending {
             log.events.pop();
         }
         log.events.len() == self.events
+    }
+}
+
+/// Returns where the recording of a program that has ended ends. `ending`: if that is where it ended. `early`: why
+/// the recording has ended before.
+pub fn place_of_end<'a>(
+    ending: Option<&'a Ending>,
+    early: Option<&String>,
+    end: ProgramEnd,
+) -> (EndPlace<'a>, End) {
+    match (ending, early, end) {
+        (Some(ending), None, _) => {
+            let place = EndPlace::Here(&ending.copy, &ending.patches, &ending.threads);
+            (place, ending.end.clone())
+        }
+        (_, Some(why), _) => (EndPlace::LastEvent, End::Early(why.clone())),
+        (None, None, ProgramEnd::Exited(code)) => (EndPlace::LastEvent, End::Exiting(code)),
+        (None, None, ProgramEnd::Killed(signal)) => (EndPlace::LastEvent, End::Killed(signal)),
     }
 }
 

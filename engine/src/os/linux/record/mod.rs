@@ -44,9 +44,10 @@ mod tracee;
 
 use crate::ids::Launch;
 use crate::ids::error::Error;
-use crate::os::recording::{Check, HashEvents, ProgramEnd, Report, SaveTo, Saved};
+use crate::os::recording::{Check, HashEvents, Report, SaveTo, Saved};
 use dwarf::LoadAddr;
-use file::{End, EndPlace, OpenError, Opened, Source};
+use ending::place_of_end;
+use file::{OpenError, Opened, Source};
 pub(super) use filter::install as install_filter;
 use log::Log;
 pub(super) use log::Log as RunLog;
@@ -165,17 +166,7 @@ fn record_here(
 fn save_to(recorded: &mut Recorded, to: &SaveTo) -> Result<Saved, String> {
     let ending = recorded.ending.take();
     let ending = ending.filter(|ending| ending.is_end_of(&mut recorded.log));
-    let end = match (&ending, &recorded.ended_early) {
-        (Some(ending), None) => {
-            let place = EndPlace::Here(&ending.copy, &ending.patches, &ending.threads);
-            (place, ending.end.clone())
-        }
-        (_, Some(why)) => (EndPlace::LastEvent, End::Early(why.clone())),
-        (None, None) => match recorded.end {
-            ProgramEnd::Exited(code) => (EndPlace::LastEvent, End::Exiting(code)),
-            ProgramEnd::Killed(signal) => (EndPlace::LastEvent, End::Killed(signal)),
-        },
-    };
+    let end = place_of_end(ending.as_ref(), recorded.ended_early.as_ref(), recorded.end);
     let all = &recorded.snapshots.all;
     let start = all.iter().rposition(|it| it.is_start).unwrap_or(0);
     let snapshots: Vec<_> = all.iter().skip(start).collect();

@@ -44,6 +44,9 @@ impl Recorder {
             ThreadEvent::Exiting(code) => Some(code),
             _ => None,
         };
+        if self.is_running_thread(pid) {
+            self.keep_ending(event);
+        }
         Some(event)
     }
 

@@ -4,6 +4,7 @@
 use super::super::copy::Copies;
 use super::super::ptrace;
 use super::end_stops::EndStops;
+use super::ending::place_of_end;
 use super::file::{self, End, EndPlace, EndProcess, OpenError, Opened, Source, index_of, save};
 use super::log::{Log, State, swapped};
 use super::processor::Processors;
@@ -14,7 +15,9 @@ use super::threads::names::Names;
 use super::threads::thread::Thread;
 use super::{runs, signals};
 use crate::ids::{Signal, ThreadId};
-use crate::os::recording::{HashEvents, RecordedCall, RunDifference, Saved, SystemWrite};
+use crate::os::recording::{
+    HashEvents, ProgramEnd, RecordedCall, RunDifference, Saved, SystemWrite,
+};
 use crate::os::thread_state::SIGNAL_BYTES;
 use crate::os::{MappedFile, Resume, ThreadEvent};
 use dwarf::LoadAddr;
@@ -26,6 +29,8 @@ use std::path::{Path, PathBuf};
 
 /// What is behind the name of a file that was removed before the program ended.
 const DELETED: &[u8] = b" (deleted)";
+/// Why a recording is not written.
+const OF_A_FILE: &str = "the recording is one of a file; copy that";
 
 /// A file, and what is shown of its end.
 pub struct Stored {
@@ -212,13 +217,46 @@ impl Recording {
     /// It is one of a file, the file cannot be written or would be too large, or the system refuses a copy.
     pub fn save(&mut self, path: &Path, limit: u64) -> Result<Saved, String> {
         if self.stored.is_some() {
-            return Err("the recording is one of a file; copy that".to_owned());
+            return Err(OF_A_FILE.to_owned());
         }
         let early = self.recorder.ended.clone();
         let ending = match early {
             Some(_) => None,
             None => Some(self.recorder.ending_here().map_err(|it| it.to_string())?),
         };
+        let end = match (&ending, early) {
+            (Some(ending), _) => {
+                let place = EndPlace::Here(&ending.copy, &ending.patches, &ending.threads);
+                (place, ending.end.clone())
+            }
+            (None, early) => (EndPlace::LastEvent, End::Early(early.unwrap_or_default())),
+        };
+        self.write((path, limit), end)
+    }
+
+    /// Keeps where the program ends, for [`Recording::save_ended`].
+    pub fn keep_end(&mut self) {
+        self.recorder.keeps_ending = true;
+    }
+
+    /// Writes the recording of a program that has ended to a file of at most `limit` bytes. Without
+    /// [`Recording::keep_end`] before, it ends at the last system call.
+    ///
+    /// # Errors
+    /// It is one of a file, the file cannot be written or would be too large, or the system refuses a copy.
+    pub fn save_ended(&mut self, path: &Path, limit: u64) -> Result<Saved, String> {
+        if self.stored.is_some() {
+            return Err(OF_A_FILE.to_owned());
+        }
+        let recorder = &mut self.recorder;
+        let end = recorder.end.unwrap_or(ProgramEnd::Killed(libc::SIGKILL));
+        let ending = recorder.ending.take();
+        let ending = ending.filter(|ending| ending.is_end_of(&mut recorder.log));
+        let end = place_of_end(ending.as_ref(), recorder.ended.as_ref(), end);
+        self.write((path, limit), end)
+    }
+
+    fn write(&self, to: (&Path, u64), end: (EndPlace<'_>, End)) -> Result<Saved, String> {
         let recorder = &self.recorder;
         let snapshots: Vec<_> = recorder.snapshots_of_program().collect();
         let source = Source {
@@ -228,14 +266,7 @@ impl Recording {
             names: recorder.names.all(),
             copies: recorder.copies(),
         };
-        let end = match (&ending, early) {
-            (Some(ending), _) => {
-                let place = EndPlace::Here(&ending.copy, &ending.patches, &ending.threads);
-                (place, ending.end.clone())
-            }
-            (None, early) => (EndPlace::LastEvent, End::Early(early.unwrap_or_default())),
-        };
-        save((path, limit), source, end)
+        save(to, source, end)
     }
 
     /// Returns the name of a thread that the kernel does not know: it has ended, or is one of a file.
