@@ -191,3 +191,29 @@ fn a_statement_without_code_on_one_path_stops_on_each() {
         }
     }
 }
+
+/// The row of the call begins with inlined functions of the standard library that have no code: the caller's line is that
+/// of the call, and a step leads there, not through.
+#[test]
+fn a_call_behind_inlined_calls_without_code_has_its_own_line() {
+    for compiler in [Compiler::Gcc, Compiler::Clang] {
+        let flags = Flags::new(compiler).optimized("2");
+        let Some(fixture) = Fixture::build("cpp/walk_exceptions.cpp", flags) else {
+            continue;
+        };
+        let call = fixture.line("call");
+        let mut client = DapClient::stopped_at(&fixture, "counted");
+        let frames = client.stack();
+        assert_eq!(frames[0]["name"], "guarded", "{frames:?}");
+        let caller = [&frames[1]["name"], &frames[1]["line"]];
+        assert_eq!(caller, [&json!("main"), &json!(call)], "{frames:?}");
+        client.set_breakpoints(&fixture, &[]);
+        while client.function_names()[0] == "guarded" {
+            client.next();
+        }
+        assert_eq!(client.function_names()[0], "main");
+        let line = client.top_frame()["line"].clone();
+        assert_eq!(line, call, "{compiler:?}");
+        client.disconnect();
+    }
+}

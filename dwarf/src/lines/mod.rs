@@ -150,6 +150,14 @@ impl DebugInfo {
         Some(program.row(self, group, None))
     }
 
+    /// Returns the position of the code at `addr`: `Some(None)` for code of line 0.
+    pub(crate) fn position_at(&self, addr: u64) -> Option<Option<SourceLocation>> {
+        let unit = self.unit(self.unit_at(addr)?)?;
+        let program = self.unit_program(unit)?;
+        let group = program.table(self).group_at(addr)?;
+        Some(program.position(self, group, addr))
+    }
+
     /// Returns all rows in `range`.
     pub(crate) fn rows_in(&self, range: AddrRange<FileAddr>) -> Vec<LineRow> {
         let mut rows = Vec::new();

@@ -241,6 +241,21 @@ impl Program {
         })
     }
 
+    /// Returns the position of the code at an address of a group of rows. Behind the first instruction, no location
+    /// for breakpoints matters any more: that is the last row.
+    pub(crate) fn position(
+        &self,
+        info: &DebugInfo,
+        group: RowGroup<'_>,
+        addr: u64,
+    ) -> Option<SourceLocation> {
+        let row = match addr == group.start {
+            true => group.last(),
+            false => group.rows.last(),
+        };
+        self.location(info, row?)
+    }
+
     /// Converts a group of rows to a [`LineRow`], clipped to `clip`.
     pub(crate) fn row(
         &self,

@@ -93,11 +93,12 @@ pub(super) fn marks_of_line(
 impl Module {
     /// Returns the source position to show for `addr`. For code of line 0 (for example, several
     /// branches merged into one call) it is that of the nearest row before it in the same function
-    /// or inlined copy.
+    /// or inlined copy. Inside a row, as for a call, it is where the code comes from: an inlined call without code
+    /// that begins with the row does not count.
     pub fn place_at(&self, addr: FileAddr) -> Option<SourceLocation> {
-        let row = self.row_at(addr)?;
-        if row.location.is_some() {
-            return row.location;
+        let position = self.info()?.position_at(addr.0)?;
+        if position.is_some() {
+            return position;
         }
         let function = self.function_at(addr)?;
         let range = function.ranges.iter().find(|range| range.contains(addr))?;
