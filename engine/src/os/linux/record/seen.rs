@@ -84,6 +84,9 @@ impl Recorder {
         let waits = resumed.waiting.is_some();
         self.exiting = None;
         if waits || !self.is_running_thread(thread.0) {
+            if signal.0 != 0 {
+                self.hold_for(thread.0, signal.0);
+            }
             // It runs when it is its turn.
             return Ok(());
         }

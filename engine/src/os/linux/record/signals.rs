@@ -18,6 +18,8 @@ pub struct Held {
     signal: i32,
     info: Option<[u8; SIGNAL_BYTES]>,
     is_sent: bool,
+    /// Whether the debugger has seen it, and delivers it.
+    is_seen: bool,
 }
 
 /// A signal of the log whose handler is entered next.
@@ -168,6 +170,9 @@ impl Recorder {
         // What the program does not catch, changes nothing, stops the process or ends it.
         if is_of_instruction || self.is_at_call(&registers) || !self.running.tracee.catches(signal)
         {
+            if !is_of_instruction && self.was_seen(signal) {
+                return self.deliver(signal);
+            }
             self.report(ThreadEvent::Signal(Signal(signal)));
             return Ok(());
         }
@@ -191,9 +196,33 @@ impl Recorder {
                 signal,
                 info,
                 is_sent: false,
+                is_seen: false,
             });
         }
         self.buffer.stop_next();
+    }
+
+    /// Keeps the signal of a stop that the debugger has seen, of a thread that does not run now. What an instruction
+    /// has raised, it raises again.
+    pub(super) fn hold_for(&mut self, pid: i32, signal: i32) {
+        let Some(thread) = self.thread_mut(pid) else {
+            return;
+        };
+        let info = ptrace::signal_info(thread.tracee.thread());
+        if !is_of_instruction(signal, info.as_ref()) {
+            thread.held.push(Held {
+                signal,
+                info,
+                is_sent: false,
+                is_seen: true,
+            });
+        }
+    }
+
+    /// Returns whether a signal that was held is the debugger's to see no more.
+    fn was_seen(&self, signal: i32) -> bool {
+        let mut held = self.running.held.iter();
+        held.any(|held| held.signal == signal && held.is_sent && held.is_seen)
     }
 
     /// Does not deliver the signal that the program was stopped with.
