@@ -201,8 +201,8 @@ pub const RECORD: Command = Command {
     name: "record",
     arguments: "",
     help: "record the program from this stop on",
-    more: "Afterwards it can be gone back in, to this stop. The program must have one thread. The setting \
-           `record` records it from its first instruction on.",
+    more: "Afterwards it can be gone back in, to this stop. It has all threads of the program. The \
+           setting `record` records it from its first instruction on.",
     when: RequiredState::Stopped,
     run: |call| {
         let thread = call.thread()?;

@@ -5,10 +5,10 @@ use super::displaced::DisplacedPads;
 use super::jump_patch::JumpPatches;
 use super::resume::RunAs;
 use super::site::{Owner, Sites};
-use super::thread::{RegisterCache, RunState, Thread};
+use super::thread::{RegisterCache, RunState, StopPoint, Thread};
 use super::{Process, State};
 use crate::ids::ThreadId;
-use crate::os::{KeptFor, Mapping, OtherState, RegisterSet, Resume, Word};
+use crate::os::{KeptFor, Mapping, OtherState, RecordFrom, RegisterSet, Resume, Word};
 use dwarf::LoadAddr;
 use std::path::PathBuf;
 
@@ -82,16 +82,53 @@ pub(crate) struct Trial {
 }
 
 impl Inferior {
-    /// Begins to record the process, at a stop of its only thread.
+    /// Begins to record the process, at a stop of all its threads, by this one.
     ///
     /// # Errors
     /// Why it is not recorded: it is as before then.
     pub(crate) fn begin_recording(&mut self, thread: ThreadId) -> Result<(), String> {
-        self.write_registers(thread);
+        let Some(pid) = self.pid() else {
+            return Err("it has ended".to_owned());
+        };
+        let threads = self.leave_own_code()?;
+        self.write_all_registers();
         self.end_all_jumps();
-        self.os.begin_recording(thread, &self.sites.traps())?;
+        let begun = self.os.begin_recording(&RecordFrom {
+            process: pid,
+            thread,
+            threads: &threads,
+            patches: &self.sites.traps(),
+            own: &self.jumps.regions(),
+        });
+        // Threads may be elsewhere, even if it is not recorded.
+        for thread in threads {
+            if let Some(state) = self.thread_mut(thread) {
+                state.registers = RegisterCache::Unread;
+            }
+        }
         self.note_change();
-        Ok(())
+        begun
+    }
+
+    /// Moves all stopped threads out of code of the debugger's and to the ends of system calls that it has seen in
+    /// progress. Returns them.
+    ///
+    /// # Errors
+    /// A thread is in a call that does not end.
+    fn leave_own_code(&mut self) -> Result<Vec<ThreadId>, String> {
+        let threads = self.process.iter().flat_map(|it| it.threads.keys());
+        let mut threads: Vec<ThreadId> = threads.copied().collect();
+        threads.retain(|thread| self.normalize(*thread).is_some());
+        let is_in_call = |thread: &&ThreadId| {
+            let state = self.thread(**thread);
+            state.is_some_and(|it| matches!(it.point, StopPoint::SystemCall(_)))
+        };
+        match threads.iter().find(is_in_call) {
+            Some(thread) => Err(format!(
+                "thread {thread} waits until a process that it has started executes a program; step once, and try again"
+            )),
+            None => Ok(threads),
+        }
     }
 
     /// Returns the place that a process with a stopped thread is at; `None` if it is gone. Of several threads one

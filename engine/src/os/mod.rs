@@ -56,8 +56,8 @@ pub use platform::{host, user_of_peer, user_of_unix_peer};
 pub use post_mortem::{Core, CoreFile};
 pub use processes::{MappedFile, Mapping, Processes};
 pub use recording::{
-    CallOfRun, CallWithoutStop, KeptFor, OtherState, RecordedCall, RecordingState, Recordings,
-    ReplayStop, RunDifference, SaveTo, Saved, SystemWrite, Word,
+    CallOfRun, CallWithoutStop, KeptFor, OtherState, RecordFrom, RecordedCall, RecordingState,
+    Recordings, ReplayStop, RunDifference, SaveTo, Saved, SystemWrite, Word,
 };
 pub use registers::{ExtendedPart, ExtendedReader, RegisterSet};
 pub use safekeeping::{Duty, GuardedPatch, Safekeeping};

@@ -93,6 +93,21 @@ pub struct RecordingState {
     pub divergence: Option<Divergence>,
 }
 
+/// A stopped process that is to be recorded from here on.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordFrom<'a> {
+    /// Its id.
+    pub process: i32,
+    /// The thread that has stopped the others.
+    pub thread: ThreadId,
+    /// All threads that are stopped.
+    pub threads: &'a [ThreadId],
+    /// The patches of the debugger in its code: the program's bytes under them.
+    pub patches: &'a [(LoadAddr, Vec<u8>)],
+    /// Memory of the debugger's in it, with its length in bytes.
+    pub own: &'a [(LoadAddr, u64)],
+}
+
 /// Recordings of the process, and replays of them, shown in place of the process.
 pub trait Recordings {
     /// Returns whether the process is under a recorder.
@@ -123,12 +138,12 @@ pub trait Recordings {
     fn mapped_later(&self) -> Vec<(LoadAddr, LoadAddr)> {
         Vec::new()
     }
-    /// Begins to record the process, whose only thread is stopped, and which has these patches of the debugger
-    /// in its code: the program's bytes under them.
+    /// Begins to record the process, which is stopped. Calls that threads were interrupted in are made again, and
+    /// threads leave code of the kernel: their registers may be others then.
     ///
     /// # Errors
-    /// Why it is not recorded: it is as before then.
-    fn begin_recording(&mut self, _: ThreadId, _: &[(LoadAddr, Vec<u8>)]) -> Result<(), String> {
+    /// Why it is not recorded: it is as before then, but for such threads.
+    fn begin_recording(&mut self, _: &RecordFrom<'_>) -> Result<(), String> {
         Err("recording needs Linux on x86-64".to_owned())
     }
     /// Returns the state of the recording; `None`: the process is not recorded.

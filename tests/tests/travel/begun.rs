@@ -10,7 +10,7 @@ use stillpoint_tests::process::Debuggee;
 use stillpoint_tests::{DapClient, Fixture};
 
 /// Begins to record at the stop.
-fn record(client: &mut DapClient) {
+pub fn record(client: &mut DapClient) {
     let text = shown(client, ":record");
     assert_eq!(text, "The program is recorded from here on.");
     assert_eq!(super::announced(client).last(), Some(&true));
@@ -93,15 +93,21 @@ fn programs_that_cannot_be_recorded_run_on() {
         );
         assert!(text.contains(why), "{text}");
     };
-    let fixture = Fixture::of("c/travel.c");
-    let mut client = DapClient::spawn();
-    client.launch(&fixture, json!({"args": ["thread"]}));
-    client.set_breakpoints(&fixture, &["beat"]);
-    client.configure();
-    client.expect_stopped("breakpoint");
-    refused(&mut client, "it has more than one thread");
+    let fixture = Fixture::of("c/travel_joined.c");
+    let mut client = DapClient::stopped_with(&fixture, "alone", json!({"args": ["leave"]}));
+    refused(&mut client, "its first thread has ended");
     client.continue_();
     assert_eq!(client.expect_exit(), 0);
+    assert_eq!(client.output("stdout"), "alone\n");
+    let fixture = Fixture::of("c/travel_begun.c");
+    let mut client = DapClient::stopped_with(&fixture, "round", json!({"args": ["share"]}));
+    refused(
+        &mut client,
+        "it shares memory that it writes: /dev/zero (deleted) at ",
+    );
+    client.continue_();
+    client.expect_stopped("breakpoint");
+    client.disconnect();
     let debuggee = Debuggee::start(&Fixture::of("c/spin.c"), &[]);
     let mut client = DapClient::spawn();
     client.start("attach", json!({"pid": debuggee.pid()}));

@@ -8,6 +8,7 @@ mod console;
 mod ends;
 mod fronts;
 mod hits;
+mod joined;
 mod numbered;
 mod origins;
 mod present;

@@ -39,6 +39,7 @@ impl Debugger {
         let begun = self.inferior.begin_recording(thread);
         begun.map_err(Error::NotRecorded)?;
         self.travel = Travel::default();
-        Ok(())
+        let ended = self.inferior.os().recording().and_then(|it| it.ended);
+        ended.map_or(Ok(()), |why| Err(Error::NotRecorded(why)))
     }
 }

@@ -6,8 +6,8 @@ use super::record::{Recording, made_without_stop};
 use crate::ids::ThreadId;
 use crate::os::RegisterSet;
 use crate::os::recording::{
-    CallWithoutStop, KeptFor, OtherState, RecordedCall, RecordingState, Recordings, RunDifference,
-    SaveTo, Saved, SystemWrite,
+    CallWithoutStop, KeptFor, OtherState, RecordFrom, RecordedCall, RecordingState, Recordings,
+    RunDifference, SaveTo, Saved, SystemWrite,
 };
 use dwarf::LoadAddr;
 use std::path::Path;
@@ -81,12 +81,8 @@ impl Recordings for LinuxBackend {
         recording.map_or_else(Vec::new, |recording| recording.mapped_later())
     }
 
-    fn begin_recording(
-        &mut self,
-        thread: ThreadId,
-        patches: &[(LoadAddr, Vec<u8>)],
-    ) -> Result<(), String> {
-        let recording = super::record::begin_at_stop(thread.0, patches)?;
+    fn begin_recording(&mut self, from: &RecordFrom<'_>) -> Result<(), String> {
+        let recording = super::record::begin_at_stop(from)?;
         self.record_by(recording);
         Ok(())
     }

@@ -167,6 +167,7 @@ impl Recorder {
                 &arguments,
             )),
             Class::Special(Special::Yield) => return self.yield_turn(registers),
+            Class::Special(Special::Sequences) => return self.sequences(registers),
             Class::Special(Special::Exit)
                 if registers.number() == libc::SYS_exit && self.has_threads() =>
             {

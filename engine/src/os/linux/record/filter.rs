@@ -56,22 +56,24 @@ static PROGRAM: [libc::sock_filter; 7] = [
 ];
 const _: () = assert!(OWN >> 32 == 0 && OF_BUFFER >> 32 == 0);
 
-/// The system calls by which a program that runs gets the filter, whose [`argument`] is in the recorder's
-/// page, and by which its time-stamp counter becomes a fault.
-pub const CALLS: [(libc::c_long, [u64; 6]); 3] = [
-    (
-        libc::SYS_prctl,
-        [SET_TIME_STAMP as u64, IS_FAULT, 0, 0, 0, 0],
-    ),
+/// The system call by which the time-stamp counter becomes a fault in a thread.
+pub const HIDE_TIME: (libc::c_long, [u64; 6]) = (
+    libc::SYS_prctl,
+    [SET_TIME_STAMP as u64, IS_FAULT, 0, 0, 0, 0],
+);
+
+/// The system calls by which a thread puts all threads of its process under the filter, whose [`argument`] is in the
+/// recorder's page. Each returns 0, or has failed.
+pub const CALLS: [(libc::c_long, [u64; 6]); 2] = [
     (
         libc::SYS_prctl,
         [libc::PR_SET_NO_NEW_PRIVS as u64, 1, 0, 0, 0, 0],
     ),
     (
-        libc::SYS_prctl,
+        libc::SYS_seccomp,
         [
-            libc::PR_SET_SECCOMP as u64,
-            libc::SECCOMP_MODE_FILTER as u64,
+            libc::SECCOMP_SET_MODE_FILTER as u64,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
             scratch::ROOM,
             0,
             0,
@@ -80,7 +82,7 @@ pub const CALLS: [(libc::c_long, [u64; 6]); 3] = [
     ),
 ];
 
-/// The call that takes back what those before the last have done, as far as that is possible.
+/// The call that takes [`HIDE_TIME`] back.
 pub const BACK: (libc::c_long, [u64; 6]) = (
     libc::SYS_prctl,
     [SET_TIME_STAMP as u64, IS_ALLOWED, 0, 0, 0, 0],

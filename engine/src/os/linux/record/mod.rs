@@ -44,7 +44,7 @@ mod tracee;
 
 use crate::ids::Launch;
 use crate::ids::error::Error;
-use crate::os::recording::{Check, HashEvents, Report, SaveTo, Saved};
+use crate::os::recording::{Check, HashEvents, RecordFrom, Report, SaveTo, Saved};
 use dwarf::LoadAddr;
 use ending::place_of_end;
 use file::{OpenError, Opened, Source};
@@ -54,6 +54,7 @@ pub(super) use log::Log as RunLog;
 use processor::Processors;
 use recorder::{Recorded, Recorder};
 use replay::Replay;
+use running::Running;
 pub(super) use runs::made_without_stop;
 pub(super) use session::Recording;
 use std::io;
@@ -98,27 +99,26 @@ pub(super) fn begin(pid: i32, chaos: Option<u64>) -> io::Result<Recording> {
     Ok(Recording::new(recorder))
 }
 
-/// Begins to record a program of the debugger's that runs already, at a stop of its only thread. `patches`: the
-/// program's bytes under those of the debugger.
+/// Begins to record a program of the debugger's that runs already, at a stop of all its threads.
 ///
 /// # Errors
 /// Why it is not recorded: it runs as before then.
-pub(super) fn begin_at_stop(
-    pid: i32,
-    patches: &[(LoadAddr, Vec<u8>)],
-) -> Result<Recording, String> {
-    let head = tracee::Tracee::new(pid).map_err(|error| error.to_string())?;
-    if let Some(why) = running::refusal(&head) {
-        return Err(why.to_owned());
-    }
+pub(super) fn begin_at_stop(from: &RecordFrom<'_>) -> Result<Recording, String> {
     let fail = |error: io::Error| error.to_string();
-    let processors = Processors::of(pid).map_err(fail)?;
-    running::prepare(&head).map_err(fail)?;
+    let program = Running::of(from).map_err(fail)?;
+    if let Some(why) = program.refusal(from.own) {
+        return Err(why);
+    }
+    let processors = Processors::of(from.process).map_err(fail)?;
+    let known = program.prepare().map_err(fail)?;
     let one = Processors::current();
     one.set_for(0);
-    one.set_for(pid);
-    let recorder = Recorder::at_stop(head, processors, patches).map_err(fail)?;
-    Ok(Recording::new(recorder))
+    for thread in &program.threads {
+        one.set_for(thread.pid);
+    }
+    let threads = threads::joined::join(program.threads, &known).map_err(fail)?;
+    let recorder = Recorder::at_stop(program.process, threads, processors, from.patches);
+    Ok(Recording::new(recorder.map_err(fail)?))
 }
 
 /// Like [`record`], on the processor that this thread is on. `processors`: those of the program.

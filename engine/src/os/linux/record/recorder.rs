@@ -115,28 +115,31 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Begins with a program that [`running::prepare`](super::running::prepare) has prepared, and that has
-    /// these patches of the debugger: the program's bytes under them. If the system
+    /// Begins with a program that [`Running`](super::running::Running) has prepared, with its threads, the first of
+    /// which runs first, and with these patches of the debugger: the program's bytes under them. If the system
     /// refuses a snapshot, the recording has ended.
     ///
     /// # Errors
     /// The program has ended.
     pub fn at_stop(
-        head: Tracee,
+        process: Tracee,
+        threads: Vec<Thread>,
         processors: Processors,
         patches: &[(LoadAddr, Vec<u8>)],
     ) -> io::Result<Recorder> {
-        let mut log = Log::default();
-        log.running = head.pid;
-        let mut recorder = Recorder::with(head, log, HashEvents::Never, processors)?;
+        let log = Log::default();
+        let mut recorder = Recorder::with(process, log, HashEvents::Never, processors)?;
         for (addr, original) in patches {
             recorder.patches.set(addr.0, Some(original));
         }
+        recorder.take_threads(threads);
         recorder.is_at_start = false;
         recorder.serve_debugger();
         if let Err(error) = recorder.program_begins() {
             recorder.ended = Some(error.to_string());
-            recorder.threads.insert(recorder.pid, false);
+            let others = std::mem::take(&mut recorder.others).into_keys();
+            let all = others.chain([recorder.running.tracee.pid]);
+            recorder.threads.extend(all.map(|pid| (pid, false)));
         }
         Ok(recorder)
     }
@@ -443,6 +446,8 @@ impl Recorder {
         }
         start::prepare(&self.running.tracee)?;
         self.patches.clear();
+        self.running.boundary = None;
+        self.running.held.clear();
         self.program_begins()?;
         self.is_at_start = true;
         self.report(ThreadEvent::Execed(self.running.tracee.thread()));
@@ -451,14 +456,15 @@ impl Recorder {
 
     /// The recording of a program begins here.
     fn program_begins(&mut self) -> io::Result<()> {
-        self.running.boundary = None;
-        self.running.held.clear();
         self.log.segments.forget_jumps();
         // In chaos each call is a stop, since slices end there.
         self.buffer = match self.turns.scheduler.is_chaos() {
             true => Buffer::default(),
-            false => Buffer::prepare(&self.running.tracee)?,
+            false => Buffer::prepare(&self.running.tracee, &self.process)?,
         };
+        if self.has_threads() {
+            self.buffer.expect_threads(&self.running.tracee)?;
+        }
         self.take_snapshot(true)
     }
 

@@ -215,11 +215,17 @@ impl Registers {
         self.0[RIP] = self.0[RIP].wrapping_sub(CALL_LEN);
     }
 
+    /// Returns whether the thread was stopped in a system call that the kernel makes again, or goes on with, when
+    /// the thread is resumed.
+    pub fn is_in_interrupted_call(&self) -> bool {
+        self.number() >= 0 && RESTARTS.contains(&self.result())
+    }
+
     /// Returns the registers as a replay has them at the same place: before a system call that was
     /// interrupted and is made again, and without what the debugger's own stops leave.
     pub fn at_event(&self) -> Registers {
         let mut registers = *self;
-        if self.number() >= 0 && RESTARTS.contains(&self.result()) {
+        if self.is_in_interrupted_call() {
             registers.repeat_call(match self.result() {
                 RESTART_BY_KERNEL => libc::SYS_restart_syscall,
                 _ => self.number(),

@@ -3,11 +3,15 @@
 
 use super::super::injection::Injection;
 use super::super::{procfs, ptrace};
+use super::threads::joined::{self, Known};
 use super::tracee::{Tracee, gone};
 use super::{filter, scratch, start};
+use crate::os::Mapping;
+use crate::os::recording::RecordFrom;
 use dwarf::LoadAddr;
 use object::{Object, ObjectSymbol};
 use std::io;
+use std::ops::Range;
 
 /// Functions of the vdso, by which the kernel answers without a system call, and the calls that they
 /// stand for.
@@ -20,90 +24,182 @@ const VDSO_CALLS: [(&str, libc::c_long); 6] = [
     ("__vdso_getrandom", libc::SYS_getrandom),
 ];
 
-/// Returns why a stopped program cannot be recorded from here on; `None`: it can.
-pub fn refusal(program: &Tracee) -> Option<&'static str> {
-    if procfs::threads(program.pid).len() != 1 {
-        return Some("it has more than one thread");
-    }
-    if procfs::status_number(program.pid, "Seccomp") != Some(0) {
-        return Some("it has a seccomp filter");
-    }
-    let mappings = procfs::mappings(program.pid);
-    if mappings.iter().any(|it| it.shared && it.writable) {
-        return Some("it shares memory that it writes");
-    }
-    let pc = program.registers().ok()?.pc();
-    let is_there = mappings
-        .iter()
-        .any(|it| is_vdso(it) && (it.start.0..it.end.0).contains(&pc));
-    is_there.then_some("it is in code of the kernel: record from another stop on")
+/// The most instructions of the vdso that a thread executes to leave it: `getrandom` of 4 KiB takes 20 thousand.
+const MOST_STEPS: usize = 1 << 17;
+
+/// A stopped program that runs already.
+pub struct Running {
+    pub process: Tracee,
+    /// Its threads, the one that has stopped the others first.
+    pub threads: Vec<Tracee>,
 }
 
-fn is_vdso(mapping: &crate::os::Mapping) -> bool {
+impl Running {
+    /// # Errors
+    /// It has ended.
+    pub fn of(from: &RecordFrom<'_>) -> io::Result<Running> {
+        // Not by the first thread, which may have ended.
+        let process = Tracee::new(from.thread.0)?.sibling(from.process);
+        let others = from.threads.iter().filter(|it| **it != from.thread);
+        let threads = std::iter::once(&from.thread).chain(others);
+        let threads = threads.map(|thread| process.sibling(thread.0)).collect();
+        Ok(Running { process, threads })
+    }
+
+    /// Returns why it cannot be recorded from here on; `None`: it can. `own`: memory of the debugger's in it.
+    pub fn refusal(&self, own: &[(LoadAddr, u64)]) -> Option<String> {
+        let pid = self.process.pid;
+        for thread in procfs::threads(pid) {
+            let is_known = self.threads.iter().any(|it| it.pid == thread);
+            let state = procfs::status(thread, "State").unwrap_or_default();
+            match state.as_bytes() {
+                [b't', ..] if is_known => {}
+                [b'Z' | b'X', ..] if thread == pid => {
+                    return Some("its first thread has ended; record from the start".to_owned());
+                }
+                _ => {
+                    return Some(format!(
+                        "thread {thread} is about to begin or to end; step once, and try again"
+                    ));
+                }
+            }
+            if procfs::status_number(thread, "Seccomp") != Some(0) {
+                return Some("it has a seccomp filter".to_owned());
+            }
+        }
+        let is_own = |it: &Mapping| own.iter().any(|(addr, _)| *addr == it.start);
+        let mappings = procfs::mappings(pid);
+        let mut shared = mappings
+            .iter()
+            .filter(|it| it.shared && it.writable && !is_own(it));
+        shared.next().map(|it| {
+            let path = it.path.display();
+            format!("it shares memory that it writes: {path} at {}", it.start)
+        })
+    }
+
+    /// Puts a program that [`Running::refusal`] allows under the filter, for the rest of its life. Makes it ask the
+    /// kernel for what it has had without a call. Returns what the kernel knows of the threads.
+    ///
+    /// # Errors
+    /// The program has ended, occupies the recorder's page, or the kernel allows no filter. It runs as before then,
+    /// but for slower clocks.
+    pub fn prepare(&self) -> io::Result<Vec<Known>> {
+        let Some(first) = self.threads.first() else {
+            return Err(gone());
+        };
+        let mappings = procfs::mappings(self.process.pid);
+        let vdso = mappings.iter().find(|it| is_vdso(it));
+        if let Some(vdso) = vdso {
+            for thread in &self.threads {
+                leave_vdso(thread, &(vdso.start..vdso.end))?;
+            }
+        }
+        start::map_page(first)?;
+        let known = joined::ask(&self.threads)?;
+        if let Some(vdso) = vdso {
+            replace_vdso(first, vdso)?;
+        }
+        // The filter comes last: it cannot be taken back.
+        let filtered = self.filter(first);
+        if filtered.is_err() {
+            for thread in &self.threads {
+                let _ = thread.inject([filter::BACK]);
+            }
+        }
+        filtered?;
+        for thread in &self.threads {
+            change_rest(thread)?;
+        }
+        Ok(known)
+    }
+
+    fn filter(&self, first: &Tracee) -> io::Result<()> {
+        first.write(scratch::ROOM, &filter::argument(scratch::ROOM))?;
+        for thread in &self.threads {
+            ptrace::set_options_for_recording(thread.thread())?;
+            let [result] = thread.inject([filter::HIDE_TIME])?;
+            succeeded(result)?;
+        }
+        for call in filter::CALLS {
+            let [result] = first.inject([call])?;
+            succeeded(result)?;
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// A call of the filter's has failed: its result is an error, or a thread that cannot get the filter.
+fn succeeded(result: i64) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        code @ -4095..=-1 => Err(io::Error::from_raw_os_error(-code as i32)),
+        thread => Err(io::Error::other(format!(
+            "thread {thread} cannot get a seccomp filter"
+        ))),
+    }
+}
+
+fn is_vdso(mapping: &Mapping) -> bool {
     mapping.path.as_os_str() == "[vdso]"
 }
 
-/// Puts a stopped program that [`refusal`] allows under the filter, for the rest of its life. Makes
-/// it ask the kernel for what it has had without a call.
-///
-/// # Errors
-/// The program has ended, occupies the recorder's page, or the kernel allows no filter. It runs as
-/// before then, but for slower clocks.
-pub fn prepare(program: &Tracee) -> io::Result<()> {
-    start::map_page(program)?;
-    // The filter comes last: it cannot be taken back.
-    replace_vdso(program)?;
-    ptrace::set_options_for_recording(program.thread())?;
-    program.write(scratch::ROOM, &filter::argument(scratch::ROOM))?;
-    let sequences = ptrace::restartable_sequences(program.thread());
-    let injected = Injection::begin(program.thread(), LoadAddr(scratch::CALL));
-    let mut injection = injected.map_err(|error| io::Error::other(error.to_string()))?;
-    let mut call = |number, arguments| {
-        let result = injection.call(number, arguments);
-        result
-            .map_err(|error| io::Error::other(error.to_string()))?
-            .ok()
+/// Lets a thread that is in the vdso execute the rest of it: the code there is about to change.
+fn leave_vdso(thread: &Tracee, vdso: &Range<LoadAddr>) -> io::Result<()> {
+    let registers = thread.registers()?;
+    if !vdso.contains(&LoadAddr(registers.pc())) {
+        return Ok(());
+    }
+    let stays = || {
+        let thread = thread.pid;
+        io::Error::other(format!(
+            "thread {thread} is in code of the kernel; step once, and try again"
+        ))
     };
-    let filtered = filter::CALLS
-        .iter()
-        .try_for_each(|(number, arguments)| call(*number, *arguments).map(drop));
-    if filtered.is_ok() {
-        /// What personality(2) only asks by.
-        const ASK: u64 = 0xffff_ffff;
-        const UNREGISTER: u64 = 1;
-        if let Some(it) = sequences {
-            let arguments = [
-                it.addr,
-                it.len.into(),
-                UNREGISTER,
-                it.signature.into(),
-                0,
-                0,
-            ];
-            if let Err(error) = call(libc::SYS_rseq, arguments) {
-                tracing::warn!(%error, "restartable sequences stay");
-            }
-        }
-        // For the programs that it executes.
-        let personality = call(libc::SYS_personality, [ASK, 0, 0, 0, 0, 0]);
-        if let Ok(personality) = personality {
-            let fixed = personality as u64 | libc::ADDR_NO_RANDOMIZE as u64;
-            let _ = call(libc::SYS_personality, [fixed, 0, 0, 0, 0, 0]);
-        }
+    if registers.is_in_interrupted_call() {
+        return Err(stays());
     }
-    if filtered.is_err() {
-        let _ = call(filter::BACK.0, filter::BACK.1);
-    }
+    let ended = |error| io::Error::other(format!("{error}"));
+    let mut injection = Injection::begin(thread.thread(), vdso.start).map_err(ended)?;
+    let has_left = injection.leave(vdso, MOST_STEPS);
     injection.finish();
-    filtered
+    match has_left.map_err(ended)? {
+        true => Ok(()),
+        false => Err(stays()),
+    }
+}
+
+/// Changes what else is different in recorded programs, for each thread.
+fn change_rest(thread: &Tracee) -> io::Result<()> {
+    /// What personality(2) only asks by.
+    const ASK: u64 = 0xffff_ffff;
+    const UNREGISTER: u64 = 1;
+    if let Some(it) = ptrace::restartable_sequences(thread.thread()) {
+        let arguments = [
+            it.addr,
+            it.len.into(),
+            UNREGISTER,
+            it.signature.into(),
+            0,
+            0,
+        ];
+        let [result] = thread.inject([(libc::SYS_rseq, arguments)])?;
+        if let Err(error) = succeeded(result) {
+            tracing::warn!(%error, thread = thread.pid, "restartable sequences stay");
+        }
+    }
+    // For the programs that it executes.
+    let [personality] = thread.inject([(libc::SYS_personality, [ASK, 0, 0, 0, 0, 0])])?;
+    if personality >= 0 {
+        let fixed = personality as u64 | libc::ADDR_NO_RANDOMIZE as u64;
+        thread.inject([(libc::SYS_personality, [fixed, 0, 0, 0, 0, 0])])?;
+    }
+    Ok(())
 }
 
 /// Replaces the functions of the vdso by system calls.
-fn replace_vdso(program: &Tracee) -> io::Result<()> {
-    let mappings = procfs::mappings(program.pid);
-    let Some(vdso) = mappings.iter().find(|it| is_vdso(it)) else {
-        return Ok(());
-    };
+fn replace_vdso(program: &Tracee, vdso: &Mapping) -> io::Result<()> {
     let image = program.read(vdso.start.0, (vdso.end.0 - vdso.start.0) as usize);
     let file = object::File::parse(&*image).map_err(|_| gone())?;
     for symbol in file.dynamic_symbols() {

@@ -48,6 +48,7 @@ use shared::Shared;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use stub::Entry;
 use waiters::Waiters;
 use words::Words;
@@ -85,18 +86,18 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Maps the buffer in a program that is at its first instruction. A program that occupies its place
-    /// is recorded without one.
+    /// Maps the buffer in a stopped program of which nothing is recorded yet, by one of its threads. A program that
+    /// occupies its place is recorded without one.
     ///
     /// # Errors
     /// The program has ended.
-    pub fn prepare(program: &Tracee) -> io::Result<Buffer> {
+    pub fn prepare(program: &Tracee, process: &OwnedFd) -> io::Result<Buffer> {
         let executable = libc::PROT_READ | libc::PROT_EXEC;
         let table = TABLE..WRITABLE.start;
         if !map(program, &table, executable)? {
             return Ok(Buffer::default());
         }
-        let Some(shared) = Shared::map(program)? else {
+        let Some(shared) = Shared::map(program, process)? else {
             return Ok(Buffer::default());
         };
         program.write(layout::STUB, stub::code())?;

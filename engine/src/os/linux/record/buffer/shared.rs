@@ -2,7 +2,6 @@
 //! the records, and writes the table of the threads that wait, without a system call. A copy of the process, and a
 //! process that it starts, gets memory of its own before it runs ([`unshare`]).
 
-use super::super::super::copy::open_process;
 use super::super::super::injection::Injection;
 use super::super::tracee::{Tracee, gone};
 use super::super::{mapping, scratch};
@@ -11,7 +10,7 @@ use super::words::Words;
 use dwarf::LoadAddr;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,14 +22,13 @@ const LEN: usize = (WRITABLE.end - WRITABLE.start) as usize;
 pub struct Shared(NonNull<AtomicU64>);
 
 impl Shared {
-    /// Maps it in a stopped program, and here. `None`: its place is occupied, or the system refuses.
+    /// Maps it in a stopped program, by one of its threads, and here. `None`: its place is occupied, or the system refuses.
     ///
     /// # Errors
     /// The program has ended.
-    pub fn map(program: &Tracee) -> io::Result<Option<Shared>> {
+    pub fn map(program: &Tracee, process: &OwnedFd) -> io::Result<Option<Shared>> {
         let failed = |error| io::Error::other(format!("{error}"));
         program.write(scratch::ROOM, NAME)?;
-        let process = open_process(program.pid)?;
         let mut injection =
             Injection::begin(program.thread(), LoadAddr(scratch::CALL)).map_err(failed)?;
         let mut call = |number, arguments| injection.call(number, arguments).map_err(failed);
@@ -43,7 +41,7 @@ impl Shared {
             injection.finish();
             return Ok(None);
         };
-        let shared = mapping::file(&process, descriptor as i32).and_then(|file| {
+        let shared = mapping::file(process, descriptor as i32).and_then(|file| {
             let is_ready = file.set_len(LEN as u64).and_then(|()| seal(&file));
             is_ready.and_then(|()| Shared::of(&file)).ok()
         });

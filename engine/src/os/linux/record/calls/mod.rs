@@ -59,6 +59,8 @@ pub enum Special {
     Futex,
     /// sched_yield(2).
     Yield,
+    /// rseq(2), which is refused but to some.
+    Sequences,
 }
 
 /// Memory that a system call writes. Arguments are counted from 0.

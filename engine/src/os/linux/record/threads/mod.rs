@@ -7,13 +7,15 @@
 //! they can return (`waits`, `files`). A thread that runs longer
 //! than its slice is interrupted (`preempt`); the `place` is an event, which a replay finds again by a
 //! `search`: a `stub` planted at a `site` compares registers and memory at each passage. A snapshot has the
-//! registers of all threads, which a replay creates anew (`copied`).
+//! registers of all threads, which a replay creates anew (`copied`). Threads that are there where a recording begins,
+//! make the calls again that they were in (`joined`).
 
 mod births;
 mod chaos;
 pub mod copied;
 pub mod files;
 mod futex;
+pub mod joined;
 pub mod names;
 mod noted;
 pub mod place;

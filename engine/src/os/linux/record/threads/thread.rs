@@ -42,6 +42,9 @@ pub struct Thread {
     pub cleared: u64,
     /// The address of the head of its list of robust mutexes; 0: none.
     pub robust: u64,
+    /// Whether it will register restartable sequences (rseq(2)), and takes no for an error, since other threads have
+    /// had them.
+    pub expects_sequences: bool,
 }
 
 /// A wait.
@@ -102,6 +105,7 @@ impl Thread {
             outcome: None,
             cleared: 0,
             robust: 0,
+            expects_sequences: false,
         }
     }
 

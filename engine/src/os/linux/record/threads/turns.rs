@@ -59,6 +59,21 @@ impl Recorder {
         !self.others.is_empty()
     }
 
+    /// Takes the threads of a program that runs already, all of which wait for the debugger. The first one runs first.
+    pub(in super::super) fn take_threads(&mut self, threads: Vec<Thread>) {
+        for (nth, thread) in threads.into_iter().enumerate() {
+            let pid = thread.tracee.pid;
+            self.turns.scheduler.hold(pid);
+            if nth == 0 {
+                self.log.running = pid;
+                *self.running = thread;
+            } else {
+                self.turns.scheduler.add(pid);
+                self.others.insert(pid, Box::new(thread));
+            }
+        }
+    }
+
     /// Returns the time by which slices are measured.
     pub(in super::super) fn slice_clock(&self) -> Instant {
         if !self.turns.scheduler.is_chaos() {
