@@ -132,6 +132,10 @@ impl Recorder {
         let next = self.turns.scheduler.take(now);
         self.turns.is_idle = next.is_none();
         let Some(next) = next else {
+            if std::mem::take(&mut self.running.is_interrupting) {
+                // It has come to its wait before the interrupt.
+                self.report(ThreadEvent::Interrupted);
+            }
             // What waits for a time that is over already.
             return self.wake_due();
         };
