@@ -245,3 +245,32 @@ fn saved_stop_of_a_session_has_its_threads() {
     }
     client.disconnect();
 }
+
+#[test]
+fn saved_recording_from_a_stop_on_asks_for_times_as_before() {
+    let fixture = Fixture::of("c/travel_joined.c");
+    let (_folder, file) = place_for_file();
+    let settings = json!({"args": ["wait"]});
+    let mut live = DapClient::stopped_with(&fixture, "all_wait", settings);
+    shown(&mut live, ":record").expect("a recording");
+    live.set_breakpoints(&fixture, &["shown"]);
+    live.continue_();
+    live.expect_stopped("breakpoint");
+    let save = format!(":recording save {}", file.display());
+    shown(&mut live, &save).expect("a file");
+    let results = live.evaluate("results");
+    live.disconnect();
+
+    let (mut client, _) = opened(&file, json!({}), &["end of recording"]);
+    client.set_breakpoints(&fixture, &["locked"]);
+    let thread = client.thread();
+    client.request_ok("reverseContinue", json!({"threadId": thread}));
+    let event = client.expect_stopped("breakpoint");
+    client.select_thread(event["threadId"].as_i64().expect("a thread"));
+    assert_eq!(client.function_names()[0], "lock");
+    // Through the functions of the vdso, which the recorder has replaced.
+    client.continue_();
+    client.expect_stopped("end of recording");
+    assert_eq!(client.evaluate("results"), results);
+    client.disconnect();
+}

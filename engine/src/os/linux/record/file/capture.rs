@@ -74,8 +74,9 @@ pub fn capture(
         if let MappedOf::File(..) = mapped.of {
             keep_named(&line, store)?;
         }
-        let process = (tracee, &pagemap);
-        add_pages(process, &mapped, store, &mut pages)?;
+        // The kernel's pages of the vdso are in no file.
+        let pagemap = (line.path.as_bytes() != VDSO).then_some(&pagemap);
+        add_pages((tracee, pagemap), &mapped, store, &mut pages)?;
         mappings.push(mapped);
     }
     store.pages.flush(&mut store.writer)?;
@@ -141,6 +142,8 @@ fn parse(line: &[u8]) -> Option<Line> {
 /// A program that writes to other memory that it shares is not recorded.
 const SHARED_WITH_DEBUGGER: &[u8] = b"/memfd: (deleted)";
 
+const VDSO: &[u8] = b"[vdso]";
+
 /// Returns the mapping of a line; `None`: it is the kernel's own, or the debugger's.
 fn of_line(line: &Line, files: &mut Files) -> Result<Option<Mapped>, SaveError> {
     let mapped = line.mapped;
@@ -152,7 +155,9 @@ fn of_line(line: &Line, files: &mut Files) -> Result<Option<Mapped>, SaveError> 
         return Err(SaveError::Other(why));
     }
     let of = match line.path.as_bytes() {
-        b"[vdso]" | b"[vvar]" | b"[vvar_vclock]" | b"[vsyscall]" | b"[uprobes]" => return Ok(None),
+        // A program that is recorded from a stop on calls what the recorder has put there.
+        VDSO => MappedOf::Anonymous,
+        b"[vvar]" | b"[vvar_vclock]" | b"[vsyscall]" | b"[uprobes]" => return Ok(None),
         SHARED_WITH_DEBUGGER if line.is_shared && mapped.access & libc::PROT_WRITE != 0 => {
             return Ok(None);
         }
@@ -185,9 +190,10 @@ fn keep_named(line: &Line, store: &mut Store) -> Result<(), SaveError> {
     Ok(())
 }
 
-/// Adds the pages of a mapping: those of the process to `runs`, those of a file to the file.
+/// Adds the pages of a mapping: those of the process to `runs`, those of a file to the file. Without `pagemap` all are
+/// those of the process.
 fn add_pages(
-    (tracee, pagemap): (&Tracee, &File),
+    (tracee, pagemap): (&Tracee, Option<&File>),
     mapped: &Mapped,
     store: &mut Store,
     runs: &mut Vec<Run>,
@@ -201,7 +207,10 @@ fn add_pages(
     let mut at = mapped.start;
     while at < mapped.end {
         let count = PORTION.min(((mapped.end - at) as usize).div_ceil(PAGE));
-        let kinds = kinds(pagemap, at, count)?;
+        let kinds = match pagemap {
+            Some(pagemap) => kinds(pagemap, at, count)?,
+            None => vec![PageKind::Own; count],
+        };
         let is_wanted = |nth: usize, files: &Files| match (mapped.of, kinds[nth]) {
             _ if buffer::is_record(at + (nth * PAGE) as u64) => false,
             (_, PageKind::Own) => true,
@@ -354,8 +363,11 @@ mod tests {
             let line = parse(text).expect("a mapping");
             of_line(&line, &mut files)
         };
-        let none = of(b"7f00-7f20 r-xp 00000000 00:00 0      [vdso]");
+        let none = of(b"7f00-7f20 r--p 00000000 00:00 0      [vvar]");
         assert!(none.expect("no error").is_none());
+        let code = of(b"7f00-7f20 r-xp 00000000 00:00 0      [vdso]");
+        let code = code.expect("no error").expect("a mapping");
+        assert_eq!(code.of, MappedOf::Anonymous);
         let stack = of(b"7f00-7f20 rw-p 00000000 00:00 0      [stack]");
         let stack = stack.expect("no error").expect("a mapping");
         assert_eq!(stack.of, MappedOf::Stack);
