@@ -156,3 +156,67 @@ for t in threads: t.join()";
         assert_eq!(recorded.stdout, "119400\n");
     }
 }
+
+/// Records threads that pass a turn, which do the same without a recorder.
+fn with_turns(arguments: &[&str]) -> Recorded {
+    let source = "c/record/threads/turns.c";
+    let recorded = Recorded::fixture(source, arguments);
+    recorded.assert_exact();
+    let mut alone = Command::new(Fixture::of(source).program);
+    let alone = output_of(alone.args(arguments));
+    assert_eq!(recorded.stdout.as_bytes(), alone.stdout);
+    recorded
+}
+
+#[test]
+fn threads_that_wait_often_are_changed_without_a_stop() {
+    let recorded = with_turns(&["4", "5000"]);
+    assert!(
+        recorded.stdout.ends_with(", stops few\n"),
+        "{}",
+        recorded.stdout
+    );
+    assert!(
+        recorded.number(" events") > 2 * 4 * 4900,
+        "{}",
+        recorded.stderr
+    );
+    let recorded = with_turns(&["4", "2000", "meet"]);
+    assert!(recorded.stdout.starts_with("order "), "{}", recorded.stdout);
+}
+
+/// More threads wait than can be changed without a stop.
+#[test]
+fn many_threads_wait_for_each_other() {
+    for arguments in [["100", "20"], ["60", "100"]] {
+        let source = "c/record/threads/turns.c";
+        let recorded = Recorded::fixture(source, &arguments);
+        recorded.assert_exact();
+        let mut alone = Command::new(Fixture::of(source).program);
+        let alone = output_of(alone.args(arguments));
+        let order = |text: &str| text.split(',').next().map(str::to_owned);
+        let alone = String::from_utf8_lossy(&alone.stdout);
+        assert_eq!(order(&recorded.stdout), order(&alone));
+    }
+}
+
+#[test]
+fn signals_arrive_while_threads_wait_for_each_other() {
+    let recorded = with_turns(&["4", "1500", "signals"]);
+    assert!(
+        recorded.stdout.starts_with("signals 1, "),
+        "{}",
+        recorded.stdout
+    );
+}
+
+#[test]
+fn a_program_ends_while_its_threads_wait_for_each_other() {
+    for (mode, status) in [("exit", 7), ("crash", 128 + 11), ("kill", 128 + 9)] {
+        let recorded = with_turns(&["4", "3000", mode]);
+        assert_eq!(recorded.status, Some(status), "{}", recorded.stderr);
+        // Those of the threads until then.
+        let events = recorded.number(" events");
+        assert!(events > 4 * 3000 - 500, "{mode}: {}", recorded.stderr);
+    }
+}

@@ -17,6 +17,7 @@ mod replaced;
 mod signals;
 mod steps;
 mod threads;
+mod turns;
 mod walks;
 
 use serde_json::{Value, json};

@@ -104,6 +104,7 @@ impl Recorder {
     pub(super) fn make_call(&mut self, row: &Row, registers: Registers) -> io::Result<()> {
         let entry = Entry::of(&registers);
         let arguments = registers.arguments();
+        self.turns.streak.ends();
         self.note_of_thread(&registers);
         let kind = match row.class {
             Class::Answer(result) => return self.answer(registers, result, Vec::new()),

@@ -44,17 +44,19 @@ const fn equal(k: u32, skipped: u8) -> libc::sock_filter {
 /// The addresses behind the recorder's system call instructions, within 32 bits.
 const OWN: u64 = scratch::CALL + super::registers::CALL_LEN;
 const OF_BUFFER: u64 = buffer::PASSED_END;
+const OF_PARKED: u64 = buffer::PARKING_END;
 
-static PROGRAM: [libc::sock_filter; 7] = [
+static PROGRAM: [libc::sock_filter; 8] = [
     step(LOAD, INSTRUCTION_LOW),
-    equal(OF_BUFFER as u32, 1),
+    equal(OF_BUFFER as u32, 2),
+    equal(OF_PARKED as u32, 1),
     unless_equal(OWN as u32, 3),
     step(LOAD, INSTRUCTION_HIGH),
     unless_equal(0, 1),
     step(RETURN, libc::SECCOMP_RET_ALLOW),
     step(RETURN, libc::SECCOMP_RET_TRACE),
 ];
-const _: () = assert!(OWN >> 32 == 0 && OF_BUFFER >> 32 == 0);
+const _: () = assert!(OWN >> 32 == 0 && OF_BUFFER >> 32 == 0 && OF_PARKED >> 32 == 0);
 
 /// The system call by which the time-stamp counter becomes a fault in a thread.
 pub const HIDE_TIME: (libc::c_long, [u64; 6]) = (

@@ -275,6 +275,7 @@ impl Recorder {
         self.ended.is_some()
             || self.end.is_some()
             || self.turns.is_exiting
+            || self.turns.parked.is_some()
             || !self.family.is_empty()
             || in_kernel()
     }
@@ -295,6 +296,14 @@ impl Recorder {
     /// # Errors
     /// The system refuses what it has allowed before.
     pub fn on_stop(&mut self, pid: i32, stop: Stop) -> io::Result<Option<(ThreadId, ThreadEvent)>> {
+        let (pid, stop) = match self.unpark(Some((pid, stop))) {
+            Ok(Some(stopped)) => stopped,
+            Ok(None) => return Ok(self.take_seen()),
+            Err(error) => {
+                self.unless_killed(error)?;
+                return Ok(self.take_seen());
+            }
+        };
         let thread = ThreadId(pid);
         if self.ended.is_none() && pid == self.pid && stop.is_end() {
             self.has_ended(stop);
@@ -335,7 +344,9 @@ impl Recorder {
     /// Lets the program run on: to the end of the system call that it is in, or for an instruction, if it
     /// is stepped.
     pub(super) fn run(&mut self) {
-        self.show_waiters();
+        if !self.park() {
+            self.show_waiters();
+        }
         if self.running.call.is_some() {
             self.running.tracee.resume_to_call_end();
         } else if !self.is_slice_stepped() {

@@ -90,6 +90,7 @@ impl General {
 }
 
 /// What the stub of the buffer saves of the registers, to make a system call for the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SavedCall {
     pub number: u64,
     /// The pc after the call.
@@ -99,6 +100,18 @@ pub struct SavedCall {
     pub rbx: u64,
     pub rbp: u64,
     pub r12: u64,
+}
+
+/// What the stub of the buffer saves of the registers of a thread that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SavedWait {
+    pub call: SavedCall,
+    pub arguments: [u64; 6],
+    pub r13: u64,
+    pub r14: u64,
+    pub r15: u64,
+    /// The bases of the segments fs and gs.
+    pub bases: [u64; 2],
 }
 
 /// The registers of a thread.
@@ -132,6 +145,26 @@ impl Registers {
     /// Returns the value of a general-purpose register.
     pub fn general(&self, register: General) -> u64 {
         self.0[register.word()]
+    }
+
+    /// Returns what the stub would have saved of a thread that is at the start of a system call.
+    pub fn saved_wait(&self) -> SavedWait {
+        SavedWait {
+            call: SavedCall {
+                number: self.0[ORIG_RAX],
+                next: self.0[RIP],
+                sp: self.0[RSP],
+                flags: self.0[FLAGS] & !(TRAP_FLAG | RESUME_FLAG),
+                rbx: self.0[RBX],
+                rbp: self.0[RBP],
+                r12: self.0[R12],
+            },
+            arguments: self.arguments(),
+            r13: self.0[R13],
+            r14: self.0[R14],
+            r15: self.0[R15],
+            bases: self.bases(),
+        }
     }
 
     pub fn flags(&self) -> u64 {
@@ -187,6 +220,41 @@ impl Registers {
         self.0[RCX] = saved.next;
         self.0[RIP] = saved.next;
         self.repeat_call(saved.number as i64);
+    }
+
+    /// Returns the registers that the thread had at the start of the system call that the stub of the buffer has made
+    /// it wait in, if it has changed no selectors of segments since these.
+    pub fn at_wait(&self, saved: &SavedWait) -> Registers {
+        const NO_SUCH_CALL: i64 = -(libc::ENOSYS as i64);
+        let mut registers = *self;
+        registers.repeat_call_at(&saved.call);
+        registers.0[RIP] = saved.call.next;
+        registers.0[RAX] = NO_SUCH_CALL as u64;
+        registers.0[ORIG_RAX] = saved.call.number;
+        for (index, argument) in ARGUMENTS.into_iter().zip(saved.arguments) {
+            registers.0[index] = argument;
+        }
+        registers.0[R13] = saved.r13;
+        registers.0[R14] = saved.r14;
+        registers.0[R15] = saved.r15;
+        registers.set_bases(saved.bases);
+        registers
+    }
+
+    /// Moves the thread to the instruction at an address, to make its system call there.
+    pub fn make_call_at(&mut self, addr: u64) {
+        self.0[RAX] = self.0[ORIG_RAX];
+        self.0[ORIG_RAX] = u64::MAX;
+        self.0[RIP] = addr;
+    }
+
+    /// Moves the thread, which has nothing left to do in the kernel, to where it parks, with the address of its block
+    /// and of a stack.
+    pub fn park_at(&mut self, addr: u64, block: u64, stack: u64) {
+        self.answer(0);
+        self.0[RIP] = addr;
+        self.0[RBX] = block;
+        self.0[RSP] = stack;
     }
 
     pub fn is_long_mode(&self) -> bool {

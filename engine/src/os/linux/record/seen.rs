@@ -116,6 +116,7 @@ impl Recorder {
     /// # Errors
     /// The thread is gone.
     pub fn interrupt(&mut self, thread: ThreadId) -> io::Result<()> {
+        self.unpark_for_debugger()?;
         let is_running = self.is_running_thread(thread.0);
         let Some(interrupted) = self.thread_mut(thread.0) else {
             return ptrace::interrupt(thread);
@@ -194,6 +195,7 @@ impl Recorder {
             return Ok(());
         }
         let now = self.slice_clock();
+        self.look_at_parked(now);
         let is_over = self.has_threads()
             && (self.turns.scheduler.is_over(now)
                 || self.turns.scheduler.is_long(now) && self.buffer.has_woken());
@@ -209,6 +211,9 @@ impl Recorder {
         };
         if interrupts {
             self.turns.is_interrupted |= is_over;
+            if self.turns.parked.is_some() {
+                return self.stop_parked();
+            }
             self.running.is_interrupted = true;
             let _ = ptrace::interrupt(self.running.tracee.thread());
         }

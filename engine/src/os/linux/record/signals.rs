@@ -8,6 +8,7 @@ use super::super::ptrace;
 use super::log::{Effect, Entry, Event, State, Written};
 use super::recorder::Recorder;
 use super::registers::Registers;
+use super::threads::thread::Thread;
 use super::tracee::{Stop, Tracee};
 use crate::ids::{Signal, ThreadId};
 use crate::os::ThreadEvent;
@@ -120,6 +121,21 @@ impl Held {
     }
 }
 
+impl Thread {
+    /// Holds a signal.
+    pub(super) fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) {
+        let is_waiting = self.held.iter().any(|held| held.signal == signal);
+        if signal >= FIRST_REAL_TIME || !is_waiting {
+            self.held.push(Held {
+                signal,
+                info,
+                is_sent: false,
+                is_seen: false,
+            });
+        }
+    }
+}
+
 impl Recorder {
     /// Sends the thread the signals that are held. Returns whether there are any.
     pub(super) fn send_held(&mut self) -> bool {
@@ -190,15 +206,7 @@ impl Recorder {
     }
 
     fn hold(&mut self, signal: i32, info: Option<[u8; SIGNAL_BYTES]>) {
-        let is_waiting = self.running.held.iter().any(|held| held.signal == signal);
-        if signal >= FIRST_REAL_TIME || !is_waiting {
-            self.running.held.push(Held {
-                signal,
-                info,
-                is_sent: false,
-                is_seen: false,
-            });
-        }
+        self.running.hold(signal, info);
         self.buffer.stop_next();
     }
 

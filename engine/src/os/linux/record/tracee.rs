@@ -121,6 +121,11 @@ pub fn poll_stop(pid: i32) -> io::Result<Option<(i32, Stop)>> {
     Ok(status.map(|(pid, status)| (pid, Stop::decode(pid, status))))
 }
 
+/// Returns a stop of a tracee that is there already, but not its end, which stays to be waited for.
+pub fn poll_stop_but_end(pid: i32) -> Option<Stop> {
+    ptrace::poll_stopped(pid).map(|status| Stop::decode(pid, status))
+}
+
 /// A traced thread of a process.
 pub struct Tracee {
     /// Its id, which is that of the process for the first thread.

@@ -1,6 +1,8 @@
 //! Executes the stub in this process: by a jump and a slot as in a recorded program, at the same
 //! addresses. There is no filter here, so the instruction of a slot makes its call, too.
 
+mod futex;
+
 use super::super::scratch;
 use super::jump;
 use super::layout::{self, RECORDS, TABLE, WRITABLE, word, word_at};
@@ -326,93 +328,12 @@ fn passing_program_makes_all_calls_in_slots() {
     assert_eq!(after.rcx, mapped.word(word::STOPPED) + 2);
 }
 
-/// The table of the waiting threads: the words that they wait for, and whether more wait.
-fn set_waiters(mapped: &Mapped, words: &[u64], are_more: bool) {
-    mapped.set(word::WOKEN, 0);
-    mapped.set(
-        word::WAITERS,
-        words.len() as u64 | u64::from(are_more) << 32,
-    );
-    for (nth, at) in words.iter().enumerate() {
-        mapped.set(word::WAITED + nth, *at);
-    }
-}
-
-fn wake(mapped: &Mapped, at: u64, count: u64) -> i64 {
-    let operation = stub::WAKE_PRIVATE as u64;
-    mapped.set(word::STOPPED, 0);
-    let after = mapped.call(libc::SYS_futex, [at, operation, count, 9, 10, 11]);
-    assert_eq!(after.rcx, NEXT, "without a stop");
-    after.rax as i64
-}
-
 #[test]
-fn threads_of_the_table_are_woken_in_their_order_once() {
-    let mapped = Mapped::with(Entry::Record);
-    let (one, other) = (0x5555_0000, 0x5555_0004);
-    set_waiters(&mapped, &[one, other, one, one], false);
-    assert_eq!(wake(&mapped, one, 1), 1);
-    assert_eq!(mapped.word(word::WOKEN), 0b0001);
-    assert_eq!(wake(&mapped, one, i32::MAX as u64), 2);
-    assert_eq!(mapped.word(word::WOKEN), 0b1101);
-    assert_eq!(wake(&mapped, one, 1), 0);
-    assert_eq!(wake(&mapped, other + 4, 1), 0);
-    assert_eq!(mapped.word(word::WOKEN), 0b1101);
-    let records = mapped.records();
-    let mut results = Vec::new();
-    let mut rest = &records[..];
-    while let Some(record) = Record::first(rest) {
-        assert_eq!(i64::from(record.number), libc::SYS_futex);
-        results.push(record.result);
-        rest = &rest[record.len..];
-    }
-    assert_eq!(results, [1, 2, 0, 0]);
-
-    mapped.set(word::ENTRY, Entry::Replay.addr());
-    mapped.set(word::END, mapped.word(word::NEXT));
-    mapped.set(word::NEXT, RECORDS);
-    set_waiters(&mapped, &[], false);
-    assert_eq!(wake(&mapped, one, 1), 1);
-    assert_eq!(wake(&mapped, one, 1), 2, "what the records say");
-}
-
-#[test]
-fn all_threads_of_a_full_table_can_be_woken() {
-    let mapped = Mapped::with(Entry::Record);
-    set_waiters(&mapped, &[0x5555_0000; layout::MOST_WAITERS], true);
-    assert_eq!(wake(&mapped, 0x5555_0000, 63), 63);
-    assert_eq!(wake(&mapped, 0x5555_0000, 1), 1);
-    assert_eq!(mapped.word(word::WOKEN), u64::MAX);
-}
-
-#[test]
-fn other_calls_of_futex_are_left_to_the_slot() {
-    let mapped = Mapped::with(Entry::Record);
-    let mut here = [7_u32; 2];
-    let at = here.as_mut_ptr() as u64;
-    let wake = stub::WAKE_PRIVATE as u64;
-    let wait = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64;
-    let calls = [
-        // More threads than the table has; a wait; a word that others may have, too; addresses that the
-        // kernel refuses; counts that it takes for others.
-        ([at, wake, 2, 0, 0, 0], true),
-        ([at, wait, 6, 0, 0, 0], false),
-        ([at, libc::FUTEX_WAKE as u64, 1, 0, 0, 0], false),
-        ([at + 1, wake, 1, 0, 0, 0], false),
-        ([1 << 63, wake, 1, 0, 0, 0], false),
-        ([at, wake, 0, 0, 0, 0], false),
-        ([at, wake, u64::from(u32::MAX), 0, 0, 0], false),
-    ];
-    for (arguments, are_more) in calls {
-        set_waiters(&mapped, &[at], are_more);
-        mapped.set(word::STOPPED, 0);
-        let after = mapped.call(libc::SYS_futex, arguments);
-        assert!(mapped.records().is_empty(), "{arguments:x?}");
-        assert_eq!(after.rcx, mapped.word(word::STOPPED) + 2);
-        assert_eq!(mapped.word(word::WOKEN), 0, "{arguments:x?}");
-    }
-    mapped.set(word::NEXT, RECORDS + layout::RECORDS_LEN - 8);
-    let after = mapped.call(libc::SYS_futex, [at, wake, 1, 0, 0, 0]);
-    assert_ne!(after.rcx, NEXT, "there is no room for a record");
-    assert_eq!(mapped.word(word::WOKEN), 0);
+fn calls_of_the_stub_are_where_the_filter_lets_them_pass() {
+    let code = stub::code();
+    let at = |addr: u64| &code[(addr - layout::STUB) as usize..][..4];
+    assert_eq!(at(layout::PASSED)[..2], jump::CALL);
+    // And `jmp rbp`.
+    assert_eq!(at(layout::PARKING), [0x0f, 5, 0xff, 0xe5]);
+    assert_eq!(at(stub::stop())[..2], jump::CALL);
 }

@@ -8,7 +8,7 @@
 
 use super::super::calls::{self, Class, Length, Output, Special};
 use super::layout::{ENTRIES, ENTRY_LEN};
-use super::stub::{WAKE_PRIVATE, kind};
+use super::stub::{WAIT_BITS_PRIVATE, WAIT_PRIVATE, WAKE_PRIVATE, kind};
 
 #[rustfmt::skip]
 const LISTED: &[libc::c_long] = &[
@@ -41,10 +41,12 @@ pub fn is_listed(number: i64) -> bool {
 }
 
 /// Returns whether an instruction that makes a call with these arguments is worth a jump: those of futex(2) that
-/// wait always stop, and most instructions do one or the other.
-pub fn is_worth(number: i64, arguments: &[u64; 6]) -> bool {
-    let is_wake = || arguments[1] as i32 == WAKE_PRIVATE;
-    is_listed(number) && (number != libc::SYS_futex || is_wake())
+/// wait stop unless threads are parked (`wants_waits`), and most instructions do one or the other.
+pub fn is_worth(number: i64, arguments: &[u64; 6], wants_waits: bool) -> bool {
+    let operation = arguments[1] as i32 & !libc::FUTEX_CLOCK_REALTIME;
+    let is_wait = || [WAIT_PRIVATE, WAIT_BITS_PRIVATE].contains(&operation);
+    let is_futex = || operation == WAKE_PRIVATE || wants_waits && is_wait();
+    is_listed(number) && (number != libc::SYS_futex || is_futex())
 }
 
 /// Returns which argument of a listed call is the address of its output.

@@ -15,6 +15,8 @@
 //! - A jump needs the code behind it. Where the debugger writes a patch there, the instruction is restored before.
 //! - A snapshot is not taken while the thread is in the stub. One that is taken between events has
 //!   records; a replay from it skips as many.
+//! - Threads that wait by futex(2), one after the other, are `parking` in the stub: so the program changes threads without
+//!   a stop. At the next stop the recorder takes the changes for the log, and the threads out.
 //! - What the stub writes to is mapped in the recorder, too (`shared`): at a stop it costs no system call to look.
 //! - The processes that the program starts have a copy of the stub, which leaves all calls to the slots.
 //!   Another program that it executes has none until it is prepared.
@@ -24,6 +26,7 @@ mod execution_tests;
 mod jump;
 pub mod layout;
 mod listed;
+mod parking;
 mod refill;
 mod segments;
 mod shared;
@@ -34,10 +37,12 @@ mod words;
 mod zones;
 
 pub use jump::{PUN_LEN, give_way};
-pub use layout::{NEXT_RECORD, PASSED_END, is_own, is_record};
+pub use layout::{MOST_WAITERS, NEXT_RECORD, PARKING_END, PASSED_END, is_own, is_record};
+pub use parking::ParkedWaiter;
 pub use refill::{Arrival, Refill};
 pub use segments::{Record, Segments};
 pub use stops::step_on;
+pub use words::damaged;
 
 use super::log::Log;
 use super::patches::Patches;
@@ -119,7 +124,7 @@ impl Buffer {
 
     /// At a stop for a system call: takes the records out, and moves a thread that a slot makes the call
     /// for to where the program would make it. If the instruction has stopped the program before,
-    /// replaces it. `patches`: those of the debugger. Returns the threads that the program has woken since the last
+    /// replaces it. `patches`: those of the debugger; `wants_waits`: threads may be parked soon. Returns the threads that the program has woken since the last
     /// event.
     ///
     /// # Errors
@@ -130,13 +135,14 @@ impl Buffer {
         registers: &mut Registers,
         log: &mut Log,
         patches: &Patches,
+        wants_waits: bool,
     ) -> io::Result<Vec<i32>> {
         let mut woken = Vec::new();
         if self.shared.is_none() {
             return Ok(woken);
         }
         if let Some(words) = self.take(log)? {
-            woken = self.take_woken(words.woken());
+            woken = self.woken();
             if refill::move_to_site(&words, registers) {
                 registers.write(head.thread());
             }
@@ -145,7 +151,7 @@ impl Buffer {
             self.enter_by(Entry::Record);
         }
         let site = registers.pc().wrapping_sub(CALL_LEN);
-        let is_worth = listed::is_worth(registers.number(), &registers.arguments());
+        let is_worth = listed::is_worth(registers.number(), &registers.arguments(), wants_waits);
         if !is_worth || !registers.is_long_mode() {
             return Ok(woken);
         }

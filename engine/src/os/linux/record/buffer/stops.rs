@@ -90,6 +90,7 @@ impl Recorder {
             &mut registers,
             &mut self.log,
             &self.patches,
+            self.turns.streak.is_going_on(),
         )?;
         self.wake_noted(woken);
         Ok(registers)

@@ -6,9 +6,10 @@
 //! - `record` lets the kernel make the call, with the arguments of the program, and adds a record of the
 //!   result and the output. A call that is not in the table, or for which there is no room, is left
 //!   to the slot, which makes it with a stop.
-//!   FUTEX_WAKE is made by the stub itself: it notes in the table of the waiting threads which are woken, for
-//!   the recorder, which lets them run when it is their turn. If that would take threads that are not in
-//!   the table, the call is left to the slot.
+//!   FUTEX_WAKE is made by the stub itself: it moves the threads from the table of those that wait to the queue of
+//!   those that are woken, for the recorder, which lets them run when it is their turn. If that would take threads
+//!   that are not in the table, the call is left to the slot. A wait is made by the stub, too, if the thread that runs
+//!   next is parked (`parking`).
 //! - `replay` takes the next record instead of a call, writes its output to the memory of the
 //!   program, and returns its result. Without a record it leaves the call to the slot. So a replay
 //!   does not repeat the decisions of the recording: it stops where that has stopped.
@@ -21,9 +22,10 @@
 //! instructions of the slots it has no state.
 
 use super::layout::{
-    self, ENTRIES, HEADER, MOST_OUTPUT, PASSED, RECORDS, RECORDS_LEN, STACK_END, STUB, TABLE, word,
-    word_at,
+    self, BLOCK_LEN, BLOCKS, CHANGE, CHANGE_WORDS, ENTRIES, HEADER, MOST_OUTPUT, MOST_WAITERS,
+    PASSED, RECORDS, RECORDS_LEN, SAVED, STACK_END, STUB, TABLE, block, word, word_at,
 };
+use std::ops::Range;
 
 /// How a call in the table writes to memory.
 pub mod kind {
@@ -37,7 +39,7 @@ pub mod kind {
     pub const BY_RESULT: u8 = 4;
     /// It does not, if the second argument is one of the requests whose bits the entry has.
     pub const BY_REQUEST: u8 = 5;
-    /// It does not. It is futex(2): the stub wakes threads of the table, and the kernel makes no call.
+    /// It does not. It is futex(2): the stub wakes threads of the table, or parks the thread.
     pub const WAKE: u8 = 6;
 
     /// Returns the bit of a request, as the stub computes it: there are bits for 0 to 15, and for 1024 to
@@ -54,226 +56,16 @@ pub mod kind {
 /// FUTEX_WAKE | FUTEX_PRIVATE_FLAG
 pub const WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 
+/// FUTEX_WAIT | FUTEX_PRIVATE_FLAG
+pub const WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+/// FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG
+pub const WAIT_BITS_PRIVATE: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+
 // In registers: ebx the entry of the table (kind, argument of the address, argument of the length,
 // mask of arguments that must be 0), rbp the size from the entry, r12 the length of the output.
 std::arch::global_asm!(
-    r#"
-    .pushsection .rodata.stillpoint_stub, "a", @progbits
-    .globl stillpoint_stub_begin, stillpoint_stub_end
-    .globl stillpoint_stub_record, stillpoint_stub_replay, stillpoint_stub_pass
-
-    .macro stillpoint_enter
-        mov qword ptr [{rsp}], rsp
-        mov esp, {stack}
-        pushfq
-        # Without the trap flag, which a step has set.
-        and dword ptr [rsp], 0xfffffeff
-        cld
-        mov qword ptr [{site}], rcx
-        mov qword ptr [{stopped}], r11
-        mov qword ptr [{number}], rax
-        mov qword ptr [{arguments}], rdi
-        mov qword ptr [{arguments} + 8], rsi
-        mov qword ptr [{arguments} + 16], rdx
-        mov qword ptr [{arguments} + 24], r10
-        mov qword ptr [{arguments} + 32], r8
-        mov qword ptr [{arguments} + 40], r9
-        mov qword ptr [{rbx}], rbx
-        mov qword ptr [{rbp}], rbp
-        mov qword ptr [{r12}], r12
-        cmp rax, {entries}
-        jae stillpoint_stub_leave
-        mov ebx, dword ptr [rax * 8 + {table}]
-        mov ebp, dword ptr [rax * 8 + {table} + 4]
-        test bl, bl
-        jz stillpoint_stub_leave
-    .endm
-
-    .macro stillpoint_restore
-        mov rbx, qword ptr [{rbx}]
-        mov rbp, qword ptr [{rbp}]
-        mov r12, qword ptr [{r12}]
-        mov rcx, qword ptr [{site}]
-    .endm
-
-    .macro stillpoint_unless_zero bit
-        test ecx, 1 << \bit
-        jz 8f
-        cmp qword ptr [{arguments} + 8 * \bit], 0
-        jne stillpoint_stub_leave
-    8:
-    .endm
-
-stillpoint_stub_begin:
-    # The filter lets the call pass that is at the beginning.
-    syscall
-    jmp 7f
-
-stillpoint_stub_record:
-    stillpoint_enter
-    mov ecx, ebx
-    shr ecx, 24
-    jz 2f
-    stillpoint_unless_zero 0
-    stillpoint_unless_zero 1
-    stillpoint_unless_zero 2
-    stillpoint_unless_zero 3
-    stillpoint_unless_zero 4
-    stillpoint_unless_zero 5
-2:
-    xor r12d, r12d
-    cmp bl, {no_output}
-    je 3f
-    cmp bl, {by_request}
-    je 9f
-    cmp bl, {wake}
-    je stillpoint_stub_wake
-    mov r12d, ebp
-    cmp bl, {fixed}
-    je 3f
-    mov ecx, ebx
-    shr ecx, 16
-    movzx ecx, cl
-    mov rcx, qword ptr [rcx * 8 + {arguments}]
-    cmp rcx, {most}
-    ja stillpoint_stub_leave
-    imul r12, rcx
-    cmp r12, {most}
-    ja stillpoint_stub_leave
-3:
-    mov rcx, qword ptr [{next}]
-    lea rcx, [rcx + r12 + {header} + 7]
-    cmp rcx, {records_end}
-    ja stillpoint_stub_leave
-    jmp stillpoint_stub_begin
-9:
-    mov ecx, dword ptr [{arguments} + 8]
-    cmp ecx, 16
-    jb 9f
-    sub ecx, 1024 - 16
-    cmp ecx, 16
-    jb stillpoint_stub_leave
-    cmp ecx, 32
-    jae stillpoint_stub_leave
-9:
-    bt ebp, ecx
-    jnc stillpoint_stub_leave
-    jmp 3b
-7:
-    test rax, rax
-    js 4f
-    cmp bl, {by_result}
-    jne 5f
-    mov rcx, rax
-    imul rcx, rbp
-    cmp rcx, r12
-    cmovb r12, rcx
-    jmp 5f
-4:
-    xor r12d, r12d
-5:
-stillpoint_stub_keep:
-    movzx ecx, bh
-    mov rsi, qword ptr [rcx * 8 + {arguments}]
-    test rsi, rsi
-    cmovz r12, rsi
-    mov rdi, qword ptr [{next}]
-    mov ecx, dword ptr [{number}]
-    mov dword ptr [rdi], ecx
-    mov dword ptr [rdi + 4], r12d
-    mov qword ptr [rdi + 8], rax
-    add rdi, {header}
-    mov ecx, r12d
-    rep movsb
-    add rdi, 7
-    and rdi, -8
-    mov qword ptr [{next}], rdi
-6:
-    mov rdi, qword ptr [{arguments}]
-    mov rsi, qword ptr [{arguments} + 8]
-    stillpoint_restore
-    mov r11, qword ptr [rsp]
-    popfq
-    mov rsp, qword ptr [{rsp}]
-    jmp rcx
-
-# All but rax, rcx, rbp and r12 is still the program's. The kernel would answer the same: what it
-# refuses is left to it.
-stillpoint_stub_wake:
-    cmp esi, {wake_private}
-    jne stillpoint_stub_leave
-    test dil, 3
-    jnz stillpoint_stub_leave
-    mov rax, rdi
-    shr rax, 47
-    jnz stillpoint_stub_leave
-    test edx, edx
-    jle stillpoint_stub_leave
-    mov rax, qword ptr [{next}]
-    add rax, {header}
-    cmp rax, {records_end}
-    ja stillpoint_stub_leave
-    xor eax, eax
-    xor ecx, ecx
-    mov rbp, qword ptr [{woken}]
-2:
-    cmp ecx, dword ptr [{waiters}]
-    jae 4f
-    cmp rdi, qword ptr [rcx * 8 + {waited}]
-    jne 3f
-    bts rbp, rcx
-    jc 3f
-    inc eax
-    cmp eax, edx
-    je 5f
-3:
-    inc ecx
-    jmp 2b
-4:
-    cmp dword ptr [{waiters} + 4], 0
-    jne stillpoint_stub_leave
-5:
-    # At once, for a recorder that looks meanwhile.
-    mov qword ptr [{woken}], rbp
-    xor r12d, r12d
-    jmp stillpoint_stub_keep
-
-stillpoint_stub_leave:
-    stillpoint_restore
-    mov rax, qword ptr [{number}]
-    mov r11, qword ptr [{stopped}]
-    popfq
-    mov rsp, qword ptr [{rsp}]
-    jmp r11
-
-stillpoint_stub_replay:
-    stillpoint_enter
-    mov r12, qword ptr [{next}]
-    cmp r12, qword ptr [{end}]
-    jae stillpoint_stub_leave
-    cmp eax, dword ptr [r12]
-    jne stillpoint_stub_leave
-    movzx ecx, bh
-    mov rdi, qword ptr [rcx * 8 + {arguments}]
-    mov ecx, dword ptr [r12 + 4]
-    mov rax, qword ptr [r12 + 8]
-    lea rsi, [r12 + {header}]
-    rep movsb
-    add rsi, 7
-    and rsi, -8
-    mov qword ptr [{next}], rsi
-    jmp 6b
-
-stillpoint_stub_pass:
-    mov qword ptr [{site}], rcx
-    mov qword ptr [{stopped}], r11
-    jmp r11
-stillpoint_stub_end:
-    .purgem stillpoint_enter
-    .purgem stillpoint_restore
-    .purgem stillpoint_unless_zero
-    .popsection
-    "#,
+    include_str!("stub.s"),
+    include_str!("stub_futex.s"),
     stack = const STACK_END,
     table = const TABLE,
     entries = const ENTRIES,
@@ -296,6 +88,28 @@ stillpoint_stub_end:
     rbp = const word_at(word::RBP),
     r12 = const word_at(word::R12),
     rsp = const word_at(word::RSP),
+    wait_private = const WAIT_PRIVATE,
+    wait_until = const WAIT_BITS_PRIVATE,
+    wait_until_real = const WAIT_BITS_PRIVATE | libc::FUTEX_CLOCK_REALTIME,
+    compare_requeue = const libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG,
+    futex = const libc::SYS_futex,
+    again = const -libc::EAGAIN,
+    change = const CHANGE,
+    change_words = const CHANGE_WORDS,
+    change_len = const HEADER + 8 * CHANGE_WORDS,
+    saved = const SAVED,
+    block_saved = const block::SAVED,
+    block_flags = const block::FLAGS,
+    block_number = const block::NUMBER,
+    block_len = const BLOCK_LEN,
+    blocks = const BLOCKS,
+    parks = const word_at(word::PARKS),
+    current = const word_at(word::CURRENT),
+    parked = const word_at(word::PARKED),
+    changes = const word_at(word::CHANGES),
+    most_waiters = const MOST_WAITERS,
+    woken_first = const word_at(word::WOKEN_FIRST),
+    woken_end = const word_at(word::WOKEN_END),
     woken = const word_at(word::WOKEN),
     waiters = const word_at(word::WAITERS),
     waited = const word_at(word::WAITED),
@@ -306,6 +120,10 @@ unsafe extern "C" {
     static stillpoint_stub_record: u8;
     static stillpoint_stub_replay: u8;
     static stillpoint_stub_pass: u8;
+    static stillpoint_stub_park: u8;
+    static stillpoint_stub_parked: u8;
+    static stillpoint_stub_park_end: u8;
+    static stillpoint_stub_stop: u8;
     static stillpoint_stub_end: u8;
 }
 
@@ -325,8 +143,29 @@ impl Entry {
             Entry::Replay => &raw const stillpoint_stub_replay,
             Entry::Pass => &raw const stillpoint_stub_pass,
         };
-        STUB + (at as u64 - (&raw const stillpoint_stub_begin) as u64)
+        address(at)
     }
+}
+
+/// Returns the address of a label of the stub in a recorded program.
+fn address(label: *const u8) -> u64 {
+    STUB + (label as u64 - (&raw const stillpoint_stub_begin) as u64)
+}
+
+/// The code of a thread that is parked, or runs again after that, besides the call at [`layout::PARKING`]. What it
+/// needs is in its block.
+pub fn park() -> Range<u64> {
+    address(&raw const stillpoint_stub_park)..address(&raw const stillpoint_stub_park_end)
+}
+
+/// Where a thread parks, whose block is in rbx.
+pub fn parked() -> u64 {
+    address(&raw const stillpoint_stub_parked)
+}
+
+/// The system call instruction by which a thread that was parked makes its call with a stop.
+pub fn stop() -> u64 {
+    address(&raw const stillpoint_stub_stop)
 }
 
 /// Returns the code of the stub, for the address [`STUB`].

@@ -2,7 +2,11 @@
 //! recorder has written to it, and what the program has noted in it since.
 
 use super::Buffer;
-use super::layout::{self, MOST_WAITERS, word};
+use super::layout::{MOST_WAITERS, word, word_at};
+use super::shared::Shared;
+
+/// The bits of an address in an entry of the table.
+const ADDRESS: u64 = (1 << 48) - 1;
 
 /// The waiting threads in the table, those that have waited longest first.
 #[derive(Default, PartialEq, Eq)]
@@ -22,20 +26,63 @@ impl Waiters {
         }
     }
 
-    /// Returns the words of the stub from [`word::WOKEN`] on: no thread is woken yet.
+    /// Returns the words of the stub from [`word::WAITERS`] on.
     fn words(&self) -> impl Iterator<Item = u64> {
-        const _: () = assert!(word::WAITERS == word::WOKEN + 1);
         const _: () = assert!(word::WAITED == word::WAITERS + 1);
         let waiters = self.shown.len() as u64 | u64::from(self.are_more) << 32;
-        let words = self.shown.iter().map(|it| it.1);
-        [0, waiters].into_iter().chain(words)
+        let entries = self.shown.iter().enumerate();
+        let entries = entries.map(|(number, (_, addr))| entry(number, *addr));
+        [waiters].into_iter().chain(entries)
     }
 
-    /// Returns the threads with these bits.
-    fn with(&self, bits: u64) -> Vec<i32> {
-        let all = self.shown.iter().enumerate();
-        let woken = all.filter(|(nth, _)| bits & 1 << nth != 0);
-        woken.map(|(_, (thread, _))| *thread).collect()
+    /// Returns the threads with these numbers, each once: the program may have written them.
+    fn with(&self, numbers: &[usize]) -> Vec<i32> {
+        let mut all = Vec::new();
+        for number in numbers {
+            if let Some((thread, _)) = self.shown.get(*number)
+                && !all.contains(thread)
+            {
+                all.push(*thread);
+            }
+        }
+        all
+    }
+}
+
+/// Returns the entry of the table for a thread.
+pub(super) fn entry(number: usize, addr: u64) -> u64 {
+    addr & ADDRESS | (number as u64) << ADDRESS.count_ones()
+}
+
+/// Returns the thread of an entry, and the address of the word that it waits for.
+pub(super) fn of_entry(entry: u64) -> (usize, u64) {
+    ((entry >> ADDRESS.count_ones()) as usize, entry & ADDRESS)
+}
+
+impl Shared {
+    /// Returns the queue of the threads that the program has woken, by their numbers.
+    pub(super) fn queue(&self) -> Vec<usize> {
+        let first = self.get(word_at(word::WOKEN_FIRST));
+        let len = self.get(word_at(word::WOKEN_END)).wrapping_sub(first);
+        let number = |nth: u64| {
+            let at = first.wrapping_add(nth) % MOST_WAITERS as u64;
+            let word = self.get(word_at(word::WOKEN + (at / 8) as usize));
+            usize::from((word >> (8 * (at % 8))) as u8)
+        };
+        (0..len.min(MOST_WAITERS as u64)).map(number).collect()
+    }
+
+    /// Writes the queue, of as many threads as there are numbers at most.
+    pub(super) fn set_queue(&self, numbers: &[usize]) {
+        for (nth, numbers) in numbers.chunks(8).take(MOST_WAITERS / 8).enumerate() {
+            let shifted = numbers.iter().enumerate();
+            let word = shifted.fold(0, |word, (nth, number)| {
+                word | (*number as u64) << (8 * nth)
+            });
+            self.set(word_at(word::WOKEN + nth), word);
+        }
+        self.set(word_at(word::WOKEN_FIRST), 0);
+        self.set(word_at(word::WOKEN_END), numbers.len() as u64);
     }
 }
 
@@ -51,27 +98,26 @@ impl Buffer {
             return;
         }
         self.has_taken_woken = false;
-        for (index, word) in (word::WOKEN..).zip(waiters.words()) {
-            shared.set(layout::word_at(index), word);
+        shared.set_queue(&[]);
+        for (index, word) in (word::WAITERS..).zip(waiters.words()) {
+            shared.set(word_at(index), word);
         }
         self.waiters = waiters;
     }
 
-    /// Returns the threads that the program has woken without a stop. They stay noted until
+    /// Returns the threads that the program has woken without a stop, in this order. They stay noted until
     /// [`Buffer::show_waiters`].
     pub fn woken(&mut self) -> Vec<i32> {
-        let bits = self.words().map_or(0, |words| words.woken());
-        self.take_woken(bits)
+        let Some(shared) = self.shared.as_ref().filter(|_| self.has_woken()) else {
+            return Vec::new();
+        };
+        self.has_taken_woken = true;
+        self.waiters.with(&shared.queue())
     }
 
-    pub(super) fn take_woken(&mut self, bits: u64) -> Vec<i32> {
-        self.has_taken_woken |= bits != 0;
-        self.waiters.with(bits)
-    }
-
-    /// Returns whether the program, which may run, has woken threads without a stop.
+    /// Returns whether the program, which may run, has woken threads without a stop that have not run since.
     pub fn has_woken(&self) -> bool {
-        self.words().is_some_and(|words| words.woken() != 0)
+        self.words().is_some_and(|words| words.has_woken())
     }
 }
 
@@ -85,22 +131,23 @@ mod tests {
         let full = waiters(MOST_WAITERS as i32);
         assert_eq!(full.shown.len(), MOST_WAITERS);
         assert!(!full.are_more);
-        assert_eq!(full.words().nth(1), Some(64));
+        assert_eq!(full.words().next(), Some(64));
         let more = waiters(MOST_WAITERS as i32 + 1);
         assert!(more.are_more && more.shown == full.shown);
-        assert_eq!(more.words().nth(1), Some(64 | 1 << 32));
+        assert_eq!(more.words().next(), Some(64 | 1 << 32));
         let two = waiters(2);
-        assert_eq!(two.words().collect::<Vec<_>>(), [0, 2, 64, 68]);
+        assert_eq!(two.words().collect::<Vec<_>>(), [2, 64, 68 | 1 << 48]);
+        assert_eq!(of_entry(68 | 1 << 48), (1, 68));
     }
 
     #[test]
-    fn bits_are_those_of_the_threads_in_the_table() {
+    fn numbers_are_those_of_the_threads_in_the_table() {
         let waiters = Waiters::of([(7, 64), (8, 68), (9, 64)].into_iter());
-        assert_eq!(waiters.with(0b101), [7, 9]);
-        assert_eq!(waiters.with(0), [0; 0]);
+        assert_eq!(waiters.with(&[2, 0]), [9, 7]);
+        assert_eq!(waiters.with(&[]), [0; 0]);
         assert_eq!(
-            waiters.with(u64::MAX << 3),
-            [0; 0],
+            waiters.with(&[3, 200, 1, 1]),
+            [8],
             "the program has written them"
         );
     }

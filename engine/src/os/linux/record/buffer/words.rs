@@ -58,9 +58,9 @@ impl Words {
         self.0[word::NEXT] == self.0[word::END]
     }
 
-    /// Returns which threads of the table the program has woken since the last event, as bits.
-    pub fn woken(&self) -> u64 {
-        self.0[word::WOKEN]
+    /// Returns whether threads are in the queue of those that the program has woken.
+    pub fn has_woken(&self) -> bool {
+        self.0[word::WOKEN_FIRST] != self.0[word::WOKEN_END]
     }
 
     /// Returns what the stub has saved for the call that it makes.

@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 
 const MAGIC: [u8; 16] = *b"stillpoint-rec\r\n";
 /// Changes with what the sections contain.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Magic and version.
 const PROLOGUE: usize = MAGIC.len() + 4;
 /// Kind, length, compressed length, checksum of the compressed bytes.

@@ -177,6 +177,23 @@ impl Futexes {
         self.is_changed = true;
     }
 
+    /// Threads wait for words as the stub has it, those that have waited longest first. One that waits for another word
+    /// than before, does so by any bits.
+    pub fn set_all(&mut self, all: impl Iterator<Item = (i32, u64)>) {
+        let bits = |thread: i32, word: u64| {
+            let mut before = self.waiters.iter();
+            let known = before.find(|it| it.thread == thread && it.word == word);
+            known.map_or(ANY, |it| it.bits)
+        };
+        let all = all.map(|(thread, word)| Waiter {
+            thread,
+            word,
+            bits: bits(thread, word),
+        });
+        self.waiters = all.collect();
+        self.is_changed = true;
+    }
+
     /// A thread does not wait any more.
     pub fn remove(&mut self, thread: i32) {
         self.waiters.retain(|it| it.thread != thread);

@@ -100,6 +100,29 @@ impl Scheduler {
         self.held.contains(&thread)
     }
 
+    /// Returns whether any thread waits for the debugger.
+    pub fn holds_any(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Another thread has begun to run.
+    pub fn begin(&mut self, now: Instant) {
+        self.begun = now;
+    }
+
+    /// Takes the threads that can run and do not, in their order.
+    pub fn take_ready(&mut self) -> Vec<i32> {
+        self.ready.drain(..).collect()
+    }
+
+    /// Adds threads that can run, before those that are there.
+    pub fn add_first(&mut self, threads: &[i32]) {
+        self.ready.retain(|it| !threads.contains(it));
+        for thread in threads.iter().rev() {
+            self.ready.push_front(*thread);
+        }
+    }
+
     /// Returns whether another thread could run.
     pub fn has_ready(&self) -> bool {
         self.ready.iter().any(|it| !self.is_held(*it))

@@ -5,7 +5,9 @@ use super::super::recorder::Recorder;
 use super::super::registers::Registers;
 use super::super::tracee::Stop;
 use super::futex::Futexes;
+use super::parking::Parked;
 use super::scheduler::Scheduler;
+use super::streak::Streak;
 use super::thread::{Outcome, Reason, Thread, Waiting};
 use crate::os::ThreadEvent;
 use crate::os::linux::ptrace;
@@ -31,6 +33,10 @@ pub struct Turns {
     pub has_sent_signals: bool,
     /// Whether the process exits: the ends of its threads come in any order.
     pub is_exiting: bool,
+    /// How often threads wait for words, one after the other.
+    pub streak: Streak,
+    /// The threads that are parked; `None`: none are.
+    pub parked: Option<Parked>,
 }
 
 impl Turns {
@@ -44,6 +50,8 @@ impl Turns {
             is_stepping: false,
             has_sent_signals: false,
             is_exiting: false,
+            streak: Streak::default(),
+            parked: None,
         }
     }
 
@@ -87,6 +95,9 @@ impl Recorder {
     /// The running thread waits at the start of a call, and another one runs.
     pub(in super::super) fn wait(&mut self, waiting: Waiting) -> io::Result<()> {
         self.log.push(Entry::of(&waiting.registers), Effect::Wait);
+        if matches!(waiting.reason, Reason::Word) {
+            self.turns.streak.waits();
+        }
         self.running.waiting = Some(waiting);
         self.turn()
     }
@@ -163,7 +174,7 @@ impl Recorder {
     }
 
     /// Makes another thread the running one.
-    fn switch_to(&mut self, next: i32) {
+    pub(super) fn switch_to(&mut self, next: i32) {
         // Threads that have ceased to wait are not in the table any more once they run.
         self.turns.futexes.change();
         if let Some(next) = self.others.remove(&next) {
@@ -204,6 +215,9 @@ impl Recorder {
         let pid = self.pid;
         let mut woken = Vec::new();
         let all = self.others.values_mut().chain([&mut self.running]);
+        let parked = self.turns.parked.as_ref();
+        let is_stopped = |pid: i32| parked.is_none_or(|parked| !parked.has(pid));
+        let all = all.filter(|thread| is_stopped(thread.tracee.pid));
         for thread in all.filter(|thread| thread.is_waiting()) {
             let signal = looks_for_signals && thread.tracee.has_pending_signal();
             if let Some(outcome) = ended(thread, now, signal, pid) {
