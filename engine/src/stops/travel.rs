@@ -18,7 +18,8 @@ const NEAR: u64 = 16;
 /// So many times as many before it, another one is kept first. If nothing is found from there, so many times
 /// as many again.
 const FARTHER: u64 = 64;
-/// After so many changes of watched data, each of which is a trap, a pass begins near the end.
+/// After so many changes of watched data, each of which is a trap, a pass begins near the end. If a breakpoint was hit
+/// so often, replays are kept before its last hit: those before that are often searched next.
 const HOT: u64 = 256;
 
 /// What is searched.
@@ -62,6 +63,8 @@ pub(crate) enum Phase {
     Near,
     /// Stops at this pass of that instruction, so that other passes begin closer to the end.
     Approach(Kept, u64),
+    /// Stops at this hit of the only breakpoint that is hit, to keep the place.
+    Before(Kept, BreakpointId, u64),
     /// Counts what is passed until the end.
     Count,
     /// Stops at the last of what was counted.
@@ -300,7 +303,9 @@ impl Search {
     pub fn targets(&self) -> BTreeMap<BreakpointId, u64> {
         match &self.phase {
             Phase::Last(awaited) | Phase::Order(awaited, _) => awaited.targets.clone(),
-            Phase::Anchor(id, number) => BTreeMap::from([(*id, *number)]),
+            Phase::Anchor(id, number) | Phase::Before(_, id, number) => {
+                BTreeMap::from([(*id, *number)])
+            }
             _ => BTreeMap::new(),
         }
     }
@@ -315,6 +320,7 @@ impl Search {
             Phase::Count => true,
             Phase::Near
             | Phase::Approach(..)
+            | Phase::Before(..)
             | Phase::Steps(_)
             | Phase::StepsAgain(_)
             | Phase::Return
@@ -345,6 +351,13 @@ impl Search {
                 Next::Keep(kept)
             }
             Phase::Near | Phase::Approach(..) => Next::Run,
+            Phase::Before(kept, id, _) if breakpoints.contains(id) => {
+                let kept = *kept;
+                self.is_kept(kept);
+                self.phase = Phase::Count;
+                Next::Keep(kept)
+            }
+            Phase::Before(..) => Next::Run,
             Phase::Count => {
                 self.others += u64::from(breakpoints.is_empty());
                 Next::Run
@@ -480,6 +493,10 @@ impl Search {
         if awaited == Awaited::default() {
             return self.earlier();
         }
+        if let Some(phase) = self.closer(&awaited) {
+            self.phase = phase;
+            return Next::Replay;
+        }
         self.phase = match self.goal {
             Goal::Step => Phase::Order(awaited, Vec::new()),
             Goal::Stop
@@ -510,8 +527,27 @@ impl Search {
         }
     }
 
+    /// Returns the phase that leads closer to the last stop, if a breakpoint is hit often before it, and nothing else
+    /// stops.
+    fn closer(&self, awaited: &Awaited) -> Option<Phase> {
+        let mut targets = awaited.targets.iter();
+        let (id, last) = targets.next()?;
+        if self.goal != Goal::Stop || targets.next().is_some() || awaited.other != 0 || *last < HOT
+        {
+            return None;
+        }
+        let far = last.checked_sub(NEAR * FARTHER).filter(|it| *it > 0);
+        match (self.base, far) {
+            (None, Some(number)) if !self.made.far => Some(Phase::Before(Kept::Far, *id, number)),
+            (None | Some(Kept::Far), _) if !self.made.near => {
+                Some(Phase::Before(Kept::Near, *id, last - NEAR))
+            }
+            _ => None,
+        }
+    }
+
     /// The replay that is shown is kept.
-    fn has_approached(&mut self, kept: Kept) {
+    fn is_kept(&mut self, kept: Kept) {
         self.base = Some(kept);
         match kept {
             Kept::Far => {
@@ -523,6 +559,11 @@ impl Search {
                 self.made.near = true;
             }
         }
+    }
+
+    /// The replay that is shown is kept, some passes of the instruction of the end before it.
+    fn has_approached(&mut self, kept: Kept) {
+        self.is_kept(kept);
         self.phase = match kept {
             Kept::Far if !self.made.near => Phase::Near,
             Kept::Far | Kept::Near => Phase::Count,

@@ -1,6 +1,6 @@
 //! Runs back: to breakpoints, watched data and exceptions.
 
-use super::{go, recorded, reverse, reverse_to_begin};
+use super::{go, recorded, return_to_present, reverse, reverse_to_begin};
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
@@ -185,4 +185,47 @@ fn searches_write_no_log_messages() {
     let messages = client.output("console").matches("value ").count();
     assert_eq!(messages, 4, "{}", client.output("console"));
     client.disconnect();
+}
+
+/// Replays are kept before the last of many hits; they serve the searches for those before, and no other ones.
+#[test]
+fn many_hits_are_met_one_by_one_in_reverse() {
+    let fixture = Fixture::of("c/travel_hot.c");
+    for (marker, all) in [("alone", 1000), ("together", 4000)] {
+        let mut client = recorded(&fixture, marker);
+        client.set_breakpoints(&fixture, &["hot"]);
+        for before in 1..=40 {
+            let event = reverse(&mut client);
+            client.select_thread(event["threadId"].as_i64().expect("a thread"));
+            assert_eq!(client.evaluate("passes"), (all - before).to_string());
+        }
+        // Forward, and back again over the same hits.
+        for _ in 0..3 {
+            let event = go(&mut client, "continue", &["breakpoint"]);
+            client.select_thread(event["threadId"].as_i64().expect("a thread"));
+        }
+        assert_eq!(client.evaluate("passes"), (all - 37).to_string());
+        for before in 38..=41 {
+            let event = reverse(&mut client);
+            client.select_thread(event["threadId"].as_i64().expect("a thread"));
+            assert_eq!(client.evaluate("passes"), (all - before).to_string());
+        }
+        // Few of them stop: what was kept is behind the one that is searched.
+        let condition = json!({"condition": "passes == 700 || passes == 20"});
+        client.set_breakpoints_with(&fixture, vec![("hot", condition)]);
+        for passes in ["700", "20"] {
+            let event = reverse(&mut client);
+            client.select_thread(event["threadId"].as_i64().expect("a thread"));
+            assert_eq!(client.evaluate("passes"), passes);
+        }
+        let hit = json!({"hitCondition": "% 300"});
+        client.set_breakpoints_with(&fixture, vec![("hot", hit)]);
+        return_to_present(&mut client);
+        for number in (1..=all / 300).rev().take(4) {
+            let event = reverse(&mut client);
+            client.select_thread(event["threadId"].as_i64().expect("a thread"));
+            assert_eq!(client.evaluate("passes"), (number * 300 - 1).to_string());
+        }
+        client.disconnect();
+    }
 }

@@ -48,6 +48,45 @@ fn last_of_the_last_hits_is_found() {
 }
 
 #[test]
+fn replays_are_kept_before_the_last_of_many_hits() {
+    let mut search = search(Goal::Stop, 4);
+    let stops = |search: &mut Search| search.on_stop(&[A], Led::Own, no_line);
+    assert_eq!(search.at_end(&hits(&[(A, 5000)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 5000 - 1024)]));
+    assert_eq!(stops(&mut search), Next::Keep(Kept::Far));
+    assert_eq!(search.from(), From::Kept(Kept::Far));
+    assert_eq!(search.at_end(&hits(&[(A, 1024)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 1024 - 16)]));
+    assert_eq!(stops(&mut search), Next::Keep(Kept::Near));
+    assert_eq!(search.at_end(&hits(&[(A, 16)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 16)]));
+    assert_eq!(stops(&mut search), Next::Found);
+    let both = Behind {
+        far: true,
+        near: true,
+    };
+    assert_eq!((search.behind(), search.counted(A)), (both, Some(16)));
+
+    // The next search begins there, and before that once there are no hits left.
+    let mut search = Search::new(Goal::Stop, search.end, 4, both, false);
+    assert_eq!(search.from(), From::Kept(Kept::Near));
+    assert_eq!(search.at_end(&hits(&[])), Next::Replay);
+    assert_eq!(search.from(), From::Kept(Kept::Far));
+    assert_eq!(search.at_end(&hits(&[(A, 1000)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 1000 - 16)]));
+    assert_eq!(stops(&mut search), Next::Keep(Kept::Near));
+    assert_eq!(search.at_end(&hits(&[(A, 16)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 16)]));
+}
+
+#[test]
+fn the_last_of_several_breakpoints_is_found_at_once() {
+    let mut search = search(Goal::Stop, 4);
+    assert_eq!(search.at_end(&hits(&[(A, 5000), (B, 1)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 5000), (B, 1)]));
+}
+
+#[test]
 fn last_hit_that_was_found_before_is_passed_over() {
     let mut search = search(Goal::Write, 4);
     search.skip_last();
