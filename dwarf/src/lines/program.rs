@@ -241,19 +241,17 @@ impl Program {
         })
     }
 
-    /// Returns the position of the code at an address of a group of rows. Behind the first instruction, no location
-    /// for breakpoints matters any more: that is the last row.
+    /// Returns the position of the code at an address of a group of rows. Behind the first instruction, the location for
+    /// breakpoints does not count if it is in another file: it is that of an inlined call without code.
     pub(crate) fn position(
         &self,
         info: &DebugInfo,
         group: RowGroup<'_>,
         addr: u64,
     ) -> Option<SourceLocation> {
-        let row = match addr == group.start {
-            true => group.last(),
-            false => group.rows.last(),
-        };
-        self.location(info, row?)
+        let (shown, last) = (group.last()?, group.rows.last()?);
+        let is_inlined = addr != group.start && last.file != shown.file && last.line != 0;
+        self.location(info, if is_inlined { last } else { shown })
     }
 
     /// Converts a group of rows to a [`LineRow`], clipped to `clip`.

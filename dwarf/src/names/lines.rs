@@ -93,8 +93,8 @@ pub(super) fn marks_of_line(
 impl Module {
     /// Returns the source position to show for `addr`. For code of line 0 (for example, several
     /// branches merged into one call) it is that of the nearest row before it in the same function
-    /// or inlined copy. Inside a row, as for a call, it is where the code comes from: an inlined call without code
-    /// that begins with the row does not count.
+    /// or inlined copy. Inside a row, as for a call, an inlined call from another file does not count that begins
+    /// with the row and has no code.
     pub fn place_at(&self, addr: FileAddr) -> Option<SourceLocation> {
         let position = self.info()?.position_at(addr.0)?;
         if position.is_some() {
