@@ -68,6 +68,9 @@ const HARMLESS: [i32; 8] = [
 impl Recorder {
     /// Keeps a copy of the stopped program if what it was stopped for may end it.
     pub(super) fn keep_ending(&mut self, event: ThreadEvent) {
+        if !self.keeps_ending || self.ended.is_some() {
+            return;
+        }
         let may_end = match event {
             ThreadEvent::Exiting(_) => true,
             ThreadEvent::Signal(Signal(number)) => {
@@ -75,7 +78,7 @@ impl Recorder {
             }
             _ => false,
         };
-        if !may_end || !self.keeps_ending || self.ended.is_some() {
+        if !may_end {
             return;
         }
         match self.ending_here() {
