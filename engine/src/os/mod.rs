@@ -57,7 +57,7 @@ pub use post_mortem::{Core, CoreFile};
 pub use processes::{MappedFile, Mapping, Processes};
 pub use recording::{
     CallOfRun, CallWithoutStop, KeptFor, OtherState, RecordFrom, RecordedCall, RecordingState,
-    Recordings, ReplayStop, RunDifference, SaveTo, Saved, SystemWrite, Word,
+    Recordings, ReplayStop, RunDifference, SaveTo, Saved, SnapshotPlace, SystemWrite, Word,
 };
 pub use registers::{ExtendedPart, ExtendedReader, RegisterSet};
 pub use safekeeping::{Duty, GuardedPatch, Safekeeping};

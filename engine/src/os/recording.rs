@@ -87,10 +87,21 @@ pub struct RecordingState {
     pub position: Option<usize>,
     /// Whether the program has had several threads in it.
     pub has_threads: bool,
-    /// The index of the next event of each snapshot of the program that runs now, oldest first.
-    pub snapshots: Vec<usize>,
+    /// The snapshots of the program that runs now, oldest first.
+    pub snapshots: Vec<SnapshotPlace>,
     /// How the last replay has differed from the recording, if it has.
     pub divergence: Option<Divergence>,
+}
+
+/// Where a snapshot was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SnapshotPlace {
+    /// The index of the next event.
+    pub next: usize,
+    /// A measure of the time that the recording took until then.
+    pub time: Duration,
+    /// Whether it was taken directly behind the event before: a replay that stops before the next one is there.
+    pub is_at_event: bool,
 }
 
 /// A stopped process that is to be recorded from here on.

@@ -3,14 +3,18 @@
 //! There is no clock: a place in the past is known as the last of something before another place. So a
 //! replay runs from a snapshot to the end of the search, and what was passed on the way is only
 //! counted; another replay from the same snapshot stops at the last that was counted. If there was
-//! none, a replay begins earlier.
+//! none, a replay begins earlier. It ends where the one before began, if that is at an event: a replay
+//! stops there at no cost. Another place it would have to look for all the time.
 
 mod numbers;
+mod pass;
 
 pub(crate) use numbers::{Hits, NumberedHit};
+pub(crate) use pass::{Awaited, Behind, From, Goal, Kept, Led, Next, Phase, Steps};
 
 use crate::ids::BreakpointId;
 use crate::inferior::Mark;
+use crate::os::SnapshotPlace;
 use std::collections::BTreeMap;
 
 /// So many passes of the instruction of the end before it, a replay is kept.
@@ -21,149 +25,10 @@ const FARTHER: u64 = 64;
 /// After so many changes of watched data, each of which is a trap, a pass begins near the end. If a breakpoint was hit
 /// so often, replays are kept before its last hit: those before that are often searched next.
 const HOT: u64 = 256;
-
-/// What is searched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Goal {
-    /// The last stop: at a breakpoint, an exception or watched data.
-    Stop,
-    /// The end of the last step: a statement is passed before it, and from there the program steps
-    /// forward.
-    Step,
-    /// The instruction before: the program steps to it from the last statement that is passed before it.
-    Instruction,
-    /// The last statement of the caller.
-    Caller,
-    /// The last change of watched data.
-    Write,
-    /// The last instruction that may have set a register.
-    Setter,
-    /// The event of the recording of this index.
-    Event(usize),
-    /// A hit of a breakpoint by its number since the recording began.
-    Hit(NumberedHit),
-    /// Nothing: log messages and tracepoints are evaluated from the start on.
-    Tell,
-}
-
-impl Goal {
-    /// Returns whether statements are searched, and not stops.
-    pub fn is_statement(self) -> bool {
-        matches!(
-            self,
-            Goal::Step | Goal::Instruction | Goal::Caller | Goal::Setter
-        )
-    }
-}
-
-/// What a pass of the search does.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
-    /// Counts how often the instruction of the end is passed, which is one place of many.
-    Near,
-    /// Stops at this pass of that instruction, so that other passes begin closer to the end.
-    Approach(Kept, u64),
-    /// Stops at this hit of the only breakpoint that is hit, to keep the place.
-    Before(Kept, BreakpointId, u64),
-    /// Counts what is passed until the end.
-    Count,
-    /// Stops at the last of what was counted.
-    Last(Awaited),
-    /// Finds the order in which statements were passed last: those so far.
-    Order(Awaited, Vec<BreakpointId>),
-    /// Stops at a pass of a statement, to step from there.
-    Anchor(BreakpointId, u64),
-    /// Counts the steps from there to the end.
-    Steps(Steps),
-    /// Steps again from there: the steps that are left.
-    StepsAgain(u32),
-    /// Stops where the function returns that was called there.
-    Return,
-    /// Shows again where it has run on from: it does not return before the end.
-    Called,
-}
-
-/// The steps that have ended.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Steps {
-    all: u32,
-    /// Those up to the last one that has led where a step back may lead.
-    wanted: u32,
-}
-
-/// Where a step has led, seen from the frame that a step back over begins in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Led {
-    /// To that frame.
-    Own,
-    /// To a frame that has called it.
-    Outer,
-    /// To another one, where no step back over leads.
-    Deeper,
-}
-
-/// Where the replay of a pass begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum From {
-    /// At a snapshot, by its index.
-    Snapshot(usize),
-    /// At a replay that is kept before the place where searches begin.
-    Kept(Kept),
-}
-
-/// A replay that is kept. The farther one is the earlier one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kept {
-    Far,
-    Near,
-}
-
-/// Which kept replays a place is behind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Behind {
-    pub far: bool,
-    pub near: bool,
-}
-
-/// Stops that are awaited; the last of them is the one that is searched.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Awaited {
-    /// The numbers of the hits of breakpoints.
-    pub targets: BTreeMap<BreakpointId, u64>,
-    /// The number of the last stop that is not at a breakpoint; 0: there is none.
-    pub other: u64,
-}
-
-/// What to do next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    /// Begin a replay for the phase, from the snapshot.
-    Replay,
-    /// Keep the place that is shown, and begin a replay for the phase there.
-    Keep(Kept),
-    /// Begin again from where the steps have begun.
-    ReplaySteps,
-    /// Show again the call that the function was entered by.
-    ShowCall,
-    /// There is nothing before the end of the search: the recording begins.
-    Begin,
-    /// The end of the search is what is searched.
-    End,
-    /// The breakpoint was hit only so often until the end of the search.
-    Fewer(u64),
-    /// What one replay has counted, another has not.
-    Lost,
-    /// The replay of log messages has ended: show again what was shown.
-    Told,
-    /// The place that is shown is the one.
-    Found,
-    /// Keep the place that is shown, and step from it.
-    Step,
-    /// Make another step.
-    StepOn,
-    /// Run on.
-    Run,
-}
+/// If nothing was found in this part of the recording, all of it is searched.
+const LAST: u32 = 8;
+/// Shorter passes are so many times as long as those before.
+const LONGER: u32 = 4;
 
 /// A search.
 #[derive(Debug)]
@@ -174,14 +39,22 @@ pub(crate) struct Search {
     pub phase: Phase,
     /// The index of the snapshot that passes begin at, or behind.
     pub first: usize,
+    /// That of the first pass.
+    after: usize,
     /// The kept replay that passes begin at; `None`: they begin at the snapshot.
     base: Option<Kept>,
     /// The kept replays before the end.
     behind: Behind,
     /// Those that this search has made.
     made: Behind,
-    /// By how many snapshots the next pass begins earlier.
-    stride: usize,
+    /// The snapshots of the recording.
+    snapshots: Vec<SnapshotPlace>,
+    /// Whether a pass that begins earlier may end where the one before began.
+    may_divide: bool,
+    /// The index of the snapshot that the passes end at; `None`: they end where the search does.
+    until: Option<usize>,
+    /// The hits between that snapshot and the end of the search.
+    later: BTreeMap<BreakpointId, u64>,
     /// Whether the instruction of the end can be counted.
     approaches: bool,
     /// How often it is passed from the snapshot to the end, if that was counted.
@@ -194,14 +67,20 @@ pub(crate) struct Search {
     skipped: u64,
     /// Stops in this pass that are not at breakpoints.
     others: u64,
-    /// The hits of breakpoints from the first snapshot to the end.
+    /// The hits of breakpoints in the last pass that has counted them.
     counted: BTreeMap<BreakpointId, u64>,
 }
 
 impl Search {
-    /// Begins a search from a place that is behind the snapshot `after` and these kept replays. `approaches`:
-    /// the instruction of the end can be counted, to keep others.
-    pub fn new(goal: Goal, end: Mark, after: usize, behind: Behind, approaches: bool) -> Search {
+    /// Begins a search in a recording with these snapshots, from a place that is behind the one of the index `after`
+    /// and these kept replays. `approaches`: the instruction of the end can be counted, to keep others.
+    pub fn new(
+        goal: Goal,
+        end: Mark,
+        (snapshots, after): (Vec<SnapshotPlace>, usize),
+        behind: Behind,
+        approaches: bool,
+    ) -> Search {
         Search {
             goal,
             end,
@@ -214,6 +93,7 @@ impl Search {
                 _ => Phase::Count,
             },
             first: after,
+            after,
             base: match behind {
                 Behind { near: true, .. } => Some(Kept::Near),
                 Behind { far: true, .. } => Some(Kept::Far),
@@ -223,7 +103,10 @@ impl Search {
             made: Behind::default(),
             from_snapshot: 0,
             far: NEAR * FARTHER,
-            stride: 1,
+            snapshots,
+            may_divide: matches!(goal, Goal::Stop | Goal::Write),
+            until: None,
+            later: BTreeMap::new(),
             approaches,
             goes_into_calls: false,
             skipped: 0,
@@ -237,9 +120,28 @@ impl Search {
         self.skipped = 1;
     }
 
-    /// Returns the hits of a breakpoint from the begin of the passes to the end, if it was counted.
+    /// Returns the hits of a breakpoint from the begin of the passes to the end of the search, if it was counted.
     pub fn counted(&self, id: BreakpointId) -> Option<u64> {
-        self.counted.get(&id).copied()
+        Some(*self.counted.get(&id)? + self.later_hits(id))
+    }
+
+    fn later_hits(&self, id: BreakpointId) -> u64 {
+        self.later.get(&id).copied().unwrap_or(0)
+    }
+
+    /// All passes end where the search does.
+    pub fn keep_undivided(&mut self) {
+        self.may_divide = false;
+    }
+
+    /// Returns the index of the event that passes end before; `None`: they end where the search does.
+    pub fn until(&self) -> Option<usize> {
+        Some(self.snapshots.get(self.until?)?.next)
+    }
+
+    /// The replay that is shown runs to where the search ends.
+    pub fn run_to_end(&mut self) {
+        self.until = None;
     }
 
     /// Begins a pass.
@@ -251,6 +153,8 @@ impl Search {
     pub fn begin_at_start(&mut self) {
         self.first = 0;
         self.base = None;
+        self.until = None;
+        self.later.clear();
     }
 
     /// Returns where the replay of the pass begins.
@@ -465,15 +369,21 @@ impl Search {
             }
             _ => return Next::Lost,
         }
-        let is_begin = self.first == 0 && self.base.is_none();
+        let is_begin = self.first == 0 && self.base.is_none() && self.until.is_none();
+        let until_end_of_pass = |(id, hits): (&BreakpointId, &Hits)| {
+            let later = self.later_hits(*id);
+            (*id, hits.before(later))
+        };
+        let hits: BTreeMap<BreakpointId, Hits> = hits.iter().map(until_end_of_pass).collect();
         if self.goal == Goal::Stop && !is_begin && hits.values().any(Hits::are_unknown) {
             self.begin_at_start();
             return Next::Replay;
         }
         let counted = hits.iter().map(|(id, hits)| (*id, hits.passed));
         self.counted = counted.collect();
+        let skipped = self.skipped.saturating_sub(self.later.values().sum());
         let last = |(id, hits): (&BreakpointId, &Hits)| {
-            let last = hits.last()?.checked_sub(self.skipped)?;
+            let last = hits.last()?.checked_sub(skipped)?;
             (last != 0).then_some((*id, last))
         };
         let awaited = Awaited {
@@ -606,11 +516,52 @@ impl Search {
             }
             None if self.first == 0 => return Next::Begin,
             None => {
-                self.first -= self.stride.min(self.first);
-                self.stride *= 2;
+                if self.may_divide && self.is_at_event(self.first) {
+                    self.divide();
+                }
+                self.first = self.earlier_begin();
             }
         }
         Next::Replay
+    }
+
+    fn is_at_event(&self, snapshot: usize) -> bool {
+        self.snapshots
+            .get(snapshot)
+            .is_some_and(|it| it.is_at_event)
+    }
+
+    /// Passes end where they have begun, as the hits there are known.
+    fn divide(&mut self) {
+        for (id, passed) in std::mem::take(&mut self.counted) {
+            *self.later.entry(id).or_default() += passed;
+        }
+        self.until = Some(self.first);
+    }
+
+    /// Returns the snapshot that the next pass begins at: the next one from which others end there, but none farther
+    /// than the length of the passes warrants.
+    fn earlier_begin(&self) -> usize {
+        let before = self.snapshots.get(..self.first).unwrap_or_default();
+        let at_event = before.iter().rposition(|it| it.is_at_event);
+        let at_event = at_event.filter(|_| self.may_divide).unwrap_or(0);
+        at_event.max(self.begin_of_longer(before))
+    }
+
+    /// Returns the snapshot that a pass begins at which is longer than the last one.
+    fn begin_of_longer(&self, before: &[SnapshotPlace]) -> usize {
+        let time = |index: usize| self.snapshots.get(index).map(|it| it.time);
+        let end = time(self.until.unwrap_or(self.after)).unwrap_or_default();
+        let made = end.saturating_sub(time(self.first).unwrap_or_default());
+        let all = end.saturating_sub(time(0).unwrap_or_default());
+        let mut length = all;
+        let mut shorter = all / LAST;
+        while shorter > made {
+            length = shorter;
+            shorter /= LONGER;
+        }
+        let is_far = |it: &SnapshotPlace| end.saturating_sub(it.time) >= length;
+        before.iter().rposition(is_far).unwrap_or(0)
     }
 }
 

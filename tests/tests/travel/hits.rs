@@ -73,6 +73,19 @@ fn hit_conditions_count_as_they_did() {
 }
 
 #[test]
+fn far_writes_are_met_one_after_the_other() {
+    let fixture = Fixture::of("c/travel_far.c");
+    let mut client = recorded(&fixture, "done");
+    client.set_breakpoints(&fixture, &[]);
+    watch(&mut client, "changed");
+    for number in (48..=60).rev() {
+        go(&mut client, "reverseContinue", &["data breakpoint"]);
+        assert_eq!(client.evaluate("changed"), number.to_string());
+    }
+    client.disconnect();
+}
+
+#[test]
 fn the_nearest_of_several_breakpoints_stops() {
     let fixture = Fixture::of("c/travel.c");
     let mut client = recorded(&fixture, "print");

@@ -50,7 +50,7 @@ impl Debugger {
         // What a search refuses, it has to refuse before another place is shown.
         self.begin_of_search(thread)?;
         let state = self.recording().unwrap_or_default();
-        let is_recorded = state.snapshots.iter().any(|next| *next < event);
+        let is_recorded = state.snapshots.iter().any(|it| it.next < event);
         if event > state.events || !is_recorded {
             let why = format!("the place behind system call {number} is not recorded");
             return Err(Error::NoSuchPast(why));
@@ -68,7 +68,7 @@ impl Debugger {
     pub fn go_to_event(&mut self, thread: ThreadId, event: usize) -> Result<(), Error> {
         let (at, after) = self.begin_of_search(thread)?;
         let state = self.recording().unwrap_or_default();
-        let passed = state.snapshots.partition_point(|next| *next < event);
+        let passed = state.snapshots.partition_point(|it| it.next < event);
         let Some(snapshot) = passed.checked_sub(1).filter(|_| event <= at.event) else {
             let why = "it is behind the shown place, or before the start of the program";
             return Err(Error::NoSuchPast(why.to_owned()));
@@ -77,6 +77,12 @@ impl Debugger {
         self.travel.behind = Default::default();
         self.begin_search(thread, at, after, Searched::of(Goal::Event(event)));
         Ok(())
+    }
+
+    /// Returns whether the replay of a search has come to the event that the pass ends before.
+    pub(super) fn is_at_end_of_pass(&self) -> bool {
+        let until = self.travel.search.as_ref().and_then(|it| it.search.until());
+        until == Some(self.inferior.os().next_event())
     }
 
     /// Returns whether the replay of a search has come to the event that is searched.

@@ -131,6 +131,9 @@ impl Debugger {
     /// that they have there first, which another replay counts if they matter.
     pub(super) fn on_found(&mut self, thread: ThreadId, reason: StopReason, shown: Shown) -> Vote {
         self.note_write(&reason);
+        if let Some(searching) = &mut self.travel.search {
+            searching.search.run_to_end();
+        }
         let runs_on = self.run_to_return(thread);
         if let Some(vote) = runs_on.or_else(|| self.run_out_of_call(thread)) {
             return vote;

@@ -218,7 +218,7 @@ impl Debugger {
         at.has_red_zone = self.may_use_red_zone(at.registers.pc());
         let last = state.snapshots.len().saturating_sub(1);
         // One whose event is passed is certainly before.
-        let passed = state.snapshots.partition_point(|next| *next < at.event);
+        let passed = state.snapshots.partition_point(|it| it.next < at.event);
         let after = match self.travel.after {
             Some(after) => after.max(passed.saturating_sub(1)).min(last),
             None => last,
@@ -423,6 +423,7 @@ impl Debugger {
             ReplayStop::Reached if self.is_at_searched_event() => {
                 self.on_found(thread, StopReason::Goto, Shown::default())
             }
+            ReplayStop::Reached if self.is_at_end_of_pass() => self.on_end_of_pass(thread),
             ReplayStop::Reached if self.is_at_end(thread) => self.on_end(thread),
             ReplayStop::Reached => {
                 let end = self.travel.end_of_replay().map(|(mark, _)| mark.registers);

@@ -120,7 +120,7 @@ impl Debugger {
         let thread = self.leave_for_search(thread);
         let (at, _) = self.begin_of_search(thread)?;
         let snapshots = self.recording().unwrap_or_default().snapshots;
-        let passed = snapshots.partition_point(|next| *next < event);
+        let passed = snapshots.partition_point(|it| it.next < event);
         self.travel.behind = Default::default();
         let goal = Searched::of(Goal::Event(event));
         self.set_up_search(thread, at, passed.saturating_sub(1), goal);
@@ -371,7 +371,7 @@ impl Debugger {
     pub(super) fn search_event(&mut self, thread: ThreadId, event: usize) -> Option<Vote> {
         let (at, _) = self.begin_of_search(thread).ok()?;
         let state = self.recording()?;
-        let passed = state.snapshots.partition_point(|next| *next < event);
+        let passed = state.snapshots.partition_point(|it| it.next < event);
         let snapshot = passed.checked_sub(1)?;
         self.travel.behind = Default::default();
         let searched = Searched::of(Goal::Event(event));

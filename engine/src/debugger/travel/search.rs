@@ -14,6 +14,7 @@ use crate::inferior::site::Owner;
 use crate::inferior::{Aside, Mark, ReplayFrom};
 use crate::os::KeptFor;
 use crate::stops::breakpoint::frame_places::FramePlace;
+use crate::stops::breakpoint::watch::WatchMechanism;
 use crate::stops::event::{Event, StopReason};
 use crate::stops::travel::{Behind, From, Goal, Hits, Kept, Led, Next, Search};
 use std::collections::BTreeMap;
@@ -114,11 +115,12 @@ impl Debugger {
         for (id, own) in self.hits_of_stop(thread, &shown.reason) {
             hits.entry(id).and_modify(|it| *it = it.saturating_sub(own));
         }
+        let snapshots = self.recording().unwrap_or_default().snapshots;
         let mut searching = Searching {
             search: Search::new(
                 searched.goal,
                 at,
-                after,
+                (snapshots, after),
                 self.travel.behind,
                 searched.near.is_some(),
             ),
@@ -135,6 +137,14 @@ impl Debugger {
             found: None,
             later: None,
         };
+        // A step over the call that a pass ends behind is not compared: it may have changed data.
+        let watches = self.stops.watches.all.values();
+        if watches
+            .map(|it| it.means)
+            .any(|it| it == WatchMechanism::Steps)
+        {
+            searching.search.keep_undivided();
+        }
         if searching.searched.skips_last {
             searching.search.skip_last();
         }
@@ -173,7 +183,10 @@ impl Debugger {
         self.travel.other_word = None;
         let event = match searching.search.goal {
             Goal::Event(event) => event,
-            _ => searching.search.end.event,
+            _ => {
+                let end = searching.search.end.event;
+                searching.search.until().unwrap_or(end)
+            }
         };
         // At statements, breakpoints would be in the way: a jump serves one owner.
         let search = &searching.search;
@@ -330,6 +343,7 @@ impl Debugger {
             (id, hits)
         });
         let hits = hits.collect();
+        tracing::debug!(?hits, "a pass has ended");
         let next = searching.search.at_end(&hits);
         self.go_on(next)
     }

@@ -14,6 +14,14 @@ pub(crate) struct Hits {
 }
 
 impl Hits {
+    /// Returns them for a pass that ends before so many of the hits until the end.
+    pub(super) fn before(self, later: u64) -> Hits {
+        Hits {
+            until_end: self.until_end.saturating_sub(later),
+            ..self
+        }
+    }
+
     /// Returns whether its numbers are not known unless the pass begins with the program.
     pub(super) fn are_unknown(&self) -> bool {
         self.passed > self.until_end && !matches!(self.stops, None | Some(HitCondition::Once))

@@ -1,6 +1,7 @@
 use super::*;
 use crate::ids::HitCondition;
 use crate::os::RegisterSet;
+use std::time::Duration;
 
 const A: BreakpointId = BreakpointId(1);
 const B: BreakpointId = BreakpointId(2);
@@ -12,7 +13,34 @@ fn search(goal: Goal, after: usize) -> Search {
         registers: RegisterSet::zeroed(),
         has_red_zone: true,
     };
-    Search::new(goal, end, after, Behind::default(), false)
+    Search::new(goal, end, snapshots(after), Behind::default(), false)
+}
+
+fn search_from(goal: Goal, snapshots: Vec<SnapshotPlace>) -> Search {
+    let last = snapshots.len() - 1;
+    let end = search(goal, 0).end;
+    Search::new(goal, end, (snapshots, last), Behind::default(), false)
+}
+
+/// Snapshots up to one of an index, which is that of the event that follows, too.
+fn snapshots(last: usize) -> (Vec<SnapshotPlace>, usize) {
+    ((0..=last).map(|nth| at_event(nth, nth)).collect(), last)
+}
+
+/// A snapshot before the event `next`, so many seconds after the first one.
+fn at_event(next: usize, seconds: usize) -> SnapshotPlace {
+    SnapshotPlace {
+        next,
+        time: Duration::from_secs(seconds as u64),
+        is_at_event: true,
+    }
+}
+
+fn between(next: usize, seconds: usize) -> SnapshotPlace {
+    SnapshotPlace {
+        is_at_event: false,
+        ..at_event(next, seconds)
+    }
 }
 
 fn hits(all: &[(BreakpointId, u64)]) -> BTreeMap<BreakpointId, Hits> {
@@ -68,7 +96,7 @@ fn replays_are_kept_before_the_last_of_many_hits() {
     assert_eq!((search.behind(), search.counted(A)), (both, Some(16)));
 
     // The next search begins there, and before that once there are no hits left.
-    let mut search = Search::new(Goal::Stop, search.end, 4, both, false);
+    let mut search = Search::new(Goal::Stop, search.end, snapshots(4), both, false);
     assert_eq!(search.from(), From::Kept(Kept::Near));
     assert_eq!(search.at_end(&hits(&[])), Next::Replay);
     assert_eq!(search.from(), From::Kept(Kept::Far));
@@ -93,19 +121,107 @@ fn last_hit_that_was_found_before_is_passed_over() {
     // Only that one is behind the snapshot.
     assert_eq!(search.at_end(&hits(&[(A, 1)])), Next::Replay);
     assert_eq!((search.first, search.phase.clone()), (3, Phase::Count));
-    assert_eq!(search.at_end(&hits(&[(A, 5)])), Next::Replay);
+    // The pass before ends there.
+    assert_eq!(search.at_end(&hits(&[(A, 4)])), Next::Replay);
     assert_eq!(search.targets(), BTreeMap::from([(A, 4)]));
 }
 
 #[test]
-fn search_goes_back_in_growing_strides() {
-    let mut search = search(Goal::Stop, 10);
+fn passes_end_at_the_event_that_the_one_before_began_at() {
+    // Snapshots behind the events 0, 10, 20 and 30, after 1 s each, and two at no event.
+    let mut snapshots: Vec<SnapshotPlace> = (0..4).map(|nth| at_event(10 * nth, nth)).collect();
+    snapshots.extend([between(32, 4), between(32, 5)]);
+    let mut search = search_from(Goal::Stop, snapshots);
+    let mut passes = vec![(search.first, search.until())];
+    while search.at_end(&hits(&[])) == Next::Replay {
+        passes.push((search.first, search.until()));
+    }
+    let expected = [
+        (5, None),
+        (4, None),
+        (3, None),
+        (2, Some(30)),
+        (1, Some(20)),
+        (0, Some(10)),
+    ];
+    assert_eq!(passes, expected);
+    assert_eq!(search.at_end(&hits(&[])), Next::Begin);
+}
+
+#[test]
+fn passes_that_end_nowhere_else_are_few() {
+    // After 800 ms, 700, 400, ... of a program that makes no calls.
+    let times = [0, 100, 400, 700, 780, 790, 797, 800];
+    let snapshots = times.map(|ms| SnapshotPlace {
+        next: 7,
+        time: Duration::from_millis(ms),
+        is_at_event: false,
+    });
+    let mut search = search_from(Goal::Stop, snapshots.to_vec());
     let mut begins = vec![search.first];
     while search.at_end(&hits(&[])) == Next::Replay {
+        assert_eq!(search.until(), None);
         begins.push(search.first);
     }
-    assert_eq!(begins, [10, 9, 7, 3, 0]);
+    // The lengths: at least 0.4, 1.6, 6.3, 25, 100 ms, and all.
+    let lengths = begins.iter().map(|nth| 800 - times[*nth]);
+    assert_eq!(lengths.collect::<Vec<_>>(), [0, 3, 10, 100, 800]);
     assert_eq!(search.at_end(&hits(&[])), Next::Begin);
+}
+
+#[test]
+fn statements_are_searched_up_to_the_end() {
+    let snapshots = (0..4).map(|nth| at_event(10 * nth, nth)).collect();
+    let mut search = search_from(Goal::Setter, snapshots);
+    while search.at_end(&hits(&[])) == Next::Replay {
+        assert_eq!(search.until(), None);
+    }
+    assert_eq!(search.first, 0);
+}
+
+#[test]
+fn hits_of_a_pass_are_numbered_without_the_later_ones() {
+    let exactly = |n| Some(HitCondition::Exactly(n));
+    // Of 100 hits, the last pass has 10, the one before 20: the 75th is the fifth of those.
+    let hits = |passed, nth| {
+        let (until_end, stops) = (100, exactly(nth));
+        let hits = Hits {
+            passed,
+            until_end,
+            stops,
+        };
+        BTreeMap::from([(A, hits)])
+    };
+    let mut search = search(Goal::Stop, 5);
+    assert_eq!(search.at_end(&hits(10, 75)), Next::Replay);
+    assert_eq!((search.first, search.until()), (4, Some(5)));
+    assert_eq!(search.at_end(&hits(20, 75)), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 5)]));
+    assert_eq!(search.counted(A), Some(30), "until the end of the search");
+    assert_eq!(search.on_stop(&[A], Led::Own, no_line), Next::Found);
+}
+
+#[test]
+fn breakpoint_whose_numbers_are_not_known_is_counted_from_the_begin_to_the_end() {
+    let unknown = |passed| {
+        let stops = Some(HitCondition::Exactly(3));
+        let until_end = 15;
+        let hits = Hits {
+            passed,
+            until_end,
+            stops,
+        };
+        BTreeMap::from([(A, hits)])
+    };
+    let mut search = search(Goal::Stop, 5);
+    assert_eq!(search.at_end(&unknown(10)), Next::Replay);
+    assert_eq!((search.first, search.until()), (4, Some(5)));
+    // With the later ones, these are more than it had.
+    assert_eq!(search.at_end(&unknown(10)), Next::Replay);
+    assert_eq!((search.first, search.until()), (0, None));
+    assert_eq!(search.at_end(&unknown(20)), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 3)]));
+    assert_eq!(search.counted(A), Some(20));
 }
 
 #[test]
@@ -208,7 +324,7 @@ fn line_that_began_before_the_snapshot_is_searched_earlier() {
 /// A search for a step whose end is passed so often.
 fn hot(behind: Behind, passed: u64) -> Search {
     let end = search(Goal::Step, 0).end;
-    let mut search = Search::new(Goal::Step, end, 3, behind, true);
+    let mut search = Search::new(Goal::Step, end, snapshots(3), behind, true);
     if !behind.near {
         assert!(search.approaches());
         assert_eq!(search.at_end(&hits(&[(A, passed)])), Next::Replay);

@@ -6,6 +6,7 @@ use super::family::Birth;
 use super::log::{Effect, Entry, MOST_BYTES, State, Written, read_outputs};
 use super::recorder::Recorder;
 use super::registers::{RESTART_BY_KERNEL, RESTARTS, Registers};
+use super::snapshots::Moment;
 use super::{mapping, own};
 use crate::os::ThreadEvent;
 use std::fs::File;
@@ -427,7 +428,7 @@ impl Recorder {
             let now = Instant::now();
             self.hash_last(now);
             if self.snapshots.is_due(now - self.begun) {
-                self.take_snapshot(false)?;
+                self.take_snapshot(Moment::Event)?;
             }
         }
         self.go_on_behind_call(false)

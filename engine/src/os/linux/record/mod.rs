@@ -168,7 +168,7 @@ fn save_to(recorded: &mut Recorded, to: &SaveTo) -> Result<Saved, String> {
     let ending = ending.filter(|ending| ending.is_end_of(&mut recorded.log));
     let end = place_of_end(ending.as_ref(), recorded.ended_early.as_ref(), recorded.end);
     let all = &recorded.snapshots.all;
-    let start = all.iter().rposition(|it| it.is_start).unwrap_or(0);
+    let start = all.iter().rposition(|it| it.is_start()).unwrap_or(0);
     let snapshots: Vec<_> = all.iter().skip(start).collect();
     let source = Source {
         process: recorded.process,

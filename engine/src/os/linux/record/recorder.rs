@@ -11,7 +11,7 @@ use super::log::{Effect, Log, Written};
 use super::patches::Patches;
 use super::processor::Processors;
 use super::replay::Replay;
-use super::snapshots::{Snapshot, Snapshots};
+use super::snapshots::{Moment, Snapshot, Snapshots};
 use super::threads::files::poll;
 use super::threads::names::Names;
 use super::threads::thread::Thread;
@@ -401,7 +401,7 @@ impl Recorder {
                     self.look_for_woken();
                     // A replay that began in code of the debugger would not be at a place of the program.
                     if self.snapshots.is_due(self.begun.elapsed()) && self.is_in_program_code()? {
-                        self.take_snapshot(false)?;
+                        self.take_snapshot(Moment::Interrupt)?;
                     }
                     let is_over = self.turns.takes_interrupt();
                     if !is_interrupting && (is_over || self.holds_signals()) {
@@ -476,17 +476,17 @@ impl Recorder {
         if self.has_threads() {
             self.buffer.expect_threads(&self.running.tracee)?;
         }
-        self.take_snapshot(true)
+        self.take_snapshot(Moment::Start)
     }
 
     /// Takes a snapshot of the stopped program. One that is no start may fail.
-    pub(super) fn take_snapshot(&mut self, is_start: bool) -> io::Result<()> {
+    pub(super) fn take_snapshot(&mut self, moment: Moment) -> io::Result<()> {
         let begun = Instant::now();
         let copy = self.copy();
         let now = self.begun.elapsed();
         let copy = match copy {
             Ok(copy) => copy,
-            Err(error) if is_start => return Err(error),
+            Err(error) if moment == Moment::Start => return Err(error),
             Err(error) => {
                 tracing::info!(%error, "no snapshot");
                 self.snapshots.delay(now);
@@ -503,7 +503,7 @@ impl Recorder {
             self.patches.now(),
             self.threads_now(),
             next,
-            is_start,
+            moment,
             now,
             begun.elapsed(),
             since,
@@ -527,7 +527,7 @@ impl Recorder {
     /// Returns the snapshots of the program that runs now, oldest first.
     pub fn snapshots_of_program(&self) -> impl Iterator<Item = &Snapshot> {
         let all = &self.snapshots.all;
-        let start = all.iter().rposition(|it| it.is_start).unwrap_or(0);
+        let start = all.iter().rposition(|it| it.is_start()).unwrap_or(0);
         all.iter().skip(start)
     }
 
@@ -571,7 +571,7 @@ impl Recorder {
         self.snapshots.all.clear();
         self.log.clear();
         self.running.boundary = None;
-        self.take_snapshot(true)
+        self.take_snapshot(Moment::Start)
     }
 
     /// Adds the hash of the state after the last event if it is due.

@@ -10,6 +10,7 @@ use super::log::Log;
 use super::recorder::Recorder;
 use super::registers::Registers;
 use super::replay::{Replay, Replayed};
+use super::snapshots::Snapshot;
 use super::stored::Stored;
 use super::tracee::{Stop, Tracee, poll_stop};
 use super::{buffer, difference};
@@ -110,7 +111,7 @@ impl Recording {
             snapshots: match &self.stored {
                 Some(stored) => stored.places(),
                 None => (self.recorder.snapshots_of_program())
-                    .map(|it| it.next)
+                    .map(Snapshot::taken_at)
                     .collect(),
             },
             divergence: self.divergence.clone(),

@@ -3,6 +3,7 @@
 use super::super::copy::ProcessCopy;
 use super::patches::Originals;
 use super::threads::copied::Copied;
+use crate::os::recording::SnapshotPlace;
 use std::time::Duration;
 
 /// The most snapshots.
@@ -17,6 +18,17 @@ const SHARE: u32 = 10;
 /// the least, and a third of that without one.
 const PER_FAULT: Duration = Duration::from_nanos(3_000);
 
+/// When a snapshot is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// The program, or the recording of it, begins.
+    Start,
+    /// The last event is that of a call that has ended.
+    Event,
+    /// It was interrupted anywhere.
+    Interrupt,
+}
+
 /// A snapshot.
 pub struct Snapshot {
     pub copy: ProcessCopy,
@@ -26,8 +38,7 @@ pub struct Snapshot {
     pub threads: Vec<Copied>,
     /// The index of the next event.
     pub next: usize,
-    /// The program begins here: it is kept.
-    pub is_start: bool,
+    moment: Moment,
     /// Time of the recording.
     at: Duration,
     /// Pages that the program has written to since, before the next snapshot.
@@ -42,10 +53,24 @@ impl Snapshot {
             patches: Originals::new(),
             threads,
             next,
-            is_start: false,
+            moment: Moment::Interrupt,
             at: Duration::ZERO,
             pages: 0,
         }
+    }
+
+    /// Returns where it was taken.
+    pub fn taken_at(&self) -> SnapshotPlace {
+        SnapshotPlace {
+            next: self.next,
+            time: self.at,
+            is_at_event: self.moment == Moment::Event,
+        }
+    }
+
+    /// Returns whether the program begins here: it is kept.
+    pub fn is_start(&self) -> bool {
+        self.moment == Moment::Start
     }
 }
 
@@ -72,7 +97,7 @@ impl Snapshots {
         patches: Originals,
         threads: Vec<Copied>,
         next: usize,
-        is_start: bool,
+        moment: Moment,
         now: Duration,
         cost: Duration,
         faults: u64,
@@ -85,7 +110,7 @@ impl Snapshots {
             patches,
             threads,
             next,
-            is_start,
+            moment,
             at: now,
             pages: 0,
         });
@@ -113,7 +138,8 @@ impl Snapshots {
         if self.all.len() <= MOST && pages <= MOST_PAGES {
             return None;
         }
-        let times: Vec<(Duration, bool)> = self.all.iter().map(|it| (it.at, it.is_start)).collect();
+        let times: Vec<(Duration, bool)> =
+            self.all.iter().map(|it| (it.at, it.is_start())).collect();
         to_drop(&times, now)
     }
 }

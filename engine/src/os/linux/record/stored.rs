@@ -16,7 +16,7 @@ use super::threads::thread::Thread;
 use super::{runs, signals};
 use crate::ids::{Signal, ThreadId};
 use crate::os::recording::{
-    HashEvents, ProgramEnd, RecordedCall, RunDifference, Saved, SystemWrite,
+    HashEvents, ProgramEnd, RecordedCall, RunDifference, Saved, SnapshotPlace, SystemWrite,
 };
 use crate::os::thread_state::SIGNAL_BYTES;
 use crate::os::{MappedFile, Resume, ThreadEvent};
@@ -26,6 +26,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What is behind the name of a file that was removed before the program ended.
 const DELETED: &[u8] = b" (deleted)";
@@ -47,9 +48,15 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Returns the index of the next event of each snapshot.
-    pub fn places(&self) -> Vec<usize> {
-        self.file.places().collect()
+    /// Returns where snapshots were taken. The file does not have their times: they count as equally long.
+    pub fn places(&self) -> Vec<SnapshotPlace> {
+        let places = self.file.places().zip(0..);
+        let places = places.map(|(next, nth)| SnapshotPlace {
+            next,
+            time: Duration::from_secs(nth),
+            is_at_event: false,
+        });
+        places.collect()
     }
 
     /// Begins a replay from a snapshot, by its index.
