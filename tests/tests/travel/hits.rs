@@ -73,6 +73,30 @@ fn hit_conditions_count_as_they_did() {
 }
 
 #[test]
+fn far_hits_have_the_numbers_that_they_had() {
+    let fixture = Fixture::of("c/travel_far.c");
+    let mut client = DapClient::spawn();
+    client.launch(&fixture, json!({"record": true}));
+    let hit = json!({"hitCondition": "% 19"});
+    client.set_breakpoints_with(&fixture, vec![("part", hit), ("done", json!({}))]);
+    client.configure();
+    for number in ["19", "38", "57"] {
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("number"), number);
+        client.continue_();
+    }
+    client.expect_stopped("breakpoint");
+    assert_eq!(values_back(&mut client, "number"), ["57", "38", "19"]);
+    for number in ["19", "38"] {
+        client.continue_();
+        client.expect_stopped("breakpoint");
+        assert_eq!(client.evaluate("number"), number, "forward");
+    }
+    return_to_present(&mut client);
+    client.disconnect();
+}
+
+#[test]
 fn far_writes_are_met_one_after_the_other() {
     let fixture = Fixture::of("c/travel_far.c");
     let mut client = recorded(&fixture, "done");

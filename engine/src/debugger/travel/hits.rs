@@ -108,7 +108,11 @@ impl Debugger {
         let decided = self.decide_without_calls(thread, pc, &owners);
         self.begin_counting(BTreeMap::new());
         self.evaluate_breakpoints(thread, pc, &owners, decided);
-        let mut hits = self.end_counting();
+        // What the program has counted itself was before.
+        let breakpoints = &mut self.stops.breakpoints;
+        let ids = breakpoints.all.keys();
+        let mut hits: BTreeMap<_, _> = ids.map(|id| (*id, breakpoints.hits(*id))).collect();
+        breakpoints.end_counting();
         if let StopReason::Data(ids, _) = reason {
             for id in ids {
                 hits.insert(*id, 1);
