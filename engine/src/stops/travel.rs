@@ -18,7 +18,7 @@ use crate::os::SnapshotPlace;
 use std::collections::BTreeMap;
 
 /// So many passes of the instruction of the end before it, a replay is kept.
-const NEAR: u64 = 16;
+const NEAR: u64 = 8;
 /// So many times as many before it, another one is kept first. If nothing is found from there, so many times
 /// as many again.
 const FARTHER: u64 = 64;
@@ -296,16 +296,8 @@ impl Search {
                 if !awaited.targets.is_empty() {
                     return Next::Run;
                 }
-                let anchor = anchor(order, line);
-                let number = anchor.and_then(|id| Some((id, self.counted(id)?)));
-                match number {
-                    Some((id, number)) => {
-                        self.phase = Phase::Anchor(id, number);
-                        Next::Replay
-                    }
-                    // All are of one line: it may have begun before.
-                    None => self.earlier(),
-                }
+                let order = std::mem::take(order);
+                self.begin_at_anchor(&order, line)
             }
             Phase::Anchor(id, _) if breakpoints.contains(id) => {
                 self.phase = Phase::Steps(Steps::default());
@@ -330,6 +322,49 @@ impl Search {
                     Next::StepOn
                 }
             }
+        }
+    }
+
+    /// The pass that has counted statements knows the order of its hits: no other one is needed for that. Returns what to
+    /// do, if these are all hits, oldest first, and the next pass would have found their order.
+    pub fn skip_order(
+        &mut self,
+        hits: &[BreakpointId],
+        line: impl Fn(BreakpointId) -> Option<u64>,
+    ) -> Option<Next> {
+        let Phase::Order(awaited, _) = &self.phase else {
+            return None;
+        };
+        let mut order: Vec<BreakpointId> = Vec::new();
+        for (id, passed) in &awaited.targets {
+            let known = hits.iter().filter(|it| *it == id).count();
+            if known as u64 != *passed {
+                return None;
+            }
+        }
+        for id in hits.iter().rev() {
+            if awaited.targets.contains_key(id) && !order.contains(id) {
+                order.push(*id);
+            }
+        }
+        order.reverse();
+        Some(self.begin_at_anchor(&order, line))
+    }
+
+    /// Statements were passed last in this order: the next pass leads to where the steps begin.
+    fn begin_at_anchor(
+        &mut self,
+        order: &[BreakpointId],
+        line: impl Fn(BreakpointId) -> Option<u64>,
+    ) -> Next {
+        let anchor = anchor(order, line);
+        match anchor.and_then(|id| Some((id, self.counted(id)?))) {
+            Some((id, number)) => {
+                self.phase = Phase::Anchor(id, number);
+                Next::Replay
+            }
+            // All are of one line: it may have begun before.
+            None => self.earlier(),
         }
     }
 

@@ -78,6 +78,11 @@ pub(super) struct Searching {
     pub later: Option<BTreeMap<BreakpointId, u64>>,
 }
 
+/// Returns what tells apart the line of a row, by the breakpoint that counts it.
+fn line_of(rows: &[Row], ids: &[BreakpointId], id: BreakpointId) -> Option<u64> {
+    Some(rows.get(ids.iter().position(|row| *row == id)?)?.line)
+}
+
 fn kept_for(kept: Kept) -> KeptFor {
     match kept {
         Kept::Far => KeptFor::Far,
@@ -308,6 +313,7 @@ impl Debugger {
         if let Some((reason, shown)) = found {
             return self.on_later_counted(reason, shown);
         }
+        let order = self.stops.breakpoints.counted_order().to_vec();
         let passes = self.end_counting();
         let Some(searching) = &mut self.travel.search else {
             return Vote::Stay;
@@ -345,6 +351,14 @@ impl Debugger {
         let hits = hits.collect();
         tracing::debug!(?hits, "a pass has ended");
         let next = searching.search.at_end(&hits);
+        let Searching {
+            search,
+            searched,
+            row_ids,
+            ..
+        } = searching.as_mut();
+        let line = |id| line_of(&searched.rows, row_ids, id);
+        let next = search.skip_order(&order, line).unwrap_or(next);
         self.go_on(next)
     }
 
@@ -378,7 +392,7 @@ impl Debugger {
         };
         let searching = self.travel.search.as_deref_mut()?;
         let (rows, row_ids) = (&searching.searched.rows, &searching.row_ids);
-        let line = |id| Some(rows.get(row_ids.iter().position(|row| *row == id)?)?.line);
+        let line = |id| line_of(rows, row_ids, id);
         let next = searching.search.on_stop(ids, led, line);
         let goal = searching.search.goal;
         match (next, goal) {

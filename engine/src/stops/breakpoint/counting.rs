@@ -15,7 +15,12 @@ pub(crate) struct Counting {
     targets: BTreeMap<BreakpointId, u64>,
     /// What the counted hits must not change.
     former: BTreeMap<BreakpointId, Former>,
+    /// The breakpoints of the hits that the debugger has counted, oldest first: the first ones.
+    order: Vec<BreakpointId>,
 }
+
+/// The order of more hits is not kept.
+const MOST_ORDERED: usize = 1 << 10;
 
 struct Former {
     hits: u64,
@@ -42,7 +47,11 @@ impl Breakpoints {
             (*id, former)
         });
         let former = former.collect();
-        self.counting = Some(Counting { targets, former });
+        self.counting = Some(Counting {
+            targets,
+            former,
+            order: Vec::new(),
+        });
     }
 
     /// Ends counting: hit counts and remarks are those of before. Without effect if nothing counts.
@@ -57,6 +66,22 @@ impl Breakpoints {
                 |former| (former.hits, former.evaluations),
             );
         }
+    }
+
+    /// Notes the order of hits while they are counted.
+    pub(super) fn note_order(&mut self, id: BreakpointId) {
+        if let Some(counting) = &mut self.counting
+            && counting.order.len() < MOST_ORDERED
+        {
+            counting.order.push(id);
+        }
+    }
+
+    /// Returns the breakpoints of the hits that were counted, oldest first, without those that the program has counted
+    /// itself: all, or the first ones.
+    pub(crate) fn counted_order(&self) -> &[BreakpointId] {
+        let counting = self.counting.as_ref();
+        counting.map_or(&[], |it| it.order.as_slice())
     }
 
     /// Sets how often a breakpoint was hit.

@@ -607,7 +607,9 @@ impl Breakpoints {
             return 0;
         };
         breakpoint.hits += 1;
-        breakpoint.hits
+        let hits = breakpoint.hits;
+        self.note_order(id);
+        hits
     }
 
     /// Resets the count: the program's counter takes over and already includes these hits.

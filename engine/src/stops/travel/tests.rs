@@ -80,31 +80,31 @@ fn replays_are_kept_before_the_last_of_many_hits() {
     let mut search = search(Goal::Stop, 4);
     let stops = |search: &mut Search| search.on_stop(&[A], Led::Own, no_line);
     assert_eq!(search.at_end(&hits(&[(A, 5000)])), Next::Replay);
-    assert_eq!(search.targets(), BTreeMap::from([(A, 5000 - 1024)]));
+    assert_eq!(search.targets(), BTreeMap::from([(A, 5000 - 512)]));
     assert_eq!(stops(&mut search), Next::Keep(Kept::Far));
     assert_eq!(search.from(), From::Kept(Kept::Far));
-    assert_eq!(search.at_end(&hits(&[(A, 1024)])), Next::Replay);
-    assert_eq!(search.targets(), BTreeMap::from([(A, 1024 - 16)]));
+    assert_eq!(search.at_end(&hits(&[(A, 512)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 512 - 8)]));
     assert_eq!(stops(&mut search), Next::Keep(Kept::Near));
-    assert_eq!(search.at_end(&hits(&[(A, 16)])), Next::Replay);
-    assert_eq!(search.targets(), BTreeMap::from([(A, 16)]));
+    assert_eq!(search.at_end(&hits(&[(A, 8)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 8)]));
     assert_eq!(stops(&mut search), Next::Found);
     let both = Behind {
         far: true,
         near: true,
     };
-    assert_eq!((search.behind(), search.counted(A)), (both, Some(16)));
+    assert_eq!((search.behind(), search.counted(A)), (both, Some(8)));
 
     // The next search begins there, and before that once there are no hits left.
     let mut search = Search::new(Goal::Stop, search.end, snapshots(4), both, false);
     assert_eq!(search.from(), From::Kept(Kept::Near));
     assert_eq!(search.at_end(&hits(&[])), Next::Replay);
     assert_eq!(search.from(), From::Kept(Kept::Far));
-    assert_eq!(search.at_end(&hits(&[(A, 1000)])), Next::Replay);
-    assert_eq!(search.targets(), BTreeMap::from([(A, 1000 - 16)]));
+    assert_eq!(search.at_end(&hits(&[(A, 500)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 500 - 8)]));
     assert_eq!(stops(&mut search), Next::Keep(Kept::Near));
-    assert_eq!(search.at_end(&hits(&[(A, 16)])), Next::Replay);
-    assert_eq!(search.targets(), BTreeMap::from([(A, 16)]));
+    assert_eq!(search.at_end(&hits(&[(A, 8)])), Next::Replay);
+    assert_eq!(search.targets(), BTreeMap::from([(A, 8)]));
 }
 
 #[test]
@@ -265,6 +265,20 @@ fn step_begins_at_the_last_statement_of_another_line() {
     assert_eq!(search.at_end(&hits(&[])), Next::ReplaySteps);
     assert_eq!(search.on_stop(&[], Led::Own, line), Next::StepOn);
     assert_eq!(search.on_stop(&[], Led::Own, line), Next::Found);
+}
+
+#[test]
+fn order_of_hits_that_is_known_needs_no_pass() {
+    let line = |id| Some(if id == C { 2 } else { 1 });
+    let counted = hits(&[(A, 1), (B, 2), (C, 2)]);
+    let mut search = search(Goal::Step, 1);
+    assert_eq!(search.at_end(&counted), Next::Replay);
+    let hits = [C, B, A, C, B];
+    assert_eq!(search.skip_order(&hits[1..], line), None, "not all");
+    assert_eq!(search.skip_order(&hits, line), Some(Next::Replay));
+    assert_eq!(search.targets(), BTreeMap::from([(C, 2)]));
+    assert_eq!(search.on_stop(&[C], Led::Own, line), Next::Step);
+    assert_eq!(search.skip_order(&hits, line), None, "of other passes");
 }
 
 #[test]
