@@ -1,6 +1,6 @@
 //! Runs back: to breakpoints, watched data and exceptions.
 
-use super::{go, recorded, return_to_present, reverse, reverse_to_begin};
+use super::{go, recorded, return_to_present, reverse, reverse_to_begin, step_back};
 use serde_json::{Value, json};
 use stillpoint_tests::{DapClient, Fixture};
 
@@ -153,6 +153,49 @@ fn watched_data_stops_at_its_last_write() {
         assert_eq!(client.function_names()[0], "add");
         assert_eq!(client.evaluate("before"), before);
         assert_eq!(client.evaluate("value"), value);
+    }
+    client.disconnect();
+}
+
+/// A stop at watched data hits the breakpoint at the next instruction, too.
+#[test]
+fn hits_at_watched_data_count_back_in_the_present() {
+    let fixture = Fixture::of("c/travel_watched.c");
+    let mut client = recorded(&fixture, "begin");
+    watch(&mut client, "early");
+    let third = json!({"hitCondition": "% 3"});
+    client.set_breakpoints_with(&fixture, vec![("passed", third)]);
+    for i in ["0", "1"] {
+        go(&mut client, "continue", &["data breakpoint"]);
+        client.expect_line(&fixture, "passed");
+        assert_eq!(client.evaluate("i"), i);
+    }
+    step_back(&mut client);
+    client.request_ok("setDataBreakpoints", json!({"breakpoints": []}));
+    let event = go(&mut client, "continue", &["data breakpoint"]);
+    let description = event["description"].as_str().unwrap_or_default();
+    assert!(!description.starts_with("In the past"), "{event}");
+    // Two hits were before, the second one here.
+    for i in ["2", "5", "8"] {
+        go(&mut client, "continue", &["breakpoint"]);
+        assert_eq!(client.evaluate("i"), i);
+    }
+    client.disconnect();
+}
+
+#[test]
+fn hits_at_watched_data_count_once_on_the_way_back() {
+    let fixture = Fixture::of("c/travel_watched.c");
+    let mut client = recorded(&fixture, "done");
+    client.set_breakpoints(&fixture, &["passed"]);
+    watch(&mut client, "early");
+    for i in (3..10).rev() {
+        go(&mut client, "reverseContinue", &["breakpoint"]);
+        assert_eq!(client.evaluate("i"), i.to_string());
+    }
+    for i in (0..3).rev() {
+        go(&mut client, "reverseContinue", &["data breakpoint"]);
+        assert_eq!(client.evaluate("i"), i.to_string());
     }
     client.disconnect();
 }

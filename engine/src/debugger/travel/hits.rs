@@ -121,6 +121,18 @@ impl Debugger {
         hits
     }
 
+    /// Counts the hits of breakpoints in code at the stop of the program itself, which is shown again: the replay that
+    /// has run there has not, and a change of watched data there may be one that nothing watches any more.
+    pub(super) fn count_hits_of_stop(&mut self, thread: ThreadId, reason: &StopReason) {
+        let hits = self.hits_of_stop(thread, reason);
+        for (id, own) in hits {
+            if !self.stops.watches.all.contains_key(&id) {
+                let hits = self.stops.breakpoints.hits(id);
+                self.stops.breakpoints.set_hits(id, hits + own);
+            }
+        }
+    }
+
     /// Returns whether the number of a hit decides whether a breakpoint stops.
     fn has_hit_conditions(&self) -> bool {
         let breakpoints = &self.stops.breakpoints;

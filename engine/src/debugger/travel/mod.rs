@@ -522,6 +522,7 @@ impl Debugger {
                 | StopReason::Entry
                 | StopReason::Goto
         ) {
+            self.count_hits_of_stop(thread, &reason);
             return Vote::stop(reason);
         }
         // The stop was of the debugger's making: what there is now at its place decides.

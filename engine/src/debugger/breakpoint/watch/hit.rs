@@ -90,6 +90,8 @@ impl Debugger {
         let owners = self.owners_at(pc);
         let decided = self.decide_without_calls(thread, pc, &owners);
         let breakpoint = self.evaluate_breakpoints(thread, pc, &owners, decided);
+        // A search may run on from here: they are not hit again then.
+        self.mark_passed(thread);
         fold_access(hits, problem, breakpoint)
     }
 
