@@ -39,6 +39,10 @@ pub struct Recording {
     /// Why it has ended before the program, if it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// Why a replay was not shown or not like it, if that has happened: the way that needed it has ended where it
+    /// began, or in the present. Of several, the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<String>,
 }
 
 /// Arguments of `stillpoint/systemCalls`.

@@ -61,6 +61,7 @@ pub fn recording(session: &Session) -> Option<protocol::Recording> {
             .filter(|_| session.debugger.is_in_replay())
             .map(|position| position as u64),
         ended: state.ended,
+        divergence: session.debugger.divergence().map(str::to_owned),
     })
 }
 

@@ -5,12 +5,15 @@ use super::report::StopReport;
 use super::{print, print_json, print_report, set_breakpoints, settings, show_output};
 use crate::client::ClientError;
 use crate::protocol::{EvaluateArguments, Event, StoppedEventBody, ThreadArguments};
-use crate::requests::{Continue, Evaluate, Launch, ReverseContinue};
+use crate::requests::{Continue, Evaluate, Launch, NoArguments, PastStops, ReverseContinue};
 use crate::session::past::IN_THE_PAST;
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// The exit status if a replay was not like the recording.
+const FAILED: u8 = 1;
 
 /// Options of `stillpoint replay`.
 #[derive(Args, Debug)]
@@ -51,11 +54,17 @@ async fn session(driver: &mut Driver, options: &Options) -> Result<u8, ClientErr
         while stopped.reason != "entry" {
             driver.client.request::<ReverseContinue>(&thread).await?;
             stopped = next_stop(driver, options).await?;
+            if has_diverged(driver).await? {
+                return Ok(FAILED);
+            }
         }
         set_breakpoints(driver, &options.breaks).await?;
         loop {
             driver.client.request::<Continue>(&thread).await?;
             stopped = next_stop(driver, options).await?;
+            if has_diverged(driver).await? {
+                return Ok(FAILED);
+            }
             if !is_in_past(&stopped) {
                 break;
             }
@@ -94,6 +103,13 @@ async fn next_stop(
             _ => {}
         }
     }
+}
+
+/// Returns whether a replay was not like the recording: the stop is then where the way began, or in the present, and
+/// the output of the server has said why.
+async fn has_diverged(driver: &Driver) -> Result<bool, ClientError> {
+    let past = driver.client.request::<PastStops>(&NoArguments {}).await?;
+    Ok(past.recording.is_some_and(|it| it.divergence.is_some()))
 }
 
 async fn print_stop(

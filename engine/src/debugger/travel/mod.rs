@@ -69,6 +69,8 @@ pub(crate) struct Travel {
     not_compared: Vec<LoadAddr>,
     /// Whether the debugger has changed the program at this stop.
     is_changed: bool,
+    /// Why a replay was not shown, or was not like the recording; of several, the last one.
+    divergence: Option<String>,
     /// Notes that were sent to the client: each is sent once.
     noted: BTreeSet<&'static str>,
 }
@@ -451,7 +453,7 @@ impl Debugger {
                     ),
                     _ => "a replay did not come to the place where the program is".to_owned(),
                 };
-                self.fail_replay(&why)
+                self.diverge(&why)
             }
         }
     }
@@ -558,11 +560,6 @@ impl Debugger {
             Some(_) if matches!(reason, StopReason::Data(..)) => reason,
             Some(reason) => reason,
         }
-    }
-
-    /// Gives up a replay that cannot be made.
-    fn cannot_show(&mut self, why: &dyn std::fmt::Display) -> Vote {
-        self.fail_replay(&format!("the past cannot be shown: {why}"))
     }
 
     /// Says at a stop, once, why the recording has ended before the program.

@@ -74,6 +74,23 @@ impl Debugger {
         self.inferior.os_mut().end_kept_replay(KeptFor::Begin);
     }
 
+    /// Returns why a replay was not shown, or was not like the recording, if that has happened: the way that needed it
+    /// has then ended where it began, or in the present. Of several, the last one.
+    pub fn divergence(&self) -> Option<&str> {
+        self.travel.divergence.as_deref()
+    }
+
+    /// Gives up a replay that cannot be made.
+    pub(super) fn cannot_show(&mut self, why: &dyn std::fmt::Display) -> Vote {
+        self.diverge(&format!("the past cannot be shown: {why}"))
+    }
+
+    /// Gives up a replay that is not like the recording, or that cannot be made.
+    pub(super) fn diverge(&mut self, why: &str) -> Vote {
+        self.travel.divergence = Some(why.to_owned());
+        self.fail_replay(why)
+    }
+
     /// Gives up a way back, and says why: the place is shown that it began at.
     pub(super) fn fail_replay(&mut self, why: &str) -> Vote {
         self.emit(Event::Note(format!("{why}\n")));

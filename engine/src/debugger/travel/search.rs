@@ -473,7 +473,7 @@ impl Debugger {
                     "the breakpoint was hit {times} since the recording began"
                 ))
             }
-            Next::Lost => self.fail_replay("what was counted in one replay was not in another"),
+            Next::Lost => self.diverge("what was counted in one replay was not in another"),
             Next::Found => {
                 let shown = Shown {
                     hidden: Some(self.inlined_not_entered()),
