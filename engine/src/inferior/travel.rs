@@ -241,7 +241,10 @@ impl Inferior {
         let (Some(threads), Some(process)) = (self.os.replay_threads(), &mut self.process) else {
             return;
         };
-        process.threads.retain(|thread, _| threads.contains(thread));
+        // A trial has the others only where it was made.
+        if self.trial.is_none() {
+            process.threads.retain(|thread, _| threads.contains(thread));
+        }
         for thread in threads {
             process.threads.entry(thread).or_insert_with(|| Thread {
                 run: RunState::Stopped,
@@ -358,14 +361,17 @@ impl Inferior {
     }
 
     /// If the program is recorded, or a replay is shown: shows a copy instead, until the thread runs as the
-    /// program. Functions are called and memory is changed in the copy.
+    /// program. Functions are called and memory is changed in the copy, which has this thread alone: a copy for
+    /// another thread is ended.
     ///
     /// # Errors
     /// The system has no memory or processes left.
     pub(crate) fn begin_trial(&mut self, thread: ThreadId) -> Result<(), String> {
-        if !self.os.is_recording() || self.trial.is_some() {
+        let is_begun = self.trial_thread() == Some(thread);
+        if !self.os.is_recording() || is_begun {
             return Ok(());
         }
+        self.end_trial();
         self.write_registers(thread);
         // What a jump leads to would have to be the same in both.
         self.end_all_jumps();
@@ -403,6 +409,11 @@ impl Inferior {
     /// Returns whether a copy is shown that is not the program.
     pub(crate) fn is_trial(&self) -> bool {
         self.trial.is_some()
+    }
+
+    /// Returns the thread that the copy which is shown was made for, if one is.
+    pub(crate) fn trial_thread(&self) -> Option<ThreadId> {
+        Some(self.trial.as_ref()?.thread)
     }
 
     /// The thread is that of another process now, at the same place.

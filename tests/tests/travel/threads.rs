@@ -171,6 +171,34 @@ fn steps_back_stay_in_their_thread() {
     client.disconnect();
 }
 
+/// It runs in a copy, which has the thread that calls it alone.
+#[test]
+fn a_called_function_leaves_the_other_threads() {
+    let fixture = Fixture::of(SOURCE);
+    let mut client = recorded(&fixture, "release");
+    let main = client.thread();
+    let present = thread_ids(&mut client);
+    assert_eq!(present.len(), 4);
+    client.set_breakpoints(&fixture, &["create"]);
+    for is_past in [false, true] {
+        let all = thread_ids(&mut client);
+        for thread in [main, all[all.len() - 1], main] {
+            client.select_thread(thread);
+            assert_eq!(client.evaluate("(int)toupper('a')"), "65");
+            assert_eq!(thread_ids(&mut client), all);
+        }
+        if !is_past {
+            let event = reverse(&mut client);
+            select(&mut client, &event);
+        }
+    }
+    return_to_present(&mut client);
+    assert_eq!(thread_ids(&mut client), present);
+    client.set_breakpoints(&fixture, &[]);
+    assert_eq!(run_to_end(&mut client), 0);
+    assert_eq!(client.output("stdout"), "15 60 1\n");
+}
+
 fn pc(client: &mut DapClient) -> u64 {
     let frame = client.top_frame();
     let text = frame["instructionPointerReference"].as_str();

@@ -211,10 +211,7 @@ impl Debugger {
             let why = format!("the recording has ended: {why}");
             return Err(Error::NoSuchPast(why));
         }
-        if self.threads.values().any(|it| !it.suspended.is_empty()) {
-            let why = "a function that was called from the console has not returned";
-            return Err(Error::NoSuchPast(why.to_owned()));
-        }
+        self.check_suspended()?;
         self.settle_change();
         let mut at = self.inferior.mark(thread).ok_or(Error::NotStopped)?;
         at.has_red_zone = self.may_use_red_zone(at.registers.pc());
@@ -255,12 +252,25 @@ impl Debugger {
         true
     }
 
+    /// # Errors
+    /// A function that was called from the console is stopped.
+    fn check_suspended(&self) -> Result<(), Error> {
+        if self.threads.values().all(|it| it.suspended.is_empty()) {
+            return Ok(());
+        }
+        let why = "a function that was called from the console has not returned";
+        Err(Error::NoSuchPast(why.to_owned()))
+    }
+
     /// Lets functions be called and values be changed in a copy, if the program is recorded: it shall not
     /// do what a replay would not.
     ///
     /// # Errors
-    /// The system has no memory or processes left.
+    /// The system has no memory or processes left, or a function that was called in another thread is stopped.
     pub(crate) fn begin_trial(&mut self, thread: ThreadId) -> Result<(), Error> {
+        if self.inferior.trial_thread().is_some_and(|of| of != thread) {
+            self.check_suspended()?;
+        }
         if self.is_recording() {
             self.note_once(TRIED);
         }
