@@ -1,8 +1,12 @@
 //! Programs with threads: a file shows them all, where it ends and at each place before.
 
 use super::{go, opened, place_for_file, record, shown};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use stillpoint_tests::{DapClient, Fixture};
 
 const SOURCE: &str = "c/record/threads/stored.c";
@@ -273,4 +277,78 @@ fn saved_recording_from_a_stop_on_asks_for_times_as_before() {
     client.expect_stopped("end of recording");
     assert_eq!(client.evaluate("results"), results);
     client.disconnect();
+}
+
+/// Returns whether each thread of a stopped process is about to make a system call that waits.
+fn are_waiting(pid: i32) -> bool {
+    const CALLS: [i64; 2] = [libc::SYS_read, libc::SYS_futex];
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process");
+    let mut calls = tasks.map(|task| {
+        let task = task.expect("a thread").path();
+        fs::read_to_string(task.join("syscall")).expect("its call")
+    });
+    calls.all(|call| {
+        let number = call.split(' ').next().and_then(|it| it.parse().ok());
+        number.is_some_and(|number| CALLS.contains(&number))
+    })
+}
+
+#[test]
+fn pause_while_all_threads_wait_is_saved() {
+    let fixture = Fixture::of("c/record/threads/asleep.c");
+    for (arguments, count) in [(json!([]), 3), (json!(["first"]), 2)] {
+        let (folder, file) = place_for_file();
+        let path = folder.path().join("input");
+        mkfifo(&path, Mode::S_IRWXU).expect("a FIFO");
+        let mut input = OpenOptions::new();
+        // For both ends: opening does not wait.
+        let input = input.read(true).write(true).open(&path);
+        let mut input = input.expect("the FIFO");
+        let mut live = DapClient::spawn();
+        let settings = json!({
+            "record": true, "args": arguments, "stdio": [path, null, null],
+        });
+        live.launch(&fixture, settings);
+        live.configure();
+        live.pause();
+        while threads(&mut live).len() < count || !are_waiting(live.debuggee_pid()) {
+            live.continue_();
+            live.pause();
+        }
+        let all = threads(&mut live);
+        let mut stacks = BTreeMap::new();
+        for (name, thread) in &all {
+            stacks.insert(name.clone(), functions(&mut live, *thread));
+        }
+        let save = format!(":recording save {}", file.display());
+        shown(&mut live, &save).expect("a file");
+        // A function is called in a copy, by a thread that waits.
+        for thread in all.values() {
+            live.select_thread(*thread);
+            assert_eq!(live.evaluate("twice(21)"), "42");
+        }
+        assert!(are_waiting(live.debuggee_pid()));
+        // The program goes on as if nothing had been.
+        input.write_all(b"A").expect("the FIFO");
+        live.set_breakpoints(&fixture, &["told"]);
+        live.continue_();
+        let event = live.expect_stopped("breakpoint");
+        live.select_thread(event["threadId"].as_i64().expect("a thread"));
+        assert_eq!(live.evaluate("heard"), "65 'A'");
+        go(&mut live, "continue", &["exit"]);
+        live.continue_();
+        assert_eq!(live.expect_exit(), 4);
+        assert_eq!(live.output("stdout"), "told A\n");
+
+        let (mut client, _) = opened(&file, json!({}), &["end of recording"]);
+        let again = threads(&mut client);
+        assert_eq!(again.len(), count);
+        for (name, thread) in &again {
+            assert_eq!(functions(&mut client, *thread), stacks[name], "{name}");
+        }
+        client.set_function_breakpoints(&["await"]);
+        go(&mut client, "reverseContinue", &["function breakpoint"]);
+        go(&mut client, "continue", &["end of recording"]);
+        client.disconnect();
+    }
 }

@@ -1,7 +1,7 @@
 //! Records a program: each system call is a stop, and an event of the log. What else stops it is seen by
 //! a debugger, and the program waits to be resumed.
 
-use super::super::copy::{Copies, CopyParent, ProcessCopy};
+use super::super::copy::Copies;
 use super::super::procfs;
 use super::buffer::Buffer;
 use super::call::Call;
@@ -17,7 +17,7 @@ use super::threads::names::Names;
 use super::threads::thread::Thread;
 use super::threads::turns::Turns;
 use super::tracee::{self, Stop, Tracee};
-use super::{borrowed, hash, scratch, start, timer};
+use super::{borrowed, hash, start, timer};
 use crate::ids::{Signal, ThreadId};
 use crate::os::linux::ptrace;
 use crate::os::recording::{HashEvents, ProgramEnd};
@@ -509,19 +509,6 @@ impl Recorder {
             since,
         );
         Ok(())
-    }
-
-    /// Copies the stopped program.
-    ///
-    /// # Errors
-    /// The program has ended, or the system has no memory or processes left.
-    pub(super) fn copy(&self) -> io::Result<ProcessCopy> {
-        let thread = self.running.tracee.thread();
-        let at = LoadAddr(scratch::CALL);
-        let copy = (self.copies).copy_process(thread, at, CopyParent::OfCopied);
-        let copy = copy.map_err(|error| io::Error::other(error.to_string()))?;
-        self.buffer.unshare(copy.pid())?;
-        Ok(copy)
     }
 
     /// Returns the snapshots of the program that runs now, oldest first.

@@ -13,6 +13,7 @@ use super::patches::{self, Patches};
 use super::scratch;
 use super::snapshots::Snapshot;
 use super::threads::copied::{self, Copied};
+use super::threads::outside::outside_call;
 use super::threads::search::{Search, SearchMemory};
 use super::tracee::{Stop, Tracee};
 use crate::ids::ThreadId;
@@ -160,9 +161,10 @@ impl Replay {
     /// Begins as a copy of a stopped thread's process with these threads, before the event `next`.
     fn of(thread: ThreadId, all: &[Copied], next: usize, copies: &Copies) -> io::Result<Replay> {
         let at = LoadAddr(scratch::CALL);
-        let copy = copies
-            .copy_process(thread, at, CopyParent::OfCopied)
-            .map_err(|error| io::Error::other(error.to_string()))?;
+        let copy = outside_call(thread, || {
+            let copy = copies.copy_process(thread, at, CopyParent::OfCopied);
+            copy.map_err(|error| io::Error::other(error.to_string()))
+        })?;
         ptrace::set_options_for_recording(copy.thread())?;
         let first = all.first();
         let running = ReplayThread {

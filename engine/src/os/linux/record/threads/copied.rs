@@ -5,8 +5,9 @@ use super::super::recorder::Recorder;
 use super::super::registers::Registers;
 use super::super::signals;
 use super::super::tracee::{Stop, Tracee, gone};
+use super::outside::outside_call;
 use super::thread::{Reason, Thread};
-use crate::os::linux::copy::Copies;
+use crate::os::linux::copy::{Copies, CopyParent, ProcessCopy};
 use crate::os::linux::injection::Injection;
 use crate::os::linux::ptrace;
 use crate::os::linux::record::scratch;
@@ -29,6 +30,21 @@ pub struct Copied {
 }
 
 impl Recorder {
+    /// Copies the stopped program.
+    ///
+    /// # Errors
+    /// The program has ended, or the system has no memory or processes left.
+    pub(in super::super) fn copy(&self) -> io::Result<ProcessCopy> {
+        let thread = self.running.tracee.thread();
+        let at = LoadAddr(scratch::CALL);
+        let copy = outside_call(thread, || {
+            let copy = self.copies().copy_process(thread, at, CopyParent::OfCopied);
+            copy.map_err(|error| io::Error::other(error.to_string()))
+        })?;
+        self.buffer.unshare(copy.pid())?;
+        Ok(copy)
+    }
+
     /// Returns the threads of the program, the running one first.
     pub(in super::super) fn threads_now(&self) -> Vec<Copied> {
         let mut all = vec![Copied {

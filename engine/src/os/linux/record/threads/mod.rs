@@ -9,7 +9,8 @@
 //! than its slice is interrupted (`preempt`); the `place` is an event, which a replay finds again by a
 //! `search`: a `stub` planted at a `site` compares registers and memory at each passage. A snapshot has the
 //! registers of all threads, which a replay creates anew (`copied`). Threads that are there where a recording begins,
-//! make the calls again that they were in (`joined`).
+//! make the calls again that they were in (`joined`); those that wait leave their calls for a moment where the process is
+//! copied (`outside`).
 
 mod births;
 mod chaos;
@@ -19,6 +20,7 @@ mod futex;
 pub mod joined;
 pub mod names;
 mod noted;
+pub mod outside;
 pub mod parking;
 pub mod place;
 mod preempt;
