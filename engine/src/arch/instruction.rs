@@ -248,6 +248,13 @@ impl Instruction {
         in_set_of!(self, set, code => set::decode::can_be_stepped(code))
     }
 
+    /// Returns whether it writes a word below the stack pointer and moves that there: functions which use the stack
+    /// below it have no such instruction.
+    #[allow(dead_code, reason = "only some machines record")]
+    pub fn pushes(&self) -> bool {
+        in_set_of!(self, set, code => set::decode::pushes(code))
+    }
+
     /// Returns whether it repeats itself as often as a register says: a thread may stop between two
     /// repetitions, but hits a trap at it only once.
     pub fn is_repeated(&self) -> bool {

@@ -101,6 +101,12 @@ pub fn releases_frame(_: &Decoded) -> bool {
     false
 }
 
+/// Returns whether it writes a word below the stack pointer and moves that there. That is not looked for: the ABI has no
+/// stack below the stack pointer.
+pub fn pushes(_: &Decoded) -> bool {
+    false
+}
+
 /// Returns whether a single step executes the whole instruction, promptly, and with the same
 /// effect. The store of an exclusive sequence fails after the step of its load; waits for events
 /// are hints, which may end at once.

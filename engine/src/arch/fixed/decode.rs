@@ -63,6 +63,10 @@ pub fn releases_frame(_: &Decoded) -> bool {
     false
 }
 
+pub fn pushes(_: &Decoded) -> bool {
+    false
+}
+
 pub fn can_be_stepped(code: &Decoded) -> bool {
     !matches!(code.opcode(), TRAP | SYSTEM_CALL)
 }

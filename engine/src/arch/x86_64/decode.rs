@@ -184,6 +184,11 @@ pub fn register_value(register: iced_x86::Register, registers: &impl RegisterFil
     })
 }
 
+/// Returns whether it writes a word below the stack pointer and moves that there: a push or a call.
+pub fn pushes(code: &Decoded) -> bool {
+    code.stack_pointer_increment() < 0
+}
+
 /// Returns whether a single step executes the whole instruction, promptly, and with the same
 /// effect.
 pub fn can_be_stepped(code: &Decoded) -> bool {

@@ -65,9 +65,12 @@ impl Place {
     /// The thread is gone.
     pub fn of(tracee: &Tracee, patches: &Patches) -> io::Result<Place> {
         let registers = tracee.registers()?.at_event();
-        let stack = registers.sp().saturating_sub(RED_ZONE) & !7;
+        let ahead = Ahead::of(tracee, registers.pc(), patches);
+        // What calls have left there may depend on the processor: the dynamic loader saves only registers in use.
+        let below = if ahead.pushes { 0 } else { RED_ZONE };
+        let stack = registers.sp().saturating_sub(below) & !7;
         let mut memory = vec![(stack, tracee.read(stack, STACK).into_boxed_slice())];
-        for addr in operands(tracee, registers.pc(), patches) {
+        for addr in ahead.operands {
             memory.push((addr, tracee.read(addr, 8).into_boxed_slice()));
         }
         Ok(Place {
@@ -135,34 +138,76 @@ fn vectors(tracee: &Tracee) -> Vec<u8> {
     all
 }
 
-/// Returns the addresses of the memory operands of the code that a stopped thread executes next, as far as
-/// they follow from its registers. Jumps are followed, also those at the end of loops.
-fn operands(tracee: &Tracee, pc: u64, patches: &Patches) -> Vec<u64> {
-    let Some(set) = registers::read(tracee.thread()) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    let mut seen = Vec::new();
-    let mut at = pc;
-    for _ in 0..INSTRUCTIONS {
-        let mut code = tracee.read(at, LONGEST);
-        patches.hide(at, &mut code);
-        let Some(instruction) = Arch::HOST.decode(&code, LoadAddr(at)) else {
-            break;
+/// The code that a stopped thread executes next.
+#[derive(Default)]
+struct Ahead {
+    /// The addresses of its memory operands, as far as they follow from the registers.
+    operands: Vec<u64>,
+    /// Whether it pushes or calls before it returns: then nothing below the stack pointer is in use.
+    pushes: bool,
+}
+
+impl Ahead {
+    /// Looks at the code from `pc` on. Jumps are followed, also those at the end of loops.
+    fn of(tracee: &Tracee, pc: u64, patches: &Patches) -> Ahead {
+        let mut ahead = Ahead::default();
+        let Some(set) = registers::read(tracee.thread()) else {
+            return ahead;
         };
-        seen.push(at);
-        for access in instruction.accesses(&set) {
-            if !found.contains(&access.at) && tracee.word(access.at).is_some() {
-                found.push(access.at);
+        let mut seen = Vec::new();
+        let mut at = pc;
+        for _ in 0..INSTRUCTIONS {
+            let mut code = tracee.read(at, LONGEST);
+            patches.hide(at, &mut code);
+            let Some(instruction) = Arch::HOST.decode(&code, LoadAddr(at)) else {
+                break;
+            };
+            seen.push(at);
+            let pushes = instruction.pushes();
+            ahead.pushes |= pushes;
+            for access in instruction.accesses(&set) {
+                if (!pushes || !access.write)
+                    && !ahead.operands.contains(&access.at)
+                    && tracee.word(access.at).is_some()
+                {
+                    ahead.operands.push(access.at);
+                }
             }
+            at = match instruction.flow {
+                Flow::Jump(target) => target.0,
+                // The end of a loop.
+                Flow::ConditionalJump(target) if target.0 < at && !seen.contains(&target.0) => {
+                    target.0
+                }
+                Flow::Return | Flow::IndirectJump(_) | Flow::Fault => break,
+                _ => instruction.next().0,
+            };
         }
-        at = match instruction.flow {
-            Flow::Jump(target) => target.0,
-            // The end of a loop.
-            Flow::ConditionalJump(target) if target.0 < at && !seen.contains(&target.0) => target.0,
-            Flow::Return | Flow::IndirectJump(_) | Flow::Fault => break,
-            _ => instruction.next().0,
-        };
+        ahead
     }
-    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushes(code: &[u8]) -> bool {
+        let instruction = Arch::X86_64.decode(code, LoadAddr(0x1000));
+        instruction.expect("an instruction").pushes()
+    }
+
+    #[test]
+    fn pushes_and_calls_leave_nothing_below_the_stack_pointer() {
+        assert!(pushes(&[0x55]), "push %rbp");
+        // In an entry of the table by which functions are called for the first time.
+        assert!(pushes(&[0x68, 5, 0, 0, 0]), "push $5");
+        assert!(pushes(&[0xff, 0x35, 1, 0, 0, 0]), "push 1(%rip)");
+        assert!(pushes(&[0xe8, 0, 0, 0, 0]), "call");
+        assert!(pushes(&[0xff, 0xd0]), "call *%rax");
+        // The functions of these may use that memory.
+        assert!(!pushes(&[0x48, 0x83, 0xec, 0x18]), "sub $24,%rsp");
+        assert!(!pushes(&[0x89, 0x44, 0x24, 0xf8]), "mov %eax,-8(%rsp)");
+        assert!(!pushes(&[0x5d]), "pop %rbp");
+        assert!(!pushes(&[0xc3]), "ret");
+    }
 }

@@ -320,6 +320,7 @@ impl Search {
             self.end(tracee)?;
             return Ok(Arrival::There);
         };
+        tracing::trace!(at = self.at, ?other, "a passage that is not the place");
         let is_new = matches!(other, Other::Word(..) | Other::Vector(..))
             && !learned.contains(&other)
             && learned.len() < MOST_LEARNED;
