@@ -26,12 +26,12 @@ pub(crate) struct Mark {
 }
 
 /// Whether a thread is at a place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum AtMark {
     /// It is.
     There,
-    /// It has the registers, but another word of memory: this is the one at the place.
-    OtherWord(Word),
+    /// It has the registers, but other words of memory: these are those at the place.
+    OtherWords(Vec<Word>),
     /// It is not.
     Elsewhere,
 }
@@ -167,7 +167,7 @@ impl Inferior {
         }
         match self.os.difference(&own, mark.has_red_zone) {
             None => AtMark::There,
-            Some(OtherState::Word(word)) => AtMark::OtherWord(word),
+            Some(OtherState::Words(words)) => AtMark::OtherWords(words),
             Some(OtherState::Registers) => AtMark::Elsewhere,
         }
     }

@@ -51,10 +51,11 @@ pub enum KeptFor {
 }
 
 /// How the state of a process differs from that of another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OtherState {
-    /// By a word of memory, whose value in the other one this is.
-    Word(Word),
+    /// By words of memory, whose values in the other one these are: the first one that was found, and then more of the
+    /// stacks.
+    Words(Vec<Word>),
     /// By registers that are not general-purpose ones.
     Registers,
 }

@@ -72,6 +72,19 @@ impl Debugger {
         }
     }
 
+    /// A pass has not come to the end of the search: returns whether it can be repeated without the words by which it
+    /// was elsewhere.
+    pub(super) fn compares_less(&mut self) -> bool {
+        /// More words than functions leave uninitialised at a place by chance.
+        const MOST: usize = 32;
+        let words = std::mem::take(&mut self.travel.other_words);
+        if words.is_empty() || self.travel.not_compared.len() + words.len() > MOST {
+            return false;
+        }
+        self.travel.not_compared.extend(words);
+        true
+    }
+
     /// Shows the place again at which the search has begun. Returns what the stop there shows.
     pub(in crate::debugger) fn abandon_search(&mut self) -> Option<ShownStop> {
         let searching = self.travel.search.take()?;

@@ -62,8 +62,9 @@ pub(crate) struct Travel {
     origin: Option<Origin>,
     /// Whether the client was not sent it yet.
     is_origin_new: bool,
-    /// The last word of memory by which a pass was not at the end of the search, with its registers.
-    other_word: Option<LoadAddr>,
+    /// The words of memory by which a pass was not at the end of the search, with its registers: where these are the
+    /// fewest.
+    other_words: Vec<LoadAddr>,
     /// Words that are not compared: no replay had them as they were. What a function has not initialised on the
     /// stack may be what the loader has left there, which depends on the processor.
     not_compared: Vec<LoadAddr>,
@@ -411,10 +412,16 @@ impl Debugger {
         match (self.inferior).is_at(thread, mark, aside, &self.travel.not_compared) {
             AtMark::There => true,
             AtMark::Elsewhere => false,
-            AtMark::OtherWord(word) => {
-                tracing::debug!(addr = %word.addr, "equal registers, other memory");
-                self.travel.other_word = Some(word.addr);
-                self.add_word_of_end(word.addr, word.value);
+            AtMark::OtherWords(words) => {
+                let addrs: Vec<LoadAddr> = words.iter().map(|word| word.addr).collect();
+                tracing::debug!(?addrs, "equal registers, other memory");
+                let other = &mut self.travel.other_words;
+                if other.is_empty() || addrs.len() <= other.len() {
+                    *other = addrs;
+                }
+                if let Some(word) = words.first() {
+                    self.add_word_of_end(word.addr, word.value);
+                }
                 false
             }
         }
@@ -466,19 +473,6 @@ impl Debugger {
                 self.diverge(&why)
             }
         }
-    }
-
-    /// A pass has not come to the end of the search: returns whether it can be repeated without the word by which it
-    /// was elsewhere last.
-    fn compares_less(&mut self) -> bool {
-        /// More words than a function leaves uninitialised at a place by chance.
-        const MOST: usize = 16;
-        let word = self.travel.other_word.take();
-        let Some(word) = word.filter(|_| self.travel.not_compared.len() < MOST) else {
-            return false;
-        };
-        self.travel.not_compared.push(word);
-        true
     }
 
     /// Returns the vote on a thread at the site where a replay may end; `None`: it does not end yet.

@@ -185,7 +185,7 @@ impl Debugger {
             return Vote::Stay;
         };
         searching.search.begin_pass();
-        self.travel.other_word = None;
+        self.travel.other_words.clear();
         let event = match searching.search.goal {
             Goal::Event(event) => event,
             _ => {
