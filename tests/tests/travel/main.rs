@@ -17,6 +17,7 @@ mod replaced;
 mod signals;
 mod steps;
 mod threads;
+mod tight;
 mod turns;
 mod walks;
 

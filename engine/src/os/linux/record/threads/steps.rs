@@ -58,7 +58,9 @@ impl Recorder {
             let registers = self.running.tracee.registers()?;
             let code = self.running.tracee.read(registers.pc(), LONGEST);
             let instruction = Arch::HOST.decode(&code, LoadAddr(registers.pc()));
-            let instruction = instruction.filter(|it| it.flow != Flow::SystemCall);
+            // A call is an event. A trap stops for the debugger: it is no instruction of the program's.
+            let is_stop = |flow: Flow| matches!(flow, Flow::SystemCall | Flow::Interrupt);
+            let instruction = instruction.filter(|it| !is_stop(it.flow));
             let Some(instruction) = instruction.filter(|_| !self.buffer.holds(&registers)) else {
                 self.running.tracee.go(false, 0);
                 return Ok(());
