@@ -319,12 +319,7 @@ impl Inferior {
         self.mark_stopped(thread, status);
         match status {
             ThreadEvent::Execed(former) => return Arrival::Exec(former),
-            ThreadEvent::Created(new) => {
-                self.on_clone(new);
-                if self.os.why_no_jumps().is_some() {
-                    self.end_all_jumps();
-                }
-            }
+            ThreadEvent::Created(new) => self.on_clone(new),
             ThreadEvent::Forked(child) => self.expect_child(child, Child::Fork),
             ThreadEvent::Vforked(child) => self.expect_child(child, Child::Vfork),
             ThreadEvent::Interrupted

@@ -410,7 +410,10 @@ impl Debugger {
         // A search for a place writes the code there, also the bytes that a jump would share with it.
         let places = self.inferior.os().places_of_changes();
         let covered = start..addr + window.jump_bytes as u64;
-        match places.iter().any(|place| covered.contains(place)) {
+        let is_inside = |it: &LoadAddr| covered.contains(it);
+        // At its own start it may be, as long as it shares no bytes.
+        let is_shared_place = places.contains(&addr) && others.iter().any(is_inside);
+        match is_shared_place || places.iter().any(is_inside) {
             true => Err("the recorder needs the code behind it"),
             false => Ok(window),
         }

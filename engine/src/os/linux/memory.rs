@@ -99,10 +99,6 @@ impl AddressSpace for LinuxBackend {
         })
     }
 
-    fn why_no_jumps(&self) -> Option<&'static str> {
-        self.recording.as_ref()?.why_no_jumps()
-    }
-
     fn shared(&self, pid: i32, descriptor: i32, len: u64) -> Option<Shared> {
         let shared = super::shared_file(
             self.actual_process(pid),

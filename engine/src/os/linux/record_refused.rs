@@ -60,10 +60,6 @@ impl Recording {
         match *self {}
     }
 
-    pub fn why_no_jumps(&self) -> Option<&'static str> {
-        match *self {}
-    }
-
     pub fn into_log(self) -> Option<RunLog> {
         match self {}
     }

@@ -59,6 +59,16 @@ impl Patches {
         }
     }
 
+    /// Returns whether one begins at an address.
+    pub fn has(&self, addr: u64) -> bool {
+        self.0.borrow().contains_key(&addr)
+    }
+
+    /// Returns whether one begins at an address of a range.
+    pub fn begin_in(&self, range: Range<u64>) -> bool {
+        self.0.borrow().range(range).next().is_some()
+    }
+
     /// Returns whether one covers an address of a range.
     pub fn overlap(&self, range: &Range<u64>) -> bool {
         let all = self.0.borrow();

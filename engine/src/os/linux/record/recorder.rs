@@ -558,6 +558,10 @@ impl Recorder {
         self.snapshots.all.clear();
         self.log.clear();
         self.running.boundary = None;
+        // The debugger may have changed their registers.
+        for thread in self.others.values_mut() {
+            thread.place = None;
+        }
         self.take_snapshot(Moment::Start)
     }
 

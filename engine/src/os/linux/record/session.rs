@@ -347,14 +347,6 @@ impl Recording {
         self.shown.is_some()
     }
 
-    /// Returns why code of the debugger cannot take the place of the program's in what is shown; `None`: it can.
-    pub fn why_no_jumps(&self) -> Option<&'static str> {
-        let is_recorded = self.shown.is_none() && self.recorder.ended.is_none();
-        // A loop of few instructions might have no other code at which threads could be changed.
-        (is_recorded && self.recorder.has_threads())
-            .then_some("the program is recorded and has several threads")
-    }
-
     /// Registers a patch of the debugger in the code of what is shown, by the program's bytes under it, or
     /// that there is none.
     pub fn note_patch(&self, addr: LoadAddr, original: Option<&[u8]>) {

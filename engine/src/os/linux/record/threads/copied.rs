@@ -6,6 +6,7 @@ use super::super::registers::Registers;
 use super::super::signals;
 use super::super::tracee::{Stop, Tracee, gone};
 use super::outside::outside_call;
+use super::preempt::KnownCode;
 use super::thread::{Reason, Thread};
 use crate::os::linux::copy::{Copies, CopyParent, ProcessCopy};
 use crate::os::linux::injection::Injection;
@@ -60,7 +61,7 @@ impl Recorder {
                 _ => None,
             });
             let now = || {
-                let registers = waits.or_else(|| thread.tracee.registers().ok())?;
+                let registers = waits.or_else(|| self.registers_of_other(thread))?;
                 Some(Rc::new(signals::state_of(&thread.tracee, registers)))
             };
             if let Some(state) = in_kernel.or_else(now) {
@@ -74,6 +75,15 @@ impl Recorder {
             }
         }
         all
+    }
+
+    /// Returns the program's registers of a thread that does not run. The debugger may have moved it into its own code,
+    /// past a breakpoint where it was interrupted.
+    fn registers_of_other(&self, thread: &Thread) -> Option<Registers> {
+        let now = thread.tracee.registers().ok()?;
+        let place =
+            (thread.place).filter(|_| !self.is_of_program(now.pc(), &mut KnownCode::default()));
+        Some(place.unwrap_or(now))
     }
 }
 

@@ -4,10 +4,11 @@
 use super::super::buffer::PUN_LEN;
 use super::super::log::{Effect, Entry};
 use super::super::recorder::Recorder;
+use super::super::snapshots::Moment;
 use super::super::tracee::Stop;
 use super::place::Place;
 use super::site::{CODE_LEN, Quality, Site, TRAP};
-use crate::arch::{Arch, Flow};
+use crate::arch::{Arch, Flow, Instruction};
 use crate::os::linux::procfs;
 use dwarf::LoadAddr;
 use std::io;
@@ -23,12 +24,9 @@ const PATIENCE: [(usize, Quality); 4] = [
 /// Instructions after which the thread runs on without a place, until it is interrupted again.
 const MOST_STEPS: usize = 4000;
 
-/// Code of which it is known whether the program has mapped it, or the debugger.
+/// Mappings of which it is known whether they are the program's, or the debugger's. Only system calls change that.
 #[derive(Default)]
-pub struct KnownCode {
-    mapping: Range<u64>,
-    is_of_program: bool,
-}
+pub struct KnownCode(Vec<(Range<u64>, bool)>);
 
 /// Returns the quality that a place must have after so many instructions.
 fn needed(steps: usize) -> Quality {
@@ -55,23 +53,16 @@ impl Recorder {
             {
                 break;
             }
-            // Code of the debugger is in no replay.
-            let range = pc..pc + CODE_LEN as u64;
-            let is_of_program = !self.patches.overlap(&range) && self.is_of_program(pc, &mut known);
-            // The debugger may look for the place of its stop, which is before this event.
-            let was_seen = pc == self.running.resumed_at;
-            if is_of_program
-                && !was_seen
-                && instruction.can_be_stepped()
+            // The debugger may look for the place of its stop, which is before this event. A later passage is another
+            // place, or the same state.
+            let was_seen = steps == 0 && pc == self.running.resumed_at;
+            if !was_seen
                 && !self.is_near_jump(pc)
                 && !self.is_in_call(&registers)
+                && let Some(quality) = self.quality_at(&instruction, code, &mut known)
+                && quality >= needed(steps)
             {
-                let site = Site::of(pc, &code);
-                let around = |at, len| self.running.tracee.read(at, len);
-                let quality = site.map_or(Quality::Trap, |site| site.quality(around));
-                if quality >= needed(steps) {
-                    return self.end_slice();
-                }
+                return self.end_slice();
             }
             match self.execute(&instruction)? {
                 Stop::Signal(libc::SIGTRAP) | Stop::Interrupted => {}
@@ -83,6 +74,37 @@ impl Recorder {
         Ok(())
     }
 
+    /// Returns the quality of a place where the running thread is, at this instruction; `None`: it can be none. `code`:
+    /// what is there, [`CODE_LEN`] bytes.
+    fn quality_at(
+        &self,
+        instruction: &Instruction,
+        mut code: Vec<u8>,
+        known: &mut KnownCode,
+    ) -> Option<Quality> {
+        let pc = instruction.addr.0;
+        let has_patches = self.patches.overlap(&(pc..pc + CODE_LEN as u64));
+        let is_possible = match instruction.flow {
+            // A loop may have no other code than what the debugger has moved. Before its jump, the thread is where it
+            // would be without it: replays have the program's code there.
+            Flow::Jump(_) if self.patches.has(pc) => true,
+            // Code of the debugger is in no replay.
+            _ => !has_patches && self.is_of_program(pc, known),
+        };
+        self.patches.hide(pc, &mut code);
+        let covered = Arch::HOST.decode(&code, LoadAddr(pc))?;
+        if !is_possible || !covered.can_be_stepped() {
+            return None;
+        }
+        let site = Site::of(pc, &code).filter(|site| !self.patches.begin_in(site.inside()));
+        let around = |at, len| {
+            let mut code = self.running.tracee.read(at, len);
+            self.patches.hide(at, &mut code);
+            code
+        };
+        Some(site.map_or(Quality::Trap, |site| site.quality(around)))
+    }
+
     /// Returns whether a jump at an address would change one that leads to the buffer: the code behind a
     /// system call instruction may be its displacement.
     fn is_near_jump(&self, pc: u64) -> bool {
@@ -91,14 +113,14 @@ impl Recorder {
         sites.any(|site| site < end && pc < site + PUN_LEN)
     }
 
-    /// Returns whether code is the program's: mapped from a file, or by the program. `known`: the mapping that was
-    /// looked at last.
+    /// Returns whether code is the program's: mapped from a file, or by the program. `known`: the mappings that were
+    /// looked at since the last system call.
     pub(in super::super) fn is_of_program(&self, pc: u64, known: &mut KnownCode) -> bool {
         if self.patches.is_empty() {
             return true;
         }
-        if known.mapping.contains(&pc) {
-            return known.is_of_program;
+        if let Some((_, is_of_program)) = known.0.iter().find(|(range, _)| range.contains(&pc)) {
+            return *is_of_program;
         }
         let mappings = procfs::mappings(self.running.tracee.pid);
         let mut all = mappings.iter();
@@ -107,11 +129,9 @@ impl Recorder {
         };
         let mapped = || self.log.mapped().into_iter();
         let is_mapped = |(start, end): (LoadAddr, LoadAddr)| (start.0..end.0).contains(&pc);
-        *known = KnownCode {
-            mapping: found.start.0..found.end.0,
-            is_of_program: found.path.has_root() || mapped().any(is_mapped),
-        };
-        known.is_of_program
+        let is_of_program = found.path.has_root() || mapped().any(is_mapped);
+        known.0.push((found.start.0..found.end.0, is_of_program));
+        is_of_program
     }
 
     /// Lets another thread run instead of the running one, which waits for the debugger at any place.
@@ -121,6 +141,7 @@ impl Recorder {
             self.buffer.drain(&mut self.log)?;
             let place = Place::of(&self.running.tracee, &self.patches)?;
             let entry = Entry::of(&place.registers);
+            self.running.place = Some(place.registers);
             self.log.push(entry, Effect::Preempt(Box::new(place)));
         }
         self.turns.scheduler.add(self.running.tracee.pid);
@@ -156,9 +177,14 @@ impl Recorder {
 
     fn end_slice(&mut self) -> io::Result<()> {
         self.buffer.drain(&mut self.log)?;
+        // In a loop that the debugger has moved, no other place of the program is met.
+        if !self.patches.is_empty() && self.snapshots.is_due(self.begun.elapsed()) {
+            self.take_snapshot(Moment::Interrupt)?;
+        }
         let place = Place::of(&self.running.tracee, &self.patches)?;
-        let entry = Entry::of(&place.registers);
-        self.log.push(entry, Effect::Preempt(Box::new(place)));
+        let registers = place.registers;
+        self.log
+            .push(Entry::of(&registers), Effect::Preempt(Box::new(place)));
         self.hash_last(std::time::Instant::now());
         if self.holds_signals() {
             self.running.boundary = Some(self.running.tracee.registers()?);
@@ -166,6 +192,7 @@ impl Recorder {
             self.run();
             return Ok(());
         }
+        self.running.place = Some(registers);
         self.turns.scheduler.add(self.running.tracee.pid);
         self.turn()
     }

@@ -76,6 +76,11 @@ impl Site {
         self.at..self.at + len as u64
     }
 
+    /// Returns the addresses that it covers behind the first.
+    pub fn inside(&self) -> Range<u64> {
+        self.at + 1..self.range().end
+    }
+
     /// Returns the offsets of the instructions behind the first that the jump covers.
     fn inner(&self) -> impl Iterator<Item = usize> + '_ {
         let starts = self.instructions.iter().skip(1);

@@ -2,6 +2,7 @@
 
 use super::super::recorder::Recorder;
 use super::super::tracee::Stop;
+use super::preempt::KnownCode;
 use crate::arch::{Arch, Flow, Instruction};
 use crate::os::linux::{machine, ptrace};
 use dwarf::LoadAddr;
@@ -54,8 +55,18 @@ impl Recorder {
         if !std::mem::take(&mut self.turns.is_stepping) {
             return Ok(());
         }
+        let mut known = KnownCode::default();
+        let mut was_inside = false;
         while self.turns.scheduler.instructions() != 0 {
             let registers = self.running.tracee.registers()?;
+            // Code of the debugger counts as the one instruction that it stands for: so a seed has its slices with
+            // breakpoints, too.
+            let is_inside = !self.is_of_program(registers.pc(), &mut known);
+            if std::mem::replace(&mut was_inside, is_inside) && !is_inside {
+                self.turns.scheduler.executed();
+                continue;
+            }
+            let counts = !is_inside && !self.patches.has(registers.pc());
             let code = self.running.tracee.read(registers.pc(), LONGEST);
             let instruction = Arch::HOST.decode(&code, LoadAddr(registers.pc()));
             // A call is an event. A trap stops for the debugger: it is no instruction of the program's.
@@ -67,8 +78,8 @@ impl Recorder {
             };
             match self.execute(&instruction)? {
                 Stop::Signal(libc::SIGTRAP) => match self.step_of(&instruction)? {
-                    Step::Executed => self.turns.scheduler.executed(),
-                    Step::LeftCall => {}
+                    Step::Executed if counts => self.turns.scheduler.executed(),
+                    Step::Executed | Step::LeftCall => {}
                     Step::None => return self.on_running_stop(Stop::Signal(libc::SIGTRAP)),
                 },
                 stop if stop.is_end() => return self.on_end_of_running(stop),

@@ -32,6 +32,8 @@ pub struct Thread {
     pub is_stopped: bool,
     /// Where it has last been resumed from a stop that the debugger has seen.
     pub resumed_at: u64,
+    /// The registers where it was interrupted so that another one runs, until it runs again.
+    pub place: Option<Registers>,
     /// The signal that it was stopped with for the debugger.
     pub signal: Option<i32>,
     /// The call that it waits in; `None`: it does not wait.
@@ -100,6 +102,7 @@ impl Thread {
             is_interrupted: false,
             is_stopped: true,
             resumed_at: 0,
+            place: None,
             signal: None,
             waiting: None,
             outcome: None,

@@ -186,6 +186,7 @@ impl Recorder {
             }
             self.others.insert(pid, before);
         }
+        self.running.place = None;
         self.log.running = self.running.tracee.pid;
     }
 
