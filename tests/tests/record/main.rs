@@ -124,6 +124,20 @@ fn signals_arrive_where_they_did() {
     assert!(recorded.stdout.ends_with("asked 5, faults 5\n"));
 }
 
+/// By both instructions that the loader of glibc has for it. In chaos the system calls stop, and the rest is the same.
+#[test]
+fn loader_saves_what_registers_hold() {
+    let fixture = Fixture::of("c/record/lazy.c");
+    let program = fixture.program.as_os_str();
+    let variables = ["A=B", "GLIBC_TUNABLES=glibc.cpu.hwcaps=-XSAVEC"];
+    for (variable, options) in variables.iter().zip([&[][..], &["--chaos", "5"]]) {
+        let words = [OsStr::new("env"), OsStr::new(variable), program];
+        let recorded = Recorded::with(options, Path::new("/"), &words);
+        recorded.assert_exact();
+        assert_eq!(recorded.stdout, "found 1, same 1, kept 1\n");
+    }
+}
+
 #[test]
 fn processes_that_it_starts_run_free() {
     let recorded = Recorded::fixture("c/record/processes.c", &[]);

@@ -17,8 +17,8 @@ pub const FLOATS: usize = 416;
 /// Bytes below the stack pointer that functions use without moving it (the red zone of the ABI).
 pub const RED_ZONE: u64 = 128;
 
-/// Returns the hash of what the program can rely on: not of the stack below the stack pointer. There the
-/// dynamic loader saves vector registers by XSAVEC, which leaves those out that the processor believes
+/// Returns the hash of what the program can rely on: not of the stack below the stack pointer. Code that saves vector
+/// registers there, as a dynamic loader may by XSAVEC, leaves those out that the processor believes
 /// to be unused (XINUSE), and that is not the same in each run. Equal memory has equal hashes, whatever
 /// the borders of its mappings are: a copy of a process may have other ones. Cost: about 1 ms for
 /// each MB that is written to.

@@ -470,7 +470,7 @@ impl Recorder {
         self.log.segments.forget_jumps();
         // In chaos each call is a stop, since slices end there.
         self.buffer = match self.turns.scheduler.is_chaos() {
-            true => Buffer::default(),
+            true => Buffer::without_calls(&self.running.tracee)?,
             false => Buffer::prepare(&self.running.tracee, &self.process)?,
         };
         if self.has_threads() {

@@ -17,6 +17,7 @@
 //!   records; a replay from it skips as many.
 //! - Threads that wait by futex(2), one after the other, are `parking` in the stub: so the program changes threads without
 //!   a stop. At the next stop the recorder takes the changes for the log, and the threads out.
+//! - The code of the dynamic `loader` that saves registers leads to a slot, too.
 //! - What the stub writes to is mapped in the recorder, too (`shared`): at a stop it costs no system call to look.
 //! - The processes that the program starts have a copy of the stub, which leaves all calls to the slots.
 //!   Another program that it executes has none until it is prepared.
@@ -26,6 +27,7 @@ mod execution_tests;
 mod jump;
 pub mod layout;
 mod listed;
+mod loader;
 mod parking;
 mod refill;
 mod segments;
@@ -109,17 +111,21 @@ impl Buffer {
         program.write(TABLE, &listed::table())?;
         shared.set(word_at(word::ENTRY), Entry::Record.addr());
         shared.set(word_at(word::NEXT), RECORDS);
-        let mut zones = Zones::default();
-        for range in zones::of(program) {
-            if map(program, &range, executable)? {
-                zones.add(range);
-            }
-        }
+        let zones = map_zones(program)?;
         Ok(Buffer {
             shared: Some(shared),
             zones,
             ..Buffer::default()
         })
+    }
+
+    /// Like [`Buffer::prepare`], for a program whose system calls all stop: only the loader has code there.
+    ///
+    /// # Errors
+    /// The program has ended.
+    pub fn without_calls(program: &Tracee) -> io::Result<Buffer> {
+        map_zones(program)?;
+        Ok(Buffer::default())
     }
 
     /// At a stop for a system call: takes the records out, and moves a thread that a slot makes the call
@@ -291,6 +297,18 @@ pub fn pass(copy: &Tracee) -> io::Result<()> {
         Some(_) => shared::unshare(copy).and_then(|()| words::set_entry(copy, Entry::Pass)),
         None => Ok(()),
     }
+}
+
+/// Maps memory near the code of a program, and replaces the code of its loader that saves registers.
+fn map_zones(program: &Tracee) -> io::Result<Zones> {
+    let mut zones = Zones::default();
+    for range in zones::of(program) {
+        if map(program, &range, libc::PROT_READ | libc::PROT_EXEC)? {
+            zones.add(range);
+        }
+    }
+    loader::replace(program, &mut zones)?;
+    Ok(zones)
 }
 
 /// Maps memory in a program. Returns false if it is occupied or refused.

@@ -79,13 +79,19 @@ impl Zones {
 
     /// Returns the address of a free slot that code at all these addresses can jump to and from, and takes it.
     pub fn take_slot(&mut self, near: &[u64]) -> Option<u64> {
+        self.take_room(near, SLOT_LEN)
+    }
+
+    /// Like [`Zones::take_slot`], for as many slots as have this length in bytes.
+    pub fn take_room(&mut self, near: &[u64], len: u64) -> Option<u64> {
+        let len = len.next_multiple_of(SLOT_LEN);
         let is_near = |slot: u64| near.iter().all(|at| is_in_reach(*at, slot));
         let zone = self.all.iter_mut().find(|zone| {
-            let free = zone.next_slot + SLOT_LEN <= zone.range.start + SLOTS_LEN;
+            let free = zone.next_slot + len <= zone.range.start + SLOTS_LEN;
             free && is_near(zone.next_slot)
         })?;
         let slot = zone.next_slot;
-        zone.next_slot += SLOT_LEN;
+        zone.next_slot += len;
         Some(slot)
     }
 
