@@ -58,7 +58,8 @@ fn pause_in_a_condition_can_be_gone_back_from() {
         }
         let passed: u64 = client.evaluate("i").parse().expect("a number");
         let line = client.top_line();
-        for _ in 0..2 {
+        // A pass has three lines.
+        for _ in 0..3 {
             step_back(&mut client);
         }
         let back: u64 = client.evaluate("i").parse().expect("a number");
