@@ -54,6 +54,18 @@ fn hits(all: &[(BreakpointId, u64)]) -> BTreeMap<BreakpointId, Hits> {
         .collect()
 }
 
+fn numbered(passed: u64, until_end: u64, stops: Option<HitCondition>) -> Hits {
+    Hits {
+        passed,
+        until_end,
+        stops,
+    }
+}
+
+fn exactly(nth: u64) -> Option<HitCondition> {
+    Some(HitCondition::Exactly(nth))
+}
+
 fn no_line(_: BreakpointId) -> Option<u64> {
     None
 }
@@ -181,17 +193,8 @@ fn statements_are_searched_up_to_the_end() {
 
 #[test]
 fn hits_of_a_pass_are_numbered_without_the_later_ones() {
-    let exactly = |n| Some(HitCondition::Exactly(n));
     // Of 100 hits, the last pass has 10, the one before 20: the 75th is the fifth of those.
-    let hits = |passed, nth| {
-        let (until_end, stops) = (100, exactly(nth));
-        let hits = Hits {
-            passed,
-            until_end,
-            stops,
-        };
-        BTreeMap::from([(A, hits)])
-    };
+    let hits = |passed, nth| BTreeMap::from([(A, numbered(passed, 100, exactly(nth)))]);
     let mut search = search(Goal::Stop, 5);
     assert_eq!(search.at_end(&hits(10, 75)), Next::Replay);
     assert_eq!((search.first, search.until()), (4, Some(5)));
@@ -203,16 +206,7 @@ fn hits_of_a_pass_are_numbered_without_the_later_ones() {
 
 #[test]
 fn breakpoint_whose_numbers_are_not_known_is_counted_from_the_begin_to_the_end() {
-    let unknown = |passed| {
-        let stops = Some(HitCondition::Exactly(3));
-        let until_end = 15;
-        let hits = Hits {
-            passed,
-            until_end,
-            stops,
-        };
-        BTreeMap::from([(A, hits)])
-    };
+    let unknown = |passed| BTreeMap::from([(A, numbered(passed, 15, exactly(3)))]);
     let mut search = search(Goal::Stop, 5);
     assert_eq!(search.at_end(&unknown(10)), Next::Replay);
     assert_eq!((search.first, search.until()), (4, Some(5)));
@@ -226,12 +220,6 @@ fn breakpoint_whose_numbers_are_not_known_is_counted_from_the_begin_to_the_end()
 
 #[test]
 fn hit_conditions_select_by_numbers_from_the_start() {
-    let numbered = |passed, until_end, stops| Hits {
-        passed,
-        until_end,
-        stops,
-    };
-    let exactly = |n| Some(HitCondition::Exactly(n));
     // The hits 91 to 100.
     assert_eq!(numbered(10, 100, None).last(), Some(10));
     assert_eq!(numbered(10, 100, exactly(93)).last(), Some(3));
