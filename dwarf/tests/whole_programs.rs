@@ -1,5 +1,5 @@
-//! Whole programs: every row of every unit against readelf, every function against a plain walk
-//! over the entries, inlined calls against addr2line.
+//! Whole programs: every row of every unit against readelf, every line of every file and every
+//! function against a plain walk over the tables, inlined calls against addr2line.
 //!
 //! `STILLPOINT_PROGRAMS=a:b` names more programs for the full proof.
 
@@ -8,9 +8,9 @@ mod common;
 use addr2line::gimli;
 use common::compile;
 use dwarf::{FileAddr, Function, Module};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TEMPLATES: &str = r#"
@@ -64,6 +64,34 @@ fn many_templates() {
     }
 }
 
+/// Files whose names are the ends of others': linkers store one of both.
+#[test]
+fn names_that_end_other_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    let header = "#pragma once\ninline long dot(long a, long b) {\n  return a * b;\n}\n";
+    write("vector.h", header).expect("write");
+    write("list.cpp", "long add(long a) {\n  return a + 1;\n}\n").expect("write");
+    let main = "#include <vector>\n#include \"vector.h\"\nlong add(long);
+int main() {\n  std::vector<int> v{1, 2};\n  return int(dot(v[0], add(v[1])));\n}\n";
+    write("biglist.cpp", main).expect("write");
+    let program = folder.path().join("program");
+    for compiler in ["g++", "clang++"] {
+        if !skips::has_command(compiler) {
+            continue;
+        }
+        for version in ["-gdwarf-5", "-gdwarf-4"] {
+            let mut command = Command::new(compiler);
+            command
+                .args([version, "list.cpp", "biglist.cpp", "-o"])
+                .arg(&program);
+            let status = command.current_dir(folder.path()).status();
+            assert!(status.expect("run the compiler").success());
+            agrees(&program);
+        }
+    }
+}
+
 #[test]
 fn programs_named_from_outside() {
     let named = std::env::var("STILLPOINT_PROGRAMS").unwrap_or_default();
@@ -76,9 +104,10 @@ fn agrees(path: &Path) {
     let module = Module::open(path).expect("open");
     let debug = module.debug_file().unwrap_or(path).to_owned();
     let rows = rows_agree(&module, &debug);
+    let lines = lines_agree(&module, &debug);
     let (functions, chains) = functions_agree(&module, &debug);
     println!(
-        "{}: {rows} rows, {functions} functions, {chains} inlined chains",
+        "{}: {rows} rows, {lines} lines, {functions} functions, {chains} inlined chains",
         path.display()
     );
     assert!(rows > 0 && functions > 0, "{}", path.display());
@@ -214,6 +243,77 @@ fn rows_agree(module: &Module, debug: &Path) -> usize {
         &different[..different.len().min(5)]
     );
     compared
+}
+
+/// Asks for every line that has code by a plain reading of all line programs, by its file's path, as
+/// a breakpoint does; returns how many there are.
+fn lines_agree(module: &Module, debug: &Path) -> usize {
+    let dwarf = sections(debug);
+    let mut expected: BTreeMap<PathBuf, BTreeSet<u32>> = BTreeMap::new();
+    let mut units = dwarf.units();
+    while let Some(header) = units.next().expect("a unit's header") {
+        let unit = dwarf.unit(header).expect("a unit");
+        let Some(program) = unit.line_program.clone() else {
+            continue;
+        };
+        let (program, sequences) = program.sequences().expect("its sequences");
+        for sequence in sequences.iter().filter(|it| is_code(module, it.start)) {
+            let mut rows = program.resume_from(sequence);
+            let mut before: Option<(u64, u64, u64)> = None;
+            while let Some((header, row)) = rows.next_row().expect("a row") {
+                if let Some((addr, file, line)) = before
+                    && addr < row.address()
+                    && let Some(path) = path_of(&dwarf, &unit, header, file)
+                {
+                    let lines = expected.entry(path).or_default();
+                    lines.insert(u32::try_from(line).expect("a line"));
+                }
+                let is_place = row.is_stmt() && !row.end_sequence();
+                let line = row.line().filter(|_| is_place);
+                before = line.map(|line| (row.address(), row.file_index(), line.get()));
+            }
+        }
+    }
+    let mut missing = Vec::new();
+    for (path, lines) in &expected {
+        let files = module.find_sources(path);
+        let found = files.iter().flat_map(|file| module.lines_with_code(file));
+        let found: BTreeSet<u32> = found.collect();
+        let lost: Vec<u32> = lines.difference(&found).copied().collect();
+        if !lost.is_empty() {
+            missing.push((path, lost));
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "lines of {} of {} files of {} have no place: {:?}",
+        missing.len(),
+        expected.len(),
+        debug.display(),
+        &missing[..missing.len().min(5)]
+    );
+    expected.values().map(BTreeSet::len).sum()
+}
+
+/// Returns the path of a file of a line program.
+fn path_of(
+    dwarf: &gimli::Dwarf<Slice>,
+    unit: &gimli::Unit<Slice>,
+    header: &gimli::LineProgramHeader<Slice>,
+    file: u64,
+) -> Option<PathBuf> {
+    let file = header.file(file)?;
+    let text = |value| dwarf.attr_string(unit, value).ok();
+    let parts = [
+        unit.comp_dir,
+        file.directory(header).and_then(text),
+        text(file.path_name()),
+    ];
+    let mut path = PathBuf::new();
+    for part in parts.into_iter().flatten() {
+        path.push(part.to_string_lossy().as_ref());
+    }
+    Some(path)
 }
 
 type Slice = gimli::EndianSlice<'static, gimli::LittleEndian>;

@@ -2,7 +2,7 @@
 //!
 //! [`DapClient`] starts the adapter and checks every message that it sends, [`Fixture`] compiles
 //! the small programs of `tests/fixtures` on demand and knows their lines by name, [`run`] walks
-//! a table of steps, [`Agent`] is a client of `stillpoint mcp`, and [`process`] looks at processes from outside.
+//! a table of steps, [`lines`] compares bound breakpoints with LLVM's line tables, [`Agent`] is a client of `stillpoint mcp`, and [`process`] looks at processes from outside.
 //!
 //! ```no_run
 //! use stillpoint_tests::{DapClient, Fixture};
@@ -21,6 +21,7 @@ mod binary;
 mod client;
 mod core;
 mod fixture;
+pub mod lines;
 mod machine;
 pub mod oracle;
 pub mod process;

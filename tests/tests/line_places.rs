@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use std::fs;
+use stillpoint_tests::lines::{statement_lines, unbound_lines};
 use stillpoint_tests::{Compiler, DapClient, Fixture, Flags};
 
 const COMPILERS: [Compiler; 2] = [Compiler::Gcc, Compiler::Clang];
@@ -257,5 +258,44 @@ fn column_before_the_first_does_not_bind() {
             "{compiler:?}"
         );
         client.disconnect();
+    }
+}
+
+/// Linkers store a name once that ends another one: `list.cpp` in `biglist.cpp`, `vector.h` in the
+/// library's `stl_vector.h`.
+#[test]
+fn lines_bind_in_files_whose_names_end_others() {
+    if !skips::has_command("llvm-dwarfdump") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().canonicalize().expect("its path");
+    let vector = "#pragma once\ninline long dot(long a, long b) {\n  return a * b;\n}\n";
+    let main = "#include <vector>\n#include \"vector.h\"\nlong add(long);
+int main() {\n  std::vector<long> v{1, 2};\n  return int(dot(v[0], add(v[1])));\n}\n";
+    for (name, text) in [
+        ("vector.h", vector),
+        ("list.cpp", "long add(long a) {\n  return a + 1;\n}\n"),
+        ("biglist.cpp", main),
+    ] {
+        fs::write(folder.join(name), text).expect("write");
+    }
+    let program = folder.join("program");
+    for compiler in ["g++", "clang++"] {
+        if !skips::has_command(compiler) {
+            continue;
+        }
+        let mut command = std::process::Command::new(compiler);
+        command
+            .args(["-g", "list.cpp", "biglist.cpp", "-o"])
+            .arg(&program);
+        let built = command.current_dir(&folder).status();
+        assert!(built.expect("run the compiler").success());
+        let own: usize = (statement_lines(&program).iter())
+            .filter(|(path, _)| path.starts_with(&folder))
+            .map(|(_, lines)| lines.len())
+            .sum();
+        assert!(own >= 8, "{compiler}: {own} lines");
+        assert_eq!(unbound_lines(&program), [""; 0], "{compiler}");
     }
 }

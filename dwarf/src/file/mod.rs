@@ -7,6 +7,7 @@ pub(crate) mod disk_cache;
 pub(crate) mod elf;
 pub(crate) mod macho;
 pub(crate) mod mapping;
+pub(crate) mod merged_strings;
 pub(crate) mod object;
 pub(crate) mod sections;
 pub(crate) mod swift;

@@ -1,7 +1,7 @@
 //! The symbol tables of an image, sorted for lookup when first needed.
 
 use crate::file::object::{Format, Image};
-use crate::file::{elf, macho};
+use crate::file::{elf, macho, merged_strings};
 use crate::ids::addr::FileAddr;
 use crate::ids::symbol::{Symbol, SymbolKind};
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -271,7 +271,10 @@ pub(crate) struct Strings(Vec<Range<usize>>);
 impl Strings {
     /// Searches a string table, where strings end with a zero.
     pub(crate) fn with(table: &[u8], text: &str) -> Strings {
-        Strings(starts_of_strings_with(table, text.as_bytes()))
+        Strings(merged_strings::starts_of_strings_with(
+            table,
+            text.as_bytes(),
+        ))
     }
 
     /// Returns whether no string contains the text.
@@ -283,37 +286,5 @@ impl Strings {
     pub(crate) fn contain(&self, start: usize) -> bool {
         let next = self.0.partition_point(|range| range.end <= start);
         self.0.get(next).is_some_and(|range| range.contains(&start))
-    }
-}
-
-/// Returns the offsets at which strings that contain `text` may start. Strings may share tails, so
-/// a string starts anywhere between the end of the previous one and the last occurrence.
-fn starts_of_strings_with(strings: &[u8], text: &[u8]) -> Vec<Range<usize>> {
-    let mut starts: Vec<Range<usize>> = Vec::new();
-    for at in memchr::memmem::find_iter(strings, text) {
-        let head = strings.get(..at).unwrap_or_default();
-        let start = memchr::memrchr(0, head).map_or(0, |nul| nul + 1);
-        match starts.last_mut() {
-            Some(last) if last.start == start => last.end = at + 1,
-            _ => starts.push(start..at + 1),
-        }
-    }
-    starts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::starts_of_strings_with;
-
-    #[test]
-    fn strings_that_share_their_ends_are_found() {
-        let strings = b"\0reprint\0print_all\0other\0";
-        let found = starts_of_strings_with(strings, b"print");
-        // "reprint" may start at 1, "eprint" at 2, "print" at 3; "rint" does not contain the text.
-        assert_eq!(found, [1..4, 9..10]);
-        let last = starts_of_strings_with(b"\0aXbXc\0", b"X");
-        assert_eq!(last.first(), Some(&(1..5)), "up to the last occurrence");
-        assert!(starts_of_strings_with(strings, b"absent").is_empty());
-        assert_eq!(starts_of_strings_with(b"print", b"print").len(), 1);
     }
 }

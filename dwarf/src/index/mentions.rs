@@ -3,6 +3,7 @@
 //! so a unit may match by accident; the few matching units are read then.
 
 use crate::file::mapping;
+use crate::file::merged_strings::{Text, start_of_string};
 use crate::lines::DebugInfo;
 use crate::naming::{Key, key};
 use gimli::{Section, UnitType};
@@ -72,16 +73,8 @@ impl DebugInfo {
     /// Returns the units of object files that contain a name as text: each has strings of its own,
     /// and mostly one unit.
     fn units_of_objects_with(&self, base: &str) -> Vec<u32> {
-        let finder = memmem::Finder::new(base);
-        let has = |section: &[u8]| {
-            let mut places = finder.find_iter(section);
-            places.any(|at| {
-                section
-                    .get(at + base.len())
-                    .copied()
-                    .is_some_and(may_follow)
-            })
-        };
+        let text = Text::new(base);
+        let has = |section: &[u8]| has_name(section, &text, base);
         let files = self.files().into_par_iter();
         let fitting = files.filter(|file| {
             let dwarf = &file.dwarf;
@@ -184,7 +177,8 @@ impl DebugInfo {
             .collect();
         bases.sort_unstable();
         for needle in needles {
-            for at in memmem::find_iter(offsets, &needle.to_le_bytes()) {
+            let needle = needle.to_le_bytes();
+            for at in Text::new(&needle).occurrences(offsets) {
                 let behind = bases.partition_point(|(base, _)| *base <= at);
                 let nearest = bases
                     .get(..behind)
@@ -202,12 +196,9 @@ impl DebugInfo {
 
     /// Adds the units that contain a name as text.
     fn units_with_text(&self, base: &str, units: &mut FxHashSet<u32>) {
-        let finder = memmem::Finder::new(base);
-        let has = |bytes: &[u8]| {
-            let mut places = finder.find_iter(bytes);
-            places.any(|at| bytes.get(at + base.len()).copied().is_some_and(may_follow))
-        };
-        let found = self.unit_bytes().filter(|(_, bytes)| has(bytes));
+        let text = Text::new(base);
+        let found = self.unit_bytes();
+        let found = found.filter(|(_, bytes)| has_name(bytes, &text, base));
         units.par_extend(found.map(|(unit, _)| unit));
     }
 
@@ -248,11 +239,17 @@ fn may_follow(byte: u8) -> bool {
     matches!(byte, 0 | b'<' | b' ' | b'(' | b':')
 }
 
+/// Returns whether a name is somewhere in these bytes, as text that may be its end.
+fn has_name(bytes: &[u8], text: &Text<'_>, base: &str) -> bool {
+    let ends = |at: usize| bytes.get(at + base.len()).copied().is_some_and(may_follow);
+    text.occurrences(bytes).any(ends)
+}
+
 /// Collects the offsets of strings whose last component is the name. Returns false if there are too
 /// many.
 fn strings_of_name(section: &[u8], name: Key<'_>, found: &mut FxHashSet<u32>) -> bool {
     let mut compared = 0;
-    for at in memmem::find_iter(section, name.base.as_bytes()) {
+    for at in Text::new(name.base).occurrences(section) {
         let behind = section.get(at + name.base.len()).copied();
         if !behind.is_some_and(may_follow) {
             continue;
@@ -267,12 +264,16 @@ fn strings_of_name(section: &[u8], name: Key<'_>, found: &mut FxHashSet<u32>) ->
         if key(string) != name.hash {
             continue;
         }
-        // Linkers let strings share their ends, so a string may begin inside another.
         found.extend(u32::try_from(at));
-        let before = section.get(..at).unwrap_or_default();
-        if before.ends_with(b"::") {
-            let start = memchr::memrchr(0, before).map_or(0, |nul| nul + 1);
-            found.extend(u32::try_from(start));
+        if section.get(..at).unwrap_or_default().ends_with(b"::") {
+            // Any of the longer ends of a path may be a name, too.
+            let starts = start_of_string(section, at)..at;
+            let starts = starts.filter(|start| section.get(*start) != Some(&b':'));
+            compared += starts.clone().count();
+            if compared > MAX_STRINGS {
+                return false;
+            }
+            found.extend(starts.filter_map(|start| u32::try_from(start).ok()));
         }
     }
     true
@@ -328,6 +329,7 @@ impl Needles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::merged_strings::tests::{all_strings, random_section};
 
     fn found(section: &[u8], name: &str) -> Vec<u32> {
         let mut all = FxHashSet::default();
@@ -340,10 +342,36 @@ mod tests {
     #[test]
     fn strings_are_found_by_their_last_component() {
         let section = b"\0twice<int>\0twice\0ntwice\0twices\0ns::twice<a::b>\0";
-        // A linker may store `twice` as the end of `ntwice`.
-        assert_eq!(found(section, "twice"), [1, 12, 19, 32, 36]);
+        // A linker may store `twice` as the end of `ntwice`, and `s::twice` as that of `ns::twice`.
+        assert_eq!(found(section, "twice"), [1, 12, 19, 32, 33, 36]);
         assert_eq!(found(section, "once"), []);
         assert_eq!(found(section, "b"), [], "an argument is no name");
+    }
+
+    #[test]
+    fn each_string_of_a_name_is_found_in_random_sections() {
+        for seed in 1..200 {
+            let section = random_section(seed, b"ab:<");
+            for base in ["a", "aa", "ab", "bab"] {
+                let found = found(&section, base);
+                for (at, string) in all_strings(&section) {
+                    // No name has lone colons, or begins with some.
+                    let path = format!("::{base}");
+                    let is_path = string.ends_with(path.as_bytes()) && !string.starts_with(b":");
+                    let is_name = string == base.as_bytes() || is_path;
+                    if is_name && key(string) == Key::of(base).hash {
+                        assert!(found.contains(&(at as u32)), "seed {seed}: {base} at {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_found_behind_the_letters_they_begin_with() {
+        for bytes in [&b"\0aaa\0"[..], b"aaaa\0"] {
+            assert!(has_name(bytes, &Text::new("aa"), "aa"), "{bytes:?}");
+        }
     }
 
     #[test]
