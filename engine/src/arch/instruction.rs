@@ -283,6 +283,12 @@ impl Instruction {
         in_set_of!(self, set, code => set::repeat::has_ended(code, behind))
     }
 
+    /// Returns whether it compares values repeatedly. Between two repetitions, the flags are those of before
+    /// the instruction on some processors, and those of the last comparison on others.
+    pub fn compares_repeatedly(&self) -> bool {
+        in_set_of!(self, set, code => set::repeat::compares(code))
+    }
+
     /// Returns whether it may write to memory through an operand.
     pub fn may_store(&self) -> bool {
         in_set_of!(self, set, code => set::decode::may_store(code))

@@ -13,6 +13,10 @@ pub fn repetitions<T, R: RegisterFile>(_: &T, _: &R, _: &R) -> Option<u64> {
     None
 }
 
+pub fn compares<T>(_: &T) -> bool {
+    false
+}
+
 pub fn has_ended<T>(_: &T, _: &impl RegisterFile) -> bool {
     false
 }

@@ -126,6 +126,8 @@ impl Debugger {
         let (pc, Some(later)) = (end.pc(), end.set_later(None)) else {
             return false;
         };
+        let (status, mask) = self.inferior.arch.status_register();
+        let flags_there = end.registers().get(status).map(|flags| flags & mask);
         let instruction = self.repeated_at(pc);
         let registers = self.inferior.registers(thread);
         let Some((instruction, mut registers)) = instruction.zip(registers) else {
@@ -138,6 +140,12 @@ impl Debugger {
         instruction.set_repetitions(&mut registers, left.saturating_add(later));
         if made {
             registers.set_pc(pc);
+            // The next repetition sets them before anything reads them.
+            if instruction.compares_repeatedly()
+                && let Some((flags, there)) = registers.get(status).zip(flags_there)
+            {
+                registers.set(status, flags & !mask | there);
+            }
         }
         self.inferior.set_registers_of(thread, registers);
         made

@@ -23,7 +23,7 @@ pub fn is_repeated(code: &Decoded) -> bool {
 }
 
 /// Returns whether flags end the repetitions, too.
-fn compares(code: &Decoded) -> bool {
+pub fn compares(code: &Decoded) -> bool {
     matches!(
         code.mnemonic(),
         Mnemonic::Cmpsb
