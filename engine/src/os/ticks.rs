@@ -27,11 +27,25 @@ pub fn nanoseconds_per_tick() -> f64 {
     const MEASURED: Duration = Duration::from_millis(5);
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {
-        let (begun, from) = (Instant::now(), ticks());
+        let (begun, from) = both_clocks();
         while begun.elapsed() < MEASURED {
             std::hint::spin_loop();
         }
-        let (elapsed, to) = (begun.elapsed(), ticks());
+        let (ended, to) = both_clocks();
+        let elapsed = ended.duration_since(begun);
         elapsed.as_nanos() as f64 / to.saturating_sub(from).max(1) as f64
     })
+}
+
+/// Reads the system's clock and the processor's at one time. On a busy machine the thread may lose the
+/// processor for milliseconds between two instructions, so the closest of some readings counts.
+fn both_clocks() -> (Instant, u64) {
+    const READINGS: usize = 8;
+    let read = |_| {
+        let before = Instant::now();
+        let ticks = ticks();
+        (before.elapsed(), (before, ticks))
+    };
+    let closest = (0..READINGS).map(read).min_by_key(|(apart, _)| *apart);
+    closest.map_or_else(|| (Instant::now(), ticks()), |(_, both)| both)
 }

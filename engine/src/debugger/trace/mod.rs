@@ -29,7 +29,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What all tracepoints have recorded.
 #[derive(Default)]
@@ -67,15 +67,11 @@ struct TraceState {
 /// Converts the processor's clock to the time since a moment.
 struct Clock {
     ticks: u64,
-    at: Instant,
 }
 
 impl Clock {
     fn start() -> Clock {
-        Clock {
-            ticks: ticks(),
-            at: Instant::now(),
-        }
+        Clock { ticks: ticks() }
     }
 
     /// Returns how long after the start the clock had this value.
@@ -238,7 +234,7 @@ impl Debugger {
         });
         report.keeps_all = query.keeps_all;
         report.waited = state.waited;
-        report.age = state.clock.at.elapsed();
+        report.age = state.clock.time(ticks());
         let is_alive = self.inferior.process.is_some();
         let now = ticks().saturating_sub(state.clock.ticks);
         report.show_rates_until(is_alive.then_some(now));
