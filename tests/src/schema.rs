@@ -1,10 +1,7 @@
 //! Checks every message of the adapter against the official DAP schema.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
-
-use jsonschema::Validator;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use std::sync::OnceLock;
 
 const SCHEMA: &str = include_str!("../schema/debugAdapterProtocol.json");
 
@@ -24,34 +21,9 @@ const SMALL: &[&str] = &[
     "seq",
 ];
 
-fn definitions() -> &'static Map<String, Value> {
-    static DEFINITIONS: OnceLock<Map<String, Value>> = OnceLock::new();
-    DEFINITIONS.get_or_init(|| {
-        let mut schema: Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");
-        match schema["definitions"].take() {
-            Value::Object(definitions) => definitions,
-            _ => panic!("the schema has no definitions"),
-        }
-    })
-}
-
-fn validator(definitions: &Map<String, Value>, name: &str) -> Arc<Validator> {
-    static VALIDATORS: Mutex<Option<HashMap<String, Arc<Validator>>>> = Mutex::new(None);
-    let mut validators = VALIDATORS
-        .lock()
-        .unwrap_or_else(|broken| broken.into_inner());
-    let validators = validators.get_or_insert_default();
-    if let Some(known) = validators.get(name) {
-        return Arc::clone(known);
-    }
-    let schema = json!({
-        "$schema": "http://json-schema.org/draft-04/schema#",
-        "allOf": [{"$ref": format!("#/definitions/{name}")}],
-        "definitions": definitions,
-    });
-    let validator = Arc::new(jsonschema::validator_for(&schema).expect("the schema compiles"));
-    validators.insert(name.to_owned(), Arc::clone(&validator));
-    validator
+fn schema() -> &'static Value {
+    static OFFICIAL: OnceLock<Value> = OnceLock::new();
+    OFFICIAL.get_or_init(|| serde_json::from_str(SCHEMA).expect("the schema is JSON"))
 }
 
 /// Returns the name of the definition that `message` must satisfy.
@@ -100,8 +72,7 @@ pub fn check(message: &Value) -> Result<(), String> {
     if name.contains('/') {
         return Ok(());
     }
-    let definitions = definitions();
-    let Some(definition) = definitions.get(&name) else {
+    let Some(definition) = schema()["definitions"].get(&name) else {
         return Err(format!("the protocol has no `{name}`"));
     };
     // Helix parses the response of a request without result as unit: even `{}` fails.
@@ -113,10 +84,7 @@ pub fn check(message: &Value) -> Result<(), String> {
     if message["request_seq"] == 0 {
         message["request_seq"] = json!(1);
     }
-    let errors: Vec<String> = validator(definitions, &name)
-        .iter_errors(&message)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
+    let errors = json_schema::violations(schema(), &format!("#/definitions/{name}"), &message);
     if errors.is_empty() {
         Ok(())
     } else {
